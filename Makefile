@@ -1,0 +1,132 @@
+# The manual of development: `make` lists what there is. The work itself is cargo's and xtask's.
+
+# Each recipe is one shell script that ends at its first error.
+.ONESHELL:
+.SHELLFLAGS = -euc
+.DEFAULT_GOAL := help
+.PHONY: help demo test tidy bench fuzz install uninstall clean tools
+
+PREFIX = /usr/local
+DESTDIR =
+AS_WRK =
+ROWS =
+PEERS =
+ROUNDS =
+SAVE =
+BIN = $(DESTDIR)$(PREFIX)/bin
+
+SECONDS = 60
+TARGETS = $(notdir $(wildcard fuzz/corpus/*))
+
+RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+export GET_RUST := curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh
+
+# Under sudo, cargo and what it builds still belong to the person who called.
+CALLER := $(if $(filter 0,$(shell id -u)),$(filter-out root,$(SUDO_USER)))
+CALLER_HOME := $(if $(CALLER),$(shell getent passwd $(CALLER) | cut -d: -f6),$(HOME))
+AS_CALLER := $(if $(CALLER),sudo -u $(CALLER) -H env PATH="$$PATH")
+# A shell that was open when Rust was installed does not know where it is yet.
+export PATH := $(PATH):$(CALLER_HOME)/.cargo/bin
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	$(MAKE) --silent tools
+
+demo: tools ## build, start the embedded target, put five seconds of load on it, print the report
+	@cargo xtask demo
+
+test: tools ## install what the tests need (asking first), then check and test everything
+	@cargo xtask test
+
+tidy: tools ## name every place that breaks a rule of the house
+	@cargo xtask tidy
+
+# What the fuzzer finds worth keeping stays in target/fuzz and is where the next run begins. Without link-time
+# optimisation a target is built in seconds.
+fuzz: tools ## look for bytes that break a property: [SECONDS=60 for each] [TARGETS="url units"]
+	@$(need_fuzzer)
+	export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+	for target in $(TARGETS); do
+	    echo "== $$target, for $(SECONDS) s"
+	    mkdir -p "target/fuzz/$$target"
+	    cargo fuzz run --sanitizer none --features libfuzzer "$$target" "target/fuzz/$$target" "fuzz/corpus/$$target" \
+	        -- -max_total_time=$(SECONDS) -max_len=1024 -verbosity=0 -print_final_stats=1
+	done
+
+bench: tools ## measure against other generators: [ROWS=small,big] [PEERS=wrk,shb] [ROUNDS=21] [SAVE=1]
+	@cargo xtask bench ROWS=$(ROWS) PEERS=$(PEERS) ROUNDS=$(ROUNDS) SAVE=$(SAVE)
+
+install: tools ## install onrush: [PREFIX=/usr/local] [DESTDIR=], and as wrk too: [AS_WRK=1]
+	@$(need_bin)
+	if [ "$(AS_WRK)" = 1 ] && $(wrk_is_there) && ! $(wrk_is_ours); then
+	    echo "$(BIN)/wrk is there already and is not a link to onrush. To keep it under another name:" >&2
+	    echo "    mv $(BIN)/wrk $(BIN)/wrk.original" >&2
+	    exit 1
+	fi
+	binary=$$($(AS_CALLER) cargo build --release --package onrush --bin onrush \
+	    --message-format json-render-diagnostics | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
+	[ -n "$$binary" ]
+	install -D "$$binary" "$(BIN)/onrush"
+	echo "installed $(BIN)/onrush"
+	if [ "$(AS_WRK)" = 1 ]; then
+	    ln -sf onrush "$(BIN)/wrk"
+	    echo "installed $(BIN)/wrk, a link to it"
+	fi
+
+# The only target that needs no tools: taking away must not ask for more.
+uninstall: ## take away what install put there: [PREFIX=/usr/local] [DESTDIR=]
+	@$(need_bin)
+	if $(wrk_is_ours); then rm -v "$(BIN)/wrk"; fi
+	if [ -e "$(BIN)/onrush" ]; then rm -v "$(BIN)/onrush"; else echo "there is no $(BIN)/onrush"; fi
+
+clean: tools ## delete everything that was built
+	@cargo clean
+
+# Names what is missing, and the command that installs it.
+tools:
+	@is_missing=0
+	need() {
+	    printf 'onrush needs %s. To install:\n' "$$1" >&2
+	    shift
+	    printf '    %s\n' "$$@" >&2
+	    is_missing=1
+	}
+	if ! command -v cc >/dev/null || ! command -v make >/dev/null; then
+	    need "gcc and make" "sudo apt-get install gcc make"
+	fi
+	version=$$($(AS_CALLER) cargo --version 2>/dev/null | cut -d ' ' -f 2)
+	oldest=$$(printf '%s\n' "$(RUST_VERSION)" "$$version" | sort -V | head -n 1)
+	if [ "$$oldest" != "$(RUST_VERSION)" ]; then
+	    if ! command -v curl >/dev/null; then GET_RUST="sudo apt-get install curl && $$GET_RUST"; fi
+	    if command -v rustup >/dev/null; then GET_RUST="rustup update stable && rustup default stable"; fi
+	    need "cargo $(RUST_VERSION) or newer (there is $${version:-none})" "$$GET_RUST" '. "$$HOME/.cargo/env"'
+	fi
+	exit $$is_missing
+
+# Names the C++ compiler that libFuzzer needs, if it is missing; installs cargo-fuzz if that is.
+define need_fuzzer
+if ! command -v c++ >/dev/null; then
+    echo "libFuzzer needs a C++ compiler. To install: sudo apt-get install g++" >&2
+    exit 1
+fi
+if ! cargo fuzz --version >/dev/null 2>&1; then
+    echo "make fuzz needs cargo-fuzz; installing it: cargo install --locked cargo-fuzz"
+    cargo install --locked cargo-fuzz
+fi
+endef
+
+# Is there a command wrk, and is it our own link?
+wrk_is_there = { [ -e "$(BIN)/wrk" ] || [ -L "$(BIN)/wrk" ]; }
+wrk_is_ours = [ "$$(readlink "$(BIN)/wrk")" = onrush ]
+
+# Fails, and says what to type, if the directory of the binary (or the nearest one above it that exists) cannot be written.
+define need_bin
+place="$(BIN)"
+while [ ! -e "$$place" ]; do place=$$(dirname "$$place"); done
+if [ ! -w "$$place" ]; then
+    echo "$$place cannot be written. Use sudo, or a directory of your own:" >&2
+    echo "    sudo make $@ $(MAKEOVERRIDES)" >&2
+    echo "    make $@ $(filter-out PREFIX=%,$(MAKEOVERRIDES)) PREFIX=$$HOME/.local" >&2
+    exit 1
+fi
+endef

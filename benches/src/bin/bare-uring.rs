@@ -1,0 +1,147 @@
+//! The limit of a generator on io_uring: armed receives into buffers of the thread, registered files, silent sends, one
+//! call into the kernel for everything a round of answers has caused.
+
+use std::alloc::{self, Layout};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use io_uring::types::{BufRingEntry, Fixed, SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode, squeue};
+use onrush_benches::{Arguments, Tally, ends_a_head};
+
+/// The number of buffers, a power of two, and the size of each.
+const BUFFERS: u16 = 1024;
+const BUFFER_BYTES: usize = 4096;
+/// Marks the completion of a receive; a send completes only when it fails.
+const RECEIVE: u64 = 1 << 32;
+/// How long it may sleep before it looks at the clock.
+const TICK: Timespec = Timespec::new().nsec(100_000_000);
+
+fn main() -> io::Result<()> {
+    let arguments = Arguments::read()?;
+    let request = arguments.request("/");
+    let connections = arguments.open()?;
+    let ring = IoUring::builder().setup_single_issuer().setup_defer_taskrun().setup_cqsize(16384).build(4096)?;
+    let files: Vec<i32> = connections.iter().map(AsRawFd::as_raw_fd).collect();
+    ring.submitter().register_files(&files)?;
+    let buffers = Buffers::register(&ring)?;
+    let mut client = Client { ring, buffers, request };
+    for number in 0..files.len() as u32 {
+        client.receive(number)?;
+        client.ask(number)?;
+    }
+    let mut tally = Tally::start(arguments.duration);
+    let mut completions: Vec<cqueue::Entry> = Vec::with_capacity(512);
+    while tally.is_running() {
+        client.wait()?;
+        completions.extend(client.ring.completion());
+        for completion in completions.drain(..) {
+            tally.completed += u64::from(client.handle(&completion)?);
+        }
+        client.buffers.publish();
+    }
+    tally.report();
+    Ok(())
+}
+
+struct Client {
+    /// Dropped before the memory that the kernel reads and writes.
+    ring: IoUring,
+    buffers: Buffers,
+    request: Vec<u8>,
+}
+
+impl Client {
+    /// Hands over what was gathered, and sleeps until something is there.
+    fn wait(&mut self) -> io::Result<()> {
+        match self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&TICK)) {
+            Err(error) if error.raw_os_error() != Some(libc::ETIME) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Looks at what was received, and asks again; says whether it was an answer.
+    fn handle(&mut self, completion: &cqueue::Entry) -> io::Result<bool> {
+        let number = completion.user_data() as u32;
+        if completion.user_data() & RECEIVE == 0 || completion.result() <= 0 {
+            return Err(io::Error::from_raw_os_error(-completion.result()));
+        }
+        let Some(buffer) = cqueue::buffer_select(completion.flags()) else { return Err(io::ErrorKind::Other.into()) };
+        let is_answer = ends_a_head(self.buffers.bytes(buffer, completion.result() as usize));
+        self.buffers.give_back(buffer);
+        if is_answer {
+            self.ask(number)?;
+        }
+        if !cqueue::more(completion.flags()) {
+            self.receive(number)?;
+        }
+        Ok(is_answer)
+    }
+
+    fn receive(&mut self, number: u32) -> io::Result<()> {
+        let receive = opcode::RecvMulti::new(Fixed(number), 0).build();
+        self.push(&receive.user_data(RECEIVE | u64::from(number)))
+    }
+
+    fn ask(&mut self, number: u32) -> io::Result<()> {
+        let send = opcode::Send::new(Fixed(number), self.request.as_ptr(), self.request.len() as u32)
+            .flags(libc::MSG_NOSIGNAL)
+            .build();
+        self.push(&send.flags(squeue::Flags::SKIP_SUCCESS).user_data(u64::from(number)))
+    }
+
+    fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
+        // SAFETY: a send's bytes and the buffers live as long as the ring.
+        while unsafe { self.ring.submission().push(entry) }.is_err() {
+            self.ring.submit()?;
+        }
+        Ok(())
+    }
+}
+
+/// Buffers from which the kernel takes one for whatever arrives.
+struct Buffers {
+    entries: *mut BufRingEntry,
+    memory: Vec<u8>,
+    tail: u16,
+}
+
+impl Buffers {
+    /// Registers them. The ring of entries is never freed: it lives as long as the process.
+    fn register(ring: &IoUring) -> io::Result<Self> {
+        let bytes = usize::from(BUFFERS) * size_of::<BufRingEntry>();
+        let layout = Layout::from_size_align(bytes, 4096).map_err(io::Error::other)?;
+        // SAFETY: the layout is not empty.
+        let entries = unsafe { alloc::alloc_zeroed(layout) }.cast::<BufRingEntry>();
+        // SAFETY: the entries are page-aligned, zeroed, and never freed.
+        unsafe { ring.submitter().register_buf_ring_with_flags(entries as u64, BUFFERS, 0, 0)? };
+        let mut buffers = Self { entries, memory: vec![0; usize::from(BUFFERS) * BUFFER_BYTES], tail: 0 };
+        (0..BUFFERS).for_each(|id| buffers.give_back(id));
+        buffers.publish();
+        Ok(buffers)
+    }
+
+    fn bytes(&self, id: u16, length: usize) -> &[u8] {
+        &self.memory[usize::from(id) * BUFFER_BYTES..][..length]
+    }
+
+    fn give_back(&mut self, id: u16) {
+        let address = self.memory[usize::from(id) * BUFFER_BYTES..].as_ptr() as u64;
+        let index = usize::from(self.tail & (BUFFERS - 1));
+        // SAFETY: the index is below the number of entries, and the kernel reads an entry only once the tail has
+        // passed it.
+        let entry = unsafe { &mut *self.entries.add(index) };
+        entry.set_addr(address);
+        entry.set_len(BUFFER_BYTES as u32);
+        entry.set_bid(id);
+        self.tail = self.tail.wrapping_add(1);
+    }
+
+    /// Shows the kernel what was given back.
+    fn publish(&self) {
+        // SAFETY: the tail lies in the first entry and is only ever written here; the kernel reads it atomically.
+        let tail = unsafe { &*BufRingEntry::tail(self.entries).cast::<AtomicU16>() };
+        tail.store(self.tail, Ordering::Release);
+    }
+}

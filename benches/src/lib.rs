@@ -1,0 +1,98 @@
+//! What the bare loops share: the prebuilt request, blocking connects before the clock starts, and the report.
+//!
+//! A bare loop is the least a generator can do on this kernel: prebuilt bytes out, one look for the end of the head, no
+//! parser, no statistics, no errors but fatal ones. It is the limit that `make bench` puts beside onrush, and nothing
+//! to measure a server with.
+
+use std::env;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use memchr::memmem;
+use rustix::net::{AddressFamily, SocketType, connect, ipproto, socket, sockopt};
+
+/// What a bare loop is called with: `ADDRESS CONNECTIONS SECONDS`.
+pub struct Arguments {
+    /// The target.
+    pub address: SocketAddr,
+    /// How many connections are kept busy.
+    pub connections: usize,
+    /// How long.
+    pub duration: Duration,
+}
+
+impl Arguments {
+    /// Reads them from the command line.
+    ///
+    /// # Errors
+    ///
+    /// When one is missing or cannot be read.
+    pub fn read() -> io::Result<Self> {
+        let words: Vec<String> = env::args().skip(1).collect();
+        let [address, connections, seconds] = &words[..] else { return Err(usage()) };
+        Ok(Self {
+            address: address.parse().map_err(|_| usage())?,
+            connections: connections.parse().map_err(|_| usage())?,
+            duration: Duration::from_secs_f64(seconds.parse().map_err(|_| usage())?),
+        })
+    }
+
+    /// The bytes of the request, for a path.
+    pub fn request(&self, path: &str) -> Vec<u8> {
+        format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.address).into_bytes()
+    }
+
+    /// Opens all connections.
+    ///
+    /// # Errors
+    ///
+    /// When one of them cannot be had.
+    pub fn open(&self) -> io::Result<Vec<OwnedFd>> {
+        (0..self.connections).map(|_| open(self.address)).collect()
+    }
+}
+
+fn usage() -> io::Error {
+    io::Error::other("usage: ADDRESS CONNECTIONS SECONDS")
+}
+
+fn open(address: SocketAddr) -> io::Result<OwnedFd> {
+    let fd = socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::TCP))?;
+    connect(&fd, &address)?;
+    sockopt::set_tcp_nodelay(&fd, true)?;
+    Ok(fd)
+}
+
+/// Whether a head ends in these bytes: all that a bare loop wants to know about an answer.
+pub fn ends_a_head(bytes: &[u8]) -> bool {
+    memmem::find(bytes, b"\r\n\r\n").is_some()
+}
+
+/// Counts answers until the time is up, and reports them in wrk's words.
+pub struct Tally {
+    started: Instant,
+    duration: Duration,
+    /// How many answers came.
+    pub completed: u64,
+}
+
+impl Tally {
+    /// Starts the clock.
+    pub fn start(duration: Duration) -> Self {
+        Self { started: Instant::now(), duration, completed: 0 }
+    }
+
+    /// Whether there is time left.
+    pub fn is_running(&self) -> bool {
+        self.started.elapsed() < self.duration
+    }
+
+    /// Prints how many answers came in which time.
+    pub fn report(&self) {
+        let seconds = self.started.elapsed().as_secs_f64();
+        println!("  {} requests in {seconds:.2}s", self.completed);
+        println!("Requests/sec: {:.2}", self.completed as f64 / seconds);
+    }
+}

@@ -1,0 +1,172 @@
+//! A connection whose server says given bytes, and what a client hears.
+//!
+//! It drives a [`Client`] by the driver's contract and checks the client's side of it on the way.
+
+use std::collections::VecDeque;
+
+use onrush_proto::{Client, Event, Http1, Parts, Request, StreamId};
+
+/// How requests are started and sent while the bytes come.
+#[derive(Clone, Debug)]
+pub(crate) struct Conversation {
+    /// How many requests are in flight at most.
+    pub(crate) depth: usize,
+    /// The methods of the requests, used in turn.
+    pub(crate) methods: Vec<&'static str>,
+    /// Whether a request is started for each that ends, not only at the beginning.
+    pub(crate) refills: bool,
+    /// Whether the last byte of each request is sent too.
+    pub(crate) sends_all: bool,
+}
+
+/// What one event said, independent of where in which piece it was said.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Heard {
+    /// The event; the range of data is left empty.
+    pub(crate) event: Event,
+    /// The head or the data it spoke of.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// How the bytes are handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// Everything is looked at.
+    Looks,
+    /// What may be skipped is skipped.
+    Skips,
+}
+
+impl Conversation {
+    /// Says `bytes` in pieces of these sizes, repeated as long as it takes, then ends the stream. Returns what was
+    /// heard and how many bytes were skipped.
+    pub(crate) fn hear(&self, bytes: &[u8], sizes: &[usize], reader: Reader) -> (Vec<Heard>, u64) {
+        let mut call = Call::new(self, reader);
+        let mut left = bytes;
+        for &size in sizes.iter().cycle() {
+            let (piece, rest) = left.split_at(size.min(left.len()));
+            call.handle_piece(piece);
+            left = rest;
+            if left.is_empty() {
+                break;
+            }
+        }
+        call.client.handle_eof();
+        call.take_events(b"");
+        call.check_is_over();
+        (call.heard, call.skipped)
+    }
+}
+
+/// A conversation under way.
+struct Call<'a> {
+    conversation: &'a Conversation,
+    reader: Reader,
+    client: Http1,
+    requests: Vec<Request>,
+    /// How many requests were started.
+    started: usize,
+    /// The requests whose last event has not come, oldest first.
+    open: VecDeque<StreamId>,
+    heard: Vec<Heard>,
+    skipped: u64,
+}
+
+impl<'a> Call<'a> {
+    fn new(conversation: &'a Conversation, reader: Reader) -> Self {
+        let request =
+            |&method: &&str| Request::new(Parts { method: method.into(), target: "/".into(), ..Parts::default() });
+        let mut call = Self {
+            conversation,
+            reader,
+            client: Http1::new(conversation.depth),
+            requests: conversation.methods.iter().map(request).collect(),
+            started: 0,
+            open: VecDeque::new(),
+            heard: Vec::new(),
+            skipped: 0,
+        };
+        call.start_requests();
+        call
+    }
+
+    fn start_requests(&mut self) {
+        assert!(self.client.capacity() + self.open.len() <= self.conversation.depth);
+        for _ in 0..self.client.capacity() {
+            let request = &self.requests[self.started % self.requests.len()];
+            let stream = self.client.start(request).expect("there is capacity");
+            assert!(!self.open.contains(&stream), "a name is used twice");
+            self.open.push_back(stream);
+            self.started += 1;
+        }
+        while let Some(transmit) = self.client.poll_transmit() {
+            let unsent = usize::from(!self.conversation.sends_all);
+            self.client.handle_sent(transmit.bytes().len() - unsent);
+        }
+    }
+
+    /// Every byte is taken exactly once, and never fewer than all without an event.
+    fn handle_piece(&mut self, mut piece: &[u8]) {
+        while !piece.is_empty() {
+            let skip = self.client.may_skip().min(piece.len() as u64);
+            let used = if self.reader == Reader::Skips && skip > 0 {
+                self.client.handle_skipped(skip);
+                self.take_events(b"");
+                self.skipped += skip;
+                skip as usize
+            } else {
+                let used = self.client.handle_bytes(piece);
+                let events = self.take_events(piece);
+                assert!(used == piece.len() || (used < piece.len() && events > 0), "{used} of {} taken", piece.len());
+                used
+            };
+            piece = &piece[used..];
+            if self.conversation.refills {
+                self.start_requests();
+            }
+        }
+    }
+
+    fn take_events(&mut self, input: &[u8]) -> usize {
+        let mut events = 0;
+        while let Some(event) = self.client.poll_event() {
+            events += 1;
+            self.check_order(&event);
+            self.note(event, input);
+        }
+        events
+    }
+
+    /// Responses come in the order of the requests, and the drain after all of them.
+    fn check_order(&mut self, event: &Event) {
+        assert_eq!(event.stream(), self.open.front().copied(), "{event:?}");
+        if let Event::Complete { .. } | Event::Failed { .. } = event {
+            self.open.pop_front();
+        }
+        let is_last = matches!(self.heard.last(), Some(Heard { event: Event::Draining { .. }, .. }));
+        assert!(!is_last, "{event:?} after the drain");
+    }
+
+    fn note(&mut self, event: Event, input: &[u8]) {
+        let (event, bytes) = match event {
+            Event::Interim { .. } | Event::Head { .. } => (event, self.client.head(input)),
+            Event::Data { stream, range } => (Event::Data { stream, range: 0..0 }, &input[range]),
+            event => (event, &[][..]),
+        };
+        match self.heard.last_mut().filter(|last| matches!(event, Event::Data { .. }) && last.event == event) {
+            Some(last) => last.bytes.extend_from_slice(bytes),
+            None => self.heard.push(Heard { event, bytes: bytes.to_vec() }),
+        }
+    }
+
+    /// After the end of the stream every request has ended, the connection drains, and nothing more comes out of it.
+    fn check_is_over(&mut self) {
+        assert!(self.open.is_empty(), "without an end: {:?}", self.open);
+        assert!(matches!(self.heard.last(), Some(Heard { event: Event::Draining { .. }, .. })));
+        assert_eq!(self.client.capacity(), 0);
+        assert_eq!(self.client.may_skip(), 0);
+        assert!(self.client.poll_transmit().is_none());
+        assert_eq!(self.client.handle_bytes(b"more"), 4);
+        assert_eq!(self.client.poll_event(), None);
+    }
+}

@@ -1,0 +1,87 @@
+//! HTTP/1.x: any bytes, any split.
+
+use onrush_proto::{Event, StreamId};
+
+use crate::conversation::{Conversation, Heard, Reader};
+
+/// A server that says anything. The first two bytes set the scene, the rest is what is said:
+/// bits 0 and 1 of the first byte are the depth less one, bit 2 makes every second request a `HEAD`, bit 3 keeps the
+/// last byte of each request unsent; bit 5 of the second byte starts a request for each that ends, its lower bits
+/// choose the split. (So digits and letters do for the first two bytes of a seed.)
+pub fn http1_response(data: &[u8]) {
+    let [scene, split, bytes @ ..] = data else { return };
+    let conversation = Conversation {
+        depth: usize::from(scene & 3) + 1,
+        methods: if scene & 4 == 0 { vec!["GET"] } else { vec!["GET", "HEAD"] },
+        refills: split & 32 != 0,
+        sends_all: scene & 8 == 0,
+    };
+    check_splits(&conversation, bytes, *split);
+}
+
+/// A chunked body that is anything, and anything as a chunked body. The first byte chooses the split and the chunks.
+pub fn chunked(data: &[u8]) {
+    let [split, bytes @ ..] = data else { return };
+    let conversation = Conversation { depth: 1, methods: vec!["GET"], refills: false, sends_all: true };
+    let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    check_splits(&conversation, &[head, bytes].concat(), *split);
+
+    let encoded = [head, &in_chunks(bytes, *split)[..]].concat();
+    let heard = check_splits(&conversation, &encoded, *split);
+    let decoded: Vec<u8> = heard.iter().filter(|heard| is_data(heard)).flat_map(|heard| heard.bytes.clone()).collect();
+    assert_eq!(decoded, bytes);
+    assert!(heard.iter().any(|heard| heard.event == Event::Complete { stream: StreamId(0) }));
+}
+
+/// The same bytes are heard alike in one piece, one by one, and in pieces of many sizes; skipping changes nothing but
+/// that less of the data is heard. Returns what is heard.
+fn check_splits(conversation: &Conversation, bytes: &[u8], split: u8) -> Vec<Heard> {
+    let whole = [bytes.len().max(1)];
+    let pieces = sizes(split);
+    let (heard, _) = conversation.hear(bytes, &whole, Reader::Looks);
+    for sizes in [&[1][..], &pieces] {
+        assert_eq!(conversation.hear(bytes, sizes, Reader::Looks).0, heard, "in pieces of {sizes:?}");
+    }
+    assert!(data_len(&heard) <= bytes.len() as u64);
+    for sizes in [&whole[..], &pieces] {
+        let (heard_besides, skipped) = conversation.hear(bytes, sizes, Reader::Skips);
+        assert_eq!(without_data(&heard_besides), without_data(&heard), "skipping, in pieces of {sizes:?}");
+        assert_eq!(data_len(&heard_besides) + skipped, data_len(&heard));
+    }
+    heard
+}
+
+fn without_data(heard: &[Heard]) -> Vec<&Heard> {
+    heard.iter().filter(|heard| !is_data(heard)).collect()
+}
+
+fn data_len(heard: &[Heard]) -> u64 {
+    heard.iter().filter(|heard| is_data(heard)).map(|heard| heard.bytes.len() as u64).sum()
+}
+
+fn is_data(heard: &Heard) -> bool {
+    matches!(heard.event, Event::Data { .. })
+}
+
+/// Sizes of pieces, from 1 to 23 bytes, that follow from a seed.
+fn sizes(seed: u8) -> Vec<usize> {
+    (1..=16).map(|index| (usize::from(seed & 31) + 1) * index * index % 23 + 1).collect()
+}
+
+/// The bytes as chunks of many sizes, with extensions and a trailer.
+fn in_chunks(mut bytes: &[u8], seed: u8) -> Vec<u8> {
+    let mut chunks = Vec::new();
+    for &size in sizes(seed).iter().cycle() {
+        let (chunk, rest) = bytes.split_at(size.min(bytes.len()));
+        if chunk.is_empty() {
+            break;
+        }
+        let extension = if size % 2 == 0 { "" } else { ";odd=\"yes\"" };
+        chunks.extend_from_slice(format!("{:x}{extension}\r\n", chunk.len()).as_bytes());
+        chunks.extend_from_slice(chunk);
+        chunks.extend_from_slice(b"\r\n");
+        bytes = rest;
+    }
+    chunks.extend_from_slice(b"0\r\nDigest: none\r\n\r\n");
+    chunks
+}

@@ -1,0 +1,30 @@
+//! Properties that must hold for any bytes.
+//!
+//! A target is a plain function that panics where a property does not hold. Its seeds lie in `corpus/<target>/` and are
+//! replayed by `tests/replay.rs` with every run of the tests; a fuzzer calls the same functions. Nothing here decides
+//! what is right byte by byte: the tests beside the code do that.
+//!
+//! To add a target: write the function, add it to [`TARGETS`], put seeds with speaking names into its directory, and give
+//! it a program in `src/bin/` and `Cargo.toml`, which only `make fuzz` builds.
+
+#![forbid(unsafe_code)]
+
+mod conversation;
+mod http1;
+mod units;
+mod url;
+
+pub use http1::{chunked, http1_response};
+pub use units::units;
+pub use url::url;
+
+/// Panics if a property does not hold for the bytes.
+pub type Target = fn(&[u8]);
+
+/// Every target by the name of its corpus.
+pub const TARGETS: &[(&str, Target)] =
+    &[("chunked", chunked), ("http1_response", http1_response), ("units", units), ("url", url)];
+
+/// The dialects of other tools, which all read values alike.
+const COMPAT: [onrush::plan::Dialect; 3] =
+    [onrush::plan::Dialect::Wrk, onrush::plan::Dialect::WrkCmm, onrush::plan::Dialect::Wrk2];

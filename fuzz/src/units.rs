@@ -1,0 +1,54 @@
+//! Numbers and times as typed: any text, both grammars.
+
+use std::time::Duration;
+
+use onrush::cli::units::{metric, time};
+use onrush::plan::Dialect;
+
+use crate::COMPAT;
+
+/// A value that is anything. What is accepted has a digit, means the same when it is written out plainly, and means the
+/// same to both grammars where both know its words.
+pub fn units(data: &[u8]) {
+    let Ok(text) = str::from_utf8(data) else { return };
+    let (native_count, native_time) = (metric(text, Dialect::Native), time(text, Dialect::Native));
+    let (wrk_count, wrk_time) = (metric(text, Dialect::Wrk), time(text, Dialect::Wrk));
+    for dialect in COMPAT {
+        assert_eq!((metric(text, dialect), time(text, dialect)), (wrk_count, wrk_time), "{dialect:?}");
+    }
+    let has_digit = text.contains(|character: char| character.is_ascii_digit());
+    let accepted = [native_count.is_ok(), wrk_count.is_ok(), native_time.is_ok(), wrk_time.is_ok()];
+    assert!(has_digit || accepted == [false; 4], "{text:?}");
+
+    for count in [native_count, wrk_count].into_iter().flatten() {
+        check_count(count);
+    }
+    for time in [native_time, wrk_time].into_iter().flatten() {
+        check_time(time);
+    }
+    // Fractions and the small units of time are ours alone; everything else of ours is wrk's too.
+    let is_ours =
+        text.contains('.') || text.to_ascii_lowercase().ends_with("ms") || text.to_ascii_lowercase().ends_with("us");
+    if !is_ours {
+        assert!(native_count.is_err() || native_count == wrk_count, "{text:?}: {native_count:?}, {wrk_count:?}");
+        assert!(native_time.is_err() || native_time == wrk_time, "{text:?}: {native_time:?}, {wrk_time:?}");
+    }
+}
+
+/// A count reads back from its digits, and from thousands with a fraction.
+fn check_count(count: u64) {
+    let digits = count.to_string();
+    assert_eq!((metric(&digits, Dialect::Native), metric(&digits, Dialect::Wrk)), (Ok(count), Ok(count)));
+    let thousands = format!("{}.{:03}k", count / 1_000, count % 1_000);
+    assert_eq!(metric(&thousands, Dialect::Native), Ok(count), "{thousands}");
+}
+
+/// A time reads back from seconds with a fraction; whole seconds in both grammars.
+fn check_time(duration: Duration) {
+    let seconds = format!("{}.{:09}s", duration.as_secs(), duration.subsec_nanos());
+    assert_eq!(time(&seconds, Dialect::Native), Ok(duration), "{seconds}");
+    if duration.subsec_nanos() == 0 {
+        let whole = duration.as_secs().to_string();
+        assert_eq!((time(&whole, Dialect::Native), time(&whole, Dialect::Wrk)), (Ok(duration), Ok(duration)));
+    }
+}

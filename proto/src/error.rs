@@ -1,0 +1,82 @@
+//! What a peer can do wrong.
+
+/// Why a response did not come, or not whole. Lower case, no full stop: it stands behind "read: 28 × ".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The stream ended although no byte of the response had come; interim responses do not count.
+    #[error("closed by the server before a response began")]
+    ClosedBeforeResponse,
+    /// The stream ended inside the head.
+    #[error("closed by the server inside a response head")]
+    ClosedInHead,
+    /// The stream ended inside a body whose length was announced.
+    #[error("closed by the server inside a response body")]
+    ClosedInBody,
+    /// The first bytes are not `HTTP/`.
+    #[error("not an HTTP response")]
+    NotHttp,
+    /// The status line starts like one but is none.
+    #[error("malformed status line")]
+    StatusLine,
+    /// The head is longer than [`crate::http1::HEAD_MAX`].
+    #[error("response head longer than 80 KiB")]
+    HeadTooLong,
+    /// A field is not `name: value`.
+    #[error("malformed header field")]
+    HeaderField,
+    /// `Content-Length` is not a plain decimal number of at most 64 bits.
+    #[error("bad Content-Length")]
+    Length,
+    /// `Content-Length` is there twice.
+    #[error("two Content-Length fields")]
+    LengthTwice,
+    /// Both `Content-Length` and `Transfer-Encoding` are there.
+    #[error("both Content-Length and Transfer-Encoding")]
+    LengthAndEncoding,
+    /// A chunk's size is not a hexadecimal number of at most 64 bits.
+    #[error("bad chunk size")]
+    ChunkSize,
+    /// A chunk's data is not followed by a line end.
+    #[error("chunk longer than its size")]
+    ChunkEnd,
+    /// Chunk extensions or trailers exceed [`crate::http1::HEAD_MAX`].
+    #[error("chunk extensions or trailers longer than 80 KiB")]
+    TrailerTooLong,
+    /// A trailer is not `name: value`.
+    #[error("malformed trailer field")]
+    Trailer,
+    /// Bytes came that answer no request.
+    #[error("bytes after a complete response")]
+    ExtraBytes,
+    /// The server switched to a protocol nobody asked for (101).
+    #[error("the server switched to another protocol")]
+    Switched,
+    /// The connection ended before the request was looked at.
+    #[error("the connection was closed before the request was answered")]
+    ConnectionEnded,
+}
+
+/// The part of a response in which something went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Part {
+    /// Before or inside the head.
+    Head,
+    /// Inside the body, or behind it.
+    Body,
+}
+
+impl Error {
+    /// The part of the response it happened in.
+    pub fn part(self) -> Part {
+        match self {
+            Self::ClosedInBody
+            | Self::ChunkSize
+            | Self::ChunkEnd
+            | Self::TrailerTooLong
+            | Self::Trailer
+            | Self::ExtraBytes => Part::Body,
+            _ => Part::Head,
+        }
+    }
+}

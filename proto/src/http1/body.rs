@@ -1,0 +1,67 @@
+//! A response's body, freed of its framing where it lies.
+//!
+//! It never copies or keeps a byte of it.
+
+use std::ops::Range;
+
+use super::chunked::Chunked;
+use crate::Error;
+
+/// A body that is being read; each variant knows its own end.
+#[derive(Debug)]
+pub(super) enum Body {
+    /// This many bytes are still to come.
+    Length(u64),
+    /// A chunked body.
+    Chunked(Chunked),
+    /// Everything up to the end of the stream.
+    UntilEof,
+}
+
+/// What a body took out of the bytes it was given.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// How many bytes, framing included.
+    pub(super) used: usize,
+    /// Where the data lies among them.
+    pub(super) data: Range<usize>,
+    /// Whether the body ends with them.
+    pub(super) is_last: bool,
+}
+
+impl Body {
+    /// Takes bytes up to the end of the first piece of data among them, or of the body.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Taken, Error> {
+        if let Self::Chunked(chunked) = self {
+            return chunked.take(bytes);
+        }
+        let data = self.data_left().min(bytes.len() as u64);
+        let is_last = self.skip(data);
+        let used = data as usize;
+        Ok(Taken { used, data: 0..used, is_last })
+    }
+
+    /// How many of the next bytes are data; [`u64::MAX`] until the end of the stream.
+    pub(super) fn data_left(&self) -> u64 {
+        match self {
+            Self::Length(left) => *left,
+            Self::Chunked(chunked) => chunked.data_left(),
+            Self::UntilEof => u64::MAX,
+        }
+    }
+
+    /// Passes over `n` bytes of data, at most [`Self::data_left`]; returns whether the body ends with them.
+    pub(super) fn skip(&mut self, n: u64) -> bool {
+        match self {
+            Self::Length(left) => {
+                *left -= n;
+                *left == 0
+            }
+            Self::Chunked(chunked) => {
+                chunked.skip(n);
+                false
+            }
+            Self::UntilEof => false,
+        }
+    }
+}

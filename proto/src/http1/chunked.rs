@@ -1,0 +1,142 @@
+//! The chunked transfer coding (RFC 9112, 7.1), decoded where it lies.
+//!
+//! It walks over sizes, extensions and trailers byte by byte and keeps none of them, so that any split of the same
+//! bytes comes to the same end and nothing that a peer sends can make it grow.
+
+use super::HEAD_MAX;
+use super::body::Taken;
+use super::head::{is_text, is_token};
+use crate::Error;
+
+/// A chunked body that is being read.
+#[derive(Debug)]
+pub(super) struct Chunked {
+    state: State,
+    /// The size of the chunk as far as it was read, then how many of its bytes are still to come.
+    size: u64,
+    /// How many bytes of the current chunk's first line, or of the trailers, have come.
+    framing: usize,
+}
+
+/// What the next byte belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The first digit of a chunk's size.
+    Size,
+    /// A further digit, or what ends the size.
+    Digits,
+    /// White space between the size and what follows it.
+    Padding,
+    /// A chunk extension, to the end of its line.
+    Extension,
+    /// The LF behind the CR of a chunk's first line.
+    SizeLf,
+    /// A chunk's data.
+    Data,
+    /// The line end behind a chunk's data.
+    DataEnd,
+    /// The LF behind the CR of that line end.
+    DataLf,
+    /// The first byte of a trailer field, or the empty line that ends the body.
+    Trailer,
+    /// A trailer field's name.
+    Name,
+    /// A trailer field's value.
+    Value,
+    /// The LF behind the CR of a trailer field.
+    ValueLf,
+    /// The LF behind the CR of the last line.
+    LastLf,
+    /// Nothing: the body is complete.
+    Done,
+}
+
+impl Chunked {
+    /// A body of which nothing has come.
+    pub(super) fn new() -> Self {
+        Self { state: State::Size, size: 0, framing: 0 }
+    }
+
+    /// Takes bytes up to the end of the first piece of data among them, or of the body.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Taken, Error> {
+        let mut used = 0;
+        while self.state != State::Data && self.state != State::Done {
+            let Some(&byte) = bytes.get(used) else { break };
+            self.step(byte)?;
+            used += 1;
+        }
+        let data = self.data_left().min((bytes.len() - used) as u64);
+        self.skip(data);
+        let end = used + data as usize;
+        Ok(Taken { used: end, data: used..end, is_last: self.state == State::Done })
+    }
+
+    /// How many of the next bytes are data.
+    pub(super) fn data_left(&self) -> u64 {
+        if self.state == State::Data { self.size } else { 0 }
+    }
+
+    /// Passes over `n` bytes of data, at most [`Self::data_left`].
+    pub(super) fn skip(&mut self, n: u64) {
+        if self.state == State::Data {
+            self.size -= n;
+            if self.size == 0 {
+                self.state = State::DataEnd;
+            }
+        }
+    }
+
+    /// Takes one byte that is not data.
+    fn step(&mut self, byte: u8) -> Result<(), Error> {
+        self.framing += 1;
+        if self.framing > HEAD_MAX {
+            return Err(Error::TrailerTooLong);
+        }
+        self.state = match (self.state, byte) {
+            (State::Size | State::Digits, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => self.digit(byte)?,
+            (State::Digits | State::Padding, b' ' | b'\t') => State::Padding,
+            (State::Digits | State::Padding, b';') => State::Extension,
+            (State::Digits | State::Padding | State::Extension, b'\r') => State::SizeLf,
+            (State::Digits | State::Padding | State::Extension | State::SizeLf, b'\n') => self.sized(),
+            (State::Extension, _) => State::Extension,
+            (State::Size | State::Digits | State::Padding | State::SizeLf, _) => return Err(Error::ChunkSize),
+
+            (State::DataEnd, b'\r') => State::DataLf,
+            (State::DataEnd | State::DataLf, b'\n') => self.chunk(),
+            (State::DataEnd | State::DataLf, _) => return Err(Error::ChunkEnd),
+
+            (State::Trailer, b'\r') => State::LastLf,
+            (State::Trailer | State::LastLf, b'\n') => State::Done,
+            (State::Name, b':') => State::Value,
+            (State::Trailer | State::Name, byte) if is_token(byte) => State::Name,
+            (State::Value, b'\r') => State::ValueLf,
+            (State::Value | State::ValueLf, b'\n') => State::Trailer,
+            (State::Value, byte) if is_text(byte) => State::Value,
+            (State::Trailer | State::Name | State::Value | State::ValueLf | State::LastLf, _) => {
+                return Err(Error::Trailer);
+            }
+
+            (State::Data | State::Done, _) => unreachable!("data is not walked over, and nothing follows the end"),
+        };
+        Ok(())
+    }
+
+    /// Takes a digit of the size.
+    fn digit(&mut self, byte: u8) -> Result<State, Error> {
+        let digit = char::from(byte).to_digit(16).ok_or(Error::ChunkSize)?;
+        self.size = self.size.checked_mul(16).ok_or(Error::ChunkSize)? + u64::from(digit);
+        Ok(State::Digits)
+    }
+
+    /// The line with the size has ended.
+    fn sized(&mut self) -> State {
+        self.framing = 0;
+        if self.size == 0 { State::Trailer } else { State::Data }
+    }
+
+    /// The next chunk begins.
+    fn chunk(&mut self) -> State {
+        self.framing = 0;
+        State::Size
+    }
+}

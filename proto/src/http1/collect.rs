@@ -1,0 +1,158 @@
+//! Collects a response head out of the pieces in which it arrives.
+//!
+//! It searches every byte once, however finely the head is cut, keeps a head only if it comes in several pieces, and
+//! never keeps a byte of a body.
+
+use std::mem::replace;
+use std::ops::Range;
+
+use super::HEAD_MAX;
+use super::head::{Head, StatusLine};
+use crate::Error;
+
+/// A larger buffer is given back after use, so that one long head does not cost memory for the rest of the run.
+const KEPT_MAX: usize = 4096;
+
+/// How every head begins.
+const PREFIX: &[u8] = b"HTTP/";
+
+/// One head after the other.
+#[derive(Debug, Default)]
+pub(super) struct Collector {
+    /// What came of this head before the current input; empty if it lies whole in that.
+    kept: Vec<u8>,
+    /// Where in the current input the head lies, unless it was kept.
+    place: Range<usize>,
+    /// How many bytes of line ends were passed over before this head.
+    leading: usize,
+    /// The status line and its length, once it has come.
+    status_line: Option<(StatusLine, usize)>,
+    /// How many bytes its lines have that have come whole.
+    lines: usize,
+    /// Whether the head is complete, and kept only for those who want to read it.
+    is_complete: bool,
+}
+
+impl Collector {
+    /// Forgets the head if it is complete; to be called with every new input.
+    pub(super) fn release(&mut self) {
+        if !self.is_complete {
+            return;
+        }
+        if self.kept.capacity() > KEPT_MAX {
+            self.kept = Vec::new();
+        }
+        self.kept.clear();
+        self.place = 0..0;
+        self.leading = 0;
+        self.status_line = None;
+        self.lines = 0;
+        self.is_complete = false;
+    }
+
+    /// Whether a byte of the head came before the current input.
+    pub(super) fn is_begun(&self) -> bool {
+        !self.kept.is_empty()
+    }
+
+    /// The complete head, if `input` is what the last [`Self::take`] was given.
+    pub(super) fn head<'a>(&'a self, input: &'a [u8]) -> &'a [u8] {
+        match self.is_complete {
+            true if self.is_begun() => &self.kept,
+            true => input.get(self.place.clone()).unwrap_or_default(),
+            false => &[],
+        }
+    }
+
+    /// Takes bytes up to the end of the head; returns the head if they reach it, and how many they were.
+    ///
+    /// What is wrong with a head is found at a byte that does not depend on how the bytes were split: at the first one
+    /// that cannot begin a head, at the end of the status line, at the end of the head, or at the one too many.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(usize, Option<Head>), Error> {
+        let room = HEAD_MAX - self.leading - self.kept.len();
+        let window = &bytes[..bytes.len().min(room)];
+        let start = self.pass_empty_lines(window);
+        self.check_prefix(&window[start..])?;
+
+        let is_kept = self.is_begun();
+        let mut used = start;
+        for lf in memchr::memchr_iter(b'\n', &window[start..]) {
+            let line_start = replace(&mut used, start + lf + 1);
+            if is_kept {
+                self.kept.extend_from_slice(&window[line_start..used]);
+            }
+            let view = if is_kept { &self.kept[..] } else { &window[start..used] };
+            let line = &view[replace(&mut self.lines, view.len())..];
+            match (self.status_line, line) {
+                (None, _) => self.status_line = Some((StatusLine::parse(line)?, line.len())),
+                (Some((status_line, length)), b"\n" | b"\r\n") => {
+                    self.place = start..used;
+                    self.is_complete = true;
+                    return Ok((used, Some(Head::parse(status_line, &view[length..])?)));
+                }
+                _ => {}
+            }
+        }
+        if window.len() < bytes.len() {
+            return Err(Error::HeadTooLong);
+        }
+        self.kept.extend_from_slice(&window[if is_kept { used } else { start }..]);
+        Ok((bytes.len(), None))
+    }
+
+    /// Passes over line ends before the status line (RFC 9112, 2.2); returns how many bytes they are.
+    fn pass_empty_lines(&mut self, bytes: &[u8]) -> usize {
+        if self.is_begun() {
+            return 0;
+        }
+        let empty = bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        self.leading += empty;
+        empty
+    }
+
+    fn check_prefix(&self, bytes: &[u8]) -> Result<(), Error> {
+        let wanted = PREFIX.get(self.kept.len()..).unwrap_or_default();
+        let compared = wanted.len().min(bytes.len());
+        if bytes[..compared] == wanted[..compared] { Ok(()) } else { Err(Error::NotHttp) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head_of(bytes: usize) -> Vec<u8> {
+        let frame = "HTTP/1.1 200 OK\r\nA: \r\n\r\n";
+        frame.replace("A: ", &format!("A: {}", "x".repeat(bytes - frame.len()))).into_bytes()
+    }
+
+    #[test]
+    fn a_head_that_comes_whole_is_not_copied() {
+        let mut collector = Collector::default();
+        let input = head_of(1000);
+        assert!(matches!(collector.take(&input), Ok((1000, Some(_)))));
+        assert_eq!(collector.head(&input).as_ptr(), input.as_ptr());
+        assert_eq!(collector.kept.capacity(), 0);
+    }
+
+    #[test]
+    fn a_small_buffer_is_used_again_and_a_large_one_given_back() {
+        for (bytes, is_used_again) in [(1000, true), (KEPT_MAX + 1, false)] {
+            let mut collector = Collector::default();
+            let input = head_of(bytes);
+            assert!(matches!(collector.take(&input[..bytes - 1]), Ok((_, None))));
+            assert!(matches!(collector.take(&input[bytes - 1..]), Ok((1, Some(_)))));
+            assert_eq!(collector.head(b"\n"), input);
+            collector.release();
+            assert_eq!(collector.kept.capacity() > 0, is_used_again, "{bytes} bytes");
+        }
+    }
+
+    #[test]
+    fn bytes_behind_the_head_are_not_taken() {
+        let mut collector = Collector::default();
+        assert!(matches!(collector.take(b"\r\nHTTP/1.1 200 OK\r\nA: b"), Ok((23, None))));
+        assert!(matches!(collector.take(b"c\r\n\r\nbody"), Ok((5, Some(_)))));
+        assert_eq!(collector.kept, b"HTTP/1.1 200 OK\r\nA: bc\r\n\r\n");
+    }
+}

@@ -1,0 +1,85 @@
+//! A request as HTTP/1.1 bytes.
+//!
+//! It never checks or repairs what it is given: line ends in a name or a value are for the command line to refuse.
+
+use crate::Parts;
+
+/// Methods that enclose a body by nature (RFC 9110, 8.6): a server may insist on a length, be it zero.
+const METHODS_WITH_BODY: [&str; 3] = ["POST", "PUT", "PATCH"];
+
+/// Writes a request: its line, its headers in their order, `Content-Length` where the body needs one and the headers
+/// have neither that nor `Transfer-Encoding`, an empty line, the body.
+pub fn encode(parts: &Parts) -> Vec<u8> {
+    let Parts { method, target, headers, body } = parts;
+    let mut head = format!("{method} {target} HTTP/1.1\r\n");
+    for (name, value) in headers {
+        head.extend([name, ": ", value, "\r\n"]);
+    }
+    if needs_length(parts) {
+        head += &format!("Content-Length: {}\r\n", body.len());
+    }
+    head += "\r\n";
+    [head.as_bytes(), body].concat()
+}
+
+fn needs_length(parts: &Parts) -> bool {
+    let is_framed = parts
+        .headers
+        .iter()
+        .any(|(name, _)| name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding"));
+    !is_framed && (!parts.body.is_empty() || METHODS_WITH_BODY.contains(&parts.method.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(method: &str, headers: &[(&str, &str)], body: &str) -> String {
+        let headers = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let parts = Parts { method: method.into(), target: "/p?q".into(), headers, body: body.into() };
+        String::from_utf8(encode(&parts)).unwrap()
+    }
+
+    #[test]
+    fn a_plain_get_has_its_host_and_nothing_else() {
+        let headers = vec![("Host".to_owned(), "127.0.0.1:18080".to_owned())];
+        let parts = Parts { method: "GET".into(), target: "/".into(), headers, body: Vec::new() };
+        assert_eq!(encode(&parts), b"GET / HTTP/1.1\r\nHost: 127.0.0.1:18080\r\n\r\n");
+    }
+
+    #[test]
+    fn headers_keep_their_order_and_their_repetitions() {
+        assert_eq!(
+            encoded("GET", &[("Host", "a"), ("Cookie", "b"), ("accept", ""), ("Cookie", "c")], ""),
+            "GET /p?q HTTP/1.1\r\nHost: a\r\nCookie: b\r\naccept: \r\nCookie: c\r\n\r\n"
+        );
+    }
+
+    #[test]
+    fn a_body_brings_its_length_with_any_method() {
+        assert_eq!(encoded("POST", &[], "hello"), "POST /p?q HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello");
+        assert_eq!(encoded("GET", &[], "hello"), "GET /p?q HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello");
+    }
+
+    #[test]
+    fn a_method_with_a_body_by_nature_says_that_it_has_none() {
+        for method in ["POST", "PUT", "PATCH"] {
+            assert_eq!(encoded(method, &[], ""), format!("{method} /p?q HTTP/1.1\r\nContent-Length: 0\r\n\r\n"));
+        }
+        for method in ["GET", "HEAD", "DELETE", "OPTIONS", "post"] {
+            assert_eq!(encoded(method, &[], ""), format!("{method} /p?q HTTP/1.1\r\n\r\n"));
+        }
+    }
+
+    #[test]
+    fn a_length_or_encoding_of_the_users_own_is_left_alone() {
+        assert_eq!(
+            encoded("POST", &[("content-LENGTH", "99")], "hello"),
+            "POST /p?q HTTP/1.1\r\ncontent-LENGTH: 99\r\n\r\nhello"
+        );
+        assert_eq!(
+            encoded("POST", &[("transfer-encoding", "chunked")], "0\r\n\r\n"),
+            "POST /p?q HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n"
+        );
+    }
+}

@@ -1,0 +1,164 @@
+//! What a response head says about the response's framing (RFC 9112).
+//!
+//! It reads complete lines and complete heads only and never keeps anything; collecting them is [`super::collect`]'s.
+
+use httparse::{EMPTY_HEADER, Header, Status};
+
+use crate::Error;
+
+/// How many fields a head may have before it costs an allocation. Clearing the places costs every response something:
+/// 64 of them 30 ns, 32 less than 10.
+const FIELDS_USUAL: usize = 32;
+
+/// A response head, as far as it matters here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    /// The status, 100 to 999.
+    pub(super) status: u16,
+    /// What the fields say about the body; the status or the request's method may say that there is none.
+    pub(super) framing: Framing,
+    /// Whether version and fields let the connection live on.
+    pub(super) keep_alive: bool,
+}
+
+/// How a body ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// After this many bytes.
+    Length(u64),
+    /// With the chunk that says so.
+    Chunked,
+    /// With the stream.
+    UntilEof,
+}
+
+/// A status line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StatusLine {
+    status: u16,
+    /// Whether the version keeps connections alive unless the head says otherwise: HTTP/1.1 and higher, but not 2.0,
+    /// which nobody can speak in this syntax.
+    is_persistent: bool,
+}
+
+impl StatusLine {
+    /// Reads a status line, given with its line end.
+    pub(super) fn parse(line: &[u8]) -> Result<Self, Error> {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let [b'H', b'T', b'T', b'P', b'/', major, b'.', minor, b' ', a @ b'1'..=b'9', b, c, rest @ ..] = line else {
+            return Err(Error::StatusLine);
+        };
+        let reason_is_fine = match rest {
+            [] => true,
+            [b' ', reason @ ..] => reason.iter().copied().all(is_text),
+            _ => false,
+        };
+        if !reason_is_fine || [major, minor, b, c].iter().any(|digit| !digit.is_ascii_digit()) {
+            return Err(Error::StatusLine);
+        }
+        let status = [a, b, c].iter().fold(0, |status, &&digit| status * 10 + u16::from(digit - b'0'));
+        Ok(Self { status, is_persistent: *major == b'1' && *minor >= b'1' })
+    }
+}
+
+impl Head {
+    /// Reads the fields that follow a status line, up to and with the empty line.
+    pub(super) fn parse(line: StatusLine, fields: &[u8]) -> Result<Self, Error> {
+        let mut usual = [EMPTY_HEADER; FIELDS_USUAL];
+        let mut many;
+        let parsed = match httparse::parse_headers(fields, &mut usual) {
+            Err(httparse::Error::TooManyHeaders) => {
+                many = vec![EMPTY_HEADER; memchr::memchr_iter(b'\n', fields).count()];
+                httparse::parse_headers(fields, &mut many)
+            }
+            parsed => parsed,
+        };
+        let Ok(Status::Complete((_, fields))) = parsed else { return Err(Error::HeaderField) };
+        let mut facts = Facts::default();
+        for Header { name, value } in fields {
+            facts.note(name, value)?;
+        }
+        let keep_alive = !facts.close && (line.is_persistent || facts.keep_alive);
+        Ok(Self { status: line.status, framing: facts.framing()?, keep_alive })
+    }
+}
+
+/// What the fields have said so far.
+#[derive(Default)]
+struct Facts<'a> {
+    /// The `Content-Length`, if there is any.
+    length: Option<&'a [u8]>,
+    /// Whether the last `Transfer-Encoding` is `chunked`, if there is any.
+    chunked: Option<bool>,
+    /// Whether a `Connection` has the option `close`.
+    close: bool,
+    /// Whether a `Connection` has the option `keep-alive`.
+    keep_alive: bool,
+}
+
+impl<'a> Facts<'a> {
+    fn note(&mut self, name: &str, value: &'a [u8]) -> Result<(), Error> {
+        // Most fields are dismissed by their length alone.
+        match name.len() {
+            10 if name.eq_ignore_ascii_case("connection") => self.note_connection(value),
+            14 if name.eq_ignore_ascii_case("content-length") => self.note_length(value)?,
+            16 if name.eq_ignore_ascii_case("proxy-connection") => self.note_connection(value),
+            17 if name.eq_ignore_ascii_case("transfer-encoding") => self.note_encoding(value),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn note_length(&mut self, value: &'a [u8]) -> Result<(), Error> {
+        let before = self.length.replace(value);
+        if before.is_some() || value.contains(&b',') { Err(Error::LengthTwice) } else { Ok(()) }
+    }
+
+    fn note_encoding(&mut self, value: &[u8]) {
+        let is_chunked = elements(value).last().map(|coding| coding.eq_ignore_ascii_case(b"chunked"));
+        self.chunked = is_chunked.or(self.chunked).or(Some(false));
+    }
+
+    fn note_connection(&mut self, value: &[u8]) {
+        for option in elements(value) {
+            self.close |= option.eq_ignore_ascii_case(b"close");
+            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+
+    fn framing(&self) -> Result<Framing, Error> {
+        match (self.chunked, self.length) {
+            (Some(_), Some(_)) => Err(Error::LengthAndEncoding),
+            (Some(true), None) => Ok(Framing::Chunked),
+            (None, Some(length)) => plain_number(length).map(Framing::Length).ok_or(Error::Length),
+            (Some(false) | None, None) => Ok(Framing::UntilEof),
+        }
+    }
+}
+
+/// The elements of a comma list that are not empty.
+fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|element| !element.is_empty())
+}
+
+/// Digits and nothing else, as a number of at most 64 bits.
+fn plain_number(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0_u64, |number, &byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+/// Whether a byte may be part of a field's name.
+pub(super) fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// Whether a byte may be part of a field's value or a reason phrase.
+pub(super) fn is_text(byte: u8) -> bool {
+    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
+}

@@ -1,0 +1,334 @@
+//! HTTP/1.x, several requests in flight on one connection.
+//!
+//! ```text
+//!             ┌ interim (1xx) ┐
+//!             ▼               │
+//!   start ─► head ────────────┴──► body ──► complete ──► head of the next response
+//!             │                     │          │
+//!             │ error, end          │ the same │ the connection cannot live on
+//!             ▼                     ▼          ▼
+//!           Ending ── all events taken ──────────► Over
+//! ```
+//!
+//! Responses come in the order of the requests, so the state is that of the response to the oldest request in flight:
+//! its head is read by `collect` and `head`, its body by `body` and `chunked`. Whatever ends the connection makes it
+//! *ending*: the requests still in flight fail, then it drains, and from then on all bytes are ignored.
+//!
+//! It never buffers a body, never allocates for a response whose head is of usual size and comes in one piece, and
+//! never sends a request again: that is the driver's decision.
+
+mod body;
+mod chunked;
+mod collect;
+mod encode;
+mod head;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use self::body::{Body, Taken};
+use self::chunked::Chunked;
+use self::collect::Collector;
+use self::head::{Framing, Head};
+use crate::{Busy, Client, Error, Event, Nanos, Request, StreamId, Transmit};
+
+pub use self::encode::encode;
+
+/// The longest response head that is read, in bytes, empty lines before it included; also the longest line that begins
+/// a chunk, and the longest trailer section. It is the limit of wrk's parser.
+pub const HEAD_MAX: usize = 80 * 1024;
+
+/// What a request's method says about the body of the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The answer's head decides.
+    Usual,
+    /// There is none, whatever the head says (`HEAD`).
+    Bodiless,
+    /// A 2xx has none, and the connection becomes a tunnel behind it (`CONNECT`).
+    Tunnel,
+}
+
+impl Answer {
+    /// The answer to a method; methods are case-sensitive.
+    pub fn to(method: &str) -> Self {
+        match method {
+            "HEAD" => Self::Bodiless,
+            "CONNECT" => Self::Tunnel,
+            _ => Self::Usual,
+        }
+    }
+}
+
+/// One HTTP/1.x connection, seen from the client.
+#[derive(Debug)]
+pub struct Http1 {
+    /// How many requests may be in flight.
+    depth: usize,
+    /// The requests whose responses are not complete, oldest first.
+    in_flight: VecDeque<InFlight>,
+    /// How many of them [`Client::poll_transmit`] has given out.
+    given: usize,
+    next_stream: u32,
+    /// The bytes of all requests started so far.
+    bytes_started: u64,
+    /// The bytes the transport has accepted.
+    bytes_sent: u64,
+    collector: Collector,
+    /// The body being read; none where a head comes next.
+    body: Option<Body>,
+    /// Whether the connection outlives the response being read, as far as is known.
+    keep_alive: bool,
+    life: Life,
+    /// The next event. No input makes more than this, the one in `complete`, and those of [`Life::Ending`]: they need
+    /// no queue.
+    event: Option<Event>,
+    /// The request whose [`Event::Complete`] comes next.
+    complete: Option<StreamId>,
+}
+
+/// A request without a complete response.
+#[derive(Debug)]
+struct InFlight {
+    stream: StreamId,
+    wire: Rc<[u8]>,
+    answer: Answer,
+    /// How many bytes have been sent on the connection once this request is.
+    sent_at: u64,
+}
+
+/// Whether the connection can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Life {
+    /// It can.
+    Open,
+    /// It cannot, and the events that say so are still to be taken.
+    Ending {
+        /// What the requests still in flight fail with.
+        unanswered: Error,
+        /// Whether the server has said that it did not look at them.
+        retryable: bool,
+        /// What the connection as a whole failed with.
+        error: Option<Error>,
+    },
+    /// It cannot, and everything has been said.
+    Over,
+}
+
+impl Http1 {
+    /// A new connection with at most `depth` requests in flight.
+    pub fn new(depth: usize) -> Self {
+        Self {
+            depth,
+            in_flight: VecDeque::with_capacity(depth),
+            given: 0,
+            next_stream: 0,
+            bytes_started: 0,
+            bytes_sent: 0,
+            collector: Collector::default(),
+            body: None,
+            keep_alive: true,
+            life: Life::Open,
+            event: None,
+            complete: None,
+        }
+    }
+
+    /// Takes bytes of the response to `stream`.
+    fn take(&mut self, stream: StreamId, answer: Answer, bytes: &[u8]) -> Result<usize, Error> {
+        let Some(body) = &mut self.body else {
+            let (used, head) = self.collector.take(bytes)?;
+            if let Some(head) = head {
+                self.begin_response(stream, answer, head)?;
+            }
+            return Ok(used);
+        };
+        let Taken { used, data, is_last } = body.take(bytes)?;
+        if !data.is_empty() {
+            self.event = Some(Event::Data { stream, range: data });
+        }
+        if is_last {
+            self.end_response();
+        }
+        Ok(used)
+    }
+
+    /// The head of a response, interim or final, is complete.
+    fn begin_response(&mut self, stream: StreamId, answer: Answer, head: Head) -> Result<(), Error> {
+        let status = head.status;
+        match status {
+            101 => return Err(Error::Switched),
+            100..=199 => {
+                self.event = Some(Event::Interim { stream, status });
+                return Ok(());
+            }
+            _ => self.event = Some(Event::Head { stream, status }),
+        }
+        let is_tunnel = answer == Answer::Tunnel && (200..=299).contains(&status);
+        let is_bodiless = is_tunnel || answer == Answer::Bodiless || status == 204 || status == 304;
+        self.body = match head.framing {
+            _ if is_bodiless => None,
+            Framing::Length(0) => None,
+            Framing::Length(length) => Some(Body::Length(length)),
+            Framing::Chunked => Some(Body::Chunked(Chunked::new())),
+            Framing::UntilEof => Some(Body::UntilEof),
+        };
+        self.keep_alive = head.keep_alive && !is_tunnel && !matches!(self.body, Some(Body::UntilEof));
+        if self.body.is_none() {
+            self.end_response();
+        }
+        Ok(())
+    }
+
+    /// The oldest response is complete, and with it its request.
+    fn end_response(&mut self) {
+        self.body = None;
+        let Some(request) = self.in_flight.pop_front() else { return };
+        self.given = self.given.saturating_sub(1);
+        self.complete = Some(request.stream);
+        // An answer that does not wait for the whole request says that the rest is not wanted; HTTP/1 has no way to
+        // leave it out and go on.
+        let is_early = self.bytes_sent < request.sent_at;
+        if is_early || !self.keep_alive {
+            // Only an announced end says that the requests behind were not looked at.
+            self.end(Error::ConnectionEnded, !self.keep_alive, None);
+        }
+    }
+
+    /// The oldest response cannot be read, so that those behind it cannot either.
+    fn fail(&mut self, error: Error) {
+        if let Some(request) = self.in_flight.pop_front() {
+            self.event = Some(Event::Failed { stream: request.stream, error, retryable: false });
+        }
+        self.end(Error::ConnectionEnded, false, None);
+    }
+
+    /// The connection ends; [`Client::poll_event`] tells it request by request.
+    fn end(&mut self, unanswered: Error, retryable: bool, error: Option<Error>) {
+        self.life = Life::Ending { unanswered, retryable, error };
+    }
+
+    fn is_open(&self) -> bool {
+        self.life == Life::Open
+    }
+}
+
+impl Client for Http1 {
+    fn capacity(&self) -> usize {
+        if self.is_open() && self.keep_alive { self.depth.saturating_sub(self.in_flight.len()) } else { 0 }
+    }
+
+    fn start(&mut self, request: &Request) -> Result<StreamId, Busy> {
+        if self.capacity() == 0 {
+            return Err(Busy);
+        }
+        let stream = StreamId(self.next_stream);
+        self.next_stream = self.next_stream.wrapping_add(1);
+        let wire = Rc::clone(&request.wire);
+        self.bytes_started += wire.len() as u64;
+        self.in_flight.push_back(InFlight { stream, wire, answer: request.answer, sent_at: self.bytes_started });
+        Ok(stream)
+    }
+
+    fn cancel(&mut self, stream: StreamId) {
+        self.event.take_if(|event| event.stream() == Some(stream));
+        if self.complete.take_if(|complete| *complete == stream).is_some() {
+            return;
+        }
+        if let Some(index) = self.in_flight.iter().position(|request| request.stream == stream) {
+            self.in_flight.remove(index);
+            if self.is_open() {
+                self.end(Error::ConnectionEnded, false, None);
+            }
+        }
+    }
+
+    fn handle_bytes(&mut self, bytes: &[u8]) -> usize {
+        debug_assert!(self.event.is_none() && self.complete.is_none(), "the events of the last input come first");
+        self.collector.release();
+        if bytes.is_empty() || !self.is_open() {
+            return bytes.len();
+        }
+        let Some(&InFlight { stream, answer, .. }) = self.in_flight.front() else {
+            self.end(Error::ConnectionEnded, false, Some(Error::ExtraBytes));
+            return bytes.len();
+        };
+        self.take(stream, answer, bytes).unwrap_or_else(|error| {
+            self.fail(error);
+            bytes.len()
+        })
+    }
+
+    fn handle_skipped(&mut self, n: u64) {
+        assert!(n <= self.may_skip(), "only what may be skipped is skipped");
+        self.collector.release();
+        if self.body.as_mut().is_some_and(|body| body.skip(n)) {
+            self.end_response();
+        }
+    }
+
+    fn handle_eof(&mut self) {
+        self.collector.release();
+        if !self.is_open() {
+            return;
+        }
+        match self.body {
+            Some(Body::UntilEof) => self.end_response(),
+            Some(_) => self.fail(Error::ClosedInBody),
+            None if self.collector.is_begun() => self.fail(Error::ClosedInHead),
+            None => {
+                let idle = self.in_flight.is_empty().then_some(Error::ClosedBeforeResponse);
+                self.end(Error::ClosedBeforeResponse, false, idle);
+            }
+        }
+    }
+
+    fn handle_sent(&mut self, n: usize) {
+        self.bytes_sent += n as u64;
+        debug_assert!(self.bytes_sent <= self.bytes_started, "only what was given out can be sent");
+    }
+
+    fn handle_timeout(&mut self, _now: Nanos) {}
+
+    fn poll_transmit(&mut self) -> Option<Transmit> {
+        if !self.is_open() {
+            return None;
+        }
+        let wire = Rc::clone(&self.in_flight.get(self.given)?.wire);
+        self.given += 1;
+        let all = 0..wire.len();
+        Some(Transmit::Shared(wire, all))
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        if let Some(event) = self.event.take() {
+            return Some(event);
+        }
+        if let Some(stream) = self.complete.take() {
+            return Some(Event::Complete { stream });
+        }
+        let Life::Ending { unanswered, retryable, error } = self.life else { return None };
+        if let Some(InFlight { stream, .. }) = self.in_flight.pop_front() {
+            return Some(Event::Failed { stream, error: unanswered, retryable });
+        }
+        self.life = Life::Over;
+        Some(Event::Draining { error })
+    }
+
+    fn poll_timeout(&self) -> Option<Nanos> {
+        None
+    }
+
+    fn may_skip(&self) -> u64 {
+        match &self.body {
+            Some(body) if self.is_open() => body.data_left(),
+            _ => 0,
+        }
+    }
+
+    fn head<'a>(&'a self, input: &'a [u8]) -> &'a [u8] {
+        self.collector.head(input)
+    }
+}

@@ -1,0 +1,114 @@
+//! Chunked bodies.
+
+use super::*;
+
+#[test]
+fn the_last_chunk_ends_the_body_and_the_connection_lives_on() {
+    check_chunks("2\r\nhi\r\n0\r\n\r\n");
+    check_chunks("1\r\nh\r\n1\r\ni\r\n0\r\n\r\n");
+    check_chunks("0000000000000000000002\r\nhi\r\n000\r\n\r\n");
+    check_chunks("2;name=value;\"q\"\r\nhi\r\n0;last\r\n\r\n");
+    check_chunks("2 \t ;name\r\nhi\r\n0  \r\n\r\n");
+    check_chunks("2\r\nhi\r\n0\r\nExpires: never\r\nX-Empty:\r\n\r\n");
+    check_chunks("2\nhi\n0\nExpires: never\n\n");
+    check(
+        "GET",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nA\r\n0123456789\r\nb\r\nabcdefghijk\r\n0\r\n\r\n",
+        &["0 head 200", "0 data 0123456789abcdefghijk", "0 complete"],
+    );
+}
+
+#[test]
+fn a_bad_chunk_size_is_refused() {
+    for size in [
+        "",
+        " 2",
+        "\t2",
+        "0x2",
+        "-2",
+        "+2",
+        "g",
+        "2 2",
+        "2g",
+        "\0",
+        "2\0",
+        "2\r",
+        ";a",
+        "10000000000000000",
+        "fffffffffffffffff",
+    ] {
+        check_chunks_fail(&format!("\r\n{size}\r\nhi\r\n0\r\n\r\n"), Error::ChunkSize);
+    }
+}
+
+#[test]
+fn the_greatest_chunk_is_read_until_the_stream_ends() {
+    let closed = "0 failed: closed by the server inside a response body";
+    check(
+        "GET",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFffffffff\r\nhi<eof>",
+        &["0 head 200", "0 data hi", closed, "draining"],
+    );
+    check(
+        "GET",
+        "HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nhi<eof>",
+        &["0 head 200", "0 data hi", closed, "draining"],
+    );
+}
+
+#[test]
+fn data_beyond_its_chunks_size_is_refused() {
+    for rest in ["!", "!\r\n0\r\n\r\n", "\r!", "\0\r\n", "0\r\n\r\n"] {
+        check_chunks_fail(rest, Error::ChunkEnd);
+    }
+}
+
+#[test]
+fn a_malformed_trailer_is_refused() {
+    for trailer in [
+        "No colon",
+        ": value",
+        " Name: value",
+        "Name : v",
+        "N\0: v",
+        "Name: \0",
+        "Name: a\rb",
+        "\rx",
+        "A: b\r\n folded",
+    ] {
+        check_chunks_fail(&format!("\r\n0\r\n{trailer}\r\n\r\n"), Error::Trailer);
+    }
+}
+
+#[test]
+fn endless_extensions_and_trailers_are_refused() {
+    let endless = |text: &str| text.repeat(HEAD_MAX + 1);
+    check_chunks_fail(&format!("\r\n2;{}", endless("x")), Error::TrailerTooLong);
+    check_chunks_fail(&format!("\r\n2{}", endless(" ")), Error::TrailerTooLong);
+    check_chunks_fail(&format!("\r\n{}", endless("0")), Error::TrailerTooLong);
+    check_chunks_fail(&format!("\r\n0\r\n{}", endless("A: b\r\n")), Error::TrailerTooLong);
+    check_chunks_fail(&format!("\r\n0\r\nName: {}", endless("x")), Error::TrailerTooLong);
+}
+
+#[test]
+fn each_chunks_line_and_the_trailers_may_have_the_greatest_length() {
+    let line = |start: &str| format!("{start}{}\r\n", "x".repeat(HEAD_MAX - start.len() - 2));
+    let trailers = |over| format!("A: {}\r\n\r\n", "x".repeat(HEAD_MAX - 7 + over));
+    check_chunks(&format!("{}h\r\n{}i\r\n{}{}", line("1;"), line("1;"), line("0;"), trailers(0)));
+    check_chunks_fail(&format!("\r\n{}{}", line("0;"), trailers(1)), Error::TrailerTooLong);
+    check_chunks_fail(&format!("\r\n{}", line("0;x").replace('\r', "x\r")), Error::TrailerTooLong);
+}
+
+/// Checks that a chunked body fails with `error` after the data `hi`.
+#[track_caller]
+fn check_chunks_fail(rest: &str, error: Error) {
+    let input = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi{rest}");
+    check("GET", input, &["0 head 200", "0 data hi", &format!("0 failed: {error}"), "draining"]);
+}
+
+/// Checks that a chunked body that ends in `rest` is `hi`, and that the connection lives on.
+#[track_caller]
+fn check_chunks(chunks: &str) {
+    let input = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}");
+    check("GET", input, &["0 head 200", "0 data hi", "0 complete"]);
+}

@@ -1,0 +1,199 @@
+//! What the driver does, and what it is told.
+
+use super::*;
+
+#[test]
+fn requests_are_given_out_once_each_and_capacity_is_what_is_left() {
+    let mut client = Http1::new(2);
+    assert_eq!(client.capacity(), 2);
+    assert!(client.poll_transmit().is_none());
+    let first = client.start(&request("GET")).unwrap();
+    let second = client.start(&request("HEAD")).unwrap();
+    assert_ne!(first, second);
+    assert_eq!(client.capacity(), 0);
+    assert_eq!(client.start(&request("GET")), Err(Busy));
+    assert_eq!(client.poll_transmit().unwrap().bytes(), b"GET / HTTP/1.1\r\n\r\n");
+    assert_eq!(client.poll_transmit().unwrap().bytes(), b"HEAD / HTTP/1.1\r\n\r\n");
+    assert!(client.poll_transmit().is_none());
+    client.handle_sent(37);
+
+    client.handle_bytes(b"HTTP/1.1 204 No Content\r\n\r\n");
+    while client.poll_event().is_some() {}
+    assert_eq!(client.capacity(), 1);
+    client.start(&request("GET")).unwrap();
+    assert_eq!(client.poll_transmit().unwrap().bytes(), b"GET / HTTP/1.1\r\n\r\n");
+}
+
+#[test]
+fn a_request_is_shared_and_not_copied() {
+    let request = request("GET");
+    let mut client = Http1::new(1);
+    client.start(&request).unwrap();
+    assert_eq!(client.poll_transmit().unwrap().bytes().as_ptr(), request.wire().as_ptr());
+}
+
+#[test]
+fn no_request_is_started_behind_a_response_that_announces_the_end() {
+    let mut client = Http1::new(2);
+    client.start(&request("GET")).unwrap();
+    client.handle_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n");
+    assert_eq!(client.capacity(), 0);
+    assert_eq!(client.start(&request("GET")), Err(Busy));
+}
+
+#[test]
+fn an_early_answer_completes_and_ends_the_connection() {
+    let upload =
+        Request::new(Parts { method: "POST".into(), target: "/".into(), body: vec![0; 9], ..Parts::default() });
+    let mut client = Http1::new(3);
+    for request in [&upload, &request("GET"), &request("GET")] {
+        client.start(request).unwrap();
+    }
+    let transmit = client.poll_transmit().unwrap();
+    client.handle_sent(transmit.bytes().len() - 1);
+    let mut events = Vec::new();
+    client.handle_bytes(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n");
+    take_events(&mut client, b"", &mut events);
+    let failed = |stream| format!("{stream} failed: {}", Error::ConnectionEnded);
+    assert_eq!(events, ["0 head 413", "0 complete", &failed(1), &failed(2), "draining"]);
+    assert!(client.poll_transmit().is_none());
+    assert_eq!(client.capacity(), 0);
+}
+
+#[test]
+fn an_early_head_waits_for_its_body_and_is_not_early_if_the_request_is_sent_by_then() {
+    let mut client = Http1::new(1);
+    client.start(&request("GET")).unwrap();
+    let size = client.poll_transmit().unwrap().bytes().len();
+    let mut events = Vec::new();
+    client.handle_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n");
+    take_events(&mut client, b"", &mut events);
+    client.handle_sent(size);
+    client.handle_bytes(b"a");
+    take_events(&mut client, b"a", &mut events);
+    assert_eq!(events, ["0 head 200", "0 data a", "0 complete"]);
+    assert_eq!(client.capacity(), 1);
+}
+
+#[test]
+fn a_cancelled_request_is_named_no_more_and_ends_the_connection() {
+    let mut client = connected("GET GET GET");
+    client.cancel(StreamId(1));
+    client.cancel(StreamId(2));
+    let mut events = Vec::new();
+    take_events(&mut client, b"", &mut events);
+    assert_eq!(events, [&format!("0 failed: {}", Error::ConnectionEnded), "draining"]);
+    assert_eq!(client.handle_bytes(b"HTTP/1.1 200 OK\r\n\r\n"), 19);
+    client.handle_eof();
+    assert_eq!(client.poll_event(), None);
+}
+
+#[test]
+fn cancelling_what_is_complete_or_unknown_leaves_the_connection_alone() {
+    let mut client = connected("GET");
+    client.handle_bytes(b"HTTP/1.1 204 No Content\r\n\r\n");
+    client.cancel(StreamId(0));
+    client.cancel(StreamId(7));
+    assert_eq!(client.poll_event(), None);
+    assert_eq!(client.capacity(), 1);
+}
+
+#[test]
+fn the_head_can_be_read_whether_it_came_whole_or_in_pieces() {
+    let interim = b"HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\n";
+    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n";
+    let input = [b"\r\n", &interim[..], head, b"!"].concat();
+    for size in 1..=input.len() {
+        let mut client = connected("GET");
+        let mut heads = Vec::new();
+        for mut piece in input.chunks(size) {
+            while !piece.is_empty() {
+                let used = client.handle_bytes(piece);
+                while let Some(event) = client.poll_event() {
+                    if let Event::Interim { .. } | Event::Head { .. } = event {
+                        heads.push(client.head(piece).to_vec());
+                    }
+                }
+                piece = &piece[used..];
+            }
+        }
+        assert_eq!(heads, [&interim[..], head], "in pieces of {size}");
+    }
+}
+
+#[test]
+fn the_head_is_gone_with_the_next_input() {
+    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
+    let next_inputs: [fn(&mut Http1); 3] =
+        [|client| client.handle_skipped(1), Client::handle_eof, |client| assert_eq!(client.handle_bytes(b"a"), 1)];
+    for next_input in next_inputs {
+        let mut client = connected("GET");
+        client.handle_bytes(&head[..9]);
+        client.handle_bytes(&head[9..]);
+        assert_eq!(client.head(&head[9..]), head);
+        while client.poll_event().is_some() {}
+        next_input(&mut client);
+        assert_eq!(client.head(b"a"), b"");
+    }
+}
+
+#[test]
+fn exactly_the_rest_of_a_body_may_be_skipped() {
+    let mut client = connected("GET GET");
+    let mut events = Vec::new();
+    assert_eq!(client.may_skip(), 0);
+    client.handle_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n");
+    take_events(&mut client, b"", &mut events);
+    assert_eq!(client.may_skip(), 10);
+    client.handle_bytes(b"abc");
+    take_events(&mut client, b"abc", &mut events);
+    assert_eq!(client.may_skip(), 7);
+    client.handle_skipped(6);
+    assert_eq!((client.poll_event(), client.may_skip()), (None, 1));
+    client.handle_skipped(1);
+    take_events(&mut client, b"", &mut events);
+    assert_eq!(client.may_skip(), 0);
+    assert_eq!(events, ["0 head 200", "0 data abc", "0 complete"]);
+}
+
+#[test]
+fn the_data_of_a_chunk_may_be_skipped_and_its_framing_may_not() {
+    let mut client = connected("GET");
+    let mut events = Vec::new();
+    for (bytes, skip) in [
+        (&b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"[..], 0),
+        (b"a;x\r\n", 10),
+        (b"\r\n2\r\nh", 1),
+        (b"\r\n0\r\n\r\n", 0),
+    ] {
+        client.handle_bytes(bytes);
+        take_events(&mut client, bytes, &mut events);
+        assert_eq!(client.may_skip(), skip);
+        client.handle_skipped(skip);
+    }
+    assert_eq!(events, ["0 head 200", "0 data h", "0 complete"]);
+}
+
+#[test]
+fn a_body_until_the_end_may_be_skipped_without_end() {
+    let mut client = connected("GET");
+    let mut events = Vec::new();
+    client.handle_bytes(b"HTTP/1.1 200 OK\r\n\r\n");
+    take_events(&mut client, b"", &mut events);
+    assert_eq!(client.may_skip(), u64::MAX);
+    client.handle_skipped(1 << 40);
+    assert_eq!(client.may_skip(), u64::MAX);
+    client.handle_eof();
+    take_events(&mut client, b"", &mut events);
+    assert_eq!(events, ["0 head 200", "0 complete", "draining"]);
+}
+
+#[test]
+fn http1_has_no_timer() {
+    assert_eq!(connected("GET").poll_timeout(), None);
+}
+
+#[test]
+fn an_idle_connection_is_small() {
+    assert!(size_of::<Http1>() + size_of::<InFlight>() <= 320, "{} bytes", size_of::<Http1>());
+}

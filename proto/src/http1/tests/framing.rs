@@ -1,0 +1,95 @@
+//! Where a response ends.
+
+use super::*;
+
+#[test]
+fn a_length_ends_the_body_and_the_connection_lives_on() {
+    check(
+        "GET GET",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhiHTTP/1.1 404 Not Found\r\ncontent-length:0\r\n\r\n",
+        &["0 head 200", "0 data hi", "0 complete", "1 head 404", "1 complete"],
+    );
+}
+
+#[test]
+fn chunked_is_recognised_as_the_last_coding_of_any_list_in_any_case() {
+    for fields in [
+        "Transfer-Encoding: CHUNKED",
+        "transfer-encoding: gzip, chunked",
+        "TRANSFER-ENCODING:gzip ,\tChunked ,",
+        "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: ,",
+    ] {
+        let input = format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\n2\r\nhi\r\n0\r\n\r\n");
+        check("GET", input, &["0 head 200", "0 data hi", "0 complete"]);
+    }
+}
+
+#[test]
+fn a_body_without_length_ends_with_the_stream() {
+    for head in [
+        "HTTP/1.1 200 OK\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, gzip\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n\r\n",
+        "HTTP/1.0 200 OK\r\n\r\n",
+    ] {
+        check("GET", format!("{head}hi<eof>"), &["0 head 200", "0 data hi", "0 complete", "draining"]);
+        check("GET", format!("{head}<eof>"), &["0 head 200", "0 complete", "draining"]);
+    }
+}
+
+#[test]
+fn a_response_that_has_no_body_is_complete_with_its_head() {
+    for head in
+        ["204 No Content\r\n", "304 Not Modified\r\nContent-Length: 5\r\n", "204 Odd\r\nTransfer-Encoding: chunked\r\n"]
+    {
+        let status = &head[..3];
+        check("GET", format!("HTTP/1.1 {head}\r\n"), &[&format!("0 head {status}"), "0 complete"]);
+    }
+    check("HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", &["0 head 200", "0 complete"]);
+    check("HEAD", "HTTP/1.1 200 OK\r\n\r\n", &["0 head 200", "0 complete"]);
+    check("GET", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", &["0 head 200", "0 complete"]);
+}
+
+#[test]
+fn each_answer_is_framed_by_the_method_of_its_own_request() {
+    check(
+        "GET HEAD GET",
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na\
+         HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n\
+         HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nc",
+        &["0 head 200", "0 data a", "0 complete", "1 head 200", "1 complete", "2 head 200", "2 data c", "2 complete"],
+    );
+}
+
+#[test]
+fn interim_responses_are_told_and_skipped() {
+    check(
+        "GET",
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
+        &["0 interim 100", "0 interim 103", "0 head 204", "0 complete"],
+    );
+    check("GET", "HTTP/1.1 100 Continue\r\nContent-Length: 2\r\n\r\n", &["0 interim 100"]);
+}
+
+#[test]
+fn a_switch_of_protocols_is_an_error() {
+    check_fails("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\nPRI", Error::Switched);
+}
+
+#[test]
+fn a_tunnel_drains_the_connection_and_a_refused_one_does_not() {
+    check(
+        "CONNECT GET",
+        "HTTP/1.1 200 Go\r\nContent-Length: 5\r\n\r\n\x16\x03\x01",
+        &[
+            "0 head 200",
+            "0 complete",
+            "1 failed, retryable: the connection was closed before the request was answered",
+            "draining",
+        ],
+    );
+    check("CONNECT", "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno", &["0 head 403", "0 data no", "0 complete"]);
+}

@@ -1,0 +1,165 @@
+//! Heads: untidy ones, wrong ones, endless ones.
+
+use super::*;
+
+#[test]
+fn heads_may_be_untidy() {
+    for head in [
+        "HTTP/1.1 200 OK\nContent-Length: 2\n\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\n\r\n",
+        "HTTP/1.1 200\r\nContent-Length: 2\r\n\r\n",
+        "HTTP/1.1 200 \r\nContent-Length: 2\r\n\r\n",
+        "HTTP/1.1 200 Tr\u{e8}s\tbien\r\nContent-Length:2\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: \t 2 \t\r\n\r\n",
+        "\r\n\n\r\rHTTP/1.1 200 OK\r\nContent-Length: 0002\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nX-Empty:\r\nX!#$%&'*+-.^_`|~9: \u{e8}\r\nContent-Length: 2\r\n\r\n",
+    ] {
+        check("GET", format!("{head}hi"), &["0 head 200", "0 data hi", "0 complete"]);
+    }
+    check("GET", "HTTP/1.1 999 \r\nContent-Length: 0\r\n\r\n", &["0 head 999", "0 complete"]);
+}
+
+#[test]
+fn what_cannot_begin_a_response_is_refused_at_its_first_wrong_byte() {
+    for input in ["X", "h", "HTTP1", "HTTPS", "\r\n\r\n ", "<html>", "SSH-2.0-OpenSSH\r\n", "\0", "\x15\x03\x01"] {
+        check_fails(input, Error::NotHttp);
+        check_fails(format!("{input}<eof>"), Error::NotHttp);
+    }
+}
+
+#[test]
+fn a_wrong_status_line_is_refused_at_its_end() {
+    for line in [
+        "HTTP/",
+        "HTTP/1.1",
+        "HTTP/1.1 ",
+        "HTTP/1.1 20",
+        "HTTP/1.1 2000 OK",
+        "HTTP/1.1 1000",
+        "HTTP/1.1 099 Low",
+        "HTTP/1.1 000 Zero",
+        "HTTP/1.1 -20 OK",
+        "HTTP/1.1 2x0 OK",
+        "HTTP/1.1 200OK",
+        "HTTP/1.1 200\tOK",
+        "HTTP/1.1  200 OK",
+        "HTTP/11 200 OK",
+        "HTTP/1.10 200 OK",
+        "HTTP/a.1 200 OK",
+        "HTTP/ 1.1 200 OK",
+        "HTTP/1.1 200 O\0K",
+        "HTTP/1.1 200 O\x7fK",
+        "HTTP/1.1 200 O\rK",
+    ] {
+        check_fails(format!("{line}\r\n"), Error::StatusLine);
+        check_fails(format!("{line}\nContent-Length: 2\r\n\r\nhi<eof>"), Error::StatusLine);
+    }
+}
+
+#[test]
+fn a_malformed_field_is_refused_at_the_end_of_the_head() {
+    for field in [
+        "No colon",
+        "Name : value",
+        "Na me: value",
+        " Name: value",
+        ": value",
+        "Name",
+        "Name: va\0lue",
+        "Na\0me: value",
+        "Name: va\rlue",
+        "Name: value\r\n folded",
+        "Name: value\r\n\tfolded",
+        "N\u{e4}me: value",
+        "Name: va\x7flue",
+    ] {
+        check_fails(format!("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n{field}\r\n\r\nhi"), Error::HeaderField);
+        let closed = Error::ClosedInHead;
+        check_fails(format!("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n{field}\r\n<eof>"), closed);
+    }
+}
+
+#[test]
+fn a_length_that_is_no_plain_number_of_64_bits_is_refused() {
+    for length in
+        ["", "-1", "+2", "2.0", "0x2", "2 2", "two", "18446744073709551616", "99999999999999999999999", "2\u{b2}"]
+    {
+        check_fails(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\nhi"), Error::Length);
+    }
+}
+
+#[test]
+fn lengths_that_contradict_each_other_or_could_are_refused() {
+    for fields in [
+        "Content-Length: 2\r\nContent-Length: 2",
+        "Content-Length: 2\r\nA: b\r\ncontent-length: 3",
+        "Content-Length: 2, 2",
+    ] {
+        check_fails(format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\nhi"), Error::LengthTwice);
+    }
+    for fields in [
+        "Content-Length: 2\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked\r\nContent-Length: 2",
+        "Transfer-Encoding: gzip\r\nContent-Length: x",
+    ] {
+        check_fails(format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\nhi"), Error::LengthAndEncoding);
+    }
+}
+
+#[test]
+fn an_error_fails_those_behind_too() {
+    check(
+        "GET GET GET",
+        "HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 garbage\r\nHTTP/1.1 204 No Content\r\n\r\n<eof>",
+        &[
+            "0 head 204",
+            "0 complete",
+            "1 failed: malformed status line",
+            "2 failed: the connection was closed before the request was answered",
+            "draining",
+        ],
+    );
+}
+
+#[test]
+fn a_head_may_have_any_number_of_fields() {
+    let fields = "a:\r\n".repeat(20_000);
+    let input = format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: 2\r\n\r\nhi");
+    assert!(input.len() < HEAD_MAX);
+    check("GET", input, &["0 head 200", "0 data hi", "0 complete"]);
+    let input = format!("HTTP/1.1 200 OK\r\n{fields}bad field\r\n\r\n");
+    check_fails(input, Error::HeaderField);
+}
+
+#[test]
+fn a_head_of_the_greatest_length_is_read_and_one_more_byte_is_refused() {
+    for (start, filler, end) in [
+        ("HTTP/1.1 204 ", "x", "\r\n\r\n"),
+        ("HTTP/1.1 204 No Content\r\nA:", "x", "\r\n\r\n"),
+        ("", "\n", "HTTP/1.1 204 No Content\r\n\r\n"),
+    ] {
+        let room = HEAD_MAX - start.len() - end.len();
+        check("GET", format!("{start}{}{end}", filler.repeat(room)), &["0 head 204", "0 complete"]);
+        check_fails(format!("{start}{}{end}", filler.repeat(room + 1)), Error::HeadTooLong);
+    }
+}
+
+#[test]
+fn empty_lines_before_a_response_do_not_count_for_the_next() {
+    let response = format!("{}HTTP/1.1 204 No Content\r\n\r\n", "\n".repeat(HEAD_MAX - 1000));
+    check("GET GET", response.repeat(2), &["0 head 204", "0 complete", "1 head 204", "1 complete"]);
+}
+
+#[test]
+fn an_endless_head_is_refused_whatever_it_repeats() {
+    for (start, endless) in [
+        ("HTTP/1.1 200 ", "x"),
+        ("HTTP/1.1 200 OK\r\nName: ", "x"),
+        ("HTTP/1.1 200 OK\r\n", "x"),
+        ("HTTP/1.1 200 OK\r\n", "Name: value\r\n"),
+        ("HTTP/1.1 200 OK\r\n", "\r"),
+        ("", "\r\n"),
+    ] {
+        check_fails(format!("{start}{}", endless.repeat(HEAD_MAX)), Error::HeadTooLong);
+    }
+}

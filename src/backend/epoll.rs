@@ -1,0 +1,303 @@
+//! Completions emulated on epoll, lean: one registration per connection, edge-triggered, one receive per wake-up.
+//!
+//! Receiving happens when the engine asks for the next completion, into one buffer of the thread, so that a response
+//! is parsed while it is warm and the next request leaves at once. The clock is read once per receive; that moment
+//! also stamps the send that follows.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use onrush_proto::{Nanos, Transmit};
+use rustix::buffer::spare_capacity;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, EventFlags as Flags};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
+
+use super::{Backend, Clock, Completion, ConnId, What, socket};
+
+/// The most events taken from the kernel at once.
+const EVENTS_MAX: usize = 512;
+/// One receive takes at most this much. A large response needs few system calls, and the buffer stays in the cache.
+const BUFFER_BYTES: usize = 64 * 1024;
+/// After an answer of which most was thrown away, so much is enough for the head of the next: the less is copied.
+const HEAD_BYTES: usize = 4 * 1024;
+/// Receives from one connection before the others get their turn.
+const RECEIVES_IN_A_ROW: u32 = 8;
+
+/// The epoll backend of one thread.
+pub struct Epoll {
+    poll: OwnedFd,
+    clock: Clock,
+    sockets: Vec<Socket>,
+    /// Readiness as the kernel told it, not yet looked at.
+    events: Vec<epoll::Event>,
+    /// Connections that have something to do, in turn.
+    ready: VecDeque<Ready>,
+    /// How many of `ready` belong to the current round.
+    round: usize,
+    /// Outcomes that were known at once, with the generation they belong to.
+    immediate: VecDeque<(u32, Completion)>,
+    buffer: Box<[u8]>,
+    received: usize,
+}
+
+/// One connection.
+#[derive(Default)]
+struct Socket {
+    fd: Option<OwnedFd>,
+    /// Tells events of this connection from those of an earlier one with the same number.
+    generation: u32,
+    connecting: bool,
+    /// How many of the next bytes nobody wants to see.
+    unwanted: u64,
+    /// Most of the last answer was thrown away.
+    is_large: bool,
+    /// What could not be sent at once, and how much of it has been accepted.
+    unsent: Option<(Transmit, usize)>,
+}
+
+/// A connection's turn.
+#[derive(Clone, Copy)]
+struct Ready {
+    conn: ConnId,
+    generation: u32,
+    writable: bool,
+    readable: bool,
+    /// A short read is not the end of what is there: the peer will send no more, or a receive stops at urgent data.
+    exhaust: bool,
+    receives: u32,
+    /// The socket has an error, or is closed in both directions.
+    has_failed: bool,
+}
+
+impl Epoll {
+    /// A backend for the connections `0..connections`.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel gives no epoll instance, for instance for want of descriptors, or cannot wait for nanoseconds
+    /// (older than 5.11, or a filter forbids it).
+    pub fn new(connections: u32, clock: Clock) -> std::io::Result<Self> {
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let no_time = Timespec { tv_sec: 0, tv_nsec: 0 };
+        epoll::wait(&poll, spare_capacity(&mut Vec::with_capacity(1)), Some(&no_time))?;
+        Ok(Self {
+            poll,
+            clock,
+            sockets: (0..connections).map(|_| Socket::default()).collect(),
+            events: Vec::with_capacity(EVENTS_MAX),
+            ready: VecDeque::with_capacity(EVENTS_MAX),
+            round: 0,
+            immediate: VecDeque::new(),
+            buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            received: 0,
+        })
+    }
+
+    /// Does the next thing a ready connection has to do. `None`: there was nothing (more) to do.
+    fn turn(&mut self, ready: &mut Ready) -> Option<What> {
+        let socket = &mut self.sockets[ready.conn.index()];
+        if socket.generation != ready.generation {
+            return None;
+        }
+        let fd = socket.fd.as_ref()?;
+        if socket.connecting {
+            socket.connecting = false;
+            // Only where the kernel says that something is wrong it need be asked what.
+            let outcome = if ready.has_failed { sockopt::socket_error(fd).and_then(|outcome| outcome) } else { Ok(()) };
+            return Some(What::Connected(outcome));
+        }
+        if ready.writable {
+            ready.writable = false;
+            if let Some(outcome) = socket.resume_send() {
+                return Some(What::Sent(outcome));
+            }
+        }
+        if !ready.readable {
+            return None;
+        }
+        self.receive(ready)
+    }
+
+    fn receive(&mut self, ready: &mut Ready) -> Option<What> {
+        let socket = &mut self.sockets[ready.conn.index()];
+        let fd = socket.fd.as_ref()?;
+        ready.receives += 1;
+        if socket.unwanted > 0 {
+            match socket::discard(fd, socket.unwanted) {
+                Err(Errno::AGAIN) => return None,
+                // The end or an error: the receive below tells which.
+                Ok(0) | Err(_) => socket.unwanted = 0,
+                Ok(n) => {
+                    socket.unwanted -= n as u64;
+                    return Some(What::Discarded(n));
+                }
+            }
+        }
+        let room = if std::mem::take(&mut socket.is_large) { HEAD_BYTES } else { BUFFER_BYTES };
+        let outcome = loop {
+            match recv(fd, &mut self.buffer[..room], RecvFlags::empty()) {
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return None,
+                Err(errno) => break Err(errno),
+                Ok((_, n)) => break Ok(n),
+            }
+        };
+        // A short read means that nothing more was there; whatever comes later is a new event.
+        ready.readable = outcome.is_ok_and(|n| n > 0 && (n == room || ready.exhaust));
+        self.received = outcome.unwrap_or(0);
+        Some(What::Received(outcome))
+    }
+}
+
+impl Socket {
+    /// Goes on with a send that could not be finished. `None`: there is none, or nothing could be sent.
+    fn resume_send(&mut self) -> Option<Result<usize, Errno>> {
+        let (transmit, sent) = self.unsent.as_mut()?;
+        match send_some(self.fd.as_ref()?, &transmit.bytes()[*sent..]) {
+            Ok(0) => None,
+            Ok(n) => {
+                *sent += n;
+                if *sent == transmit.bytes().len() {
+                    self.unsent = None;
+                }
+                Some(Ok(n))
+            }
+            Err(errno) => {
+                self.unsent = None;
+                Some(Err(errno))
+            }
+        }
+    }
+}
+
+impl Backend for Epoll {
+    const NAME: &'static str = "epoll";
+    const GATHERS: bool = false;
+
+    fn now(&mut self) -> Nanos {
+        self.clock.now()
+    }
+
+    fn connect(&mut self, conn: ConnId, address: SocketAddr) {
+        let socket = &mut self.sockets[conn.index()];
+        debug_assert!(socket.fd.is_none(), "a connection in use cannot be connected");
+        socket.generation = socket.generation.wrapping_add(1);
+        let data = epoll::EventData::new_u64(u64::from(socket.generation) << 32 | u64::from(conn.0));
+        let interest = Flags::IN | Flags::OUT | Flags::RDHUP | Flags::PRI | Flags::ET;
+        let started =
+            socket::start_connect(address).and_then(|fd| epoll::add(&self.poll, &fd, data, interest).map(|()| fd));
+        match started {
+            Ok(fd) => {
+                socket.fd = Some(fd);
+                socket.connecting = true;
+            }
+            Err(errno) => {
+                let completion = Completion { conn, at: self.clock.now(), what: What::Connected(Err(errno)) };
+                self.immediate.push_back((socket.generation, completion));
+            }
+        }
+    }
+
+    fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize {
+        let socket = &mut self.sockets[conn.index()];
+        debug_assert!(socket.unsent.is_none(), "one send at a time");
+        let Some(fd) = &socket.fd else { return 0 };
+        match send_some(fd, bytes.bytes()) {
+            Ok(n) => {
+                if n < bytes.bytes().len() {
+                    socket.unsent = Some((bytes, n));
+                }
+                n
+            }
+            Err(errno) => {
+                let completion = Completion { conn, at: self.clock.now(), what: What::Sent(Err(errno)) };
+                self.immediate.push_back((socket.generation, completion));
+                0
+            }
+        }
+    }
+
+    fn discard(&mut self, conn: ConnId, n: u64) {
+        let socket = &mut self.sockets[conn.index()];
+        socket.unwanted = n;
+        socket.is_large = true;
+    }
+
+    fn close(&mut self, conn: ConnId) {
+        let socket = &mut self.sockets[conn.index()];
+        socket.generation = socket.generation.wrapping_add(1);
+        socket.fd = None;
+        socket.connecting = false;
+        socket.unwanted = 0;
+        socket.is_large = false;
+        socket.unsent = None;
+    }
+
+    fn wait(&mut self, until: Nanos) -> bool {
+        let busy = !self.ready.is_empty() || !self.immediate.is_empty();
+        let left = if busy { 0 } else { until.since(self.clock.now()) };
+        let timeout = Timespec::try_from(Duration::from_nanos(left)).ok();
+        self.events.clear();
+        // An interrupted wait gives no events, and the engine looks at its timers: nothing is lost.
+        let _ = epoll::wait(&self.poll, spare_capacity(&mut self.events), timeout.as_ref());
+        for event in &self.events {
+            let (data, flags) = (event.data.u64(), event.flags);
+            let exhaust = flags.intersects(Flags::RDHUP | Flags::HUP | Flags::ERR | Flags::PRI);
+            self.ready.push_back(Ready {
+                conn: ConnId(data as u32),
+                generation: (data >> 32) as u32,
+                writable: flags.intersects(Flags::OUT | Flags::ERR | Flags::HUP),
+                readable: flags.contains(Flags::IN) || exhaust,
+                exhaust,
+                receives: 0,
+                has_failed: flags.intersects(Flags::ERR | Flags::HUP),
+            });
+        }
+        self.round = self.ready.len();
+        self.round > 0 || !self.immediate.is_empty()
+    }
+
+    fn next(&mut self) -> Option<Completion> {
+        while let Some((generation, completion)) = self.immediate.pop_front() {
+            if self.sockets[completion.conn.index()].generation == generation {
+                return Some(completion);
+            }
+        }
+        while self.round > 0 {
+            let mut ready = self.ready.pop_front()?;
+            let what = self.turn(&mut ready);
+            let more = what.is_some() && (ready.readable || ready.writable);
+            if more && ready.receives < RECEIVES_IN_A_ROW {
+                self.ready.push_front(ready);
+            } else {
+                self.round -= 1;
+                if more {
+                    self.ready.push_back(Ready { receives: 0, ..ready });
+                }
+            }
+            if let Some(what) = what {
+                return Some(Completion { conn: ready.conn, at: self.clock.now(), what });
+            }
+        }
+        None
+    }
+
+    fn received(&self) -> &[u8] {
+        &self.buffer[..self.received]
+    }
+}
+
+/// Sends what the kernel takes now; zero bytes if it takes none.
+fn send_some(fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
+    loop {
+        match send(fd, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Ok(0),
+            outcome => return outcome,
+        }
+    }
+}

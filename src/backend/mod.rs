@@ -1,0 +1,110 @@
+//! The operating system as completions.
+//!
+//! A backend opens connections, sends and receives, and says afterwards what happened: one [`Completion`] at a time.
+//! It knows neither HTTP nor statistics, takes no lock, writes no log, and never decides anything: retries, timeouts
+//! and limits are the engine's.
+//!
+//! # What every backend provides
+//!
+//! * Connections are named by small numbers that the engine chose ([`ConnId`]) and that it uses again and again. After
+//!   [`Backend::close`] nothing of the closed connection is ever reported, also when its number is in use again.
+//! * A connection that [`Backend::connect`] was asked for ends in exactly one [`What::Connected`]. From a successful
+//!   one on, everything that arrives is reported until the end of the stream or an error, without being asked for.
+//! * At most one send is under way on a connection; the engine waits until it has been accepted whole.
+//! * [`Backend::wait`] starts what was asked for and sleeps until something happened or a moment came;
+//!   [`Backend::next`] then gives the completions one by one until it gives none. Received bytes are lent until
+//!   the next call.
+//! * Time never goes backwards, and [`Completion::at`] is never later than [`Backend::now`].
+
+mod clock;
+pub mod epoll;
+pub mod sim;
+pub mod socket;
+pub mod uring;
+
+pub use clock::Clock;
+pub use epoll::Epoll;
+pub use sim::Sim;
+pub use uring::Uring;
+
+use std::net::SocketAddr;
+
+use onrush_proto::{Nanos, Transmit};
+use rustix::io::Errno;
+
+/// Names a connection of one backend: a small number, chosen by the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConnId(pub u32);
+
+impl ConnId {
+    /// The number as an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Something that happened to a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The connection.
+    pub conn: ConnId,
+    /// When it was noticed.
+    pub at: Nanos,
+    /// What happened.
+    pub what: What,
+}
+
+/// What happened to a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The connection is there, or will not be.
+    Connected(Result<(), Errno>),
+    /// So many more bytes were accepted of what [`Backend::send`] could not take at once; or the send failed.
+    Sent(Result<usize, Errno>),
+    /// So many bytes arrived, see [`Backend::received`]; none: the peer will send no more.
+    Received(Result<usize, Errno>),
+    /// So many bytes arrived and were thrown away unseen, as [`Backend::discard`] allowed.
+    Discarded(usize),
+}
+
+/// Input and output as completions. The module documentation says what is expected.
+pub trait Backend {
+    /// The name that reports and `-v` use.
+    const NAME: &'static str;
+
+    /// Whether a send leaves only with the next [`Backend::wait`], which then is when it is to be stamped; if not, it
+    /// leaves at once.
+    const GATHERS: bool;
+
+    /// The time now.
+    fn now(&mut self) -> Nanos;
+
+    /// Opens a connection. `conn` must be closed or never used.
+    fn connect(&mut self, conn: ConnId, address: SocketAddr);
+
+    /// Sends bytes, and returns how many were accepted at once; the rest, if any, is reported in one or more
+    /// [`What::Sent`].
+    fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize;
+
+    /// Allows the backend to throw the next `n` received bytes of a connection away without looking at them, in place
+    /// of an earlier permission. Those it does throw away are reported as [`What::Discarded`].
+    fn discard(&mut self, conn: ConnId, n: u64);
+
+    /// Closes a connection, with all that is under way on it.
+    fn close(&mut self, conn: ConnId);
+
+    /// Starts what was asked for, then sleeps until there are completions, but not past `until`. Returns whether there
+    /// may be any.
+    fn wait(&mut self, until: Nanos) -> bool;
+
+    /// The next completion, if there is one.
+    fn next(&mut self) -> Option<Completion>;
+
+    /// The bytes of the [`What::Received`] that [`Backend::next`] gave last.
+    fn received(&self) -> &[u8];
+}
+
+/// The name of the backend that `--io auto` takes on this machine.
+pub fn default_name() -> &'static str {
+    if Uring::probe().is_ok() { Uring::NAME } else { Epoll::NAME }
+}

@@ -1,0 +1,286 @@
+//! In-memory peers and virtual time: a minute of stalls, resets and short writes takes milliseconds, and comes out the
+//! same every time.
+//!
+//! Time stands still while the engine works and jumps to the next event when it waits. What the other side does is
+//! decided by a [`Peer`] for each connection; [`scenario`] makes HTTP/1.1 peers from a file. No socket, no
+//! clock, no thread.
+
+mod http_peer;
+pub mod scenario;
+
+pub use scenario::Scenario;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::net::SocketAddr;
+
+use onrush_proto::{Nanos, Transmit};
+use rustix::io::Errno;
+
+use super::{Backend, Completion, ConnId, What};
+
+/// The other end of one simulated connection.
+pub trait Peer {
+    /// Bytes of the client arrived.
+    fn receive(&mut self, now: Nanos, bytes: &[u8], actions: &mut Vec<Action>);
+
+    /// A moment asked for by [`Act::Wake`] has come.
+    fn wake(&mut self, now: Nanos, actions: &mut Vec<Action>) {
+        let _ = (now, actions);
+    }
+}
+
+/// Something a peer does, now or later.
+#[derive(Clone, Debug)]
+pub struct Action {
+    /// When.
+    pub at: Nanos,
+    /// What.
+    pub act: Act,
+}
+
+/// What a peer can do.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// Sends bytes.
+    Send(Vec<u8>),
+    /// Ends its side of the stream.
+    Close,
+    /// Resets the connection.
+    Reset,
+    /// Asks to be woken.
+    Wake,
+}
+
+/// The network as a whole: what becomes of a connect.
+pub trait Network {
+    /// Says when a connect to `address`, started `now`, is decided, and how: with a peer or an error.
+    fn connect(&mut self, now: Nanos, address: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>);
+
+    /// How many bytes a send takes at once before the rest has to wait, and for how long it waits.
+    fn send_window(&self) -> (usize, u64) {
+        (usize::MAX, 0)
+    }
+}
+
+/// The simulated backend of one thread.
+pub struct Sim {
+    network: Box<dyn Network>,
+    now: Nanos,
+    lines: Vec<Line>,
+    /// What will happen, the earliest first; events of one moment in the order they were made.
+    agenda: BinaryHeap<Reverse<Planned>>,
+    planned: u64,
+    received: Vec<u8>,
+    actions: Vec<Action>,
+}
+
+/// One connection.
+#[derive(Default)]
+struct Line {
+    generation: u32,
+    peer: Option<Box<dyn Peer>>,
+    unsent: Option<(Transmit, usize)>,
+    /// How many of the next bytes nobody wants to see.
+    unwanted: u64,
+    /// The peer has closed or reset it: nothing more arrives.
+    over: bool,
+}
+
+/// An entry of the agenda; ordered by time, then by number.
+struct Planned {
+    at: Nanos,
+    number: u64,
+    conn: ConnId,
+    generation: u32,
+    event: Event,
+}
+
+enum Event {
+    Connected(Result<Box<dyn Peer>, Errno>),
+    Peer(Act),
+    Writable,
+    Failed(Errno),
+}
+
+impl Sim {
+    /// A backend for the connections `0..connections`, at time zero.
+    pub fn new(connections: u32, network: Box<dyn Network>) -> Self {
+        Self {
+            network,
+            now: Nanos::default(),
+            lines: (0..connections).map(|_| Line::default()).collect(),
+            agenda: BinaryHeap::new(),
+            planned: 0,
+            received: Vec::new(),
+            actions: Vec::new(),
+        }
+    }
+
+    fn plan(&mut self, at: Nanos, conn: ConnId, event: Event) {
+        let generation = self.lines[conn.index()].generation;
+        self.planned += 1;
+        self.agenda.push(Reverse(Planned { at: at.max(self.now), number: self.planned, conn, generation, event }));
+    }
+
+    fn plan_actions(&mut self, conn: ConnId) {
+        let mut actions = std::mem::take(&mut self.actions);
+        for action in actions.drain(..) {
+            self.plan(action.at, conn, Event::Peer(action.act));
+        }
+        self.actions = actions;
+    }
+
+    /// Gives the peer what the network takes now of `bytes`, and returns how much that was.
+    fn deliver(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
+        let (window, pause) = self.network.send_window();
+        let n = bytes.len().min(window);
+        if let Some(peer) = &mut self.lines[conn.index()].peer {
+            peer.receive(self.now, &bytes[..n], &mut self.actions);
+        }
+        self.plan_actions(conn);
+        if n < bytes.len() {
+            self.plan(self.now + pause, conn, Event::Writable);
+        }
+        n
+    }
+
+    /// Throws away what nobody wants to see of bytes that arrive, and returns how much that was.
+    fn discard_some(&mut self, planned: &mut Planned) -> Option<usize> {
+        let line = &mut self.lines[planned.conn.index()];
+        let Event::Peer(Act::Send(bytes)) = &mut planned.event else { return None };
+        let n = bytes.len().min(usize::try_from(line.unwanted).unwrap_or(usize::MAX));
+        line.unwanted -= n as u64;
+        bytes.drain(..n);
+        (n > 0).then_some(n)
+    }
+
+    /// Lets an event happen; `None`: it concerns nobody but the peer.
+    fn happen(&mut self, conn: ConnId, event: Event) -> Option<What> {
+        let line = &mut self.lines[conn.index()];
+        match event {
+            Event::Connected(outcome) => Some(What::Connected(outcome.map(|peer| line.peer = Some(peer)))),
+            Event::Failed(errno) => Some(What::Sent(Err(errno))),
+            Event::Writable => {
+                let (transmit, sent) = line.unsent.take()?;
+                let n = self.deliver(conn, &transmit.bytes()[sent..]);
+                if sent + n < transmit.bytes().len() {
+                    self.lines[conn.index()].unsent = Some((transmit, sent + n));
+                }
+                Some(What::Sent(Ok(n)))
+            }
+            Event::Peer(Act::Wake) => {
+                line.peer.as_mut()?.wake(self.now, &mut self.actions);
+                self.plan_actions(conn);
+                None
+            }
+            Event::Peer(_) if line.over => None,
+            Event::Peer(Act::Send(bytes)) => {
+                let n = bytes.len();
+                self.received = bytes;
+                (n > 0).then_some(What::Received(Ok(n)))
+            }
+            Event::Peer(Act::Close) => {
+                line.over = true;
+                self.received.clear();
+                Some(What::Received(Ok(0)))
+            }
+            Event::Peer(Act::Reset) => {
+                line.over = true;
+                self.received.clear();
+                Some(What::Received(Err(Errno::CONNRESET)))
+            }
+        }
+    }
+}
+
+impl Backend for Sim {
+    const NAME: &'static str = "sim";
+    const GATHERS: bool = false;
+
+    fn now(&mut self) -> Nanos {
+        self.now
+    }
+
+    fn connect(&mut self, conn: ConnId, address: SocketAddr) {
+        self.close(conn);
+        let (at, outcome) = self.network.connect(self.now, address);
+        self.plan(at, conn, Event::Connected(outcome));
+    }
+
+    fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize {
+        if self.lines[conn.index()].over {
+            self.plan(self.now, conn, Event::Failed(Errno::PIPE));
+            return 0;
+        }
+        let n = self.deliver(conn, bytes.bytes());
+        if n < bytes.bytes().len() {
+            self.lines[conn.index()].unsent = Some((bytes, n));
+        }
+        n
+    }
+
+    fn discard(&mut self, conn: ConnId, n: u64) {
+        self.lines[conn.index()].unwanted = n;
+    }
+
+    fn close(&mut self, conn: ConnId) {
+        let line = &mut self.lines[conn.index()];
+        *line = Line { generation: line.generation.wrapping_add(1), ..Line::default() };
+    }
+
+    fn wait(&mut self, until: Nanos) -> bool {
+        let next = self.agenda.peek().map_or(Nanos::MAX, |Reverse(planned)| planned.at);
+        let target = next.min(until);
+        if target < Nanos::MAX {
+            self.now = self.now.max(target);
+        }
+        next <= self.now
+    }
+
+    fn next(&mut self) -> Option<Completion> {
+        while let Some(Reverse(planned)) = self.agenda.peek()
+            && planned.at <= self.now
+        {
+            let Reverse(mut planned) = self.agenda.pop()?;
+            let conn = planned.conn;
+            if self.lines[conn.index()].generation != planned.generation {
+                continue;
+            }
+            if let Some(n) = self.discard_some(&mut planned) {
+                // What is left keeps its place before everything else of this moment.
+                self.agenda.push(Reverse(planned));
+                return Some(Completion { conn, at: self.now, what: What::Discarded(n) });
+            }
+            let event = planned.event;
+            if let Some(what) = self.happen(conn, event) {
+                return Some(Completion { conn, at: self.now, what });
+            }
+        }
+        None
+    }
+
+    fn received(&self) -> &[u8] {
+        &self.received
+    }
+}
+
+impl PartialEq for Planned {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for Planned {}
+
+impl PartialOrd for Planned {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Planned {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}

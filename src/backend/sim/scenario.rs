@@ -1,0 +1,204 @@
+//! What a simulated server does, as a file: `--io sim:FILE` runs any command line against it.
+//!
+//! ```toml
+//! latency_us = 1000.0            # a request is answered so much later
+//!
+//! [[stall]]                      # nothing is answered in these seconds; what is due then comes at their end
+//! from_s = 20.0
+//! for_s = 10.0
+//! ```
+
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::rc::Rc;
+
+use anyhow::Context;
+use onrush_proto::Nanos;
+use rustix::io::Errno;
+use serde::Deserialize;
+
+use super::http_peer::HttpPeer;
+use super::{Network, Peer};
+use crate::random::Random;
+
+/// A simulated server. Times count from the start of the run; every thread has a server of its own.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Scenario {
+    /// How long a connect takes, in microseconds.
+    pub connect_us: f64,
+    /// How long after a request its answer comes, in microseconds.
+    pub latency_us: f64,
+    /// Up to so much is added to the latency, evenly distributed, in microseconds.
+    pub jitter_us: f64,
+    /// The answer, with everything that belongs to it.
+    pub answer: String,
+    /// Whether the server closes after each answer (that it does so is for `answer` to announce).
+    pub close: bool,
+    /// The answer comes in pieces of so many bytes, a microsecond apart; zero: whole.
+    pub split: usize,
+    /// A send takes so many bytes at once; zero: any number.
+    pub window: usize,
+    /// How long the rest of a send waits, in microseconds.
+    pub window_pause_us: f64,
+    /// How many connections can be open at a time before local ports run out; zero: any number.
+    pub ports: usize,
+    /// The addresses on which somebody listens; empty: all.
+    pub listens: HashSet<IpAddr>,
+    /// When nothing is answered.
+    pub stall: Vec<Span>,
+    /// When connects are refused.
+    pub refuse: Vec<Span>,
+    /// What goes wrong with single requests.
+    pub fault: Vec<Fault>,
+}
+
+/// A stretch of time.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Span {
+    /// Its start, in seconds.
+    pub from_s: f64,
+    /// Its length, in seconds.
+    pub for_s: f64,
+}
+
+/// Something that goes wrong with every so many requests.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fault {
+    /// The requests it concerns: the `every`-th, the `2 × every`-th and so on, counted over all connections of a thread.
+    pub every: u64,
+    /// What happens.
+    pub what: Mischief,
+    /// How much of the answer is sent before it happens.
+    #[serde(default)]
+    pub after_bytes: usize,
+}
+
+/// What can go wrong with a request.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mischief {
+    /// The connection is reset.
+    Reset,
+    /// The connection is closed.
+    Close,
+    /// Nothing more comes.
+    Hang,
+    /// Other bytes are answered.
+    Answer(String),
+    /// Other bytes are answered as soon as the head of the request is there, before its body.
+    Early(String),
+}
+
+impl Default for Scenario {
+    fn default() -> Self {
+        Self {
+            connect_us: 100.0,
+            latency_us: 1000.0,
+            jitter_us: 0.0,
+            answer: "HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, World!".into(),
+            close: false,
+            split: 0,
+            window: 0,
+            window_pause_us: 10.0,
+            ports: 0,
+            listens: HashSet::new(),
+            stall: Vec::new(),
+            refuse: Vec::new(),
+            fault: Vec::new(),
+        }
+    }
+}
+
+impl Scenario {
+    /// Reads a scenario.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read or says something a scenario does not know.
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read scenario {path:?}"))?;
+        let scenario = toml::from_str(&text).map_err(|error| anyhow::anyhow!(error.message().to_owned()));
+        scenario.with_context(|| format!("cannot understand scenario {path:?}"))
+    }
+
+    /// How a connect at the start of the run is answered, for the probe that compatible runs make.
+    ///
+    /// # Errors
+    ///
+    /// When nobody listens there.
+    pub fn probe(&self, address: SocketAddr) -> Result<(), Errno> {
+        let refused = self.refuse.iter().any(|span| span.contains(Nanos::default()));
+        if refused || !self.listens_on(address) { Err(Errno::CONNREFUSED) } else { Ok(()) }
+    }
+
+    /// The network of one thread, in which this server is reached. Seeds differ between threads.
+    pub fn network(self, seed: u64) -> Box<dyn Network> {
+        Box::new(HttpNetwork {
+            shared: Rc::new(Shared { scenario: self, requests: Cell::new(0), open: Cell::new(0) }),
+            random: Random::new(seed),
+        })
+    }
+
+    /// When an answer that is due at `at` comes: at the end of the stalls that hold it up.
+    pub(super) fn release(&self, at: Nanos) -> Nanos {
+        self.stall.iter().filter(|span| span.contains(at)).map(|span| span.end()).fold(at, Nanos::max)
+    }
+
+    fn listens_on(&self, address: SocketAddr) -> bool {
+        self.listens.is_empty() || self.listens.contains(&address.ip())
+    }
+}
+
+impl Span {
+    fn contains(&self, at: Nanos) -> bool {
+        nanos(self.from_s * 1e6) <= at.0 && at < self.end()
+    }
+
+    fn end(&self) -> Nanos {
+        Nanos(nanos((self.from_s + self.for_s) * 1e6))
+    }
+}
+
+/// Microseconds as nanoseconds.
+pub(super) fn nanos(microseconds: f64) -> u64 {
+    (microseconds * 1e3).round() as u64
+}
+
+/// What the connections of one thread share.
+pub(super) struct Shared {
+    pub scenario: Scenario,
+    /// Requests that have arrived so far.
+    pub requests: Cell<u64>,
+    /// Connections that are open.
+    pub open: Cell<usize>,
+}
+
+struct HttpNetwork {
+    shared: Rc<Shared>,
+    random: Random,
+}
+
+impl Network for HttpNetwork {
+    fn connect(&mut self, now: Nanos, address: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>) {
+        let scenario = &self.shared.scenario;
+        if scenario.ports > 0 && self.shared.open.get() >= scenario.ports {
+            return (now, Err(Errno::ADDRNOTAVAIL));
+        }
+        let at = now + nanos(scenario.connect_us);
+        if scenario.refuse.iter().any(|span| span.contains(at)) || !scenario.listens_on(address) {
+            return (at, Err(Errno::CONNREFUSED));
+        }
+        (at, Ok(Box::new(HttpPeer::new(Rc::clone(&self.shared), Random::new(self.random.next())))))
+    }
+
+    fn send_window(&self) -> (usize, u64) {
+        let scenario = &self.shared.scenario;
+        let window = if scenario.window == 0 { usize::MAX } else { scenario.window };
+        (window, nanos(scenario.window_pause_us).max(1))
+    }
+}

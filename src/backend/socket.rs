@@ -1,0 +1,65 @@
+//! Sockets as a load generator wants them: non-blocking, without delay, closed in children.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, ipproto, socket_with, sockopt};
+
+/// Starts a TCP connection. `Ok` means that it is under way (or there already, which the first readiness tells).
+pub fn start_connect(address: SocketAddr) -> Result<OwnedFd, Errno> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let fd = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+    sockopt::set_tcp_nodelay(&fd, true)?;
+    match connect(&fd, &address) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(fd),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Connects and closes again, within `patience`. `is_asked` is asked ten times a second whether to end early.
+///
+/// # Errors
+///
+/// The system's; [`Errno::TIMEDOUT`] without an answer, [`Errno::INTR`] if it ended early.
+pub fn try_connect(address: SocketAddr, patience: Duration, is_asked: &dyn Fn() -> bool) -> Result<(), Errno> {
+    let fd = start_connect(address)?;
+    let deadline = Instant::now() + patience;
+    let slice = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    loop {
+        let mut fds = [PollFd::new(&fd, PollFlags::OUT)];
+        match poll(&mut fds, Some(&slice)) {
+            Err(Errno::INTR) | Ok(0) => {}
+            Err(errno) => return Err(errno),
+            Ok(_) => return sockopt::socket_error(&fd)?,
+        }
+        if is_asked() {
+            return Err(Errno::INTR);
+        }
+        if Instant::now() >= deadline {
+            return Err(Errno::TIMEDOUT);
+        }
+    }
+}
+
+/// Throws received bytes away inside the kernel, `n` at most, without copying them; returns how many. TCP only.
+pub fn discard(fd: &OwnedFd, n: u64) -> Result<usize, Errno> {
+    let most = usize::try_from(n).unwrap_or(usize::MAX).min(DISCARD_MAX);
+    loop {
+        // SAFETY: with `MSG_TRUNC` a TCP socket writes nothing, so that no memory is needed (tcp(7)).
+        let result = unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC) };
+        match usize::try_from(result) {
+            Ok(n) => return Ok(n),
+            Err(_) => match std::io::Error::last_os_error().raw_os_error().map(Errno::from_raw_os_error) {
+                Some(Errno::INTR) => {}
+                errno => return Err(errno.unwrap_or(Errno::IO)),
+            },
+        }
+    }
+}
+
+/// The most that is thrown away at once: a gigabyte, far more than a socket holds.
+const DISCARD_MAX: usize = 1 << 30;

@@ -1,0 +1,437 @@
+//! Completions from the kernel itself: io_uring.
+//!
+//! Everything asked for while completions are handled goes to the kernel in one call, together with the wait. Received
+//! bytes come in buffers that belong to the thread. Small sends of bytes that do not change complete silently; they
+//! are `MSG_WAITALL`, without which a short send would count as success. Larger ones report their end and keep their
+//! bytes until then, also when the connection is closed before.
+//!
+//! # Two ways to receive
+//!
+//! *Small*: one receive stays armed and completes for whatever arrives. *Large*: one receive for the head of an
+//! answer, then one that throws the rest away inside the kernel. The engine's permission to discard leads from small to
+//! large: the armed receive is cancelled, and when its last completion has come, nothing else reads the
+//! socket. An answer of which nothing is to be discarded leads back.
+//!
+//! # Kernels
+//!
+//! Send and receive 5.6 · silent completions 5.17 · buffer rings and `MSG_WAITALL` for sends 5.19 · armed receives and
+//! one issuer 6.0 · deferred work 6.1. Anything less, or a filter that forbids it, fails in [`Uring::new`].
+
+mod buffers;
+mod names;
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use io_uring::types::{Fd, SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode, squeue};
+use onrush_proto::{Nanos, Transmit};
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::{Shutdown, shutdown, sockopt};
+
+use super::{Backend, Clock, Completion, ConnId, What, socket};
+use buffers::Buffers;
+use names::{Operation, name, named};
+
+/// Operations that are gathered before they are handed over early.
+const ENTRIES: u32 = 4096;
+/// Completions that the kernel may have ready.
+const COMPLETIONS: u32 = 16384;
+/// A larger send reports its end.
+const SILENT_MAX: usize = 16 * 1024;
+/// The most that one operation throws away.
+const DISCARD_MAX: u64 = 1 << 30;
+/// `IORING_RECVSEND_POLL_FIRST`: nothing can be there yet, so that the kernel need not look before it waits.
+const POLL_FIRST: u16 = 1;
+
+/// `IORING_ENTER_GETEVENTS`: completions are wanted, though not waited for.
+const ENTER_GETEVENTS: u32 = 1;
+
+/// The io_uring backend of one thread.
+pub struct Uring {
+    /// Declared, and so dropped, before everything that the kernel reads and writes.
+    ring: IoUring,
+    buffers: Buffers,
+    /// Sends that report their end, and how much of them has been accepted: the kernel reads their bytes until then.
+    sends: HashMap<u64, (Transmit, usize)>,
+    sockets: Vec<Socket>,
+    clock: Clock,
+    /// When the completions at hand were noticed.
+    reaped_at: Nanos,
+    /// Whether the kernel keeps the sockets in a table of its own, by the number of their connection. It makes that
+    /// table no larger than the limit of open files.
+    has_table: bool,
+    /// Outcomes that were known at once, with the generation they belong to.
+    immediate: Vec<(u32, Completion)>,
+    /// The buffer and the length of the last receive.
+    received: Option<(u16, usize)>,
+    /// The connection whose receive or discard has ended: it goes on when the engine has seen what came.
+    resume: Option<(ConnId, Operation)>,
+}
+
+/// One connection.
+#[derive(Default)]
+struct Socket {
+    fd: Option<OwnedFd>,
+    /// Tells completions of this connection from those of an earlier one with the same number.
+    generation: u32,
+    /// The last silent send: its bytes stay until the next, which the answer to this one precedes.
+    silent: Option<Transmit>,
+    mode: Mode,
+    /// How many of the next bytes nobody wants to see.
+    unwanted: u64,
+}
+
+/// How a connection receives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Mode {
+    /// One receive stays armed.
+    #[default]
+    Small,
+    /// The armed receive is being cancelled.
+    Leaving,
+    /// One receive or discard at a time.
+    Large,
+}
+
+impl Uring {
+    /// A backend for the connections `0..connections`. Only the thread that made it can use it.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel has no io_uring, forbids it, or lacks one of the features named above.
+    pub fn new(connections: u32, clock: Clock) -> io::Result<Self> {
+        let mut builder = IoUring::builder();
+        builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().setup_cqsize(COMPLETIONS);
+        let ring = builder.build(ENTRIES)?;
+        let has_table = ring.submitter().register_files_sparse(connections).is_ok();
+        let buffers = Buffers::register(&ring.submitter())?;
+        Ok(Self {
+            ring,
+            buffers,
+            sends: HashMap::new(),
+            sockets: (0..connections).map(|_| Socket::default()).collect(),
+            clock,
+            reaped_at: clock.now(),
+            has_table,
+            immediate: Vec::new(),
+            received: None,
+            resume: None,
+        })
+    }
+
+    /// Whether this kernel gives a process like this one what [`Uring::new`] needs; if not, why, in plain words.
+    ///
+    /// # Errors
+    ///
+    /// The reason.
+    pub fn probe() -> Result<(), String> {
+        Self::new(1, Clock::start()).map(drop).map_err(|error| match error.raw_os_error() {
+            Some(libc::EPERM) if is_switched_off() => {
+                "io_uring is switched off here; 'sysctl -w kernel.io_uring_disabled=0' switches it on".to_owned()
+            }
+            Some(libc::EPERM) => "a filter forbids io_uring, as Docker's seccomp profile does".to_owned(),
+            Some(libc::ENOSYS) => "this kernel has no io_uring, or a filter hides it".to_owned(),
+            Some(libc::EINVAL) => "this kernel's io_uring is older than 6.1".to_owned(),
+            _ => format!("io_uring cannot be set up: {error}"),
+        })
+    }
+
+    /// Starts a connection and has its place in the table of registered files taken.
+    fn start_connect(&mut self, conn: ConnId, address: SocketAddr) -> Result<OwnedFd, Errno> {
+        let fd = socket::start_connect(address)?;
+        if self.has_table {
+            let update = self.ring.submitter().register_files_update(conn.0, &[fd.as_raw_fd()]);
+            update.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        }
+        Ok(fd)
+    }
+
+    /// What names the socket of a connection in an operation.
+    fn file(&self, conn: ConnId) -> Fd {
+        let fd = self.sockets[conn.index()].fd.as_ref().filter(|_| !self.has_table);
+        Fd(fd.map_or(conn.0 as i32, |fd| fd.as_raw_fd()))
+    }
+
+    /// Queues an operation; hands the queue over first if it is full.
+    fn push(&mut self, entry: squeue::Entry, conn: ConnId, operation: Operation) {
+        let mut entry = entry.user_data(name(conn, self.sockets[conn.index()].generation, operation));
+        if self.has_table && operation != Operation::Cancel {
+            entry = entry.flags(squeue::Flags::FIXED_FILE);
+        }
+        // SAFETY: what operations point to outlives them: requests in `sends` or `silent`, and the buffers.
+        while unsafe { self.ring.submission().push(&entry) }.is_err() {
+            // Interrupted or short of memory, the kernel takes what it can; the loop tries again.
+            let _ = self.ring.submit();
+        }
+    }
+
+    /// Starts the receive that the connection's mode asks for.
+    fn receive(&mut self, conn: ConnId) {
+        let Socket { mode, unwanted, .. } = self.sockets[conn.index()];
+        let (fd, nowhere) = (self.file(conn), std::ptr::null_mut());
+        match mode {
+            Mode::Large if unwanted > 0 => {
+                let most = unwanted.min(DISCARD_MAX) as u32;
+                let entry = opcode::Recv::new(fd, nowhere, most).flags(libc::MSG_TRUNC).build();
+                self.push(entry, conn, Operation::Discard);
+            }
+            Mode::Large => {
+                let entry = opcode::Recv::new(fd, nowhere, 0).buf_group(buffers::GROUP).ioprio(POLL_FIRST).build();
+                self.push(entry.flags(squeue::Flags::BUFFER_SELECT), conn, Operation::Receive);
+            }
+            Mode::Small | Mode::Leaving => {
+                self.push(opcode::RecvMulti::new(fd, buffers::GROUP).build(), conn, Operation::Receive);
+            }
+        }
+    }
+
+    /// What a completion of the kernel means to the engine; `None`: nothing.
+    fn translate(&mut self, entry: &cqueue::Entry) -> Option<Completion> {
+        let (conn, operation) = named(entry.user_data());
+        let is_present = name(conn, self.sockets[conn.index()].generation, operation) == entry.user_data();
+        let buffer = cqueue::buffer_select(entry.flags());
+        let send = self.sends.remove(&entry.user_data());
+        if !is_present {
+            buffer.into_iter().for_each(|id| self.buffers.give_back(id));
+            return None;
+        }
+        let outcome = usize::try_from(entry.result()).map_err(|_| Errno::from_raw_os_error(-entry.result()));
+        let what = match operation {
+            Operation::Connect => What::Connected(self.connected(conn, outcome)?),
+            Operation::Send => What::Sent(self.sent(conn, send, outcome)),
+            Operation::Receive => self.took(conn, outcome, buffer, cqueue::more(entry.flags()))?,
+            Operation::Discard => self.discarded(conn, outcome),
+            Operation::Cancel => return None,
+        };
+        Some(Completion { conn, at: self.reaped_at, what })
+    }
+
+    /// A send that reports its end has ended, or not quite: the rest is sent next.
+    fn sent(
+        &mut self,
+        conn: ConnId,
+        send: Option<(Transmit, usize)>,
+        outcome: Result<usize, Errno>,
+    ) -> Result<usize, Errno> {
+        if let (Some((bytes, before)), Ok(n @ 1..)) = (send, outcome)
+            && before + n < bytes.bytes().len()
+        {
+            self.send_rest(conn, bytes, before + n);
+        }
+        outcome
+    }
+
+    /// Sends bytes from `start` on, and wants to know how it ends.
+    fn send_rest(&mut self, conn: ConnId, bytes: Transmit, start: usize) {
+        let entry = self.send_operation(conn, &bytes.bytes()[start..]);
+        let name = name(conn, self.sockets[conn.index()].generation, Operation::Send);
+        self.sends.insert(name, (bytes, start));
+        self.push(entry, conn, Operation::Send);
+    }
+
+    fn send_operation(&self, conn: ConnId, bytes: &[u8]) -> squeue::Entry {
+        let most = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
+        opcode::Send::new(self.file(conn), bytes.as_ptr(), most).flags(flags).build()
+    }
+
+    fn connected(&mut self, conn: ConnId, polled: Result<usize, Errno>) -> Option<Result<(), Errno>> {
+        // Only where the kernel says that something is wrong it need be asked what.
+        let failure = usize::from((PollFlags::ERR | PollFlags::HUP).bits());
+        let outcome = match polled {
+            Ok(flags) if flags & failure == 0 => Ok(()),
+            Ok(_) => sockopt::socket_error(self.sockets[conn.index()].fd.as_ref()?).and_then(|outcome| outcome),
+            Err(errno) => Err(errno),
+        };
+        if outcome.is_ok() {
+            self.receive(conn);
+        }
+        Some(outcome)
+    }
+
+    fn took(
+        &mut self,
+        conn: ConnId,
+        outcome: Result<usize, Errno>,
+        buffer: Option<u16>,
+        is_armed: bool,
+    ) -> Option<What> {
+        let socket = &mut self.sockets[conn.index()];
+        let mode = socket.mode;
+        if mode == Mode::Leaving && !is_armed {
+            socket.mode = Mode::Large;
+        }
+        if let Ok(n @ 1..) = outcome {
+            // Bytes that came before the cancellation are part of what was to be discarded.
+            socket.unwanted = socket.unwanted.saturating_sub(n as u64);
+        }
+        if !is_armed {
+            self.resume = Some((conn, Operation::Receive));
+        }
+        // The armed receive ended because it was cancelled, or because all buffers were full: it goes on as it must.
+        let is_pause = outcome == Err(Errno::NOBUFS) || (outcome == Err(Errno::CANCELED) && mode == Mode::Leaving);
+        if is_pause {
+            self.resume_receive();
+            return None;
+        }
+        if !matches!(outcome, Ok(1..)) {
+            self.resume = None;
+        }
+        self.received = buffer.map(|id| (id, outcome.unwrap_or(0)));
+        Some(What::Received(outcome))
+    }
+
+    fn discarded(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> What {
+        let socket = &mut self.sockets[conn.index()];
+        match outcome {
+            Ok(n @ 1..) => {
+                socket.unwanted -= n as u64;
+                self.resume = Some((conn, Operation::Discard));
+                What::Discarded(n)
+            }
+            end => What::Received(end),
+        }
+    }
+
+    /// Whether the kernel has something to do or to tell: a look at memory that it shares, and no call.
+    fn has_work(&mut self) -> bool {
+        let submission = self.ring.submission();
+        let has_work = !submission.is_empty() || submission.taskrun() || submission.cq_overflow();
+        drop(submission);
+        has_work || !self.immediate.is_empty() || !self.ring.completion().is_empty()
+    }
+
+    /// Hands over what is queued and lets the kernel do its work, without the timer that a wait would cost.
+    fn enter(&mut self) -> io::Result<usize> {
+        let queued = self.ring.submission().len() as u32;
+        // SAFETY: no argument is passed, and what operations point to outlives them, as in `push`.
+        unsafe { self.ring.submitter().enter::<libc::sigset_t>(queued, 0, ENTER_GETEVENTS, None) }
+    }
+
+    /// Goes on where a receive or discard has ended, now that the engine has had its say.
+    fn resume_receive(&mut self) {
+        let Some((conn, ended)) = self.resume.take() else { return };
+        let socket = &mut self.sockets[conn.index()];
+        if ended == Operation::Receive && socket.mode == Mode::Large && socket.unwanted == 0 {
+            // Nothing of this answer was worth discarding.
+            socket.mode = Mode::Small;
+        }
+        if socket.fd.is_some() {
+            self.receive(conn);
+        }
+    }
+}
+
+impl Backend for Uring {
+    const NAME: &'static str = "uring";
+    const GATHERS: bool = true;
+
+    fn now(&mut self) -> Nanos {
+        self.clock.now()
+    }
+
+    fn connect(&mut self, conn: ConnId, address: SocketAddr) {
+        let started = self.start_connect(conn, address);
+        let socket = &mut self.sockets[conn.index()];
+        // The kernel may not be done with the last bytes of the connection before.
+        let (generation, silent) = (socket.generation.wrapping_add(1), socket.silent.take());
+        *socket = Socket { generation, silent, ..Socket::default() };
+        match started {
+            Ok(fd) => {
+                socket.fd = Some(fd);
+                let writable = u32::from(PollFlags::OUT.bits());
+                self.push(opcode::PollAdd::new(self.file(conn), writable).build(), conn, Operation::Connect);
+            }
+            Err(errno) => {
+                let completion = Completion { conn, at: self.clock.now(), what: What::Connected(Err(errno)) };
+                self.immediate.push((socket.generation, completion));
+            }
+        }
+    }
+
+    fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize {
+        let length = bytes.bytes().len();
+        if !matches!(bytes, Transmit::Shared(..)) || length > SILENT_MAX {
+            self.send_rest(conn, bytes, 0);
+            return 0;
+        }
+        let entry = self.send_operation(conn, bytes.bytes());
+        self.sockets[conn.index()].silent = Some(bytes);
+        self.push(entry.flags(squeue::Flags::SKIP_SUCCESS), conn, Operation::Send);
+        length
+    }
+
+    fn discard(&mut self, conn: ConnId, n: u64) {
+        let socket = &mut self.sockets[conn.index()];
+        socket.unwanted = n;
+        if socket.mode != Mode::Small {
+            return;
+        }
+        if self.resume.is_some_and(|(resumed, _)| resumed == conn) {
+            socket.mode = Mode::Large;
+            return;
+        }
+        socket.mode = Mode::Leaving;
+        let armed = name(conn, socket.generation, Operation::Receive);
+        self.push(opcode::AsyncCancel::new(armed).build(), conn, Operation::Cancel);
+    }
+
+    fn close(&mut self, conn: ConnId) {
+        let socket = &mut self.sockets[conn.index()];
+        socket.generation = socket.generation.wrapping_add(1);
+        self.resume.take_if(|(resumed, _)| *resumed == conn);
+        if let Some(fd) = socket.fd.take() {
+            // The table of registered files holds the socket until its place is taken again; this ends it now, and with
+            // it everything that is under way.
+            let _ = shutdown(&fd, Shutdown::Both);
+        }
+    }
+
+    fn wait(&mut self, until: Nanos) -> bool {
+        // Out of time or interrupted: the engine looks at its timers, and nothing is lost.
+        let _ = if until == Nanos::default() {
+            if !self.has_work() {
+                return false;
+            }
+            self.enter()
+        } else {
+            let left = if self.immediate.is_empty() { until.since(self.clock.now()) } else { 0 };
+            let timeout = Timespec::from(Duration::from_nanos(left));
+            self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timeout))
+        };
+        self.reaped_at = self.clock.now();
+        !self.immediate.is_empty() || !self.ring.completion().is_empty()
+    }
+
+    fn next(&mut self) -> Option<Completion> {
+        if let Some((id, _)) = self.received.take() {
+            self.buffers.give_back(id);
+        }
+        self.resume_receive();
+        while let Some((generation, completion)) = self.immediate.pop() {
+            if self.sockets[completion.conn.index()].generation == generation {
+                return Some(completion);
+            }
+        }
+        loop {
+            let entry = self.ring.completion().next()?;
+            if let Some(completion) = self.translate(&entry) {
+                return Some(completion);
+            }
+        }
+    }
+
+    fn received(&self) -> &[u8] {
+        self.received.map_or(&[], |(id, length)| self.buffers.bytes(id, length))
+    }
+}
+
+/// Whether the administrator has switched io_uring off for this process.
+fn is_switched_off() -> bool {
+    std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").is_ok_and(|value| value.trim() != "0")
+}

@@ -1,0 +1,57 @@
+//! What names an operation: its connection, the generation of that, and what it does, in the 64 bits that the kernel
+//! gives back with its completion.
+
+use super::ConnId;
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Waits until the connection is there, or not.
+    Connect,
+    /// Sends.
+    Send,
+    /// Receives into a buffer.
+    Receive,
+    /// Receives and throws away.
+    Discard,
+    /// Cancels a receive.
+    Cancel,
+}
+
+/// Generations are counted in the bits that connection and operation leave; after that many connections of one slot
+/// nothing of the first can be under way any more.
+const GENERATION_BITS: u32 = 28;
+
+/// The name of an operation.
+pub fn name(conn: ConnId, generation: u32, operation: Operation) -> u64 {
+    let generation = u64::from(generation & ((1 << GENERATION_BITS) - 1));
+    u64::from(conn.0) | generation << 32 | (operation as u64) << (32 + GENERATION_BITS)
+}
+
+/// The connection and the kind of the operation with this name.
+pub fn named(name: u64) -> (ConnId, Operation) {
+    let operation = match name >> (32 + GENERATION_BITS) {
+        0 => Operation::Connect,
+        1 => Operation::Send,
+        2 => Operation::Receive,
+        3 => Operation::Discard,
+        _ => Operation::Cancel,
+    };
+    (ConnId(name as u32), operation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_keeps_connection_and_operation_apart_from_the_generation() {
+        use Operation::{Cancel, Connect, Discard, Receive, Send};
+        for operation in [Connect, Send, Receive, Discard, Cancel] {
+            for conn in [ConnId(0), ConnId(7), ConnId(u32::MAX)] {
+                assert_eq!(named(name(conn, u32::MAX, operation)), (conn, operation));
+                assert_ne!(name(conn, 1, operation), name(conn, 2, operation));
+            }
+        }
+    }
+}

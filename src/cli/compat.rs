@@ -1,0 +1,90 @@
+//! Whose rules are followed, and the words in which GNU getopt refuses: what a user of wrk has always read.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use super::flags::{Flag, Id};
+use super::front::{Front, Item, Misuse};
+use crate::plan::Dialect;
+
+/// The dialect a whole command line asks for: by `--compat`, wherever it stands, else by the name of the program.
+/// A name that `--compat` does not know is passed over here and refused when its turn comes.
+pub(super) fn dialect(args: &[OsString], words_end_options: bool) -> Dialect {
+    let Some((program, rest)) = args.split_first() else { return Dialect::Native };
+    let called = Path::new(program).file_name().and_then(named).unwrap_or(Dialect::Native);
+    let mut front = Front::new(rest, called, words_end_options);
+    let mut asked = None;
+    loop {
+        match front.next() {
+            Ok(Some(Item::Flag(flag, name))) if flag.id == Id::Compat => asked = named(&name).or(asked),
+            Ok(Some(_)) | Err(_) => {}
+            Ok(None) => return asked.unwrap_or(called),
+        }
+    }
+}
+
+/// The tool of this name.
+pub(super) fn named(name: &OsStr) -> Option<Dialect> {
+    [Dialect::Wrk, Dialect::WrkCmm, Dialect::Wrk2].into_iter().find(|dialect| name == dialect.name())
+}
+
+/// What getopt says about a misused option, without the program's name; `None` if it says nothing.
+pub(super) fn getopt(misuse: &Misuse) -> Option<String> {
+    let quoted = |flags: &[&Flag]| flags.iter().map(|flag| format!(" '--{}'", flag.long)).collect::<String>();
+    match misuse {
+        Misuse::Refused => None,
+        Misuse::Letter(letter) => Some(format!("invalid option -- '{letter}'")),
+        Misuse::Name(name) => Some(format!("unrecognized option '--{name}'")),
+        Misuse::Ambiguous(name, flags) => {
+            Some(format!("option '--{name}' is ambiguous; possibilities:{}", quoted(flags)))
+        }
+        Misuse::NoValue(flag, true) => {
+            Some(format!("option requires an argument -- '{}'", flag.short.unwrap_or_default()))
+        }
+        Misuse::NoValue(flag, false) => Some(format!("option '--{}' requires an argument", flag.long)),
+        Misuse::Value(flag) => Some(format!("option '--{}' doesn't allow an argument", flag.long)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(line: &str) -> Dialect {
+        let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        dialect(&args, false)
+    }
+
+    #[test]
+    fn the_programs_name_chooses_the_rules() {
+        let table = [
+            ("onrush U", Dialect::Native),
+            ("wrk U", Dialect::Wrk),
+            ("./wrk U", Dialect::Wrk),
+            ("/usr/local/bin/wrk-cmm U", Dialect::WrkCmm),
+            ("/opt/wrk2", Dialect::Wrk2),
+            ("/opt/wrk/onrush", Dialect::Native),
+            ("wrk3 U", Dialect::Native),
+            ("", Dialect::Native),
+        ];
+        for (line, expected) in table {
+            assert_eq!(asked(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn compat_chooses_them_at_any_place_and_the_last_one_wins() {
+        let table = [
+            ("onrush --compat wrk U", Dialect::Wrk),
+            ("onrush -c 10 U --compat=wrk-cmm -L", Dialect::WrkCmm),
+            ("wrk --bogus --compat wrk2 U", Dialect::Wrk2),
+            ("onrush --compat wrk2 U --compat wrk", Dialect::Wrk),
+            ("onrush --compat nonsense U", Dialect::Native),
+            ("onrush -H --compat wrk U", Dialect::Native),
+            ("onrush U -- --compat wrk", Dialect::Native),
+        ];
+        for (line, expected) in table {
+            assert_eq!(asked(line), expected, "{line}");
+        }
+    }
+}

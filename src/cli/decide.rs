@@ -1,0 +1,172 @@
+//! From what was typed to a plan: defaults, contradictions, and the rules in which wrk and onrush differ.
+//!
+//! The border to [`crate::plan`]: behind it nobody knows how anything was spelled.
+
+use std::ffi::{OsStr, OsString};
+use std::time::Duration;
+
+use onrush_proto::Parts;
+
+use super::flags::{self, Id};
+use super::request::{self, Header};
+use super::typed::{Typed, wrong};
+use super::{Refusal, Warned};
+use crate::plan::limits::{GIVE_UP_MIN, GIVE_UP_TIMEOUTS, URL_MAX};
+use crate::plan::target::{InvalidUrl, Scheme};
+use crate::plan::{Dialect, Load, Plan, Stop, Target};
+
+const CONNECTIONS: u64 = 10;
+const THREADS: u64 = 2;
+const DURATION: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(2);
+const SEED: u64 = 1;
+
+/// Decides the run, in the order in which wrk looks at things. Reads the file of `--body` last, resolves nothing.
+pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
+    let dialect = typed.dialect;
+    let Some(url) = typed.words.first() else { return Err(no_url(dialect)) };
+    if let Some(flag) = typed.later {
+        return Err(Refusal::Cannot(format!("--{}: {}", flag.long, flag.later.unwrap_or_default())));
+    }
+    nothing_is_zero(&typed)?;
+    let target = target(url, dialect)?;
+    let load = load(&typed)?;
+    if dialect == Dialect::Wrk2 {
+        return Err(Refusal::Wrk("Throughput MUST be specified with the --rate or -R option".to_owned()));
+    }
+    let (timeout, give_up) = patience(&typed)?;
+    ignored_words(&mut typed);
+    let plan = Plan {
+        load: if typed.once { Load { threads: 1, connections: 1 } } else { load },
+        stop: stop(&typed),
+        timeout,
+        give_up,
+        dialect,
+        io: typed.io,
+        percentiles: typed.latency,
+        once: typed.once,
+        verbose: typed.version,
+        notes: typed.notes || !dialect.is_compat(),
+        spin: typed.spin,
+        seed: typed.seed.unwrap_or(SEED),
+        request: parts(typed.method, typed.body, typed.headers, &target)?,
+        target,
+    };
+    Ok((plan, typed.warnings))
+}
+
+fn no_url(dialect: Dialect) -> Refusal {
+    if dialect.is_compat() {
+        Refusal::Usage
+    } else {
+        Refusal::Misused("no URL; write for instance onrush -c100 -d30s http://127.0.0.1:8080/".to_owned())
+    }
+}
+
+/// What wrk refuses in silence before it looks at the URL; natively counts are never zero at this point.
+fn nothing_is_zero(typed: &Typed) -> Result<(), Refusal> {
+    if typed.threads == Some(0) {
+        return Err(zero(Id::Threads, "at least 1"));
+    }
+    if typed.duration == Some(Duration::ZERO) {
+        return Err(zero(Id::Duration, "longer than 0; write for instance 10s"));
+    }
+    Ok(())
+}
+
+fn zero(id: Id, right: &str) -> Refusal {
+    wrong(flags::by_id(id), OsStr::new("0"), right)
+}
+
+fn target(url: &OsStr, dialect: Dialect) -> Result<Target, Refusal> {
+    if url.len() > URL_MAX {
+        return Err(Refusal::Misused(format!("the URL has {} bytes: at most {URL_MAX}", url.len())));
+    }
+    let target = match url.to_str() {
+        Some(url) => Target::parse(url, dialect),
+        None => {
+            let typed = url.to_string_lossy().into_owned();
+            Err(InvalidUrl { typed, reason: "not UTF-8; write its bytes as %XX".to_owned() })
+        }
+    };
+    match target {
+        Ok(target) if target.scheme == Scheme::Https => {
+            Err(Refusal::Cannot(format!("{:?}: TLS is not in onrush yet; http:// works", target.typed)))
+        }
+        Ok(target) => Ok(target),
+        Err(invalid) if dialect.is_compat() => Err(Refusal::Wrk(format!("invalid URL: {}", invalid.typed))),
+        Err(invalid) => Err(Refusal::Misused(invalid.to_string())),
+    }
+}
+
+/// Natively the threads follow the connections unless they were asked for.
+fn load(typed: &Typed) -> Result<Load, Refusal> {
+    let connections = typed.connections.unwrap_or(CONNECTIONS);
+    let compat = typed.dialect.is_compat();
+    let threads = typed.threads.unwrap_or(if compat { THREADS } else { THREADS.min(connections) });
+    if connections < threads && compat {
+        return Err(Refusal::Wrk("number of connections must be >= threads".to_owned()));
+    }
+    if connections < threads {
+        let most = format!("at most {connections}, the number of connections; every thread needs one");
+        return Err(wrong(flags::by_id(Id::Threads), OsStr::new(&threads.to_string()), most));
+    }
+    // Both are far below the end of 32 bits: see the limits.
+    Ok(Load { threads: threads as u32, connections: connections as u32 })
+}
+
+/// After how long a request counts as timed out, and after how long it is given up. In wrk zero makes every answer
+/// late and nothing is ever given up, except where nothing else would end the run; natively zero switches either off.
+fn patience(typed: &Typed) -> Result<(Option<Duration>, Option<Duration>), Refusal> {
+    let timeout = typed.timeout.unwrap_or(TIMEOUT);
+    if typed.dialect.is_compat() {
+        return match typed.give_up {
+            Some(_) => {
+                let tool = typed.dialect.name();
+                Err(Refusal::Cannot(format!("--give-up: {tool} never gives a request up; leave one of the two out")))
+            }
+            // Neither of the two is wrk's, and with nothing ever given up neither might ever end.
+            None if typed.once || (typed.requests.is_some() && typed.duration.is_none()) => {
+                Ok((Some(timeout), Some(GIVE_UP_MIN)))
+            }
+            None => Ok((Some(timeout), None)),
+        };
+    }
+    let give_up = typed.give_up.unwrap_or(GIVE_UP_MIN.max(timeout * GIVE_UP_TIMEOUTS));
+    let unless_zero = |time: Duration| (!time.is_zero()).then_some(time);
+    Ok((unless_zero(timeout), unless_zero(give_up)))
+}
+
+fn stop(typed: &Typed) -> Stop {
+    match (typed.once, typed.duration, typed.requests) {
+        (true, ..) => Stop { duration: None, requests: Some(1) },
+        (false, None, None) => Stop { duration: Some(DURATION), requests: None },
+        (false, duration, requests) => Stop { duration, requests },
+    }
+}
+
+/// Words behind the URL are a script's arguments, and there is no script.
+fn ignored_words(typed: &mut Typed) {
+    let words: Vec<String> = typed.words[1..].iter().map(|word| format!("{:?}", word.to_string_lossy())).collect();
+    if !words.is_empty() {
+        typed.warnings.push(format!("ignored behind the URL, as no script runs: {}", words.join(" ")));
+    }
+}
+
+fn parts(
+    method: Option<String>,
+    body: Option<OsString>,
+    headers: Vec<Header>,
+    target: &Target,
+) -> Result<Parts, Refusal> {
+    let method = method.unwrap_or_else(|| if body.is_some() { "POST" } else { "GET" }.to_owned());
+    let bytes = match &body {
+        Some(typed) => request::body(typed).map_err(|reason| unreadable(typed, &reason))?,
+        None => Vec::new(),
+    };
+    Ok(Parts { method, target: target.path.clone(), headers: request::headers(headers, target), body: bytes })
+}
+
+fn unreadable(typed: &OsStr, reason: &str) -> Refusal {
+    Refusal::Cannot(format!("--body {:?}: {reason}", typed.to_string_lossy()))
+}

@@ -1,0 +1,502 @@
+//! Every option exactly once: its spellings, its value, its help, and which tool brought it into the world.
+//!
+//! The table only describes. What an option means is decided in [`super::typed`], and how a spelling is matched in
+//! [`super::front`].
+
+use crate::plan::Dialect;
+
+/// One option.
+#[derive(Debug)]
+pub(super) struct Flag {
+    /// What the parser calls it.
+    pub id: Id,
+    /// Its letter, if it has one.
+    pub short: Option<char>,
+    /// Its name, without dashes.
+    pub long: &'static str,
+    /// The name of its value in the help; `None` if it takes none.
+    pub value: Option<&'static str>,
+    /// What it does. The first line holds in every dialect and is all that a compat usage shows.
+    pub help: &'static [&'static str],
+    /// Where it stands in the help.
+    pub group: Group,
+    /// Who knows it.
+    pub origin: Origin,
+    /// Why it cannot be used yet, if it cannot. Its place in the tables is kept for the day it can.
+    pub later: Option<&'static str>,
+}
+
+/// What the parser calls an option; the help in the table says what each one does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Id {
+    Connections,
+    Duration,
+    Threads,
+    Requests,
+    Method,
+    Header,
+    Body,
+    Once,
+    Timeout,
+    GiveUp,
+    Latency,
+    Notes,
+    Version,
+    Help,
+    Io,
+    Compat,
+    Spin,
+    Seed,
+    Script,
+    Rate,
+    ULatency,
+    BatchLatency,
+    BindIp,
+    DelayStats,
+    Breakout,
+    Insecure,
+    Output,
+}
+
+/// A heading of the help, in its order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Group {
+    /// How much, how long.
+    Load,
+    /// What is sent.
+    Request,
+    /// When a request is too slow.
+    Limits,
+    /// What is printed.
+    Output,
+    /// How the generator works.
+    Engine,
+    /// Not usable yet.
+    Later,
+}
+
+/// The tool an option comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// wrk, and therefore its forks too.
+    Wrk,
+    /// The centminmod fork only.
+    WrkCmm,
+    /// The constant-rate fork only.
+    Wrk2,
+    /// onrush.
+    Ours,
+}
+
+impl Flag {
+    /// Whether a dialect's own list of options has it; natively that list is wrk's. Only these may be abbreviated.
+    pub fn is_listed_by(&self, dialect: Dialect) -> bool {
+        match self.origin {
+            Origin::Wrk => true,
+            Origin::WrkCmm => dialect == Dialect::WrkCmm,
+            Origin::Wrk2 => dialect == Dialect::Wrk2,
+            Origin::Ours => false,
+        }
+    }
+}
+
+impl Group {
+    /// All of them, in the order of the help.
+    pub const ALL: [Self; 6] = [Self::Load, Self::Request, Self::Limits, Self::Output, Self::Engine, Self::Later];
+
+    /// The heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Load => "How much load",
+            Self::Request => "What is sent",
+            Self::Limits => "When a request is too slow",
+            Self::Output => "What is printed",
+            Self::Engine => "How it works",
+            Self::Later => "Not in this version yet",
+        }
+    }
+}
+
+/// The option of this meaning.
+pub(super) fn by_id(id: Id) -> &'static Flag {
+    FLAGS.iter().find(|flag| flag.id == id).expect("the table has every option")
+}
+
+/// The option with this letter.
+pub(super) fn by_letter(letter: char) -> Option<&'static Flag> {
+    FLAGS.iter().find(|flag| flag.short == Some(letter))
+}
+
+/// The option with exactly this name.
+pub(super) fn by_name(name: &str) -> Option<&'static Flag> {
+    FLAGS.iter().find(|flag| flag.long == name)
+}
+
+/// The options of a dialect's own list that an abbreviation may mean.
+pub(super) fn by_prefix(prefix: &str, dialect: Dialect) -> Vec<&'static Flag> {
+    FLAGS.iter().filter(|flag| flag.is_listed_by(dialect) && flag.long.starts_with(prefix)).collect()
+}
+
+const SCRIPTS: Option<&str> = Some("Lua scripts are not in onrush yet");
+const RATES: Option<&str> = Some("constant rates are not in onrush yet");
+const CMM: Option<&str> = Some("the options of wrk-cmm are not in onrush yet");
+const TLS: Option<&str> = Some("TLS is not in onrush yet");
+const FILES: Option<&str> = Some("reserved for result files, which are not in onrush yet");
+
+/// The table, in the order of the help and of `docs/command-line.md`.
+pub(super) const FLAGS: &[Flag] = &[
+    Flag {
+        id: Id::Connections,
+        short: Some('c'),
+        long: "connections",
+        value: Some("N"),
+        help: &["connections to keep open, all threads together (10)"],
+        group: Group::Load,
+        origin: Origin::Wrk,
+        later: None,
+    },
+    Flag {
+        id: Id::Duration,
+        short: Some('d'),
+        long: "duration",
+        value: Some("T"),
+        help: &["how long the test lasts (10s)"],
+        group: Group::Load,
+        origin: Origin::Wrk,
+        later: None,
+    },
+    Flag {
+        id: Id::Threads,
+        short: Some('t'),
+        long: "threads",
+        value: Some("N"),
+        help: &["threads that share the connections (2)", "(1 if there is one connection)"],
+        group: Group::Load,
+        origin: Origin::Wrk,
+        later: None,
+    },
+    Flag {
+        id: Id::Requests,
+        short: Some('n'),
+        long: "requests",
+        value: Some("N"),
+        help: &["start exactly N requests; without -d there is no", "time limit, with both the first ends the test"],
+        group: Group::Load,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::Method,
+        short: Some('X'),
+        long: "method",
+        value: Some("NAME"),
+        help: &["the request's method (GET; POST with --body)"],
+        group: Group::Request,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::Header,
+        short: Some('H'),
+        long: "header",
+        value: Some("H"),
+        help: &["add a header, \"Name: value\"; may be repeated"],
+        group: Group::Request,
+        origin: Origin::Wrk,
+        later: None,
+    },
+    Flag {
+        id: Id::Body,
+        short: None,
+        long: "body",
+        value: Some("DATA"),
+        help: &["the request's body; @FILE reads a file, @- standard", "input"],
+        group: Group::Request,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::Once,
+        short: None,
+        long: "once",
+        value: None,
+        help: &["send one request, show what was sent and came back"],
+        group: Group::Request,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::Timeout,
+        short: Some('T'),
+        long: "timeout",
+        value: Some("T"),
+        help: &["count a request as timed out when it lasts longer", "(2s; 0: never)"],
+        group: Group::Limits,
+        origin: Origin::Wrk,
+        later: None,
+    },
+    Flag {
+        id: Id::GiveUp,
+        short: None,
+        long: "give-up",
+        value: Some("T"),
+        help: &["abandon a request and its connection after T", "(the larger of 30s and 5 x timeout; 0: never)"],
+        group: Group::Limits,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::Latency,
+        short: Some('L'),
+        long: "latency",
+        value: None,
+        help: &["print the percentiles of the latency"],
+        group: Group::Output,
+        origin: Origin::Wrk,
+        later: None,
+    },
+    Flag {
+        id: Id::Notes,
+        short: None,
+        long: "notes",
+        value: None,
+        help: &["with --compat: notes follow the report on stderr,", "as they always do without it"],
+        group: Group::Output,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::Version,
+        short: Some('v'),
+        long: "version",
+        value: None,
+        help: &["print the version; with a URL the test follows"],
+        group: Group::Output,
+        origin: Origin::Wrk,
+        later: None,
+    },
+    Flag {
+        id: Id::Help,
+        short: Some('h'),
+        long: "help",
+        value: None,
+        help: &["print this text"],
+        group: Group::Output,
+        origin: Origin::Wrk,
+        later: None,
+    },
+    Flag {
+        id: Id::Io,
+        short: None,
+        long: "io",
+        value: Some("NAME"),
+        help: &["how to talk to the kernel: auto, uring or epoll (auto)"],
+        group: Group::Engine,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::Compat,
+        short: None,
+        long: "compat",
+        value: Some("NAME"),
+        help: &["follow wrk, wrk-cmm or wrk2 to the letter, as when", "called by that name"],
+        group: Group::Engine,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::Spin,
+        short: None,
+        long: "spin",
+        value: Some("WHEN"),
+        help: &["look instead of sleep while at most 4 requests are in", "flight: auto, on or off (auto)"],
+        group: Group::Engine,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::Seed,
+        short: None,
+        long: "seed",
+        value: Some("N"),
+        help: &["where random sequences start, to repeat a test (1)"],
+        group: Group::Engine,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::Script,
+        short: Some('s'),
+        long: "script",
+        value: Some("FILE"),
+        help: &["a Lua script that makes requests"],
+        group: Group::Later,
+        origin: Origin::Wrk,
+        later: SCRIPTS,
+    },
+    Flag {
+        id: Id::Rate,
+        short: Some('R'),
+        long: "rate",
+        value: Some("N"),
+        help: &["requests per second, all threads together"],
+        group: Group::Later,
+        origin: Origin::Wrk2,
+        later: RATES,
+    },
+    Flag {
+        id: Id::ULatency,
+        short: Some('U'),
+        long: "u_latency",
+        value: None,
+        help: &["print the uncorrected latency too"],
+        group: Group::Later,
+        origin: Origin::Wrk2,
+        later: RATES,
+    },
+    Flag {
+        id: Id::BatchLatency,
+        short: Some('B'),
+        long: "batch_latency",
+        value: None,
+        help: &["one latency per pipelined batch"],
+        group: Group::Later,
+        origin: Origin::Wrk2,
+        later: RATES,
+    },
+    Flag {
+        id: Id::BindIp,
+        short: Some('b'),
+        long: "bind-ip",
+        value: Some("A"),
+        help: &["source address, or a range of them"],
+        group: Group::Later,
+        origin: Origin::WrkCmm,
+        later: CMM,
+    },
+    Flag {
+        id: Id::DelayStats,
+        short: Some('D'),
+        long: "delay-stats",
+        value: Some("T"),
+        help: &["warm up before the clock starts"],
+        group: Group::Later,
+        origin: Origin::WrkCmm,
+        later: CMM,
+    },
+    Flag {
+        id: Id::Breakout,
+        short: None,
+        long: "breakout",
+        value: None,
+        help: &["rows for connect, first byte and last byte"],
+        group: Group::Later,
+        origin: Origin::WrkCmm,
+        later: CMM,
+    },
+    Flag {
+        id: Id::Insecure,
+        short: Some('k'),
+        long: "insecure",
+        value: None,
+        help: &["do not check certificates"],
+        group: Group::Later,
+        origin: Origin::Ours,
+        later: TLS,
+    },
+    Flag {
+        id: Id::Output,
+        short: Some('o'),
+        long: "output",
+        value: Some("FILE"),
+        help: &["write the result into a file"],
+        group: Group::Later,
+        origin: Origin::Ours,
+        later: FILES,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn no_letter_name_or_meaning_is_there_twice() {
+        let mut letters = HashSet::new();
+        let mut names = HashSet::new();
+        let mut ids = HashSet::new();
+        for flag in FLAGS {
+            assert!(flag.short.is_none_or(|letter| letters.insert(letter)), "{}", flag.long);
+            assert!(names.insert(flag.long), "{}", flag.long);
+            assert!(ids.insert(flag.id), "{}", flag.long);
+        }
+    }
+
+    #[test]
+    fn every_flag_has_a_name_of_its_own_and_a_value_a_name_too() {
+        for flag in FLAGS {
+            assert!(flag.long.len() > 1, "{}", flag.long);
+            assert!(flag.long.bytes().all(|byte| byte.is_ascii_lowercase() || b"-_".contains(&byte)), "{}", flag.long);
+            assert!(flag.value.is_none_or(|name| !name.is_empty()), "{}", flag.long);
+            assert!(!flag.help.is_empty(), "{}", flag.long);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_used_yet_stands_apart_and_says_why() {
+        for flag in FLAGS {
+            assert_eq!(flag.later.is_some(), flag.group == Group::Later, "{}", flag.long);
+            assert!(flag.later.is_none_or(|reason| reason.ends_with("not in onrush yet")), "{}", flag.long);
+        }
+    }
+
+    #[test]
+    fn the_table_is_in_the_order_of_its_groups() {
+        let place = |flag: &Flag| Group::ALL.iter().position(|group| *group == flag.group);
+        assert!(FLAGS.is_sorted_by_key(place));
+    }
+
+    #[test]
+    fn wrks_abbreviations_mean_in_every_dialect_but_its_forks_what_they_mean_in_wrk() {
+        let table = [
+            ("c", "connections"),
+            ("d", "duration"),
+            ("th", "threads"),
+            ("ti", "timeout"),
+            ("s", "script"),
+            ("l", "latency"),
+            ("v", "version"),
+            ("hea", "header"),
+            ("hel", "help"),
+        ];
+        for (prefix, name) in table {
+            for dialect in [Dialect::Native, Dialect::Wrk] {
+                let found: Vec<&str> = by_prefix(prefix, dialect).iter().map(|flag| flag.long).collect();
+                assert_eq!(found, [name], "{prefix}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_name_of_ours_is_an_abbreviation_of_wrks() {
+        for flag in FLAGS {
+            for other in by_prefix(flag.long, Dialect::Wrk) {
+                assert_eq!(flag.long, other.long);
+            }
+        }
+    }
+
+    #[test]
+    fn a_fork_adds_its_own_names_to_the_abbreviations() {
+        let names = |prefix, dialect| by_prefix(prefix, dialect).iter().map(|flag| flag.long).collect::<Vec<_>>();
+        assert_eq!(names("d", Dialect::WrkCmm), ["duration", "delay-stats"]);
+        assert_eq!(names("b", Dialect::WrkCmm), ["bind-ip", "breakout"]);
+        assert_eq!(names("r", Dialect::Wrk2), ["rate"]);
+        assert_eq!(names("r", Dialect::Native), [""; 0]);
+        assert_eq!(names("t", Dialect::Wrk), ["threads", "timeout"]);
+        assert_eq!(names("h", Dialect::Wrk), ["header", "help"]);
+    }
+}

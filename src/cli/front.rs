@@ -1,0 +1,193 @@
+//! The command line as a sequence of options and words, by the rules of GNU getopt: options and words in any order,
+//! `--` ends the options, letters can be bundled, long names abbreviated. It knows the table, but no option's meaning.
+
+use std::ffi::OsString;
+
+use lexopt::Arg;
+
+use super::flags::{self, Flag};
+use crate::plan::Dialect;
+
+/// Reads a command line from left to right.
+pub(super) struct Front {
+    parser: lexopt::Parser,
+    dialect: Dialect,
+    /// What `POSIXLY_CORRECT` asks for: the first word ends the options.
+    words_end_options: bool,
+    /// Whether everything that is left is a word.
+    only_words: bool,
+}
+
+/// The next thing on a command line.
+#[derive(Debug)]
+pub(super) enum Item {
+    /// An option; its value is empty if it takes none.
+    Flag(&'static Flag, OsString),
+    /// Anything else: the URL or an argument for a script.
+    Word(OsString),
+}
+
+/// Something that is no option, or not used like one.
+#[derive(Debug)]
+pub(super) enum Misuse {
+    /// There is no such letter.
+    Letter(char),
+    /// There is no such name. As typed without dashes, an attached value included.
+    Name(String),
+    /// A letter that wrk declares and always refuses, without a word.
+    Refused,
+    /// An abbreviation, as typed, of all of these.
+    Ambiguous(String, Vec<&'static Flag>),
+    /// The option takes a value and the command line ends; typed as a letter or not.
+    NoValue(&'static Flag, bool),
+    /// The option takes no value but one is attached.
+    Value(&'static Flag),
+}
+
+impl Front {
+    /// Reads `args`, which are without the program's name.
+    pub fn new(args: &[OsString], dialect: Dialect, words_end_options: bool) -> Self {
+        let mut parser = lexopt::Parser::from_args(args);
+        parser.set_short_equals(false);
+        Self { parser, dialect, words_end_options, only_words: false }
+    }
+
+    /// The next option or word; `None` at the end. After an error the rest can still be read.
+    pub fn next(&mut self) -> Result<Option<Item>, Misuse> {
+        if self.only_words {
+            let mut rest = self.parser.raw_args().into_iter().flatten();
+            return Ok(rest.next().map(Item::Word));
+        }
+        // The attached value of an option that takes none is always taken below: there is nothing else to go wrong.
+        let Ok(Some(argument)) = self.parser.next() else { return Ok(None) };
+        match argument {
+            Arg::Value(word) => {
+                self.only_words = self.words_end_options;
+                Ok(Some(Item::Word(word)))
+            }
+            Arg::Short(letter) => self.letter(letter).map(Some),
+            Arg::Long(name) => {
+                let name = name.to_owned();
+                self.name(name).map(Some)
+            }
+        }
+    }
+
+    fn letter(&mut self, letter: char) -> Result<Item, Misuse> {
+        match flags::by_letter(letter) {
+            Some(flag) if flag.value.is_some() => self.value_of(flag, true),
+            Some(flag) => Ok(Item::Flag(flag, OsString::new())),
+            None if self.dialect.is_compat() && "r?".contains(letter) => Err(Misuse::Refused),
+            None => Err(Misuse::Letter(letter)),
+        }
+    }
+
+    fn name(&mut self, name: String) -> Result<Item, Misuse> {
+        let found = flags::by_name(&name).map_or_else(|| flags::by_prefix(&name, self.dialect), |flag| vec![flag]);
+        match *found {
+            [flag] if flag.value.is_some() => self.value_of(flag, false),
+            [flag] if self.parser.optional_value().is_some() => Err(Misuse::Value(flag)),
+            [flag] => Ok(Item::Flag(flag, OsString::new())),
+            [] => Err(Misuse::Name(self.typed(name))),
+            _ => Err(Misuse::Ambiguous(self.typed(name), found)),
+        }
+    }
+
+    fn value_of(&mut self, flag: &'static Flag, by_letter: bool) -> Result<Item, Misuse> {
+        match self.parser.value() {
+            Ok(value) => Ok(Item::Flag(flag, value)),
+            Err(_) => Err(Misuse::NoValue(flag, by_letter)),
+        }
+    }
+
+    /// A name as it was typed, with the value attached to it.
+    fn typed(&mut self, name: String) -> String {
+        match self.parser.optional_value() {
+            Some(value) => format!("{name}={}", value.to_string_lossy()),
+            None => name,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every item in a short notation: `c:10` for an option, the word for a word, `!` and the misuse for an error.
+    fn read(line: &str, dialect: Dialect, words_end_options: bool) -> Vec<String> {
+        let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        let mut front = Front::new(&args, dialect, words_end_options);
+        let mut items = Vec::new();
+        loop {
+            items.push(match front.next() {
+                Ok(Some(Item::Flag(flag, value))) => format!("{}:{}", flag.long, value.to_string_lossy()),
+                Ok(Some(Item::Word(word))) => word.to_string_lossy().into_owned(),
+                Ok(None) => return items,
+                Err(misuse) => match misuse {
+                    Misuse::Letter(letter) => format!("!letter {letter}"),
+                    Misuse::Name(name) => format!("!name {name}"),
+                    Misuse::Refused => "!refused".to_owned(),
+                    Misuse::Ambiguous(name, flags) => format!("!ambiguous {name} {}", flags.len()),
+                    Misuse::NoValue(flag, by_letter) => format!("!no value {} {by_letter}", flag.long),
+                    Misuse::Value(flag) => format!("!value {}", flag.long),
+                },
+            });
+        }
+    }
+
+    fn native(line: &str) -> Vec<String> {
+        read(line, Dialect::Native, false)
+    }
+
+    #[test]
+    fn a_value_may_stand_apart_be_glued_on_or_follow_an_equals_sign() {
+        for line in ["-c10", "-c 10", "--connections=10", "--connections 10", "--con 10", "--con=10", "--c 10"] {
+            assert_eq!(native(line), ["connections:10"], "{line}");
+        }
+        assert_eq!(native("-c=10"), ["connections:=10"]);
+        assert_eq!(native("--connections="), ["connections:"]);
+        assert_eq!(native("-d --"), ["duration:--"]);
+    }
+
+    #[test]
+    fn letters_can_be_bundled_until_one_takes_a_value() {
+        assert_eq!(native("-Lvc10"), ["latency:", "version:", "connections:10"]);
+        assert_eq!(native("-t1c1d1"), ["threads:1c1d1"]);
+        assert_eq!(native("-Lzv"), ["latency:", "!letter z", "version:"]);
+    }
+
+    #[test]
+    fn options_and_words_come_in_any_order_until_two_dashes() {
+        assert_eq!(native("U x -t1 y"), ["U", "x", "threads:1", "y"]);
+        assert_eq!(native("-t1 U -- -x --foo=1 --"), ["threads:1", "U", "-x", "--foo=1", "--"]);
+        assert_eq!(native("- -L"), ["-", "latency:"]);
+    }
+
+    #[test]
+    fn posix_order_ends_the_options_at_the_first_word() {
+        assert_eq!(read("-t1 U -c1 -- x", Dialect::Wrk, true), ["threads:1", "U", "-c1", "--", "x"]);
+        assert_eq!(read("-- -t1 U -- -L", Dialect::Wrk, true), ["-t1", "U", "--", "-L"]);
+    }
+
+    #[test]
+    fn what_is_no_option_is_told_apart() {
+        assert_eq!(
+            native("-x --bogus --bogus=5 --t 5"),
+            ["!letter x", "!name bogus", "!name bogus=5", "!ambiguous t 2", "5"]
+        );
+        assert_eq!(native("-d"), ["!no value duration true"]);
+        assert_eq!(native("--dur"), ["!no value duration false"]);
+        assert_eq!(native("--lat=3 U"), ["!value latency", "U"]);
+        assert_eq!(native("--=5"), ["!ambiguous =5 9"]);
+        assert_eq!(native("-r"), ["!letter r"]);
+        assert_eq!(read("-r -?", Dialect::Wrk, false), ["!refused", "!refused"]);
+    }
+
+    #[test]
+    fn only_the_tools_own_names_can_be_abbreviated_and_all_can_be_written_out() {
+        assert_eq!(native("--req 5"), ["!name req", "5"]);
+        assert_eq!(native("--requests 5 --breakout --rate 5"), ["requests:5", "breakout:", "rate:5"]);
+        assert_eq!(read("--d 5", Dialect::WrkCmm, false), ["!ambiguous d 2", "5"]);
+        assert_eq!(read("--ra 5", Dialect::Wrk2, false), ["rate:5"]);
+    }
+}

@@ -1,0 +1,134 @@
+//! The texts of `--help` and of wrong use, rendered from the table of [`super::flags`].
+
+use super::flags::{FLAGS, Flag, Group};
+use crate::plan::Dialect;
+
+/// What `onrush --help` prints.
+pub(super) fn help() -> String {
+    let mut text = String::from(
+        "onrush puts HTTP load on a server and reports, in wrk's words, how it fared.\n\n\
+         Usage: onrush [options] <url>\n       \
+         onrush serve [options]     a server to aim at; see: onrush serve --help\n",
+    );
+    for group in Group::ALL {
+        text.push_str(&format!("\n{}\n", group.title()));
+        FLAGS.iter().filter(|flag| flag.group == group).for_each(|flag| text.push_str(&entry(flag, flag.help)));
+    }
+    text.push_str(TEACHING);
+    text
+}
+
+/// What wrong use of the imitated tool is answered with; natively, the short form of the help.
+pub(super) fn usage(dialect: Dialect) -> String {
+    if !dialect.is_compat() {
+        return "Usage: onrush [options] <url>\n\
+                For instance: onrush -c100 -d30s --latency http://127.0.0.1:8080/\n\
+                All options: onrush --help\n"
+            .to_owned();
+    }
+    let mut text = String::from("Usage: wrk <options> <url>\n  Options:\n");
+    for flag in FLAGS.iter().filter(|flag| flag.is_listed_by(dialect)) {
+        text.push_str(&entry(flag, &flag.help[..1]));
+    }
+    text.push_str(
+        "\n  Numbers may have a unit: 1k, 1M, 1G\n  Times may have a unit: 2s, 2m, 2h\n  \
+         More options and their help: onrush --help\n",
+    );
+    text
+}
+
+/// The column where the help of an option begins.
+const COLUMN: usize = 26;
+
+/// One option: its spellings, then its help, line by line.
+fn entry(flag: &Flag, help: &[&str]) -> String {
+    let indent = if flag.short.is_some() { "  " } else { "      " };
+    let mut left = format!("{indent}{}", spelled(flag));
+    let mut text = String::new();
+    for line in help {
+        text.push_str(&format!("{left:<COLUMN$}{line}\n"));
+        left.clear();
+    }
+    text
+}
+
+/// How an option is written: `-c, --connections N`.
+pub(super) fn spelled(flag: &Flag) -> String {
+    let letter = flag.short.map_or(String::new(), |letter| format!("-{letter}, "));
+    let value = flag.value.map_or(String::new(), |value| format!(" {value}"));
+    format!("{letter}--{}{value}", flag.long)
+}
+
+const TEACHING: &str = "
+N is a number; k is a thousand, M a million, then G, T and P: 10k, 1.5M.
+T is a time in us, ms, s, m (minutes) or h; a bare number is seconds: 500ms, 2m.
+Without a scheme the URL means http://. -- ends the options.
+
+Examples
+  onrush http://127.0.0.1:8080/
+      10 connections from 2 threads for 10 seconds
+  onrush -c400 -t4 -d30s --latency http://127.0.0.1:8080/
+      spelled as for wrk; the latency is the measured one
+  onrush -n 10k --body @order.json -H 'Content-Type: application/json' URL
+      10,000 POST requests
+  onrush --once -H 'Host: www.example.com' http://127.0.0.1/
+      one request, shown in full: do this before every test
+
+Called wrk, wrk-cmm or wrk2 (by a link), onrush follows that tool's rules.
+
+Exit codes
+  0  a report was printed
+  1  bad option, URL or file, or a host that cannot be resolved
+  2  could not start: every first connection was refused
+  5  nothing completed, or the target of -n stayed away
+130  quit by a second signal
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_is_wider_than_80_columns() {
+        for text in [help(), usage(Dialect::Native), usage(Dialect::Wrk), usage(Dialect::WrkCmm), usage(Dialect::Wrk2)]
+        {
+            for line in text.lines() {
+                assert!(line.chars().count() <= 80, "{line}");
+                assert_eq!(line, line.trim_end());
+            }
+        }
+    }
+
+    #[test]
+    fn the_help_keeps_its_columns_apart_and_names_every_option() {
+        let help = help();
+        for flag in FLAGS {
+            let entry = entry(flag, flag.help);
+            assert!(help.contains(&entry), "{}", flag.long);
+            let spelled = entry.find(flag.help[0]).unwrap();
+            assert_eq!(spelled, COLUMN, "{entry}");
+            assert!(entry[..spelled].ends_with(' '), "{entry}");
+        }
+    }
+
+    #[test]
+    fn an_entry_shows_spellings_value_and_help() {
+        assert_eq!(
+            entry(&FLAGS[0], FLAGS[0].help),
+            "  -c, --connections N     connections to keep open, all threads together (10)\n"
+        );
+    }
+
+    #[test]
+    fn a_compat_usage_begins_as_the_tools_and_lists_its_options_only() {
+        let listed = |dialect| {
+            let text = usage(dialect);
+            assert!(text.starts_with("Usage: wrk <options> <url>\n  Options:\n"), "{text}");
+            let listed = |name: &str| text.contains(&format!("--{name}"));
+            [listed("script"), listed("breakout"), listed("u_latency"), listed("once")]
+        };
+        assert_eq!(listed(Dialect::Wrk), [true, false, false, false]);
+        assert_eq!(listed(Dialect::WrkCmm), [true, true, false, false]);
+        assert_eq!(listed(Dialect::Wrk2), [true, false, true, false]);
+    }
+}

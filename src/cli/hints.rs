@@ -1,0 +1,180 @@
+//! What a misused option is answered with natively: the right spelling where it can be guessed, also for those who
+//! come from another load generator.
+
+use super::flags::{self, FLAGS, Flag};
+use super::front::Misuse;
+
+/// One line about a misused option, without the program's name.
+pub(super) fn hint(misuse: &Misuse) -> String {
+    match misuse {
+        Misuse::Refused => "no such option".to_owned(),
+        Misuse::Letter(letter) => unknown_letter(*letter),
+        Misuse::Name(name) => unknown_name(name.split('=').next().unwrap_or_default()),
+        Misuse::Ambiguous(name, flags) => format!("--{name} may mean{}; write more of it", listed(flags)),
+        Misuse::NoValue(flag, _) => {
+            format!("--{} needs a value: --{0} {}", flag.long, flag.value.unwrap_or_default())
+        }
+        Misuse::Value(flag) => format!("--{} takes no value; leave out what follows the =", flag.long),
+    }
+}
+
+fn listed(flags: &[&Flag]) -> String {
+    let names: Vec<String> = flags.iter().map(|flag| format!(" --{}", flag.long)).collect();
+    names.join(",")
+}
+
+fn unknown_letter(letter: char) -> String {
+    let other_case = if letter.is_lowercase() { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() };
+    if let Some(answer) = foreign(&format!("-{letter}")) {
+        answer
+    } else if let Some(flag) = flags::by_letter(other_case) {
+        format!("unknown option -{}; did you mean -{other_case} (--{})?", letter.escape_debug(), flag.long)
+    } else {
+        format!("unknown option -{}; onrush --help lists them all", letter.escape_debug())
+    }
+}
+
+fn unknown_name(name: &str) -> String {
+    if let Some(answer) = foreign(&format!("--{name}")) {
+        return answer;
+    }
+    match nearest(name) {
+        Some(flag) => format!("unknown option --{}; did you mean --{}?", name.escape_debug(), flag.long),
+        None => format!("unknown option --{}; onrush --help lists them all", name.escape_debug()),
+    }
+}
+
+/// The option whose name begins like this, else the one with the fewest letters wrong, if they are few.
+fn nearest(name: &str) -> Option<&'static Flag> {
+    if let Some(flag) = FLAGS.iter().find(|flag| flag.long.starts_with(name)) {
+        return Some(flag);
+    }
+    let (distance, flag) = FLAGS.iter().map(|flag| (distance(name, flag.long), flag)).min_by_key(|(far, _)| *far)?;
+    (distance <= name.chars().count() / 2).then_some(flag)
+}
+
+/// How many letters have to be put in, taken out or replaced to make one name of the other (Levenshtein).
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.chars().enumerate() {
+        let mut diagonal = i;
+        row[0] = i + 1;
+        for (j, b) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.len()]
+}
+
+/// The answer to another tool's option.
+fn foreign(typed: &str) -> Option<String> {
+    let (_, answer) = FOREIGN.iter().find(|(spellings, _)| spellings.contains(&typed))?;
+    Some(match answer {
+        Answer::Spelled(ours) => format!("{typed}: onrush spells this {ours}"),
+        Answer::NotYet(what) => format!("{typed}: {what} not in onrush yet"),
+        Answer::Needless(why) => format!("{typed}: {why}; leave it out"),
+    })
+}
+
+/// What to say about a spelling of another tool.
+enum Answer {
+    /// It exists under this spelling.
+    Spelled(&'static str),
+    /// It does not exist; the subject with its verb.
+    NotYet(&'static str),
+    /// There is no need for it.
+    Needless(&'static str),
+}
+
+/// Spellings of ab, autocannon, bombardier, curl, h2load, hey, k6, oha, plow and vegeta that onrush does not know.
+const FOREIGN: &[(&[&str], Answer)] = &[
+    (&["-z", "--test-duration"], Answer::Spelled("-d, for instance -d 30s")),
+    (&["--concurrency", "--clients", "--vus", "--users"], Answer::Spelled("-c, for instance -c 100")),
+    (&["--iterations", "--amount", "--num-requests"], Answer::Spelled("-n, for instance -n 10k")),
+    (&["-w", "--workers", "--cpus"], Answer::Spelled("-t, for instance -t 4")),
+    (&["-m", "--request"], Answer::Spelled("-X, for instance -X PUT")),
+    (&["-p", "--body-file", "--body-path"], Answer::Spelled("--body @FILE")),
+    (&["--data", "--data-raw", "--data-binary"], Answer::Spelled("--body, for instance --body 'a=1'")),
+    (&["--headers"], Answer::Spelled("-H, for instance -H 'Accept: text/html'")),
+    (&["--host"], Answer::Spelled("-H, for instance -H 'Host: www.example.com'")),
+    (&["-a", "--user", "--basic-auth"], Answer::Spelled("in the URL: http://user:password@host/")),
+    (&["-A"], Answer::Spelled("-H, for instance -H 'Accept: text/html'")),
+    (&["--disable-keepalive", "--no-keepalive"], Answer::Spelled("-H 'Connection: close'")),
+    (&["-l", "--latencies", "--percentiles"], Answer::Spelled("--latency")),
+    (&["--debug", "--verbose"], Answer::Spelled("--once, which shows one request in full")),
+    (&["-q", "--qps", "--rps", "--rate-limit", "--max-rate"], Answer::NotYet("constant rates are")),
+    (&["--stage", "--ramp-up", "--warmup", "--warm-up-time"], Answer::NotYet("warm-up and stages are")),
+    (&["--http2", "--http3", "--h2", "--h2c", "--http-version"], Answer::NotYet("HTTP/2 and HTTP/3 are")),
+    (&["-P", "--pipelining", "--pipeline"], Answer::NotYet("pipelining from the command line is")),
+    (&["--json", "--csv", "--out", "--format", "--output-format"], Answer::NotYet("result files are")),
+    (&["--cert", "--key", "--cacert", "--ciphers"], Answer::NotYet("TLS is")),
+    (&["-x", "--proxy"], Answer::NotYet("proxies are")),
+    (&["--unix-socket", "--connect-to", "--resolve"], Answer::NotYet("other ways to the server than its URL are")),
+    (&["--targets", "--urls-from-file", "--input-file"], Answer::NotYet("lists of URLs are")),
+    (&["--no-tui", "--no-print", "--quiet"], Answer::Needless("nothing but the report is printed into a pipe")),
+    (&["--disable-redirects", "--redirects"], Answer::Needless("redirects are never followed")),
+    (&["--disable-compression"], Answer::Needless("no compression is asked for")),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_tools_spellings_get_an_answer_of_their_own() {
+        let said = |typed| foreign(typed).unwrap();
+        assert_eq!(said("-z"), "-z: onrush spells this -d, for instance -d 30s");
+        assert_eq!(said("--http2"), "--http2: HTTP/2 and HTTP/3 are not in onrush yet");
+        assert_eq!(said("--no-tui"), "--no-tui: nothing but the report is printed into a pipe; leave it out");
+    }
+
+    #[test]
+    fn no_answer_is_hidden_by_an_option_of_ours_or_names_one_that_is_none() {
+        for (spellings, answer) in FOREIGN {
+            for typed in *spellings {
+                match typed.strip_prefix("--") {
+                    Some(name) => {
+                        assert!(flags::by_name(name).is_none(), "{typed}");
+                        assert!(flags::by_prefix(name, crate::plan::Dialect::Native).is_empty(), "{typed}");
+                    }
+                    None => assert!(flags::by_letter(typed.chars().nth(1).unwrap()).is_none(), "{typed}"),
+                }
+            }
+            let Answer::Spelled(ours) = answer else { continue };
+            for word in ours.split([' ', ',']).filter(|word| word.starts_with('-')) {
+                let known = match word.strip_prefix("--") {
+                    Some(name) => flags::by_name(name).is_some(),
+                    None => flags::by_letter(word.chars().nth(1).unwrap()).is_some(),
+                };
+                assert!(known, "{ours}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_mistyped_option_gets_the_nearest_name() {
+        let table = [
+            (Misuse::Name("durtion=5".to_owned()), "unknown option --durtion; did you mean --duration?"),
+            (Misuse::Name("req".to_owned()), "unknown option --req; did you mean --requests?"),
+            (Misuse::Name("treads".to_owned()), "unknown option --treads; did you mean --threads?"),
+            (Misuse::Name("xyzzy".to_owned()), "unknown option --xyzzy; onrush --help lists them all"),
+            (Misuse::Letter('C'), "unknown option -C; did you mean -c (--connections)?"),
+            (Misuse::Letter('j'), "unknown option -j; onrush --help lists them all"),
+        ];
+        for (misuse, expected) in table {
+            assert_eq!(hint(&misuse), expected);
+        }
+    }
+
+    #[test]
+    fn the_distance_counts_letters() {
+        let table =
+            [("", "abc", 3), ("abc", "", 3), ("kitten", "sitting", 3), ("latency", "latency", 0), ("io", "oi", 2)];
+        for (from, to, expected) in table {
+            assert_eq!(distance(from, to), expected, "{from} {to}");
+        }
+    }
+}

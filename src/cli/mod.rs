@@ -1,0 +1,146 @@
+//! The command line: from what was typed to a plan, or to the text that answers it.
+//!
+//! It resolves no name, opens no socket and starts nothing; the only thing it reads is the file named by `--body`. One
+//! parser serves onrush and the tools it imitates: `front` reads options and words, `typed` their values, `decide` makes
+//! the plan. The texts of refusal differ: `hints` natively, `compat` as getopt and wrk have them.
+
+mod compat;
+mod decide;
+mod flags;
+mod front;
+mod help;
+mod hints;
+mod request;
+mod typed;
+pub mod units;
+
+use std::env;
+use std::ffi::OsString;
+
+use crate::plan::{Dialect, Io, Plan};
+use crate::{backend, serve};
+use front::Front;
+use typed::Typed;
+
+/// What a command line asks for.
+#[derive(Debug)]
+pub enum Invocation {
+    /// A test.
+    Run {
+        /// What was decided.
+        plan: Box<Plan>,
+        /// Lines for standard error before the test begins; without line ends.
+        warnings: Vec<String>,
+    },
+    /// The embedded target.
+    Serve(serve::Config),
+    /// Texts, and the end: help, the version, every mistake.
+    Print {
+        /// What goes to standard output.
+        stdout: String,
+        /// What goes to standard error.
+        stderr: String,
+        /// The exit code.
+        exit: u8,
+    },
+}
+
+/// Understands a command line; the first argument is the program's name.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Invocation {
+    let args: Vec<OsString> = args.into_iter().collect();
+    parse_ordered(&args, env::var_os("POSIXLY_CORRECT").is_some())
+}
+
+/// The line that `--version` prints.
+pub fn version(dialect: Dialect, backend: &str) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    if dialect.is_compat() {
+        format!("wrk 4.2.0-onrush-{version} [{backend}] Copyright (C) the onrush authors")
+    } else {
+        format!("onrush {version} [{backend}]")
+    }
+}
+
+/// A decision and what the user should know about it, line by line.
+type Warned<T> = (T, Vec<String>);
+
+/// Why there is no plan.
+#[derive(Debug)]
+enum Refusal {
+    /// Help was asked for.
+    Help,
+    /// There is nothing to add to the usage.
+    Usage,
+    /// The command line is wrong: one line, behind the program's name.
+    Misused(String),
+    /// The same in words of wrk, which stand alone.
+    Wrk(String),
+    /// The command line is right, but it cannot be done: one line, behind the program's name. No usage follows.
+    Cannot(String),
+}
+
+fn parse_ordered(args: &[OsString], words_end_options: bool) -> Invocation {
+    let dialect = compat::dialect(args, words_end_options);
+    let (program, rest) = args.split_first().map_or((None, &[][..]), |(program, rest)| (Some(program), rest));
+    if !dialect.is_compat() && rest.is_empty() {
+        return print(String::new(), help::usage(dialect), 1);
+    }
+    if !dialect.is_compat() && rest[0] == "serve" {
+        return serve(&rest[1..]);
+    }
+    let mut typed = Typed::new(dialect);
+    let read = typed.read(&mut Front::new(rest, dialect, words_end_options));
+    let version = if typed.version { version(dialect, backend(&typed.io)) + "\n" } else { String::new() };
+    if read.is_ok() && typed.version && typed.words.is_empty() && !dialect.is_compat() {
+        return print(version, String::new(), 0);
+    }
+    let name = if dialect.is_compat() { program.map(|name| name.to_string_lossy()) } else { None };
+    let name = name.as_deref().unwrap_or("onrush");
+    match read.and_then(|()| decide::decide(typed)) {
+        Ok((plan, warnings)) => {
+            let warnings = warnings.iter().map(|line| format!("{name}: {line}")).collect();
+            Invocation::Run { plan: Box::new(plan), warnings }
+        }
+        Err(refusal) => refused(refusal, dialect, name, version),
+    }
+}
+
+/// The subcommand `serve`; its own part of the program knows its options.
+fn serve(args: &[OsString]) -> Invocation {
+    match serve::args::parse(lexopt::Parser::from_args(args)) {
+        Ok(serve::args::Command::Run(config)) => Invocation::Serve(config),
+        Ok(serve::args::Command::Help) => print(serve::help(), String::new(), 0),
+        Err(reason) => print(String::new(), format!("onrush serve: {reason}\n"), 1),
+    }
+}
+
+/// Natively one line on standard error and nothing else; in the compat dialects wrk's usage follows on standard
+/// output, behind the version if that was asked for.
+fn refused(refusal: Refusal, dialect: Dialect, name: &str, version: String) -> Invocation {
+    let usage = if dialect.is_compat() { version + &help::usage(dialect) } else { String::new() };
+    match refusal {
+        Refusal::Help if dialect.is_compat() => print(usage, String::new(), 1),
+        Refusal::Help => print(help::help(), String::new(), 0),
+        Refusal::Usage => print(usage, String::new(), 1),
+        Refusal::Misused(line) => print(usage, format!("{name}: {line}\n"), 1),
+        Refusal::Wrk(line) => print(usage, format!("{line}\n"), 1),
+        Refusal::Cannot(line) => print(String::new(), format!("{name}: {line}\n"), 1),
+    }
+}
+
+fn print(stdout: String, stderr: String, exit: u8) -> Invocation {
+    Invocation::Print { stdout, stderr, exit }
+}
+
+/// The backend that a test would run on.
+fn backend(io: &Io) -> &'static str {
+    match io {
+        Io::Auto => backend::default_name(),
+        Io::Uring => "uring",
+        Io::Epoll => "epoll",
+        Io::Sim(_) => "sim",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! What every request says: method, headers and body, from what was typed.
+//!
+//! The length of the body is not added here: it is the protocol's business.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+
+use crate::plan::limits::BODY_MAX;
+use crate::plan::{Dialect, Target};
+
+/// Name and value.
+pub(super) type Header = (String, String);
+
+/// A header as typed, its value without the blanks in front. Natively it must be one by RFC 9110; the compat dialects
+/// send what they are given, as wrk does, and want nothing but a name and a colon. The error says what is wrong.
+pub(super) fn header(text: &str, dialect: Dialect) -> Result<Header, &'static str> {
+    let (name, value) = text.split_once(':').ok_or("no colon; write 'Name: value'")?;
+    if name.is_empty() {
+        return Err("no name in front of the colon; write 'Name: value'");
+    }
+    if !dialect.is_compat() {
+        if !is_token(name) {
+            return Err("a header's name is made of letters, digits and -; write 'Name: value'");
+        }
+        if value.contains(|character: char| character.is_ascii_control() && character != '\t') {
+            return Err("a control character in the value");
+        }
+    }
+    Ok((name.to_owned(), value.trim_start_matches([' ', '\t']).to_owned()))
+}
+
+/// Whether a text is a token of RFC 9110: what methods and header names are.
+pub(super) fn is_token(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(allowed)
+}
+
+/// The headers in the order they are sent: `Host` first, the user's own if there is one, then `Authorization` if the
+/// URL names a user and no header does, then the user's in their order.
+pub(super) fn headers(typed: Vec<Header>, target: &Target) -> Vec<Header> {
+    let is = |header: &Header, name: &str| header.0.eq_ignore_ascii_case(name);
+    let (mut headers, rest): (Vec<_>, Vec<_>) = typed.into_iter().partition(|header| is(header, "Host"));
+    if headers.is_empty() {
+        headers.push(("Host".to_owned(), target.authority()));
+    }
+    if let Some(userinfo) =
+        target.userinfo.as_deref().filter(|_| !rest.iter().any(|header| is(header, "Authorization")))
+    {
+        headers.push(("Authorization".to_owned(), format!("Basic {}", base64(userinfo.as_bytes()))));
+    }
+    headers.extend(rest);
+    headers
+}
+
+/// The body that `--body` asks for: the text itself, a file, or standard input. The error says what went wrong.
+pub(super) fn body(typed: &OsStr) -> Result<Vec<u8>, String> {
+    match typed.as_bytes() {
+        b"@-" => read(io::stdin().lock(), BODY_MAX),
+        [b'@', path @ ..] => read_file(OsStr::from_bytes(path)),
+        text => Ok(text.to_vec()),
+    }
+}
+
+fn read_file(path: &OsStr) -> Result<Vec<u8>, String> {
+    let file = File::open(path).map_err(|error| reason(&error))?;
+    let length = file.metadata().map_err(|error| reason(&error))?.len();
+    if length > BODY_MAX {
+        return Err(format!("{length} bytes; at most {BODY_MAX}"));
+    }
+    read(file, BODY_MAX)
+}
+
+fn read(source: impl Read, most: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    source.take(most + 1).read_to_end(&mut bytes).map_err(|error| reason(&error))?;
+    if bytes.len() as u64 > most { Err(format!("more than {most} bytes")) } else { Ok(bytes) }
+}
+
+/// The operating system's words, without the number behind them.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+/// Base64 with padding, as RFC 4648 has it.
+fn base64(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let group = chunk.iter().fold(0u32, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        for digit in 0..4 {
+            let index = (group >> (18 - 6 * digit)) as usize % 64;
+            text.push(if digit <= chunk.len() { char::from(ALPHABET[index]) } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(typed: &[&str], url: &str) -> String {
+        let typed = typed.iter().map(|text| header(text, Dialect::Wrk).unwrap()).collect();
+        let headers = headers(typed, &Target::parse(url, Dialect::Wrk).unwrap());
+        headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect()
+    }
+
+    #[test]
+    fn the_host_comes_first_and_the_rest_in_order() {
+        assert_eq!(sent(&[], "http://127.0.0.1:80/"), "Host: 127.0.0.1:80\n");
+        assert_eq!(
+            sent(&["A: b: c", "NoSpace:x", "Dup: 1", "Dup: 2"], "http://h/"),
+            "Host: h\nA: b: c\nNoSpace: x\nDup: 1\nDup: 2\n"
+        );
+    }
+
+    #[test]
+    fn the_users_host_replaces_ours_whatever_its_case() {
+        assert_eq!(sent(&["A: 1", "hOST: h.example"], "http://h/"), "hOST: h.example\nA: 1\n");
+    }
+
+    #[test]
+    fn the_urls_user_is_sent_unless_a_header_names_one() {
+        assert_eq!(sent(&["A: 1"], "http://u:p@h/"), "Host: h\nAuthorization: Basic dTpw\nA: 1\n");
+        assert_eq!(sent(&["authorization: x"], "http://u:p@h/"), "Host: h\nauthorization: x\n");
+    }
+
+    #[test]
+    fn natively_a_header_must_be_one() {
+        let table = [
+            ("A:", Ok(("A", ""))),
+            ("A: b: c", Ok(("A", "b: c"))),
+            ("A: \t b ", Ok(("A", "b "))),
+            ("A:b\tc", Ok(("A", "b\tc"))),
+            ("A: é", Ok(("A", "é"))),
+            ("A", Err("no colon; write 'Name: value'")),
+            (": b", Err("no name in front of the colon; write 'Name: value'")),
+            ("A b: c", Err("a header's name is made of letters, digits and -; write 'Name: value'")),
+            ("A: b\r\nC: d", Err("a control character in the value")),
+        ];
+        for (text, expected) in table {
+            let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            assert_eq!(header(text, Dialect::Native), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn base64_pads_as_the_rfc_shows() {
+        let table =
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("\u{ff}\u{3f}", "w78/")];
+        for (plain, expected) in table {
+            assert_eq!(base64(plain.as_bytes()), expected);
+        }
+    }
+
+    #[test]
+    fn a_body_is_a_text_or_a_file_and_an_unreadable_file_is_named_by_its_cause() {
+        assert_eq!(body(OsStr::new("a=1")).as_deref(), Ok(&b"a=1"[..]));
+        assert_eq!(body(OsStr::new("")).as_deref(), Ok(&b""[..]));
+        assert_eq!(body(OsStr::new("@/proc/self/comm")).map(|bytes| bytes.is_empty()), Ok(false));
+        assert_eq!(body(OsStr::new("@/nonexistent")), Err("No such file or directory".to_owned()));
+        assert_eq!(body(OsStr::new("@/")), Err("Is a directory".to_owned()));
+        assert_eq!(body(OsStr::new("@")), Err("No such file or directory".to_owned()));
+    }
+
+    #[test]
+    fn an_endless_body_is_cut_off_by_an_error() {
+        assert_eq!(read(io::repeat(b'x'), 5), Err("more than 5 bytes".to_owned()));
+        assert_eq!(read(&b"12345"[..], 5).as_deref(), Ok(&b"12345"[..]));
+    }
+}

@@ -1,0 +1,494 @@
+//! Whole command lines, and the plans or texts they come to.
+
+use std::time::Duration;
+
+use super::*;
+use crate::plan::Stop;
+
+/// Splits a line as a shell would that knows only quotes.
+fn words(line: &str) -> Vec<OsString> {
+    let mut words = Vec::new();
+    let (mut word, mut quote) = (None::<String>, None);
+    for character in line.chars() {
+        match quote {
+            Some(open) if character == open => quote = None,
+            None if "'\"".contains(character) => {
+                quote = Some(character);
+                word.get_or_insert_default();
+            }
+            None if character == ' ' => words.extend(word.take().map(OsString::from)),
+            _ => word.get_or_insert_default().push(character),
+        }
+    }
+    words.extend(word.map(OsString::from));
+    words
+}
+
+fn run(line: &str) -> Plan {
+    match parse_ordered(&words(line), false) {
+        Invocation::Run { plan, warnings } => {
+            assert_eq!(warnings, [""; 0], "{line}");
+            *plan
+        }
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+/// Standard output, standard error, exit code.
+fn printed(line: &str) -> (String, String, u8) {
+    match parse_ordered(&words(line), false) {
+        Invocation::Print { stdout, stderr, exit } => (stdout, stderr, exit),
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+/// The one line on standard error of a refusal that prints nothing else, without the line end.
+fn refused(line: &str) -> String {
+    let (stdout, stderr, exit) = printed(line);
+    assert_eq!((stdout.as_str(), exit), ("", 1), "{line}");
+    let only = stderr.strip_suffix('\n').filter(|rest| !rest.contains('\n'));
+    only.unwrap_or_else(|| panic!("{line}: {stderr:?}")).to_owned()
+}
+
+/// What a refusal in compat says on standard error; checks that wrk's usage is on standard output.
+fn refused_by_wrk(line: &str) -> String {
+    let (stdout, stderr, exit) = printed(line);
+    assert_eq!((stdout, exit), (help::usage(Dialect::Wrk), 1), "{line}");
+    stderr
+}
+
+/// Connections, threads, seconds, percentiles.
+fn shape(plan: &Plan) -> (u32, u32, Option<f64>, bool) {
+    let seconds = plan.stop.duration.map(|duration| duration.as_secs_f64());
+    (plan.load.connections, plan.load.threads, seconds, plan.percentiles)
+}
+
+fn headers(plan: &Plan) -> Vec<String> {
+    plan.request.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect()
+}
+
+#[test]
+fn every_command_line_of_the_users_files_means_the_same_in_both_dialects() {
+    let table = [
+        ("-c 1 -t 1 --latency -d 10 http://127.0.0.1/", (1, 1, Some(10.0), true)),
+        ("-c 1 -t 1 --latency -d 10 http://127.0.0.1:1323", (1, 1, Some(10.0), true)),
+        ("-c 2 -t 2 --latency -d 10 http://127.0.0.1:1323", (2, 2, Some(10.0), true)),
+        ("-c 4 -t 4 --latency -d 10 http://127.0.0.1:1323", (4, 4, Some(10.0), true)),
+        ("-t12 -c400 -d30s http://127.0.0.1:8080/cgi-bin/second.pl", (400, 12, Some(30.0), false)),
+        ("-t8 -c96 -d30s http://127.0.0.1:8080/cgi-bin/second.pl", (96, 8, Some(30.0), false)),
+        ("-t4 -c400 -d30s http://localhost:8080/test", (400, 4, Some(30.0), false)),
+        ("-t4 -c400 -d30s http://localhost:8080/asd", (400, 4, Some(30.0), false)),
+        ("-t4 -c400 -d30s http://localhost:8080/test2", (400, 4, Some(30.0), false)),
+    ];
+    for (line, expected) in table {
+        for program in ["onrush", "./wrk", "wrk-cmm", "onrush --compat wrk"] {
+            assert_eq!(shape(&run(&format!("{program} {line}"))), expected, "{program} {line}");
+        }
+    }
+    for url in ["http://127.0.0.1:80", "http://127.0.0.1:9999", "http://127.0.0.1:23456"] {
+        for program in ["onrush", "wrk"] {
+            let plan = run(&format!("{program} --latency -H \"Host: www.example.com\" -c 2048 -d 30 -t 2 {url}"));
+            assert_eq!(shape(&plan), (2048, 2, Some(30.0), true));
+            assert_eq!(headers(&plan), ["Host: www.example.com"]);
+            assert_eq!((plan.target.typed.as_str(), plan.request.target.as_str()), (url, "/"));
+        }
+    }
+}
+
+#[test]
+fn a_bare_url_gets_the_defaults() {
+    let native = run("onrush 127.0.0.1:8080/x?y");
+    assert_eq!(shape(&native), (10, 2, Some(10.0), false));
+    assert_eq!((native.timeout, native.give_up), (Some(Duration::from_secs(2)), Some(Duration::from_secs(30))));
+    assert_eq!((native.dialect, &native.io), (Dialect::Native, &Io::Auto));
+    assert_eq!((native.notes, native.verbose), (true, false));
+    assert_eq!((&*native.request.method, &*native.request.target), ("GET", "/x?y"));
+    assert_eq!((headers(&native), native.request.body), (vec!["Host: 127.0.0.1:8080".to_owned()], Vec::new()));
+    let compat = run("wrk http://127.0.0.1:8080/");
+    assert_eq!(shape(&compat), (10, 2, Some(10.0), false));
+    assert_eq!((compat.timeout, compat.give_up), (Some(Duration::from_secs(2)), None));
+    assert_eq!((compat.dialect, compat.notes), (Dialect::Wrk, false));
+}
+
+#[test]
+fn options_can_be_spelled_in_every_way() {
+    for spelled in ["-c10", "-c 10", "--connections=10", "--connections 10", "--con 10", "-c 5 -c 10"] {
+        assert_eq!(run(&format!("onrush {spelled} http://h/")).load.connections, 10, "{spelled}");
+        assert_eq!(run(&format!("wrk http://h/ {spelled}")).load.connections, 10, "{spelled}");
+    }
+    assert_eq!(shape(&run("onrush -Lt3 -c30 http://h/")), (30, 3, Some(10.0), true));
+    assert_eq!(run("onrush -T500ms --give-up 1.5s h").timeout, Some(Duration::from_millis(500)));
+    assert_eq!(run("wrk -T 5 http://h/").timeout, Some(Duration::from_secs(5)));
+    assert_eq!(
+        refused("onrush -t1c1d1 http://h/"),
+        "onrush: --threads \"1c1d1\": not a number; write for instance 100 or 10k"
+    );
+}
+
+#[test]
+fn wrks_help_and_version_come_on_standard_output_with_code_1() {
+    let usage = help::usage(Dialect::Wrk);
+    assert_eq!(printed("wrk"), (usage.clone(), String::new(), 1));
+    assert_eq!(printed("wrk --help"), (usage.clone(), String::new(), 1));
+    assert_eq!(printed("wrk -h"), (usage.clone(), String::new(), 1));
+    let line = version(Dialect::Wrk, "epoll");
+    assert!(line.starts_with("wrk 4.2.0-onrush-") && line.contains(" [epoll] Copyright"), "{line}");
+    assert_eq!(printed("wrk --io epoll -v"), (format!("{line}\n{usage}"), String::new(), 1));
+    assert_eq!(printed("wrk --io epoll -v foo").0, format!("{line}\n{usage}"));
+    assert!(run("wrk -v -t1 -c1 -d1 http://h/").verbose);
+}
+
+#[test]
+fn our_help_and_version_exit_0_and_no_argument_at_all_is_a_mistake() {
+    assert_eq!(printed("onrush --help"), (help::help(), String::new(), 0));
+    assert_eq!(printed("onrush -h"), (help::help(), String::new(), 0));
+    assert_eq!(printed("onrush"), (String::new(), help::usage(Dialect::Native), 1));
+    let line = format!("onrush {} [epoll]\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(printed("onrush -v --io epoll"), (line, String::new(), 0));
+    assert!(run("onrush -v http://h/").verbose);
+    assert_eq!(refused("onrush -c 5"), "onrush: no URL; write for instance onrush -c100 -d30s http://127.0.0.1:8080/");
+}
+
+#[test]
+fn a_bad_url_is_refused_in_wrks_words_or_explained_in_ours() {
+    for url in ["foo", "127.0.0.1:80/", "http:///x", "http://h:70000/", "http://h:/", "http://h/a b", "http://h/\u{e9}"]
+    {
+        assert_eq!(refused_by_wrk(&format!("wrk '{url}'")), format!("invalid URL: {url}\n"));
+    }
+    assert_eq!(run("wrk http://h_x/").target.host, "h_x");
+    assert_eq!(
+        refused("onrush 'http://h/a b'"),
+        "onrush: \"http://h/a b\" is not a URL: a blank at character 11; write %20"
+    );
+    assert_eq!(refused_by_wrk("wrk -t2 -c1 foo"), "invalid URL: foo\n");
+    assert_eq!(refused_by_wrk("wrk -- -c1"), "invalid URL: -c1\n");
+}
+
+#[test]
+fn fewer_connections_than_threads_are_refused() {
+    assert_eq!(refused_by_wrk("wrk -t2 -c1 http://h/"), "number of connections must be >= threads\n");
+    assert_eq!(refused_by_wrk("wrk -c1 http://h/"), "number of connections must be >= threads\n");
+    assert_eq!(refused_by_wrk("wrk -c0 http://h/"), "number of connections must be >= threads\n");
+    assert_eq!(
+        refused("onrush -t2 -c1 h"),
+        "onrush: --threads \"2\": at most 1, the number of connections; every thread needs one"
+    );
+    assert_eq!(
+        refused("onrush -t12 h"),
+        "onrush: --threads \"12\": at most 10, the number of connections; every thread needs one"
+    );
+    assert_eq!(shape(&run("onrush -c1 h")), (1, 1, Some(10.0), false));
+}
+
+#[test]
+fn bad_values_are_refused_with_a_line_that_names_what_would_be_right() {
+    let number = "not a number; write for instance 100 or 10k";
+    let compat_time = "not a time; write for instance 10s, 2m or 1h";
+    let table = [
+        ("-d 1x", format!("--duration \"1x\": {compat_time}")),
+        ("-d 1.5s", format!("--duration \"1.5s\": {compat_time}")),
+        ("-d 1ms", format!("--duration \"1ms\": {compat_time}")),
+        ("-d 1h30m", format!("--duration \"1h30m\": {compat_time}")),
+        ("-d 0", "--duration \"0\": longer than 0; write for instance 10s".to_owned()),
+        ("-d -5", "--duration \"-5\": negative; write for instance 10s, 2m or 1h".to_owned()),
+        ("-t 0", "--threads \"0\": at least 1".to_owned()),
+        ("-c 1kb", format!("--connections \"1kb\": {number}")),
+        ("-c -1", "--connections \"-1\": negative; write for instance 100 or 10k".to_owned()),
+        ("--timeout 5k", format!("--timeout \"5k\": {compat_time}")),
+    ];
+    for (option, expected) in table {
+        assert_eq!(refused_by_wrk(&format!("./wrk {option} http://h/")), format!("./wrk: {expected}\n"));
+    }
+    let table = [
+        ("--connections 1kb", format!("--connections \"1kb\": {number}")),
+        ("-c 0", "--connections \"0\": at least 1".to_owned()),
+        ("-c 0.0015k", "--connections \"0.0015k\": not a whole number; write for instance 100 or 10k".to_owned()),
+        ("-d 0", "--duration \"0\": longer than 0; write for instance 10s".to_owned()),
+        ("-d 1h30m", "--duration \"1h30m\": not a time; write for instance 500ms, 1.5s or 2m".to_owned()),
+        ("-n 0", "--requests \"0\": at least 1".to_owned()),
+        ("-X 'A B'", "--method \"A B\": not the name of a method; write for instance PUT".to_owned()),
+        ("-X ''", "--method \"\": not the name of a method; write for instance PUT".to_owned()),
+        ("-H Foo", "--header \"Foo\": no colon; write 'Name: value'".to_owned()),
+        ("--seed x", "--seed \"x\": not a number from 0 to 18446744073709551615".to_owned()),
+        ("--io kqueue", "--io \"kqueue\": unknown; write auto, uring or epoll".to_owned()),
+        ("--compat ab", "--compat \"ab\": no tool onrush can follow; write wrk, wrk-cmm or wrk2".to_owned()),
+        ("--body @/nonexistent", "--body \"@/nonexistent\": No such file or directory".to_owned()),
+        ("--body @/", "--body \"@/\": Is a directory".to_owned()),
+    ];
+    for (option, expected) in table {
+        assert_eq!(refused(&format!("onrush {option} http://h/")), format!("onrush: {expected}"));
+    }
+}
+
+#[test]
+fn what_exceeds_a_limit_is_refused_with_the_limit() {
+    let table = [
+        ("-c 2M", "--connections \"2M\": at most 1000000"),
+        ("-c 99999999999999999999", "--connections \"99999999999999999999\": at most 1000000"),
+        ("-t 1025", "--threads \"1025\": at most 1024"),
+        ("-d 367h -d 8785h", "--duration \"8785h\": at most 8784h, which is 366 days"),
+        ("-n 10P", "--requests \"10P\": at most 9007199254740992"),
+        ("--timeout 18446744073709551616", "--timeout \"18446744073709551616\": at most 8784h, which is 366 days"),
+    ];
+    for (option, expected) in table {
+        assert_eq!(refused(&format!("onrush {option} http://h/")), format!("onrush: {expected}"));
+    }
+    assert_eq!(refused_by_wrk("wrk -c 2M http://h/"), "wrk: --connections \"2M\": at most 1000000\n");
+    let long = format!("http://h/{}", "x".repeat(64 << 10));
+    assert_eq!(refused(&format!("onrush {long}")), "onrush: the URL has 65545 bytes: at most 65536");
+    let shown = refused(&format!("onrush -c {} h", "1".repeat(200)));
+    assert_eq!(shown, format!("onrush: --connections \"{}\"…: at most 1000000", "1".repeat(80)));
+}
+
+#[test]
+fn durations_are_read_as_wrk_reads_them() {
+    let table = [("90", 90.0), ("1h", 3600.0), ("51", 51.0), ("10S", 10.0), ("2M", 120.0), ("'10 s'", 10.0)];
+    for (typed, expected) in table {
+        for program in ["wrk", "onrush"] {
+            assert_eq!(shape(&run(&format!("{program} -t1 -c1 -d {typed} http://h/"))).2, Some(expected), "{typed}");
+        }
+    }
+    assert_eq!(shape(&run("onrush -d 1ms h")).2, Some(0.001));
+}
+
+#[test]
+fn a_number_of_requests_replaces_the_default_duration() {
+    let stop = |line| run(line).stop;
+    assert_eq!(stop("onrush -n 1.5k h"), Stop { duration: None, requests: Some(1500) });
+    assert_eq!(stop("onrush -n 10 -d 3 h"), Stop { duration: Some(Duration::from_secs(3)), requests: Some(10) });
+    assert_eq!(stop("wrk -n 10 http://h/"), Stop { duration: None, requests: Some(10) });
+}
+
+#[test]
+fn once_is_one_request_whatever_else_was_asked_for() {
+    let plan = run("onrush --once -c400 -t4 -d30s -n 7 http://h/");
+    assert_eq!((plan.once, plan.load.connections, plan.load.threads), (true, 1, 1));
+    assert_eq!(plan.stop, Stop { duration: None, requests: Some(1) });
+}
+
+#[test]
+fn a_timeout_of_zero_means_never_natively_and_always_in_wrk() {
+    let patience = |line| {
+        let plan = run(line);
+        (plan.timeout.map(|time| time.as_secs()), plan.give_up.map(|time| time.as_secs()))
+    };
+    assert_eq!(patience("onrush --timeout 0 h"), (None, Some(30)));
+    assert_eq!(patience("onrush --timeout 10 h"), (Some(10), Some(50)));
+    assert_eq!(patience("onrush --give-up 4 h"), (Some(2), Some(4)));
+    assert_eq!(patience("onrush --give-up 0 h"), (Some(2), None));
+    assert_eq!(patience("wrk --timeout 0 http://h/"), (Some(0), None));
+    assert_eq!(
+        refused("wrk --give-up 5 http://h/"),
+        "wrk: --give-up: wrk never gives a request up; leave one of the two out"
+    );
+}
+
+#[test]
+fn headers_are_sent_as_rfc_9110_means_them() {
+    let line = "-H 'Host: h.example' -H 'A: b: c' -H NoSpace:x -H 'Dup: 1' -H 'Dup: 2' http://127.0.0.1:80/p?q=1#frag";
+    for program in ["wrk", "onrush"] {
+        let plan = run(&format!("{program} {line}"));
+        assert_eq!(plan.request.target, "/p?q=1");
+        assert_eq!(headers(&plan), ["Host: h.example", "A: b: c", "NoSpace: x", "Dup: 1", "Dup: 2"]);
+        let plan = run(&format!("{program} http://u:p@127.0.0.1:80?x=1"));
+        assert_eq!(plan.request.target, "/?x=1");
+        assert_eq!(headers(&plan), ["Host: 127.0.0.1:80", "Authorization: Basic dTpw"]);
+    }
+}
+
+#[test]
+fn a_body_makes_it_a_post_unless_a_method_is_named() {
+    let request = |line| {
+        let plan = run(line);
+        (plan.request.method, plan.request.body)
+    };
+    assert_eq!(request("onrush --body a=1 h"), ("POST".to_owned(), b"a=1".to_vec()));
+    assert_eq!(request("onrush --body '' h"), ("POST".to_owned(), Vec::new()));
+    assert_eq!(request("onrush -X PUT --body a h"), ("PUT".to_owned(), b"a".to_vec()));
+    assert_eq!(request("wrk --body a http://h/"), ("POST".to_owned(), b"a".to_vec()));
+    assert_eq!(request("onrush -X HEAD h"), ("HEAD".to_owned(), Vec::new()));
+}
+
+#[test]
+fn our_options_work_in_compat_when_written_out() {
+    let plan = run("wrk -n 5 -X PUT --once --io sim:/tmp/world.toml --notes --seed 7 http://h/");
+    assert_eq!((plan.notes, plan.seed, plan.once), (true, 7, true));
+    assert_eq!(plan.io, Io::Sim("/tmp/world.toml".into()));
+    assert_eq!(refused_by_wrk("wrk --req 5 http://h/"), "wrk: unrecognized option '--req'\n");
+}
+
+#[test]
+fn misused_options_are_answered_as_getopt_does_or_with_a_hint() {
+    let table = [
+        ("-x", "invalid option -- 'x'", "unknown option"),
+        ("--bogus=5", "unrecognized option '--bogus=5'", "unknown option --bogus"),
+        (
+            "--t 5",
+            "option '--t' is ambiguous; possibilities: '--threads' '--timeout'",
+            "--t may mean --threads, --timeout;",
+        ),
+        ("--h 5", "option '--h' is ambiguous; possibilities: '--header' '--help'", "--h may mean --header, --help;"),
+        ("--lat=3", "option '--latency' doesn't allow an argument", "--latency takes no value"),
+        ("http://h/ --dur", "option '--duration' requires an argument", "--duration needs a value: --duration T"),
+        ("http://h/ -d", "option requires an argument -- 'd'", "--duration needs a value: --duration T"),
+    ];
+    for (option, getopt, ours) in table {
+        assert_eq!(refused_by_wrk(&format!("/opt/bin/wrk {option}")), format!("/opt/bin/wrk: {getopt}\n"));
+        if option != "-x" {
+            let said = refused(&format!("onrush {option}"));
+            assert!(said.starts_with(&format!("onrush: {ours}")), "{said}");
+        }
+    }
+    assert_eq!(refused_by_wrk("wrk -r http://h/"), "");
+    assert_eq!(refused_by_wrk("wrk '-?' http://h/"), "");
+    assert_eq!(refused("onrush -z 30s h"), "onrush: -z: onrush spells this -d, for instance -d 30s");
+    assert_eq!(refused("onrush --http2 h"), "onrush: --http2: HTTP/2 and HTTP/3 are not in onrush yet");
+    assert_eq!(refused("onrush --durtion 5 h"), "onrush: unknown option --durtion; did you mean --duration?");
+    assert_eq!(shape(&run("onrush --duration=5s h")).2, Some(5.0));
+}
+
+#[test]
+fn what_is_not_there_yet_is_said_in_one_line() {
+    let table = [
+        ("-s x.lua", "--script: Lua scripts are not in onrush yet"),
+        ("--s x.lua", "--script: Lua scripts are not in onrush yet"),
+        ("-R 1000", "--rate: constant rates are not in onrush yet"),
+        ("-U", "--u_latency: constant rates are not in onrush yet"),
+        ("--batch_latency", "--batch_latency: constant rates are not in onrush yet"),
+        ("-b 127.0.0.1", "--bind-ip: the options of wrk-cmm are not in onrush yet"),
+        ("-D 1", "--delay-stats: the options of wrk-cmm are not in onrush yet"),
+        ("--breakout", "--breakout: the options of wrk-cmm are not in onrush yet"),
+        ("-k", "--insecure: TLS is not in onrush yet"),
+        ("-o x.json", "--output: reserved for result files, which are not in onrush yet"),
+    ];
+    for (option, expected) in table {
+        assert_eq!(refused(&format!("onrush {option} http://h/")), format!("onrush: {expected}"));
+        assert_eq!(refused(&format!("wrk {option} http://h/")), format!("wrk: {expected}"));
+    }
+    for url in ["https://h/", "HTTPS://h/"] {
+        let expected = format!("onrush: \"{url}\": TLS is not in onrush yet; http:// works");
+        assert_eq!(refused(&format!("onrush {url}")), expected);
+    }
+}
+
+#[test]
+fn wrk2_wants_a_rate() {
+    let (stdout, stderr, exit) = printed("wrk2 -d1 http://h/");
+    assert_eq!((stdout, exit), (help::usage(Dialect::Wrk2), 1));
+    assert_eq!(stderr, "Throughput MUST be specified with the --rate or -R option\n");
+    assert_eq!(refused("wrk2 --ra 5 http://h/"), "wrk2: --rate: constant rates are not in onrush yet");
+}
+
+#[test]
+fn what_is_ignored_is_said_before_the_run() {
+    let warned = |line: &str| match parse_ordered(&words(line), false) {
+        Invocation::Run { warnings, .. } => warnings,
+        other => panic!("{line}: {other:?}"),
+    };
+    let expected = |name| vec![format!("{name}: ignored behind the URL, as no script runs: \"x\" \"-y\"")];
+    assert_eq!(warned("onrush http://h/ x -- -y"), expected("onrush"));
+    assert_eq!(warned("wrk http://h/ x -- -y"), expected("wrk"));
+    assert_eq!(warned("wrk -H Foo http://h/"), ["wrk: --header \"Foo\" is ignored: no colon; write 'Name: value'"]);
+}
+
+#[test]
+fn the_order_of_posix_makes_everything_behind_the_url_a_word() {
+    let Invocation::Run { plan, warnings } = parse_ordered(&words("wrk -c4 http://h/ -c8"), true) else {
+        panic!("it runs")
+    };
+    assert_eq!(plan.load.connections, 4);
+    assert_eq!(warnings, ["wrk: ignored behind the URL, as no script runs: \"-c8\""]);
+}
+
+#[test]
+fn serve_is_a_subcommand_natively_and_as_the_first_word_only() {
+    assert!(matches!(parse_ordered(&words("onrush serve"), false), Invocation::Serve(_)));
+    assert_eq!(printed("onrush serve --help"), (serve::help(), String::new(), 0));
+    assert_eq!(refused_by_wrk("wrk serve"), "invalid URL: serve\n");
+    assert_eq!(refused_by_wrk("onrush --compat wrk serve"), "invalid URL: serve\n");
+    assert_eq!(run("onrush -c10 serve").target.host, "serve");
+}
+
+#[test]
+fn no_command_line_makes_it_panic() {
+    let pieces = [
+        "onrush",
+        "wrk",
+        "wrk2",
+        "--compat",
+        "wrk-cmm",
+        "-c",
+        "-c10",
+        "-t",
+        "0",
+        "--",
+        "-",
+        "--=",
+        "--t",
+        "-H",
+        "A: b",
+        ":",
+        "-n",
+        "1.5k",
+        "http://h/",
+        "-Lv",
+        "--body",
+        "x",
+        "-é",
+        "--é=",
+        "",
+        "-d",
+        "1ms",
+        "--once",
+        "serve",
+        "--io",
+        "sim:",
+    ];
+    let mut state = 3u64;
+    let (mut ran, mut refused) = (0, 0);
+    for _ in 0..20_000 {
+        let mut args = Vec::new();
+        for _ in 0..6 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            args.push(OsString::from(pieces[(state >> 33) as usize % pieces.len()]));
+        }
+        match parse_ordered(&args, state.is_multiple_of(7)) {
+            Invocation::Run { .. } => ran += 1,
+            Invocation::Serve(_) => {}
+            Invocation::Print { stdout, stderr, .. } => {
+                assert!(!(stdout.is_empty() && stderr.is_empty()), "{args:?}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(ran > 100 && refused > 100, "{ran} {refused}");
+}
+
+const MANUAL: &str = include_str!("../../docs/command-line.md");
+
+#[test]
+fn the_manual_has_every_option_in_the_order_of_the_table() {
+    let headings: Vec<&str> = MANUAL.lines().filter_map(|line| line.strip_prefix("### `")?.strip_suffix('`')).collect();
+    let expected: Vec<String> = flags::FLAGS.iter().map(help::spelled).collect();
+    assert_eq!(headings, expected);
+}
+
+#[test]
+fn every_option_has_an_example_in_the_manual_that_works_or_is_said_not_to() {
+    let sections = MANUAL.split("\n### `").skip(1);
+    for (section, flag) in sections.zip(flags::FLAGS) {
+        let example = section.lines().find_map(|line| line.strip_prefix("$ ")).expect("an example");
+        assert!(
+            example.contains(&format!("--{}", flag.long)) || example.contains(&format!("-{}", flag.short.unwrap()))
+        );
+        let args = words(example);
+        match parse_ordered(&args, false) {
+            Invocation::Run { .. } => assert!(flag.later.is_none(), "{example}"),
+            Invocation::Print { exit: 0, .. } => assert!(matches!(flag.id, flags::Id::Help | flags::Id::Version)),
+            Invocation::Print { stderr, .. } => {
+                assert!(flag.later.is_some_and(|said| stderr.contains(said)), "{stderr}")
+            }
+            Invocation::Serve(_) => panic!("{example}"),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! What was typed, each value already read, but nothing decided: no default is filled in, nothing is compared.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::flags::{Flag, Id};
+use super::front::{Front, Item};
+use super::request::{self, Header};
+use super::units::{self, Unreadable};
+use super::{Refusal, compat, hints};
+use crate::plan::limits::{CONNECTIONS_MAX, REQUESTS_MAX, THREADS_MAX, TIME_MAX};
+use crate::plan::{Dialect, Io, Spin};
+
+/// Everything a command line said. Of a repeated option the last one counts; headers add up.
+#[derive(Debug)]
+pub(super) struct Typed {
+    /// Whose grammar the values follow.
+    pub dialect: Dialect,
+    /// The URL, then arguments for a script.
+    pub words: Vec<OsString>,
+    /// `--connections`.
+    pub connections: Option<u64>,
+    /// `--threads`.
+    pub threads: Option<u64>,
+    /// `--duration`.
+    pub duration: Option<Duration>,
+    /// `--requests`.
+    pub requests: Option<u64>,
+    /// `--method`.
+    pub method: Option<String>,
+    /// `--header`, every one.
+    pub headers: Vec<Header>,
+    /// `--body`, not read yet.
+    pub body: Option<OsString>,
+    /// `--timeout`.
+    pub timeout: Option<Duration>,
+    /// `--give-up`.
+    pub give_up: Option<Duration>,
+    /// `--io`.
+    pub io: Io,
+    /// `--spin`.
+    pub spin: Spin,
+    /// `--seed`.
+    pub seed: Option<u64>,
+    /// `--once`.
+    pub once: bool,
+    /// `--latency`.
+    pub latency: bool,
+    /// `--notes`.
+    pub notes: bool,
+    /// `--version`.
+    pub version: bool,
+    /// The first option that cannot be used yet.
+    pub later: Option<&'static Flag>,
+    /// What the user should know although the test can run, one line each.
+    pub warnings: Vec<String>,
+}
+
+impl Typed {
+    /// Nothing typed yet.
+    pub fn new(dialect: Dialect) -> Self {
+        Self {
+            dialect,
+            words: Vec::new(),
+            connections: None,
+            threads: None,
+            duration: None,
+            requests: None,
+            method: None,
+            headers: Vec::new(),
+            body: None,
+            timeout: None,
+            give_up: None,
+            io: Io::Auto,
+            spin: Spin::Auto,
+            seed: None,
+            once: false,
+            latency: false,
+            notes: false,
+            version: false,
+            later: None,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Takes in a whole command line, up to the first mistake; what stands before it is there afterwards.
+    pub fn read(&mut self, front: &mut Front) -> Result<(), Refusal> {
+        loop {
+            match front.next() {
+                Ok(Some(Item::Flag(flag, value))) => self.take(flag, value)?,
+                Ok(Some(Item::Word(word))) => self.words.push(word),
+                Ok(None) => return Ok(()),
+                Err(misuse) if self.dialect.is_compat() => {
+                    return Err(compat::getopt(&misuse).map_or(Refusal::Usage, Refusal::Misused));
+                }
+                Err(misuse) => return Err(Refusal::Misused(hints::hint(&misuse))),
+            }
+        }
+    }
+
+    fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), Refusal> {
+        let native = Dialect::Native;
+        match flag.id {
+            Id::Help => return Err(Refusal::Help),
+            Id::Connections => self.connections = Some(count(flag, &value, self.dialect, CONNECTIONS_MAX)?),
+            Id::Threads => self.threads = Some(count(flag, &value, self.dialect, THREADS_MAX)?),
+            Id::Duration => self.duration = Some(time(flag, &value, self.dialect)?),
+            Id::Timeout => self.timeout = Some(time(flag, &value, self.dialect)?),
+            Id::Requests => self.requests = Some(count(flag, &value, native, REQUESTS_MAX)?),
+            Id::GiveUp => self.give_up = Some(time(flag, &value, native)?),
+            Id::Spin => self.spin = spin(flag, &value)?,
+            Id::Seed => self.seed = Some(seed(flag, &value)?),
+            Id::Method => self.method = Some(method(flag, &value)?),
+            Id::Header => self.header(flag, &value)?,
+            Id::Body => self.body = Some(value),
+            Id::Io => self.io = io(flag, &value)?,
+            Id::Compat => {
+                let named = compat::named(&value);
+                named.ok_or_else(|| wrong(flag, &value, "no tool onrush can follow; write wrk, wrk-cmm or wrk2"))?;
+            }
+            Id::Once => self.once = true,
+            Id::Latency => self.latency = true,
+            Id::Notes => self.notes = true,
+            Id::Version => self.version = true,
+            Id::Script
+            | Id::Rate
+            | Id::ULatency
+            | Id::BatchLatency
+            | Id::BindIp
+            | Id::DelayStats
+            | Id::Breakout
+            | Id::Insecure
+            | Id::Output => self.later = self.later.or(Some(flag)),
+        }
+        Ok(())
+    }
+
+    /// Natively a header must be one; in the compat dialects one that is none is passed over, as in wrk, but not in
+    /// silence.
+    fn header(&mut self, flag: &Flag, value: &OsStr) -> Result<(), Refusal> {
+        let text = value.to_str().ok_or_else(|| wrong(flag, value, "not UTF-8"))?;
+        match request::header(text, self.dialect) {
+            Ok(header) => self.headers.push(header),
+            Err(reason) if self.dialect.is_compat() => {
+                self.warnings.push(format!("--{} {text:?} is ignored: {reason}", flag.long));
+            }
+            Err(reason) => return Err(wrong(flag, value, reason)),
+        }
+        Ok(())
+    }
+}
+
+/// A value that cannot be read: the option, the value, and what would be right.
+pub(super) fn wrong(flag: &Flag, value: &OsStr, reason: impl std::fmt::Display) -> Refusal {
+    const SHOWN_MAX: usize = 80;
+    let text = value.to_string_lossy();
+    let shown: String = text.chars().take(SHOWN_MAX).collect();
+    let dots = if shown.len() < text.len() { "…" } else { "" };
+    Refusal::Misused(format!("--{} {shown:?}{dots}: {reason}", flag.long))
+}
+
+/// A count up to `most`. Zero is judged later in the compat dialects, where wrk has an order and words of its own.
+fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> Result<u64, Refusal> {
+    match units::metric(&value.to_string_lossy(), dialect) {
+        Ok(0) if !dialect.is_compat() => Err(wrong(flag, value, "at least 1")),
+        Err(Unreadable::TooLarge) => Err(wrong(flag, value, format_args!("at most {most}"))),
+        Ok(count) if count > most => Err(wrong(flag, value, format_args!("at most {most}"))),
+        Ok(count) => Ok(count),
+        Err(reason) => Err(wrong(flag, value, format_args!("{reason}; write for instance 100 or 10k"))),
+    }
+}
+
+/// A time of at most [`TIME_MAX`]. What zero means is judged later.
+fn time(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Duration, Refusal> {
+    let most =
+        || wrong(flag, value, format_args!("at most {}h, which is {} days", hours(TIME_MAX), hours(TIME_MAX) / 24));
+    let example = if dialect.is_compat() { "10s, 2m or 1h" } else { "500ms, 1.5s or 2m" };
+    match units::time(&value.to_string_lossy(), dialect) {
+        Err(Unreadable::TooLarge) => Err(most()),
+        Ok(time) if time > TIME_MAX => Err(most()),
+        Ok(time) => Ok(time),
+        Err(reason) => Err(wrong(flag, value, format_args!("{reason}; write for instance {example}"))),
+    }
+}
+
+fn hours(time: Duration) -> u64 {
+    time.as_secs() / 3600
+}
+
+fn seed(flag: &Flag, value: &OsStr) -> Result<u64, Refusal> {
+    let number = value.to_str().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| wrong(flag, value, format_args!("not a number from 0 to {}", u64::MAX)))
+}
+
+fn method(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
+    let token = value.to_str().filter(|text| request::is_token(text));
+    token.map(str::to_owned).ok_or_else(|| wrong(flag, value, "not the name of a method; write for instance PUT"))
+}
+
+fn spin(flag: &Flag, value: &OsStr) -> Result<Spin, Refusal> {
+    match value.to_str() {
+        Some("auto") => Ok(Spin::Auto),
+        Some("on") => Ok(Spin::On),
+        Some("off") => Ok(Spin::Off),
+        _ => Err(wrong(flag, value, "unknown; write auto, on or off")),
+    }
+}
+
+fn io(flag: &Flag, value: &OsStr) -> Result<Io, Refusal> {
+    match value.to_str() {
+        Some("auto") => Ok(Io::Auto),
+        Some("epoll") => Ok(Io::Epoll),
+        Some("uring") => Ok(Io::Uring),
+        Some(text) if text.starts_with("sim:") => Ok(Io::Sim(PathBuf::from(&text["sim:".len()..]))),
+        _ => Err(wrong(flag, value, "unknown; write auto, uring or epoll")),
+    }
+}

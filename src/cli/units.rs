@@ -1,0 +1,138 @@
+//! Numbers and times as typed: `10k`, `2m`, `1.5s`. Pure functions; they know no option and no limit.
+//!
+//! The compat dialects follow wrk's grammar to the letter, whole numbers only, but refuse what wrk lets wrap around.
+//! The native one takes `ms`, `us` and fractions, and refuses what wrk ignores: a sign, blanks in front, a tail.
+
+use std::time::Duration;
+
+use crate::plan::Dialect;
+
+/// Why a text is no number or no time. Displayed without the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// It does not follow the grammar, or its unit is unknown.
+    #[error("not a number")]
+    NotNumber,
+    /// It does not follow the grammar, or its unit is unknown.
+    #[error("not a time")]
+    NotTime,
+    /// It begins with a minus sign.
+    #[error("negative")]
+    Negative,
+    /// A count with a fraction that its unit does not make whole.
+    #[error("not a whole number")]
+    NotWhole,
+    /// A time that is not zero but less than a nanosecond.
+    #[error("less than a nanosecond")]
+    TooShort,
+    /// It exceeds what 64 bits hold.
+    #[error("too large")]
+    TooLarge,
+}
+
+/// A count with a decimal unit, of any case: `k`, `M`, `G`, `T`, `P`.
+pub fn metric(text: &str, dialect: Dialect) -> Result<u64, Unreadable> {
+    let (digits, multiplier) = taken_apart(text, dialect, &METRIC).ok_or(Unreadable::NotNumber)?;
+    match scaled(digits, multiplier)? {
+        (_, true) => Err(Unreadable::NotWhole),
+        (count, false) => u64::try_from(count).map_err(|_| Unreadable::TooLarge),
+    }
+}
+
+/// A time, in seconds unless a unit of any case says otherwise: `s`, `m` (minutes), `h`, natively `ms` and `us` too.
+pub fn time(text: &str, dialect: Dialect) -> Result<Duration, Unreadable> {
+    let units: &[_] = if dialect.is_compat() { &TIME_COMPAT } else { &TIME_NATIVE };
+    let (digits, multiplier) = taken_apart(text, dialect, units).ok_or(Unreadable::NotTime)?;
+    match scaled(digits, multiplier)? {
+        (0, true) => Err(Unreadable::TooShort),
+        (nanoseconds, _) => u64::try_from(nanoseconds).map(Duration::from_nanos).map_err(|_| Unreadable::TooLarge),
+    }
+}
+
+/// Units and what they multiply by; the nameless one stands for the bare number.
+type Units = [(&'static str, u64)];
+
+const METRIC: [(&str, u64); 6] = [
+    ("", 1),
+    ("k", 1_000),
+    ("m", 1_000_000),
+    ("g", 1_000_000_000),
+    ("t", 1_000_000_000_000),
+    ("p", 1_000_000_000_000_000),
+];
+
+/// In nanoseconds.
+const TIME_COMPAT: [(&str, u64); 4] =
+    [("", 1_000_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000), ("h", 3_600_000_000_000)];
+
+/// In nanoseconds.
+const TIME_NATIVE: [(&str, u64); 6] = [
+    ("", 1_000_000_000),
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
+
+/// A number's text, with a fraction or without, and the multiplier of the unit behind it.
+fn taken_apart<'a>(text: &'a str, dialect: Dialect, units: &Units) -> Option<(Digits<'a>, u64)> {
+    let (digits, unit) = if dialect.is_compat() { compat(text)? } else { native(text)? };
+    let (_, multiplier) = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit))?;
+    Some((digits, *multiplier))
+}
+
+/// The digits of a number, before anything is computed.
+struct Digits<'a> {
+    negative: bool,
+    whole: &'a str,
+    fraction: &'a str,
+}
+
+/// wrk's grammar: blanks, a sign, digits, blanks, one word as the unit; what follows a blank behind it is ignored.
+fn compat(text: &str) -> Option<(Digits<'_>, &str)> {
+    let blank = |character: char| character.is_ascii_whitespace() || character == '\u{b}';
+    let text = text.trim_start_matches(blank);
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let (whole, rest) = split_digits(unsigned)?;
+    let unit = rest.trim_start_matches(blank).split(blank).next().unwrap_or_default();
+    Some((Digits { negative: text.starts_with('-'), whole, fraction: "" }, unit))
+}
+
+/// Our grammar: digits, a point and more digits, blanks and the unit, nothing else. A minus sign is looked at only to be
+/// named in the error.
+fn native(text: &str) -> Option<(Digits<'_>, &str)> {
+    let (whole, rest) = split_digits(text.strip_prefix('-').unwrap_or(text))?;
+    let (fraction, rest) = match rest.strip_prefix('.') {
+        Some(rest) => split_digits(rest)?,
+        None => ("", rest),
+    };
+    let unit = rest.trim_start_matches(' ');
+    let dangling = unit.is_empty() && !rest.is_empty();
+    (!dangling).then_some((Digits { negative: text.starts_with('-'), whole, fraction }, unit))
+}
+
+/// The digits at the beginning, of which there must be one, and the rest.
+fn split_digits(text: &str) -> Option<(&str, &str)> {
+    let end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}
+
+/// The number times the multiplier, rounded down, and whether something was lost by that.
+fn scaled(digits: Digits, multiplier: u64) -> Result<(u128, bool), Unreadable> {
+    if digits.negative {
+        return Err(Unreadable::Negative);
+    }
+    let fraction = digits.fraction.trim_end_matches('0');
+    // No multiplier has more factors of ten than this, so that digits beyond it are always lost.
+    let kept = &fraction[..fraction.len().min(18)];
+    let whole: u64 = digits.whole.parse().map_err(|_| Unreadable::TooLarge)?;
+    let parts: u128 = if kept.is_empty() { 0 } else { kept.parse().map_err(|_| Unreadable::TooLarge)? };
+    let scale = 10u128.pow(kept.len() as u32);
+    let scaled_parts = parts * u128::from(multiplier);
+    let lost = !scaled_parts.is_multiple_of(scale) || kept.len() < fraction.len();
+    Ok((u128::from(whole) * u128::from(multiplier) + scaled_parts / scale, lost))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! Every row of both grammars, and bytes that are none.
+
+use super::*;
+
+const WRK: Dialect = Dialect::Wrk;
+const NATIVE: Dialect = Dialect::Native;
+
+fn seconds(text: &str, dialect: Dialect) -> Result<f64, Unreadable> {
+    time(text, dialect).map(|time| time.as_secs_f64())
+}
+
+#[test]
+fn wrks_counts_are_accepted_in_compat() {
+    let table: &[(&str, u64)] = &[
+        ("10", 10),
+        ("1k", 1_000),
+        ("1K", 1_000),
+        ("2 k", 2_000),
+        ("010", 10),
+        ("+5", 5),
+        ("1p", 1_000_000_000_000_000),
+        ("1M", 1_000_000),
+        ("1G", 1_000_000_000),
+        ("1T", 1_000_000_000_000),
+        (" \t7", 7),
+        ("0", 0),
+        ("3 k tail", 3_000),
+        ("18446744073709551615", u64::MAX),
+    ];
+    for (text, expected) in table {
+        assert_eq!(metric(text, WRK), Ok(*expected), "{text}");
+    }
+}
+
+#[test]
+fn what_wrk_refuses_as_a_count_is_refused_in_compat() {
+    for text in ["0.5k", "1.", "1kb", "1ki", "1e3", "0x10", "k", "10s", "", "kk", "+", "+ 5", "5 x", "1é", "٣"] {
+        assert_eq!(metric(text, WRK), Err(Unreadable::NotNumber), "{text}");
+    }
+}
+
+#[test]
+fn what_wraps_around_in_wrk_is_refused_in_compat() {
+    assert_eq!(metric("-1", WRK), Err(Unreadable::Negative));
+    assert_eq!(metric("-0", WRK), Err(Unreadable::Negative));
+    assert_eq!(metric("18446744073709551616", WRK), Err(Unreadable::TooLarge));
+    assert_eq!(metric("18447P", WRK), Err(Unreadable::TooLarge));
+    assert_eq!(time("-5", WRK), Err(Unreadable::Negative));
+    assert_eq!(time("18446744074", WRK), Err(Unreadable::TooLarge));
+}
+
+#[test]
+fn wrks_times_are_accepted_in_compat() {
+    let table = [
+        ("10", 10.0),
+        ("10s", 10.0),
+        ("10S", 10.0),
+        ("2m", 120.0),
+        ("2M", 120.0),
+        ("1h", 3600.0),
+        ("1H", 3600.0),
+        ("10 s", 10.0),
+        ("10m 5s", 600.0),
+        ("0", 0.0),
+        ("+1", 1.0),
+    ];
+    for (text, expected) in table {
+        assert_eq!(seconds(text, WRK), Ok(expected), "{text}");
+    }
+}
+
+#[test]
+fn what_wrk_refuses_as_a_time_is_refused_in_compat() {
+    for text in ["1.5s", "1ms", "10sec", "10ss", "1d", "1h30m", "1k", "5 x", "", "s", "1us", "1x"] {
+        assert_eq!(time(text, WRK), Err(Unreadable::NotTime), "{text}");
+    }
+}
+
+#[test]
+fn natively_counts_may_have_fractions_that_come_out_whole() {
+    let table: &[(&str, u64)] = &[
+        ("10", 10),
+        ("010", 10),
+        ("1k", 1_000),
+        ("1K", 1_000),
+        ("2 k", 2_000),
+        ("0.5k", 500),
+        ("1.0", 1),
+        ("1.50M", 1_500_000),
+        ("0.000000000000001P", 1),
+        ("1p", 1_000_000_000_000_000),
+    ];
+    for (text, expected) in table {
+        assert_eq!(metric(text, NATIVE), Ok(*expected), "{text}");
+    }
+    for text in ["0.5", "1.2345k", "0.0000000000000001P", "18.446744073709551615P", "1.0000000000000000000001k"] {
+        assert_eq!(metric(text, NATIVE), Err(Unreadable::NotWhole), "{text}");
+    }
+    assert_eq!(metric("18447P", NATIVE), Err(Unreadable::TooLarge));
+    assert_eq!(metric("99999999999999999999", NATIVE), Err(Unreadable::TooLarge));
+}
+
+#[test]
+fn natively_everything_that_is_no_plain_number_is_refused() {
+    for text in
+        ["", "1.", ".5", "1.k", "1kb", "1ki", "1e3", "0x10", "k", "10s", "+5", " 5", "5 ", "3 k tail", "1..2", "1,5"]
+    {
+        assert_eq!(metric(text, NATIVE), Err(Unreadable::NotNumber), "{text}");
+    }
+    assert_eq!(metric("-1", NATIVE), Err(Unreadable::Negative));
+    assert_eq!(metric("-x", NATIVE), Err(Unreadable::NotNumber));
+}
+
+#[test]
+fn natively_times_have_small_units_and_fractions() {
+    let table = [
+        ("10", 10.0),
+        ("10S", 10.0),
+        ("2m", 120.0),
+        ("2M", 120.0),
+        ("1h", 3600.0),
+        ("10 s", 10.0),
+        ("1.5s", 1.5),
+        ("1ms", 0.001),
+        ("1.5 MS", 0.0015),
+        ("250us", 0.000_25),
+        ("0.5", 0.5),
+        ("0.25h", 900.0),
+        ("0", 0.0),
+        ("0.0s", 0.0),
+        ("0.0000000019", 0.000_000_001),
+    ];
+    for (text, expected) in table {
+        assert_eq!(seconds(text, NATIVE), Ok(expected), "{text}");
+    }
+    for text in ["10sec", "10ss", "1d", "1h30m", "1k", "5 x", "", "s", "+1", ".5s", "1.s", "10m 5s"] {
+        assert_eq!(time(text, NATIVE), Err(Unreadable::NotTime), "{text}");
+    }
+    assert_eq!(time("0.0000000001", NATIVE), Err(Unreadable::TooShort));
+    assert_eq!(time("-1s", NATIVE), Err(Unreadable::Negative));
+    assert_eq!(time("5124096h", NATIVE), Err(Unreadable::TooLarge));
+}
+
+#[test]
+fn no_text_makes_them_panic_and_nothing_without_a_digit_is_accepted() {
+    let alphabet: Vec<char> = "0019.+- \tkmspKMuhgé\u{b}".chars().collect();
+    let mut state = 7u64;
+    for _ in 0..50_000 {
+        let mut text = String::new();
+        for _ in 0..(state >> 60) {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            text.push(alphabet[(state >> 33) as usize % alphabet.len()]);
+        }
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        for dialect in [NATIVE, WRK, Dialect::Wrk2, Dialect::WrkCmm] {
+            let accepted = (metric(&text, dialect).is_ok(), time(&text, dialect).is_ok());
+            assert!(
+                accepted == (false, false) || text.contains(|character: char| character.is_ascii_digit()),
+                "{text}"
+            );
+        }
+    }
+}

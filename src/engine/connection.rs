@@ -1,0 +1,214 @@
+//! One connection slot, and the connection it has.
+//!
+//! A slot outlives its connections: when one ends, the slot opens the next. A [`Live`] connection records what its
+//! protocol reports, and leaves every decision about opening, closing and waiting to the engine.
+
+use onrush_proto::{Client, Error, Event, Nanos, StreamId};
+use rustix::io::Errno;
+
+use super::protocol::Protocol;
+use super::retry::Failures;
+use super::routes::RouteId;
+use super::tally::{OpenRequest, Tally, cause_of, phase_of, phase_of_transport};
+use crate::stats::{Cause, Phase};
+
+/// How much of what a server sent is kept as an example of an error, in bytes.
+const EXAMPLE_BYTES: usize = 120;
+
+/// One connection slot.
+#[derive(Default)]
+pub struct Slot {
+    /// What it is doing.
+    pub state: State,
+    /// Where its present or last connection goes.
+    pub route: RouteId,
+    /// Its failures since the last complete response.
+    pub failures: Failures,
+    /// Whether it ever had a connection.
+    pub lived: bool,
+}
+
+/// What a slot is doing.
+#[derive(Default)]
+pub enum State {
+    /// Nothing: not opened yet, or not needed any more.
+    #[default]
+    Parked,
+    /// Its connection is being made, since then.
+    Connecting(Nanos),
+    /// Its connection is there.
+    Open(Box<Live>),
+    /// Its connection failed; the next one is made later.
+    Waiting,
+}
+
+impl Slot {
+    /// Its connection, if it is there.
+    pub fn live(&mut self) -> Option<&mut Live> {
+        match &mut self.state {
+            State::Open(live) => Some(live),
+            State::Parked | State::Connecting(_) | State::Waiting => None,
+        }
+    }
+}
+
+/// A connection that is there.
+pub struct Live {
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// Its requests that have not ended, the oldest first.
+    pub open: Vec<OpenRequest>,
+    /// Bytes under way that the kernel has not accepted yet.
+    pub unsent: usize,
+    /// A send failed; what arrives still counts, and the end of the stream will tell what was lost.
+    pub send_error: Option<Errno>,
+    /// It takes no further request.
+    pub draining: bool,
+    /// A response was complete.
+    pub answered: bool,
+    /// Something failed since the last complete response.
+    pub troubled: bool,
+    /// When the protocol is to be woken, as far as a timer has been set for it.
+    pub wake_at: Option<Nanos>,
+}
+
+impl Live {
+    /// A new connection that speaks `protocol`.
+    pub fn new(protocol: Protocol) -> Self {
+        Self {
+            protocol,
+            open: Vec::new(),
+            unsent: 0,
+            send_error: None,
+            draining: false,
+            answered: false,
+            troubled: false,
+            wake_at: None,
+        }
+    }
+
+    /// Takes received bytes.
+    pub fn receive(&mut self, mut bytes: &[u8], at: Nanos, tally: &mut Tally) {
+        while !bytes.is_empty() {
+            let taken = self.protocol.handle_bytes(bytes);
+            debug_assert!(taken > 0, "a protocol takes at least one byte");
+            self.take_events(bytes, at, tally);
+            bytes = &bytes[taken.clamp(1, bytes.len())..];
+        }
+    }
+
+    /// Records all events that the protocol has; `input` is what it was last given.
+    pub fn take_events(&mut self, input: &[u8], at: Nanos, tally: &mut Tally) {
+        while let Some(event) = self.protocol.poll_event() {
+            match event {
+                Event::Complete { stream } => self.completed(stream, at, tally),
+                Event::Head { stream, status } => self.head(stream, status, input, tally),
+                Event::Data { range, .. } => {
+                    if let Some(transcript) = &mut tally.transcript {
+                        transcript.data(&input[range]);
+                    }
+                }
+                Event::Interim { .. } => {
+                    tally.interval.counters.interim += 1;
+                    self.transcribe_head(input, tally);
+                }
+                Event::Failed { stream, error, retryable } => self.failed(stream, error, retryable, input, at, tally),
+                Event::Draining { error } => {
+                    self.draining = true;
+                    if let Some(error) = error {
+                        self.troubled = true;
+                        let example = || example(error, input);
+                        tally.error(phase_of(error.part()), Cause::Protocol(error), at, example);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The transport failed: all open requests fail with it, or the connection alone if it had none.
+    pub fn transport_failed(&mut self, errno: Errno, at: Nanos, tally: &mut Tally) {
+        self.troubled = true;
+        let (errno, is_send) = self.send_error.map_or((errno, false), |errno| (errno, true));
+        if self.open.is_empty() {
+            tally.error(if is_send { Phase::Send } else { Phase::Head }, cause_of(errno), at, Vec::new);
+        }
+        for request in self.open.drain(..) {
+            let phase = if is_send { Phase::Send } else { phase_of_transport(&request) };
+            tally.failed(phase, cause_of(errno), at, Vec::new);
+        }
+    }
+
+    /// Gives up the requests that have lasted longer than `limit_ns`, and takes note of those that are late.
+    pub fn sweep(&mut self, limit_ns: Option<u64>, now: Nanos, tally: &mut Tally) {
+        let mut index = 0;
+        while let Some(request) = self.open.get_mut(index) {
+            let age_ns = now.since(request.sent_at);
+            if limit_ns.is_some_and(|limit_ns| age_ns >= limit_ns) {
+                let request = self.open.remove(index);
+                self.protocol.cancel(request.stream);
+                tally.abandoned(&request, now);
+                self.take_events(&[], now, tally);
+                // It was waited for long enough: the next connection need not wait too.
+                self.answered = true;
+                self.troubled = false;
+                continue;
+            }
+            if !request.late && tally.is_late(age_ns) {
+                request.late = true;
+                tally.late(now);
+            }
+            index += 1;
+        }
+    }
+
+    fn completed(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally) {
+        let Some(request) = self.end(stream) else { return };
+        tally.complete(&request, at);
+        self.answered = true;
+        self.troubled = false;
+        if let Some(transcript) = &mut tally.transcript {
+            transcript.completed = Some(at);
+        }
+    }
+
+    fn head(&mut self, stream: StreamId, status: u16, input: &[u8], tally: &mut Tally) {
+        if let Some(request) = self.open.iter_mut().find(|request| request.stream == stream) {
+            request.status = Some(status);
+        }
+        if tally.wants_location(status) {
+            tally.locate(self.protocol.head(input));
+        }
+        self.transcribe_head(input, tally);
+    }
+
+    fn failed(&mut self, stream: StreamId, error: Error, retryable: bool, input: &[u8], at: Nanos, tally: &mut Tally) {
+        if self.end(stream).is_none() {
+            return;
+        }
+        if retryable {
+            tally.returned();
+        } else {
+            self.troubled = true;
+            tally.failed(phase_of(error.part()), Cause::Protocol(error), at, || example(error, input));
+        }
+    }
+
+    fn end(&mut self, stream: StreamId) -> Option<OpenRequest> {
+        let index = self.open.iter().position(|request| request.stream == stream)?;
+        Some(self.open.remove(index))
+    }
+
+    fn transcribe_head(&self, input: &[u8], tally: &mut Tally) {
+        if let Some(transcript) = &mut tally.transcript {
+            transcript.head(self.protocol.head(input));
+        }
+    }
+}
+
+/// What the server sent when it made a mistake; nothing when it merely closed.
+fn example(error: Error, input: &[u8]) -> Vec<u8> {
+    match error {
+        Error::ClosedBeforeResponse | Error::ClosedInHead | Error::ClosedInBody | Error::ConnectionEnded => Vec::new(),
+        _ => input[..input.len().min(EXAMPLE_BYTES)].to_vec(),
+    }
+}

@@ -1,0 +1,302 @@
+//! The engine of one worker: one loop that opens connections, keeps requests in flight and records what became of them.
+//!
+//! It gets input and output as completions from a [`Backend`], and bytes and events from a [`Protocol`]; it knows neither
+//! epoll nor HTTP. After start it takes no lock, writes no log and, per request, allocates nothing. Time comes from
+//! the backend, so that the same engine runs in virtual time.
+//!
+//! # The loop
+//!
+//! 1. Wait for completions, but not past the next timer or the end.
+//! 2. Handle each: bytes go to the connection's protocol, its events to the tally.
+//! 3. Pump the connection: start requests while there is room, hand over what is to be sent, replace it when it ends.
+//! 4. Fire the timers that are due; end when the time, the requests or somebody's patience are used up.
+//!
+//! This file has the loop, the timers and the end; `pump` has what is done with one connection.
+
+mod connection;
+mod control;
+mod mailbox;
+mod protocol;
+mod pump;
+mod retry;
+mod routes;
+mod tally;
+mod timers;
+
+#[cfg(test)]
+mod tests;
+
+pub use control::{Control, Desk};
+pub use mailbox::Mailbox;
+pub use protocol::Protocol;
+pub use tally::Rules;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use onrush_proto::{Nanos, Request};
+use rustix::io::Errno;
+
+use crate::backend::{Backend, ConnId};
+use crate::random::Random;
+use crate::stats::{Cause, Interval, Phase, Transcript};
+use connection::{Slot, State};
+use routes::Routes;
+use tally::Tally;
+use timers::{SAMPLE_NS, Timer, Timers};
+
+/// A worker that spins does so for this long before it sleeps, in nanoseconds: longer than a quick answer takes, and
+/// nothing against a slow one.
+const SPIN_NS: u64 = 1_000_000;
+/// A connect that is under way at the end for longer than this, in nanoseconds, is an error: nobody answers it.
+const UNANSWERED_NS: u64 = 1_000_000_000;
+
+/// One worker's part of the plan.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Connections of this worker, at least one.
+    pub connections: u32,
+    /// How many connections the workers before it have: connections take turns through the addresses.
+    pub first_connection: usize,
+    /// Requests in flight on one connection at most.
+    pub slots: usize,
+    /// The target's addresses in the resolver's order, at least one.
+    pub addresses: Vec<SocketAddr>,
+    /// What latencies count.
+    pub rules: Rules,
+    /// The longest the worker runs, in nanoseconds.
+    pub duration_ns: Option<u64>,
+    /// How many requests it starts.
+    pub requests: Option<u64>,
+    /// When a request is given up, in nanoseconds.
+    pub give_up_ns: Option<u64>,
+    /// How long a target may stay away from a run that has no other end, in nanoseconds.
+    pub patience_ns: u64,
+    /// Whether it looks again and again instead of sleeping while few requests are in flight.
+    pub spins: bool,
+    /// The start of the worker's random sequence.
+    pub seed: u64,
+    /// Whether what goes over the wire is kept.
+    pub transcribe: bool,
+}
+
+/// What a worker gives back.
+pub struct WorkerEnd {
+    /// What it measured since its last hand-over.
+    pub interval: Box<Interval>,
+    /// How long it ran, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// Whether it ended because nobody could be connected to any more.
+    pub stayed_away: bool,
+    /// The last refusal before anybody accepted, if nobody ever did.
+    pub refusal: Option<(SocketAddr, Errno)>,
+    /// Addresses that refused while another worked, and the error numbers.
+    pub dropped: Vec<(SocketAddr, i32)>,
+    /// Addresses that worked.
+    pub working: Vec<SocketAddr>,
+    /// What went over the wire.
+    pub transcript: Option<Box<Transcript>>,
+}
+
+/// The engine of one worker.
+pub struct Engine<B: Backend> {
+    settings: Settings,
+    backend: B,
+    protocols: Box<dyn FnMut() -> Protocol>,
+    request: Request,
+    slots: Vec<Slot>,
+    routes: Routes,
+    timers: Timers,
+    tally: Tally,
+    random: Random,
+    control: Arc<Control>,
+    desk: Arc<Desk>,
+    /// Connections with requests that leave with the next wait.
+    gathered: Vec<ConnId>,
+    start: Nanos,
+    end_at: Nanos,
+    /// When the first connect failed since somebody was last connected.
+    away_since: Option<Nanos>,
+    refusal: Option<(SocketAddr, Errno)>,
+    sampled_at: Nanos,
+    sampled_completed: u64,
+}
+
+impl<B: Backend> Engine<B> {
+    /// An engine that has not started. `protocols` makes the protocol of each new connection.
+    pub fn new(
+        settings: Settings,
+        backend: B,
+        request: Request,
+        protocols: Box<dyn FnMut() -> Protocol>,
+        control: Arc<Control>,
+        desk: Arc<Desk>,
+    ) -> Self {
+        let transcript = settings.transcribe.then(Box::default);
+        Self {
+            slots: (0..settings.connections).map(|_| Slot::default()).collect(),
+            routes: Routes::new(&settings.addresses, settings.first_connection),
+            timers: Timers::default(),
+            tally: Tally::new(settings.rules, settings.requests, transcript),
+            random: Random::new(settings.seed),
+            settings,
+            backend,
+            protocols,
+            request,
+            control,
+            desk,
+            gathered: Vec::new(),
+            start: Nanos::default(),
+            end_at: Nanos::MAX,
+            away_since: None,
+            refusal: None,
+            sampled_at: Nanos::default(),
+            sampled_completed: 0,
+        }
+    }
+
+    /// Runs to the end of the plan.
+    pub fn run(mut self) -> WorkerEnd {
+        self.begin();
+        loop {
+            let now = self.backend.now().min(self.end_at);
+            while let Some((due, timer)) = self.timers.take_due(now) {
+                self.fire(timer, due, now);
+            }
+            let stayed_away = self.has_stayed_away(now);
+            if now == self.end_at || stayed_away || self.tally.is_done() || self.control.is_stopped() {
+                return self.finish(now, stayed_away);
+            }
+            self.stamp();
+            self.wait();
+            while let Some(completion) = self.backend.next() {
+                if completion.at > self.end_at {
+                    break;
+                }
+                self.handle(completion);
+            }
+            self.stamp();
+        }
+    }
+
+    fn begin(&mut self) {
+        let now = self.backend.now();
+        self.start = now;
+        self.sampled_at = now;
+        self.end_at = self.settings.duration_ns.map_or(Nanos::MAX, |duration_ns| now + duration_ns);
+        self.tally.start(now);
+        self.timers.set(now + SAMPLE_NS, Timer::Sample);
+        self.timers.set(now + self.sweep_ns(), Timer::Sweep);
+        if self.tally.may_start() {
+            // The first connection finds the way; the others follow when it is there.
+            self.open(ConnId(0), now);
+        }
+    }
+
+    /// Stamps the requests that leave now. A backend may hand over early what becomes too much to gather; so that no
+    /// request leaves before it is stamped, this is done whenever many are gathered or much else is about to be.
+    fn stamp(&mut self) {
+        if self.gathered.is_empty() {
+            return;
+        }
+        let now = self.backend.now();
+        for conn in self.gathered.drain(..) {
+            let Some(live) = self.slots[conn.index()].live() else { continue };
+            for request in live.open.iter_mut().rev().take_while(|request| request.is_gathered) {
+                request.sent_at = now;
+                request.is_gathered = false;
+            }
+        }
+    }
+
+    /// Waits for completions, but not past the next timer or the end. With few requests in flight and a processor to
+    /// spare it looks for a while before it sleeps.
+    fn wait(&mut self) {
+        let until = self.timers.next_at().min(self.end_at);
+        if self.settings.spins && self.tally.has_few_open() {
+            let began = self.backend.now();
+            let (stop_at, mut now, mut is_ready) = (until.min(began + SPIN_NS), began, false);
+            while !is_ready && now < stop_at {
+                is_ready = self.backend.wait(Nanos::default());
+                now = self.backend.now();
+            }
+            self.tally.interval.counters.spun_ns += now.since(began);
+            if is_ready {
+                return;
+            }
+        }
+        self.backend.wait(until);
+    }
+
+    fn fire(&mut self, timer: Timer, due: Nanos, now: Nanos) {
+        match timer {
+            Timer::Reopen(conn) => {
+                if self.tally.may_start() {
+                    self.open(conn, now);
+                } else {
+                    self.slots[conn.index()].state = State::Parked;
+                }
+            }
+            Timer::Wake(conn) => self.wake(conn, due, now),
+            Timer::Sweep => {
+                (0..self.settings.connections).for_each(|number| self.sweep(ConnId(number), now));
+                self.timers.set(now + self.sweep_ns(), Timer::Sweep);
+            }
+            Timer::Sample => {
+                self.sample(now);
+                self.desk.mailbox.hand_over(&mut self.tally.interval);
+                self.timers.set((due + SAMPLE_NS).max(now), Timer::Sample);
+            }
+        }
+    }
+
+    /// How often to look for requests that take too long: often enough for the shorter limit to mean something.
+    fn sweep_ns(&self) -> u64 {
+        let limits = [self.settings.rules.timeout_ns, self.settings.give_up_ns];
+        let shortest = limits.into_iter().flatten().min().unwrap_or(u64::MAX);
+        (shortest / 16).clamp(1_000_000, SAMPLE_NS)
+    }
+
+    /// Records the rate since the last sample. A compatible run leaves idle stretches out and lets them grow.
+    fn sample(&mut self, now: Nanos) {
+        let elapsed_ms = now.since(self.sampled_at) / 1_000_000;
+        let completed = self.tally.completed - self.sampled_completed;
+        if elapsed_ms == 0 || (self.settings.rules.compat && completed == 0) {
+            return;
+        }
+        self.tally.interval.rates.record(completed * 1_000 / elapsed_ms);
+        self.sampled_completed = self.tally.completed;
+        self.sampled_at = now;
+    }
+
+    /// Whether a run that only ends when its requests do has waited long enough for its target.
+    fn has_stayed_away(&self, now: Nanos) -> bool {
+        let away_ns = self.away_since.map_or(0, |since| now.since(since));
+        self.settings.duration_ns.is_none() && self.away_since.is_some() && away_ns >= self.settings.patience_ns
+    }
+
+    fn finish(mut self, now: Nanos, stayed_away: bool) -> WorkerEnd {
+        for slot in &mut self.slots {
+            match &mut slot.state {
+                State::Open(live) => live.open.drain(..).for_each(|request| self.tally.left_open(&request, now)),
+                State::Connecting(since) if now.since(*since) >= UNANSWERED_NS => {
+                    let address = self.routes.address(slot.route);
+                    self.tally.error(Phase::Connect, Cause::Unanswered, now, || address.to_string().into_bytes());
+                }
+                State::Connecting(_) | State::Parked | State::Waiting => {}
+            }
+        }
+        if self.sampled_at == self.start {
+            self.sample(now);
+        }
+        WorkerEnd {
+            interval: self.tally.interval,
+            elapsed_ns: now.since(self.start),
+            stayed_away,
+            refusal: self.refusal,
+            dropped: self.routes.dropped(),
+            working: self.routes.working(),
+            transcript: self.tally.transcript,
+        }
+    }
+}

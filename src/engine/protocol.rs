@@ -1,0 +1,77 @@
+//! The protocol of one connection, chosen when the connection is made: a value, not a type parameter of the engine.
+
+use onrush_proto::{Busy, Client, Event, Http1, Nanos, Request, StreamId, Transmit};
+
+/// The protocols a connection can speak.
+pub enum Protocol {
+    /// HTTP/1.x.
+    Http1(Http1),
+    /// A protocol that only tests speak; it proves that the engine knows nothing of HTTP/1.
+    #[cfg(test)]
+    Other(Box<dyn Client>),
+}
+
+/// Calls the same method whatever the protocol is, without a virtual call where it is known.
+macro_rules! each {
+    ($protocol:expr, $client:ident => $call:expr) => {
+        match $protocol {
+            Protocol::Http1($client) => $call,
+            #[cfg(test)]
+            Protocol::Other($client) => $call,
+        }
+    };
+}
+
+impl Client for Protocol {
+    fn capacity(&self) -> usize {
+        each!(self, client => client.capacity())
+    }
+
+    fn start(&mut self, request: &Request) -> Result<StreamId, Busy> {
+        each!(self, client => client.start(request))
+    }
+
+    fn cancel(&mut self, stream: StreamId) {
+        each!(self, client => client.cancel(stream));
+    }
+
+    fn handle_bytes(&mut self, bytes: &[u8]) -> usize {
+        each!(self, client => client.handle_bytes(bytes))
+    }
+
+    fn handle_skipped(&mut self, n: u64) {
+        each!(self, client => client.handle_skipped(n));
+    }
+
+    fn handle_eof(&mut self) {
+        each!(self, client => client.handle_eof());
+    }
+
+    fn handle_sent(&mut self, n: usize) {
+        each!(self, client => client.handle_sent(n));
+    }
+
+    fn handle_timeout(&mut self, now: Nanos) {
+        each!(self, client => client.handle_timeout(now));
+    }
+
+    fn poll_transmit(&mut self) -> Option<Transmit> {
+        each!(self, client => client.poll_transmit())
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        each!(self, client => client.poll_event())
+    }
+
+    fn poll_timeout(&self) -> Option<Nanos> {
+        each!(self, client => client.poll_timeout())
+    }
+
+    fn may_skip(&self) -> u64 {
+        each!(self, client => client.may_skip())
+    }
+
+    fn head<'a>(&'a self, input: &'a [u8]) -> &'a [u8] {
+        each!(self, client => client.head(input))
+    }
+}

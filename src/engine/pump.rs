@@ -1,0 +1,291 @@
+//! What the engine does with one connection: opens it, feeds it, pumps it, looks after it and replaces it.
+
+use std::net::SocketAddr;
+
+use onrush_proto::{Client, Nanos};
+use rustix::io::Errno;
+
+use super::Engine;
+use super::connection::{Live, State};
+use super::tally::{OpenRequest, cause_of};
+use super::timers::Timer;
+use crate::backend::{Backend, Completion, ConnId, What};
+use crate::stats::{Cause, Phase};
+
+/// How long the first connection waits for an address while there are others to try, in nanoseconds.
+const FIRST_PATIENCE_NS: u64 = 1_000_000_000;
+/// So many connections with requests to stamp are no reason for any backend to hand something over early.
+const GATHERED_MAX: usize = 512;
+/// A shorter rest of a body is read with what follows it; a longer one is left to the kernel to throw away.
+const DISCARD_MIN: u64 = 16 * 1024;
+
+impl<B: Backend> Engine<B> {
+    /// Takes note of something that happened to a connection.
+    pub(super) fn handle(&mut self, Completion { conn, at, what }: Completion) {
+        match what {
+            What::Received(Ok(0)) => self.ended(conn, at),
+            What::Received(Ok(_)) => self.received(conn, at),
+            What::Discarded(n) => self.discarded(conn, n, at),
+            What::Received(Err(errno)) => self.transport_failed(conn, errno, at),
+            What::Sent(Ok(n)) => {
+                self.accepted(conn, n);
+                self.pump(conn, at);
+            }
+            What::Sent(Err(errno)) => {
+                if let Some(live) = self.slots[conn.index()].live() {
+                    live.send_error = Some(errno);
+                }
+            }
+            What::Connected(Ok(())) => self.connected(conn, at),
+            // Whoever resets a connection has accepted it before.
+            What::Connected(Err(errno @ (Errno::CONNRESET | Errno::PIPE))) => {
+                self.connected(conn, at);
+                self.transport_failed(conn, errno, at);
+            }
+            What::Connected(Err(errno)) => self.connect_failed(conn, errno, cause_of(errno), at),
+        }
+    }
+
+    /// Starts to connect a slot.
+    pub(super) fn open(&mut self, conn: ConnId, now: Nanos) {
+        let (route, address) = self.routes.choose();
+        let slot = &mut self.slots[conn.index()];
+        slot.state = State::Connecting(now);
+        slot.route = route;
+        if let Some(transcript) = &mut self.tally.transcript {
+            transcript.connecting = now;
+        }
+        self.backend.connect(conn, address);
+    }
+
+    fn connected(&mut self, conn: ConnId, at: Nanos) {
+        let slot = &mut self.slots[conn.index()];
+        let counters = &mut self.tally.interval.counters;
+        counters.connects += 1;
+        counters.slots_opened += u64::from(!slot.lived);
+        slot.lived = true;
+        slot.state = State::Open(Box::new(Live::new((self.protocols)())));
+        let is_first = !self.routes.found();
+        self.routes.worked(slot.route);
+        self.away_since = None;
+        if let Some(transcript) = &mut self.tally.transcript {
+            transcript.connected = at;
+        }
+        self.pump(conn, at);
+        if is_first {
+            self.desk.set_refused(false);
+            self.refusal = None;
+            self.stamp();
+            (1..self.settings.connections).for_each(|number| self.open(ConnId(number), at));
+        }
+    }
+
+    fn connect_failed(&mut self, conn: ConnId, errno: Errno, cause: Cause, at: Nanos) {
+        self.backend.close(conn);
+        let route = self.slots[conn.index()].route;
+        if !is_local(errno) && self.routes.refused(route, errno) {
+            return self.open(conn, at);
+        }
+        let address = self.routes.address(route);
+        self.tally.error(Phase::Connect, cause, at, || address.to_string().into_bytes());
+        self.away_since.get_or_insert(at);
+        if !self.routes.found() {
+            self.nobody_accepts(address, errno);
+        }
+        self.back_off(conn, false, at);
+    }
+
+    /// Every address has refused the first connection.
+    fn nobody_accepts(&mut self, address: SocketAddr, errno: Errno) {
+        self.routes.start_over();
+        self.refusal = Some((address, errno));
+        self.desk.set_refused(true);
+    }
+
+    fn received(&mut self, conn: ConnId, at: Nanos) {
+        let Some(live) = self.slots[conn.index()].live() else { return };
+        if let Some(transcript) = &mut self.tally.transcript {
+            transcript.first_received.get_or_insert(at);
+        }
+        let bytes = self.backend.received();
+        let completed = self.tally.completed;
+        live.receive(bytes, at, &mut self.tally);
+        // The imitated tools leave out the bytes of a read in which the server made a mistake.
+        if !(self.settings.rules.compat && live.troubled) {
+            self.tally.interval.counters.bytes_received += bytes.len() as u64;
+        }
+        let unwanted = live.protocol.may_skip();
+        if unwanted >= DISCARD_MIN && self.tally.transcript.is_none() {
+            self.backend.discard(conn, unwanted);
+        }
+        self.forget_failures(conn, completed);
+        self.pump(conn, at);
+    }
+
+    fn discarded(&mut self, conn: ConnId, n: usize, at: Nanos) {
+        let Some(live) = self.slots[conn.index()].live() else { return };
+        let completed = self.tally.completed;
+        self.tally.interval.counters.bytes_received += n as u64;
+        live.protocol.handle_skipped(n as u64);
+        live.take_events(&[], at, &mut self.tally);
+        self.forget_failures(conn, completed);
+        self.pump(conn, at);
+    }
+
+    /// A response that was complete makes the next wait short again.
+    fn forget_failures(&mut self, conn: ConnId, completed_before: u64) {
+        if self.tally.completed > completed_before {
+            self.slots[conn.index()].failures.forget();
+        }
+    }
+
+    /// The peer will send nothing more: the protocol says what that means.
+    fn ended(&mut self, conn: ConnId, at: Nanos) {
+        let is_idle = self.is_idle(conn);
+        let Some(live) = self.slots[conn.index()].live() else { return };
+        if let Some(errno) = live.send_error {
+            return self.transport_failed(conn, errno, at);
+        }
+        if !is_idle {
+            live.protocol.handle_eof();
+            live.take_events(&[], at, &mut self.tally);
+            debug_assert!(live.open.is_empty(), "no request outlives the stream");
+        }
+        self.replace(conn, at);
+    }
+
+    fn transport_failed(&mut self, conn: ConnId, errno: Errno, at: Nanos) {
+        let is_idle = self.is_idle(conn);
+        if let Some(live) = self.slots[conn.index()].live().filter(|_| !is_idle) {
+            live.transport_failed(errno, at, &mut self.tally);
+        }
+        self.replace(conn, at);
+    }
+
+    /// Whether a connection waits for nothing and is not needed any more: its end is no error.
+    fn is_idle(&mut self, conn: ConnId) -> bool {
+        let is_needed = self.tally.may_start();
+        self.slots[conn.index()].live().is_none_or(|live| live.open.is_empty() && !is_needed)
+    }
+
+    /// Starts requests while there is room, hands over what is to be sent, replaces a connection that has ended.
+    fn pump(&mut self, conn: ConnId, at: Nanos) {
+        let Some(live) = self.slots[conn.index()].live() else { return };
+        while !live.draining
+            && live.open.len() < self.settings.slots
+            && live.protocol.capacity() > 0
+            && self.tally.may_start()
+        {
+            let Ok(stream) = live.protocol.start(&self.request) else { break };
+            if B::GATHERS && live.open.last().is_none_or(|request| !request.is_gathered) {
+                self.gathered.push(conn);
+            }
+            live.open.push(OpenRequest { stream, sent_at: at, is_gathered: B::GATHERS, late: false, status: None });
+            self.tally.started();
+        }
+        self.transmit(conn, at);
+        if self.gathered.len() >= GATHERED_MAX {
+            self.stamp();
+        }
+        let Some(live) = self.slots[conn.index()].live() else { return };
+        if live.draining && live.open.is_empty() {
+            return self.replace(conn, at);
+        }
+        // A timer that is due too early finds nothing to do and is set anew; one too late would be a mistake.
+        if let Some(wake_at) = live.protocol.poll_timeout()
+            && live.wake_at.is_none_or(|set| wake_at < set)
+        {
+            live.wake_at = Some(wake_at);
+            self.timers.set(wake_at, Timer::Wake(conn));
+        }
+    }
+
+    /// Hands over what the protocol has to send, as far as the transport takes it.
+    fn transmit(&mut self, conn: ConnId, at: Nanos) {
+        while let Some(live) = self.slots[conn.index()].live()
+            && live.unsent == 0
+            && live.send_error.is_none()
+            && let Some(transmit) = live.protocol.poll_transmit()
+        {
+            live.unsent = transmit.bytes().len();
+            if let Some(transcript) = &mut self.tally.transcript {
+                transcript.send(transmit.bytes(), at);
+            }
+            let n = self.backend.send(conn, transmit);
+            self.accepted(conn, n);
+        }
+    }
+
+    /// The transport accepted so many more bytes.
+    fn accepted(&mut self, conn: ConnId, n: usize) {
+        let Some(live) = self.slots[conn.index()].live() else { return };
+        live.unsent -= n;
+        live.protocol.handle_sent(n);
+        self.tally.interval.counters.bytes_sent += n as u64;
+    }
+
+    /// Closes a connection, all of whose requests have ended, and opens the next: at once if the connection ended as
+    /// the protocol foresees, after a wait if anything failed.
+    fn replace(&mut self, conn: ConnId, now: Nanos) {
+        self.backend.close(conn);
+        let slot = &mut self.slots[conn.index()];
+        let is_troubled = slot.live().is_none_or(|live| live.troubled || !live.answered);
+        if !self.tally.may_start() {
+            slot.state = State::Parked;
+        } else if is_troubled {
+            self.back_off(conn, true, now);
+        } else {
+            self.open(conn, now);
+        }
+    }
+
+    /// Lets a slot wait before its next connection.
+    fn back_off(&mut self, conn: ConnId, was_accepted: bool, now: Nanos) {
+        let slot = &mut self.slots[conn.index()];
+        slot.state = State::Waiting;
+        let wait_ns = slot.failures.wait_ns(was_accepted, self.settings.rules.compat, &mut self.random);
+        self.timers.set(now + wait_ns, Timer::Reopen(conn));
+    }
+
+    /// Wakes a protocol that asked for it; a timer of an earlier connection, or one that has been overtaken, finds
+    /// nothing to do.
+    pub(super) fn wake(&mut self, conn: ConnId, due: Nanos, now: Nanos) {
+        let Some(live) = self.slots[conn.index()].live().filter(|live| live.wake_at == Some(due)) else { return };
+        live.wake_at = None;
+        if live.protocol.poll_timeout().is_some_and(|wake_at| wake_at <= now) {
+            live.protocol.handle_timeout(now);
+            live.take_events(&[], now, &mut self.tally);
+        }
+        self.pump(conn, now);
+    }
+
+    /// Looks after what takes too long on one connection.
+    pub(super) fn sweep(&mut self, conn: ConnId, now: Nanos) {
+        match &mut self.slots[conn.index()].state {
+            State::Parked | State::Waiting => {}
+            State::Connecting(since) => {
+                let has_choice = !self.routes.found() && self.routes.has_choice();
+                let limit_ns = if has_choice { Some(FIRST_PATIENCE_NS) } else { self.settings.give_up_ns };
+                if limit_ns.is_some_and(|limit_ns| now.since(*since) >= limit_ns) {
+                    self.connect_failed(conn, Errno::TIMEDOUT, Cause::Unanswered, now);
+                }
+            }
+            State::Open(live) => {
+                self.away_since = None;
+                live.sweep(self.settings.give_up_ns, now, &mut self.tally);
+                if live.send_error.is_some() {
+                    // What had arrived before the send failed has been read by now.
+                    self.transport_failed(conn, Errno::PIPE, now);
+                } else if live.draining || live.open.is_empty() {
+                    // Something was given up, or a request came back from another connection.
+                    self.pump(conn, now);
+                }
+            }
+        }
+    }
+}
+
+/// Whether an error lies on this machine and says nothing about the address.
+fn is_local(errno: Errno) -> bool {
+    matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::ADDRNOTAVAIL)
+}

@@ -1,0 +1,195 @@
+//! Which address a connection goes to.
+//!
+//! The first connection of a thread finds the way: it tries the family of the resolver's first address, then the other
+//! one, and the family of the first address that accepts is the family of all. The connections of all threads take that
+//! family's addresses in turn. An address that refuses before it ever worked is dropped while another one is left.
+
+use std::net::SocketAddr;
+
+use rustix::io::Errno;
+
+/// The addresses of a target, as one thread knows them.
+#[derive(Clone, Debug)]
+pub struct Routes {
+    routes: Vec<Route>,
+    next: usize,
+    /// Whether an address has accepted, so that the family is known.
+    found: bool,
+}
+
+/// Names an address of a [`Routes`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RouteId(usize);
+
+#[derive(Clone, Copy, Debug)]
+struct Route {
+    address: SocketAddr,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing is known yet.
+    Untried,
+    /// It has accepted a connection.
+    Worked,
+    /// It refused before it ever worked.
+    Dropped(Errno),
+    /// It is of the family that is not used.
+    OtherFamily,
+}
+
+impl Routes {
+    /// The addresses in the resolver's order, at least one, for a thread whose first connection is that one of the run:
+    /// it takes its turn from there.
+    pub fn new(addresses: &[SocketAddr], first_connection: usize) -> Self {
+        let is_v4 = addresses.first().expect("a target has at least one address").is_ipv4();
+        let (mut first, mut other): (Vec<_>, Vec<_>) = addresses.iter().partition(|address| address.is_ipv4() == is_v4);
+        for family in [&mut first, &mut other] {
+            let turn = first_connection % family.len().max(1);
+            family.rotate_left(turn);
+        }
+        let routes = first.into_iter().chain(other).map(|address| Route { address, state: State::Untried }).collect();
+        Self { routes, next: 0, found: false }
+    }
+
+    /// Whether an address has accepted a connection.
+    pub fn found(&self) -> bool {
+        self.found
+    }
+
+    /// Whether more than one address may still be tried.
+    pub fn has_choice(&self) -> bool {
+        self.usable().count() > 1
+    }
+
+    /// The address for the next connection.
+    pub fn choose(&mut self) -> (RouteId, SocketAddr) {
+        let turn = if self.found { self.next % self.usable().count() } else { 0 };
+        self.next = if self.found { self.next.wrapping_add(1) } else { 1 };
+        let index = self.usable().nth(turn).expect("the last usable address is never dropped");
+        (RouteId(index), self.routes[index].address)
+    }
+
+    /// The address accepted a connection.
+    pub fn worked(&mut self, id: RouteId) {
+        self.routes[id.0].state = State::Worked;
+        if self.found {
+            return;
+        }
+        self.found = true;
+        let family = self.routes[id.0].address.is_ipv4();
+        for route in &mut self.routes {
+            if route.state == State::Untried && route.address.is_ipv4() != family {
+                route.state = State::OtherFamily;
+            }
+        }
+    }
+
+    /// The address refused a connection. Returns whether it was dropped, so that another one can be tried at once.
+    pub fn refused(&mut self, id: RouteId, errno: Errno) -> bool {
+        match self.routes[id.0].state {
+            State::Untried if self.has_choice() => self.routes[id.0].state = State::Dropped(errno),
+            State::Dropped(_) => {}
+            State::Untried | State::Worked | State::OtherFamily => return false,
+        }
+        true
+    }
+
+    /// Nobody accepted: all are asked again, from the first on.
+    pub fn start_over(&mut self) {
+        if !self.found {
+            self.routes.iter_mut().for_each(|route| route.state = State::Untried);
+        }
+    }
+
+    /// The address of a route.
+    pub fn address(&self, id: RouteId) -> SocketAddr {
+        self.routes[id.0].address
+    }
+
+    /// The addresses that were dropped and the error numbers of their refusals; none unless another one worked.
+    pub fn dropped(&self) -> Vec<(SocketAddr, i32)> {
+        let reason = |route: &Route| match route.state {
+            State::Dropped(errno) if self.found => Some((route.address, errno.raw_os_error())),
+            _ => None,
+        };
+        self.routes.iter().filter_map(reason).collect()
+    }
+
+    /// The addresses that worked.
+    pub fn working(&self) -> Vec<SocketAddr> {
+        self.routes.iter().filter(|route| route.state == State::Worked).map(|route| route.address).collect()
+    }
+
+    fn usable(&self) -> impl Iterator<Item = usize> {
+        let usable = |route: &Route| matches!(route.state, State::Untried | State::Worked);
+        self.routes.iter().enumerate().filter(move |(_, route)| usable(route)).map(|(index, _)| index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn routes(addresses: &[&str]) -> Routes {
+        Routes::new(&addresses.iter().map(|text| text.parse().unwrap()).collect::<Vec<_>>(), 0)
+    }
+
+    fn turns(routes: &mut Routes, n: usize) -> Vec<String> {
+        (0..n).map(|_| routes.choose().1.to_string()).collect()
+    }
+
+    #[test]
+    fn the_first_that_accepts_decides_the_family_and_the_rest_take_turns() {
+        let mut routes = routes(&["[::1]:80", "127.0.0.1:80", "[::2]:80", "127.0.0.2:80"]);
+        let (first, address) = routes.choose();
+        assert_eq!(address.to_string(), "[::1]:80");
+        assert!(routes.refused(first, Errno::CONNREFUSED));
+        let (second, address) = routes.choose();
+        assert_eq!(address.to_string(), "[::2]:80");
+        assert!(routes.refused(second, Errno::CONNREFUSED));
+        let (third, address) = routes.choose();
+        assert_eq!(address.to_string(), "127.0.0.1:80");
+        routes.worked(third);
+        assert_eq!(turns(&mut routes, 3), ["127.0.0.2:80", "127.0.0.1:80", "127.0.0.2:80"]);
+        assert_eq!(routes.dropped(), ["[::1]:80", "[::2]:80"].map(|text| (text.parse().unwrap(), 111)));
+        assert_eq!(routes.working(), ["127.0.0.1:80".parse().unwrap()]);
+    }
+
+    #[test]
+    fn connections_take_turns_over_all_threads() {
+        let addresses = ["127.0.0.1:80", "[::1]:80", "127.0.0.2:80", "127.0.0.3:80"].map(|text| text.parse().unwrap());
+        let mut taken = Vec::new();
+        for first_connection in [0, 2, 4] {
+            let mut routes = Routes::new(&addresses, first_connection);
+            for _ in 0..2 {
+                let (route, address) = routes.choose();
+                routes.worked(route);
+                taken.push(address.to_string());
+            }
+        }
+        let turn = ["127.0.0.1:80", "127.0.0.2:80", "127.0.0.3:80"];
+        assert_eq!(taken, [turn, turn].concat());
+    }
+
+    #[test]
+    fn the_last_address_and_one_that_worked_are_never_dropped() {
+        let mut routes = routes(&["127.0.0.1:80", "127.0.0.2:80"]);
+        let (first, _) = routes.choose();
+        routes.worked(first);
+        assert!(!routes.refused(first, Errno::CONNREFUSED));
+        assert!(routes.refused(RouteId(1), Errno::CONNREFUSED));
+        assert_eq!(turns(&mut routes, 2), ["127.0.0.1:80", "127.0.0.1:80"]);
+    }
+
+    #[test]
+    fn when_nobody_accepts_everybody_is_asked_again() {
+        let mut routes = routes(&["127.0.0.1:80", "127.0.0.2:80"]);
+        assert!(routes.refused(RouteId(0), Errno::CONNREFUSED));
+        assert!(!routes.refused(RouteId(1), Errno::CONNREFUSED));
+        assert!(routes.dropped().is_empty(), "nobody worked, so nobody was dropped for another");
+        routes.start_over();
+        assert_eq!(turns(&mut routes, 1), ["127.0.0.1:80"]);
+    }
+}

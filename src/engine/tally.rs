@@ -1,0 +1,230 @@
+//! One worker's requests: which may still be started, and what became of those that were.
+
+use onrush_proto::{Nanos, Part};
+use rustix::io::Errno;
+
+use crate::stats::{Cause, Interval, Phase, Transcript};
+
+/// With at most so many requests in flight, waking up is worth avoiding.
+const FEW: u64 = 4;
+
+/// What a worker counts with, fixed for the run.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Latencies are whole microseconds, and late answers count in no latency.
+    pub compat: bool,
+    /// A request is late when it lasts longer, in nanoseconds; `None`: never.
+    pub timeout_ns: Option<u64>,
+}
+
+/// A request that was started and has not ended.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenRequest {
+    /// Which one of its connection it is.
+    pub stream: onrush_proto::StreamId,
+    /// When its first byte was handed to the kernel.
+    pub sent_at: Nanos,
+    /// Whether it only leaves with the next wait, and is stamped then.
+    pub is_gathered: bool,
+    /// Whether it has been counted as timed out.
+    pub late: bool,
+    /// The status of its response, once the head of that is there.
+    pub status: Option<u16>,
+}
+
+/// One worker's books.
+pub struct Tally {
+    rules: Rules,
+    /// When the worker started.
+    start: Nanos,
+    /// The set that is recorded into now.
+    pub interval: Box<Interval>,
+    /// How many requests may still be started; `None`: any number.
+    left: Option<u64>,
+    /// Requests that are open on all connections.
+    open: u64,
+    /// Responses that were complete, since the start.
+    pub completed: u64,
+    /// What went over the wire, where that is wanted.
+    pub transcript: Option<Box<Transcript>>,
+    /// Whether a `Location` was kept already.
+    located: bool,
+}
+
+impl Tally {
+    /// Empty books of a worker that may start so many requests.
+    pub fn new(rules: Rules, requests: Option<u64>, transcript: Option<Box<Transcript>>) -> Self {
+        Self {
+            rules,
+            start: Nanos::default(),
+            interval: Box::default(),
+            left: requests,
+            open: 0,
+            completed: 0,
+            transcript,
+            located: false,
+        }
+    }
+
+    /// The worker starts now.
+    pub fn start(&mut self, now: Nanos) {
+        self.start = now;
+    }
+
+    /// Whether a further request may be started.
+    pub fn may_start(&self) -> bool {
+        self.left != Some(0)
+    }
+
+    /// Whether every request that was to be started has been, and has ended.
+    pub fn is_done(&self) -> bool {
+        self.left == Some(0) && self.open == 0
+    }
+
+    /// Whether requests are open, but so few that waking up for one takes a large part of its latency.
+    pub fn has_few_open(&self) -> bool {
+        (1..=FEW).contains(&self.open)
+    }
+
+    /// A request was started.
+    pub fn started(&mut self) {
+        self.left = self.left.map(|left| left - 1);
+        self.open += 1;
+        self.interval.counters.started += 1;
+    }
+
+    /// The peer announced that it did not look at a request: it will be started again, and is not counted twice.
+    pub fn returned(&mut self) {
+        self.left = self.left.map(|left| left + 1);
+        self.open -= 1;
+        self.interval.counters.returned += 1;
+    }
+
+    /// Whether the head of a response with this status is worth a look for its `Location`.
+    pub fn wants_location(&self, status: u16) -> bool {
+        (300..400).contains(&status) && !self.located
+    }
+
+    /// Keeps the `Location` of a head, if it has one.
+    pub fn locate(&mut self, head: &[u8]) {
+        self.interval.location = location(head).map(|value| String::from_utf8_lossy(value).into_owned());
+        self.located = self.interval.location.is_some();
+    }
+
+    /// A request was answered whole.
+    pub fn complete(&mut self, request: &OpenRequest, at: Nanos) {
+        let latency_ns = at.since(request.sent_at);
+        self.open -= 1;
+        self.completed += 1;
+        self.status(request.status, at);
+        let counters = &mut self.interval.counters;
+        counters.completed += 1;
+        counters.batches += 1;
+        if !self.rules.compat {
+            self.interval.latency.record(latency_ns);
+            if self.is_late(latency_ns) && !request.late {
+                self.late(at);
+            }
+            return;
+        }
+        let whole_us = latency_ns / 1_000 * 1_000;
+        if self.is_late(whole_us) {
+            if !request.late {
+                self.late(at);
+            }
+        } else {
+            self.interval.latency.record(whole_us);
+        }
+    }
+
+    fn status(&mut self, status: Option<u16>, at: Nanos) {
+        let Some(status) = status else { return };
+        self.interval.statuses.record(status);
+        if status >= 400 {
+            let second = self.second(at);
+            self.interval.ledger.record(Phase::Status, Cause::Status(status), second, Vec::new);
+        }
+    }
+
+    /// Whether a request of that age is late.
+    pub fn is_late(&self, age_ns: u64) -> bool {
+        self.rules.timeout_ns.is_some_and(|timeout_ns| age_ns > timeout_ns)
+    }
+
+    /// A request passed the timeout.
+    pub fn late(&mut self, at: Nanos) {
+        self.interval.counters.late += 1;
+        self.error(Phase::Timeout, Cause::Late, at, Vec::new);
+    }
+
+    /// A request will get no complete answer.
+    pub fn failed(&mut self, phase: Phase, cause: Cause, at: Nanos, example: impl FnOnce() -> Vec<u8>) {
+        self.open -= 1;
+        self.interval.counters.failed += 1;
+        self.error(phase, cause, at, example);
+    }
+
+    /// Something failed that belongs to no request.
+    pub fn error(&mut self, phase: Phase, cause: Cause, at: Nanos, example: impl FnOnce() -> Vec<u8>) {
+        let second = self.second(at);
+        self.interval.ledger.record(phase, cause, second, example);
+    }
+
+    /// A request was given up.
+    pub fn abandoned(&mut self, request: &OpenRequest, at: Nanos) {
+        self.open -= 1;
+        self.interval.counters.abandoned += 1;
+        let age_ns = at.since(request.sent_at);
+        if !request.late && self.is_late(age_ns) {
+            self.late(at);
+        }
+        self.censored(age_ns);
+    }
+
+    /// A request was still open when the worker ended.
+    pub fn left_open(&mut self, request: &OpenRequest, at: Nanos) {
+        let age_ns = at.since(request.sent_at);
+        let late = request.late || self.is_late(age_ns);
+        if late && !request.late {
+            self.late(at);
+        }
+        self.interval.counters.open_at_end += 1;
+        self.interval.counters.open_late_at_end += u64::from(late);
+        self.censored(age_ns);
+    }
+
+    fn censored(&mut self, age_ns: u64) {
+        self.interval.censored.get_or_insert_default().record(age_ns);
+    }
+
+    fn second(&self, at: Nanos) -> u32 {
+        (at.since(self.start) / 1_000_000_000) as u32
+    }
+}
+
+/// The phase in which a peer's mistake shows.
+pub fn phase_of(part: Part) -> Phase {
+    match part {
+        Part::Head => Phase::Head,
+        Part::Body => Phase::Body,
+    }
+}
+
+/// The phase in which the transport failed a request.
+pub fn phase_of_transport(request: &OpenRequest) -> Phase {
+    if request.status.is_some() { Phase::Body } else { Phase::Head }
+}
+
+/// The cause that an error number stands for.
+pub fn cause_of(errno: Errno) -> Cause {
+    Cause::Errno(errno.raw_os_error())
+}
+
+/// The value of the `Location` field of a head.
+fn location(head: &[u8]) -> Option<&[u8]> {
+    let field = |line: &'_ [u8]| line.iter().position(|&byte| byte == b':').map(|colon| colon + 1);
+    head.split(|&byte| byte == b'\n').find_map(|line| {
+        let (name, value) = line.split_at(field(line)?);
+        name.eq_ignore_ascii_case(b"location:").then(|| value.trim_ascii())
+    })
+}

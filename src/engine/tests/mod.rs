@@ -1,0 +1,85 @@
+//! The engine in virtual time: HTTP/1.1 against simulated servers, and a second protocol through the same loop.
+
+mod hostile;
+mod http1;
+mod multiplex;
+mod second_protocol;
+
+use std::sync::Arc;
+
+use onrush_proto::{Http1, Parts, Request};
+
+use super::*;
+use crate::backend::Sim;
+use crate::backend::sim::{Network, Scenario};
+use crate::stats::Totals;
+
+pub const MS: u64 = 1_000_000;
+pub const SECOND: u64 = 1_000_000_000;
+
+/// One worker with one connection and no limits; tests change what they are about.
+pub fn settings() -> Settings {
+    Settings {
+        connections: 1,
+        slots: 1,
+        addresses: vec!["127.0.0.1:80".parse().unwrap()],
+        first_connection: 0,
+        rules: Rules { compat: false, timeout_ns: Some(2 * SECOND) },
+        duration_ns: Some(SECOND),
+        requests: None,
+        give_up_ns: Some(30 * SECOND),
+        patience_ns: 30 * SECOND,
+        spins: false,
+        seed: 1,
+        transcribe: false,
+    }
+}
+
+/// What a run measured in all, and how it ended.
+pub struct Ran {
+    pub totals: Totals,
+    pub end: WorkerEnd,
+}
+
+/// Runs HTTP/1.1 against a scenario.
+pub fn run_http(settings: Settings, scenario: &str) -> Ran {
+    let scenario: Scenario = toml::from_str(scenario).expect("the scenario is well written");
+    run_on(settings, scenario.network(1), get(), Box::new(|| Protocol::Http1(Http1::new(1))))
+}
+
+/// Runs any protocol on any network.
+pub fn run_on(
+    settings: Settings,
+    network: Box<dyn Network>,
+    request: Request,
+    protocols: Box<dyn FnMut() -> Protocol>,
+) -> Ran {
+    let desk = Arc::new(Desk::default());
+    let backend = Sim::new(settings.connections, network);
+    let engine = Engine::new(settings, backend, request, protocols, Arc::default(), Arc::clone(&desk));
+    let end = engine.run();
+    let mut totals = Totals::default();
+    desk.mailbox.collect(&mut totals);
+    totals += &*end.interval;
+    Ran { totals, end }
+}
+
+pub fn get() -> Request {
+    request("GET", Vec::new())
+}
+
+pub fn request(method: &str, body: Vec<u8>) -> Request {
+    Request::new(Parts {
+        method: method.into(),
+        target: "/".into(),
+        headers: vec![("Host".into(), "test".into())],
+        body,
+    })
+}
+
+/// Every request that was started has ended in exactly one way.
+pub fn assert_conserved(totals: &Totals) {
+    let counters = &totals.counters;
+    let ended = counters.completed + counters.failed + counters.abandoned + counters.returned + counters.open_at_end;
+    assert_eq!(counters.started, ended, "{counters:?}");
+}

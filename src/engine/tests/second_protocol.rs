@@ -1,0 +1,211 @@
+//! A protocol that lives only here: many requests on one connection, answered in any order, with flow control, control
+//! frames and a timer of its own. What HTTP/2 needs of the engine, in little.
+//!
+//! A frame is a kind (one byte), a stream (one byte), a length (two bytes, big-endian) and so many bytes.
+
+use std::collections::VecDeque;
+
+use onrush_proto::{Busy, Client, Error, Event, Nanos, Request, StreamId, Transmit};
+
+/// Kinds of frames; the comment says who sends them.
+pub mod kind {
+    /// Client: part of a request body, the last one if it is empty.
+    pub const BODY: u8 = b'B';
+    /// Client: the connection is in use.
+    pub const ALIVE: u8 = b'K';
+    /// Client: the answer to a ping.
+    pub const PONG: u8 = b'O';
+    /// Server: one of several answers to a request, not the last.
+    pub const PART: u8 = b'P';
+    /// Server: the last answer.
+    pub const ANSWER: u8 = b'A';
+    /// Server: this request failed.
+    pub const ERROR: u8 = b'E';
+    /// Server: this request was not looked at.
+    pub const UNSEEN: u8 = b'U';
+    /// Server: so many requests may be open (one byte).
+    pub const CAPACITY: u8 = b'C';
+    /// Server: so many more body bytes may be sent (one byte, times 100).
+    pub const WINDOW: u8 = b'W';
+    /// Server: answer this.
+    pub const PING: u8 = b'I';
+    /// Server: no further requests.
+    pub const GOAWAY: u8 = b'G';
+}
+
+/// Writes a frame.
+pub fn frame(kind: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![kind, stream];
+    bytes.extend_from_slice(&(payload.len() as u16).to_be_bytes());
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+/// Takes the first whole frame off a buffer: kind, stream, payload.
+pub fn take_frame(buffer: &mut Vec<u8>) -> Option<(u8, u8, Vec<u8>)> {
+    let length = usize::from(u16::from_be_bytes([*buffer.get(2)?, *buffer.get(3)?]));
+    if buffer.len() < 4 + length {
+        return None;
+    }
+    let frame: Vec<u8> = buffer.drain(..4 + length).collect();
+    Some((frame[0], frame[1], frame[4..].to_vec()))
+}
+
+/// The client's side.
+pub struct Second {
+    capacity: usize,
+    window: usize,
+    open: Vec<u8>,
+    next_stream: u8,
+    /// Bodies not sent whole: stream and what is left.
+    uploads: VecDeque<(u8, Vec<u8>)>,
+    output: VecDeque<Vec<u8>>,
+    input: Vec<u8>,
+    events: VecDeque<Event>,
+    draining: bool,
+    alive_every: Option<u64>,
+    alive_at: Option<Nanos>,
+}
+
+impl Second {
+    pub fn new(capacity: usize, window: usize) -> Self {
+        Self {
+            capacity,
+            window,
+            open: Vec::new(),
+            next_stream: 0,
+            uploads: VecDeque::new(),
+            output: VecDeque::new(),
+            input: Vec::new(),
+            events: VecDeque::new(),
+            draining: false,
+            alive_every: None,
+            alive_at: None,
+        }
+    }
+
+    /// Sends a sign of life every so many nanoseconds, for the first time at that moment.
+    pub fn alive_every(mut self, nanoseconds: u64) -> Self {
+        self.alive_every = Some(nanoseconds);
+        self.alive_at = Some(Nanos(nanoseconds));
+        self
+    }
+
+    fn end(&mut self, stream: u8) -> StreamId {
+        self.open.retain(|&open| open != stream);
+        self.uploads.retain(|(upload, _)| *upload != stream);
+        StreamId(stream.into())
+    }
+
+    fn take(&mut self, kind: u8, stream: u8, payload: &[u8]) {
+        let id = StreamId(stream.into());
+        match kind {
+            kind::PART => self.events.push_back(Event::Interim { stream: id, status: 100 }),
+            kind::ANSWER => {
+                let stream = self.end(stream);
+                self.events.extend([Event::Head { stream, status: 200 }, Event::Complete { stream }]);
+            }
+            kind::ERROR => {
+                let stream = self.end(stream);
+                self.events.push_back(Event::Failed { stream, error: Error::HeaderField, retryable: false });
+            }
+            kind::UNSEEN => {
+                let stream = self.end(stream);
+                self.events.push_back(Event::Failed { stream, error: Error::ConnectionEnded, retryable: true });
+            }
+            kind::CAPACITY => self.capacity = usize::from(payload[0]),
+            kind::WINDOW => self.window += usize::from(payload[0]) * 100,
+            kind::PING => self.output.push_back(frame(kind::PONG, 0, payload)),
+            kind::GOAWAY => {
+                self.draining = true;
+                self.events.push_back(Event::Draining { error: None });
+            }
+            _ => unreachable!("the simulated server sends no other frame"),
+        }
+    }
+}
+
+impl Client for Second {
+    fn capacity(&self) -> usize {
+        if self.draining { 0 } else { self.capacity.saturating_sub(self.open.len()) }
+    }
+
+    fn start(&mut self, request: &Request) -> Result<StreamId, Busy> {
+        if self.capacity() == 0 {
+            return Err(Busy);
+        }
+        self.next_stream = self.next_stream.wrapping_add(1);
+        self.open.push(self.next_stream);
+        self.uploads.push_back((self.next_stream, request.body().to_vec()));
+        Ok(StreamId(self.next_stream.into()))
+    }
+
+    fn cancel(&mut self, stream: StreamId) {
+        self.end(stream.0 as u8);
+    }
+
+    fn handle_bytes(&mut self, bytes: &[u8]) -> usize {
+        self.input.extend_from_slice(bytes);
+        while let Some((kind, stream, payload)) = take_frame(&mut self.input) {
+            self.take(kind, stream, &payload);
+        }
+        bytes.len()
+    }
+
+    fn handle_skipped(&mut self, _: u64) {
+        unreachable!("nothing may be skipped")
+    }
+
+    fn handle_eof(&mut self) {
+        for stream in std::mem::take(&mut self.open) {
+            let stream = StreamId(stream.into());
+            self.events.push_back(Event::Failed { stream, error: Error::ClosedBeforeResponse, retryable: false });
+        }
+        self.events.push_back(Event::Draining { error: None });
+    }
+
+    fn handle_sent(&mut self, _: usize) {}
+
+    fn handle_timeout(&mut self, now: Nanos) {
+        self.output.push_back(frame(kind::ALIVE, 0, b""));
+        self.alive_at = self.alive_every.map(|every| now + every);
+    }
+
+    fn poll_transmit(&mut self) -> Option<Transmit> {
+        if let Some(bytes) = self.output.pop_front() {
+            return Some(Transmit::Owned(bytes));
+        }
+        let (stream, mut body) = self.uploads.pop_front()?;
+        if !body.is_empty() && self.window == 0 {
+            self.uploads.push_front((stream, body));
+            return None;
+        }
+        let rest = body.split_off(body.len().min(self.window));
+        self.window -= body.len();
+        let mut bytes = frame(kind::BODY, stream, &body);
+        if rest.is_empty() {
+            if !body.is_empty() {
+                bytes.extend(frame(kind::BODY, stream, b""));
+            }
+        } else {
+            self.uploads.push_front((stream, rest));
+        }
+        Some(Transmit::Owned(bytes))
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Nanos> {
+        self.alive_at
+    }
+
+    fn may_skip(&self) -> u64 {
+        0
+    }
+
+    fn head<'a>(&'a self, _: &'a [u8]) -> &'a [u8] {
+        b""
+    }
+}

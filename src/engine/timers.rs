@@ -1,0 +1,67 @@
+//! When the engine has to act although nothing happened.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use onrush_proto::Nanos;
+
+use crate::backend::ConnId;
+
+/// Rates are sampled and intervals handed over so often, in nanoseconds.
+pub const SAMPLE_NS: u64 = 100_000_000;
+
+/// Something to do at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Timer {
+    /// Open the connection of a slot again.
+    Reopen(ConnId),
+    /// Wake the protocol of a connection.
+    Wake(ConnId),
+    /// Look for requests that are late or to be given up.
+    Sweep,
+    /// Sample the rate and hand the interval over.
+    Sample,
+}
+
+/// The timers of one worker. Setting and taking one costs the logarithm of their number.
+#[derive(Debug, Default)]
+pub struct Timers {
+    heap: BinaryHeap<Reverse<(Nanos, Timer)>>,
+}
+
+impl Timers {
+    /// Sets a timer.
+    pub fn set(&mut self, at: Nanos, timer: Timer) {
+        self.heap.push(Reverse((at, timer)));
+    }
+
+    /// When the next one is due; [`Nanos::MAX`] if there is none.
+    pub fn next_at(&self) -> Nanos {
+        self.heap.peek().map_or(Nanos::MAX, |Reverse((at, _))| *at)
+    }
+
+    /// Takes the next one that is due.
+    pub fn take_due(&mut self, now: Nanos) -> Option<(Nanos, Timer)> {
+        if self.next_at() > now {
+            return None;
+        }
+        self.heap.pop().map(|Reverse(due)| due)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_come_in_order_and_not_early() {
+        let mut timers = Timers::default();
+        assert_eq!(timers.next_at(), Nanos::MAX);
+        timers.set(Nanos(30), Timer::Sweep);
+        timers.set(Nanos(10), Timer::Reopen(ConnId(7)));
+        assert_eq!(timers.take_due(Nanos(9)), None);
+        assert_eq!(timers.take_due(Nanos(10)), Some((Nanos(10), Timer::Reopen(ConnId(7)))));
+        assert_eq!(timers.take_due(Nanos(29)), None);
+        assert_eq!(timers.next_at(), Nanos(30));
+    }
+}

@@ -1,0 +1,128 @@
+//! The line of progress on a terminal.
+//!
+//! It shows snapshots; it decides nothing and measures nothing. It has no colours, so `NO_COLOR` changes nothing here;
+//! the only code it sends erases to the end of the line. A terminal that cannot be written to ends no run.
+
+use std::io::{self, IsTerminal, Stderr, Write};
+
+use crate::plan::Stop;
+use crate::report::units::{exact, thousands};
+use crate::run::Progress;
+
+/// Goes to the beginning of the line and erases it.
+const ERASE: &str = "\r\x1b[K";
+
+/// The width of a terminal that does not tell it.
+const USUAL_WIDTH: usize = 80;
+
+/// One line that is drawn again and again, and gone when this is dropped.
+#[derive(Debug)]
+pub struct ProgressLine<W: Write = Stderr> {
+    out: W,
+    width: fn() -> usize,
+    stop: Stop,
+    drawn: bool,
+}
+
+impl ProgressLine {
+    /// A line on standard error for a run with this end; `None` if standard error is no terminal.
+    pub fn on_stderr(stop: Stop) -> Option<Self> {
+        let out = io::stderr();
+        out.is_terminal().then_some(Self { out, width: stderr_width, stop, drawn: false })
+    }
+}
+
+impl<W: Write> ProgressLine<W> {
+    /// Shows how far the run is.
+    pub fn draw(&mut self, progress: &Progress) {
+        let line = text(self.stop, progress);
+        // In the last column some terminals begin a new line.
+        let room = (self.width)().saturating_sub(1);
+        let cut = line.char_indices().nth(room).map_or(line.len(), |(index, _)| index);
+        self.send(&format!("{ERASE}{}", &line[..cut]));
+        self.drawn = true;
+    }
+
+    /// Removes the line, so that something else can be printed in its place.
+    pub fn clear(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            self.send(ERASE);
+        }
+    }
+
+    fn send(&mut self, text: &str) {
+        // Nothing depends on this line: a terminal that went away is no reason to stop.
+        let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+    }
+}
+
+impl<W: Write> Drop for ProgressLine<W> {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// How far, how fast, how many errors.
+fn text(stop: Stop, progress: &Progress) -> String {
+    let elapsed = format!("{:.1}s", progress.elapsed.as_secs_f64());
+    let elapsed = stop.duration.map_or(elapsed.clone(), |total| format!("{elapsed} of {}", exact(total)));
+    let requests = thousands(progress.requests);
+    let done = stop.requests.map_or(elapsed.clone(), |all| format!("{requests} of {} in {elapsed}", thousands(all)));
+    let (rate, errors) = (thousands(progress.requests_per_s.round() as u64), thousands(progress.errors));
+    format!("{done}, {rate} requests/s, {errors} errors")
+}
+
+/// The columns of the terminal behind standard error, asked for each time because it may change.
+fn stderr_width() -> usize {
+    match rustix::termios::tcgetwinsize(io::stderr()) {
+        Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),
+        _ => USUAL_WIDTH,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const PROGRESS: Progress =
+        Progress { elapsed: Duration::from_millis(3_210), requests: 275_731, requests_per_s: 85_894.4, errors: 1_029 };
+
+    fn stop(seconds: Option<u64>, requests: Option<u64>) -> Stop {
+        Stop { duration: seconds.map(Duration::from_secs), requests }
+    }
+
+    #[test]
+    fn the_line_says_how_far_how_fast_and_how_well() {
+        let table = [
+            (stop(Some(10), None), "3.2s of 10s, 85,894 requests/s, 1,029 errors"),
+            (stop(None, Some(500_000)), "275,731 of 500,000 in 3.2s, 85,894 requests/s, 1,029 errors"),
+            (stop(Some(90), Some(500_000)), "275,731 of 500,000 in 3.2s of 90s, 85,894 requests/s, 1,029 errors"),
+        ];
+        for (stop, line) in table {
+            assert_eq!(text(stop, &PROGRESS), line);
+        }
+    }
+
+    #[test]
+    fn a_line_is_cut_to_the_terminal_and_gone_at_the_end() {
+        let mut written = Vec::new();
+        let mut line = ProgressLine { out: &mut written, width: || 13, stop: stop(Some(10), None), drawn: false };
+        line.draw(&PROGRESS);
+        drop(line);
+        assert_eq!(String::from_utf8(written).unwrap(), "\r\x1b[K3.2s of 10s,\r\x1b[K");
+    }
+
+    #[test]
+    fn clearing_writes_only_what_is_needed() {
+        let mut written = Vec::new();
+        let mut line = ProgressLine { out: &mut written, width: || 0, stop: stop(Some(10), None), drawn: false };
+        line.clear();
+        line.draw(&PROGRESS);
+        line.clear();
+        line.clear();
+        drop(line);
+        assert_eq!(String::from_utf8(written).unwrap(), "\r\x1b[K\r\x1b[K");
+    }
+}

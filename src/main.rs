@@ -1,0 +1,113 @@
+//! The program: parse → plan → run → report → exit code. The only place that prints "onrush:" and picks an exit code.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use onrush::cli::{self, Invocation};
+use onrush::live::ProgressLine;
+use onrush::plan::{self, Addresses, Plan};
+use onrush::run::{self, Choice, Ended, Interrupt, NotStarted, Outcome, Progress, Unavailable};
+use onrush::{report, serve};
+
+/// A bad option, URL or file, an unresolvable host, a report that could not be written; in compatible runs, anything.
+const EXIT_WRONG: u8 = 1;
+/// The run could not start.
+const EXIT_NOT_STARTED: u8 = 2;
+/// The run ended and not one request was answered, or its target stayed away.
+const EXIT_NOTHING_COMPLETED: u8 = 5;
+
+fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(|panic| eprint_all(&format!("onrush: this is a bug in onrush: {panic}\n"))));
+    let mut speaker = "onrush: ";
+    let outcome = match cli::parse(std::env::args_os()) {
+        Invocation::Print { stdout, stderr, exit } => {
+            eprint_all(&stderr);
+            print_all(&stdout).map(|()| exit)
+        }
+        Invocation::Serve(config) => serve::run(&config).map(|()| 0),
+        Invocation::Run { plan, warnings } => {
+            warnings.iter().for_each(|line| eprint_all(&format!("{line}\n")));
+            if plan.dialect.is_compat() {
+                // wrk's own words stand alone.
+                speaker = "";
+            }
+            test(&plan)
+        }
+    };
+    match outcome {
+        Ok(exit) => ExitCode::from(exit),
+        // Whoever read the output has seen enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprint_all(&format!("{speaker}{error:#}\n"));
+            let not_started = error.is::<NotStarted>() || error.is::<Unavailable>();
+            ExitCode::from(if not_started { EXIT_NOT_STARTED } else { EXIT_WRONG })
+        }
+    }
+}
+
+/// Runs a test and reports it; returns the exit code.
+fn test(plan: &Plan) -> anyhow::Result<u8> {
+    let interrupt = Interrupt::listen()?;
+    let choice = run::choice::choose(&plan.io)?;
+    if plan.verbose && plan.dialect.is_compat() {
+        print_all(&format!("{}\n", cli::version(plan.dialect, choice.name)))?;
+    }
+    let addresses = plan::resolve::resolve(&plan.target)?;
+    let addresses = if plan.dialect.is_compat() { run::probe::probe(plan, &addresses, &interrupt)? } else { addresses };
+    if plan.verbose && !plan.dialect.is_compat() {
+        eprint_all(&verbose(plan, &choice, &addresses));
+    }
+    let prepared = run::prepare(plan, &addresses, choice.name)?;
+    if !plan.once {
+        print_all(&report::opening(plan))?;
+    }
+    let mut line = ProgressLine::on_stderr(plan.stop);
+    let mut observe = |progress: &Progress| {
+        if let Some(line) = &mut line {
+            line.draw(progress);
+        }
+    };
+    let outcome = prepared.run(plan, &interrupt, &mut observe)?;
+    drop(line);
+    if let Ended::Refused { address, errno } = outcome.ended {
+        eprint_all(&format!("onrush: {}\n", report::refusal(address, errno)));
+        return Ok(EXIT_NOT_STARTED);
+    }
+    print_all(&if plan.once { report::once(&outcome) } else { report::closing(plan, &outcome) })?;
+    if plan.notes {
+        let colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        // Without a standard error there is nobody to tell.
+        let _ = report::print_notes(&report::notes(plan, &outcome), colour, &mut io::stderr().lock());
+    }
+    Ok(exit_code(plan, &outcome))
+}
+
+/// The line of `-v`: the version, the backend, and why.
+fn verbose(plan: &Plan, choice: &Choice, addresses: &Addresses) -> String {
+    let spin = run::spin::decide(plan, &addresses.0);
+    let waits = if spin.spins { "few requests in flight are waited for without sleep" } else { "waits sleep" };
+    format!("{}: {}; {waits}: {}\n", cli::version(plan.dialect, choice.name), choice.reason, spin.reason)
+}
+
+fn exit_code(plan: &Plan, outcome: &Outcome) -> u8 {
+    let nothing = outcome.totals.counters.completed == 0 || outcome.ended == Ended::StayedAway;
+    if nothing && !plan.dialect.is_compat() { EXIT_NOTHING_COMPLETED } else { 0 }
+}
+
+/// Writes to standard output, at once.
+fn print_all(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| anyhow::Error::new(error).context("cannot write the report to standard output"))
+}
+
+/// Writes to standard error; if that is closed there is nobody to tell.
+fn eprint_all(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io_error = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
+    io_error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,41 @@
+//! Every limit on what can be asked for, each with its reason. Limits on what a peer may send are the protocol's own.
+
+use std::time::Duration;
+
+/// Most connections of a run: below the 1,048,576 descriptors a process may have on Linux unless `fs.nr_open` was
+/// raised, with some left for listeners, event queues and files.
+pub const CONNECTIONS_MAX: u64 = 1_000_000;
+
+/// Most threads: more than the processors of any machine sold, few enough that a typing error is noticed instead of
+/// exhausting the memory (each thread keeps histograms of its own).
+pub const THREADS_MAX: u64 = 1024;
+
+/// Most requests of a run: the largest count up to which every whole number is exact in JSON readers, which know
+/// 64-bit floating point only.
+pub const REQUESTS_MAX: u64 = 1 << 53;
+
+/// Longest time for any option: a leap year. Nothing is tested for longer, and all arithmetic on nanoseconds stays far
+/// from the end of 64 bits.
+pub const TIME_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+
+/// Longest URL in bytes: no server is known to read a longer one, and it stays below what Linux lets one argument be.
+pub const URL_MAX: usize = 64 << 10;
+
+/// Largest request body in bytes. It is kept in memory, once per thread.
+pub const BODY_MAX: u64 = 4 << 30;
+
+/// How many times `--timeout` a request may last before it is given up, unless `--give-up` says otherwise.
+pub const GIVE_UP_TIMEOUTS: u32 = 5;
+
+/// The shortest time after which a request is given up, unless `--give-up` says otherwise: servers that recover from
+/// an overload often answer within it.
+pub const GIVE_UP_MIN: Duration = Duration::from_secs(30);
+
+const _: () = {
+    assert!(THREADS_MAX <= CONNECTIONS_MAX, "every thread must be able to have a connection");
+    assert!(CONNECTIONS_MAX <= 1_048_576 - 16 * THREADS_MAX, "every thread must have descriptors to spare");
+    assert!(CONNECTIONS_MAX <= u32::MAX as u64, "a load counts in 32 bits");
+    assert!(TIME_MAX.as_nanos() * (GIVE_UP_TIMEOUTS as u128) < u64::MAX as u128 / 8, "times are 64-bit nanoseconds");
+    assert!(URL_MAX < 128 << 10, "Linux lets one argument be 128 KiB");
+    assert!(BODY_MAX <= isize::MAX as u64, "a body is one piece of memory");
+};

@@ -1,0 +1,107 @@
+//! What was decided: a run as plain data, fit to be stored, sent to another machine and split between threads.
+//!
+//! Nothing here was typed by a person any more (that is [`crate::cli`]) and nothing is measured yet.
+
+pub mod limits;
+pub mod load;
+pub mod resolve;
+pub mod stop;
+pub mod target;
+
+pub use load::Load;
+pub use resolve::Addresses;
+pub use stop::Stop;
+pub use target::Target;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use onrush_proto::Parts;
+
+/// One run, decided.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Where the load goes.
+    pub target: Target,
+    /// What every request says.
+    pub request: Parts,
+    /// How many threads and connections.
+    pub load: Load,
+    /// When the run ends.
+    pub stop: Stop,
+    /// A request is counted as timed out when it lasts longer; `None`: never.
+    pub timeout: Option<Duration>,
+    /// A request is abandoned and its connection replaced when it lasts longer; `None`: never.
+    pub give_up: Option<Duration>,
+    /// Whose rules and whose text.
+    pub dialect: Dialect,
+    /// Which backend was asked for.
+    pub io: Io,
+    /// Whether the percentiles are printed.
+    pub percentiles: bool,
+    /// Whether one request is sent and shown in full instead of a test.
+    pub once: bool,
+    /// Whether to say which backend runs and why.
+    pub verbose: bool,
+    /// Whether notes follow the report on standard error.
+    pub notes: bool,
+    /// Whether idle waits are spent looking instead of sleeping.
+    pub spin: Spin,
+    /// Start of every random sequence of the run.
+    pub seed: u64,
+}
+
+/// Whose options, rules and report are followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// onrush's own: wrk's text with the latency as measured.
+    Native,
+    /// wrk 4.2.
+    Wrk,
+    /// The centminmod fork of wrk.
+    WrkCmm,
+    /// The constant-rate fork of wrk.
+    Wrk2,
+}
+
+impl Dialect {
+    /// Whether another tool is imitated.
+    pub fn is_compat(self) -> bool {
+        self != Self::Native
+    }
+
+    /// The name of the tool whose rules are followed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Native => "onrush",
+            Self::Wrk => "wrk",
+            Self::WrkCmm => "wrk-cmm",
+            Self::Wrk2 => "wrk2",
+        }
+    }
+}
+
+/// Whether a worker with few requests in flight looks again and again instead of sleeping: waking up costs time that is
+/// not the server's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spin {
+    /// Where there are processors to spare.
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+/// How the operating system is asked for input and output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Io {
+    /// The best there is.
+    Auto,
+    /// io_uring, or an error.
+    Uring,
+    /// epoll.
+    Epoll,
+    /// In-memory peers and virtual time, described by a file.
+    Sim(PathBuf),
+}

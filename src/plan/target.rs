@@ -1,0 +1,252 @@
+//! What a URL says: where to connect and what to ask for there.
+//!
+//! The rules are wrk's, widened where wrk loses or refuses what RFC 3986 means: a fragment is not sent, a query needs
+//! no path, a user name is kept, a host may contain `_`. Nothing is resolved here and nothing is normalised: what was
+//! typed is what is sent.
+
+use std::net::IpAddr;
+
+use super::Dialect;
+
+/// A URL, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Exactly as typed, for the report's first line.
+    pub typed: String,
+    /// What to speak.
+    pub scheme: Scheme,
+    /// Name or address without brackets; an IPv6 address may end in `%zone`.
+    pub host: String,
+    /// The port, if the URL names one.
+    pub port: Option<u16>,
+    /// The port as typed, leading zeros included.
+    pub port_text: Option<String>,
+    /// The request target: path and query without the fragment, beginning with `/`.
+    pub path: String,
+    /// `user:password`, percent-decoded; the colon is always there.
+    pub userinfo: Option<String>,
+}
+
+/// What to speak with the target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// HTTP over TCP.
+    Http,
+    /// HTTP over TLS over TCP.
+    Https,
+    /// Any other word, in lower case or not: HTTP over TCP too, as in wrk, but only with a port. Compat dialects only.
+    Other(String),
+}
+
+/// The text is no URL one can aim at. Displayed, it says what is wrong and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{typed:?} is not a URL: {reason}")]
+pub struct InvalidUrl {
+    /// The text as typed.
+    pub typed: String,
+    /// What is wrong, and what to write instead.
+    pub reason: String,
+}
+
+impl Target {
+    /// Takes a URL apart. Natively a missing scheme means `http` and an unknown one is an error; the compat dialects
+    /// want a scheme and take any.
+    pub fn parse(text: &str, dialect: Dialect) -> Result<Self, InvalidUrl> {
+        parse(text, dialect).map_err(|reason| InvalidUrl { typed: text.to_owned(), reason })
+    }
+
+    /// What the resolver is asked for beside the host: the port as typed, else the scheme.
+    pub fn service(&self) -> String {
+        self.port_text.as_deref().unwrap_or(self.scheme.name()).to_owned()
+    }
+
+    /// The value of the `Host` header: an IPv6 address in brackets and without its zone, the port as typed.
+    pub fn authority(&self) -> String {
+        let host = self.host.split('%').next().unwrap_or_default();
+        let mut authority = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        if let Some(port) = &self.port_text {
+            authority.push(':');
+            authority.push_str(port);
+        }
+        authority
+    }
+}
+
+impl Scheme {
+    /// Its name in a URL.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+            Self::Other(name) => name,
+        }
+    }
+
+    /// The scheme a word means; `wrk` takes everything that begins with `https` for it.
+    fn of(name: &str, dialect: Dialect) -> Result<Self, String> {
+        if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+            Err(format!("\"{name}\" is no scheme; write http://"))
+        } else if name.eq_ignore_ascii_case("http") {
+            Ok(Self::Http)
+        } else if name.eq_ignore_ascii_case("https") || (dialect.is_compat() && name.starts_with("https")) {
+            Ok(Self::Https)
+        } else if dialect.is_compat() {
+            Ok(Self::Other(name.to_owned()))
+        } else {
+            Err(format!("the scheme \"{name}\" is unknown; write http://"))
+        }
+    }
+}
+
+fn parse(text: &str, dialect: Dialect) -> Result<Target, String> {
+    check_characters(text)?;
+    let (scheme, start) = scheme(text, dialect)?;
+    let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |length| start + length);
+    let (userinfo, start) = match text[start..end].rfind('@') {
+        Some(length) => (userinfo(text, start, start + length)?, start + length + 1),
+        None => (None, start),
+    };
+    let (host, port_text) = host(text, start, end)?;
+    let port = port_text.as_deref().map(|port| number(port, dialect)).transpose()?;
+    Ok(Target { typed: text.to_owned(), scheme, host, port, port_text, path: path(&text[end..]), userinfo })
+}
+
+/// Lets printable ASCII pass: afterwards a byte is a character. Its position is counted from 1.
+fn check_characters(text: &str) -> Result<(), String> {
+    let Some((index, strange)) = text.chars().enumerate().find(|(_, character)| !character.is_ascii_graphic()) else {
+        return Ok(());
+    };
+    let what = match strange {
+        ' ' => "a blank".to_owned(),
+        '\t' => "a tab".to_owned(),
+        _ if strange.is_control() => "a control character".to_owned(),
+        _ => format!("{strange:?}"),
+    };
+    let mut bytes = [0; 4];
+    let encoded: String = strange.encode_utf8(&mut bytes).bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let host = if strange.is_ascii() { "" } else { ", or the xn-- form of a host name" };
+    Err(format!("{what} at character {}; write {encoded}{host}", index + 1))
+}
+
+/// The scheme, and where the authority begins.
+fn scheme(text: &str, dialect: Dialect) -> Result<(Scheme, usize), String> {
+    if let Some((name, _)) = text.split_once("://").filter(|(name, _)| !name.contains(['/', '?', '#'])) {
+        return Ok((Scheme::of(name, dialect)?, name.len() + "://".len()));
+    }
+    let word = text.split(':').next().unwrap_or_default();
+    if text.contains(':') && (word.eq_ignore_ascii_case("http") || word.eq_ignore_ascii_case("https")) {
+        return Err(format!("two slashes have to follow the scheme; write {word}://"));
+    }
+    if dialect.is_compat() { Err("no scheme; write http:// in front".to_owned()) } else { Ok((Scheme::Http, 0)) }
+}
+
+/// The user and password between two places of the text; `None` if there is nothing.
+fn userinfo(text: &str, start: usize, end: usize) -> Result<Option<String>, String> {
+    let raw = &text[start..end];
+    if let Some(length) = raw.find(|character: char| !is_userinfo(character)) {
+        let (strange, place) = (raw.as_bytes()[length], start + length + 1);
+        return Err(format!("{:?} in the user name at character {place}; write %{strange:02X}", char::from(strange)));
+    }
+    if raw.is_empty() {
+        return Ok(None);
+    }
+    let mut decoded = percent_decoded(raw).ok_or("the user name is not UTF-8 when decoded")?;
+    if !raw.contains(':') {
+        decoded.push(':');
+    }
+    Ok(Some(decoded))
+}
+
+fn is_userinfo(character: char) -> bool {
+    character.is_ascii_alphanumeric() || "-_.!~*'()%;:&=+$,".contains(character)
+}
+
+/// The host without brackets and the port's digits, which stand between two places of the text.
+fn host(text: &str, start: usize, end: usize) -> Result<(String, Option<String>), String> {
+    let authority = &text[start..end];
+    if !authority.starts_with('[') && authority.matches(':').count() > 1 {
+        return Err("an IPv6 address stands in brackets; write for instance http://[::1]:8080/".to_owned());
+    }
+    let (host, rest) = match authority.strip_prefix('[') {
+        Some(inside) => {
+            let (address, rest) = inside.split_once(']').ok_or("the bracket of the address is not closed")?;
+            (bracketed(address)?, rest)
+        }
+        None => {
+            let (name, rest) = authority.split_at(authority.find(':').unwrap_or(authority.len()));
+            (named(name, start)?, rest)
+        }
+    };
+    let port = match rest.strip_prefix(':') {
+        Some("") => return Err(format!("no port after the colon at character {end}")),
+        Some(port) => Some(port.to_owned()),
+        None if rest.is_empty() => None,
+        None => return Err("something other than a port follows the address in brackets".to_owned()),
+    };
+    Ok((host, port))
+}
+
+/// The host in brackets: an address, perhaps with a zone behind `%` or, as RFC 6874 wants it, `%25`.
+fn bracketed(text: &str) -> Result<String, String> {
+    let (address, zone) = text.split_once('%').map_or((text, None), |(address, zone)| (address, Some(zone)));
+    if address.parse::<IpAddr>().is_err() {
+        return Err(format!("\"{address}\" is not an IPv6 address"));
+    }
+    let Some(zone) = zone else { return Ok(address.to_owned()) };
+    let zone = zone.strip_prefix("25").filter(|zone| !zone.is_empty()).unwrap_or(zone);
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    if zone.is_empty() || !zone.bytes().all(allowed) {
+        return Err(format!("\"{zone}\" is not the name of a network interface"));
+    }
+    Ok(format!("{address}%{zone}"))
+}
+
+/// The host as a name or IPv4 address; it begins at `start` of the text.
+fn named(name: &str, start: usize) -> Result<String, String> {
+    if name.is_empty() {
+        return Err(format!("no host at character {}", start + 1));
+    }
+    let allowed = |character: char| character.is_ascii_alphanumeric() || ".-_".contains(character);
+    match name.find(|character: char| !allowed(character)) {
+        Some(place) => {
+            let strange = char::from(name.as_bytes()[place]);
+            Err(format!("{strange:?} at character {} cannot be in a host name", start + place + 1))
+        }
+        None => Ok(name.to_owned()),
+    }
+}
+
+/// The port's number. The compat dialects let 0 pass, as wrk does; connecting to it fails.
+fn number(port: &str, dialect: Dialect) -> Result<u16, String> {
+    let digits = port.bytes().all(|byte| byte.is_ascii_digit());
+    let number = if digits { port.parse::<u16>().ok() } else { None };
+    number
+        .filter(|number| *number != 0 || dialect.is_compat())
+        .ok_or_else(|| format!("the port \"{port}\" is not a number from 1 to 65535"))
+}
+
+/// The request target, from what follows the authority.
+fn path(text: &str) -> String {
+    let sent = text.split('#').next().unwrap_or_default();
+    if sent.starts_with('/') { sent.to_owned() } else { format!("/{sent}") }
+}
+
+/// Replaces every `%` with two hexadecimal digits by its byte; `None` if that makes no UTF-8.
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let byte = after.first_chunk().filter(|_| first == b'%').and_then(hexadecimal);
+        decoded.push(byte.unwrap_or(first));
+        rest = if byte.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8(decoded).ok()
+}
+
+fn hexadecimal(digits: &[u8; 2]) -> Option<u8> {
+    let value = |digit: u8| char::from(digit).to_digit(16);
+    u8::try_from(value(digits[0])? * 16 + value(digits[1])?).ok()
+}
+
+#[cfg(test)]
+mod tests;

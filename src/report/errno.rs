@@ -1,0 +1,59 @@
+//! The error numbers of the operating system in plain words.
+
+use rustix::io::Errno;
+
+/// Number, name and words of those that a load generator meets.
+const KNOWN: [(Errno, &str, &str); 16] = [
+    (Errno::CONNREFUSED, "ECONNREFUSED", "connection refused"),
+    (Errno::CONNRESET, "ECONNRESET", "connection reset by the server"),
+    (Errno::CONNABORTED, "ECONNABORTED", "connection aborted"),
+    (Errno::PIPE, "EPIPE", "connection already closed by the server"),
+    (Errno::TIMEDOUT, "ETIMEDOUT", "no answer from the host"),
+    (Errno::NETUNREACH, "ENETUNREACH", "no route to the network"),
+    (Errno::HOSTUNREACH, "EHOSTUNREACH", "no route to the host"),
+    (Errno::ADDRNOTAVAIL, "EADDRNOTAVAIL", "no local port left"),
+    (Errno::ADDRINUSE, "EADDRINUSE", "local address in use"),
+    (Errno::MFILE, "EMFILE", "too many open files"),
+    (Errno::NFILE, "ENFILE", "too many open files on the whole machine"),
+    (Errno::NOBUFS, "ENOBUFS", "no buffer space left"),
+    (Errno::NOMEM, "ENOMEM", "no memory left"),
+    (Errno::ACCESS, "EACCES", "not permitted"),
+    (Errno::PERM, "EPERM", "forbidden, for instance by a firewall"),
+    (Errno::AFNOSUPPORT, "EAFNOSUPPORT", "address family not supported"),
+];
+
+/// The error with this number, if it is one of those that a load generator meets.
+pub fn known(number: i32) -> Option<Errno> {
+    find(number).map(|&(errno, ..)| errno)
+}
+
+/// What it means and its name: `connection refused (ECONNREFUSED)`.
+pub fn words(number: i32) -> String {
+    match find(number) {
+        Some((_, name, words)) => format!("{words} ({name})"),
+        // The standard library's words, which end in "(os error N)".
+        None => std::io::Error::from_raw_os_error(number).to_string(),
+    }
+}
+
+fn find(number: i32) -> Option<&'static (Errno, &'static str, &'static str)> {
+    KNOWN.iter().find(|(errno, ..)| errno.raw_os_error() == number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_numbers_have_plain_words_and_their_name() {
+        assert_eq!(words(111), "connection refused (ECONNREFUSED)");
+        assert_eq!(words(24), "too many open files (EMFILE)");
+        assert_eq!(known(24), Some(Errno::MFILE));
+    }
+
+    #[test]
+    fn other_numbers_have_the_words_of_the_system() {
+        assert_eq!(known(28), None);
+        assert!(words(28).ends_with("(os error 28)"), "{}", words(28));
+    }
+}

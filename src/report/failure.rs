@@ -1,0 +1,120 @@
+//! One row of the ledger in plain words: what failed, how often, when, an example, and what to do about it.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use onrush_proto::Error;
+use rustix::io::Errno;
+
+use super::units::{counted, exact, thousands};
+use super::{errno, escape};
+use crate::stats::{Cause, Phase, Row};
+
+/// One row of the ledger, ready to be said.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// What happened.
+    pub row: Row,
+    /// Whether it happened from the first to the last second of the run.
+    pub throughout: bool,
+    /// The threshold of `--timeout`.
+    pub timeout: Option<Duration>,
+    /// How many open files the run needs, if the limit can be raised to that.
+    pub files_needed: Option<u64>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Row { phase, cause, count, ref example, .. } = self.row;
+        let (example, seconds) = (escape(example), self.seconds());
+        if (phase, cause) == (Phase::Connect, Cause::Errno(Errno::CONNREFUSED.raw_os_error())) {
+            let by = if example.is_empty() { String::new() } else { format!(" by {example}") };
+            let listens = if self.throughout { "listens" } else { "listened" };
+            return write!(f, "{} refused{by}{seconds}: nothing {listens} there", counted(count, "connection"));
+        }
+        write!(f, "{}: {} × {}{seconds}", class(phase), thousands(count), self.why())?;
+        match cause {
+            _ if example.is_empty() => {}
+            Cause::Protocol(_) => write!(f, ", for instance \"{example}\"")?,
+            _ => write!(f, ", for instance {example}")?,
+        }
+        self.way_out().map_or(Ok(()), |way_out| write!(f, ": {way_out}"))
+    }
+}
+
+impl Failure {
+    /// The cause in plain words.
+    fn why(&self) -> String {
+        match self.row.cause {
+            Cause::Errno(number) => errno::words(number),
+            Cause::Protocol(error) => error.to_string(),
+            Cause::Unanswered => "no answer to an attempt to connect".to_owned(),
+            Cause::Late => format!("no complete answer within {}", exact(self.timeout.unwrap_or_default())),
+            Cause::Status(status) => format!("status {status}"),
+        }
+    }
+
+    /// When it happened, unless it was the whole time.
+    fn seconds(&self) -> String {
+        let Row { first_s, last_s, .. } = self.row;
+        if self.throughout {
+            String::new()
+        } else if first_s == last_s {
+            format!(" in second {first_s}")
+        } else {
+            format!(" in seconds {first_s} to {last_s}")
+        }
+    }
+
+    /// What can be done about it, where that is known.
+    fn way_out(&self) -> Option<String> {
+        let text = match self.row.cause {
+            Cause::Errno(number) => return self.way_out_of(errno::known(number)?),
+            Cause::Unanswered => NOBODY_ANSWERS,
+            Cause::Late => "--timeout sets another threshold",
+            Cause::Protocol(Error::ClosedBeforeResponse | Error::ConnectionEnded) | Cause::Status(_) => return None,
+            Cause::Protocol(Error::ClosedInHead | Error::ClosedInBody) => "the server's log may say why",
+            Cause::Protocol(Error::NotHttp) => "is it an HTTP port, and one without TLS?",
+            Cause::Protocol(_) => "--once shows an answer in full",
+        };
+        Some(text.to_owned())
+    }
+
+    fn way_out_of(&self, errno: Errno) -> Option<String> {
+        let text = match errno {
+            Errno::MFILE => return Some(format!("raise the limit with 'ulimit -n {}'", self.files_needed?)),
+            Errno::NETUNREACH | Errno::HOSTUNREACH => return Some(self.way_there()),
+            Errno::ADDRNOTAVAIL => {
+                "a closed connection blocks its port for a minute: keep them alive or use more addresses"
+            }
+            Errno::TIMEDOUT if self.row.phase == Phase::Connect => NOBODY_ANSWERS,
+            Errno::TIMEDOUT => "the network or the host went away",
+            Errno::CONNRESET => "the server's log or its limits on connections may say why",
+            Errno::PIPE => "the server's log or its limits on keep-alive may say why",
+            _ => return None,
+        };
+        Some(text.to_owned())
+    }
+
+    fn way_there(&self) -> String {
+        match std::str::from_utf8(&self.row.example).unwrap_or_default().parse::<SocketAddr>() {
+            Ok(address) => format!("'ip route get {}' shows the way there", address.ip()),
+            Err(_) => "'ip route' shows the ways there are".to_owned(),
+        }
+    }
+}
+
+/// What to think of attempts to connect that nobody answers.
+const NOBODY_ANSWERS: &str = "a firewall drops the packets, the address is wrong, or too many connections wait there";
+
+/// wrk's word for the errors of a phase.
+fn class(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Resolve | Phase::Connect => "connect",
+        Phase::Send => "write",
+        Phase::Head | Phase::Body => "read",
+        Phase::Timeout => "timeout",
+        Phase::Status => "status",
+    }
+}

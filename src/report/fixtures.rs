@@ -1,0 +1,105 @@
+//! Hand-made plans and outcomes, and distributions with given figures.
+
+#![cfg(test)]
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use onrush_proto::Parts;
+
+use crate::plan::target::Scheme;
+use crate::plan::{Dialect, Io, Load, Plan, Spin, Stop, Target};
+use crate::run::{Ended, Outcome};
+use crate::stats::{Cause, Counters, Distribution, Phase, Totals};
+
+/// A run of `seconds` on `url`.
+pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections: u32) -> Plan {
+    let target = Target {
+        typed: url.to_owned(),
+        scheme: Scheme::Http,
+        host: "127.0.0.1".to_owned(),
+        port: None,
+        port_text: None,
+        path: "/".to_owned(),
+        userinfo: None,
+    };
+    Plan {
+        target,
+        request: Parts::default(),
+        load: Load { threads, connections },
+        stop: Stop { duration: Some(Duration::from_secs(seconds)), requests: None },
+        timeout: Some(Duration::from_secs(2)),
+        give_up: Some(Duration::from_secs(30)),
+        dialect,
+        io: Io::Auto,
+        percentiles: false,
+        once: false,
+        verbose: false,
+        notes: true,
+        spin: Spin::Auto,
+        seed: 1,
+    }
+}
+
+/// A run that lasted its time, on one address, with these counters and nothing else.
+pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
+    Outcome {
+        totals: Totals { counters, ..Totals::default() },
+        elapsed: Duration::from_micros(elapsed_us),
+        ended: Ended::Duration,
+        backend: "epoll",
+        dropped: Vec::new(),
+        addresses: vec![address("127.0.0.1:8080")],
+        descriptors: None,
+        transcript: None,
+    }
+}
+
+/// An outcome without a flaw: `completed` answers of 200 on `connections`, each after 1 ms.
+pub fn flawless(completed: u64, connections: u64) -> Outcome {
+    let counters = Counters {
+        started: completed,
+        completed,
+        batches: completed,
+        slots_opened: connections,
+        ..Counters::default()
+    };
+    let mut outcome = outcome(completed * 1000 / connections, counters);
+    outcome.totals.latency.record_many(1_000_000, completed);
+    (0..completed).for_each(|_| outcome.totals.statuses.record(200));
+    outcome
+}
+
+pub fn address(text: &str) -> SocketAddr {
+    text.parse().unwrap()
+}
+
+/// Enters the same failure `times` times.
+pub fn fail(outcome: &mut Outcome, times: u64, phase: Phase, cause: Cause) {
+    (0..times).for_each(|_| outcome.totals.ledger.record(phase, cause, 0, Vec::new));
+}
+
+/// `count` values with this mean, standard deviation and maximum, of which `inside` are within one deviation: one value
+/// is the maximum, the others are all the same inside and all the same outside.
+pub fn shaped(count: u64, inside: u64, mean: f64, stdev: f64, max: f64) -> Distribution<u64> {
+    let (inner, outer) = (inside as f64, (count - inside - 1) as f64);
+    let top = max - mean;
+    let squares = stdev * stdev * (count - 1) as f64 - top * top;
+    // outer·x² + inner·y² = squares, with y = −(top + outer·x) / inner.
+    let (a, b, c) = (outer + outer * outer / inner, outer * top / inner, top * top / inner - squares);
+    let root = (b * b - a * c).sqrt();
+    let x = if (root - b) / a <= top { (root - b) / a } else { (-root - b) / a };
+    let y = -(top + outer * x) / inner;
+    let mut distribution = Distribution::new();
+    distribution.record(max as u64);
+    spread(&mut distribution, mean + x, count - inside - 1);
+    spread(&mut distribution, mean + y, inside);
+    distribution
+}
+
+/// Records the two whole numbers around `value` so often that their mean is `value`.
+fn spread(distribution: &mut Distribution<u64>, value: f64, times: u64) {
+    let above = (value.fract() * times as f64).round() as u64;
+    distribution.record_many(value as u64, times - above);
+    distribution.record_many(value as u64 + 1, above);
+}

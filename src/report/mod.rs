@@ -1,0 +1,133 @@
+//! The report: wrk's text to the byte, and the notes that stand below it.
+//!
+//! It turns a plan and an outcome into text. It measures nothing and asks nobody; whatever it says was decided
+//! in [`crate::plan`] or measured in [`crate::run`].
+
+mod table;
+pub mod units;
+
+mod correct;
+mod errno;
+mod escape;
+mod failure;
+mod notes;
+mod once;
+
+#[cfg(test)]
+mod fixtures;
+#[cfg(test)]
+mod tests;
+
+pub use escape::escape;
+pub use failure::Failure;
+pub use notes::{Lost, Note, notes, print_notes};
+pub use once::once;
+
+use std::net::SocketAddr;
+
+use rustix::io::Errno;
+
+use correct::Rewritten;
+use table::{Figures, Layout};
+
+use crate::plan::{Dialect, Plan, Stop};
+use crate::run::Outcome;
+use crate::stats::{Distribution, Totals};
+
+/// Nanoseconds in a microsecond, the unit of wrk's latencies.
+const NS_PER_US: f64 = 1000.0;
+
+/// The two lines before the run: how long, where, and with how many threads and connections.
+pub fn opening(plan: &Plan) -> String {
+    let length = match plan.stop {
+        Stop { duration: None, requests: Some(requests) } => format!("{requests} requests"),
+        Stop { duration, .. } => units::duration(duration.unwrap_or_default()),
+    };
+    format!(
+        "Running {length} test @ {}\n  {} threads and {} connections\n",
+        plan.target.typed, plan.load.threads, plan.load.connections
+    )
+}
+
+/// Everything after the run: the table, the totals and the rates.
+pub fn closing(plan: &Plan, outcome: &Outcome) -> String {
+    let layout = Layout::of(plan.dialect);
+    let latency = Latency::of(plan, outcome);
+    let mut text = layout.header();
+    text += &layout.row("Latency", &latency.figures_us(), units::time_us);
+    text += &layout.row("Req/Sec", &Figures::measured(&outcome.totals.rates, 1.0), units::metric);
+    if plan.percentiles {
+        text += &layout.percentiles(|percent| latency.percentile_us(percent));
+    }
+    text + &summary(outcome)
+}
+
+/// Why a run could not start: nobody accepted a first connection, the last one asked was at `address`.
+pub fn refusal(address: SocketAddr, errno: i32) -> String {
+    let why = errno::words(errno);
+    match errno::known(errno) {
+        Some(Errno::CONNREFUSED) => format!("unable to connect to {address}: {why}: nothing listens there"),
+        _ => format!("unable to connect to {address}: {why}"),
+    }
+}
+
+/// The latencies that the table shows.
+enum Latency<'a> {
+    /// As measured.
+    Measured(&'a Distribution<u64>),
+    /// As the imitated tool would show them.
+    Rewritten(Rewritten),
+}
+
+impl<'a> Latency<'a> {
+    fn of(plan: &Plan, outcome: &'a Outcome) -> Self {
+        match plan.dialect {
+            Dialect::Native => Self::Measured(&outcome.totals.latency),
+            Dialect::Wrk | Dialect::WrkCmm | Dialect::Wrk2 => Self::Rewritten(rewritten(plan, outcome)),
+        }
+    }
+
+    fn figures_us(&self) -> Figures {
+        match self {
+            Self::Measured(latency) => Figures::measured(latency, NS_PER_US),
+            Self::Rewritten(latency) => latency.figures(),
+        }
+    }
+
+    fn percentile_us(&self, percent: f64) -> f64 {
+        match self {
+            Self::Measured(latency) => latency.percentile(percent) as f64 / NS_PER_US,
+            Self::Rewritten(latency) => latency.percentile_us(percent) as f64,
+        }
+    }
+}
+
+/// The latencies that wrk would print for this outcome.
+fn rewritten(plan: &Plan, outcome: &Outcome) -> Rewritten {
+    let Totals { latency, counters, .. } = &outcome.totals;
+    let spacing = correct::spacing_us(outcome.elapsed, counters.batches, plan.load.connections);
+    Rewritten::new(latency, plan.timeout, spacing)
+}
+
+/// The lines below the table. Those about errors are there only if there was one.
+fn summary(outcome: &Outcome) -> String {
+    let counters = &outcome.totals.counters;
+    let errors = outcome.totals.ledger.totals();
+    let elapsed_us = outcome.elapsed.as_micros() as f64;
+    let per_second = |number: u64| if elapsed_us > 0.0 { number as f64 / (elapsed_us / 1e6) } else { 0.0 };
+
+    let read = units::binary(counters.bytes_received as f64);
+    let mut text = format!("  {} requests in {}, {read}B read\n", counters.completed, units::time_us(elapsed_us));
+    if errors.connect + errors.read + errors.write + errors.timeout > 0 {
+        text += &format!(
+            "  Socket errors: connect {}, read {}, write {}, timeout {}\n",
+            errors.connect, errors.read, errors.write, errors.timeout
+        );
+    }
+    if errors.status > 0 {
+        text += &format!("  Non-2xx or 3xx responses: {}\n", errors.status);
+    }
+    text += &format!("Requests/sec: {:9.2}\n", per_second(counters.completed));
+    text += &format!("Transfer/sec: {:>10}B\n", units::binary(per_second(counters.bytes_received)));
+    text
+}

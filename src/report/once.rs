@@ -1,0 +1,134 @@
+//! What `--once` prints: one request and its answer as they went over the wire, and how long each part took.
+
+use std::fmt::Write;
+
+use onrush_proto::Nanos;
+
+use super::units;
+use crate::run::Outcome;
+use crate::stats::Transcript;
+use crate::stats::transcript::{BODY_MAX, HEAD_MAX, SENT_MAX};
+
+/// The request behind `> `, the answer's heads behind `< `, the beginning of the body, and a line of timings.
+pub fn once(outcome: &Outcome) -> String {
+    outcome.transcript.as_deref().map_or_else(String::new, transcript)
+}
+
+fn transcript(transcript: &Transcript) -> String {
+    let mut text = String::new();
+    marked('>', &transcript.sent, &mut text);
+    rest("> …", "", transcript.sent_bytes, SENT_MAX, &mut text);
+    marked('<', &transcript.head, &mut text);
+    rest("< …", "", transcript.head_bytes, HEAD_MAX, &mut text);
+    if !transcript.body.is_empty() {
+        text.push_str(&printable(&transcript.body));
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    rest("…", " of body", transcript.body_bytes, BODY_MAX, &mut text);
+    text.push('\n');
+    text.push_str(&timings(transcript));
+    text
+}
+
+/// A line that says how much there was, where not all of it was kept.
+fn rest(mark: &str, of: &str, bytes: u64, kept: usize, text: &mut String) {
+    if bytes > kept as u64 {
+        let _ = writeln!(text, "{mark} {} bytes{of} in all", units::thousands(bytes));
+    }
+}
+
+fn timings(transcript: &Transcript) -> String {
+    let time = |from: Nanos, to: Nanos| units::time_us(to.since(from) as f64 / 1e3);
+    if transcript.sent_bytes == 0 {
+        return "connect: there was no connection, and nothing was sent\n".into();
+    }
+    let mut text = format!("connect {}", time(transcript.connecting, transcript.connected));
+    match transcript.first_received {
+        Some(first) => {
+            let _ = write!(text, ", first byte {} after the request", time(transcript.first_sent, first));
+        }
+        None => text.push_str(", no answer"),
+    }
+    if let Some(completed) = transcript.completed {
+        let latency = time(transcript.first_sent, completed);
+        let _ = write!(text, ", complete after {latency}, {} bytes of body", units::thousands(transcript.body_bytes));
+    } else if transcript.first_received.is_some() {
+        text.push_str(", the answer is not complete");
+    }
+    text.push('\n');
+    text
+}
+
+/// Each line of a head or request behind a mark.
+fn marked(mark: char, bytes: &[u8], text: &mut String) {
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let line = printable(line.strip_suffix(b"\r").unwrap_or(line));
+        let _ = writeln!(text, "{}", format!("{mark} {line}").trim_end());
+    }
+}
+
+/// Text as it is, with plain line ends, but no control byte that could move a terminal's cursor: those and broken UTF-8
+/// become `\xNN`.
+fn printable(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().replace("\r\n", "\n").chars() {
+            if character.is_control() && !matches!(character, '\n' | '\t') {
+                character.to_string().bytes().for_each(|byte| push_escaped(byte, &mut text));
+            } else {
+                text.push(character);
+            }
+        }
+        chunk.invalid().iter().for_each(|&byte| push_escaped(byte, &mut text));
+    }
+    text
+}
+
+fn push_escaped(byte: u8, text: &mut String) {
+    let _ = write!(text, "\\x{byte:02x}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_request_the_answer_and_the_timings_are_shown() {
+        let shown = transcript(&Transcript {
+            sent: b"GET / HTTP/1.1\r\nHost: h\r\n\r\n".to_vec(),
+            sent_bytes: 27,
+            head: b"HTTP/1.1 200 OK\r\nX-Evil: \x1b[31m\r\n\r\n".to_vec(),
+            head_bytes: 36,
+            body: b"caf\xc3\xa9\tok\x07\xff\r\n".to_vec(),
+            body_bytes: 12,
+            connecting: Nanos(0),
+            connected: Nanos(50_000),
+            first_sent: Nanos(60_000),
+            first_received: Some(Nanos(260_000)),
+            completed: Some(Nanos(1_060_000)),
+        });
+        let expected = "\
+> GET / HTTP/1.1
+> Host: h
+>
+< HTTP/1.1 200 OK
+< X-Evil: \\x1b[31m
+<
+café\tok\\x07\\xff
+
+connect 50.00us, first byte 200.00us after the request, complete after 1.00ms, 12 bytes of body
+";
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        let unanswered = Transcript { sent: b"x".to_vec(), sent_bytes: 1, ..Transcript::default() };
+        assert!(transcript(&unanswered).ends_with("connect 0.00us, no answer\n"));
+        let unsent = Transcript::default();
+        assert_eq!(transcript(&unsent), "\nconnect: there was no connection, and nothing was sent\n");
+    }
+}

@@ -1,0 +1,170 @@
+//! The table of wrk and of its centminmod fork: headings, rows, percentiles, cells.
+
+use super::units;
+use crate::plan::Dialect;
+use crate::stats::Distribution;
+
+/// What a row says about one quantity.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// The arithmetic mean; zero if there is no value.
+    pub mean: f64,
+    /// The sample standard deviation.
+    pub stdev: f64,
+    /// The largest value; zero if there is none.
+    pub max: f64,
+    /// The smallest value; zero if there is none.
+    pub min: f64,
+    /// The share (0 to 1) of values at most one deviation from the mean; `None` if there is no value.
+    pub within: Option<f64>,
+}
+
+impl Figures {
+    /// The exact figures of what was recorded, divided by `unit`.
+    pub fn measured(distribution: &Distribution<u64>, unit: f64) -> Self {
+        Self {
+            mean: distribution.mean().unwrap_or(0.0) / unit,
+            stdev: distribution.stdev() / unit,
+            max: distribution.max().unwrap_or(0) as f64 / unit,
+            min: distribution.min().unwrap_or(0) as f64 / unit,
+            within: distribution.share_within_stdev(),
+        }
+    }
+}
+
+/// Whose table is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// wrk's: three figures and the share within one deviation.
+    Wrk,
+    /// The centminmod fork's: the minimum as well, and more percentiles.
+    Cmm,
+}
+
+impl Layout {
+    /// The layout that belongs to a dialect.
+    pub fn of(dialect: Dialect) -> Self {
+        if dialect == Dialect::WrkCmm { Self::Cmm } else { Self::Wrk }
+    }
+
+    /// The headings.
+    pub fn header(self) -> String {
+        let (avg, stdev, max, min, within) = ("Avg", "Stdev", "Max", "Min", "+/- Stdev");
+        match self {
+            Self::Wrk => format!("  Thread Stats{avg:>6}{stdev:>11}{max:>8}{within:>12}\n"),
+            Self::Cmm => format!("  Thread Stats{avg:>6}{stdev:>10}{max:>10}{min:>10}{within:>12}\n"),
+        }
+    }
+
+    /// One row; `text` gives a figure its unit.
+    pub fn row(self, name: &str, figures: &Figures, text: fn(f64) -> String) -> String {
+        let columns: &[(f64, usize)] = match self {
+            Self::Wrk => &[(figures.mean, 8), (figures.stdev, 10), (figures.max, 9)],
+            Self::Cmm => &[(figures.mean, 8), (figures.stdev, 10), (figures.max, 10), (figures.min, 10)],
+        };
+        let cells: String = columns.iter().map(|&(figure, width)| cell(&text(figure), width)).collect();
+        // What C prints for 0/0 on x86-64, and what people's parsers have met.
+        let within = figures.within.map_or("-nan".to_owned(), |share| format!("{:.2}", share * 100.0));
+        format!("    {name:<10}{cells}{within:>8}%\n")
+    }
+
+    /// The latency percentiles, each looked up in microseconds.
+    pub fn percentiles(self, percentile_us: impl Fn(f64) -> f64) -> String {
+        let mut text = "  Latency Distribution\n".to_owned();
+        let percents: &[f64] = match self {
+            Self::Wrk => &[50.0, 75.0, 90.0, 99.0],
+            Self::Cmm => &[50.0, 75.0, 90.0, 95.0, 99.0, 99.99],
+        };
+        for &percent in percents {
+            let label = match self {
+                Self::Wrk => format!("{percent:7.0}"),
+                Self::Cmm => format!("{percent:7.2}"),
+            };
+            text += &format!("{label}%{}\n", cell(&units::time_us(percentile_us(percent)), 10));
+        }
+        text
+    }
+}
+
+/// Puts a number with its unit to the right of a cell so that the digits of all units stand below each other, and cuts
+/// off what does not fit.
+fn cell(text: &str, width: usize) -> String {
+    let letters = text.bytes().rev().take(2).take_while(u8::is_ascii_alphabetic).count();
+    let (blanks, room) = (2 - letters, width - (2 - letters));
+    format!("{text:>room$.room$}{:blanks$}", "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_every_unit_are_aligned() {
+        let table = [
+            ("23.54us", [" 23.54us", "   23.54us", "  23.54us"]),
+            ("1.23s", ["  1.23s ", "    1.23s ", "   1.23s "]),
+            ("115.12", ["115.12  ", "  115.12  ", " 115.12  "]),
+            ("49.94k", [" 49.94k ", "   49.94k ", "  49.94k "]),
+            ("1000.00ms", ["1000.00m", " 1000.00ms", "1000.00ms"]),
+        ];
+        for (text, cells) in table {
+            assert_eq!([8, 10, 9].map(|width| cell(text, width)), cells);
+        }
+    }
+
+    #[test]
+    fn the_headings_are_those_of_wrk_and_of_its_fork() {
+        assert_eq!(Layout::Wrk.header(), "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n");
+        assert_eq!(Layout::Cmm.header(), "  Thread Stats   Avg     Stdev       Max       Min   +/- Stdev\n");
+    }
+
+    #[test]
+    fn a_published_table_of_the_fork_is_drawn_to_the_byte() {
+        let times = [
+            ("Latency", [3_030.0, 1_340.0, 16_260.0, 218.0, 0.7918]),
+            ("Connect", [692.49, 380.32, 1_450.0, 82.0, 0.57]),
+            ("TTFB", [3_020.0, 1_340.0, 16_260.0, 216.0, 0.7921]),
+            ("TTLB", [3.19, 36.2, 7_470.0, 0.0, 0.9926]),
+        ];
+        let figures = |[mean, stdev, max, min, share]: [f64; 5]| Figures { mean, stdev, max, min, within: Some(share) };
+        let mut table: String =
+            times.map(|(name, row)| Layout::Cmm.row(name, &figures(row), units::time_us)).into_iter().collect();
+        let rates = figures([16_300.0, 1_340.0, 19_500.0, 12_150.0, 0.7833]);
+        table += &Layout::Cmm.row("Req/Sec", &rates, units::metric);
+        let published = "    Latency     3.03ms    1.34ms   16.26ms  218.00us   79.18%
+    Connect   692.49us  380.32us    1.45ms   82.00us   57.00%
+    TTFB        3.02ms    1.34ms   16.26ms  216.00us   79.21%
+    TTLB        3.19us   36.20us    7.47ms    0.00us   99.26%
+    Req/Sec    16.30k     1.34k    19.50k    12.15k    78.33%
+";
+        assert_eq!(table, published);
+    }
+
+    #[test]
+    fn a_row_without_values_says_not_a_number() {
+        let row = Layout::Wrk.row("Latency", &Figures::default(), units::time_us);
+        assert_eq!(row, "    Latency     0.00us    0.00us   0.00us    -nan%\n");
+        let row = Layout::Cmm.row("Req/Sec", &Figures::default(), units::metric);
+        assert_eq!(row, "    Req/Sec     0.00      0.00      0.00      0.00      -nan%\n");
+    }
+
+    #[test]
+    fn percentiles_have_the_lines_of_wrk_and_of_its_fork() {
+        let wrk = "  Latency Distribution
+     50%   50.00us
+     75%   75.00us
+     90%   90.00us
+     99%   99.00us
+";
+        let cmm = "  Latency Distribution
+  50.00%   50.00us
+  75.00%   75.00us
+  90.00%   90.00us
+  95.00%   95.00us
+  99.00%   99.00us
+  99.99%   99.99us
+";
+        assert_eq!(Layout::Wrk.percentiles(|percent| percent), wrk);
+        assert_eq!(Layout::Cmm.percentiles(|percent| percent), cmm);
+    }
+}

@@ -1,0 +1,218 @@
+//! Whole reports, compared to the byte with published ones and with sums done by hand.
+
+use std::time::Duration;
+
+use super::fixtures::{fail, outcome, plan, shaped};
+use super::*;
+use crate::stats::{Cause, Counters, Phase};
+
+/// Opening and closing of one run.
+fn report(plan: &Plan, outcome: &Outcome) -> String {
+    opening(plan) + &closing(plan, outcome)
+}
+
+/// A run that completed this much.
+fn counters(completed: u64, bytes_received: u64) -> Counters {
+    Counters { completed, bytes_received, ..Counters::default() }
+}
+
+/// One connection, 1 ms, 9 answers after 50 us and one after 350 us. wrk sees a mean spacing of 100 us, adds 250 us and
+/// 150 us, and arrives at a mean and a deviation of 100 us.
+fn stalled_once() -> Outcome {
+    let mut outcome = outcome(1_000, Counters { batches: 10, ..counters(10, 510) });
+    outcome.totals.latency.record_many(50_000, 9);
+    outcome.totals.latency.record(350_000);
+    outcome.totals.rates.record(10_000);
+    outcome
+}
+
+#[test]
+fn a_short_run_looks_as_wrk_prints_it() {
+    let plan = plan(Dialect::Native, "http://127.0.0.1:18080/", 1, 1, 2);
+    let mut outcome = outcome(1_001_860, counters(8_376, 8_376 * 70));
+    outcome.totals.latency = shaped(8_376, 8_086, 253_910.0, 295_110.0, 4_300_000.0);
+    outcome.totals.rates = shaped(10, 7, 8_420.0, 1_560.0, 10_420.0);
+    let printed = "Running 1s test @ http://127.0.0.1:18080/
+  1 threads and 2 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency   253.91us  295.11us   4.30ms   96.54%
+    Req/Sec     8.42k     1.56k   10.42k    70.00%
+  8376 requests in 1.00s, 572.58KB read
+Requests/sec:   8360.45
+Transfer/sec:    571.52KB
+";
+    assert_eq!(report(&plan, &outcome), printed);
+}
+
+#[test]
+fn a_run_with_late_answers_looks_as_wrk_prints_it() {
+    let plan = plan(Dialect::Native, "http://[x86_64 VM IP]:8080/cgi-bin/second.pl", 30, 12, 400);
+    let mut outcome = outcome(30_032_100, counters(22_640, 25_238_790));
+    outcome.totals.latency = shaped(22_640, 19_423, 253_110_000.0, 234_740_000.0, 1_980_000_000.0);
+    outcome.totals.rates = shaped(3_600, 2_691, 63.26, 28.05, 313.0);
+    fail(&mut outcome, 259, Phase::Timeout, Cause::Late);
+    let printed = "Running 30s test @ http://[x86_64 VM IP]:8080/cgi-bin/second.pl
+  12 threads and 400 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency   253.11ms  234.74ms   1.98s    85.79%
+    Req/Sec    63.26     28.05   313.00     74.75%
+  22640 requests in 30.03s, 24.07MB read
+  Socket errors: connect 0, read 0, write 0, timeout 259
+Requests/sec:    753.86
+Transfer/sec:    820.70KB
+";
+    assert_eq!(report(&plan, &outcome), printed);
+}
+
+#[test]
+fn a_run_against_a_broken_server_looks_as_wrk_prints_it() {
+    let plan = plan(Dialect::Native, "http://localhost:8080/test", 30, 4, 400);
+    let mut outcome = outcome(30_008_100, counters(13_317, 2_423_600));
+    outcome.totals.latency = shaped(13_317, 9_338, 16.67e9, 7.51e9, 28.0e9);
+    outcome.totals.rates = shaped(515, 449, 115.12, 221.26, 1_330.0);
+    fail(&mut outcome, 213, Phase::Connect, Cause::Errno(111));
+    fail(&mut outcome, 500, Phase::Head, Cause::Errno(104));
+    fail(&mut outcome, 4, Phase::Body, Cause::Errno(104));
+    fail(&mut outcome, 4_979, Phase::Timeout, Cause::Late);
+    let printed = "Running 30s test @ http://localhost:8080/test
+  4 threads and 400 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency    16.67s     7.51s   28.00s    70.12%
+    Req/Sec   115.12    221.26     1.33k    87.18%
+  13317 requests in 30.01s, 2.31MB read
+  Socket errors: connect 213, read 504, write 0, timeout 4979
+Requests/sec:    443.78
+Transfer/sec:     78.87KB
+";
+    assert_eq!(report(&plan, &outcome), printed);
+}
+
+#[test]
+fn statuses_of_400_and_more_have_a_line_below_the_other_errors() {
+    let mut outcome = outcome(30_037_300, counters(28_187, 4_904_700));
+    fail(&mut outcome, 368, Phase::Connect, Cause::Errno(111));
+    fail(&mut outcome, 119, Phase::Head, Cause::Errno(104));
+    fail(&mut outcome, 5_061, Phase::Timeout, Cause::Late);
+    fail(&mut outcome, 28_187, Phase::Status, Cause::Status(500));
+    let printed = "  28187 requests in 30.04s, 4.68MB read
+  Socket errors: connect 368, read 119, write 0, timeout 5061
+  Non-2xx or 3xx responses: 28187
+Requests/sec:    938.40
+Transfer/sec:    159.46KB
+";
+    assert_eq!(summary(&outcome), printed);
+}
+
+#[test]
+fn onrush_shows_what_was_measured() {
+    let mut plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
+    plan.percentiles = true;
+    let printed = "  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency    80.00us   94.87us 350.00us   90.00%
+    Req/Sec    10.00k     0.00    10.00k   100.00%
+  Latency Distribution
+     50%   50.00us
+     75%   50.00us
+     90%  350.00us
+     99%  350.00us
+  10 requests in 1.00ms, 510.00B read
+Requests/sec:  10000.00
+Transfer/sec:    498.05KB
+";
+    assert_eq!(closing(&plan, &stalled_once()), printed);
+}
+
+#[test]
+fn as_wrk_it_shows_what_wrk_makes_of_it() {
+    let mut plan = plan(Dialect::Wrk, "http://h/", 1, 1, 1);
+    plan.percentiles = true;
+    let printed = "  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency   100.00us  100.00us 350.00us   83.33%
+    Req/Sec    10.00k     0.00    10.00k   100.00%
+  Latency Distribution
+     50%   50.00us
+     75%  150.00us
+     90%  250.00us
+     99%  350.00us
+  10 requests in 1.00ms, 510.00B read
+Requests/sec:  10000.00
+Transfer/sec:    498.05KB
+";
+    assert_eq!(closing(&plan, &stalled_once()), printed);
+}
+
+#[test]
+fn as_the_fork_it_has_the_minimum_and_six_percentiles() {
+    let mut plan = plan(Dialect::WrkCmm, "http://h/", 1, 1, 1);
+    plan.percentiles = true;
+    let printed = "  Thread Stats   Avg     Stdev       Max       Min   +/- Stdev
+    Latency   100.00us  100.00us  350.00us   50.00us   83.33%
+    Req/Sec    10.00k     0.00     10.00k    10.00k   100.00%
+  Latency Distribution
+  50.00%   50.00us
+  75.00%  150.00us
+  90.00%  250.00us
+  95.00%  350.00us
+  99.00%  350.00us
+  99.99%  350.00us
+  10 requests in 1.00ms, 510.00B read
+Requests/sec:  10000.00
+Transfer/sec:    498.05KB
+";
+    assert_eq!(closing(&plan, &stalled_once()), printed);
+}
+
+#[test]
+fn fewer_batches_than_connections_are_left_as_they_are() {
+    let plan = plan(Dialect::Wrk, "http://h/", 1, 1, 11);
+    let row = "    Latency    80.00us   94.87us 350.00us   90.00%\n";
+    assert!(closing(&plan, &stalled_once()).contains(row));
+}
+
+#[test]
+fn compat_shows_whole_microseconds_and_onrush_nanoseconds() {
+    let mut outcome = outcome(1_000_000, counters(1, 51));
+    outcome.totals.latency.record(23_540);
+    let row = |dialect| closing(&plan(dialect, "http://h/", 1, 1, 2), &outcome).lines().nth(1).unwrap().to_owned();
+    assert_eq!(row(Dialect::Native), "    Latency    23.54us    0.00us  23.54us  100.00%");
+    assert_eq!(row(Dialect::Wrk), "    Latency    24.00us    0.00us  24.00us  100.00%");
+}
+
+#[test]
+fn a_run_without_an_answer_divides_by_nothing() {
+    let printed = "  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     0.00us    0.00us   0.00us    -nan%
+    Req/Sec     0.00      0.00     0.00      -nan%
+  Latency Distribution
+     50%    0.00us
+     75%    0.00us
+     90%    0.00us
+     99%    0.00us
+  0 requests in 0.00us, 0.00B read
+Requests/sec:      0.00
+Transfer/sec:       0.00B
+";
+    for dialect in [Dialect::Native, Dialect::Wrk] {
+        let mut plan = plan(dialect, "http://h/", 1, 1, 1);
+        plan.percentiles = true;
+        assert_eq!(closing(&plan, &outcome(0, Counters::default())), printed);
+    }
+}
+
+#[test]
+fn the_first_line_says_when_the_run_ends() {
+    let table = [
+        (Some(10_000), None, "10s"),
+        (Some(90_000), None, "2m"),
+        (Some(500), None, "500ms"),
+        (Some(1_500), None, "1.5s"),
+        (None, Some(1_000), "1000 requests"),
+        (Some(10_000), Some(1_000), "10s"),
+    ];
+    for (ms, requests, length) in table {
+        let mut plan = plan(Dialect::Native, "http://h/?a=b", 1, 2, 10);
+        plan.stop = Stop { duration: ms.map(Duration::from_millis), requests };
+        let lines = format!("Running {length} test @ http://h/?a=b\n  2 threads and 10 connections\n");
+        assert_eq!(opening(&plan), lines);
+    }
+}

@@ -1,0 +1,342 @@
+//! Carries a plan out: starts the workers, watches them, stops them and adds up what they measured.
+//!
+//! Only here (and in the embedded target) threads are spawned. It prints nothing: what is to be shown while the run
+//! lasts goes to an observer.
+
+pub mod choice;
+pub mod host;
+pub mod probe;
+pub mod signal;
+pub mod snapshot;
+pub mod spin;
+
+pub use choice::{Choice, Unavailable};
+pub use host::Shortage;
+pub use signal::Interrupt;
+pub use snapshot::Progress;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, JoinHandle, Thread};
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use onrush_proto::{Http1, Parts, Request};
+use rustix::io::Errno;
+use thiserror::Error;
+
+use crate::backend::sim::Scenario;
+use crate::backend::{Backend, Clock, Epoll, Sim, Uring};
+use crate::engine::{Control, Desk, Engine, Protocol, Rules, Settings, WorkerEnd};
+use crate::plan::{Addresses, Io, Plan, load};
+use crate::stats::{Totals, Transcript};
+use snapshot::Collector;
+
+/// How often the watcher looks at signals and hand-overs.
+const WATCH: Duration = Duration::from_millis(20);
+/// How often the observer is told how the run stands.
+const SHOW: Duration = Duration::from_millis(200);
+/// How long a target may stay away where the plan sets no limit.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a run measured, and how it went.
+pub struct Outcome {
+    /// The sum of all workers.
+    pub totals: Totals,
+    /// From the common start to the end of the last worker.
+    pub elapsed: Duration,
+    /// Why the run ended.
+    pub ended: Ended,
+    /// The backend that ran.
+    pub backend: &'static str,
+    /// Addresses that refused at the start while another worked, with the error number.
+    pub dropped: Vec<(SocketAddr, i32)>,
+    /// The addresses that worked.
+    pub addresses: Vec<SocketAddr>,
+    /// Set if the hard limit of open files was too low.
+    pub descriptors: Option<Shortage>,
+    /// What went over the wire, where the plan wanted that.
+    pub transcript: Option<Box<Transcript>>,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Its time was up.
+    Duration,
+    /// All its requests had ended.
+    Requests,
+    /// Somebody sent a signal.
+    Signal,
+    /// Every first connection was refused.
+    Refused {
+        /// The address that was tried last.
+        address: SocketAddr,
+        /// The error number.
+        errno: i32,
+    },
+    /// Nobody could be connected to any more.
+    StayedAway,
+}
+
+/// The workers could not be set up; nothing was sent.
+#[derive(Debug, Error)]
+pub enum NotStarted {
+    /// A thread could not be made.
+    #[error("unable to create thread {number}: {reason}; fewer threads (-t) need less memory and processes")]
+    Thread {
+        /// Which thread, from 1.
+        number: u32,
+        /// Why.
+        reason: io::Error,
+    },
+    /// A thread's way to the kernel could not be made.
+    #[error("unable to set up a thread: {reason}{way_out}")]
+    Backend {
+        /// Why.
+        reason: io::Error,
+        /// What to do about it, where that is known.
+        way_out: String,
+    },
+}
+
+/// Workers that are set up and wait to be released together. Dropped instead, they end without having sent anything.
+pub struct Prepared {
+    backend: &'static str,
+    descriptors: Option<Shortage>,
+    gate: Arc<Gate>,
+    control: Arc<Control>,
+    desks: Vec<Arc<Desk>>,
+    workers: Vec<JoinHandle<Option<WorkerEnd>>>,
+}
+
+/// Sets up all workers of a plan on the backend that [`choice::choose`] chose.
+///
+/// # Errors
+///
+/// [`NotStarted`], or what is wrong with the file of a scenario.
+pub fn prepare(plan: &Plan, addresses: &Addresses, backend: &'static str) -> anyhow::Result<Prepared> {
+    let descriptors = host::raise_descriptor_limit(plan.load.connections, plan.load.threads);
+    let clock = Clock::start();
+    let mut prepared = match &plan.io {
+        Io::Sim(path) => {
+            let scenario = Scenario::read(path)?;
+            spawn_all(plan, addresses, move |connections, seed| {
+                Ok(Sim::new(connections, scenario.clone().network(seed)))
+            })
+        }
+        _ if backend == Uring::NAME => spawn_all(plan, addresses, move |connections, _| Uring::new(connections, clock)),
+        _ => spawn_all(plan, addresses, move |connections, _| Epoll::new(connections, clock)),
+    }?;
+    prepared.descriptors = descriptors;
+    Ok(prepared)
+}
+
+/// Makes every worker in a thread of its own; each makes its backend itself, because only it can use it.
+fn spawn_all<B: Backend>(
+    plan: &Plan,
+    addresses: &Addresses,
+    make: impl Fn(u32, u64) -> io::Result<B> + Clone + Send + 'static,
+) -> Result<Prepared, NotStarted> {
+    let mut prepared = Prepared {
+        backend: B::NAME,
+        descriptors: None,
+        gate: Arc::default(),
+        control: Arc::default(),
+        desks: (0..plan.load.threads).map(|_| Arc::default()).collect(),
+        workers: Vec::with_capacity(plan.load.threads as usize),
+    };
+    let (ready, set_up) = mpsc::channel();
+    for index in 0..plan.load.threads {
+        let worker = Worker {
+            settings: settings(plan, addresses, index),
+            parts: plan.request.clone(),
+            gate: Arc::clone(&prepared.gate),
+            control: Arc::clone(&prepared.control),
+            desk: Arc::clone(&prepared.desks[index as usize]),
+            watcher: thread::current(),
+        };
+        let (make, ready) = (make.clone(), ready.clone());
+        let thread = thread::Builder::new().name(format!("worker-{index}")).spawn(move || worker.work(make, ready));
+        prepared.workers.push(thread.map_err(|reason| NotStarted::Thread { number: index + 1, reason })?);
+    }
+    drop(ready);
+    let failed = set_up.iter().find_map(Result::err);
+    failed.map_or(Ok(prepared), |reason| {
+        let too_many_files = Errno::from_io_error(&reason) == Some(Errno::MFILE);
+        let way_out =
+            if too_many_files { host::way_out(plan.load.connections, plan.load.threads) } else { String::new() };
+        Err(NotStarted::Backend { reason, way_out })
+    })
+}
+
+/// What a worker's thread is given.
+struct Worker {
+    settings: Settings,
+    parts: Parts,
+    gate: Arc<Gate>,
+    control: Arc<Control>,
+    desk: Arc<Desk>,
+    watcher: Thread,
+}
+
+impl Worker {
+    /// Sets the worker up, says so, waits to be released and runs. `None`: it was not to run.
+    fn work<B: Backend>(
+        self,
+        make: impl Fn(u32, u64) -> io::Result<B>,
+        ready: Sender<io::Result<()>>,
+    ) -> Option<WorkerEnd> {
+        let backend = match make(self.settings.connections, self.settings.seed) {
+            Ok(backend) => backend,
+            Err(error) => {
+                // Whoever set the workers up waits for this.
+                let _ = ready.send(Err(error));
+                return None;
+            }
+        };
+        let protocols = Box::new(|| Protocol::Http1(Http1::new(1)));
+        let engine = Engine::new(self.settings, backend, Request::new(self.parts), protocols, self.control, self.desk);
+        drop(ready);
+        let end = self.gate.wait().then(|| engine.run());
+        self.watcher.unpark();
+        end
+    }
+}
+
+/// Holds workers back until all are set up.
+#[derive(Default)]
+struct Gate(OnceLock<bool>);
+
+impl Gate {
+    /// Lets the workers run, or go home; only the first call counts.
+    fn open(&self, run: bool) {
+        let _ = self.0.set(run);
+    }
+
+    /// Waits for that; returns whether to run.
+    fn wait(&self) -> bool {
+        *self.0.wait()
+    }
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        self.gate.open(false);
+    }
+}
+
+impl Prepared {
+    /// Releases the workers, watches them until the last has ended, and adds up. `observe` is called about five times a
+    /// second with the run as it stands.
+    ///
+    /// # Errors
+    ///
+    /// When a worker ended in a way that only a bug in onrush explains.
+    pub fn run(
+        mut self,
+        plan: &Plan,
+        interrupt: &Interrupt,
+        observe: &mut dyn FnMut(&Progress),
+    ) -> anyhow::Result<Outcome> {
+        // A run of a number of requests waits for its target; `--once` is a question, and wants the answer now.
+        let is_patient = (plan.stop.requests.is_some() && !plan.once) || plan.dialect.is_compat();
+        let mut collector = Collector::new(self.desks.clone());
+        let (mut interrupted, mut refused, mut shown_at) = (false, false, Duration::ZERO);
+        let start = Instant::now();
+        self.gate.open(true);
+        while !self.workers.iter().all(JoinHandle::is_finished) {
+            collector.collect();
+            interrupted |= interrupt.is_asked();
+            refused |= !is_patient && collector.all_refused();
+            if interrupted || refused {
+                self.control.stop();
+            }
+            if start.elapsed() >= shown_at + SHOW {
+                shown_at = start.elapsed();
+                observe(&collector.progress(shown_at));
+            }
+            thread::park_timeout(WATCH);
+        }
+        collector.collect();
+        refused |= !is_patient && collector.all_refused();
+        let mut outcome = Outcome::new(collector.totals, self.backend, self.descriptors);
+        for worker in std::mem::take(&mut self.workers) {
+            let Ok(Some(end)) = worker.join() else { bail!("a worker ended before its time: this is a bug in onrush") };
+            outcome.add(end, refused);
+        }
+        if interrupted {
+            outcome.ended = Ended::Signal;
+        } else if outcome.ended == Ended::Duration && outcome.all_requests_ended(plan) {
+            outcome.ended = Ended::Requests;
+        }
+        Ok(outcome)
+    }
+}
+
+impl Outcome {
+    fn new(totals: Totals, backend: &'static str, descriptors: Option<Shortage>) -> Self {
+        Self {
+            totals,
+            elapsed: Duration::ZERO,
+            ended: Ended::Duration,
+            backend,
+            dropped: Vec::new(),
+            addresses: Vec::new(),
+            descriptors,
+            transcript: None,
+        }
+    }
+
+    /// Adds what a worker gave back.
+    fn add(&mut self, end: WorkerEnd, refused: bool) {
+        self.totals += &*end.interval;
+        self.elapsed = self.elapsed.max(Duration::from_nanos(end.elapsed_ns));
+        if let Some((address, errno)) = end.refusal.filter(|_| refused) {
+            self.ended = Ended::Refused { address, errno: errno.raw_os_error() };
+        } else if end.stayed_away {
+            self.ended = Ended::StayedAway;
+        }
+        for dropped in end.dropped {
+            if !self.dropped.contains(&dropped) {
+                self.dropped.push(dropped);
+            }
+        }
+        for address in end.working {
+            if !self.addresses.contains(&address) {
+                self.addresses.push(address);
+            }
+        }
+        self.transcript = self.transcript.take().or(end.transcript);
+    }
+
+    fn all_requests_ended(&self, plan: &Plan) -> bool {
+        let counters = &self.totals.counters;
+        let ended = counters.completed + counters.failed + counters.abandoned;
+        plan.stop.requests.is_some_and(|requests| ended >= requests)
+    }
+}
+
+/// The part of the plan that falls to worker `index`.
+fn settings(plan: &Plan, addresses: &Addresses, index: u32) -> Settings {
+    let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    let requests = plan.stop.requests.map(|requests| load::share(requests, plan.load.threads, index));
+    let connections = plan.load.connections_of(index);
+    Settings {
+        // A connection more than there are requests would only be looked at.
+        connections: requests.map_or(connections, |requests| connections.min(requests.max(1) as u32)),
+        first_connection: (0..index).map(|before| plan.load.connections_of(before)).sum::<u32>() as usize,
+        slots: 1,
+        addresses: addresses.0.clone(),
+        rules: Rules { compat: plan.dialect.is_compat(), timeout_ns: plan.timeout.map(nanos) },
+        duration_ns: plan.stop.duration.map(nanos),
+        requests,
+        give_up_ns: plan.give_up.map(nanos),
+        patience_ns: nanos(plan.give_up.unwrap_or(PATIENCE)),
+        spins: !matches!(plan.io, Io::Sim(_)) && spin::decide(plan, &addresses.0).spins,
+        seed: plan.seed.wrapping_add(u64::from(index)),
+        transcribe: plan.once,
+    }
+}

@@ -1,0 +1,60 @@
+//! The extra connection to every address that compatible runs make before they start, as the imitated tools do.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use thiserror::Error;
+
+use super::Interrupt;
+use crate::backend::sim::Scenario;
+use crate::backend::socket;
+use crate::plan::{Addresses, Io, Plan};
+
+/// How long an address may take to accept. The imitated tools wait as long as the kernel does, about two minutes.
+const PROBE_PATIENCE: Duration = Duration::from_secs(30);
+
+/// No address accepted a connection.
+#[derive(Debug, Error)]
+#[error("unable to connect to {host}:{service} {reason}")]
+pub struct Unreachable {
+    host: String,
+    service: String,
+    reason: String,
+}
+
+/// Keeps the addresses that accept a connection, asked from the last to the first, and closes it again.
+///
+/// # Errors
+///
+/// When none is left, with the reason of the one asked last; or when a scenario cannot be read.
+pub fn probe(plan: &Plan, addresses: &Addresses, interrupt: &Interrupt) -> anyhow::Result<Addresses> {
+    let scenario = match &plan.io {
+        Io::Sim(path) => Some(Scenario::read(path)?),
+        Io::Auto | Io::Uring | Io::Epoll => None,
+    };
+    let accepts = |address: SocketAddr| match &scenario {
+        Some(scenario) => scenario.probe(address),
+        None => socket::try_connect(address, PROBE_PATIENCE, &|| interrupt.is_asked()),
+    };
+    let (mut accepting, mut reason) = (Vec::new(), String::new());
+    for &address in addresses.0.iter().rev() {
+        match accepts(address) {
+            Ok(()) => accepting.insert(0, address),
+            // Whoever resets a connection has accepted it before.
+            Err(Errno::CONNRESET) => accepting.insert(0, address),
+            Err(errno) => reason = strerror(errno),
+        }
+    }
+    if accepting.is_empty() {
+        let (host, service) = (plan.target.host.clone(), plan.target.service());
+        return Err(Unreachable { host, service, reason }.into());
+    }
+    Ok(Addresses(accepting))
+}
+
+/// The system's words for an error, without Rust's number behind them.
+fn strerror(errno: Errno) -> String {
+    let text = std::io::Error::from(errno).to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}

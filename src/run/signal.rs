@@ -1,0 +1,52 @@
+//! Ctrl-C: the first SIGINT or SIGTERM ends a run early and its report is printed, the second one quits.
+
+use std::io;
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+/// The exit code of a run that was quit by a second signal.
+pub const EXIT_QUIT: i32 = 130;
+
+/// A second signal of the same kind that comes sooner is the first one heard twice: timeout(1), for instance, sends one
+/// to the process and one to its group.
+const ECHO: Duration = Duration::from_millis(20);
+
+/// Tells whether somebody asked the process to end.
+#[derive(Clone, Debug)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Starts to listen, in a thread that does nothing else.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel takes no handler or gives no thread.
+    pub fn listen() -> io::Result<Self> {
+        let asked = Arc::new(AtomicBool::new(false));
+        let (mut signals, told) = (Signals::new([SIGINT, SIGTERM])?, Arc::clone(&asked));
+        let listen = move || {
+            let mut first = None;
+            for signal in signals.forever() {
+                match first {
+                    None => first = Some((signal, Instant::now())),
+                    Some((same, at)) if same == signal && at.elapsed() < ECHO => {}
+                    Some(_) => process::exit(EXIT_QUIT),
+                }
+                told.store(true, Ordering::Relaxed);
+            }
+        };
+        thread::Builder::new().name("signals".to_owned()).spawn(listen)?;
+        Ok(Self(asked))
+    }
+
+    /// Whether a signal came.
+    pub fn is_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

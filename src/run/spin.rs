@@ -1,0 +1,70 @@
+//! Whether the workers of a run look for answers again and again instead of sleeping.
+//!
+//! With one connection, waking a sleeping thread can cost more than the whole request; but a thread that looks all the
+//! time takes a processor, and if that is the target's, it makes the target slow. So it is done only where every
+//! thread has a processor and a target on this machine has one too.
+
+use std::net::SocketAddr;
+use std::thread;
+
+use crate::plan::{Plan, Spin};
+
+/// What was decided, and why, for `-v`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Whether workers look instead of sleep.
+    pub spins: bool,
+    /// Why.
+    pub reason: &'static str,
+}
+
+/// Decides for this plan on this machine.
+pub fn decide(plan: &Plan, addresses: &[SocketAddr]) -> Decision {
+    let allowed = thread::available_parallelism().map_or(1, |processors| processors.get());
+    let online = std::fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|text| count(&text));
+    let is_local = addresses.iter().any(|address| address.ip().is_loopback());
+    judge(plan.spin, plan.load.threads as usize, allowed, online.unwrap_or(allowed), is_local)
+}
+
+fn judge(asked: Spin, threads: usize, allowed: usize, online: usize, is_local: bool) -> Decision {
+    let because = |spins, reason| Decision { spins, reason };
+    match asked {
+        Spin::On => because(true, "asked for with --spin"),
+        Spin::Off => because(false, "not wanted by --spin"),
+        Spin::Auto if threads > allowed => because(false, "there are more threads than processors"),
+        Spin::Auto if is_local && threads >= online => because(false, "a target on this machine needs a processor too"),
+        Spin::Auto => because(true, "there are processors to spare"),
+    }
+}
+
+/// The processors in a list of the kernel's, such as `0-3,8`.
+fn count(list: &str) -> Option<usize> {
+    let size = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some(last.parse::<usize>().ok()?.checked_sub(first.parse().ok()?)? + 1)
+    };
+    list.trim().split(',').map(size).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_spin_only_where_nobody_misses_the_processor() {
+        let spins = |threads, allowed, online, is_local| judge(Spin::Auto, threads, allowed, online, is_local).spins;
+        assert!(spins(1, 2, 2, true));
+        assert!(!spins(2, 2, 2, true), "the target has no processor left");
+        assert!(spins(2, 2, 2, false));
+        assert!(!spins(3, 2, 2, false));
+        assert!(spins(1, 1, 2, true), "pinned to one processor, the target has the other");
+        assert!(!spins(1, 1, 1, true));
+        assert!(judge(Spin::On, 64, 1, 1, true).spins);
+        assert!(!judge(Spin::Off, 1, 8, 8, false).spins);
+    }
+
+    #[test]
+    fn lists_of_processors_are_counted() {
+        assert_eq!([count("0-1\n"), count("0"), count("0-3,8,10-11"), count("?")], [Some(2), Some(1), Some(7), None]);
+    }
+}

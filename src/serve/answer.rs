@@ -1,0 +1,164 @@
+//! An answer as plain data: what is sent, when, and what becomes of the connection.
+//!
+//! Nothing is sent here.
+
+use std::time::Duration;
+
+use super::request::Persistence;
+use super::stream::Stream;
+
+/// What a request gets.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// How long nothing is sent.
+    pub wait: Duration,
+    /// What is sent first: a head and a short body, as a rule.
+    pub bytes: Vec<u8>,
+    /// What is sent after that.
+    pub stream: Option<Stream>,
+    /// What becomes of the connection.
+    pub end: End,
+}
+
+/// What becomes of the connection when an answer was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The next request is answered.
+    Next,
+    /// It is closed.
+    Close,
+    /// It is closed by a RST.
+    Reset,
+    /// Nothing more is sent, and it stays open until the client closes it.
+    Hang,
+}
+
+/// The form an answer has to take for the request it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Manner {
+    /// Whether the head is all that is asked for.
+    pub head_only: bool,
+    /// What the head says about the connection.
+    pub persistence: Persistence,
+}
+
+/// The body of every answer that has no reason for another.
+pub(super) const HELLO: &[u8] = b"Hello, World!";
+
+/// The whole answer to `GET /`, ready to be copied.
+pub(super) const PLAIN: &[u8] =
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!";
+
+impl Answer {
+    /// These bytes, at once.
+    pub(super) fn raw(bytes: impl Into<Vec<u8>>, end: End) -> Self {
+        Self { wait: Duration::ZERO, bytes: bytes.into(), stream: None, end }
+    }
+
+    /// A text with this status.
+    pub(super) fn text(status: u16, body: impl AsRef<[u8]>, manner: Manner) -> Self {
+        let body = body.as_ref();
+        let mut bytes = head(status, &format!("Content-Length: {}\r\n", body.len()), manner);
+        if !manner.head_only {
+            bytes.extend_from_slice(body);
+        }
+        Self::raw(bytes, manner.end())
+    }
+
+    /// 13 bytes of greeting, as `/` answers.
+    pub(super) fn hello(manner: Manner) -> Self {
+        Self::text(200, HELLO, manner)
+    }
+
+    /// A head with `framing` (whole lines) and the stream as its body.
+    pub(super) fn streamed(framing: &str, stream: Stream, manner: Manner) -> Self {
+        let stream = Some(stream).filter(|_| !manner.head_only);
+        Self { stream, ..Self::raw(head(200, framing, manner), manner.end()) }
+    }
+
+    /// The same, sent later.
+    pub(super) fn after(self, wait: Duration) -> Self {
+        Self { wait, ..self }
+    }
+
+    /// The same, with other bytes before it.
+    pub(super) fn behind(mut self, first: &str) -> Self {
+        self.bytes.splice(..0, first.bytes());
+        self
+    }
+}
+
+impl Manner {
+    /// The same, for an answer that closes the connection.
+    pub(super) fn closing(self) -> Self {
+        Self { persistence: Persistence::Close, ..self }
+    }
+
+    /// What the client expects of the connection afterwards.
+    pub(super) fn end(self) -> End {
+        if self.persistence == Persistence::Close { End::Close } else { End::Next }
+    }
+
+    fn connection_field(self) -> &'static str {
+        match self.persistence {
+            Persistence::KeepAlive => "",
+            Persistence::KeepAliveTold => "Connection: keep-alive\r\n",
+            Persistence::Close => "Connection: close\r\n",
+        }
+    }
+}
+
+/// A head of HTTP/1.1; `fields` are whole lines.
+pub(super) fn head(status: u16, fields: &str, manner: Manner) -> Vec<u8> {
+    let (reason, connection) = (reason(status), manner.connection_field());
+    format!("HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain\r\n{fields}{connection}\r\n").into_bytes()
+}
+
+/// The usual words for a status; nothing, which is legal, for one that has none here.
+pub(super) fn reason(status: u16) -> &'static str {
+    match status {
+        100 => "Continue",
+        101 => "Switching Protocols",
+        102 => "Processing",
+        103 => "Early Hints",
+        200 => "OK",
+        201 => "Created",
+        202 => "Accepted",
+        204 => "No Content",
+        206 => "Partial Content",
+        301 => "Moved Permanently",
+        302 => "Found",
+        303 => "See Other",
+        304 => "Not Modified",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        413 => "Content Too Large",
+        418 => "I'm a teapot",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        505 => "HTTP Version Not Supported",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prepared_answer_is_what_would_be_built() {
+        let manner = Manner { head_only: false, persistence: Persistence::KeepAlive };
+        assert_eq!(Answer::hello(manner).bytes, PLAIN);
+    }
+}

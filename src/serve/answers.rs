@@ -1,0 +1,193 @@
+//! What each path answers, when its answer is more than a line.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use super::answer::{Answer, End, HELLO, Manner, head, reason};
+use super::request::Persistence;
+use super::routes::Ask;
+use super::stream::{Drip, Stream};
+
+/// An answer, or what is wrong with the argument or the query.
+type Answered = Result<Answer, String>;
+
+/// The longest body, in bytes: enough for minutes of transfer.
+const BODY_BYTES_MAX: u64 = 10 << 30;
+
+/// The longest wait: an hour.
+const WAIT_MAX: Duration = Duration::from_secs(3600);
+
+/// A body of the length in the argument.
+pub(super) fn bytes(ask: &Ask) -> Answered {
+    let left = length(ask.argument)?;
+    Ok(Answer::streamed(&format!("Content-Length: {left}\r\n"), Stream::Block { left }, ask.manner))
+}
+
+/// The greeting, after the time in the argument.
+pub(super) fn delay(ask: &Ask) -> Answered {
+    Ok(Answer::hello(ask.manner).after(wait(ask.argument, MILLISECOND)?))
+}
+
+/// The status in the argument, with what HTTP wants of it: no body, a `Location`, or a final answer behind it.
+pub(super) fn status(ask: &Ask) -> Answered {
+    let status = match ask.argument.parse() {
+        Ok(status @ 100..=999) => status,
+        _ => return Err(format!("'{}' is not a status from 100 to 999", ask.argument)),
+    };
+    let manner = ask.manner;
+    Ok(match status {
+        100..=199 => Answer::hello(manner).behind(&interim(status, "")),
+        204 | 304 => Answer::raw(head(status, "", manner), manner.end()),
+        300..=399 => {
+            let head_bytes = head(status, "Location: /\r\nContent-Length: 0\r\n", manner);
+            Answer::raw(head_bytes, manner.end())
+        }
+        _ => Answer::text(status, format!("{status}\n"), manner),
+    })
+}
+
+/// A chunked body of the length in the argument.
+pub(super) fn chunked(ask: &Ask) -> Answered {
+    let stream = Stream::Chunks { left: length(ask.argument)?, first: true };
+    Ok(Answer::streamed("Transfer-Encoding: chunked\r\nTrailer: X-Trail\r\n", stream, ask.manner))
+}
+
+/// A body that comes bit by bit, with httpbin's names and defaults, except that nothing waits unasked.
+pub(super) fn drip(ask: &Ask) -> Answered {
+    let total = length(ask.value(&["bytes", "numbytes"]).unwrap_or("10"))?;
+    let span = match ask.value(&["ms"]) {
+        Some(text) => wait(text, MILLISECOND)?,
+        None => wait(ask.value(&["duration"]).unwrap_or("2"), SECOND)?,
+    };
+    let delay = wait(ask.value(&["delay"]).unwrap_or("0"), SECOND)?;
+    let framing = format!("Content-Length: {total}\r\n");
+    Ok(Answer::streamed(&framing, Stream::Drip(Drip::new(total, span)), ask.manner).after(delay))
+}
+
+/// The greeting, announcing that the connection closes.
+pub(super) fn close(ask: &Ask) -> Answered {
+    Ok(Answer::hello(ask.manner.closing()))
+}
+
+/// The greeting, and the connection closes without an announcement.
+pub(super) fn close_unsaid(ask: &Ask) -> Answered {
+    Ok(Answer { end: End::Close, ..Answer::hello(ask.manner) })
+}
+
+/// Something that is no HTTP from its first byte on.
+pub(super) fn garbage(_: &Ask) -> Answered {
+    Ok(Answer::raw(b"\x00\xffthis is no HTTP\r\n\r\n", End::Close))
+}
+
+/// The greeting; every so many requests of a connection it comes late.
+pub(super) fn stall(ask: &Ask) -> Answered {
+    let every = ask.value(&["every"]).unwrap_or("10");
+    let every: NonZeroU64 = every.parse().map_err(|_| format!("'{every}' is not a whole number from 1"))?;
+    let pause = wait(ask.value(&["ms"]).unwrap_or("1000"), MILLISECOND)?;
+    let stalls = ask.number.is_multiple_of(every.get());
+    Ok(Answer::hello(ask.manner).after(if stalls { pause } else { Duration::ZERO }))
+}
+
+/// A body that ends when the connection closes.
+pub(super) fn eof(ask: &Ask) -> Answered {
+    // A head that says "close" is what ends the body: it has no other sign of its length.
+    let body = if ask.manner.head_only { &[][..] } else { HELLO };
+    Ok(Answer::raw([&head(200, "", ask.manner.closing()), body].concat(), End::Close))
+}
+
+/// The greeting of a server of HTTP/1.0, which says so when it keeps the connection.
+pub(super) fn http10(ask: &Ask) -> Answered {
+    let keeps_alive = ask.query == "keep-alive" && ask.manner.persistence != Persistence::Close;
+    let persistence = if keeps_alive { Persistence::KeepAliveTold } else { Persistence::KeepAlive };
+    let mut answer = Answer::hello(Manner { persistence, ..ask.manner });
+    answer.bytes[..8].copy_from_slice(b"HTTP/1.0");
+    Ok(Answer { end: if keeps_alive { End::Next } else { End::Close }, ..answer })
+}
+
+/// An interim answer with a field, then the greeting.
+pub(super) fn early_hints(ask: &Ask) -> Answered {
+    Ok(Answer::hello(ask.manner).behind(&interim(103, "Link: </style.css>; rel=preload; as=style\r\n")))
+}
+
+/// A 100 nobody asked for, then the greeting.
+pub(super) fn unasked_continue(ask: &Ask) -> Answered {
+    Ok(Answer::hello(ask.manner).behind(&interim(100, "")))
+}
+
+/// A refusal that does not wait for the body it refuses.
+pub(super) fn early_413(ask: &Ask) -> Answer {
+    Answer::text(413, "too large\n", ask.manner)
+}
+
+/// The greeting, and bytes no request asked for.
+pub(super) fn extra(ask: &Ask) -> Answered {
+    let mut answer = Answer::hello(ask.manner);
+    answer.bytes.extend_from_slice(b"stray");
+    Ok(answer)
+}
+
+/// A head that never ends.
+pub(super) fn endless_head(_: &Ask) -> Answered {
+    let answer = Answer::raw("HTTP/1.1 200 OK\r\n", End::Close);
+    Ok(Answer { stream: Some(Stream::EndlessHead), ..answer })
+}
+
+/// A length that is no length.
+pub(super) fn bad_length(ask: &Ask) -> Answered {
+    Ok(malformed(ask, "Content-Length: -13\r\n", "Hello, World!"))
+}
+
+/// Two lengths that contradict each other.
+pub(super) fn two_lengths(ask: &Ask) -> Answered {
+    Ok(malformed(ask, "Content-Length: 13\r\nContent-Length: 12\r\n", "Hello, World!"))
+}
+
+/// Both ways to frame a body: what request smuggling is made of.
+pub(super) fn length_and_chunked(ask: &Ask) -> Answered {
+    let fields = "Content-Length: 13\r\nTransfer-Encoding: chunked\r\n";
+    Ok(malformed(ask, fields, "d\r\nHello, World!\r\n0\r\n\r\n"))
+}
+
+/// A good chunk, then one without a size.
+pub(super) fn bad_chunk(ask: &Ask) -> Answered {
+    Ok(malformed(ask, "Transfer-Encoding: chunked\r\n", "d\r\nHello, World!\r\nzz\r\n"))
+}
+
+/// An answer nobody should accept. The connection is closed without a word, so that a client that accepts it goes on.
+fn malformed(ask: &Ask, fields: &str, body: &str) -> Answer {
+    let mut bytes = head(200, fields, Manner { persistence: Persistence::KeepAlive, ..ask.manner });
+    bytes.extend_from_slice(body.as_bytes());
+    Answer::raw(bytes, End::Close)
+}
+
+/// An interim answer; `fields` are whole lines.
+fn interim(status: u16, fields: &str) -> String {
+    format!("HTTP/1.1 {status} {}\r\n{fields}\r\n", reason(status))
+}
+
+impl Ask<'_> {
+    /// The value of the first of these names that is in the query.
+    fn value(&self, names: &[&str]) -> Option<&str> {
+        let pair = |name| self.query.split('&').find_map(move |pair| pair.strip_prefix(name)?.strip_prefix('='));
+        names.iter().find_map(|name| pair(*name))
+    }
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+fn length(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(bytes @ 0..=BODY_BYTES_MAX) => Ok(bytes),
+        _ => Err(format!("'{text}' is not a number of bytes from 0 to {BODY_BYTES_MAX}")),
+    }
+}
+
+/// A time of `text` (fractions too) times `unit`.
+fn wait(text: &str, unit: Duration) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().map(|count| count * unit.as_secs_f64());
+    match seconds.map(Duration::try_from_secs_f64) {
+        Some(Ok(wait)) if wait <= WAIT_MAX => Ok(wait),
+        _ => Err(format!("'{text}' is not a time of at most an hour, in {}", if unit == SECOND { "s" } else { "ms" })),
+    }
+}

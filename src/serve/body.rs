@@ -1,0 +1,150 @@
+//! Finds the end of a request's body and counts its bytes. The bytes themselves are not kept here.
+
+use super::request::Refusal;
+
+/// A body that is being received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Body {
+    framing: Framing,
+    /// Bytes of content so far, without the framing of chunks.
+    received: u64,
+}
+
+/// Part of the input that belongs to a body.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// How many bytes of the input belong to the body, framing included.
+    pub used: usize,
+    /// Whether the body ends there.
+    pub finished: bool,
+}
+
+impl Body {
+    /// A body of exactly `bytes` bytes.
+    pub(super) fn of_length(bytes: u64) -> Self {
+        Self { framing: Framing::Length { left: bytes }, received: 0 }
+    }
+
+    /// A body in chunks.
+    pub(super) fn chunked() -> Self {
+        Self { framing: Framing::Size { value: 0, digits: 0 }, received: 0 }
+    }
+
+    /// How many bytes of content there were so far.
+    pub(super) fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Goes through `input`, which continues where the last call ended.
+    ///
+    /// # Errors
+    /// The chunks are malformed.
+    pub(super) fn take(&mut self, input: &[u8]) -> Result<Taken, Refusal> {
+        let mut used = 0;
+        while used < input.len() {
+            match &mut self.framing {
+                Framing::Length { left } | Framing::Data { left } => {
+                    let here = (*left).min((input.len() - used) as u64);
+                    *left -= here;
+                    self.received += here;
+                    used += here as usize;
+                    if *left == 0 {
+                        self.framing = match self.framing {
+                            Framing::Length { .. } => return Ok(Taken { used, finished: true }),
+                            _ => Framing::DataEnd,
+                        };
+                    }
+                }
+                _ => {
+                    let byte = input[used];
+                    used += 1;
+                    match self.framing.after(byte)? {
+                        Some(next) => self.framing = next,
+                        None => return Ok(Taken { used, finished: true }),
+                    }
+                }
+            }
+        }
+        Ok(Taken { used, finished: false })
+    }
+}
+
+/// Where in the framing the next byte is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Framing {
+    /// In a body of known length.
+    Length { left: u64 },
+    /// In the size of a chunk.
+    Size { value: u64, digits: u32 },
+    /// Between the size of a chunk and the end of its line.
+    Extension { size: u64 },
+    /// In the content of a chunk.
+    Data { left: u64 },
+    /// In the line end that follows the content.
+    DataEnd,
+    /// After the last chunk, in the lines that end with an empty one.
+    Trailer { line_is_empty: bool },
+}
+
+const BAD_CHUNK: Refusal = Refusal { status: 400, why: "the chunks of the body are malformed" };
+
+impl Framing {
+    /// Where the byte after this one is; `None` when the body ends with it. Content is not counted here.
+    fn after(&self, byte: u8) -> Result<Option<Self>, Refusal> {
+        let next = match (self, byte) {
+            (Self::Size { digits: 0, .. }, b';' | b' ' | b'\t' | b'\r' | b'\n') => return Err(BAD_CHUNK),
+            (Self::Size { value: size, .. } | Self::Extension { size }, b'\n') => match *size {
+                0 => Self::Trailer { line_is_empty: true },
+                left => Self::Data { left },
+            },
+            (Self::Size { value, .. }, b';' | b' ' | b'\t' | b'\r') => Self::Extension { size: *value },
+            (Self::Size { digits: 16, .. }, _) => return Err(BAD_CHUNK),
+            (Self::Size { value, digits }, _) => {
+                let digit = char::from(byte).to_digit(16).ok_or(BAD_CHUNK)?;
+                Self::Size { value: value << 4 | u64::from(digit), digits: digits + 1 }
+            }
+            (Self::DataEnd, b'\r') | (Self::Extension { .. }, _) => self.clone(),
+            (Self::DataEnd, b'\n') => Self::Size { value: 0, digits: 0 },
+            (Self::Trailer { line_is_empty: true }, b'\n') => return Ok(None),
+            (Self::Trailer { line_is_empty }, b'\r') => Self::Trailer { line_is_empty: *line_is_empty },
+            (Self::Trailer { .. }, _) => Self::Trailer { line_is_empty: byte == b'\n' },
+            (Self::DataEnd | Self::Length { .. } | Self::Data { .. }, _) => return Err(BAD_CHUNK),
+        };
+        Ok(Some(next))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_of_known_length_ends_there() {
+        let mut body = Body::of_length(5);
+        assert_eq!(body.take(b"abc"), Ok(Taken { used: 3, finished: false }));
+        assert_eq!(body.take(b"deGET"), Ok(Taken { used: 2, finished: true }));
+        assert_eq!(body.received(), 5);
+    }
+
+    #[test]
+    fn chunks_with_extensions_and_trailers_end_at_the_same_byte_however_they_are_cut() {
+        let text = b"5;a=\"b\"\r\nhello\r\n00A \r\n0123456789\r\n0;last\r\nX-T: t\r\nX-U: u\r\n\r\nGET / HTTP/1.1";
+        let end = text.len() - b"GET / HTTP/1.1".len();
+        for cut in 0..=end {
+            let mut body = Body::chunked();
+            let first = body.take(&text[..cut]).unwrap();
+            assert_eq!(first, Taken { used: cut, finished: cut == end }, "cut at {cut}");
+            if cut < end {
+                assert_eq!(body.take(&text[cut..]), Ok(Taken { used: end - cut, finished: true }), "cut at {cut}");
+            }
+            assert_eq!(body.received(), 15, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn malformed_chunks_are_refused() {
+        for text in ["\r\n", ";x\r\n", "g\r\n", "-1\r\n", "5\r\nhelloX", "11111111111111111\r\n"] {
+            assert_eq!(Body::chunked().take(text.as_bytes()), Err(BAD_CHUNK), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! What `/stats` tells: counts kept by each thread for itself and added up when somebody asks.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The counts of one thread. Only that thread writes them, so a plain load and store is enough; the alignment keeps
+/// the threads out of each other's cache lines.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(super) struct Counters {
+    connections: AtomicU64,
+    requests: AtomicU64,
+}
+
+impl Counters {
+    /// Counts a connection that was accepted.
+    pub(super) fn add_connection(&self) {
+        self.connections.store(self.connections.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// Counts a request whose head was read.
+    pub(super) fn add_request(&self) {
+        self.requests.store(self.requests.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+}
+
+/// The sums over all threads, as the body of `/stats`.
+pub(super) fn to_json(threads: &[Counters]) -> String {
+    let sum = |of: fn(&Counters) -> &AtomicU64| threads.iter().map(|one| of(one).load(Ordering::Relaxed)).sum::<u64>();
+    let (connections, requests) = (sum(|one| &one.connections), sum(|one| &one.requests));
+    format!("{{\"connections\": {connections}, \"requests\": {requests}}}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counts_of_all_threads_are_added_up() {
+        let threads = [Counters::default(), Counters::default()];
+        threads[0].add_connection();
+        threads[0].add_request();
+        threads[1].add_request();
+        assert_eq!(to_json(&threads), "{\"connections\": 1, \"requests\": 2}\n");
+    }
+}

@@ -1,0 +1,98 @@
+//! Listening sockets: one for a single thread, one per thread of several.
+//!
+//! Nothing is accepted here.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::net::sockopt::{set_socket_reuseaddr, set_socket_reuseport};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, getsockname, listen, socket_with};
+
+use super::Config;
+
+/// A listening socket for every thread, and the address all of them have.
+///
+/// # Errors
+/// The address cannot be had; the text names it and says what to do.
+pub(super) fn bind(config: &Config) -> io::Result<(Vec<OwnedFd>, SocketAddr)> {
+    let explained = |errno| explain(errno, config.address);
+    let shared = config.threads > 1;
+    if shared {
+        // Sockets that share a port would share it with a second server too, silently: this one does not share.
+        open(config.address, false).map_err(explained)?;
+    }
+    let first = open(config.address, shared).map_err(explained)?;
+    let address = getsockname(&first).and_then(SocketAddr::try_from)?;
+    let mut listeners = vec![first];
+    for _ in 1..config.threads {
+        listeners.push(open(address, shared).map_err(explained)?);
+    }
+    for listener in &listeners {
+        listen(listener, BACKLOG).map_err(explained)?;
+    }
+    Ok((listeners, address))
+}
+
+/// How many connections may wait to be accepted: a generator opens thousands at once.
+const BACKLOG: i32 = 4096;
+
+/// A socket bound to the address. Those opened with `shared` get the connections dealt out by the kernel.
+fn open(address: SocketAddr, shared: bool) -> Result<OwnedFd, Errno> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(family, SocketType::STREAM, flags, None)?;
+    set_socket_reuseaddr(&socket, true)?;
+    set_socket_reuseport(&socket, shared)?;
+    rustix::net::bind(&socket, &address)?;
+    Ok(socket)
+}
+
+fn explain(errno: Errno, address: SocketAddr) -> io::Error {
+    let text = match errno {
+        Errno::ADDRINUSE => format!("{address} is already in use; choose another with --addr"),
+        Errno::ADDRNOTAVAIL => format!("{address} is no address of this machine; choose another with --addr"),
+        Errno::ACCESS => format!("{address} needs more rights; choose a port from 1024 with --addr"),
+        other => format!("cannot listen at {address}: {}", io::Error::from(other)),
+    };
+    io::Error::new(io::Error::from(errno).kind(), text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(address: &str, threads: usize) -> Config {
+        Config { address: address.parse().unwrap(), threads }
+    }
+
+    #[test]
+    fn a_second_server_at_the_same_address_is_refused_with_the_way_out() {
+        for first_threads in [1, 2] {
+            let (_listeners, address) = bind(&config("127.0.0.1:0", first_threads)).unwrap();
+            for second_threads in [1, 2] {
+                let error = bind(&Config { address, threads: second_threads }).unwrap_err();
+                assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+                assert_eq!(error.to_string(), format!("{address} is already in use; choose another with --addr"));
+            }
+        }
+    }
+
+    #[test]
+    fn an_address_of_another_machine_is_refused_by_name() {
+        let error = bind(&config("192.0.2.1:8080", 1)).unwrap_err();
+        let text = "192.0.2.1:8080 is no address of this machine; choose another with --addr";
+        assert_eq!(error.to_string(), text);
+    }
+
+    #[test]
+    fn every_thread_gets_a_listener_at_the_same_port() {
+        let (listeners, address) = bind(&config("127.0.0.1:0", 3)).unwrap();
+        assert_eq!(listeners.len(), 3);
+        assert_ne!(address.port(), 0);
+        for listener in &listeners {
+            assert_eq!(getsockname(listener).and_then(SocketAddr::try_from), Ok(address));
+        }
+    }
+}

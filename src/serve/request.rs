@@ -1,0 +1,280 @@
+//! Reads a request's head: no more of it than an answer depends on.
+//!
+//! Most of a head is skipped unread: this is a target, not a validator. What decides where the request ends (lengths,
+//! chunked) is read strictly, because a mistake there would spoil every later request of the connection.
+
+use memchr::memchr;
+
+use super::body::Body;
+
+/// A request whose head is complete.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Head<'a> {
+    /// The method, as sent.
+    pub method: &'a [u8],
+    /// The request target, as sent: path and query.
+    pub target: &'a [u8],
+    /// Whether the connection lives on after the answer.
+    pub persistence: Persistence,
+    /// The body that follows; `None` when there is none.
+    pub body: Option<Body>,
+    /// Whether the client waits for `100 Continue` before it sends the body.
+    pub expects_continue: bool,
+    /// How many bytes the head takes.
+    pub size: usize,
+}
+
+/// Whether the connection lives on after an answer, and what the answer has to say about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Persistence {
+    /// It lives on, as HTTP/1.1 assumes.
+    KeepAlive,
+    /// It lives on, which an HTTP/1.0 client has to be told.
+    KeepAliveTold,
+    /// It is closed, which the answer says.
+    Close,
+}
+
+/// A request that is not answered as its path asks; the connection ends with the answer it gets instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// The status of the answer.
+    pub status: u16,
+    /// The reason, for the answer's body.
+    pub why: &'static str,
+}
+
+/// The longest head that is read, in bytes: twice what wrk's users send with their largest cookies.
+pub(super) const HEAD_BYTES_MAX: usize = 16 * 1024;
+
+/// Reads the head at the start of `input`; `Ok(None)` when it is not complete yet.
+///
+/// # Errors
+/// The head is malformed or too long.
+pub(super) fn scan(input: &[u8]) -> Result<Option<Head<'_>>, Refusal> {
+    let within = &input[..input.len().min(HEAD_BYTES_MAX)];
+    let mut lines = Lines { input: within, at: 0 };
+    let incomplete = if within.len() == HEAD_BYTES_MAX { Err(TOO_LONG) } else { Ok(None) };
+    // A client may send an empty line between two requests (RFC 9112, section 2.2).
+    let request_line = loop {
+        match lines.next() {
+            Some([]) => {}
+            Some(line) => break line,
+            None => return incomplete,
+        }
+    };
+    let (method, target, version) = split_request_line(request_line)?;
+    let mut fields = Fields::default();
+    loop {
+        match lines.next() {
+            Some([]) => break,
+            // Only fields that begin with these letters matter: Connection, Content-Length, Transfer-Encoding, Expect.
+            Some(line @ [b'c' | b'C' | b't' | b'T' | b'e' | b'E', ..]) => fields.read(line)?,
+            Some(_) => {}
+            None => return incomplete,
+        }
+    }
+    let persistence = fields.persistence(version);
+    let body = fields.body()?;
+    Ok(Some(Head { method, target, persistence, body, expects_continue: fields.expects_continue, size: lines.at }))
+}
+
+const TOO_LONG: Refusal = Refusal { status: 431, why: "the head is longer than 16384 bytes" };
+const NO_REQUEST_LINE: Refusal = Refusal { status: 400, why: "the first line is not METHOD TARGET HTTP/1.1" };
+const OTHER_VERSION: Refusal = Refusal { status: 505, why: "the version is neither HTTP/1.1 nor HTTP/1.0" };
+const BAD_LENGTH: Refusal = Refusal { status: 400, why: "Content-Length is not a whole number" };
+const TWO_LENGTHS: Refusal = Refusal { status: 400, why: "the length of the body is given twice" };
+const OTHER_CODING: Refusal = Refusal { status: 501, why: "Transfer-Encoding is something else than chunked" };
+
+/// The lines of a head, without their ends.
+struct Lines<'a> {
+    input: &'a [u8],
+    /// Where the next line begins.
+    at: usize,
+}
+
+impl<'a> Lines<'a> {
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let rest = &self.input[self.at..];
+        let end = memchr(b'\n', rest)?;
+        self.at += end + 1;
+        let line = &rest[..end];
+        Some(line.strip_suffix(b"\r").unwrap_or(line))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Version {
+    Http10,
+    Http11,
+}
+
+fn split_request_line(line: &[u8]) -> Result<(&[u8], &[u8], Version), Refusal> {
+    let mut words = line.split(|&byte| byte == b' ');
+    let (Some(method), Some(target), Some(version), None) = (words.next(), words.next(), words.next(), words.next())
+    else {
+        return Err(NO_REQUEST_LINE);
+    };
+    if method.is_empty() || target.is_empty() {
+        return Err(NO_REQUEST_LINE);
+    }
+    match version {
+        b"HTTP/1.1" => Ok((method, target, Version::Http11)),
+        b"HTTP/1.0" => Ok((method, target, Version::Http10)),
+        other if other.starts_with(b"HTTP/") => Err(OTHER_VERSION),
+        _ => Err(NO_REQUEST_LINE),
+    }
+}
+
+/// What the header fields said.
+#[derive(Default)]
+struct Fields {
+    length: Option<u64>,
+    chunked: bool,
+    close: bool,
+    keep_alive: bool,
+    expects_continue: bool,
+}
+
+impl Fields {
+    fn read(&mut self, line: &[u8]) -> Result<(), Refusal> {
+        let Some(colon) = memchr(b':', line) else { return Ok(()) };
+        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+        if name.eq_ignore_ascii_case(b"connection") {
+            for word in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
+                self.close |= word.eq_ignore_ascii_case(b"close");
+                self.keep_alive |= word.eq_ignore_ascii_case(b"keep-alive");
+            }
+        } else if name.eq_ignore_ascii_case(b"content-length") {
+            self.read_length(value)?;
+        } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
+            if self.chunked || !value.eq_ignore_ascii_case(b"chunked") {
+                return Err(OTHER_CODING);
+            }
+            self.chunked = true;
+        } else if name.eq_ignore_ascii_case(b"expect") {
+            self.expects_continue = value.eq_ignore_ascii_case(b"100-continue");
+        }
+        Ok(())
+    }
+
+    fn read_length(&mut self, value: &[u8]) -> Result<(), Refusal> {
+        if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
+            return Err(BAD_LENGTH);
+        }
+        let digits = str::from_utf8(value).map_err(|_| BAD_LENGTH)?;
+        let length = digits.parse().map_err(|_| BAD_LENGTH)?;
+        if self.length.is_some_and(|other| other != length) {
+            return Err(TWO_LENGTHS);
+        }
+        self.length = Some(length);
+        Ok(())
+    }
+
+    fn persistence(&self, version: Version) -> Persistence {
+        match version {
+            Version::Http11 if !self.close => Persistence::KeepAlive,
+            Version::Http10 if self.keep_alive && !self.close => Persistence::KeepAliveTold,
+            _ => Persistence::Close,
+        }
+    }
+
+    fn body(&self) -> Result<Option<Body>, Refusal> {
+        match (self.chunked, self.length) {
+            (true, Some(_)) => Err(TWO_LENGTHS),
+            (true, None) => Ok(Some(Body::chunked())),
+            (false, Some(1..)) => Ok(self.length.map(Body::of_length)),
+            (false, _) => Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(text: &str) -> Head<'_> {
+        scan(text.as_bytes()).unwrap().expect("a complete head")
+    }
+
+    fn refused(text: &str) -> Refusal {
+        scan(text.as_bytes()).unwrap_err()
+    }
+
+    #[test]
+    fn a_plain_request_is_read_and_its_end_is_found() {
+        let text = "GET /a?b=1 HTTP/1.1\r\nHost: h\r\n\r\nGET /next";
+        let expected = Head {
+            method: b"GET",
+            target: b"/a?b=1",
+            persistence: Persistence::KeepAlive,
+            body: None,
+            expects_continue: false,
+            size: text.len() - "GET /next".len(),
+        };
+        assert_eq!(head(text), expected);
+    }
+
+    #[test]
+    fn every_cut_of_a_head_is_incomplete() {
+        let text = "\r\nPOST / HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 7\r\n\r\n";
+        for cut in 0..text.len() {
+            assert_eq!(scan(&text.as_bytes()[..cut]), Ok(None), "cut at {cut}");
+        }
+        assert_eq!(head(text).size, text.len());
+    }
+
+    #[test]
+    fn persistence_follows_version_and_connection_field() {
+        for (text, persistence) in [
+            ("GET / HTTP/1.1\r\n\r\n", Persistence::KeepAlive),
+            ("GET / HTTP/1.1\r\nConnection: keep-alive\r\n\r\n", Persistence::KeepAlive),
+            ("GET / HTTP/1.1\r\nCONNECTION: upgrade , Close\r\n\r\n", Persistence::Close),
+            ("GET / HTTP/1.0\r\n\r\n", Persistence::Close),
+            ("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", Persistence::KeepAliveTold),
+            ("GET / HTTP/1.0\nConnection: keep-alive, close\n\n", Persistence::Close),
+        ] {
+            assert_eq!(head(text).persistence, persistence, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_body_is_framed_by_length_or_chunks() {
+        let body =
+            |field: &str| scan(format!("POST / HTTP/1.1\r\n{field}\r\n\r\n").as_bytes()).map(|it| it.unwrap().body);
+        assert_eq!(body("content-length: 12"), Ok(Some(Body::of_length(12))));
+        assert_eq!(body("Content-Length: 0"), Ok(None));
+        assert_eq!(body("Content-Length: 3\r\nContent-Length: 3"), Ok(Some(Body::of_length(3))));
+        assert_eq!(body("Transfer-Encoding: Chunked"), Ok(Some(Body::chunked())));
+        assert_eq!(body("Content-Length: 3\r\nContent-Length: 4"), Err(TWO_LENGTHS));
+        assert_eq!(body("Content-Length: 3\r\nTransfer-Encoding: chunked"), Err(TWO_LENGTHS));
+        assert_eq!(body("Transfer-Encoding: gzip, chunked"), Err(OTHER_CODING));
+        for bad in ["", "-1", "+1", "0x10", "1 2", "18446744073709551616"] {
+            assert_eq!(body(&format!("Content-Length: {bad}")), Err(BAD_LENGTH), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn an_expected_continue_is_noticed() {
+        assert!(head("PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n").expects_continue);
+    }
+
+    #[test]
+    fn a_malformed_first_line_is_refused() {
+        for text in
+            ["garbage\r\n", "GET /\r\n", "GET / x\r\n", "GET  HTTP/1.1\r\n", "GET /a b HTTP/1.1\r\n", " / HTTP/1.1\n"]
+        {
+            assert_eq!(refused(text), NO_REQUEST_LINE, "{text:?}");
+        }
+        assert_eq!(refused("PRI * HTTP/2.0\r\n"), OTHER_VERSION);
+    }
+
+    #[test]
+    fn a_head_may_have_16384_bytes_and_no_more() {
+        let with_padding = |padding: usize| format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(padding));
+        let longest = with_padding(HEAD_BYTES_MAX - with_padding(0).len());
+        assert_eq!(head(&longest).size, HEAD_BYTES_MAX);
+        assert_eq!(refused(&with_padding(HEAD_BYTES_MAX - with_padding(0).len() + 1)), TOO_LONG);
+        assert_eq!(refused(&"x".repeat(HEAD_BYTES_MAX)), TOO_LONG);
+    }
+}

@@ -1,0 +1,197 @@
+//! The paths: one table that finds the answer and writes the help.
+
+use super::answer::{Answer, End, Manner};
+use super::answers;
+use super::counters::Counters;
+use super::request::Head;
+
+/// A path and what it does.
+pub(super) struct Route {
+    /// The path; one that ends with `/` takes an argument there, except the root.
+    pub path: &'static str,
+    /// How argument and query are written in the help.
+    pub usage: &'static str,
+    /// One line for the help.
+    pub about: &'static str,
+    action: Action,
+}
+
+/// Who makes the answer, and what has to be received before.
+enum Action {
+    /// The body is dropped, then this answers; an `Err` says what is wrong with argument or query.
+    Answer(fn(&Ask) -> Result<Answer, String>),
+    /// This answers at once, then the body is dropped.
+    Early(fn(&Ask) -> Answer),
+    /// The request comes back, head and body, as it was received.
+    Echo,
+    /// The length of the body comes back.
+    Sink,
+    /// The counts of the server, without this request.
+    Stats,
+}
+
+/// What an answer can depend on.
+pub(super) struct Ask<'a> {
+    /// What follows the route's path.
+    pub argument: &'a str,
+    /// What follows the `?`.
+    pub query: &'a str,
+    /// The form of the answer.
+    pub manner: Manner,
+    /// The number of this request on its connection, from 1.
+    pub number: u64,
+}
+
+/// What to do with a request.
+#[derive(Debug)]
+pub(super) struct Reply {
+    /// Sent before the body is received.
+    pub early: Vec<u8>,
+    /// What happens when the body was received.
+    pub then: Then,
+    /// Whether the request counts in `/stats`.
+    pub counts: bool,
+}
+
+/// What happens when the body was received.
+#[derive(Debug)]
+pub(super) enum Then {
+    /// This is the answer.
+    Answer(Answer),
+    /// The answer is the request: its bytes so far.
+    Echo(Vec<u8>, Manner),
+    /// The answer is the length of the body.
+    Length(Manner),
+}
+
+/// Every path, in the order of the help.
+pub(super) const ROUTES: &[Route] = &[
+    route("/", "", "13 bytes: Hello, World!", Action::Answer(|ask| Ok(Answer::hello(ask.manner)))),
+    route("/bytes/", "N", "N bytes, up to 10 GiB", Action::Answer(answers::bytes)),
+    route("/delay/", "MS", "an answer after MS milliseconds (fractions too)", Action::Answer(answers::delay)),
+    route("/status/", "N", "status N; 1xx: an interim answer, then 200", Action::Answer(answers::status)),
+    route("/chunked/", "N", "N bytes in chunks, with extension and trailer", Action::Answer(answers::chunked)),
+    route("/drip", "?bytes=N&ms=M&delay=S", "N bytes spread over M ms, after S s", Action::Answer(answers::drip)),
+    route("/close", "", "says Connection: close, and closes", Action::Answer(answers::close)),
+    route("/closenohdr", "", "closes after the answer without a word", Action::Answer(answers::close_unsaid)),
+    route("/reset", "", "RST instead of an answer", Action::Answer(|_| Ok(Answer::raw("", End::Reset)))),
+    route("/garbage", "", "bytes that are no HTTP, then closes", Action::Answer(answers::garbage)),
+    route("/hang", "", "never answers", Action::Answer(|_| Ok(Answer::raw("", End::Hang)))),
+    route("/stall", "?every=K&ms=M", "every K-th request waits M ms", Action::Answer(answers::stall)),
+    route("/eof", "", "a body without length, ended by close", Action::Answer(answers::eof)),
+    route("/http10", "[?keep-alive]", "an answer of HTTP/1.0, then closes [or not]", Action::Answer(answers::http10)),
+    route("/early-hints", "", "103 Early Hints, then 200", Action::Answer(answers::early_hints)),
+    route("/100", "", "100 Continue, then 200", Action::Answer(answers::unasked_continue)),
+    route("/echo", "", "the request as it was received, up to 1 MiB", Action::Echo),
+    route("/sink", "", "how many bytes the body of the request had", Action::Sink),
+    route("/early/413", "", "413 before the body is read, then reads it", Action::Early(answers::early_413)),
+    route("/extra", "", "an answer and 5 bytes too many", Action::Answer(answers::extra)),
+    route("/endless-head", "", "header fields without end", Action::Answer(answers::endless_head)),
+    route("/bad-length", "", "Content-Length: -13", Action::Answer(answers::bad_length)),
+    route("/two-lengths", "", "two lengths that differ", Action::Answer(answers::two_lengths)),
+    route("/length-and-chunked", "", "a length, and chunks", Action::Answer(answers::length_and_chunked)),
+    route("/bad-chunk", "", "a chunk whose size is no number", Action::Answer(answers::bad_chunk)),
+    route("/stats", "", "JSON: connections and requests so far", Action::Stats),
+];
+
+const fn route(path: &'static str, usage: &'static str, about: &'static str, action: Action) -> Route {
+    Route { path, usage, about, action }
+}
+
+/// The text of `onrush serve --help`.
+pub fn help() -> String {
+    let mut text = String::from(
+        "Usage: onrush serve [--addr A] [--threads N]\n\
+         \n\
+         A small HTTP/1.1 server to aim at: fast, and as badly behaved as you ask.\n\
+         It ends on Ctrl-C (SIGINT) and SIGTERM.\n\
+         \n\
+         Options:\n  \
+           --addr A      PORT, HOST:PORT, [IPv6]:PORT or an IP (default 127.0.0.1:8080)\n  \
+           --threads N   threads that answer, 1 to 1024 (default 1)\n  \
+           --help        this text\n\
+         \n\
+         Paths, for any method:\n",
+    );
+    for Route { path, usage, about, .. } in ROUTES {
+        let shown = format!("{path}{usage}");
+        text += &format!("  {shown:<27} {about}\n");
+    }
+    text += "\n/drip also takes httpbin's numbytes, duration (seconds) and delay (seconds).\n\
+             /stats counts heads that were read, without requests for /stats itself.\n";
+    text
+}
+
+/// What `head` gets. `raw` are its bytes, `number` is its place on its connection, from 1.
+pub(super) fn reply(head: &Head, raw: &[u8], number: u64, threads: &[Counters]) -> Reply {
+    let manner = Manner { head_only: head.method == b"HEAD", persistence: head.persistence };
+    let later = |answer| Reply { early: Vec::new(), then: Then::Answer(answer), counts: true };
+    let Ok(target) = str::from_utf8(head.target) else {
+        return later(Answer::text(400, "the target is not valid UTF-8\n", manner));
+    };
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let Some((route, argument)) = find(path) else {
+        return later(Answer::text(404, "no such path; onrush serve --help lists them\n", manner));
+    };
+    let ask = Ask { argument, query, manner, number };
+    match route.action {
+        Action::Answer(make) => later(make(&ask).unwrap_or_else(|why| Answer::text(400, why + "\n", manner))),
+        Action::Early(make) => {
+            let answer = make(&ask);
+            Reply { early: answer.bytes, then: Then::Answer(Answer::raw("", answer.end)), counts: true }
+        }
+        Action::Echo => Reply { early: Vec::new(), then: Then::Echo(raw.to_vec(), manner), counts: true },
+        Action::Sink => Reply { early: Vec::new(), then: Then::Length(manner), counts: true },
+        Action::Stats => {
+            let json = super::counters::to_json(threads);
+            Reply { counts: false, ..later(Answer::text(200, json, manner)) }
+        }
+    }
+}
+
+/// The route of a path, and the argument.
+fn find(path: &str) -> Option<(&'static Route, &str)> {
+    ROUTES.iter().find_map(|route| {
+        let argument = path.strip_prefix(route.path)?;
+        let takes_argument = route.path.len() > 1 && route.path.ends_with('/');
+        (takes_argument || argument.is_empty()).then_some((route, argument))
+    })
+}
+
+impl Then {
+    /// The answer, now that the body was received.
+    pub(super) fn answer(self, body_bytes: u64) -> Answer {
+        match self {
+            Self::Answer(answer) => answer,
+            Self::Echo(request, manner) => Answer::text(200, request, manner),
+            Self::Length(manner) => Answer::text(200, body_bytes.to_string(), manner),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_lists_every_path_within_80_columns() {
+        let help = help();
+        for Route { path, usage, .. } in ROUTES {
+            assert!(help.contains(&format!("\n  {path}{usage} ")), "{path}{usage} is missing");
+        }
+        for line in help.lines() {
+            assert!(line.len() <= 80, "{} columns: {line}", line.len());
+        }
+    }
+
+    #[test]
+    fn no_path_hides_another() {
+        for (index, route) in ROUTES.iter().enumerate() {
+            let found = find(route.path).map(|(found, _)| found.path);
+            assert_eq!(found, Some(route.path), "route {index}");
+        }
+        assert!(find("/unknown").is_none());
+        assert!(find("/closed").is_none());
+        assert_eq!(find("/bytes/12").map(|(route, argument)| (route.path, argument)), Some(("/bytes/", "12")));
+    }
+}

@@ -1,0 +1,187 @@
+//! Bodies (and one head) that are made while they are sent, so that their length costs no memory.
+//!
+//! Time is an argument: nothing here reads a clock or a socket.
+
+use std::time::Duration;
+
+/// What follows the first bytes of an answer.
+#[derive(Debug)]
+pub(super) enum Stream {
+    /// Bytes of [`BLOCK`], handed to the kernel without a copy of ours.
+    Block {
+        /// Bytes still to be sent.
+        left: u64,
+    },
+    /// A chunked body.
+    Chunks {
+        /// Bytes of content still to be sent.
+        left: u64,
+        /// Whether no chunk was sent yet: the first one has an extension.
+        first: bool,
+    },
+    /// A body that comes bit by bit.
+    Drip(Drip),
+    /// Header fields without end.
+    EndlessHead,
+}
+
+/// What [`Stream::fill`] found.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Fill {
+    /// There is more to send after this.
+    More,
+    /// Nothing more is due before this time, in nanoseconds of the server's clock.
+    Until(u64),
+    /// That was all.
+    Done,
+}
+
+/// What bodies are made of. Letters rather than zeros, so that a body cannot be taken for memory that was never written.
+pub(super) static BLOCK: [u8; 64 * 1024] = [b'x'; 64 * 1024];
+
+impl Stream {
+    /// Appends what is due at `now_ns`, at most about one [`BLOCK`].
+    pub(super) fn fill(&mut self, out: &mut Vec<u8>, now_ns: u64) -> Fill {
+        match self {
+            Self::Block { left } => {
+                let here = (*left).min(BLOCK.len() as u64);
+                out.extend_from_slice(&BLOCK[..here as usize]);
+                *left -= here;
+                if *left == 0 { Fill::Done } else { Fill::More }
+            }
+            Self::Chunks { left, first } => fill_chunks(left, first, out),
+            Self::Drip(drip) => drip.fill(out, now_ns),
+            Self::EndlessHead => {
+                (0..1024).for_each(|_| out.extend_from_slice(b"X-Endless: and so on, and so on, and so on\r\n"));
+                Fill::More
+            }
+        }
+    }
+}
+
+/// The largest chunk of a chunked body.
+const CHUNK_BYTES: u64 = 4096;
+
+fn fill_chunks(left: &mut u64, first: &mut bool, out: &mut Vec<u8>) -> Fill {
+    for _ in 0..8 {
+        if *left == 0 {
+            out.extend_from_slice(b"0\r\nX-Trail: t\r\n\r\n");
+            return Fill::Done;
+        }
+        let size = (*left).min(CHUNK_BYTES);
+        let extension = if std::mem::take(first) { ";first" } else { "" };
+        out.extend_from_slice(format!("{size:x}{extension}\r\n").as_bytes());
+        out.extend_from_slice(&BLOCK[..size as usize]);
+        out.extend_from_slice(b"\r\n");
+        *left -= size;
+    }
+    Fill::More
+}
+
+/// A body whose bytes are spread evenly over a time: byte k is due at k / total of it.
+#[derive(Debug)]
+pub(super) struct Drip {
+    total: u64,
+    span_ns: u64,
+    sent: u64,
+    /// When the first byte was due; `None` before the first fill.
+    start_ns: Option<u64>,
+}
+
+/// The shortest pause between two parts of a drip: a million bytes in a second come as a thousand thousands.
+const DRIP_PAUSE_NS: u64 = 1_000_000;
+
+impl Drip {
+    /// `total` bytes over `span`, the first of them at once.
+    pub(super) fn new(total: u64, span: Duration) -> Self {
+        Self { total, span_ns: span.as_nanos() as u64, sent: 0, start_ns: None }
+    }
+
+    fn fill(&mut self, out: &mut Vec<u8>, now_ns: u64) -> Fill {
+        let start_ns = *self.start_ns.get_or_insert(now_ns);
+        let due = self.due(now_ns.saturating_sub(start_ns));
+        let here = (due - self.sent).min(BLOCK.len() as u64);
+        out.extend_from_slice(&BLOCK[..here as usize]);
+        self.sent += here;
+        if self.sent == self.total {
+            Fill::Done
+        } else if self.sent < due {
+            Fill::More
+        } else {
+            Fill::Until((start_ns + self.due_at_ns(self.sent)).max(now_ns + DRIP_PAUSE_NS))
+        }
+    }
+
+    /// How many bytes are due this long after the start.
+    fn due(&self, elapsed_ns: u64) -> u64 {
+        if elapsed_ns >= self.span_ns {
+            return self.total;
+        }
+        let whole = u128::from(elapsed_ns) * u128::from(self.total) / u128::from(self.span_ns);
+        (whole as u64 + 1).min(self.total)
+    }
+
+    /// When byte `k`, counted from 0, is due, after the start.
+    fn due_at_ns(&self, k: u64) -> u64 {
+        (u128::from(k) * u128::from(self.span_ns)).div_ceil(u128::from(self.total)) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drip_sends_each_byte_at_its_share_of_the_time() {
+        let mut stream = Stream::Drip(Drip::new(4, Duration::from_millis(400)));
+        let mut out = Vec::new();
+        assert_eq!(stream.fill(&mut out, 1_000), Fill::Until(100_001_000));
+        assert_eq!(out, b"x");
+        assert_eq!(stream.fill(&mut out, 100_001_000), Fill::Until(200_001_000));
+        assert_eq!(out, b"xx");
+        assert_eq!(stream.fill(&mut out, 350_001_000), Fill::Done);
+        assert_eq!(out, b"xxxx");
+    }
+
+    #[test]
+    fn a_dense_drip_pauses_at_least_a_millisecond() {
+        let mut stream = Stream::Drip(Drip::new(1_000_000, Duration::from_secs(1)));
+        assert_eq!(stream.fill(&mut Vec::new(), 0), Fill::Until(DRIP_PAUSE_NS));
+        let mut out = Vec::new();
+        assert_eq!(stream.fill(&mut out, DRIP_PAUSE_NS), Fill::Until(2 * DRIP_PAUSE_NS));
+        assert_eq!(out.len(), 1_000);
+    }
+
+    #[test]
+    fn a_drip_of_nothing_or_over_no_time_is_done_at_once() {
+        let mut out = Vec::new();
+        assert_eq!(Drip::new(0, Duration::from_secs(1)).fill(&mut out, 5), Fill::Done);
+        assert!(out.is_empty());
+        assert_eq!(Drip::new(7, Duration::ZERO).fill(&mut out, 5), Fill::Done);
+        assert_eq!(out.len(), 7);
+    }
+
+    #[test]
+    fn chunks_are_at_most_4_kib_and_end_with_a_trailer() {
+        let mut stream = Stream::Chunks { left: 4100, first: true };
+        let mut out = Vec::new();
+        assert_eq!(stream.fill(&mut out, 0), Fill::Done);
+        let content = "x".repeat(4096);
+        let expected = format!("1000;first\r\n{content}\r\n4\r\nxxxx\r\n0\r\nX-Trail: t\r\n\r\n");
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn one_fill_of_an_endless_stream_is_bounded() {
+        for mut stream in [
+            Stream::Block { left: u64::MAX },
+            Stream::Chunks { left: u64::MAX, first: true },
+            Stream::Drip(Drip::new(u64::MAX, Duration::ZERO)),
+            Stream::EndlessHead,
+        ] {
+            let mut out = Vec::new();
+            assert_eq!(stream.fill(&mut out, 0), Fill::More, "{stream:?}");
+            assert!((1..=BLOCK.len()).contains(&out.len()), "{stream:?} made {} bytes", out.len());
+        }
+    }
+}

@@ -1,0 +1,554 @@
+//! The server over real sockets: the exact bytes of every path, and what bad clients get.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use super::*;
+
+const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n";
+const PLAIN: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!";
+const PLAIN_CLOSE: &str =
+    "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\nConnection: close\r\n\r\nHello, World!";
+
+/// Longer than any answer takes; only a test that fails waits for it.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn server() -> Server {
+    server_with(1)
+}
+
+fn server_with(threads: usize) -> Server {
+    Server::start(&Config { address: SocketAddr::from(([127, 0, 0, 1], 0)), threads }).unwrap()
+}
+
+fn connect(server: &Server) -> TcpStream {
+    let stream = TcpStream::connect(server.address()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
+}
+
+fn send(client: &mut TcpStream, text: &str) {
+    client.write_all(text.as_bytes()).unwrap();
+}
+
+fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n")
+}
+
+/// Reads exactly what is expected, and fails at the first difference.
+fn expect(client: &mut TcpStream, expected: &str) {
+    let mut got = vec![0; expected.len()];
+    let mut filled = 0;
+    while filled < got.len() {
+        match client.read(&mut got[filled..]) {
+            Ok(0) | Err(_) => break,
+            Ok(bytes) => filled += bytes,
+        }
+    }
+    assert_eq!(String::from_utf8_lossy(&got[..filled]), expected);
+}
+
+/// The connection lives on: another request is answered, and nothing stands before its answer.
+fn expect_alive(client: &mut TcpStream) {
+    send(client, &get("/"));
+    expect(client, PLAIN);
+}
+
+/// The connection is closed in good order, and nothing more comes.
+fn expect_closed(client: &mut TcpStream) {
+    let mut rest = Vec::new();
+    client.read_to_end(&mut rest).unwrap();
+    assert_eq!(String::from_utf8_lossy(&rest), "");
+}
+
+/// Sends a GET on a new connection and reads the answer, which leaves the connection open.
+#[track_caller]
+fn answers_and_lives(path: &str, expected: &str) {
+    let server = server();
+    let mut client = connect(&server);
+    send(&mut client, &get(path));
+    expect(&mut client, expected);
+    expect_alive(&mut client);
+}
+
+/// Sends a GET on a new connection and reads the answer, after which the connection is closed.
+#[track_caller]
+fn answers_and_closes(path: &str, expected: &str) {
+    let server = server();
+    let mut client = connect(&server);
+    send(&mut client, &get(path));
+    expect(&mut client, expected);
+    expect_closed(&mut client);
+}
+
+#[test]
+fn root_answers_13_bytes() {
+    answers_and_lives("/", PLAIN);
+    answers_and_lives("/?a=b", PLAIN);
+}
+
+#[test]
+fn bytes_have_the_length_asked_for() {
+    answers_and_lives("/bytes/3", &format!("{HEAD}Content-Length: 3\r\n\r\nxxx"));
+    answers_and_lives("/bytes/0", &format!("{HEAD}Content-Length: 0\r\n\r\n"));
+    for length in [65_536, 65_537, 1_048_576, 3_000_000] {
+        answers_and_lives(
+            &format!("/bytes/{length}"),
+            &format!("{HEAD}Content-Length: {length}\r\n\r\n{}", "x".repeat(length)),
+        );
+    }
+}
+
+#[test]
+fn a_slow_reader_gets_every_byte_and_holds_up_nobody() {
+    let server = server();
+    let mut slow = connect(&server);
+    send(&mut slow, &get("/bytes/50000000"));
+    let head = format!("{HEAD}Content-Length: 50000000\r\n\r\n");
+    expect(&mut slow, &head);
+    // The kernel's buffers hold a few megabytes at most, so the answer is not out yet.
+    expect_alive(&mut connect(&server));
+    let mut left: usize = 50_000_000;
+    let mut buffer = vec![0; 100_003];
+    while left > 0 {
+        let bytes = slow.read(&mut buffer).unwrap();
+        assert!(bytes > 0, "closed with {left} bytes missing");
+        assert!(buffer[..bytes].iter().all(|&byte| byte == b'x'));
+        left -= bytes;
+    }
+    expect_alive(&mut slow);
+}
+
+#[test]
+fn a_delay_is_at_least_as_long_as_asked_for() {
+    let started = Instant::now();
+    answers_and_lives("/delay/20.5", PLAIN);
+    assert!(started.elapsed() >= Duration::from_micros(20_500));
+}
+
+#[test]
+fn delays_run_side_by_side_and_end_in_their_order() {
+    let server = server();
+    let (mut long, mut short) = (connect(&server), connect(&server));
+    send(&mut long, &get("/delay/3600000"));
+    send(&mut short, &get("/delay/1"));
+    expect(&mut short, PLAIN);
+    expect_alive(&mut short);
+}
+
+#[test]
+fn a_status_is_sent_as_asked_for() {
+    answers_and_lives(
+        "/status/404",
+        "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\n404\n",
+    );
+    answers_and_lives("/status/999", "HTTP/1.1 999 \r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\n999\n");
+    answers_and_lives("/status/204", "HTTP/1.1 204 No Content\r\nContent-Type: text/plain\r\n\r\n");
+    answers_and_lives("/status/304", "HTTP/1.1 304 Not Modified\r\nContent-Type: text/plain\r\n\r\n");
+    answers_and_lives(
+        "/status/302",
+        "HTTP/1.1 302 Found\r\nContent-Type: text/plain\r\nLocation: /\r\nContent-Length: 0\r\n\r\n",
+    );
+    answers_and_lives("/status/102", &format!("HTTP/1.1 102 Processing\r\n\r\n{PLAIN}"));
+}
+
+#[test]
+fn chunks_have_an_extension_and_a_trailer() {
+    let head = format!("{HEAD}Transfer-Encoding: chunked\r\nTrailer: X-Trail\r\n\r\n");
+    answers_and_lives("/chunked/5", &format!("{head}5;first\r\nxxxxx\r\n0\r\nX-Trail: t\r\n\r\n"));
+    answers_and_lives("/chunked/0", &format!("{head}0\r\nX-Trail: t\r\n\r\n"));
+    let full = "x".repeat(4096);
+    let middle = format!("1000\r\n{full}\r\n").repeat(98);
+    let body = format!("1000;first\r\n{full}\r\n{middle}1\r\nx\r\n0\r\nX-Trail: t\r\n\r\n");
+    answers_and_lives(&format!("/chunked/{}", 99 * 4096 + 1), &format!("{head}{body}"));
+}
+
+#[test]
+fn a_drip_takes_its_time() {
+    for query in ["bytes=4&ms=40", "numbytes=4&duration=0.04", "bytes=4&ms=0&delay=0.04"] {
+        let started = Instant::now();
+        answers_and_lives(&format!("/drip?{query}"), &format!("{HEAD}Content-Length: 4\r\n\r\nxxxx"));
+        assert!(started.elapsed() >= Duration::from_millis(30), "{query} took {:?}", started.elapsed());
+    }
+}
+
+#[test]
+fn close_says_so_and_closes() {
+    answers_and_closes("/close", PLAIN_CLOSE);
+}
+
+#[test]
+fn closenohdr_closes_without_a_word() {
+    answers_and_closes("/closenohdr", PLAIN);
+}
+
+#[test]
+fn reset_is_a_reset() {
+    let server = server();
+    let mut client = connect(&server);
+    send(&mut client, &get("/reset"));
+    let error = client.read(&mut [0; 64]).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn garbage_is_no_http() {
+    let server = server();
+    let mut client = connect(&server);
+    send(&mut client, &get("/garbage"));
+    let mut got = Vec::new();
+    client.read_to_end(&mut got).unwrap();
+    assert_eq!(got, b"\x00\xffthis is no HTTP\r\n\r\n");
+}
+
+#[test]
+fn hang_sends_nothing_and_stays_open_until_the_client_goes() {
+    let server = server();
+    let mut client = connect(&server);
+    send(&mut client, &get("/hang"));
+    client.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    assert_eq!(client.read(&mut [0; 64]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    // More than fits in the buffers between them: the server has to read on to see the end.
+    client.write_all(&vec![b'u'; 20_000_000]).unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    expect_closed(&mut client);
+}
+
+#[test]
+fn stall_makes_every_kth_request_of_a_connection_wait() {
+    let server = server();
+    let mut client = connect(&server);
+    for number in 1..=4 {
+        // A request that waits although it should not would wait for an hour.
+        let pause_ms = if number % 2 == 0 { 20 } else { 3_600_000 };
+        let started = Instant::now();
+        send(&mut client, &get(&format!("/stall?every=2&ms={pause_ms}")));
+        expect(&mut client, PLAIN);
+        assert!(number % 2 == 1 || started.elapsed() >= Duration::from_millis(20), "request {number} did not wait");
+    }
+}
+
+#[test]
+fn eof_ends_the_body_by_closing() {
+    answers_and_closes("/eof", &format!("{HEAD}Connection: close\r\n\r\nHello, World!"));
+}
+
+#[test]
+fn http10_closes_unless_asked_to_keep_alive() {
+    let head = "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n";
+    answers_and_closes("/http10", &format!("{head}\r\nHello, World!"));
+    answers_and_lives("/http10?keep-alive", &format!("{head}Connection: keep-alive\r\n\r\nHello, World!"));
+}
+
+#[test]
+fn interim_answers_come_before_the_answer() {
+    let hints = "HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload; as=style\r\n\r\n";
+    answers_and_lives("/early-hints", &format!("{hints}{PLAIN}"));
+    answers_and_lives("/100", &format!("HTTP/1.1 100 Continue\r\n\r\n{PLAIN}"));
+}
+
+#[test]
+fn extra_sends_five_bytes_too_many() {
+    answers_and_lives("/extra", &format!("{PLAIN}stray"));
+}
+
+#[test]
+fn malformed_answers_are_malformed_as_told() {
+    answers_and_closes("/bad-length", &format!("{HEAD}Content-Length: -13\r\n\r\nHello, World!"));
+    answers_and_closes("/two-lengths", &format!("{HEAD}Content-Length: 13\r\nContent-Length: 12\r\n\r\nHello, World!"));
+    answers_and_closes(
+        "/length-and-chunked",
+        &format!("{HEAD}Content-Length: 13\r\nTransfer-Encoding: chunked\r\n\r\nd\r\nHello, World!\r\n0\r\n\r\n"),
+    );
+    answers_and_closes("/bad-chunk", &format!("{HEAD}Transfer-Encoding: chunked\r\n\r\nd\r\nHello, World!\r\nzz\r\n"));
+}
+
+#[test]
+fn an_endless_head_does_not_end() {
+    let server = server();
+    let mut client = connect(&server);
+    send(&mut client, &get("/endless-head"));
+    let line = "X-Endless: and so on, and so on, and so on\r\n";
+    expect(&mut client, &format!("HTTP/1.1 200 OK\r\n{}", line.repeat(100_000)));
+    expect_alive(&mut connect(&server));
+}
+
+#[test]
+fn echo_returns_the_request_as_it_was_received() {
+    for request in [
+        "GET /echo?a HTTP/1.1\r\nHost: h\r\nX-Odd:  two  spaces \r\n\r\n",
+        "PUT /echo HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello",
+        "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nX-T: t\r\n\r\n",
+    ] {
+        let server = server();
+        let mut client = connect(&server);
+        send(&mut client, request);
+        expect(&mut client, &format!("{HEAD}Content-Length: {}\r\n\r\n{request}", request.len()));
+        expect_alive(&mut client);
+    }
+}
+
+#[test]
+fn sink_counts_a_body_of_any_size() {
+    let server = server();
+    let mut client = connect(&server);
+    send(&mut client, "POST /sink HTTP/1.1\r\nContent-Length: 20000000\r\n\r\n");
+    client.write_all(&vec![b'u'; 20_000_000]).unwrap();
+    expect(&mut client, &format!("{HEAD}Content-Length: 8\r\n\r\n20000000"));
+    send(
+        &mut client,
+        "POST /sink HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n",
+    );
+    expect(&mut client, &format!("{HEAD}Content-Length: 2\r\n\r\n19"));
+    expect_alive(&mut client);
+}
+
+#[test]
+fn an_early_413_comes_before_the_body_which_is_then_read() {
+    let server = server();
+    let mut client = connect(&server);
+    send(&mut client, "POST /early/413 HTTP/1.1\r\nContent-Length: 3000000\r\n\r\n");
+    expect(
+        &mut client,
+        "HTTP/1.1 413 Content Too Large\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\ntoo large\n",
+    );
+    client.write_all(&vec![b'u'; 3_000_000]).unwrap();
+    expect_alive(&mut client);
+}
+
+#[test]
+fn a_client_that_expects_continue_gets_it() {
+    let server = server();
+    let mut client = connect(&server);
+    send(&mut client, "POST /sink HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+    expect(&mut client, "HTTP/1.1 100 Continue\r\n\r\n");
+    send(&mut client, "body");
+    expect(&mut client, &format!("{HEAD}Content-Length: 1\r\n\r\n4"));
+}
+
+#[test]
+fn bodies_are_dropped_by_every_other_path() {
+    let server = server();
+    let mut client = connect(&server);
+    send(&mut client, "POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody");
+    expect(&mut client, PLAIN);
+    send(&mut client, "POST /delay/1 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n");
+    expect(&mut client, PLAIN);
+    expect_alive(&mut client);
+}
+
+#[test]
+fn head_is_answered_without_a_body() {
+    let server = server();
+    let mut client = connect(&server);
+    for (path, fields) in [
+        ("/", "Content-Length: 13\r\n"),
+        ("/bytes/100000", "Content-Length: 100000\r\n"),
+        ("/chunked/9", "Transfer-Encoding: chunked\r\nTrailer: X-Trail\r\n"),
+        ("/drip?bytes=9&ms=9", "Content-Length: 9\r\n"),
+    ] {
+        send(&mut client, &format!("HEAD {path} HTTP/1.1\r\n\r\n"));
+        expect(&mut client, &format!("{HEAD}{fields}\r\n"));
+    }
+    expect_alive(&mut client);
+}
+
+#[test]
+fn the_wish_of_the_client_to_close_is_honoured() {
+    for (request, answer) in [
+        ("GET / HTTP/1.1\r\nConnection: close\r\n\r\n", PLAIN_CLOSE),
+        ("GET / HTTP/1.0\r\n\r\n", PLAIN_CLOSE),
+        ("DELETE /delay/1 HTTP/1.1\r\nConnection: close\r\n\r\n", PLAIN_CLOSE),
+    ] {
+        let server = server();
+        let mut client = connect(&server);
+        send(&mut client, request);
+        expect(&mut client, answer);
+        expect_closed(&mut client);
+    }
+}
+
+#[test]
+fn http10_with_keep_alive_is_told_that_it_lives() {
+    let server = server();
+    let mut client = connect(&server);
+    for _ in 0..2 {
+        send(&mut client, "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+        let fields = "Content-Length: 13\r\nConnection: keep-alive\r\n";
+        expect(&mut client, &format!("{HEAD}{fields}\r\nHello, World!"));
+    }
+}
+
+#[test]
+fn requests_that_arrive_byte_by_byte_are_answered() {
+    let server = server();
+    let mut client = connect(&server);
+    let echoed = "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nabc\r\n0\r\n\r\n";
+    for byte in format!("{}{}{echoed}", get("/"), get("/bytes/2")).chars() {
+        send(&mut client, &byte.to_string());
+    }
+    expect(&mut client, PLAIN);
+    expect(&mut client, &format!("{HEAD}Content-Length: 2\r\n\r\nxx"));
+    expect(&mut client, &format!("{HEAD}Content-Length: {}\r\n\r\n{echoed}", echoed.len()));
+}
+
+#[test]
+fn pipelined_requests_are_answered_in_order() {
+    let server = server();
+    let mut client = connect(&server);
+    let batch = [get("/"), get("/delay/5"), get("/status/500"), get("/bytes/70000"), get("/close"), get("/")].concat();
+    send(&mut client, &batch);
+    expect(&mut client, PLAIN);
+    expect(&mut client, PLAIN);
+    let failed = "HTTP/1.1 500 Internal Server Error\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\n500\n";
+    expect(&mut client, failed);
+    expect(&mut client, &format!("{HEAD}Content-Length: 70000\r\n\r\n{}", "x".repeat(70_000)));
+    expect(&mut client, PLAIN_CLOSE);
+    expect_closed(&mut client);
+}
+
+#[test]
+fn ten_thousand_pipelined_requests_to_a_client_that_reads_late_are_all_answered() {
+    let server = server();
+    let mut client = connect(&server);
+    let mut writer = client.try_clone().unwrap();
+    let writing = std::thread::spawn(move || send(&mut writer, &get("/").repeat(10_000)));
+    expect(&mut client, &PLAIN.repeat(10_000));
+    writing.join().unwrap();
+    expect_alive(&mut client);
+}
+
+#[test]
+fn a_client_that_has_sent_everything_still_gets_its_answers() {
+    for path in ["/", "/delay/5", "/bytes/1000000"] {
+        let server = server();
+        let mut client = connect(&server);
+        send(&mut client, &get(path));
+        client.shutdown(Shutdown::Write).unwrap();
+        let mut got = Vec::new();
+        client.read_to_end(&mut got).unwrap();
+        assert!(got.starts_with(HEAD.as_bytes()), "{path}");
+        assert!(got.ends_with(if path.starts_with("/bytes") { b"xxxxxxxxxxxxx" } else { b"Hello, World!" }), "{path}");
+    }
+}
+
+#[test]
+fn what_cannot_be_answered_is_refused_with_a_reason() {
+    for (request, status, body) in [
+        ("nonsense\r\n\r\n", "400 Bad Request", "the first line is not METHOD TARGET HTTP/1.1\n"),
+        ("GET / HTTP/2.0\r\n\r\n", "505 HTTP Version Not Supported", "the version is neither HTTP/1.1 nor HTTP/1.0\n"),
+        ("POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n", "400 Bad Request", "Content-Length is not a whole number\n"),
+    ] {
+        let server = server();
+        let mut client = connect(&server);
+        send(&mut client, request);
+        let (head, length) = ("Content-Type: text/plain\r\nContent-Length:", body.len());
+        expect(&mut client, &format!("HTTP/1.1 {status}\r\n{head} {length}\r\nConnection: close\r\n\r\n{body}"));
+        expect_closed(&mut client);
+    }
+}
+
+#[test]
+fn a_head_without_end_is_refused_and_the_refusal_arrives() {
+    let server = server();
+    let mut client = connect(&server);
+    // More than the limit, so that some of it is unread when the answer goes out.
+    send(&mut client, &format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(200_000)));
+    let why = "the head is longer than 16384 bytes\n";
+    let fields = format!("Content-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n", why.len());
+    expect(&mut client, &format!("HTTP/1.1 431 Request Header Fields Too Large\r\n{fields}\r\n{why}"));
+    client.shutdown(Shutdown::Write).unwrap();
+    expect_closed(&mut client);
+}
+
+#[test]
+fn echo_refuses_what_it_would_have_to_keep() {
+    let server = server();
+    let mut client = connect(&server);
+    send(&mut client, "POST /echo HTTP/1.1\r\nContent-Length: 2000000\r\n\r\n");
+    client.write_all(&vec![b'u'; 2_000_000]).unwrap();
+    let why = "/echo keeps at most 1048576 bytes\n";
+    let fields = format!("Content-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n", why.len());
+    expect(&mut client, &format!("HTTP/1.1 413 Content Too Large\r\n{fields}\r\n{why}"));
+}
+
+#[test]
+fn bad_paths_and_arguments_are_answered_with_what_is_wrong() {
+    let answer = |status: &str, body: &str| {
+        format!("HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+    };
+    answers_and_lives("/nowhere", &answer("404 Not Found", "no such path; onrush serve --help lists them\n"));
+    for (path, body) in [
+        ("/bytes/-1", "'-1' is not a number of bytes from 0 to 10737418240\n"),
+        ("/bytes/10737418241", "'10737418241' is not a number of bytes from 0 to 10737418240\n"),
+        ("/delay/soon", "'soon' is not a time of at most an hour, in ms\n"),
+        ("/delay/-1", "'-1' is not a time of at most an hour, in ms\n"),
+        ("/delay/NaN", "'NaN' is not a time of at most an hour, in ms\n"),
+        ("/drip?duration=3601", "'3601' is not a time of at most an hour, in s\n"),
+        ("/status/1000", "'1000' is not a status from 100 to 999\n"),
+        ("/stall?every=0", "'0' is not a whole number from 1\n"),
+    ] {
+        answers_and_lives(path, &answer("400 Bad Request", body));
+    }
+}
+
+#[test]
+fn stats_count_connections_and_requests_but_not_themselves() {
+    for threads in [1, 3] {
+        let server = server_with(threads);
+        let mut clients: Vec<TcpStream> = (0..8).map(|_| connect(&server)).collect();
+        for client in &mut clients {
+            send(client, &(get("/").repeat(5) + &get("/status/204")));
+            expect(client, &(PLAIN.repeat(5) + "HTTP/1.1 204 No Content\r\nContent-Type: text/plain\r\n\r\n"));
+        }
+        for _ in 0..2 {
+            let body = "{\"connections\": 8, \"requests\": 48}\n";
+            send(&mut clients[0], &get("/stats"));
+            expect(&mut clients[0], &format!("{HEAD}Content-Length: {}\r\n\r\n{body}", body.len()));
+        }
+    }
+}
+
+#[test]
+fn every_path_of_the_table_answers() {
+    for route in routes::ROUTES {
+        let argument = if route.path == "/status/" { "200" } else { "1" };
+        let usage = route.usage.replace(['[', ']'], "").replace("=S", "=0").replace("=K", "=1").replace("=M", "=1");
+        let usage = usage.replace("=N", "=1").replace("MS", argument).replace('N', argument);
+        let server = server();
+        let mut client = connect(&server);
+        send(&mut client, &get(&format!("{}{usage}", route.path)));
+        client.set_read_timeout(Some(Duration::from_millis(if route.path == "/hang" { 50 } else { 20_000 }))).unwrap();
+        let mut start = [0; 12];
+        let read = client.read(&mut start).map_err(|error| error.kind());
+        match route.path {
+            "/hang" => assert_eq!(read, Err(io::ErrorKind::WouldBlock)),
+            "/reset" => assert_eq!(read, Err(io::ErrorKind::ConnectionReset)),
+            "/garbage" => assert_eq!(start[0], 0),
+            "/http10" => assert_eq!(&start, b"HTTP/1.0 200"),
+            "/early-hints" => assert_eq!(&start, b"HTTP/1.1 103"),
+            "/100" => assert_eq!(&start, b"HTTP/1.1 100"),
+            "/early/413" => assert_eq!(&start, b"HTTP/1.1 413"),
+            path => assert_eq!(&start, b"HTTP/1.1 200", "{path}"),
+        }
+    }
+}
+
+#[test]
+fn a_stopped_server_closes_its_connections_and_frees_its_port() {
+    // An address no other test uses, so that nobody takes the port in between.
+    let server = Server::start(&Config { address: SocketAddr::from(([127, 9, 8, 7], 0)), threads: 1 }).unwrap();
+    let address = server.address();
+    let (mut idle, mut waiting) = (connect(&server), connect(&server));
+    expect_alive(&mut idle);
+    expect_alive(&mut waiting);
+    send(&mut waiting, &get("/delay/3600000"));
+    server.stop();
+    expect_closed(&mut idle);
+    assert!(TcpStream::connect(address).is_err());
+    let again = Server::start(&Config { address, threads: 1 }).unwrap();
+    assert_eq!(again.address(), address);
+}

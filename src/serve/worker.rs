@@ -1,0 +1,310 @@
+//! One thread of the server: an epoll loop over its listener, its connections and their timers.
+//!
+//! It shares nothing with other threads but the eventfd that stops it and its counters. Sockets are registered once,
+//! edge-triggered, so that an ordinary request costs a wake-up, a receive and a send.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, accept_with, sockopt};
+
+use super::connection::{Connection, Desk, Turn};
+use super::counters::Counters;
+
+/// The state of a thread.
+#[derive(Debug)]
+pub(super) struct Worker {
+    epoll: OwnedFd,
+    listener: OwnedFd,
+    /// Becomes readable when the thread has to end.
+    _stop: Arc<OwnedFd>,
+    slots: Vec<Slot>,
+    /// Slots without a connection.
+    free: Vec<u32>,
+    /// When who gets a turn, in nanoseconds of the desk's clock. A set, because a connection takes its timer along when
+    /// it goes.
+    timers: BTreeSet<(u64, Token)>,
+    /// Who gets a turn without an event.
+    again: Vec<Token>,
+    /// Whether accepting was put off, because descriptors or memory ran out.
+    accept_put_off: bool,
+    desk: Desk,
+}
+
+/// A place for a connection.
+#[derive(Debug, Default)]
+struct Slot {
+    /// How many connections it had: tells a late event of an earlier one from those of the present one.
+    generation: u32,
+    connection: Option<Connection>,
+    /// The connection's timer.
+    timer_ns: Option<u64>,
+    /// Whether it is among those who get a turn without an event: once is enough.
+    is_queued: bool,
+}
+
+/// Who an event or a timer is for: the listener, the stop signal, or a slot and its generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Token(u64);
+
+impl Token {
+    const LISTENER: Self = Self(u64::MAX);
+    const STOP: Self = Self(u64::MAX - 1);
+
+    fn of_slot(index: u32, generation: u32) -> Self {
+        Self(u64::from(generation) << 32 | u64::from(index))
+    }
+
+    fn index(self) -> usize {
+        (self.0 as u32) as usize
+    }
+
+    fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+/// How many events one wake-up brings at most.
+const EVENTS_PER_WAKE_UP: usize = 512;
+
+/// How many connections are accepted before others come first.
+const ACCEPTS_PER_TURN: usize = 256;
+
+/// How long accepting is put off when descriptors or memory ran out: often enough for those who wait, and no load.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+
+impl Worker {
+    /// A thread's state over a listening socket; `index` is its place among the counters.
+    pub(super) fn new(
+        listener: OwnedFd,
+        stop: Arc<OwnedFd>,
+        counters: Arc<[Counters]>,
+        index: usize,
+    ) -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &stop, EventData::new_u64(Token::STOP.0), EventFlags::IN)?;
+        epoll::add(&epoll, &listener, EventData::new_u64(Token::LISTENER.0), EventFlags::IN | EventFlags::ET)?;
+        Ok(Self {
+            epoll,
+            listener,
+            _stop: stop,
+            slots: Vec::new(),
+            free: Vec::new(),
+            timers: BTreeSet::new(),
+            again: Vec::new(),
+            accept_put_off: false,
+            desk: Desk::new(counters, index),
+        })
+    }
+
+    /// Serves until the eventfd is written to.
+    pub(super) fn run(&mut self) {
+        let mut events: Vec<Event> = Vec::with_capacity(EVENTS_PER_WAKE_UP);
+        loop {
+            events.clear();
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), self.timeout().as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => panic!("epoll_wait failed on a descriptor of its own: {errno}"),
+            }
+            for event in &events {
+                match Token(event.data.u64()) {
+                    Token::STOP => return,
+                    Token::LISTENER => self.accept(),
+                    token => self.give_turn(token, |connection, desk| connection.handle_event(event.flags, desk)),
+                }
+            }
+            self.run_timers();
+            self.run_queue();
+        }
+    }
+
+    /// How long to wait for events; `None`: as long as it takes.
+    fn timeout(&self) -> Option<Timespec> {
+        let wait_ns = match self.timers.first() {
+            _ if !self.again.is_empty() => 0,
+            Some((due_ns, _)) => due_ns.saturating_sub(self.desk.now_ns()),
+            None => return None,
+        };
+        let wait = Duration::from_nanos(wait_ns);
+        Some(Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() })
+    }
+
+    fn run_timers(&mut self) {
+        if self.timers.is_empty() {
+            return;
+        }
+        let now_ns = self.desk.now_ns();
+        while let Some(&(due_ns, token)) = self.timers.first()
+            && due_ns <= now_ns
+        {
+            self.timers.pop_first();
+            if token == Token::LISTENER {
+                self.accept_put_off = false;
+                self.accept();
+            } else {
+                self.slots[token.index()].timer_ns = None;
+                self.give_turn(token, Connection::turn);
+            }
+        }
+    }
+
+    fn run_queue(&mut self) {
+        for token in std::mem::take(&mut self.again) {
+            if token == Token::LISTENER {
+                self.accept();
+            } else {
+                self.slots[token.index()].is_queued = false;
+                self.give_turn(token, Connection::turn);
+            }
+        }
+    }
+
+    /// Gives the connection its turn, if it is still there, and does what it asks for.
+    fn give_turn(&mut self, token: Token, turn: impl FnOnce(&mut Connection, &mut Desk) -> Turn) {
+        let slot = &mut self.slots[token.index()];
+        let Some(connection) = slot.connection.as_mut().filter(|_| slot.generation == token.generation()) else {
+            return;
+        };
+        match turn(connection, &mut self.desk) {
+            Turn::Wait => {}
+            Turn::Again if slot.is_queued => {}
+            Turn::Again => {
+                slot.is_queued = true;
+                self.again.push(token);
+            }
+            Turn::Sleep(until_ns) => {
+                if let Some(other_ns) = slot.timer_ns.replace(until_ns) {
+                    self.timers.remove(&(other_ns, token));
+                }
+                self.timers.insert((until_ns, token));
+            }
+            Turn::Close => self.close(token),
+        }
+    }
+
+    fn accept(&mut self) {
+        if self.accept_put_off {
+            return;
+        }
+        for _ in 0..ACCEPTS_PER_TURN {
+            match accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                Ok(socket) => self.open(socket),
+                Err(Errno::AGAIN) => return,
+                Err(Errno::INTR | Errno::CONNABORTED) => {}
+                // No descriptors, no memory: the clients wait in the backlog. Trying at once would be a busy loop.
+                Err(_) => {
+                    self.accept_put_off = true;
+                    let until_ns = self.desk.now_ns() + ACCEPT_PAUSE.as_nanos() as u64;
+                    self.timers.insert((until_ns, Token::LISTENER));
+                    return;
+                }
+            }
+        }
+        if !self.again.contains(&Token::LISTENER) {
+            self.again.push(Token::LISTENER);
+        }
+    }
+
+    fn open(&mut self, socket: OwnedFd) {
+        self.desk.counters().add_connection();
+        // Without it answers would be late, but right.
+        let _ = sockopt::set_tcp_nodelay(&socket, true);
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            (self.slots.len() - 1) as u32
+        });
+        let slot = &mut self.slots[index as usize];
+        let token = Token::of_slot(index, slot.generation);
+        let connection = slot.connection.insert(Connection::new(socket));
+        // Writability is watched from the start: edge-triggered it costs nothing until a send was cut short.
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        if epoll::add(&self.epoll, connection.socket(), EventData::new_u64(token.0), flags).is_err() {
+            self.close(token);
+        }
+    }
+
+    /// Drops the connection of a slot; closing its socket takes it out of epoll.
+    fn close(&mut self, token: Token) {
+        let slot = &mut self.slots[token.index()];
+        slot.connection = None;
+        slot.generation = slot.generation.wrapping_add(1);
+        if let Some(due_ns) = slot.timer_ns.take() {
+            self.timers.remove(&(due_ns, token));
+        }
+        self.free.push(token.index() as u32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{SocketAddr, TcpStream};
+
+    use rustix::event::{EventfdFlags, eventfd};
+    use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket_with};
+
+    use super::*;
+
+    /// A worker over a socket that is bound, and listens only when a test makes it.
+    fn worker() -> (Worker, SocketAddr) {
+        let listener = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::NONBLOCK, None).unwrap();
+        bind(&listener, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let address = SocketAddr::try_from(getsockname(&listener).unwrap()).unwrap();
+        let stop = Arc::new(eventfd(0, EventfdFlags::empty()).unwrap());
+        (Worker::new(listener, stop, Arc::new([Counters::default()]), 0).unwrap(), address)
+    }
+
+    #[test]
+    fn when_accepting_fails_it_is_put_off_and_then_taken_up_again() {
+        // A socket that does not listen fails in the same way as one without descriptors: at every try.
+        let (mut worker, address) = worker();
+        worker.accept();
+        worker.accept();
+        assert_eq!(worker.timers.len(), 1, "one timer, however many tries");
+        let timeout = worker.timeout().expect("a timer");
+        assert!(worker.again.is_empty() && timeout.tv_sec == 0 && timeout.tv_nsec > 1_000_000, "a pause: {timeout:?}");
+
+        listen(&worker.listener, 1).unwrap();
+        let _client = TcpStream::connect(address).unwrap();
+        while worker.accept_put_off {
+            worker.run_timers();
+        }
+        assert_eq!(worker.slots.iter().filter(|slot| slot.connection.is_some()).count(), 1);
+    }
+
+    #[test]
+    fn an_event_of_a_closed_connection_does_not_reach_the_next_one_in_its_slot() {
+        let (mut worker, address) = worker();
+        listen(&worker.listener, 8).unwrap();
+        let _first = TcpStream::connect(address).unwrap();
+        worker.accept();
+        worker.give_turn(Token::of_slot(0, 0), |_, _| Turn::Close);
+        let _second = TcpStream::connect(address).unwrap();
+        worker.accept();
+        assert!(worker.slots[0].connection.is_some(), "the slot is used again");
+        worker.give_turn(Token::of_slot(0, 0), |_, _| panic!("a turn for a connection that is gone"));
+        worker.give_turn(Token::of_slot(0, 1), |_, _| Turn::Close);
+        assert!(worker.slots[0].connection.is_none());
+    }
+
+    #[test]
+    fn a_connection_has_one_timer_and_takes_it_along() {
+        let (mut worker, address) = worker();
+        listen(&worker.listener, 8).unwrap();
+        let _client = TcpStream::connect(address).unwrap();
+        worker.accept();
+        let token = Token::of_slot(0, 0);
+        for until_ns in [u64::MAX, u64::MAX - 1, u64::MAX - 1] {
+            worker.give_turn(token, |_, _| Turn::Sleep(until_ns));
+            assert_eq!(worker.timers.iter().collect::<Vec<_>>(), [&(until_ns, token)]);
+        }
+        worker.give_turn(token, |_, _| Turn::Close);
+        assert!(worker.timers.is_empty());
+    }
+}

@@ -1,0 +1,162 @@
+//! What is only counted: requests, bytes, connections and statuses.
+
+use std::ops::AddAssign;
+
+/// Everything that needs no more than a number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Requests of which the first byte was handed to the kernel.
+    pub started: u64,
+    /// Those of them that the server, by its own announcement, did not look at; they were started again.
+    pub returned: u64,
+    /// Responses read to their last byte, whatever their status.
+    pub completed: u64,
+    /// Bytes handed to the kernel.
+    pub bytes_sent: u64,
+    /// Bytes received, heads included.
+    pub bytes_received: u64,
+    /// Connections established, those that replaced another included.
+    pub connects: u64,
+    /// Answers before the answer (1xx).
+    pub interim: u64,
+    /// Requests that passed `--timeout`, answered later or not.
+    pub late: u64,
+    /// Requests that got no complete answer because something failed.
+    pub failed: u64,
+    /// Requests given up after `--give-up`.
+    pub abandoned: u64,
+    /// Requests without a complete answer when the run ended.
+    pub open_at_end: u64,
+    /// Those of them that had passed `--timeout`.
+    pub open_late_at_end: u64,
+    /// Latencies recorded or left out as too late: responses, or whole batches where requests are pipelined.
+    pub batches: u64,
+    /// Nanoseconds spent looking for completions instead of sleeping.
+    pub spun_ns: u64,
+    /// Connection slots that were connected at least once.
+    pub slots_opened: u64,
+}
+
+impl AddAssign for Counters {
+    fn add_assign(&mut self, other: Self) {
+        self.started += other.started;
+        self.returned += other.returned;
+        self.completed += other.completed;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.connects += other.connects;
+        self.interim += other.interim;
+        self.late += other.late;
+        self.failed += other.failed;
+        self.abandoned += other.abandoned;
+        self.open_at_end += other.open_at_end;
+        self.open_late_at_end += other.open_late_at_end;
+        self.batches += other.batches;
+        self.spun_ns += other.spun_ns;
+        self.slots_opened += other.slots_opened;
+    }
+}
+
+/// Three digits are all a status line can say.
+const CODES: usize = 1000;
+
+/// How often each status came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statuses {
+    counts: Box<[u64; CODES]>,
+}
+
+impl Statuses {
+    /// Takes note of one final status; anything above 999 is counted as 999.
+    #[inline]
+    pub fn record(&mut self, status: u16) {
+        self.counts[usize::from(status).min(CODES - 1)] += 1;
+    }
+
+    /// The statuses that came and how often, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = (u16, u64)> {
+        (0..).zip(self.counts.iter().copied()).filter(|&(_, count)| count > 0)
+    }
+
+    /// How many statuses of a class came: 2 stands for 200 to 299.
+    pub fn class_total(&self, class: u16) -> u64 {
+        self.iter().filter(|&(status, _)| status / 100 == class).map(|(_, count)| count).sum()
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub fn clear(&mut self) {
+        self.counts.fill(0);
+    }
+}
+
+impl Default for Statuses {
+    fn default() -> Self {
+        Self { counts: Box::new([0; CODES]) }
+    }
+}
+
+impl AddAssign<&Self> for Statuses {
+    fn add_assign(&mut self, other: &Self) {
+        for (count, more) in self.counts.iter_mut().zip(other.counts.iter()) {
+            *count += more;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_counter_is_added() {
+        let one = Counters {
+            started: 1,
+            completed: 2,
+            bytes_sent: 3,
+            bytes_received: 4,
+            connects: 5,
+            interim: 6,
+            late: 7,
+            abandoned: 8,
+            open_at_end: 9,
+            open_late_at_end: 10,
+            batches: 11,
+            slots_opened: 12,
+            returned: 13,
+            failed: 14,
+            spun_ns: 15,
+        };
+        let mut sum = one;
+        sum += one;
+        let doubled = Counters {
+            started: 2,
+            completed: 4,
+            bytes_sent: 6,
+            bytes_received: 8,
+            connects: 10,
+            interim: 12,
+            late: 14,
+            abandoned: 16,
+            open_at_end: 18,
+            open_late_at_end: 20,
+            batches: 22,
+            slots_opened: 24,
+            returned: 26,
+            failed: 28,
+            spun_ns: 30,
+        };
+        assert_eq!(sum, doubled);
+    }
+
+    #[test]
+    fn statuses_are_counted_by_code_and_by_class() {
+        let mut statuses = Statuses::default();
+        [200, 204, 200, 503, 999, 1000].into_iter().for_each(|status| statuses.record(status));
+        let mut sum = statuses.clone();
+        sum += &statuses;
+        assert_eq!(sum.iter().collect::<Vec<_>>(), [(200, 4), (204, 2), (503, 2), (999, 4)]);
+        assert_eq!([2, 3, 5, 9].map(|class| sum.class_total(class)), [6, 0, 2, 4]);
+        sum.clear();
+        assert_eq!(sum, Statuses::default());
+    }
+}

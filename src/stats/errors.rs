@@ -1,0 +1,195 @@
+//! The ledger: what went wrong, in which phase and why, how often, when, with one example.
+//!
+//! It keeps causes as data; the words for them belong to the report.
+
+use std::ops::AddAssign;
+
+/// The part of a request's life in which something went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Looking the host's name up.
+    Resolve,
+    /// Opening a connection.
+    Connect,
+    /// Sending the request.
+    Send,
+    /// Waiting for the response or reading its head.
+    Head,
+    /// Reading the body.
+    Body,
+    /// Waiting longer than `--timeout`.
+    Timeout,
+    /// None: the response is complete and says 400 or more.
+    Status,
+}
+
+/// Why it went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// The operating system refused; its error number.
+    Errno(i32),
+    /// The response broke the protocol or ended too soon.
+    Protocol(onrush_proto::Error),
+    /// An attempt to connect was neither accepted nor refused.
+    Unanswered,
+    /// The request passed `--timeout`.
+    Late,
+    /// The status of the response.
+    Status(u16),
+}
+
+/// One phase and cause, and everything that is known about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Where it happened.
+    pub phase: Phase,
+    /// Why.
+    pub cause: Cause,
+    /// How often.
+    pub count: u64,
+    /// The whole seconds since the start when it happened for the first time.
+    pub first_s: u32,
+    /// The whole seconds since the start when it happened for the last time.
+    pub last_s: u32,
+    /// One example: the address, or what the server sent. Unescaped; empty if there is nothing to show.
+    pub example: Vec<u8>,
+}
+
+/// Everything that went wrong, one row per phase and cause, in the order in which they were recorded or added.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    rows: Vec<Row>,
+}
+
+impl Ledger {
+    /// Takes note of one failure in `second` of the run. The example is made only for a new row.
+    pub fn record(&mut self, phase: Phase, cause: Cause, second: u32, example: impl FnOnce() -> Vec<u8>) {
+        match self.find(phase, cause) {
+            Some(row) => {
+                row.count += 1;
+                row.first_s = row.first_s.min(second);
+                row.last_s = row.last_s.max(second);
+            }
+            None => {
+                self.rows.push(Row { phase, cause, count: 1, first_s: second, last_s: second, example: example() });
+            }
+        }
+    }
+
+    /// The rows, in the order in which they were recorded or added.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.rows.clear();
+    }
+
+    /// The five totals that wrk prints.
+    pub fn totals(&self) -> Errors {
+        let mut errors = Errors::default();
+        for row in &self.rows {
+            let total = match row.phase {
+                Phase::Resolve | Phase::Connect => &mut errors.connect,
+                Phase::Send => &mut errors.write,
+                Phase::Head | Phase::Body => &mut errors.read,
+                Phase::Timeout => &mut errors.timeout,
+                Phase::Status => &mut errors.status,
+            };
+            *total += row.count;
+        }
+        errors
+    }
+
+    fn find(&mut self, phase: Phase, cause: Cause) -> Option<&mut Row> {
+        self.rows.iter_mut().find(|row| row.phase == phase && row.cause == cause)
+    }
+}
+
+impl AddAssign<&Self> for Ledger {
+    fn add_assign(&mut self, other: &Self) {
+        for new in &other.rows {
+            match self.find(new.phase, new.cause) {
+                Some(row) => {
+                    row.count += new.count;
+                    row.first_s = row.first_s.min(new.first_s);
+                    row.last_s = row.last_s.max(new.last_s);
+                }
+                None => self.rows.push(new.clone()),
+            }
+        }
+    }
+}
+
+/// wrk's five error totals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Errors {
+    /// Failures to resolve or to connect.
+    pub connect: u64,
+    /// Failures while a response was awaited or read.
+    pub read: u64,
+    /// Failures while a request was sent.
+    pub write: u64,
+    /// Requests that passed `--timeout`.
+    pub timeout: u64,
+    /// Responses with a status of 400 or more.
+    pub status: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REFUSED: Cause = Cause::Errno(111);
+
+    #[test]
+    fn the_same_phase_and_cause_share_a_row() {
+        let mut ledger = Ledger::default();
+        ledger.record(Phase::Connect, REFUSED, 5, || b"127.0.0.1:9".to_vec());
+        ledger.record(Phase::Connect, REFUSED, 3, || unreachable!("the row has its example"));
+        ledger.record(Phase::Send, REFUSED, 9, Vec::new);
+        let example = b"127.0.0.1:9".to_vec();
+        let rows = [
+            Row { phase: Phase::Connect, cause: REFUSED, count: 2, first_s: 3, last_s: 5, example },
+            Row { phase: Phase::Send, cause: REFUSED, count: 1, first_s: 9, last_s: 9, example: Vec::new() },
+        ];
+        assert_eq!(ledger.rows(), rows);
+    }
+
+    #[test]
+    fn added_ledgers_keep_the_first_and_the_last_second() {
+        let mut early = Ledger::default();
+        early.record(Phase::Head, REFUSED, 1, || b"early".to_vec());
+        let mut late = Ledger::default();
+        late.record(Phase::Head, REFUSED, 8, || b"late".to_vec());
+        late.record(Phase::Timeout, Cause::Late, 8, Vec::new);
+        early += &late;
+        let first = &early.rows()[0];
+        assert_eq!(
+            (first.count, first.first_s, first.last_s, first.example.as_slice()),
+            (2, 1, 8, b"early".as_slice())
+        );
+        assert_eq!(early.rows()[1], late.rows()[1]);
+        early.clear();
+        assert!(early.rows().is_empty());
+    }
+
+    #[test]
+    fn every_phase_belongs_to_one_of_the_five_totals() {
+        let mut ledger = Ledger::default();
+        let often = [
+            (Phase::Resolve, 1),
+            (Phase::Connect, 2),
+            (Phase::Send, 4),
+            (Phase::Head, 8),
+            (Phase::Body, 16),
+            (Phase::Timeout, 32),
+            (Phase::Status, 64),
+        ];
+        for (phase, times) in often {
+            (0..times).for_each(|_| ledger.record(phase, REFUSED, 0, Vec::new));
+        }
+        assert_eq!(ledger.totals(), Errors { connect: 3, read: 24, write: 4, timeout: 32, status: 64 });
+    }
+}

@@ -1,0 +1,122 @@
+//! What was measured: plain data that is added up with `+=`.
+//!
+//! A worker records into an [`Interval`] and swaps it for an empty one ten times a second; [`Totals`] are sums of
+//! intervals, and so is everything else that is shown. Nothing in here prints, reads a clock, takes a lock or shares
+//! anything with another thread; recording into an existing row allocates nothing.
+
+pub mod counters;
+pub mod errors;
+pub mod histogram;
+pub mod transcript;
+
+use std::ops::AddAssign;
+
+pub use counters::{Counters, Statuses};
+pub use errors::{Cause, Errors, Ledger, Phase, Row};
+pub use histogram::{Count, Distribution};
+pub use transcript::Transcript;
+
+/// What one thread measures within 100 ms.
+pub type Interval = Stats<u32>;
+
+/// The sum of any number of intervals.
+pub type Totals = Stats<u64>;
+
+/// Everything that is measured, for one thread and 100 ms or for all threads and the whole run.
+#[derive(Clone, Debug, Default)]
+pub struct Stats<C: Count> {
+    /// Service latencies in nanoseconds: first byte of the request handed to the kernel to last byte of the response.
+    /// One per batch where requests are pipelined.
+    pub latency: Distribution<C>,
+    /// Ages in nanoseconds of requests that were abandoned or still open at the end: each lasted at least that long.
+    /// `None` until there is one.
+    pub censored: Option<Box<Distribution<C>>>,
+    /// Whole requests per second of one thread, one value per 100 ms; where wrk is imitated, only
+    /// those in which something was completed.
+    pub rates: Distribution<C>,
+    /// Everything that is only counted.
+    pub counters: Counters,
+    /// How often each status came.
+    pub statuses: Statuses,
+    /// What went wrong, how often and when.
+    pub ledger: Ledger,
+    /// The `Location` of one of the redirects, as the server sent it.
+    pub location: Option<String>,
+}
+
+impl<C: Count> Stats<C> {
+    /// Forgets everything and keeps the memory.
+    pub fn clear(&mut self) {
+        self.latency.clear();
+        if let Some(censored) = &mut self.censored {
+            censored.clear();
+        }
+        self.rates.clear();
+        self.counters = Counters::default();
+        self.statuses.clear();
+        self.ledger.clear();
+        self.location = None;
+    }
+}
+
+impl<A: Count, B: Count> AddAssign<&Stats<B>> for Stats<A> {
+    fn add_assign(&mut self, other: &Stats<B>) {
+        self.latency += &other.latency;
+        if let Some(censored) = other.censored.as_deref().filter(|censored| censored.count() > 0) {
+            **self.censored.get_or_insert_default() += censored;
+        }
+        self.rates += &other.rates;
+        self.counters += other.counters;
+        self.statuses += &other.statuses;
+        self.ledger += &other.ledger;
+        if self.location.is_none() {
+            self.location.clone_from(&other.location);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An interval in which one request of each kind happened.
+    fn interval(value: u64) -> Interval {
+        let mut interval = Interval::default();
+        interval.latency.record(value);
+        interval.censored.get_or_insert_default().record(value * 2);
+        interval.rates.record(value * 3);
+        interval.counters.completed = 1;
+        interval.statuses.record(301);
+        interval.ledger.record(Phase::Head, Cause::Errno(104), 7, Vec::new);
+        interval.location = Some(format!("/{value}"));
+        interval
+    }
+
+    #[test]
+    fn every_part_of_an_interval_reaches_the_totals() {
+        let mut totals = Totals::default();
+        totals += &interval(10);
+        totals += &interval(20);
+        assert_eq!(totals.latency.mean(), Some(15.0));
+        assert_eq!(totals.censored.as_ref().unwrap().mean(), Some(30.0));
+        assert_eq!(totals.rates.mean(), Some(45.0));
+        assert_eq!(totals.counters.completed, 2);
+        assert_eq!(totals.statuses.iter().collect::<Vec<_>>(), [(301, 2)]);
+        assert_eq!(totals.ledger.rows()[0].count, 2);
+        assert_eq!(totals.location.as_deref(), Some("/10"));
+    }
+
+    #[test]
+    fn a_cleared_interval_adds_nothing() {
+        let mut cleared = interval(10);
+        cleared.clear();
+        let mut totals = Totals::default();
+        totals += &cleared;
+        assert_eq!(totals.latency.count() + totals.rates.count(), 0);
+        assert!(totals.censored.is_none());
+        assert_eq!(totals.counters, Counters::default());
+        assert_eq!(totals.statuses.iter().count(), 0);
+        assert!(totals.ledger.rows().is_empty());
+        assert_eq!(totals.location, None);
+    }
+}

@@ -1,0 +1,376 @@
+//! Called as wrk, onrush does what a user of wrk knows, except where that helped nobody: each test is a command line of
+//! wrk, the behaviour of the server, and what has to come out.
+
+use std::time::Duration;
+
+use crate::harness::{Context, Onrush, Output, Scratch, Served, cases, counts, exchange, target, url};
+use crate::recorder::Recorder;
+use crate::report::PLAIN_BYTES;
+
+cases! {
+    a_plain_run_prints_the_eight_lines_and_nothing_else;
+    a_link_and_an_option_make_it_wrk_too;
+    latency_adds_four_percentiles_by_any_of_its_spellings;
+    the_table_shows_the_servers_delay_and_the_rate_of_one_thread;
+    a_server_of_exactly_20_ms_is_measured_exactly;
+    without_a_url_there_is_the_usage_and_exit_code_1;
+    the_version_comes_first_and_the_rest_goes_on;
+    a_bad_url_is_named_and_the_usage_follows;
+    an_underscore_in_a_host_is_no_mistake;
+    fewer_connections_than_threads_are_refused;
+    numbers_that_wrk_refuses_are_refused_with_a_reason;
+    misused_options_get_the_words_of_getopt;
+    the_first_word_ends_the_options_where_posix_is_asked_for;
+    what_is_refused_opens_no_connection;
+    the_duration_is_echoed_as_wrk_rounds_it_and_an_interrupt_is_no_failure;
+    nobody_there_is_said_in_wrks_words_and_nothing_else_is;
+    statuses_from_400_are_counted_and_302_is_not;
+    a_late_answer_is_a_request_and_a_timeout_but_no_latency;
+    an_announced_close_is_no_error;
+    http_1_0_closes_unless_it_says_otherwise;
+    an_unannounced_close_is_a_read_error_for_each_answer;
+    resets_and_garbage_are_read_errors_at_a_bearable_rate;
+    a_body_that_ends_with_the_connection_is_no_error;
+    bytes_of_chunked_answers_count_with_their_framing;
+    the_users_headers_and_the_urls_parts_are_sent;
+    too_few_descriptors_cost_connections_but_not_the_run;
+    exactly_one_connection_more_looks_whether_somebody_is_there;
+}
+
+/// A run of one thread and two connections for a second.
+fn second(context: &Context, url: &str) -> Output {
+    let output = context.called("wrk").words("-t1 -c2 -d1").word(url).run();
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
+    output
+}
+
+/// Checks that a command line was answered as wrk answers every mistake, and returns what stands on stderr.
+fn refused(program: Onrush) -> String {
+    let output = program.run_plain();
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.stdout.starts_with("Usage: wrk <options> <url>\n"), "{output:?}");
+    output.stderr
+}
+
+fn a_plain_run_prints_the_eight_lines_and_nothing_else(context: &Context) {
+    let server = target();
+    let output = second(context, &url(&server, "/"));
+    output.assert_nothing_but_standard();
+    assert!(output.stdout.starts_with(&format!("Running 1s test @ http://{}/\n  1 threads and 2 ", server.address())));
+    output.assert_bytes_per_request(PLAIN_BYTES);
+}
+
+fn a_link_and_an_option_make_it_wrk_too(context: &Context) {
+    let server = target();
+    let scratch = Scratch::new("link");
+    let link = scratch.link("wrk");
+    let ways = || [context.called_at(&link), context.onrush().compat()];
+    for program in ways() {
+        let output = program.words("-t1 -c2 -n100").word(url(&server, "/")).run();
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
+        output.assert_nothing_but_standard();
+    }
+    for program in ways() {
+        assert_eq!(refused(program.word("foo")), "invalid URL: foo\n");
+    }
+}
+
+fn latency_adds_four_percentiles_by_any_of_its_spellings(context: &Context) {
+    let server = target();
+    for spelling in ["--latency", "-L", "--lat"] {
+        let output = context.called("wrk").words("-t1 -c2 -d1s -n1000").word(spelling).word(url(&server, "/")).run();
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
+        output.assert_percentiles();
+    }
+}
+
+fn the_table_shows_the_servers_delay_and_the_rate_of_one_thread(context: &Context) {
+    let server = target();
+    let output = context.called("wrk").words("-t2 -c10 -d2s").word(url(&server, "/delay/20")).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!((500..=1000).contains(&output.requests()), "{output:?}");
+    assert!((20e3..=40e3).contains(&output.latency_us().mean), "{output:?}");
+    let both_threads = 2.0 * output.thread_rate().mean;
+    assert!((0.8..=1.25).contains(&(both_threads / output.requests_per_s())), "{output:?}");
+}
+
+/// The bounds that a busy machine would break hold in virtual time.
+fn a_server_of_exactly_20_ms_is_measured_exactly(context: &Context) {
+    let scratch = Scratch::new("delay");
+    let scenario = scratch.file("server.toml", "latency_us = 20000.0\n");
+    let io = format!("sim:{}", scenario.display());
+    let output = context.called("wrk").words("-t2 -c10 -d2s http://127.0.0.1/ --io").word(io).run_plain();
+    assert!((970..=1000).contains(&output.requests()), "{output:?}");
+    let latency = output.latency_us();
+    assert!((20e3..=20.01e3).contains(&latency.mean) && latency.stdev < 10.0, "{output:?}");
+    assert!((240.0..=260.0).contains(&output.thread_rate().mean), "{output:?}");
+}
+
+fn without_a_url_there_is_the_usage_and_exit_code_1(context: &Context) {
+    for words in ["", "--help", "-h"] {
+        assert_eq!(refused(context.called("wrk").words(words)), "", "{words}");
+    }
+}
+
+fn the_version_comes_first_and_the_rest_goes_on(context: &Context) {
+    let is_version = |line: &str| {
+        matches!(line.split(' ').collect::<Vec<_>>()[..],
+        ["wrk", number, backend, "Copyright", ..] if !number.is_empty() && backend == format!("[{}]", context.backend))
+    };
+    let split = |output: &Output| {
+        let (first, rest) = output.stdout.split_once('\n').expect("a line");
+        assert!(is_version(first), "{output:?}");
+        rest.to_owned()
+    };
+
+    for spelling in ["-v", "--version", "--ver"] {
+        let output = context.called("wrk").word("--io").word(context.backend).word(spelling).run_plain();
+        assert_eq!((output.code, output.stderr.as_str()), (1, ""), "{output:?}");
+        assert!(split(&output).starts_with("Usage: wrk <options> <url>\n"), "{output:?}");
+    }
+
+    let server = target();
+    let program = || context.called("wrk").words("-v -t1 -c1 -d1 --io").word(context.backend);
+    let output = program().word(url(&server, "/")).run_plain();
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
+    Output { stdout: split(&output), ..output }.assert_nothing_but_standard();
+
+    let output = program().word("http://127.0.0.1:1/").run_plain();
+    assert_eq!((output.code, split(&output).as_str()), (1, ""), "{output:?}");
+    assert_eq!(output.stderr, "unable to connect to 127.0.0.1:1 Connection refused\n");
+}
+
+fn a_bad_url_is_named_and_the_usage_follows(context: &Context) {
+    for bad in ["foo", "127.0.0.1:80/", "http:///x", "http://h:70000/", "http://h:/", "http://h/a b"] {
+        assert_eq!(refused(context.called("wrk").word(bad)), format!("invalid URL: {bad}\n"));
+    }
+}
+
+fn an_underscore_in_a_host_is_no_mistake(context: &Context) {
+    let output = context.called("wrk").words("-t1 -c1 -d1 http://h_x.invalid/").run_plain();
+    assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
+    assert!(output.stderr.starts_with("unable to resolve h_x.invalid:http "), "{output:?}");
+}
+
+fn fewer_connections_than_threads_are_refused(context: &Context) {
+    for words in ["-t2 -c1 http://127.0.0.1/", "-c1 http://127.0.0.1/", "-c0 -t1 http://127.0.0.1/"] {
+        let stderr = refused(context.called("wrk").words(words));
+        assert_eq!(stderr, "number of connections must be >= threads\n", "{words}");
+    }
+    assert_eq!(refused(context.called("wrk").words("-t2 -c1 foo")), "invalid URL: foo\n");
+}
+
+fn numbers_that_wrk_refuses_are_refused_with_a_reason(context: &Context) {
+    let table = [
+        ("-d", "1x", "duration"),
+        ("-d", "1.5s", "duration"),
+        ("-d", "1ms", "duration"),
+        ("-d", "0", "duration"),
+        ("-d", "1h30m", "duration"),
+        ("-d", "-5", "duration"),
+        ("-t", "0", "threads"),
+        ("-t", "1c1d1", "threads"),
+        ("-c", "1kb", "connections"),
+        ("-c", "-1", "connections"),
+        ("--timeout", "5k", "timeout"),
+    ];
+    for (option, value, name) in table {
+        let stderr = refused(context.called("wrk").word(option).word(value).word("http://127.0.0.1/"));
+        assert!(stderr.starts_with(&format!("wrk: --{name} \"{value}\": ")), "{stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    }
+}
+
+fn misused_options_get_the_words_of_getopt(context: &Context) {
+    let table = [
+        ("--bogus", "wrk: unrecognized option '--bogus'\n"),
+        ("-z", "wrk: invalid option -- 'z'\n"),
+        ("-d", "wrk: option requires an argument -- 'd'\n"),
+        ("--dur", "wrk: option '--duration' requires an argument\n"),
+        ("--t 1", "wrk: option '--t' is ambiguous; possibilities: '--threads' '--timeout'\n"),
+        ("--latency=5", "wrk: option '--latency' doesn't allow an argument\n"),
+        ("-r", ""),
+        ("-?", ""),
+    ];
+    for (words, stderr) in table {
+        assert_eq!(refused(context.called("wrk").word("http://127.0.0.1/").words(words)), stderr, "{words}");
+    }
+}
+
+fn the_first_word_ends_the_options_where_posix_is_asked_for(context: &Context) {
+    let server = target();
+    let program = context.called("wrk").words("-t1 -c1 -n1").word(url(&server, "/")).word("--bogus");
+    let posix = |command: &mut std::process::Command| {
+        command.env("POSIXLY_CORRECT", "1");
+    };
+    let output = program.with(posix).run_plain();
+    assert_eq!((output.code, output.requests()), (0, 1), "{output:?}");
+    assert_eq!(output.stderr, "wrk: ignored behind the URL, as no script runs: \"--bogus\"\n");
+}
+
+fn what_is_refused_opens_no_connection(context: &Context) {
+    let server = target();
+    for words in ["-t2 -c1", "-d 1x", "-t 0", "-c 1kb", "--bogus", "-h"] {
+        refused(context.called("wrk").word(url(&server, "/")).words(words));
+    }
+    assert_eq!(counts(server.address()).connections, 0);
+}
+
+fn the_duration_is_echoed_as_wrk_rounds_it_and_an_interrupt_is_no_failure(context: &Context) {
+    let server = target();
+    let table =
+        [("90", "2m"), ("1h", "60m"), ("51", "1m"), ("50", "50s"), ("10S", "10s"), ("2M", "2m"), ("10 s", "10s")];
+    for (typed, shown) in table {
+        let program = context.called("wrk").words("-t1 -c1 -d").word(typed).word(url(&server, "/"));
+        let output = program.interrupt_after(Duration::from_millis(350)).run();
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{typed}: {output:?}");
+        output.assert_standard();
+        assert!(output.stdout.starts_with(&format!("Running {shown} test @ ")), "{typed}: {output:?}");
+        assert!(output.took < Duration::from_secs(10), "{typed}: {output:?}");
+        let elapsed = output.elapsed();
+        assert!(elapsed.len() == "350.00ms".len() && elapsed.ends_with("ms"), "{typed}: {output:?}");
+    }
+}
+
+fn nobody_there_is_said_in_wrks_words_and_nothing_else_is(context: &Context) {
+    let output = context.called("wrk").words("-t1 -c1 -d1 http://127.0.0.1:1/").run_plain();
+    assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
+    assert_eq!(output.stderr, "unable to connect to 127.0.0.1:1 Connection refused\n");
+
+    let output = context.called("wrk").words("-t1 -c1 -d1 http://nosuch.invalid/").run_plain();
+    assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
+    assert!(output.stderr.starts_with("unable to resolve nosuch.invalid:http "), "{output:?}");
+    assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
+}
+
+fn statuses_from_400_are_counted_and_302_is_not(context: &Context) {
+    let server = target();
+    for status in [404, 600] {
+        second(context, &url(&server, &format!("/status/{status}"))).assert_all_counted_as_errors();
+    }
+    second(context, &url(&server, "/status/302")).assert_nothing_but_standard();
+}
+
+fn a_late_answer_is_a_request_and_a_timeout_but_no_latency(context: &Context) {
+    let server = target();
+    let output = context.called("wrk").words("-t1 -c2 -d3 --timeout 1").word(url(&server, "/delay/1200")).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(output.line("Latency"), Some("Latency     0.00us    0.00us   0.00us    -nan%"), "{output:?}");
+    let totals = output.line("4 requests in 3.0").unwrap_or_else(|| panic!("{output:?}"));
+    assert!(totals.ends_with(&format!("s, {}.00B read", 4 * PLAIN_BYTES)), "{totals}");
+    let errors = output.line("Socket errors");
+    assert_eq!(errors, Some("Socket errors: connect 0, read 0, write 0, timeout 4"), "{output:?}");
+}
+
+fn an_announced_close_is_no_error(context: &Context) {
+    let server = target();
+    let output = second(context, &url(&server, "/close"));
+    output.assert_nothing_but_standard();
+    assert_a_connection_for_each_request(&output, counts(server.address()).connections);
+}
+
+fn http_1_0_closes_unless_it_says_otherwise(context: &Context) {
+    let server = target();
+    let output = second(context, &url(&server, "/http10"));
+    output.assert_nothing_but_standard();
+    assert_a_connection_for_each_request(&output, counts(server.address()).connections);
+
+    let server = target();
+    let output = second(context, &url(&server, "/http10?keep-alive"));
+    output.assert_nothing_but_standard();
+    assert!(output.requests() > 10, "{output:?}");
+    assert_eq!(counts(server.address()).connections, 1 + 2);
+}
+
+/// The probe, one for each request, and at most the two that are open at the end and one being made.
+fn assert_a_connection_for_each_request(output: &Output, connections: u64) {
+    let requests = output.requests();
+    assert!(requests > 10, "{output:?}");
+    assert!((requests + 1..=requests + 1 + 3).contains(&connections), "{connections} connections: {output:?}");
+}
+
+fn an_unannounced_close_is_a_read_error_for_each_answer(context: &Context) {
+    let server = target();
+    let output = second(context, &url(&server, "/closenohdr"));
+    output.assert_standard();
+    assert!(output.requests() > 10, "{output:?}");
+    assert!(output.requests().abs_diff(output.socket_errors("read")) <= 2, "{output:?}");
+}
+
+/// wrk reconnects at once, ten thousand times a second. A pause of 6 to 10 ms keeps the number in the hundreds.
+fn resets_and_garbage_are_read_errors_at_a_bearable_rate(context: &Context) {
+    let server = target();
+    for path in ["/reset", "/garbage"] {
+        let output = second(context, &url(&server, path));
+        output.assert_standard();
+        assert_eq!(output.requests(), 0, "{output:?}");
+        assert!((101..=340).contains(&output.socket_errors("read")), "{output:?}");
+        assert!(output.stdout.contains(", 0.00B read\n"), "{output:?}");
+    }
+}
+
+fn a_body_that_ends_with_the_connection_is_no_error(context: &Context) {
+    let server = target();
+    let output = second(context, &url(&server, "/eof"));
+    output.assert_nothing_but_standard();
+    assert_a_connection_for_each_request(&output, counts(server.address()).connections);
+}
+
+fn bytes_of_chunked_answers_count_with_their_framing(context: &Context) {
+    let server = target();
+    let request = "GET /chunked/12 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+    let answer = exchange(server.address(), request).replace("Connection: close\r\n", "");
+    assert!(answer.contains("\r\nX-Trail: t\r\n"), "the answer has a trailer: {answer}");
+    let output = second(context, &url(&server, "/chunked/12"));
+    output.assert_nothing_but_standard();
+    output.assert_bytes_per_request(answer.len() as u64);
+}
+
+fn the_users_headers_and_the_urls_parts_are_sent(context: &Context) {
+    let server = Recorder::start("127.0.0.1");
+    let mut program = context.called("wrk").words("-t1 -c1 -d1");
+    for header in ["Host: h.example", "A: b: c", "NoSpace:x", "Dup: 1", "Dup: 2"] {
+        program = program.word("-H").word(header);
+    }
+    let output = program.word(format!("http://{}/p?q=1#frag", server.address())).run();
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
+    output.assert_bytes_per_request(51);
+    let expected = "GET /p?q=1 HTTP/1.1\r\nHost: h.example\r\nA: b: c\r\nNoSpace: x\r\nDup: 1\r\nDup: 2\r\n\r\n";
+    let requests = server.requests();
+    assert!(requests.len() > 1 && requests.iter().all(|request| request == expected), "{:?}", requests.first());
+
+    let server = Recorder::start("127.0.0.1");
+    let address = server.address();
+    let output = context.called("wrk").words("-t1 -c1 -d1").word(format!("http://u:p@{address}?x=1")).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    let expected = format!("GET /?x=1 HTTP/1.1\r\nHost: {address}\r\nAuthorization: Basic dTpw\r\n\r\n");
+    assert_eq!(server.requests().first(), Some(&expected));
+}
+
+fn too_few_descriptors_cost_connections_but_not_the_run(context: &Context) {
+    let server = Served::start();
+    let url = format!("http://{}/", server.address);
+    let output = context.limited("-n 64").compat().words("-t1 -c100 -d1").word(&url).run();
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
+    output.assert_standard();
+    assert!(output.requests() > 100, "{output:?}");
+    assert!(output.socket_errors("connect") >= 40, "{output:?}");
+
+    let output = context.limited("-n 64").compat().words("--notes -t1 -c100 -d1").word(&url).run();
+    let opened = counts(server.address).connections;
+    assert_eq!(output.code, 0, "{output:?}");
+    let note = output.stderr.lines().next().unwrap_or_default();
+    let lived = note.split(' ').nth(2).and_then(|number| number.parse::<u64>().ok()).unwrap_or_default();
+    assert!((50..=61).contains(&lived), "{output:?}");
+    assert!(note.starts_with(&format!("note: only {lived} of 100 connections lived: 64 open files are allowed, ")));
+    assert!(note.contains("prlimit"), "{note}");
+    assert_eq!(opened, 2 * (1 + lived), "two runs of as many connections and a probe");
+}
+
+fn exactly_one_connection_more_looks_whether_somebody_is_there(context: &Context) {
+    let server = target();
+    let output = context.called("wrk").words("-t1 -c3 -n3").word(url(&server, "/delay/200")).run();
+    assert_eq!((output.code, output.requests()), (0, 3), "{output:?}");
+    let counts = counts(server.address());
+    assert_eq!((counts.connections, counts.requests), (1 + 3, 3));
+}

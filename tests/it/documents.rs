@@ -1,0 +1,385 @@
+//! The documents say what is true: their examples run, and what they name exists.
+//!
+//! A fenced `console` block is a session. A line `$ onrush …` or `$ wrk …` is run, other commands are not; the lines
+//! below it are what it prints, on either stream, and have to come out the same but for their numbers. Nothing below it
+//! means that the output is not looked at. The exit code is the one below `$ echo $?`, else 1 behind a refusal (a line
+//! `onrush: …` and nothing else), else 0. The address 127.0.0.1:8080 is replaced by an embedded target's, and runs are
+//! cut short.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use onrush::serve::Server;
+
+use crate::harness::{Context, Scratch, cases, target};
+
+cases! {
+    the_examples_of_the_readme_come_out_as_shown;
+    the_examples_of_the_manual_come_out_as_shown;
+    a_shape_is_a_line_without_its_numbers;
+    every_link_leads_to_something;
+    every_option_that_is_mentioned_exists;
+    every_make_target_that_is_mentioned_exists;
+    the_architecture_names_every_module_and_a_guard_for_every_invariant;
+}
+
+fn the_examples_of_the_readme_come_out_as_shown(context: &Context) {
+    check_examples(context, "README.md", 7);
+}
+
+fn the_examples_of_the_manual_come_out_as_shown(context: &Context) {
+    check_examples(context, "docs/command-line.md", 25);
+}
+
+fn a_shape_is_a_line_without_its_numbers(_: &Context) {
+    for (line, expected) in [
+        ("    Latency     1.42ms    1.20ms  33.43ms   92.40%", " Latency # # # #"),
+        ("    Latency     0.00us    0.00us   0.00us    -nan%", " Latency # # # -nan%"),
+        ("  706300 requests in 10.00s, 52.54MB read", " # requests in # # read"),
+        (
+            "onrush serve: listening on http://127.0.0.1:8080/ (1 thread)",
+            "onrush serve: listening on http://#:#/ (# thread)",
+        ),
+        ("note: all 10,000 answers were 301 to /", "note: all # answers were # to /"),
+    ] {
+        assert_eq!(shape(line), expected);
+    }
+}
+
+fn every_link_leads_to_something(_: &Context) {
+    let mut checked = 0;
+    for document in documents() {
+        for link in document.links() {
+            if !link.target.contains("://") {
+                check_link(&document, &link);
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 50, "only {checked} links found");
+}
+
+fn every_option_that_is_mentioned_exists(_: &Context) {
+    let help =
+        |words: &[&str]| Command::new(env!("CARGO_BIN_EXE_onrush")).args(words).output().expect("it runs").stdout;
+    let help = String::from_utf8([help(&["--help"]), help(&["serve", "--help"])].concat()).expect("the help is text");
+    let spelled = |line| str::split_whitespace(line).take_while(|word: &&str| word.starts_with('-'));
+    let known: Vec<&str> = help.lines().flat_map(spelled).map(|word| word.trim_end_matches(',')).collect();
+    let mut checked = 0;
+    for document in documents() {
+        for code in document.code() {
+            if !["-", "onrush ", "wrk ", "$ onrush ", "$ wrk "].iter().any(|start| code.starts_with(start)) {
+                continue;
+            }
+            for word in code.split_whitespace().filter(|word| word.starts_with('-') && *word != "--") {
+                let exists = match word.strip_prefix("--") {
+                    // Abbreviations are options too.
+                    Some(name) => {
+                        let name = name.split('=').next().unwrap_or_default();
+                        known.iter().any(|known| known.strip_prefix("--").is_some_and(|long| long.starts_with(name)))
+                    }
+                    None => word.get(..2).is_some_and(|letter| known.contains(&letter)),
+                };
+                assert!(exists, "{}: there is no option {word}: {code}", document.path);
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 100, "only {checked} options found");
+}
+
+fn every_make_target_that_is_mentioned_exists(_: &Context) {
+    let makefile = fs::read_to_string(root().join("Makefile")).expect("there is a Makefile");
+    let mut checked = 0;
+    for document in documents() {
+        for code in document.code() {
+            let words: Vec<&str> = code.split('#').next().unwrap_or_default().split_whitespace().collect();
+            for pair in words.windows(2).filter(|pair| pair[0] == "make") {
+                let name = pair[1];
+                if name.bytes().all(|byte| byte.is_ascii_lowercase()) {
+                    let rule = format!("\n{name}: ");
+                    assert!(makefile.contains(&rule), "{}: there is no target {name}: {code}", document.path);
+                    checked += 1;
+                }
+            }
+        }
+    }
+    assert!(checked > 5, "only {checked} targets found");
+}
+
+fn the_architecture_names_every_module_and_a_guard_for_every_invariant(_: &Context) {
+    let text = read("ARCHITECTURE.md");
+    let modules = read("src/lib.rs");
+    for line in modules.lines() {
+        if let Some(module) = line.trim_start_matches("pub ").strip_prefix("mod ") {
+            let module = module.trim_end_matches(';');
+            assert!(text.contains(&format!("\n### `src/{module}")), "the code map has no section for src/{module}");
+        }
+    }
+    let invariants: Vec<&str> =
+        text.split("\n\n").filter(|paragraph| paragraph.starts_with("**Invariant:**")).collect();
+    assert!(invariants.len() > 10, "{} invariants found", invariants.len());
+    for invariant in invariants {
+        assert!(invariant.contains(".rs)"), "nothing is named that guards this: {invariant}");
+    }
+}
+
+/// One command of a session and what it has to do.
+#[derive(Debug, Default)]
+struct Step {
+    command: String,
+    output: Vec<String>,
+    code: Option<i32>,
+}
+
+/// Runs every example of a document; there are at least so many.
+fn check_examples(context: &Context, path: &str, at_least: usize) {
+    let steps: Vec<Step> = Document::read(path).fences("console").flat_map(session).collect();
+    assert!(steps.len() >= at_least, "{path} has {} examples", steps.len());
+    let (server, scratch) = (target(), Scratch::new("documents"));
+    for name in ["onrush", "wrk"] {
+        let link = scratch.path().join(name);
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_onrush"), link).expect("a link can be made");
+    }
+    for step in &steps {
+        step.check(context, path, &server, scratch.path());
+    }
+}
+
+/// The commands of a block that are to be run, each with its output and exit code.
+fn session(lines: Vec<&str>) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut is_code = false;
+    for line in lines {
+        match line.strip_prefix("$ ") {
+            Some("echo $?") => is_code = true,
+            Some(command) => steps.push(Step { command: command.to_owned(), ..Step::default() }),
+            None => {
+                let step = steps.last_mut().expect("a session begins with a command");
+                if is_code {
+                    step.code = Some(line.parse().expect("an exit code"));
+                } else {
+                    step.output.push(line.to_owned());
+                }
+            }
+        }
+    }
+    steps.retain(|step| ["onrush", "wrk"].contains(&step.words().next().unwrap_or_default()));
+    steps
+}
+
+impl Step {
+    fn words(&self) -> impl Iterator<Item = &str> {
+        self.command.split_whitespace()
+    }
+
+    /// Whether the command is refused before anything happens.
+    fn is_refused(&self) -> bool {
+        matches!(&self.output[..], [line] if line.starts_with("onrush: "))
+    }
+
+    /// Whether it puts load on something.
+    fn is_run(&self) -> bool {
+        self.command.contains("://") && !self.is_refused()
+    }
+
+    fn check(&self, context: &Context, path: &str, server: &Server, programs: &Path) {
+        let expected_code = self.code.unwrap_or(i32::from(self.is_refused()));
+        let (mut lines, code) = self.perform(context, server, programs);
+        let shown = format!("{path}: $ {}\n{}\n[{code}]", self.command, lines.join("\n"));
+        assert_eq!(code, expected_code, "{shown}");
+        if self.is_run() {
+            let version = lines.remove(0);
+            assert!(version.contains(&format!("[{}]", context.backend)), "{shown}");
+        }
+        if self.output.is_empty() {
+            return;
+        }
+        // How far wrk's figure would be off depends on the machine; where the example shows it, it has to come.
+        let is_of_the_machine = |line: &String| line.starts_with("note: latency as measured");
+        if !self.output.iter().any(is_of_the_machine) {
+            lines.retain(|line| !is_of_the_machine(line));
+        }
+        let shapes = |lines: &[String]| lines.iter().map(|line| shape(line)).collect::<Vec<_>>();
+        assert_eq!(shapes(&lines), shapes(&self.output), "{shown}");
+    }
+
+    /// Runs the command as a shell would, but shorter and on the target; gives both streams as one, and the exit code.
+    fn perform(&self, context: &Context, server: &Server, programs: &Path) -> (Vec<String>, i32) {
+        let mut command = self.command.replace("127.0.0.1:8080", &server.address().to_string());
+        let mut limit = ["--signal=KILL", "30"];
+        let is_help = self.words().any(|word| word == "--help");
+        if self.words().nth(1) == Some("serve") && !is_help {
+            command += " --addr 127.0.0.1:0";
+            limit = ["--signal=INT", "1"];
+        } else if self.command.contains("://") {
+            command += &format!(" -v --io {}{}", context.backend, self.shorter());
+        }
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = [programs.to_owned()].into_iter().chain(std::env::split_paths(&path));
+        let output = Command::new("timeout")
+            .arg("--preserve-status")
+            .args(limit)
+            .args(["sh", "-c", &format!("exec 2>&1; exec {command}")])
+            .env("PATH", std::env::join_paths(path).expect("the parts come from a path"))
+            .env_remove("POSIXLY_CORRECT")
+            .output()
+            .expect("there is a shell");
+        let text = String::from_utf8(output.stdout).expect("the output is text");
+        (text.lines().map(str::to_owned).collect(), output.status.code().unwrap_or(-1))
+    }
+
+    /// The option that makes a run short; of two durations the last one counts.
+    fn shorter(&self) -> &'static str {
+        let ends_by_itself = |word: &str| word.starts_with("-n") || ["--requests", "--once"].contains(&word);
+        if self.words().any(ends_by_itself) {
+            ""
+        } else if self.command.starts_with("wrk ") || self.command.contains("--compat") {
+            " -d 1s"
+        } else {
+            " -d 500ms"
+        }
+    }
+}
+
+/// The units that numbers have in reports, longer ones before their beginnings.
+const UNITS: [&str; 15] = ["us", "ms", "KB", "MB", "GB", "TB", "s", "m", "h", "B", "k", "K", "M", "G", "%"];
+
+/// A line with a `#` for every number and its unit, one blank for several, and the same backend on every machine.
+fn shape(line: &str) -> String {
+    let line = line.replace("[epoll]", "[uring]");
+    let (mut shape, mut rest) = (String::new(), line.trim_end());
+    while let Some(first) = rest.chars().next() {
+        if first.is_ascii_digit() {
+            rest = rest.trim_start_matches(|next: char| next.is_ascii_digit() || ",.".contains(next));
+            let is_whole = |rest: &str| !rest.starts_with(|next: char| next.is_alphanumeric());
+            let unit = UNITS.iter().find_map(|unit| rest.strip_prefix(unit).filter(|rest| is_whole(rest)));
+            rest = unit.map_or(rest, |rest| rest.trim_start_matches(','));
+            shape.push('#');
+        } else if first == ' ' {
+            rest = rest.trim_start_matches(' ');
+            shape.push(' ');
+        } else {
+            rest = &rest[first.len_utf8()..];
+            shape.push(first);
+        }
+    }
+    shape
+}
+
+/// A Markdown file.
+struct Document {
+    /// From the root of the repository.
+    path: String,
+    text: String,
+}
+
+/// A link of a document: `[text](target)`.
+struct Link<'a> {
+    text: &'a str,
+    target: &'a str,
+}
+
+impl Document {
+    fn read(path: &str) -> Self {
+        Self { path: path.to_owned(), text: read(path) }
+    }
+
+    /// The lines of each fenced block of a language, or of any language for an empty name.
+    fn fences<'a>(&'a self, language: &'a str) -> impl Iterator<Item = Vec<&'a str>> {
+        let parts = self.text.split("\n```").skip(1).step_by(2);
+        parts
+            .filter(move |part| part.lines().next().is_some_and(|first| first.starts_with(language)))
+            .map(|part| part.lines().skip(1).collect())
+    }
+
+    /// What stands outside the fenced blocks.
+    fn prose(&self) -> impl Iterator<Item = &str> {
+        self.text.split("\n```").step_by(2)
+    }
+
+    /// The lines of all fenced blocks and the code in the prose.
+    fn code(&self) -> Vec<&str> {
+        let spans = self.prose().flat_map(|prose| prose.split('`').skip(1).step_by(2));
+        self.fences("").flatten().chain(spans).collect()
+    }
+
+    fn links(&self) -> Vec<Link<'_>> {
+        let mut links = Vec::new();
+        for prose in self.prose() {
+            for (middle, _) in prose.match_indices("](") {
+                let (before, after) = (&prose[..middle], &prose[middle + 2..]);
+                if let (Some(start), Some(end)) = (before.rfind('['), after.find(')')) {
+                    links.push(Link { text: &before[start + 1..], target: &after[..end] });
+                }
+            }
+        }
+        links
+    }
+
+    /// The names by which headings are linked to: lower case, blanks as dashes, no other marks.
+    fn anchors(&self) -> Vec<String> {
+        let headings = self.prose().flat_map(str::lines).filter(|line| line.starts_with('#'));
+        let kept = |character: &char| character.is_alphanumeric() || " -_".contains(*character);
+        let anchor = |heading: &str| heading.trim_start_matches('#').trim().to_lowercase();
+        headings.map(|heading| anchor(heading).chars().filter(kept).collect::<String>().replace(' ', "-")).collect()
+    }
+}
+
+/// The target exists, its heading too; and code that is linked to source code is defined there.
+fn check_link(document: &Document, Link { text, target }: &Link) {
+    let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+    let here = root().join(&document.path);
+    let path = if file.is_empty() { here.clone() } else { here.with_file_name("").join(file) };
+    let place = format!("{}: [{text}]({target})", document.path);
+    assert!(path.exists(), "{place}: there is no such file");
+    if !anchor.is_empty() {
+        let linked = Document { path: file.to_owned(), text: fs::read_to_string(&path).expect("a text") };
+        assert!(linked.anchors().contains(&anchor.to_owned()), "{place}: no such heading: {:?}", linked.anchors());
+    }
+    let code = text.strip_prefix('`').and_then(|text| text.strip_suffix('`')).filter(|code| !target.ends_with(code));
+    if let Some(code) = code.filter(|_| file.ends_with(".rs")) {
+        let source = fs::read_to_string(&path).expect("a text");
+        let is_module = |name: &str| file.contains(&format!("/{name}/"));
+        assert!(code.split("::").all(|name| is_module(name) || is_in(&source, name)), "{place}: not to be found there");
+    }
+}
+
+/// Whether a source defines a name, or contains a text that is none.
+fn is_in(source: &str, name: &str) -> bool {
+    if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        return source.contains(name);
+    }
+    let is_defined = |kind: &str| {
+        let definition = format!("{kind} {name}");
+        let ends =
+            |(at, _)| !source[at + definition.len()..].starts_with(|next: char| next.is_alphanumeric() || next == '_');
+        source.match_indices(&definition).any(ends)
+    };
+    let is_extended = || source.contains(&format!("impl<B: Backend> {name}<B>"));
+    ["fn", "struct", "enum", "trait", "type", "mod"].into_iter().any(is_defined) || is_extended()
+}
+
+/// Every Markdown file of the repository.
+fn documents() -> Vec<Document> {
+    let mut documents = Vec::new();
+    for directory in [root(), root().join("docs")] {
+        for entry in fs::read_dir(&directory).expect("the directory can be read") {
+            let path = entry.expect("the directory can be read").path();
+            if path.extension().is_some_and(|extension| extension == "md") {
+                let path = path.strip_prefix(root()).expect("it lies in the repository");
+                documents.push(Document::read(&path.to_string_lossy()));
+            }
+        }
+    }
+    documents
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}

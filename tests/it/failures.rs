@@ -1,0 +1,314 @@
+//! What goes wrong is counted, named in plain words, and never more than was asked for.
+
+use std::io::{BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use crate::harness::{Context, Onrush, Output, Scratch, cases, counts, target, url};
+use crate::peers::{self, Refusing, Silent, read_head};
+
+cases! {
+    a_refused_port_ends_the_run_with_one_line;
+    a_target_that_stays_away_ends_a_run_of_requests;
+    a_connect_without_an_answer_is_given_up_and_named;
+    requests_without_an_answer_are_timed_out_once_each;
+    a_late_answer_is_counted_twice_but_not_with_timeout_0;
+    a_request_is_given_up_and_its_connection_replaced;
+    bad_answers_are_named_and_conserved;
+    bad_answers_end_compatible_runs_with_code_0;
+    bytes_behind_an_answer_are_named_and_the_answer_counts;
+    closing_without_a_word_is_named_and_conserved;
+    failing_servers_are_not_hammered;
+    hostile_garbage_is_escaped_and_cut;
+    a_hostile_location_is_escaped_and_cut;
+    redirects_are_said_with_their_location;
+    a_mixture_of_statuses_is_said;
+    an_early_refusal_of_a_large_body_is_an_answer;
+    a_large_body_reaches_a_slow_reader_whole;
+    an_address_that_refuses_is_left_out needs "unshare -rm true";
+}
+
+fn a_refused_port_ends_the_run_with_one_line(context: &Context) {
+    let nobody = Refusing::new();
+    let output = context.onrush().words("-t2 -c100 -d20s").word(format!("http://{}/", nobody.address)).run();
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.took < Duration::from_secs(10), "the run ended early: {output:?}");
+    assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
+    let start = format!("onrush: unable to connect to {}: connection refused", nobody.address);
+    assert!(output.stderr.starts_with(&start), "{output:?}");
+    assert_eq!(output.stdout.lines().count(), 2, "no report of a run that never started: {output:?}");
+}
+
+fn a_target_that_stays_away_ends_a_run_of_requests(context: &Context) {
+    let nobody = Refusing::new();
+    let url = format!("http://{}/", nobody.address);
+    let output = context.onrush().words("-c4 -n100 --give-up 1s").word(url).run();
+    assert_eq!(output.code, 5, "{output:?}");
+    assert!(output.took > Duration::from_secs(1) && output.took < Duration::from_secs(10), "{output:?}");
+    assert_eq!(output.requests(), 0);
+    output.note("the target stayed away for 1s");
+    output.note(&format!("refused by {}", nobody.address));
+    // One slot looks for the way. Its waits double from 1 ms: ten in a second, and a few more or less by chance.
+    assert!((5..=20).contains(&output.socket_errors("connect")), "{output:?}");
+}
+
+fn a_connect_without_an_answer_is_given_up_and_named(context: &Context) {
+    let silent = Silent::new();
+    let url = format!("http://{}/", silent.address);
+    let output = context.onrush().words("-c10 -d20s --give-up 200ms").word(&url).run();
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.took < Duration::from_secs(10), "the run ended early: {output:?}");
+    assert_eq!(
+        output.stderr,
+        format!("onrush: unable to connect to {}: no answer from the host (ETIMEDOUT)\n", silent.address)
+    );
+    let output = context.onrush().words("-c10 -n10 --give-up 200ms").word(&url).run();
+    assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
+    output.note("the target stayed away for 200ms: the run ended after 0 of 10 requests");
+}
+
+fn requests_without_an_answer_are_timed_out_once_each(context: &Context) {
+    let server = target();
+    let run = |onrush: Onrush| onrush.words("-t1 -c3 -d1s").word(url(&server, "/hang"));
+    let native = run(context.onrush()).words("--timeout 200ms").run();
+    assert_eq!((native.code, native.requests(), native.socket_errors("timeout")), (5, 0, 3), "{native:?}");
+    native.note("timeout: 3 × no complete answer within 200ms");
+    native.note("nothing was answered: of 3 requests 3 still open at the end");
+    // wrk has no fractions: one second is not passed within one.
+    let compat = run(context.called("wrk")).words("--timeout 1s -d2s").run();
+    assert_eq!((compat.code, compat.requests(), compat.socket_errors("timeout")), (0, 0, 3), "{compat:?}");
+    assert_eq!(compat.stderr, "", "compatible runs say nothing unasked");
+}
+
+fn a_late_answer_is_counted_twice_but_not_with_timeout_0(context: &Context) {
+    let server = target();
+    let run =
+        |timeout| context.onrush().words("-c1 -n2 --timeout").word(timeout).word(url(&server, "/delay/250")).run();
+    let late = run("50ms");
+    assert_eq!((late.code, late.requests(), late.socket_errors("timeout")), (0, 2, 2), "{late:?}");
+    let row = late.line("Latency").expect("the row is there");
+    let mean_ms: f64 = row.split_whitespace().nth(1).and_then(|cell| cell.strip_suffix("ms")?.parse().ok()).unwrap();
+    assert!(mean_ms >= 250.0, "the real latency is recorded: {row}");
+    let never = run("0");
+    assert_eq!((never.code, never.requests()), (0, 2), "{never:?}");
+    assert_eq!(never.line("Socket errors"), None, "{never:?}");
+}
+
+fn a_request_is_given_up_and_its_connection_replaced(context: &Context) {
+    let server = target();
+    let options = "-c1 -n4 --timeout 200ms --give-up 600ms";
+    let output = context.onrush().words(options).word(url(&server, "/stall?every=2&ms=20000")).run();
+    // On every connection the first request is answered and the second is not.
+    assert_eq!((output.code, output.requests()), (0, 2), "{output:?}");
+    assert_eq!(output.socket_errors("timeout"), 2, "{output:?}");
+    output.note("50.00 % of 4 requests got no answer: 2 abandoned");
+    let counts = counts(server.address());
+    assert_eq!((counts.connections, counts.requests), (2, 4));
+}
+
+/// Paths of the target whose answers are bad, and how the report calls them.
+const BAD_ANSWERS: [(&str, &str); 7] = [
+    ("/reset", "connection reset by the server (ECONNRESET)"),
+    ("/garbage", "not an HTTP response"),
+    ("/endless-head", "response head longer than 80 KiB"),
+    ("/bad-length", "bad Content-Length"),
+    ("/two-lengths", "two Content-Length fields"),
+    ("/length-and-chunked", "both Content-Length and Transfer-Encoding"),
+    ("/bad-chunk", "bad chunk size"),
+];
+
+fn bad_answers_are_named_and_conserved(context: &Context) {
+    let server = target();
+    for (path, words) in BAD_ANSWERS {
+        let output = context.onrush().words("-c4 -n20").word(url(&server, path)).run();
+        assert_eq!((output.code, output.requests()), (5, 0), "{path}: {output:?}");
+        assert_eq!(output.socket_errors("read"), 20, "{path}: {output:?}");
+        output.note(&format!("read: 20 × {words}"));
+        output.note("nothing was answered: of 20 requests 20 failed");
+    }
+    let requests = counts(server.address()).requests;
+    assert_eq!(requests, 20 * BAD_ANSWERS.len() as u64, "not one request more");
+}
+
+fn bad_answers_end_compatible_runs_with_code_0(context: &Context) {
+    let server = target();
+    for (path, words) in [BAD_ANSWERS[0], BAD_ANSWERS[1]] {
+        let output = context.called("wrk").words("-t1 -c2 -n10 --notes").word(url(&server, path)).run();
+        assert_eq!((output.code, output.requests(), output.socket_errors("read")), (0, 0, 10), "{path}: {output:?}");
+        output.note(&format!("read: 10 × {words}"));
+    }
+}
+
+fn bytes_behind_an_answer_are_named_and_the_answer_counts(context: &Context) {
+    let server = target();
+    let output = context.onrush().words("-c2 -n10").word(url(&server, "/extra")).run();
+    assert_eq!((output.code, output.requests()), (0, 10), "{output:?}");
+    let note = output.note("× bytes after a complete response");
+    assert!(note.contains("stray"), "the bytes are shown: {note}");
+    assert!((1..=10).contains(&output.socket_errors("read")), "{output:?}");
+}
+
+fn closing_without_a_word_is_named_and_conserved(context: &Context) {
+    let server = target();
+    let output = context.onrush().words("-c2 -n40").word(url(&server, "/closenohdr")).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    let failed = output.socket_errors("read") + output.socket_errors("write");
+    assert!(failed > 0, "{output:?}");
+    assert_eq!(output.requests() + failed, 40, "{output:?}");
+    output.note(&format!("of 40 requests got no answer: {failed} failed"));
+    let named = ["closed by the server", "connection reset by the server", "connection already closed by the server"];
+    assert!(named.iter().any(|words| output.stderr.contains(words)), "{output:?}");
+}
+
+fn failing_servers_are_not_hammered(context: &Context) {
+    for path in ["/reset", "/garbage"] {
+        let server = target();
+        context.onrush().words("-t1 -c4 -d1s").word(url(&server, path)).run();
+        let connections = counts(server.address()).connections;
+        assert!((8..=100).contains(&connections), "four slots, about ten times each: {connections} for {path}");
+        let server = target();
+        context.called("wrk").words("-t1 -c2 -d1s").word(url(&server, path)).run();
+        let connections = counts(server.address()).connections;
+        assert!((20..=400).contains(&connections), "two slots, about a hundred times each: {connections} for {path}");
+    }
+}
+
+fn hostile_garbage_is_escaped_and_cut(context: &Context) {
+    let garbage = [b"\x1b]0;mine\x07\x1b[2J\r\nnote: all is well\r\n\x9b31m\xff".to_vec(), vec![b'A'; 5_000]].concat();
+    let output = run_against_answer(context, garbage);
+    assert_eq!(output.code, 5, "{output:?}");
+    assert!(output.note("not an HTTP response").contains(r"\x1b]0;mine\x07\x1b[2J\x0d\x0anote"), "{output:?}");
+    assert_is_fit_for_a_terminal(&output);
+    let escapes = vec![0x1b; 5_000];
+    assert_is_fit_for_a_terminal(&run_against_answer(context, escapes));
+}
+
+fn a_hostile_location_is_escaped_and_cut(context: &Context) {
+    let head = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: http://e/\xc2\x9b\xff".to_vec();
+    let output = run_against_answer(context, [head, vec![b'A'; 5_000], b"\r\n\r\n".to_vec()].concat());
+    assert_eq!((output.code, output.requests()), (0, 3), "{output:?}");
+    assert!(output.note("answers were 302").contains(r"http://e/\x"), "{output:?}");
+    assert_is_fit_for_a_terminal(&output);
+}
+
+/// Sends three requests to a server that answers each with these bytes.
+fn run_against_answer(context: &Context, answer: Vec<u8>) -> Output {
+    let address = peers::server(move |stream| {
+        let mut stream = BufReader::new(stream);
+        loop {
+            read_head(&mut stream)?;
+            stream.get_mut().write_all(&answer)?;
+        }
+    });
+    context.onrush().words("-c1 -n3").word(format!("http://{address}/")).run()
+}
+
+fn assert_is_fit_for_a_terminal(output: &Output) {
+    let fit = |character: char| matches!(character, ' '..='~' | '\n' | '×');
+    assert!(output.stderr.chars().all(fit), "{output:?}");
+    // The rest of a line is ours, and is not long.
+    for line in output.stderr.lines() {
+        assert!(line.chars().count() < 120 + 100, "{line}");
+        assert!(!line.contains(&"A".repeat(121)), "{line}");
+    }
+}
+
+fn redirects_are_said_with_their_location(context: &Context) {
+    let server = target();
+    let output = context.onrush().words("-c2 -n20").word(url(&server, "/status/301")).run();
+    assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
+    output.note("all 20 answers were 301 to /: you measured the redirect");
+    assert_eq!(output.line("Non-2xx"), None, "wrk counts statuses from 400 on");
+}
+
+fn a_mixture_of_statuses_is_said(context: &Context) {
+    let answered = AtomicU64::new(0);
+    let address = peers::server(move |stream| {
+        let mut stream = BufReader::new(stream);
+        loop {
+            read_head(&mut stream)?;
+            let status = if answered.fetch_add(1, Ordering::Relaxed) % 3 == 2 { 503 } else { 200 };
+            stream.get_mut().write_all(format!("HTTP/1.1 {status} x\r\nContent-Length: 0\r\n\r\n").as_bytes())?;
+        }
+    });
+    let output = context.onrush().words("-c3 -n30").word(format!("http://{address}/")).run();
+    assert_eq!((output.code, output.requests()), (0, 30), "{output:?}");
+    output.note("of 30 answers: 20 × 200, 10 × 503");
+    assert_eq!(output.line("Non-2xx"), Some("Non-2xx or 3xx responses: 10"));
+    assert_eq!(output.line("Socket errors"), None, "a status is a complete answer");
+}
+
+fn an_early_refusal_of_a_large_body_is_an_answer(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("early"));
+    let body = scratch.file("body", vec![b'x'; 5 << 20]);
+    let run = |onrush: Onrush| {
+        let onrush = onrush.words("-t1 -c2 -n6 --body").word(format!("@{}", body.display()));
+        onrush.word(url(&server, "/early/413")).run()
+    };
+    for output in [run(context.onrush()), run(context.called("wrk"))] {
+        assert_eq!((output.code, output.requests()), (0, 6), "{output:?}");
+        assert_eq!(output.line("Non-2xx"), Some("Non-2xx or 3xx responses: 6"));
+        assert_eq!(output.line("Socket errors"), None, "{output:?}");
+    }
+}
+
+fn a_large_body_reaches_a_slow_reader_whole(context: &Context) {
+    const LENGTH: usize = 50_000_000;
+    let body: Arc<Vec<u8>> = Arc::new((0..LENGTH).map(|index| (index ^ (index >> 8) ^ (index >> 16)) as u8).collect());
+    let scratch = Scratch::new("large");
+    let file = scratch.file("body", &*body);
+    let (arrived, arrival) = mpsc::channel();
+    let expected = Arc::clone(&body);
+    let address = peers::server(move |stream| {
+        let mut stream = BufReader::new(stream);
+        let head = read_head(&mut stream)?;
+        let mut piece = vec![0; LENGTH / 100];
+        let mut intact = true;
+        for expected in expected.chunks(piece.len()) {
+            thread::sleep(Duration::from_millis(3));
+            stream.read_exact(&mut piece[..expected.len()])?;
+            intact &= piece[..expected.len()] == *expected;
+        }
+        let _ = arrived.send((head, intact));
+        stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    });
+    let body = format!("@{}", file.display());
+    let output = context.onrush().words("-c1 -n1 --body").word(body).word(format!("http://{address}/sink")).run();
+    assert_eq!((output.code, output.requests()), (0, 1), "{output:?}");
+    let (head, intact) = arrival.recv().expect("the body arrived");
+    assert!(head.starts_with("POST /sink HTTP/1.1\r\n") && head.contains("Content-Length: 50000000\r\n"), "{head}");
+    assert!(intact, "the body is not what was sent");
+}
+
+fn an_address_that_refuses_is_left_out(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("hosts"));
+    let hosts = scratch.file("hosts", "::1 localhost\n127.0.0.1 localhost\n");
+    let port = server.address().port();
+    let run = |onrush: Onrush, options| {
+        let onrush = onrush.with(|command| *command = with_hosts(&hosts, command));
+        onrush.words(options).word(format!("http://localhost:{port}/")).run()
+    };
+    let output = run(context.onrush(), "-t2 -c6 -d300ms");
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.requests() > 0);
+    assert_eq!(output.line("Socket errors"), None, "a dropped address is no error: {output:?}");
+    output.note(&format!("[::1]:{port} was left out: connection refused"));
+    assert_eq!(counts(server.address()).connections, 6, "every connection went to the address that works");
+    // The shell between us and the program cannot give it another name.
+    let output = run(context.called("wrk"), "--compat wrk -t2 -c6 -d1s");
+    assert_eq!((output.code, output.line("Socket errors")), (0, None), "{output:?}");
+    assert_eq!(output.stderr, "", "compatible runs say nothing unasked");
+}
+
+/// The same command in a namespace of its own, where this file is `/etc/hosts`.
+fn with_hosts(hosts: &Path, command: &Command) -> Command {
+    let mut wrapped = Command::new("unshare");
+    let script = r#"mount --bind "$0" /etc/hosts && exec "$@""#;
+    wrapped.args(["-rm", "sh", "-c", script]).arg(hosts).arg(command.get_program()).args(command.get_args());
+    wrapped.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    wrapped
+}

@@ -1,0 +1,394 @@
+//! What every integration test uses: cases, the program as a command, servers, and readers of the report.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use onrush::serve::{Config, Server};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Every test runs once on each of them.
+pub const BACKENDS: [&str; 2] = ["uring", "epoll"];
+
+/// A program that does not end by then is ended, and its test fails.
+const LONGEST_RUN: Duration = Duration::from_secs(60);
+
+/// One test.
+pub struct Case {
+    pub name: &'static str,
+    /// Programs without which it is skipped.
+    pub needs: &'static [&'static str],
+    pub run: fn(&Context),
+}
+
+/// What a test is run with.
+pub struct Context {
+    pub backend: &'static str,
+}
+
+/// Makes a list of [`Case`]s from functions; `name needs "tool"` names what a test needs.
+macro_rules! cases {
+    ($($name:ident $(needs $($tool:literal),+)?;)*) => {
+        /// The tests of this file.
+        pub fn cases() -> Vec<$crate::harness::Case> {
+            vec![$($crate::harness::Case { name: stringify!($name), needs: &[$($($tool),+)?], run: $name }),*]
+        }
+    };
+}
+pub(crate) use cases;
+
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_onrush");
+
+/// Whether a program can be found; with arguments behind it, whether it succeeds with them. `::1` asks for the IPv6
+/// loopback address instead, `io_uring` for the kernel's leave to use that.
+pub fn is_installed(program: &str) -> bool {
+    if program == "io_uring" {
+        return onrush::backend::default_name() == "uring";
+    }
+    if program == "::1" {
+        return TcpListener::bind("[::1]:0").is_ok();
+    }
+    if let Some((program, arguments)) = program.split_once(' ') {
+        let mut command = Command::new(program);
+        command.args(arguments.split(' ')).stdout(Stdio::null()).stderr(Stdio::null());
+        return command.status().is_ok_and(|status| status.success());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut places: Vec<_> = std::env::split_paths(&path).collect();
+    places.push("/usr/sbin".into());
+    places.iter().any(|place| place.join(program).is_file())
+}
+
+/// Starts the embedded target on a free port.
+pub fn target() -> Server {
+    Server::start(&Config { address: "127.0.0.1:0".parse().unwrap(), threads: 1 }).expect("the target starts")
+}
+
+/// The URL of a path of a server.
+pub fn url(server: &Server, path: &str) -> String {
+    format!("http://{}{path}", server.address())
+}
+
+/// What the embedded target counted.
+#[derive(Debug)]
+pub struct Counts {
+    /// Connections accepted, without the one that asked.
+    pub connections: u64,
+    /// Requests whose head was read.
+    pub requests: u64,
+}
+
+/// Asks the embedded target; once per server, since only the connection that asks now is left out.
+pub fn counts(address: SocketAddr) -> Counts {
+    let answer = exchange(address, "GET /stats HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    let number = |name: &str| -> u64 {
+        let rest = answer.split(&format!("\"{name}\": ")).nth(1).unwrap_or_else(|| panic!("no {name} in {answer}"));
+        rest.split(|character: char| !character.is_ascii_digit()).next().unwrap().parse().unwrap()
+    };
+    Counts { connections: number("connections") - 1, requests: number("requests") }
+}
+
+/// Sends bytes on a connection of their own and returns everything that comes back until its end.
+pub fn exchange(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("the server accepts");
+    stream.write_all(request.as_bytes()).expect("the server reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("the server answers");
+    answer
+}
+
+/// The embedded target as a process of its own, with as many open files as the machine allows.
+pub struct Served {
+    child: Child,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+impl Served {
+    /// Starts it on a free port.
+    pub fn start() -> Self {
+        let mut command = Command::new(PROGRAM);
+        let mut child = command.args(["serve", "--addr", "0"]).stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("its output is a pipe");
+        BufReader::new(stdout).read_line(&mut line).expect("it says where it listens");
+        let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next()?.parse().ok());
+        let address = address.unwrap_or_else(|| panic!("no address in {line:?}"));
+        Self { child, address }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Context {
+    /// The program in native mode, on this backend.
+    pub fn onrush(&self) -> Onrush {
+        Onrush::new(self.backend, Command::new(PROGRAM), false)
+    }
+
+    /// The program called by another name, for instance `wrk`.
+    pub fn called(&self, name: &str) -> Onrush {
+        let mut command = Command::new(PROGRAM);
+        command.arg0(name);
+        Onrush::new(self.backend, command, true)
+    }
+
+    /// The program natively, and called as wrk.
+    pub fn both(&self) -> [Onrush; 2] {
+        [self.onrush(), self.called("wrk")]
+    }
+
+    /// The program in native mode under another limit of open files: `limit` is what `ulimit` takes.
+    pub fn limited(&self, limit: &str) -> Onrush {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("ulimit {limit}; exec \"$0\" \"$@\"")).arg(PROGRAM);
+        Onrush::new(self.backend, command, false)
+    }
+
+    /// The program called by the path of a link whose name makes it wrk.
+    pub fn called_at(&self, link: &Path) -> Onrush {
+        Onrush::new(self.backend, Command::new(link), true)
+    }
+}
+
+/// A command line, to be run on one backend. Every run says `-v`, and the backend it names is checked and taken off
+/// the output again, unless the test is about something that never runs.
+pub struct Onrush {
+    command: Command,
+    backend: &'static str,
+    compat: bool,
+    stdin: Vec<u8>,
+    interrupts: Vec<Duration>,
+}
+
+/// What a program wrote and how it ended.
+#[derive(Debug)]
+pub struct Output {
+    pub stdout: String,
+    pub stderr: String,
+    /// The exit code; -1 if a signal ended it.
+    pub code: i32,
+    pub took: Duration,
+}
+
+impl Onrush {
+    fn new(backend: &'static str, mut command: Command, compat: bool) -> Self {
+        command.env_remove("POSIXLY_CORRECT").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self { command, backend, compat, stdin: Vec::new(), interrupts: Vec::new() }
+    }
+
+    /// Adds `--compat wrk`.
+    pub fn compat(mut self) -> Self {
+        self.compat = true;
+        self.words("--compat wrk")
+    }
+
+    /// Whether it runs as wrk.
+    pub fn is_compat(&self) -> bool {
+        self.compat
+    }
+
+    /// Adds words, separated by blanks.
+    pub fn words(mut self, words: &str) -> Self {
+        self.command.args(words.split_whitespace());
+        self
+    }
+
+    /// Adds one word as it is.
+    pub fn word(mut self, word: impl AsRef<OsStr>) -> Self {
+        self.command.arg(word);
+        self
+    }
+
+    /// What the program reads.
+    pub fn stdin(mut self, bytes: &[u8]) -> Self {
+        self.stdin = bytes.to_vec();
+        self.command.stdin(Stdio::piped());
+        self
+    }
+
+    /// Sends SIGINT so long after the start; may be called several times.
+    pub fn interrupt_after(mut self, delay: Duration) -> Self {
+        self.interrupts.push(delay);
+        self
+    }
+
+    /// Changes the command itself, for instance its environment.
+    pub fn with(mut self, change: impl FnOnce(&mut Command)) -> Self {
+        change(&mut self.command);
+        self
+    }
+
+    /// Runs a test: forces the backend and checks that it was the one that ran.
+    pub fn run(mut self) -> Output {
+        self.command.args(["-v", "--io", self.backend]);
+        let (backend, compat) = (self.backend, self.compat);
+        let mut output = self.run_plain();
+        let text = if compat { &mut output.stdout } else { &mut output.stderr };
+        let (first, rest) = text.split_once('\n').unwrap_or_default();
+        assert!(first.contains(&format!("[{backend}]")), "the version line names {backend}: {text}");
+        *text = rest.to_owned();
+        output
+    }
+
+    /// Starts the command as it is, for a test that watches it run.
+    pub fn spawn(mut self) -> Child {
+        self.command.spawn().expect("the program starts")
+    }
+
+    /// Runs the command as it is.
+    pub fn run_plain(mut self) -> Output {
+        let start = Instant::now();
+        let mut child = self.command.spawn().expect("the program starts");
+        if let Some(mut input) = child.stdin.take() {
+            input.write_all(&self.stdin).expect("the program reads its input");
+        }
+        for delay in &self.interrupts {
+            thread::sleep(delay.saturating_sub(start.elapsed()));
+            signal(&child, Signal::INT);
+        }
+        let watchdog = Watchdog::start(&child);
+        let output = child.wait_with_output().expect("the program's output can be read");
+        watchdog.stop();
+        Output {
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            code: output.status.code().unwrap_or(-1),
+            took: start.elapsed(),
+        }
+    }
+}
+
+/// Sends a signal to a child, which may have ended by itself.
+pub fn signal(child: &Child, signal: Signal) {
+    let _ = kill_process(Pid::from_child(child), signal);
+}
+
+/// Ends a program that runs too long.
+struct Watchdog(std::sync::mpsc::Sender<()>);
+
+impl Watchdog {
+    fn start(child: &Child) -> Self {
+        let (stop, stopped) = std::sync::mpsc::channel();
+        let id = child.id().to_string();
+        thread::spawn(move || {
+            if stopped.recv_timeout(LONGEST_RUN) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                let _ = Command::new("kill").args(["-KILL", &id]).status();
+            }
+        });
+        Self(stop)
+    }
+
+    fn stop(self) {
+        let _ = self.0.send(());
+    }
+}
+
+impl Output {
+    /// The number before some words of the report, for instance `requests in`.
+    pub fn number_before(&self, words: &str) -> f64 {
+        let before = self.stdout.split(words).next().filter(|before| before.len() < self.stdout.len());
+        let number = before.and_then(|before| before.split_whitespace().last()?.parse().ok());
+        number.unwrap_or_else(|| panic!("no number before {words:?} in {}", self.stdout))
+    }
+
+    /// The requests of the report.
+    pub fn requests(&self) -> u64 {
+        self.number_before(" requests in") as u64
+    }
+
+    /// A line of the report that begins so, without its indentation.
+    pub fn line(&self, start: &str) -> Option<&str> {
+        self.stdout.lines().map(str::trim_start).find(|line| line.starts_with(start))
+    }
+
+    /// One of the four numbers of the line of socket errors; zero if there is no such line.
+    pub fn socket_errors(&self, kind: &str) -> u64 {
+        let Some(line) = self.line("Socket errors:") else { return 0 };
+        let rest = line.split(&format!("{kind} ")).nth(1).unwrap_or_else(|| panic!("no {kind} in {line}"));
+        rest.split(',').next().and_then(|number| number.trim().parse().ok()).expect("a number of errors")
+    }
+
+    /// The line on standard error that says so.
+    pub fn note(&self, words: &str) -> &str {
+        let note = self.stderr.lines().find(|line| line.contains(words));
+        note.unwrap_or_else(|| panic!("no note says {words:?}: {self:?}"))
+    }
+
+    /// The eight lines that every report has, in order and in their widths.
+    pub fn assert_standard(&self) {
+        let mut lines = self.stdout.lines();
+        for start in STANDARD {
+            assert!(
+                lines.any(|line| line.starts_with(start)),
+                "no {start:?}, or not in its place, in\n{}",
+                self.stdout
+            );
+        }
+        for name in ["    Latency   ", "    Req/Sec   "] {
+            let row = self.stdout.lines().find(|line| line.starts_with(name)).expect("the row is there");
+            assert_eq!(row.len(), 4 + 10 + 8 + 10 + 9 + 9, "{row:?}");
+        }
+    }
+}
+
+/// How the lines of every report begin.
+const STANDARD: [&str; 8] = [
+    "Running ",
+    "  ",
+    "  Thread Stats   Avg      Stdev     Max   +/- Stdev",
+    "    Latency   ",
+    "    Req/Sec   ",
+    "  ",
+    "Requests/sec: ",
+    "Transfer/sec: ",
+];
+
+/// A directory of its own for a test, deleted in the end.
+pub struct Scratch(std::path::PathBuf);
+
+impl Scratch {
+    /// Makes one.
+    pub fn new(name: &str) -> Self {
+        let unique = format!("onrush-{name}-{}-{:?}", std::process::id(), thread::current().id());
+        let path = std::env::temp_dir().join(unique.replace(['(', ')'], ""));
+        std::fs::create_dir_all(&path).expect("a temporary directory can be made");
+        Self(path)
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Makes a link to the program in it and returns its path.
+    pub fn link(&self, name: &str) -> std::path::PathBuf {
+        let path = self.0.join(name);
+        std::os::unix::fs::symlink(PROGRAM, &path).expect("a link can be made");
+        path
+    }
+
+    /// Writes a file in it and returns its path.
+    pub fn file(&self, name: &str, text: impl AsRef<[u8]>) -> std::path::PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).expect("a temporary file can be written");
+        path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

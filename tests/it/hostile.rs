@@ -1,0 +1,310 @@
+//! Servers that break the rules, where the kernel has a part in it: resets, silence, floods. What needs no kernel is
+//! tested at every split in virtual time, in `src/engine/tests/hostile.rs`; `docs/robustness.md` lists it all.
+
+use std::fs;
+use std::io::{self, BufReader, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::process::Child;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::net::sockopt::set_socket_linger;
+use rustix::net::{SendFlags, send};
+
+use crate::harness::{Case, Context, Output, Scratch, cases};
+use crate::peers::{read_head, server};
+
+cases! {
+    a_reset_at_every_byte_of_an_answer_is_counted_and_named;
+    a_close_at_every_byte_of_an_answer_is_counted_and_named;
+    a_server_that_hangs_up_at_once_is_counted_and_not_hammered;
+    a_server_that_only_ends_its_side_is_left_and_counted;
+    an_answer_that_drips_is_complete;
+    a_drip_without_end_does_not_outlast_the_run;
+    a_large_request_that_nobody_reads_does_not_outlast_the_run;
+    a_large_request_that_nobody_reads_is_given_up;
+    a_reset_behind_an_early_answer_loses_no_request;
+    urgent_data_inside_an_answer_is_no_part_of_it;
+    floods_end_with_the_run_and_cost_no_memory;
+    a_flood_without_an_answer_in_it_is_named;
+    every_row_of_the_matrix_names_a_test_and_every_test_is_named;
+}
+
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, World!";
+const HEAD_BYTES: usize = ANSWER.len() - 13;
+/// A large request, in bytes: more than all buffers of the kernel on its way.
+const LARGE: usize = 5 << 20;
+/// How much longer than `-d` a run may take on a busy machine.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// On each connection one whole answer, then one that `end` cuts, a byte later than on the connection before; as many
+/// requests as it takes to cut the answer everywhere.
+fn run_cut(context: &Context, end: fn(TcpStream) -> io::Result<()>) -> Output {
+    let cuts = AtomicUsize::new(0);
+    let address = server(move |stream| {
+        stream.set_nodelay(true)?;
+        let mut stream = BufReader::new(stream);
+        read_head(&mut stream)?;
+        stream.get_mut().write_all(ANSWER)?;
+        read_head(&mut stream)?;
+        stream.get_mut().write_all(&ANSWER[..cuts.fetch_add(1, Ordering::Relaxed)])?;
+        end(stream.into_inner())
+    });
+    let output = context.onrush().words("-c1").word(format!("-n{}", 2 * ANSWER.len())).word(url(address)).run();
+    assert_eq!((output.code, output.requests()), (0, ANSWER.len() as u64), "{output:?}");
+    assert_eq!(output.socket_errors("read"), ANSWER.len() as u64, "{output:?}");
+    output
+}
+
+fn a_reset_at_every_byte_of_an_answer_is_counted_and_named(context: &Context) {
+    let output = run_cut(context, reset);
+    let why = "connection reset by the server (ECONNRESET)";
+    assert_eq!(failures(&output, why), [HEAD_BYTES, 13], "in the head and in the body: {output:?}");
+}
+
+fn a_close_at_every_byte_of_an_answer_is_counted_and_named(context: &Context) {
+    let output = run_cut(context, |_| Ok(()));
+    assert_eq!(failures(&output, "closed by the server before a response began"), [1], "{output:?}");
+    assert_eq!(failures(&output, "closed by the server inside a response head"), [HEAD_BYTES - 1], "{output:?}");
+    assert_eq!(failures(&output, "closed by the server inside a response body"), [13], "{output:?}");
+}
+
+fn a_server_that_hangs_up_at_once_is_counted_and_not_hammered(context: &Context) {
+    for hang_up in [|_| Ok(()), reset] {
+        let output = context.onrush().words("-c5 -d400ms").word(url(server(hang_up))).run();
+        assert_unanswered(&output);
+        let failed = number_in(output.note("nothing was answered: of "), " failed");
+        let errors = output.socket_errors("read") + output.socket_errors("write");
+        assert!(failed > 0 && errors >= failed, "{output:?}");
+        // Five slots, each of which waits 1 ms, 2 ms and so on: nine attempts within 511 ms, give or take a quarter.
+        assert!(errors <= 5 * 11, "{output:?}");
+    }
+}
+
+fn a_server_that_only_ends_its_side_is_left_and_counted(context: &Context) {
+    let address = server(|mut stream| {
+        stream.shutdown(Shutdown::Write)?;
+        io::copy(&mut stream, &mut io::sink()).map(drop)
+    });
+    let output = context.onrush().words("-c2 -n10 -d5s").word(url(address)).run();
+    assert_unanswered(&output);
+    assert_eq!(failures(&output, "closed by the server before a response began"), [10], "{output:?}");
+}
+
+fn an_answer_that_drips_is_complete(context: &Context) {
+    let address = server(|stream| {
+        let mut stream = BufReader::new(stream);
+        loop {
+            read_head(&mut stream)?;
+            drip(stream.get_mut(), ANSWER.iter().copied())?;
+        }
+    });
+    let output = context.onrush().words("-c2 -n4").word(url(address)).run();
+    assert_eq!((output.code, output.requests()), (0, 4), "{output:?}");
+    assert_eq!(output.line("Socket errors"), None, "{output:?}");
+    assert!(output.stdout.contains(&format!(", {}.00B read", 4 * ANSWER.len())), "{output:?}");
+}
+
+fn a_drip_without_end_does_not_outlast_the_run(context: &Context) {
+    let address = server(|mut stream| {
+        let endless = b"A: b\r\n".iter().copied().cycle();
+        drip(&mut stream, b"HTTP/1.1 200 OK\r\n".iter().copied().chain(endless))
+    });
+    let output = context.onrush().words("-c2 -d300ms --timeout 100ms").word(url(address)).run();
+    assert_unanswered(&output);
+    output.note("nothing was answered: of 2 requests 2 still open at the end");
+    assert_eq!(output.socket_errors("timeout"), 2, "{output:?}");
+}
+
+fn a_large_request_that_nobody_reads_does_not_outlast_the_run(context: &Context) {
+    let output = run_unread(context, "-c2 -d300ms");
+    output.note("nothing was answered: of 2 requests 2 still open at the end");
+}
+
+fn a_large_request_that_nobody_reads_is_given_up(context: &Context) {
+    let output = run_unread(context, "-c2 -n4 --timeout 50ms --give-up 150ms");
+    output.note("nothing was answered: of 4 requests 4 abandoned");
+    assert_eq!(failures(&output, "no complete answer within 50ms"), [4], "{output:?}");
+}
+
+/// Large requests to a server that accepts and never reads.
+fn run_unread(context: &Context, words: &str) -> Output {
+    let scratch = Scratch::new("unread");
+    let address = server(|stream| {
+        thread::sleep(Duration::from_secs(20));
+        drop(stream);
+        Ok(())
+    });
+    let output = context.onrush().words(words).words("--body").word(large_body(&scratch)).word(url(address)).run();
+    assert_unanswered(&output);
+    output
+}
+
+/// The answer comes before the body is read, and the reset that follows may overtake it.
+fn a_reset_behind_an_early_answer_loses_no_request(context: &Context) {
+    let scratch = Scratch::new("early-reset");
+    let address = server(|stream| {
+        let mut stream = BufReader::new(stream);
+        read_head(&mut stream)?;
+        stream.get_mut().write_all(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")?;
+        reset(stream.into_inner())
+    });
+    let output = context.onrush().words("-c2 -n20 --body").word(large_body(&scratch)).word(url(address)).run();
+    let errors = output.socket_errors("read") + output.socket_errors("write");
+    assert_eq!(output.requests() + errors, 20, "{output:?}");
+}
+
+fn urgent_data_inside_an_answer_is_no_part_of_it(context: &Context) {
+    let address = server(|stream| {
+        let mut stream = BufReader::new(stream);
+        loop {
+            read_head(&mut stream)?;
+            let stream = stream.get_mut();
+            stream.write_all(&ANSWER[..30])?;
+            send(&*stream, b"!", SendFlags::OOB)?;
+            stream.write_all(&ANSWER[30..])?;
+        }
+    });
+    let output = context.onrush().words("-c2 -n200 -d10s").word(url(address)).run();
+    assert_eq!((output.code, output.requests()), (0, 200), "{output:?}");
+    assert_eq!(output.line("Socket errors"), None, "{output:?}");
+    assert!(output.took < GRACE, "{output:?}");
+}
+
+/// What a server sends without end: a beginning, and what is repeated.
+type Flood = (&'static str, &'static str);
+
+fn floods_end_with_the_run_and_cost_no_memory(context: &Context) {
+    for flood in [
+        ("HTTP/1.1 200 OK\r\n\r\n", "gigabytes at full speed; "),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\n", "gigabytes at full speed; "),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffff\r\n", "gigabytes at full speed; "),
+        ("", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),
+    ] {
+        let output = run_flooded(context, flood);
+        output.note("nothing was answered: of 2 requests 2 still open at the end");
+        assert!(["MB read", "GB read"].iter().any(|read| output.stdout.contains(read)), "{flood:?}: {output:?}");
+    }
+}
+
+fn a_flood_without_an_answer_in_it_is_named(context: &Context) {
+    for (flood, why) in [
+        (("", "\r\n"), "response head longer than 80 KiB"),
+        (("HTTP/1.1 200 OK\r\n", "A: endless head\r\n"), "response head longer than 80 KiB"),
+        (("HTTP/1.1 200 ", "endless reason "), "response head longer than 80 KiB"),
+        (("", "\u{1b}]0;garbage\u{7}"), "not an HTTP response"),
+    ] {
+        let output = run_flooded(context, flood);
+        let failed = number_in(output.note("nothing was answered: of "), " failed");
+        assert_eq!(failures(&output, why).iter().sum::<usize>() as u64, failed, "{flood:?}: {output:?}");
+        assert!(!output.stderr.contains('\u{1b}'), "{flood:?}: {output:?}");
+    }
+}
+
+/// Two connections to a server that floods whoever sends a request, for a moment, within 60 MB of memory.
+fn run_flooded(context: &Context, (beginning, repeated): Flood) -> Output {
+    let piece = repeated.repeat((1 << 18) / repeated.len());
+    let address = server(move |stream| {
+        let mut stream = BufReader::new(stream);
+        read_head(&mut stream)?;
+        stream.get_mut().write_all(beginning.as_bytes())?;
+        loop {
+            stream.get_mut().write_all(piece.as_bytes())?;
+        }
+    });
+    let onrush = context.onrush().words("-t1 -c2 -d300ms --io").word(context.backend);
+    let (peak_kib, output) = watch(onrush.word(url(address)).spawn());
+    assert!((1..60_000).contains(&peak_kib), "{peak_kib} KiB: {beginning:?} {repeated:?}");
+    assert_unanswered(&output);
+    output
+}
+
+/// Waits for the end of a program, and tells the most memory it had, in KiB.
+fn watch(mut child: Child) -> (u64, Output) {
+    let (status, begun) = (format!("/proc/{}/status", child.id()), Instant::now());
+    let mut peak_kib = 0;
+    while child.try_wait().expect("a child can be waited for").is_none() {
+        if begun.elapsed() > Duration::from_secs(20) {
+            child.kill().expect("a child can be ended");
+        }
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        // A program that has just ended has no memory any more.
+        peak_kib = line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(peak_kib);
+        thread::sleep(Duration::from_millis(5));
+    }
+    let took = begun.elapsed();
+    let output = child.wait_with_output().expect("the output can be read");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let code = output.status.code().unwrap_or(-1);
+    (peak_kib, Output { stdout: text(&output.stdout), stderr: text(&output.stderr), code, took })
+}
+
+/// The tables of `docs/robustness.md` are complete; that their links lead to tests that exist is checked with all other
+/// links, in `documents.rs`.
+fn every_row_of_the_matrix_names_a_test_and_every_test_is_named(_: &Context) {
+    let read = |path: &str| fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).expect("it is there");
+    let document = read("docs/robustness.md");
+    let tables =
+        document.split("| The server … | what is counted and said | shown by |\n| --- | --- | --- |\n").skip(1);
+    let rows: Vec<&str> = tables.flat_map(|table| table.lines().take_while(|line| line.starts_with("| "))).collect();
+    assert!(rows.len() > 30, "{} rows found", rows.len());
+    for row in rows {
+        let tests = row.trim_end_matches(" |").rsplit(" | ").next().unwrap_or_default();
+        assert!(tests.starts_with("[`") && tests.ends_with(".rs)"), "no test is named in {row}");
+    }
+    let is_named = |name: &str, path: &str| document.contains(&format!("[`{name}`](../{path})"));
+    for Case { name, .. } in cases().into_iter().filter(|case| !case.name.starts_with("every_row")) {
+        assert!(is_named(name, "tests/it/hostile.rs"), "{name} is not named");
+    }
+    let in_virtual_time = "src/engine/tests/hostile.rs";
+    for test in read(in_virtual_time).split("#[test]\nfn ").skip(1) {
+        let name = test.split('(').next().unwrap_or_default();
+        assert!(is_named(name, in_virtual_time), "{name} is not named");
+    }
+}
+
+/// Nothing was answered, the run did not take longer for it, and the exit code says so.
+fn assert_unanswered(output: &Output) {
+    assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
+    assert!(output.took < GRACE, "{output:?}");
+}
+
+/// How often it is said to have failed for this reason, note by note.
+fn failures(output: &Output, why: &str) -> Vec<usize> {
+    let notes = output.stderr.lines().filter(|line| line.contains(&format!(" × {why}")));
+    notes.map(|note| number_in(note, " ×") as usize).collect()
+}
+
+/// The number before some words.
+fn number_in(text: &str, words: &str) -> u64 {
+    let before = text.split(words).next().and_then(|before| before.split_whitespace().last());
+    let number = before.and_then(|number| number.replace(',', "").parse().ok());
+    number.unwrap_or_else(|| panic!("no number before {words:?} in {text:?}"))
+}
+
+/// Sends bytes one by one, a few milliseconds apart.
+fn drip(stream: &mut TcpStream, bytes: impl Iterator<Item = u8>) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    for byte in bytes {
+        stream.write_all(&[byte])?;
+        thread::sleep(Duration::from_millis(3));
+    }
+    Ok(())
+}
+
+/// Ends a connection with a reset instead of an end of the stream.
+fn reset(stream: TcpStream) -> io::Result<()> {
+    Ok(set_socket_linger(&stream, Some(Duration::ZERO))?)
+}
+
+/// The word for a large body.
+fn large_body(scratch: &Scratch) -> String {
+    format!("@{}", scratch.file("body", vec![b'x'; LARGE]).display())
+}
+
+fn url(address: SocketAddr) -> String {
+    format!("http://{address}/")
+}

@@ -1,0 +1,167 @@
+//! Absurd and edge numbers, files that cannot be read, names that nobody knows, limits of the machine.
+
+use std::process::{Command, Stdio};
+
+use crate::harness::{Context, Output, Scratch, cases, counts, target, url};
+
+cases! {
+    the_smallest_and_largest_loads_run;
+    every_connection_is_opened_however_they_divide;
+    a_bad_value_is_one_line_and_nothing_starts;
+    a_bad_value_of_wrk_says_more_than_wrk_does;
+    a_body_that_cannot_be_read_is_one_line;
+    a_body_of_megabytes_comes_through_a_pipe;
+    an_unknown_host_is_one_line;
+    too_few_open_files_are_said_with_the_way_out;
+}
+
+fn the_smallest_and_largest_loads_run(context: &Context) {
+    let server = target();
+    for (options, shown) in [
+        ("-c1 -d100ms", "  1 threads and 1 connections"),
+        ("-t1 -c1 -d100ms", "  1 threads and 1 connections"),
+        ("-t64 -c64 -d200ms", "  64 threads and 64 connections"),
+        ("-n1 -c10", "  2 threads and 10 connections"),
+    ] {
+        let output = context.onrush().words(options).word(url(&server, "/")).run();
+        assert_eq!(output.code, 0, "{options}: {output:?}");
+        output.assert_standard();
+        assert_eq!(output.stdout.lines().nth(1), Some(shown), "{options}");
+        assert!(output.requests() > 0, "{options}: {output:?}");
+        assert_eq!(output.line("Socket errors"), None, "{options}: {output:?}");
+    }
+    let once = context.onrush().words("-n1 -c10").word(url(&server, "/")).run();
+    assert_eq!(once.requests(), 1);
+    // A millisecond may or may not be enough for an answer: it is a report in any case.
+    let output = context.onrush().words("-d1ms").word(url(&server, "/")).run();
+    output.assert_standard();
+    assert!(output.stdout.starts_with("Running 1ms test @ "), "{output:?}");
+    assert_eq!(output.code, if output.requests() == 0 { 5 } else { 0 }, "{output:?}");
+}
+
+fn every_connection_is_opened_however_they_divide(context: &Context) {
+    for name in [None, Some("wrk")] {
+        for (threads, connections) in [(3, 10), (7, 50), (1, 33)] {
+            let server = target();
+            let onrush = name.map_or_else(|| context.onrush(), |name| context.called(name));
+            let output = onrush.words(&format!("-t{threads} -c{connections} -d1s")).word(url(&server, "/")).run();
+            assert_eq!(output.code, 0, "{output:?}");
+            // Called as wrk, one more connection asks before the run whether anybody listens.
+            let probes = u64::from(name.is_some());
+            assert_eq!(
+                counts(server.address()).connections,
+                connections + probes,
+                "{name:?} -t{threads} -c{connections}"
+            );
+        }
+    }
+}
+
+fn a_bad_value_is_one_line_and_nothing_starts(context: &Context) {
+    let server = target();
+    for (option, value) in [
+        ("--connections", "0"),
+        ("--connections", "-1"),
+        ("--connections", "1000001"),
+        ("--connections", "99999999999999999999999"),
+        ("--connections", "ten"),
+        ("--threads", "0"),
+        ("--threads", "1025"),
+        ("--threads", "11"),
+        ("--duration", "0"),
+        ("--duration", "-1s"),
+        ("--duration", "1e9"),
+        ("--duration", "367d"),
+        ("--duration", "9999999h"),
+        ("--timeout", "soon"),
+        ("--give-up", "1x"),
+        ("--requests", "0"),
+        ("--requests", "1.5"),
+        ("--method", "GE T"),
+        ("--header", "no colon"),
+        ("--seed", "-1"),
+        ("--io", "telepathy"),
+        ("--compat", "ab"),
+    ] {
+        let output = context.onrush().word(option).word(value).word(url(&server, "/")).run_plain();
+        assert_is_one_line(&output, 1);
+        assert!(output.stderr.contains(option) && output.stderr.contains(value), "{option} {value}: {output:?}");
+    }
+    for bad in
+        ["http://", "http://a b/", "ftp://127.0.0.1/", "http://127.0.0.1:99999/", "http://[::1/", "http:127.0.0.1"]
+    {
+        assert_is_one_line(&context.onrush().word(bad).run_plain(), 1);
+    }
+    let counts = counts(server.address());
+    assert_eq!((counts.connections, counts.requests), (0, 0));
+}
+
+fn a_bad_value_of_wrk_says_more_than_wrk_does(context: &Context) {
+    let server = target();
+    for options in ["-c -1", "-c 99999999999999999999999", "-t 0", "-d 0", "-t20 -c10"] {
+        let output = context.called("wrk").words(options).word(url(&server, "/")).run_plain();
+        assert_eq!((output.code, output.stderr.lines().count()), (1, 1), "{options}: {output:?}");
+    }
+    let counts = counts(server.address());
+    assert_eq!((counts.connections, counts.requests), (0, 0));
+}
+
+fn a_body_that_cannot_be_read_is_one_line(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("body"));
+    let missing = scratch.path().join("missing");
+    // This file is there, but what it holds cannot be read from its beginning.
+    let unreadable = "/proc/self/mem".into();
+    for path in [missing, scratch.path().to_owned(), unreadable] {
+        let path = format!("@{}", path.display());
+        let output = context.onrush().words("-n1 --body").word(&path).word(url(&server, "/sink")).run_plain();
+        assert_is_one_line(&output, 1);
+        assert!(output.stderr.contains(&path), "{output:?}");
+    }
+    let counts = counts(server.address());
+    assert_eq!((counts.connections, counts.requests), (0, 0));
+}
+
+fn a_body_of_megabytes_comes_through_a_pipe(context: &Context) {
+    let server = target();
+    let onrush = context.onrush().stdin(&vec![b'x'; 3_000_000]);
+    let output = onrush.words("--once --body @-").word(url(&server, "/sink")).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.stdout.contains("> POST /sink HTTP/1.1\n"), "{output:?}");
+    assert!(output.stdout.contains("\n3000000\n"), "the target counted the bytes: {output:?}");
+}
+
+fn an_unknown_host_is_one_line(context: &Context) {
+    let output = context.onrush().words("-d1s http://nosuch.invalid/").run_plain();
+    assert_is_one_line(&output, 1);
+    assert!(output.stderr.starts_with("onrush: unable to resolve nosuch.invalid:http "), "{output:?}");
+    let output = context.called("wrk").words("-d1s http://nosuch.invalid:8080/").run_plain();
+    assert_is_one_line(&output, 1);
+    assert!(output.stderr.contains("unable to resolve nosuch.invalid:8080 "), "{output:?}");
+}
+
+fn too_few_open_files_are_said_with_the_way_out(context: &Context) {
+    let server = target();
+    let limited = |command: &mut Command| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", r#"ulimit -n 64; exec "$0" "$@""#]).arg(command.get_program());
+        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        *command = shell;
+    };
+    let output = context.onrush().with(limited).words("-t1 -c100 -d500ms").word(url(&server, "/")).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    let lived = counts(server.address()).connections;
+    assert!((30..64).contains(&lived), "{lived}");
+    let note = output.note(&format!("only {lived} of 100 connections lived: 64 open files are allowed"));
+    let typed = note.split('\'').nth(1).expect("what to type stands in quotes");
+    let allowed: u64 = typed.split("--nofile=").nth(1).and_then(|number| number.parse().ok()).expect("a limit to type");
+    assert!(typed.starts_with("sudo prlimit") && allowed > 100, "{note}");
+    output.note("too many open files (EMFILE)");
+    assert!(output.socket_errors("connect") > 0);
+}
+
+/// One line on standard error and nothing on standard output.
+fn assert_is_one_line(output: &Output, code: i32) {
+    assert_eq!((output.code, output.stderr.lines().count()), (code, 1), "{output:?}");
+    assert_eq!(output.stdout, "", "{output:?}");
+    assert!(output.stderr.ends_with('\n') && output.stderr.len() < 300, "{output:?}");
+}

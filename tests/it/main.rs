@@ -1,0 +1,74 @@
+//! The integration tests: the real program against real servers. One binary, a file per topic, every test once per
+//! backend; a test whose tool is not installed is skipped by name and counted as ignored.
+
+mod harness;
+mod peers;
+mod recorder;
+mod report;
+
+/// Which backend runs, and why.
+mod backends;
+/// What wrk's users know, called as wrk.
+mod compat;
+/// Runs the examples in the documents, and looks for what they name.
+mod documents;
+/// What goes wrong is counted and named.
+mod failures;
+/// Broken and hostile servers, where the kernel matters.
+mod hostile;
+/// Absurd and edge numbers.
+mod limits;
+/// The same command lines, mended.
+mod native;
+/// The command lines that people published.
+mod seeds;
+/// Runs against nginx and Python's server, whose logs count the requests.
+mod servers;
+/// The whole program in virtual time.
+mod simulation;
+/// Terminals, pipes, signals.
+mod terminal;
+/// What is sent, byte by byte.
+mod wire;
+
+use harness::{BACKENDS, Case, Context, is_installed};
+use libtest_mimic::{Arguments, Trial};
+
+fn main() {
+    let cases: Vec<(&str, Vec<Case>)> = vec![
+        ("backends", backends::cases()),
+        ("compat", compat::cases()),
+        ("documents", documents::cases()),
+        ("failures", failures::cases()),
+        ("hostile", hostile::cases()),
+        ("limits", limits::cases()),
+        ("native", native::cases()),
+        ("seeds", seeds::cases()),
+        ("servers", servers::cases()),
+        ("simulation", simulation::cases()),
+        ("terminal", terminal::cases()),
+        ("wire", wire::cases()),
+    ];
+    let mut trials = Vec::new();
+    for backend in BACKENDS {
+        for (topic, cases) in &cases {
+            trials.extend(cases.iter().map(|case| trial(backend, topic, case)));
+        }
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit()
+}
+
+fn trial(backend: &'static str, topic: &str, case: &Case) -> Trial {
+    let kernel = (backend == "uring").then_some("io_uring");
+    let missing = kernel.iter().chain(case.needs).find(|need| !is_installed(need));
+    let name = match missing {
+        Some(tool) => format!("{topic}::{} [{backend}] (skipped: no {tool})", case.name),
+        None => format!("{topic}::{} [{backend}]", case.name),
+    };
+    let run = case.run;
+    Trial::test(name, move || {
+        run(&Context { backend });
+        Ok(())
+    })
+    .with_ignored_flag(missing.is_some())
+}

@@ -1,0 +1,343 @@
+//! Under its own name onrush mends what wrk gets wrong: the command lines of `compat`, and the mended outcome.
+
+use std::time::Duration;
+
+use crate::harness::{Context, Onrush, Output, Served, cases, counts, exchange, target, url};
+use crate::recorder::Recorder;
+use crate::report::PLAIN_BYTES;
+
+cases! {
+    a_plain_run_prints_the_eight_lines_and_a_latency_that_can_be;
+    latency_adds_four_percentiles_by_any_of_its_spellings;
+    the_table_shows_the_servers_delay_and_the_rate_of_one_thread;
+    without_arguments_the_usage_goes_to_stderr;
+    help_and_version_are_no_mistakes;
+    a_scheme_can_be_left_out;
+    a_bad_url_gets_one_line_that_names_it;
+    more_threads_than_connections_are_refused_only_if_asked_for;
+    a_bad_number_names_option_and_value;
+    milliseconds_and_fractions_are_times;
+    what_is_refused_opens_no_connection;
+    the_duration_is_echoed_as_wrk_rounds_it_and_an_interrupt_is_no_failure;
+    nobody_there_is_exit_code_2_and_no_such_host_is_1;
+    statuses_from_400_are_counted_and_302_is_not;
+    a_late_answer_is_a_request_and_a_timeout_and_a_latency;
+    an_announced_close_is_no_error;
+    http_1_0_closes_unless_it_says_otherwise;
+    an_unannounced_close_is_a_read_error_for_each_answer;
+    resets_and_garbage_are_few_and_nothing_answered_is_exit_code_5;
+    a_body_that_ends_with_the_connection_is_no_error;
+    bytes_of_chunked_answers_count_with_their_framing;
+    the_users_headers_and_the_urls_parts_are_sent;
+    too_few_descriptors_are_said_with_the_way_out;
+    no_connection_is_made_that_was_not_asked_for;
+}
+
+/// What may stand on stderr behind a run that went well.
+const REWRITTEN: &str = "note: latency as measured; wrk would print Avg ";
+
+/// A short run of one thread and two connections.
+fn short(context: &Context, url: &str) -> Output {
+    let output = context.onrush().words("-t1 -c2 -d400ms").word(url).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    output
+}
+
+/// The same, where there is nothing to complain about.
+fn good(context: &Context, url: &str) -> Output {
+    let output = short(context, url);
+    assert_good(&output);
+    output
+}
+
+fn assert_good(output: &Output) {
+    assert_eq!(output.code, 0, "{output:?}");
+    output.assert_nothing_but_standard();
+    assert!(output.stderr.lines().all(|line| line.starts_with(REWRITTEN)), "{output:?}");
+}
+
+/// Checks that a command line was answered with one line and nothing else, and returns that.
+fn refused(program: Onrush) -> String {
+    let output = program.run_plain();
+    assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
+    assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
+    output.stderr
+}
+
+fn a_plain_run_prints_the_eight_lines_and_a_latency_that_can_be(context: &Context) {
+    let server = target();
+    let output = context.onrush().words("-t1 -c2 -d1s").word(url(&server, "/")).run();
+    assert_good(&output);
+    assert!(output.stdout.starts_with(&format!("Running 1s test @ http://{}/\n  1 threads and 2 ", server.address())));
+    output.assert_bytes_per_request(PLAIN_BYTES);
+    // Two connections cannot have more than two requests open on average. wrk's own figures break this law.
+    let open = output.latency_us().mean / 1e6 * output.requests_per_s();
+    assert!((0.5..=2.02).contains(&open), "{open} requests open on average: {output:?}");
+}
+
+fn latency_adds_four_percentiles_by_any_of_its_spellings(context: &Context) {
+    let server = target();
+    for spelling in ["--latency", "-L", "--lat"] {
+        let output = context.onrush().words("-t1 -c2 -d300ms").word(spelling).word(url(&server, "/")).run();
+        assert_eq!(output.code, 0, "{output:?}");
+        output.assert_percentiles();
+    }
+}
+
+fn the_table_shows_the_servers_delay_and_the_rate_of_one_thread(context: &Context) {
+    let server = target();
+    let output = context.onrush().words("-t2 -c10 -d2s").word(url(&server, "/delay/20")).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!((500..=1000).contains(&output.requests()), "{output:?}");
+    assert!((20e3..=40e3).contains(&output.latency_us().mean), "{output:?}");
+    let both_threads = 2.0 * output.thread_rate().mean;
+    assert!((0.8..=1.25).contains(&(both_threads / output.requests_per_s())), "{output:?}");
+}
+
+fn without_arguments_the_usage_goes_to_stderr(context: &Context) {
+    let output = context.onrush().run_plain();
+    assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
+    assert!(output.stderr.starts_with("Usage: onrush [options] <url>\n"), "{output:?}");
+}
+
+fn help_and_version_are_no_mistakes(context: &Context) {
+    for spelling in ["-h", "--help"] {
+        let output = context.onrush().word(spelling).run_plain();
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
+        assert!(output.stdout.contains("Usage: onrush [options] <url>\n"), "{output:?}");
+    }
+    let version = format!("onrush {} [{}]", env!("CARGO_PKG_VERSION"), context.backend);
+    for spelling in ["-v", "--version", "--ver"] {
+        let output = context.onrush().word("--io").word(context.backend).word(spelling).run_plain();
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
+        assert_eq!(output.stdout, format!("{version}\n"));
+    }
+    let server = target();
+    let program = context.onrush().words("-v -t1 -c1 -d100ms --io").word(context.backend);
+    let output = program.word(url(&server, "/")).run_plain();
+    assert_eq!(output.code, 0, "{output:?}");
+    output.assert_nothing_but_standard();
+    assert!(output.stderr.starts_with(&format!("{version}: ")), "the line says why: {output:?}");
+}
+
+fn a_scheme_can_be_left_out(context: &Context) {
+    let server = target();
+    for bare in [server.address().to_string(), format!("{}/", server.address())] {
+        let output = context.onrush().words("-c1 -n1").word(&bare).run();
+        assert_eq!((output.code, output.requests()), (0, 1), "{output:?}");
+        assert!(output.stdout.starts_with(&format!("Running 1 requests test @ {bare}\n")), "{output:?}");
+    }
+    let stderr = refused(context.onrush().word("foo.invalid"));
+    assert!(stderr.starts_with("onrush: unable to resolve foo.invalid:http "), "{stderr}");
+    let stderr = refused(context.onrush().word("http://h_x.invalid/"));
+    assert!(stderr.starts_with("onrush: unable to resolve h_x.invalid:http "), "{stderr}");
+}
+
+fn a_bad_url_gets_one_line_that_names_it(context: &Context) {
+    for bad in ["http:///x", "http://h:70000/", "http://h:/", "http://h/a b", "ftp://h/"] {
+        let stderr = refused(context.onrush().word(bad));
+        assert!(stderr.starts_with(&format!("onrush: {bad:?} is not a URL: ")), "{stderr}");
+    }
+}
+
+fn more_threads_than_connections_are_refused_only_if_asked_for(context: &Context) {
+    let stderr = refused(context.onrush().words("-t2 -c1 http://127.0.0.1/"));
+    assert!(stderr.starts_with("onrush: --threads \"2\": at most 1, the number of connections"), "{stderr}");
+    let server = target();
+    let output = context.onrush().words("-c1 -n1").word(url(&server, "/")).run();
+    assert!(output.stdout.contains("\n  1 threads and 1 connections\n"), "{output:?}");
+}
+
+fn a_bad_number_names_option_and_value(context: &Context) {
+    let table = [
+        ("-d", "1x", "duration"),
+        ("-d", "0", "duration"),
+        ("-d", "1h30m", "duration"),
+        ("-t", "0", "threads"),
+        ("-c", "0", "connections"),
+        ("-c", "1kb", "connections"),
+        ("-c", "-1", "connections"),
+        ("-n", "1.5", "requests"),
+        ("--timeout", "5k", "timeout"),
+    ];
+    for (option, value, name) in table {
+        let stderr = refused(context.onrush().word(option).word(value).word("http://127.0.0.1/"));
+        assert!(stderr.starts_with(&format!("onrush: --{name} \"{value}\": ")), "{stderr}");
+    }
+}
+
+fn milliseconds_and_fractions_are_times(context: &Context) {
+    let server = target();
+    for (typed, at_least_ms) in [("300ms", 300.0), ("0.4s", 400.0), ("0.005m", 300.0)] {
+        let output = context.onrush().words("-t1 -c1 -d").word(typed).word(url(&server, "/")).run();
+        assert_eq!(output.code, 0, "{output:?}");
+        let elapsed_ms = output.elapsed_ms();
+        assert!((at_least_ms..at_least_ms + 200.0).contains(&elapsed_ms), "{typed}: {output:?}");
+    }
+}
+
+fn what_is_refused_opens_no_connection(context: &Context) {
+    let server = target();
+    for words in ["-t2 -c1", "-d 1x", "-t 0", "-c 1kb", "--bogus", "--body @/nonexistent"] {
+        refused(context.onrush().word(url(&server, "/")).words(words));
+    }
+    assert_eq!(counts(server.address()).connections, 0);
+}
+
+fn the_duration_is_echoed_as_wrk_rounds_it_and_an_interrupt_is_no_failure(context: &Context) {
+    let server = target();
+    let table =
+        [("90", "2m"), ("1h", "60m"), ("51", "1m"), ("50", "50s"), ("10S", "10s"), ("2M", "2m"), ("10 s", "10s")];
+    for (typed, shown) in table {
+        let program = context.onrush().words("-t1 -c1 -d").word(typed).word(url(&server, "/"));
+        let output = program.interrupt_after(Duration::from_millis(350)).run();
+        assert_eq!(output.code, 0, "{typed}: {output:?}");
+        output.assert_standard();
+        assert!(output.stdout.starts_with(&format!("Running {shown} test @ ")), "{typed}: {output:?}");
+        assert!(output.took < Duration::from_secs(10), "{typed}: {output:?}");
+        let elapsed = output.elapsed();
+        assert!(elapsed.len() == "350.00ms".len() && elapsed.ends_with("ms"), "{typed}: {output:?}");
+        assert!(output.stderr.starts_with("note: ended by a signal after "), "{output:?}");
+    }
+}
+
+fn nobody_there_is_exit_code_2_and_no_such_host_is_1(context: &Context) {
+    let output = context.onrush().words("-t1 -c1 -d1 http://127.0.0.1:1/").run_plain();
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.starts_with("onrush: unable to connect to 127.0.0.1:1: connection refused"), "{output:?}");
+    assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
+    assert!(!output.stdout.contains("Requests/sec"), "{output:?}");
+
+    let stderr = refused(context.onrush().words("-t1 -c1 -d1 http://nosuch.invalid/"));
+    assert!(stderr.starts_with("onrush: unable to resolve nosuch.invalid:http "), "{stderr}");
+}
+
+fn statuses_from_400_are_counted_and_302_is_not(context: &Context) {
+    let server = target();
+    for status in [404, 600] {
+        let output = short(context, &url(&server, &format!("/status/{status}")));
+        output.assert_all_counted_as_errors();
+        assert!(output.stderr.contains(&format!("answers were {status}")), "{output:?}");
+    }
+    let output = short(context, &url(&server, "/status/302"));
+    output.assert_nothing_but_standard();
+    assert!(output.stderr.contains(" answers were 302 to /: you measured the redirect\n"), "{output:?}");
+}
+
+fn a_late_answer_is_a_request_and_a_timeout_and_a_latency(context: &Context) {
+    let server = target();
+    let output = context.onrush().words("-t1 -c2 -d3 --timeout 1").word(url(&server, "/delay/1200")).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    let latency = output.latency_us();
+    assert!(latency.mean >= 1.2e6 && latency.max < 1.5e6, "{output:?}");
+    let totals = output.line("4 requests in 3.0").unwrap_or_else(|| panic!("{output:?}"));
+    assert!(totals.ends_with(&format!("s, {}.00B read", 4 * PLAIN_BYTES)), "{totals}");
+    let errors = output.line("Socket errors");
+    assert_eq!(errors, Some("Socket errors: connect 0, read 0, write 0, timeout 4"), "{output:?}");
+}
+
+fn an_announced_close_is_no_error(context: &Context) {
+    let server = target();
+    let output = good(context, &url(&server, "/close"));
+    assert_a_connection_for_each_request(&output, counts(server.address()).connections);
+}
+
+fn http_1_0_closes_unless_it_says_otherwise(context: &Context) {
+    let server = target();
+    let output = good(context, &url(&server, "/http10"));
+    assert_a_connection_for_each_request(&output, counts(server.address()).connections);
+
+    let server = target();
+    let output = good(context, &url(&server, "/http10?keep-alive"));
+    assert!(output.requests() > 10, "{output:?}");
+    assert_eq!(counts(server.address()).connections, 2);
+}
+
+/// One for each request, and at most the two that are open at the end and one being made.
+fn assert_a_connection_for_each_request(output: &Output, connections: u64) {
+    let requests = output.requests();
+    assert!(requests > 10, "{output:?}");
+    assert!((requests..=requests + 3).contains(&connections), "{connections} connections: {output:?}");
+}
+
+fn an_unannounced_close_is_a_read_error_for_each_answer(context: &Context) {
+    let server = target();
+    let output = short(context, &url(&server, "/closenohdr"));
+    output.assert_standard();
+    assert!(output.requests() > 10, "{output:?}");
+    assert!(output.requests().abs_diff(output.socket_errors("read")) <= 2, "{output:?}");
+    assert!(output.stderr.contains(" × closed by the server before a response began"), "{output:?}");
+}
+
+/// Waits that double from 1 ms to 1 s, give or take a quarter, leave each connection about ten attempts in a second.
+fn resets_and_garbage_are_few_and_nothing_answered_is_exit_code_5(context: &Context) {
+    let server = target();
+    for path in ["/reset", "/garbage"] {
+        let output = context.onrush().words("-t1 -c2 -d1").word(url(&server, path)).run();
+        assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
+        output.assert_standard();
+        assert!((2 * 6..=2 * 12).contains(&output.socket_errors("read")), "{output:?}");
+        let cause = if path == "/reset" { "(ECONNRESET)" } else { r#", for instance "\x00\xffthis is no HTTP\x0d"# };
+        assert!(output.stderr.contains(cause), "{output:?}");
+    }
+}
+
+fn a_body_that_ends_with_the_connection_is_no_error(context: &Context) {
+    let server = target();
+    let output = good(context, &url(&server, "/eof"));
+    assert_a_connection_for_each_request(&output, counts(server.address()).connections);
+}
+
+fn bytes_of_chunked_answers_count_with_their_framing(context: &Context) {
+    let server = target();
+    let request = "GET /chunked/12 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+    let answer = exchange(server.address(), request).replace("Connection: close\r\n", "");
+    good(context, &url(&server, "/chunked/12")).assert_bytes_per_request(answer.len() as u64);
+
+    // So few bytes are printed whole.
+    let output = context.onrush().words("-c1 -n5").word(url(&server, "/chunked/12")).run();
+    let expected = format!(", {}.00B read\n", 5 * answer.len());
+    assert!(output.stdout.contains(&expected), "no {expected:?} in {output:?}");
+}
+
+fn the_users_headers_and_the_urls_parts_are_sent(context: &Context) {
+    let server = Recorder::start("127.0.0.1");
+    let mut program = context.onrush().words("-t1 -c1 -d300ms");
+    for header in ["Host: h.example", "A: b: c", "NoSpace:x", "Dup: 1", "Dup: 2"] {
+        program = program.word("-H").word(header);
+    }
+    let output = program.word(format!("http://{}/p?q=1#frag", server.address())).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    output.assert_bytes_per_request(51);
+    let expected = "GET /p?q=1 HTTP/1.1\r\nHost: h.example\r\nA: b: c\r\nNoSpace: x\r\nDup: 1\r\nDup: 2\r\n\r\n";
+    let requests = server.requests();
+    assert!(requests.len() > 1 && requests.iter().all(|request| request == expected), "{:?}", requests.first());
+
+    let server = Recorder::start("127.0.0.1");
+    let address = server.address();
+    let output = context.onrush().words("-c1 -n1").word(format!("http://u:p@{address}?x=1")).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    let expected = format!("GET /?x=1 HTTP/1.1\r\nHost: {address}\r\nAuthorization: Basic dTpw\r\n\r\n");
+    assert_eq!(server.requests(), [expected]);
+}
+
+fn too_few_descriptors_are_said_with_the_way_out(context: &Context) {
+    let server = Served::start();
+    let program = context.limited("-n 64").words("-t1 -c100 -d1");
+    let output = program.word(format!("http://{}/", server.address)).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.requests() > 100, "{output:?}");
+    let lived = counts(server.address).connections;
+    assert!((50..=61).contains(&lived), "{lived} connections: {output:?}");
+    let expected = format!("note: only {lived} of 100 connections lived: 64 open files are allowed, ");
+    assert!(output.stderr.starts_with(&expected) && output.stderr.contains("prlimit"), "{output:?}");
+    assert!(output.stderr.contains(" × too many open files (EMFILE)"), "{output:?}");
+}
+
+fn no_connection_is_made_that_was_not_asked_for(context: &Context) {
+    let server = target();
+    let output = context.onrush().words("-t1 -c3 -n3").word(url(&server, "/delay/200")).run();
+    assert_eq!((output.code, output.requests()), (0, 3), "{output:?}");
+    let counts = counts(server.address());
+    assert_eq!((counts.connections, counts.requests), (3, 3));
+}

@@ -1,0 +1,75 @@
+//! Peers that the embedded target cannot be: ports that refuse or stay silent, and servers of a few lines.
+
+use std::io::{self, BufReader, Read};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
+
+/// A port that refuses, and that nobody else can take while this lives.
+pub struct Refusing {
+    _socket: OwnedFd,
+    pub address: SocketAddr,
+}
+
+impl Refusing {
+    /// Takes one: bound, but nothing listens.
+    pub fn new() -> Self {
+        let (socket, address) = bound();
+        Self { _socket: socket, address }
+    }
+}
+
+/// A port on which attempts to connect get no answer.
+pub struct Silent {
+    _socket: OwnedFd,
+    _waiting: Vec<TcpStream>,
+    pub address: SocketAddr,
+}
+
+impl Silent {
+    /// Listens without accepting, and fills the queue of those who wait to be accepted.
+    pub fn new() -> Self {
+        let (socket, address) = bound();
+        listen(&socket, 0).expect("a socket can listen");
+        let connect = |_| TcpStream::connect_timeout(&address, Duration::from_millis(100)).ok();
+        let waiting: Vec<TcpStream> = (0..32).map_while(connect).collect();
+        assert!(waiting.len() < 32, "the queue has an end");
+        Self { _socket: socket, _waiting: waiting, address }
+    }
+}
+
+fn bound() -> (OwnedFd, SocketAddr) {
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket can be made");
+    bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).expect("a port can be had");
+    let address = getsockname(&socket).expect("the port is known").try_into().expect("an IPv4 address");
+    (socket, address)
+}
+
+/// A server that does `serve` with every connection, each in a thread of its own; it lives as long as the process.
+pub fn server(serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port can be had");
+    let address = listener.local_addr().expect("the port is known");
+    let serve = Arc::new(serve);
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let serve = Arc::clone(&serve);
+            // A client that goes away is no concern of the server's.
+            thread::spawn(move || drop(serve(stream)));
+        }
+    });
+    address
+}
+
+/// Reads the head of a request; an error if the client closed before.
+pub fn read_head(stream: &mut BufReader<TcpStream>) -> io::Result<String> {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte)?;
+        head.push(byte[0]);
+    }
+    Ok(String::from_utf8_lossy(&head).into_owned())
+}

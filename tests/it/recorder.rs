@@ -1,0 +1,104 @@
+//! A server that keeps what it was sent, byte by byte.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+/// How many requests are kept; a run sends more than anybody wants to read.
+const KEPT: usize = 50;
+
+/// Answers every request with 12 bytes, or with the head alone if that was asked for.
+pub struct Recorder {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    acceptor: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    requests: Mutex<Vec<Vec<u8>>>,
+    connections: AtomicU64,
+    stopped: AtomicBool,
+}
+
+impl Recorder {
+    /// Starts on a free port of an address.
+    pub fn start(address: &str) -> Self {
+        let listener = TcpListener::bind((address, 0)).expect("a port is free");
+        let address = listener.local_addr().expect("it has an address");
+        let shared = Arc::<Shared>::default();
+        let acceptor = thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || accept(&listener, &shared)
+        });
+        Self { shared, address, acceptor: Some(acceptor) }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The first requests, as they came.
+    pub fn requests(&self) -> Vec<String> {
+        let requests = self.shared.requests.lock().unwrap();
+        requests.iter().map(|request| String::from_utf8_lossy(request).into_owned()).collect()
+    }
+
+    /// The connections that were accepted.
+    pub fn connections(&self) -> u64 {
+        self.shared.connections.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.shared.stopped.store(true, Ordering::SeqCst);
+        // Wakes the acceptor, which then sees that it is to end.
+        let _ = TcpStream::connect(self.address);
+        let _ = self.acceptor.take().map(JoinHandle::join);
+    }
+}
+
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    for stream in listener.incoming() {
+        if shared.stopped.load(Ordering::SeqCst) {
+            return;
+        }
+        shared.connections.fetch_add(1, Ordering::SeqCst);
+        let shared = Arc::clone(shared);
+        thread::spawn(move || answer(stream.expect("a connection can be accepted"), &shared));
+    }
+}
+
+/// Answers a connection until the client ends it.
+fn answer(mut stream: TcpStream, shared: &Shared) {
+    let mut received = Vec::new();
+    let mut buffer = [0; 4096];
+    while let Ok(n @ 1..) = stream.read(&mut buffer) {
+        received.extend_from_slice(&buffer[..n]);
+        while let Some(length) = request_length(&received) {
+            let request: Vec<u8> = received.drain(..length).collect();
+            let body = if request.starts_with(b"HEAD ") { "" } else { "hello world!" };
+            let mut requests = shared.requests.lock().unwrap();
+            if requests.len() < KEPT {
+                requests.push(request);
+            }
+            drop(requests);
+            if write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n{body}").is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// The length of the first request, head and body; `None` if there is more to come.
+fn request_length(received: &[u8]) -> Option<usize> {
+    let head_length = received.windows(4).position(|bytes| bytes == b"\r\n\r\n")? + 4;
+    let head = String::from_utf8_lossy(&received[..head_length]).to_lowercase();
+    let value = head.split("\r\ncontent-length:").nth(1).and_then(|rest| rest.split("\r\n").next());
+    let body_length: usize = value.map_or(0, |value| value.trim().parse().expect("a length is a number"));
+    (received.len() >= head_length + body_length).then_some(head_length + body_length)
+}

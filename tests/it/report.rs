@@ -1,0 +1,111 @@
+//! Reads the report as a user's script does, and checks what holds for every report.
+
+use crate::harness::Output;
+
+/// The bytes of the embedded target's answer to `/`.
+pub const PLAIN_BYTES: u64 = 78;
+
+const TIMES_US: &[(&str, f64)] = &[("us", 1.0), ("ms", 1e3), ("s", 1e6), ("m", 60e6)];
+const RATES: &[(&str, f64)] = &[("", 1.0), ("k", 1e3), ("M", 1e6)];
+const BYTES: &[(&str, f64)] = &[("B", 1.0), ("KB", 1024.0), ("MB", 1_048_576.0), ("GB", 1_073_741_824.0)];
+
+/// Lines that are only there when there is something to say.
+const CONDITIONAL: [&str; 3] = ["Latency Distribution", "Socket errors", "Non-2xx or 3xx responses"];
+
+/// A row of the table.
+#[derive(Debug)]
+pub struct Row {
+    /// The mean, in microseconds or requests per second, as the two that follow.
+    pub mean: f64,
+    /// The standard deviation.
+    pub stdev: f64,
+    /// The maximum.
+    pub max: f64,
+}
+
+impl Output {
+    /// The row of latencies.
+    pub fn latency_us(&self) -> Row {
+        self.row("Latency ", TIMES_US)
+    }
+
+    /// The row of rates of single threads.
+    pub fn thread_rate(&self) -> Row {
+        self.row("Req/Sec ", RATES)
+    }
+
+    fn row(&self, name: &str, units: &[(&str, f64)]) -> Row {
+        let line = self.line(name).unwrap_or_else(|| panic!("no {name}in {self:?}"));
+        let cells: Vec<&str> = line.split_whitespace().collect();
+        let [_, mean, stdev, max, _] = cells[..] else { panic!("four figures in {line:?}") };
+        Row { mean: scaled(mean, units), stdev: scaled(stdev, units), max: scaled(max, units) }
+    }
+
+    /// How long the run was, as printed.
+    pub fn elapsed(&self) -> &str {
+        let rest = self.stdout.split(" requests in ").nth(1).expect("the totals are there");
+        rest.split(',').next().unwrap_or_default()
+    }
+
+    /// The same in milliseconds.
+    pub fn elapsed_ms(&self) -> f64 {
+        scaled(self.elapsed(), TIMES_US) / 1e3
+    }
+
+    /// The requests of a second, as the last line but one has them.
+    pub fn requests_per_s(&self) -> f64 {
+        let line = self.line("Requests/sec:").expect("the line is always there");
+        line.split_whitespace().last().and_then(|number| number.parse().ok()).expect("a number of requests")
+    }
+
+    /// Checks that each request brought so many bytes. The printed number is rounded, and the end of a run can cut two
+    /// responses off.
+    pub fn assert_bytes_per_request(&self, bytes: u64) {
+        let text = self.stdout.split(" read\n").next().and_then(|before| before.split_whitespace().last());
+        let text = text.expect("the report says how much was read");
+        let unit = scaled(text.trim_start_matches(|character: char| !character.is_alphabetic()), BYTES);
+        let (read, expected) = (scaled(text, BYTES), (bytes * self.requests()) as f64);
+        let slack = 2.0 * bytes as f64 + 0.01 * unit;
+        assert!((read - expected).abs() <= slack, "{text} are not {} times {bytes} bytes", self.requests());
+    }
+
+    /// Checks that none of the lines is there that speak of errors or of percentiles.
+    pub fn assert_nothing_but_standard(&self) {
+        self.assert_standard();
+        assert_eq!(self.stdout.lines().count(), 8, "{}", self.stdout);
+        for line in CONDITIONAL {
+            assert!(!self.stdout.contains(line), "{line} in\n{}", self.stdout);
+        }
+    }
+
+    /// Checks the block of percentiles: four lines between the table and the totals, none less than the one before.
+    pub fn assert_percentiles(&self) {
+        self.assert_standard();
+        let lines: Vec<&str> = self.stdout.lines().skip_while(|line| !line.starts_with("    Req/Sec")).collect();
+        assert_eq!(lines[1], "  Latency Distribution", "{}", self.stdout);
+        let mut last_us = 0.0;
+        for (line, label) in lines[2..6].iter().zip(["     50%", "     75%", "     90%", "     99%"]) {
+            assert!(line.starts_with(label) && line.len() == label.len() + 10, "{line:?}");
+            let value_us = scaled(line[label.len()..].trim(), TIMES_US);
+            assert!(value_us >= last_us, "{}", self.stdout);
+            last_us = value_us;
+        }
+        assert!(lines[6].contains(" requests in "), "{}", self.stdout);
+    }
+
+    /// Checks the line of statuses: every answer is counted in it, and the rates follow.
+    pub fn assert_all_counted_as_errors(&self) {
+        let expected = format!("  Non-2xx or 3xx responses: {}\nRequests/sec: ", self.requests());
+        assert!(self.requests() > 0 && self.stdout.contains(&expected), "no {expected:?} in\n{}", self.stdout);
+    }
+}
+
+/// A number with its unit, in the unit of factor one. A unit alone is one of it.
+fn scaled(text: &str, units: &[(&str, f64)]) -> f64 {
+    let digits = text.trim_end_matches(char::is_alphabetic);
+    let unit = &text[digits.len()..];
+    let found = units.iter().find(|(name, _)| *name == unit);
+    let (_, factor) = found.unwrap_or_else(|| panic!("{text:?} has no unit of {units:?}"));
+    let number: f64 = if digits.is_empty() { 1.0 } else { digits.parse().expect("a number") };
+    number * factor
+}

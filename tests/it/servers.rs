@@ -1,0 +1,243 @@
+//! Real servers, whose access logs say how many requests there were.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::harness::{Context, Output, Scratch, cases, signal};
+
+cases! {
+    nginx_logs_what_is_counted needs "nginx";
+    nginx_logs_what_is_counted_as_wrk needs "nginx";
+    nginx_closing_every_tenth_request_is_no_error needs "nginx";
+    nginx_logs_exactly_as_many_requests_as_are_asked_for needs "nginx";
+    nginx_serves_files_that_arrive_whole needs "nginx";
+    python_logs_what_is_counted needs "python3";
+    python_logs_what_is_counted_with_keep_alive needs "python3";
+    python_logs_exactly_as_many_requests_as_are_asked_for needs "python3";
+}
+
+/// The file that every server has.
+const FILE: &str = "file.bin";
+const FILE_BYTES: usize = 100_000;
+
+fn nginx_logs_what_is_counted(context: &Context) {
+    let nginx = Server::nginx(1000);
+    let output = context.onrush().words("-t2 -c10 -d500ms").word(nginx.url("/hello")).run();
+    assert_counted(&output, &nginx.log(), 10);
+}
+
+fn nginx_logs_what_is_counted_as_wrk(context: &Context) {
+    let nginx = Server::nginx(1000);
+    let output = context.called("wrk").words("-t2 -c10 -d1s").word(nginx.url("/hello")).run();
+    assert_counted(&output, &nginx.log(), 10);
+}
+
+fn nginx_closing_every_tenth_request_is_no_error(context: &Context) {
+    for onrush in [context.onrush(), context.called("wrk")] {
+        let nginx = Server::nginx(10);
+        let output = onrush.words("-t2 -c10 -d1s").word(nginx.url("/hello")).run();
+        assert_counted(&output, &nginx.log(), 10);
+        assert!(output.requests() > 200, "connections were replaced: {output:?}");
+    }
+}
+
+fn nginx_logs_exactly_as_many_requests_as_are_asked_for(context: &Context) {
+    for keepalive_requests in [1000, 10] {
+        let nginx = Server::nginx(keepalive_requests);
+        let output = context.onrush().words("-t2 -c7 -n500").word(nginx.url("/hello")).run();
+        assert_eq!((output.code, output.requests(), nginx.log().len()), (0, 500, 500), "{output:?}");
+        assert_no_errors(&output);
+    }
+}
+
+fn nginx_serves_files_that_arrive_whole(context: &Context) {
+    let nginx = Server::nginx(1000);
+    let output = context.onrush().words("-t2 -c4 -n200").word(nginx.url(&format!("/{FILE}"))).run();
+    assert_eq!((output.code, output.requests()), (0, 200), "{output:?}");
+    assert_no_errors(&output);
+    let log = nginx.log();
+    let whole = format!(" 200 {FILE_BYTES} ");
+    assert_eq!(log.iter().filter(|line| line.contains(&whole)).count(), 200, "{log:?}");
+    // 200 times 100,000 bytes and a head of a few hundred.
+    let read_mb: f64 =
+        output.stdout.split("s, ").nth(1).and_then(|text| text.split("MB read").next()?.parse().ok()).unwrap();
+    assert!((19.07..19.2).contains(&read_mb), "{output:?}");
+}
+
+fn python_logs_what_is_counted(context: &Context) {
+    for onrush in [context.onrush(), context.called("wrk")] {
+        let python = Server::python("HTTP/1.0");
+        let output = onrush.words("-t1 -c4 -d1s").word(python.url(&format!("/{FILE}"))).run();
+        assert_counted(&output, &python.log(), 4);
+    }
+}
+
+fn python_logs_what_is_counted_with_keep_alive(context: &Context) {
+    let python = Server::python("HTTP/1.1");
+    let output = context.onrush().words("-t2 -c8 -d1s").word(python.url(&format!("/{FILE}"))).run();
+    assert_counted(&output, &python.log(), 8);
+}
+
+fn python_logs_exactly_as_many_requests_as_are_asked_for(context: &Context) {
+    for protocol in ["HTTP/1.0", "HTTP/1.1"] {
+        let python = Server::python(protocol);
+        let output = context.onrush().words("-t2 -c20 -n500").word(python.url(&format!("/{FILE}"))).run();
+        assert_eq!((output.code, output.requests(), python.log().len()), (0, 500, 500), "{protocol}: {output:?}");
+        assert_no_errors(&output);
+    }
+}
+
+/// The log has every request that was counted, and at most one more for each connection: the one in flight at the end.
+fn assert_counted(output: &Output, log: &[String], connections: u64) {
+    assert_eq!(output.code, 0, "{output:?}");
+    output.assert_standard();
+    assert_no_errors(output);
+    let (counted, logged) = (output.requests(), log.len() as u64);
+    assert!(counted > 0);
+    assert!((counted..=counted + connections).contains(&logged), "{counted} counted, {logged} logged: {output:?}");
+}
+
+fn assert_no_errors(output: &Output) {
+    assert_eq!(output.line("Socket errors"), None, "{output:?}");
+    assert_eq!(output.line("Non-2xx"), None, "{output:?}");
+    assert!(!output.stderr.contains("got no answer") && !output.stderr.contains('×'), "{output:?}");
+}
+
+/// A server that runs until its log is asked for, or this is dropped.
+struct Server {
+    process: Child,
+    address: SocketAddr,
+    _scratch: Scratch,
+    log: PathBuf,
+    /// What ends it.
+    end: Signal,
+}
+
+impl Server {
+    /// nginx in the foreground, with a configuration of its own.
+    fn nginx(keepalive_requests: u32) -> Self {
+        for _ in 0..5 {
+            let scratch = scratch();
+            // Between this and nginx somebody else may take the port: then the next one does.
+            let address = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
+            let configuration = scratch.file("nginx.conf", nginx_conf(scratch.path(), address, keepalive_requests));
+            let mut command = Command::new(program("nginx"));
+            command.arg("-p").arg(scratch.path()).arg("-c").arg(configuration).args(["-e", "error.log"]);
+            let process = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("nginx starts");
+            let log = scratch.path().join("access.log");
+            let mut server = Self { process, address, _scratch: scratch, log, end: Signal::QUIT };
+            if server.answers() {
+                return server;
+            }
+        }
+        panic!("nginx does not start");
+    }
+
+    /// Python's server with a connection per request (`HTTP/1.0`) or with keep-alive (`HTTP/1.1`).
+    fn python(protocol: &str) -> Self {
+        let scratch = scratch();
+        let log = scratch.path().join("access.log");
+        let script = scratch.file("server.py", PYTHON);
+        let mut command = Command::new("python3");
+        command.arg(script).arg(protocol).current_dir(scratch.path()).stdin(Stdio::null()).stdout(Stdio::piped());
+        command.stderr(File::create(&log).expect("a log"));
+        let mut process = command.spawn().expect("python3 starts");
+        let mut line = String::new();
+        let mut output = BufReader::new(process.stdout.take().expect("it is piped"));
+        output.read_line(&mut line).expect("the script says its port");
+        let port: u16 = line.trim().parse().expect("the script says its port");
+        Self { process, address: SocketAddr::from(([127, 0, 0, 1], port)), _scratch: scratch, log, end: Signal::KILL }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// Ends the server and reads its log, a line for each request.
+    fn log(mut self) -> Vec<String> {
+        // nginx finishes what it does and writes its last lines. Python writes each line at once, and may have been
+        // started where this signal is ignored.
+        signal(&self.process, self.end);
+        let _ = self.process.wait();
+        let log = fs::read_to_string(&self.log).expect("the log can be read");
+        log.lines().filter(|line| line.contains("\"GET /")).map(str::to_owned).collect()
+    }
+
+    fn answers(&mut self) -> bool {
+        for _ in 0..500 {
+            if TcpStream::connect(self.address).is_ok() {
+                return matches!(self.process.try_wait(), Ok(None));
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        false
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A directory with the file, which nginx may read whoever it runs as.
+fn scratch() -> Scratch {
+    let scratch = Scratch::new("server");
+    fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+    scratch.file(FILE, vec![b'x'; FILE_BYTES]);
+    scratch
+}
+
+/// One process, no daemon, and every path in `directory`.
+fn nginx_conf(directory: &Path, address: SocketAddr, keepalive_requests: u32) -> String {
+    let directory = directory.display();
+    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|name| format!("    {name}_temp_path {directory}/{name};\n"))
+        .concat();
+    format!(
+        "daemon off;
+master_process off;
+pid {directory}/pid;
+error_log {directory}/error.log;
+events {{ worker_connections 1024; }}
+http {{
+{temporary}    access_log {directory}/access.log;
+    gzip off;
+    keepalive_requests {keepalive_requests};
+    server {{
+        listen {address};
+        root {directory};
+        location /hello {{ return 200 \"Hello, World!\"; }}
+    }}
+}}
+"
+    )
+}
+
+const PYTHON: &str = r#"import http.server, sys
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    protocol_version = sys.argv[1]
+
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 64
+
+server = Server(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()
+"#;
+
+/// Debian keeps servers where a user's `PATH` does not look.
+fn program(name: &str) -> PathBuf {
+    let there = Path::new("/usr/sbin").join(name);
+    if there.is_file() { there } else { PathBuf::from(name) }
+}

@@ -1,0 +1,181 @@
+//! The whole program in virtual time: what it prints is computed by hand beforehand.
+
+use std::time::Duration;
+
+use crate::harness::{Context, Onrush, Output, Scratch, cases};
+
+cases! {
+    a_stall_of_ten_seconds_in_a_minute_is_reported_as_computed;
+    a_stall_is_reported_by_wrks_rules_as_computed;
+    answers_that_are_all_late_leave_wrks_latency_empty;
+    the_same_seed_gives_the_same_report_to_the_byte;
+    resets_and_closes_are_named_wherever_they_happen;
+    running_out_of_ports_is_named_and_survived;
+    a_run_of_requests_waits_for_a_server_that_starts_late;
+    a_server_that_stays_away_ends_a_run_of_requests;
+    a_scenario_that_cannot_be_understood_is_refused;
+}
+
+/// One request after the other, a millisecond each, in which nothing is answered from 20 s to 30 s.
+const STALL: &str = "connect_us = 0.0\nlatency_us = 1000.0\n[[stall]]\nfrom_s = 20.0\nfor_s = 10.0\n";
+
+// 19,999 requests end before the stall, each after 1 ms; one is sent 1 ms before it and ends with it, after 10.001 s;
+// 30,000 follow. Mean: (49,999 · 1 ms + 10,001 ms) / 50,000 = 1.2 ms. Deviation: of 49,999 by 0.2 ms and of one by
+// 9,999.8 ms, that is √2000 ms. Within it are 99.998 %.
+//
+// Rates: of 600 intervals of 100 ms, 199 saw 100 answers, one 99, 99 none, one the late one, and 300 saw 100 again.
+// Mean: 500,000 / 600. Within one deviation are the 500 full ones. Bytes: 50,000 answers of 52.
+const STALLED: &str = "\
+Running 1m test @ http://127.0.0.1:8080/
+  1 threads and 1 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     1.20ms   44.72ms  10.00s   100.00%
+    Req/Sec   833.33    372.94     1.00k    83.33%
+  Latency Distribution
+     50%    1.00ms
+     75%    1.00ms
+     90%    1.00ms
+     99%    1.00ms
+  50000 requests in 1.00m, 2.48MB read
+  Socket errors: connect 0, read 0, write 0, timeout 1
+Requests/sec:    833.33
+Transfer/sec:     42.32KB
+";
+
+// The late answer is in no latency. What lasts 1 ms is never rewritten: answers are 60 s / 50,000 = 1.2 ms apart.
+// Rates: the intervals without an answer become one with its late end, of 1 answer in 10 s, which is 0 as a whole number.
+// Mean: (499 · 1000 + 990) / 501. All but the zero are within one deviation, which is 44.68.
+const STALLED_AS_WRK: &str = "\
+Running 1m test @ http://127.0.0.1:8080/
+  1 threads and 1 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     1.00ms    0.00us   1.00ms  100.00%
+    Req/Sec     1.00k    44.68     1.00k    99.80%
+  Latency Distribution
+     50%    1.00ms
+     75%    1.00ms
+     90%    1.00ms
+     99%    1.00ms
+  50000 requests in 1.00m, 2.48MB read
+  Socket errors: connect 0, read 0, write 0, timeout 1
+Requests/sec:    833.33
+Transfer/sec:     42.32KB
+";
+
+fn a_stall_of_ten_seconds_in_a_minute_is_reported_as_computed(context: &Context) {
+    let mut fastest = Duration::MAX;
+    // A busy machine may be slow now and then, but not every time.
+    for _ in 0..3 {
+        let output = simulate(context.onrush().words("-c1 -d60s --latency"), STALL);
+        assert_eq!((output.code, output.stdout.as_str()), (0, STALLED));
+        // Sent at 19.999 s, it passes the timeout of 2 s in the second of the run that follows 21.999 s.
+        let note = "note: timeout: 1 × no complete answer within 2s in second 22: --timeout sets another threshold\n";
+        assert_eq!(output.stderr, note);
+        fastest = fastest.min(output.took);
+    }
+    // A tenth of a second where nothing else runs.
+    assert!(fastest < Duration::from_secs(2), "a minute takes {fastest:?}");
+}
+
+fn a_stall_is_reported_by_wrks_rules_as_computed(context: &Context) {
+    let output = simulate(context.called("wrk").words("-t1 -c1 -d60s --latency"), STALL);
+    assert_eq!((output.code, output.stdout.as_str(), output.stderr.as_str()), (0, STALLED_AS_WRK, ""));
+}
+
+fn answers_that_are_all_late_leave_wrks_latency_empty(context: &Context) {
+    let slow = "connect_us = 0.0\nlatency_us = 2500000.0\n";
+    let native = simulate(context.onrush().words("-c1 -d9s"), slow);
+    assert_eq!((native.requests(), native.socket_errors("timeout")), (3, 3), "{native:?}");
+    assert_eq!(native.line("Latency"), Some("Latency     2.50s     0.00us   2.50s   100.00%"));
+    let compat = simulate(context.called("wrk").words("-t1 -c1 -d9s"), slow);
+    assert_eq!((compat.requests(), compat.socket_errors("timeout")), (3, 3), "{compat:?}");
+    assert_eq!(compat.line("Latency"), Some("Latency     0.00us    0.00us   0.00us    -nan%"));
+}
+
+fn the_same_seed_gives_the_same_report_to_the_byte(context: &Context) {
+    let troubled = "
+        jitter_us = 5000.0
+        [[fault]]\nevery = 7\nwhat = 'reset'\nafter_bytes = 20
+        [[fault]]\nevery = 11\nwhat = 'close'\nafter_bytes = 45
+        [[fault]]\nevery = 13\nwhat = 'hang'
+        [[fault]]\nevery = 17\nwhat = { answer = 'nonsense' }";
+    let run = |seed| {
+        let options = format!("-t2 -c10 -n2000 --give-up 3s --latency --seed {seed}");
+        simulate(context.onrush().words(&options), troubled)
+    };
+    let first = run("7");
+    assert!(first.requests() > 1000 && first.stderr.lines().count() >= 5, "{first:?}");
+    for _ in 0..3 {
+        let again = run("7");
+        assert_eq!((&first.stdout, &first.stderr, first.code), (&again.stdout, &again.stderr, again.code));
+    }
+    assert_ne!(first.stdout, run("8").stdout, "another seed is another run");
+}
+
+fn resets_and_closes_are_named_wherever_they_happen(context: &Context) {
+    // The head of the answer has 39 bytes, all of it 52.
+    let closed = |after: usize| match after {
+        0 => "closed by the server before a response began",
+        1..39 => "closed by the server inside a response head",
+        _ => "closed by the server inside a response body",
+    };
+    for after in [0, 1, 8, 17, 38, 39, 40, 51] {
+        for (what, words) in [("reset", "connection reset by the server (ECONNRESET)"), ("close", closed(after))] {
+            let scenario = format!("[[fault]]\nevery = 2\nwhat = '{what}'\nafter_bytes = {after}");
+            let output = simulate(context.onrush().words("-t1 -c2 -n10"), &scenario);
+            assert_eq!((output.code, output.requests()), (0, 5), "{what} after {after}: {output:?}");
+            assert_eq!(output.socket_errors("read"), 5, "{what} after {after}: {output:?}");
+            output.note(&format!("read: 5 × {words}"));
+            output.note("50.00 % of 10 requests got no answer: 5 failed");
+        }
+    }
+}
+
+fn running_out_of_ports_is_named_and_survived(context: &Context) {
+    let output = simulate(context.onrush().words("-t1 -c10 -d1s"), "ports = 6\nconnect_us = 0.0");
+    assert_eq!((output.code, output.requests()), (0, 6_000), "six connections carry on: {output:?}");
+    output.note("only 6 of 10 connections lived");
+    let failed = output.socket_errors("connect");
+    output.note(&format!("connect: {failed} × no local port left (EADDRNOTAVAIL)"));
+    assert!((4 * 8..=4 * 13).contains(&failed), "four slots, their waits doubling from 1 ms: {output:?}");
+}
+
+fn a_run_of_requests_waits_for_a_server_that_starts_late(context: &Context) {
+    // Two seconds' work behind three seconds of refusals.
+    let output = simulate(context.onrush().words("-t1 -c4 -n8000"), "[[refuse]]\nfrom_s = 0.0\nfor_s = 3.0");
+    assert_eq!((output.code, output.requests()), (0, 8_000), "refused connects use up none: {output:?}");
+    let elapsed_s: f64 =
+        output.stdout.split("requests in ").nth(1).and_then(|text| text.split("s,").next()?.parse().ok()).unwrap();
+    // The last wait before it was back is at most a second.
+    assert!((5.0..6.1).contains(&elapsed_s), "{output:?}");
+    let refused = output.socket_errors("connect");
+    output.note(&format!("{refused} connections refused by 127.0.0.1:8080 in seconds 0 to 2: nothing listened there"));
+    assert!((8..=16).contains(&refused), "waits double from 1 ms: {output:?}");
+}
+
+fn a_server_that_stays_away_ends_a_run_of_requests(context: &Context) {
+    let output = simulate(context.onrush().words("-t1 -c4 -n10"), "[[refuse]]\nfrom_s = 0.0\nfor_s = 1000.0");
+    assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
+    output.note("the target stayed away for 30s: the run ended after 0 of 10 requests");
+    let away = "[[refuse]]\nfrom_s = 0.5\nfor_s = 1000.0\n[[fault]]\nevery = 200\nwhat = 'reset'";
+    let output = simulate(context.onrush().words("-t1 -c1 -n100000 --give-up 5s"), away);
+    assert_eq!(output.code, 5, "although some were answered: {output:?}");
+    assert!(output.requests() > 0, "{output:?}");
+    output.note("the target stayed away for 5s");
+}
+
+fn a_scenario_that_cannot_be_understood_is_refused(context: &Context) {
+    for scenario in ["latency_us = 'soon'", "latencies = 1.0", "[[fault]]\nevery = 1\nwhat = 'dance'"] {
+        let output = simulate(context.onrush().words("-d1s"), scenario);
+        assert_eq!(output.code, 1, "{output:?}");
+        assert!(output.stderr.starts_with("onrush: cannot understand scenario "), "{output:?}");
+    }
+}
+
+/// Runs a command line in a scenario.
+fn simulate(onrush: Onrush, scenario: &str) -> Output {
+    let scratch = Scratch::new("scenario");
+    let file = scratch.file("scenario.toml", scenario);
+    let io = format!("sim:{}", file.display());
+    onrush.word("--io").word(io).word("http://127.0.0.1:8080/").run_plain()
+}

@@ -1,0 +1,254 @@
+//! Terminals, pipes and signals: what a person sees, and what a script gets.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+
+use crate::harness::{Context, Onrush, Output, cases, counts, signal, target, url};
+use crate::peers::Silent;
+
+cases! {
+    a_line_of_progress_is_drawn_and_gone_at_the_end;
+    notes_are_coloured_on_a_terminal_unless_asked_not_to_be;
+    nothing_is_drawn_where_there_is_no_terminal;
+    the_first_line_comes_at_once_through_a_pipe;
+    a_reader_that_has_seen_enough_ends_the_program_quietly;
+    a_full_disk_is_one_line_and_code_1;
+    closed_streams_do_no_harm;
+    one_signal_ends_the_run_and_the_report_comes_at_once;
+    a_signal_ends_a_run_of_requests;
+    two_signals_quit;
+    a_signal_before_the_first_connection_ends_the_run;
+    a_signal_right_at_the_start_leaves_nothing_half_done;
+}
+
+/// Goes to the beginning of the line and erases it.
+const ERASE: &str = "\r\x1b[K";
+
+fn a_line_of_progress_is_drawn_and_gone_at_the_end(context: &Context) {
+    let server = target();
+    let (shown, output) = on_terminal(context.onrush().words("-c2 -d700ms").word(url(&server, "/status/301")));
+    assert_eq!(output.code, 0, "{output:?}");
+    output.assert_standard();
+    let drawn: Vec<&str> = shown.split(ERASE).collect();
+    let (last, lines) = drawn.split_last().expect("something was drawn");
+    let lines: Vec<&str> = lines.iter().copied().filter(|line| !line.is_empty()).collect();
+    assert!(lines.len() >= 2, "{shown:?}");
+    for line in &lines {
+        assert!(
+            line.contains("s of 700ms, ") && line.contains(" requests/s, ") && line.ends_with(" errors"),
+            "{line:?}"
+        );
+        assert!(line.chars().count() < 80 && !line.contains('\n'), "{line:?}");
+    }
+    assert!(lines.iter().any(|line| !line.contains(" 0 requests/s")), "{shown:?}");
+    assert!(!last.contains("requests/s"), "the line is gone at the end: {shown:?}");
+    assert!(last.contains("you measured the redirect\r\n"), "notes follow in its place: {shown:?}");
+}
+
+fn notes_are_coloured_on_a_terminal_unless_asked_not_to_be(context: &Context) {
+    let server = target();
+    for (no_colour, expected) in [(None, true), (Some(""), true), (Some("1"), false)] {
+        let onrush = context.onrush().words("-c2 -n20").word(url(&server, "/status/301"));
+        let onrush = onrush.with(|command| match no_colour {
+            Some(value) => _ = command.env("NO_COLOR", value),
+            None => _ = command.env_remove("NO_COLOR"),
+        });
+        let (shown, _) = on_terminal(onrush);
+        assert!(shown.contains("note:"), "{shown:?}");
+        assert_eq!(shown.contains("\x1b[1;33m"), expected, "NO_COLOR={no_colour:?}: {shown:?}");
+    }
+}
+
+fn nothing_is_drawn_where_there_is_no_terminal(context: &Context) {
+    let server = target();
+    let output = context.onrush().words("-c2 -d500ms").word(url(&server, "/status/301")).run();
+    assert!(!output.stderr.contains(['\r', '\x1b']) && !output.stderr.contains("requests/s"), "{output:?}");
+    assert!(!output.stdout.contains(['\r', '\x1b']), "{output:?}");
+    output.note("you measured the redirect");
+}
+
+fn the_first_line_comes_at_once_through_a_pipe(context: &Context) {
+    let server = target();
+    let mut child = context.onrush().words("-c1 -d2s").word(url(&server, "/")).spawn();
+    let start = Instant::now();
+    let line = first_line(&mut child);
+    assert_eq!(line, format!("Running 2s test @ {}\n", url(&server, "/")));
+    assert!(start.elapsed() < Duration::from_millis(1500), "before the run ends");
+    assert!(matches!(child.try_wait(), Ok(None)), "before the run ends");
+    signal(&child, Signal::INT);
+    child.wait().expect("it ends");
+}
+
+fn a_reader_that_has_seen_enough_ends_the_program_quietly(context: &Context) {
+    let server = target();
+    for name in [None, Some("wrk")] {
+        let onrush = name.map_or_else(|| context.onrush(), |name| context.called(name));
+        let mut child = onrush.words("-t1 -c1 -d1s").word(url(&server, "/")).spawn();
+        // Like `head -1`: the end of the pipe is closed behind the first line.
+        first_line(&mut child);
+        let output = finish(child);
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{name:?}");
+    }
+}
+
+fn a_full_disk_is_one_line_and_code_1(context: &Context) {
+    let server = target();
+    let full = || File::create("/dev/full").expect("every Linux has it");
+    for name in [None, Some("wrk")] {
+        let onrush = name.map_or_else(|| context.onrush(), |name| context.called(name));
+        let onrush = onrush.with(|command| _ = command.stdout(full()));
+        let output = onrush.words("-t1 -c1 -d1s").word(url(&server, "/")).run_plain();
+        assert_eq!((output.code, output.stderr.lines().count()), (1, 1), "{output:?}");
+        assert!(output.stderr.contains("No space left on device"), "{output:?}");
+    }
+    assert_eq!(counts(server.address()).requests, 0, "nothing was half-started");
+}
+
+fn closed_streams_do_no_harm(context: &Context) {
+    let server = target();
+    let run = |closing: &str| {
+        let script = format!(r#"exec "$0" "$@" {closing}"#);
+        let in_shell = |command: &mut Command| {
+            let mut shell = Command::new("sh");
+            shell.arg("-c").arg(script).arg(command.get_program());
+            shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            *command = shell;
+        };
+        context.onrush().with(in_shell).words("-c2 -n20").word(url(&server, "/status/301")).run_plain()
+    };
+    let mute = run("2>&-");
+    assert_eq!((mute.code, mute.requests()), (0, 20), "{mute:?}");
+    mute.assert_standard();
+    let unheard = run(">&-");
+    assert_eq!((unheard.code, unheard.stdout.as_str()), (0, ""), "{unheard:?}");
+    unheard.note("you measured the redirect");
+    assert_eq!(run("<&- >&- 2>&-").code, 0);
+}
+
+fn one_signal_ends_the_run_and_the_report_comes_at_once(context: &Context) {
+    let server = target();
+    for sent in [Signal::INT, Signal::TERM] {
+        for name in [None, Some("wrk")] {
+            let mut fastest = Duration::MAX;
+            // A busy machine may be slow now and then, but not every time.
+            for _ in 0..3 {
+                let onrush = name.map_or_else(|| context.onrush(), |name| context.called(name));
+                let child = onrush.words("-t2 -c4 -d30s").word(url(&server, "/")).spawn();
+                thread::sleep(Duration::from_millis(250));
+                let start = Instant::now();
+                signal(&child, sent);
+                let output = finish(child);
+                fastest = fastest.min(start.elapsed());
+                assert_eq!(output.code, 0, "{output:?}");
+                output.assert_standard();
+                assert!(output.requests() > 0, "{output:?}");
+                if name.is_none() {
+                    output.note("ended by a signal after");
+                }
+                if fastest < Duration::from_millis(300) {
+                    break;
+                }
+            }
+            assert!(fastest < Duration::from_millis(300), "{fastest:?}");
+        }
+    }
+}
+
+fn a_signal_ends_a_run_of_requests(context: &Context) {
+    let server = target();
+    let onrush = context.onrush().interrupt_after(Duration::from_millis(400));
+    let output = onrush.words("-c2 -n1000000").word(url(&server, "/delay/20")).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!((2..1_000_000).contains(&output.requests()), "{output:?}");
+    output.note("ended by a signal after");
+}
+
+fn two_signals_quit(context: &Context) {
+    let server = target();
+    for [first, second] in [[Signal::INT, Signal::INT], [Signal::INT, Signal::TERM], [Signal::TERM, Signal::INT]] {
+        // Whoever writes into this pipe waits for its reader, who never reads: one signal cannot end that.
+        let (unread, pipe) = io::pipe().expect("a pipe can be made");
+        let mut full = pipe.try_clone().expect("a pipe can be shared");
+        let filling = thread::spawn(move || full.write_all(&[b'x'; 4 << 20]));
+        thread::sleep(Duration::from_millis(50));
+        let onrush = context.onrush().with(|command| _ = command.stdout(pipe));
+        let mut child = onrush.words("-c2 -d30s").word(url(&server, "/")).spawn();
+        thread::sleep(Duration::from_millis(250));
+        signal(&child, first);
+        thread::sleep(Duration::from_millis(100));
+        assert!(matches!(child.try_wait(), Ok(None)), "the first signal does not quit");
+        signal(&child, second);
+        assert_eq!(finish(child).code, 130, "{first:?} {second:?}");
+        drop(unread);
+        filling.join().expect("it ends").expect_err("nobody reads");
+    }
+}
+
+fn a_signal_before_the_first_connection_ends_the_run(context: &Context) {
+    let silent = Silent::new();
+    let url = format!("http://{}/", silent.address);
+    let child = context.onrush().words("-c2 -d30s").word(&url).spawn();
+    thread::sleep(Duration::from_millis(250));
+    let start = Instant::now();
+    signal(&child, Signal::INT);
+    let output = finish(child);
+    assert!(start.elapsed() < Duration::from_secs(5), "{output:?}");
+    assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
+    output.note("nothing was answered");
+}
+
+fn a_signal_right_at_the_start_leaves_nothing_half_done(context: &Context) {
+    let server = target();
+    for delay_us in [0, 300, 1_000, 2_000, 3_000, 5_000, 10_000] {
+        let child = context.onrush().words("-c100 -d2s").word(url(&server, "/")).spawn();
+        thread::sleep(Duration::from_micros(delay_us));
+        signal(&child, Signal::INT);
+        let output = finish(child);
+        // Before the program can listen to signals, it has printed nothing either.
+        match output.code {
+            -1 => assert_eq!(output.stdout, "", "{output:?}"),
+            0 | 5 => output.assert_standard(),
+            code => panic!("{code}: {output:?}"),
+        }
+    }
+}
+
+/// Runs with a terminal as standard error; returns what it was sent, and the rest as usual.
+fn on_terminal(onrush: Onrush) -> (String, Output) {
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal can be had");
+    grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("it is ours");
+    let peer = ioctl_tiocgptpeer(&terminal, OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("it has another end");
+    let child = onrush.with(|command| _ = command.stderr(peer)).spawn();
+    let (mut shown, mut buffer) = (Vec::new(), [0; 4096]);
+    // When the last who has the other end is gone, reading fails.
+    let mut terminal = File::from(terminal);
+    while let Ok(n @ 1..) = terminal.read(&mut buffer) {
+        shown.extend_from_slice(&buffer[..n]);
+    }
+    (String::from_utf8_lossy(&shown).into_owned(), finish(child))
+}
+
+/// Reads one line of a child's output, and closes it.
+fn first_line(child: &mut Child) -> String {
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line).expect("it can be read");
+    line
+}
+
+/// What is left to read of a child that ends by itself.
+fn finish(child: Child) -> Output {
+    let start = Instant::now();
+    let output = child.wait_with_output().expect("it can be read");
+    Output {
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        code: output.status.code().unwrap_or(-1),
+        took: start.elapsed(),
+    }
+}

@@ -1,0 +1,129 @@
+//! Who is measured: the command line of every generator, for the same work.
+
+use super::outputs::Format;
+use super::rows::Load;
+
+/// A generator, or a target that a generator of ours measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Contender {
+    /// onrush on io_uring.
+    Uring,
+    /// onrush on epoll.
+    Epoll,
+    /// wrk, from Debian.
+    Wrk,
+    /// h2load, from Debian.
+    H2load,
+    /// shb, from crates.io.
+    Shb,
+    /// oha, from crates.io.
+    Oha,
+    /// The bare loop on io_uring.
+    BareUring,
+    /// The bare loop on epoll.
+    BareEpoll,
+    /// The bare loop of non-blocking receive on one connection.
+    BarePoll,
+    /// The bare loop that discards large bodies.
+    BareDiscard,
+    /// `onrush serve` as the target of onrush.
+    Serve,
+    /// The bare server as the target of onrush.
+    BareServer,
+}
+
+impl Contender {
+    /// Those that can be chosen with `PEERS=`.
+    pub const PEERS: &[Self] = &[Self::Wrk, Self::H2load, Self::Shb, Self::Oha];
+
+    /// How it is called in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Uring => "onrush",
+            Self::Epoll => "onrush (epoll)",
+            Self::Wrk => "wrk",
+            Self::H2load => "h2load",
+            Self::Shb => "shb",
+            Self::Oha => "oha",
+            Self::BareUring => "bare io_uring",
+            Self::BareEpoll => "bare epoll",
+            Self::BarePoll => "bare receive",
+            Self::BareDiscard => "bare discard",
+            Self::Serve => "onrush serve",
+            Self::BareServer => "bare server",
+        }
+    }
+
+    /// The program that makes the load.
+    pub fn program(self) -> &'static str {
+        match self {
+            Self::Uring | Self::Epoll | Self::Serve | Self::BareServer => "onrush",
+            Self::BareUring => "bare-uring",
+            Self::BareEpoll => "bare-epoll",
+            Self::BarePoll => "bare-poll",
+            Self::BareDiscard => "bare-discard",
+            peer => peer.name(),
+        }
+    }
+
+    /// How the program writes its report.
+    pub fn format(self) -> Format {
+        match self {
+            Self::H2load => Format::H2load,
+            Self::Shb => Format::Shb,
+            Self::Oha => Format::Oha,
+            _ => Format::Wrk,
+        }
+    }
+
+    /// The words behind the program's name that make it do `load` on the target at `address`.
+    pub fn arguments(self, load: &Load, address: &str) -> Vec<String> {
+        let Load { path, threads, connections, seconds, .. } = load;
+        let line = match self {
+            Self::Uring | Self::Serve | Self::BareServer => {
+                format!("-t{threads} -c{connections} -d{seconds}s --io uring")
+            }
+            Self::Epoll => format!("-t{threads} -c{connections} -d{seconds}s --io epoll"),
+            Self::Wrk => format!("-t{threads} -c{connections} -d{seconds}s"),
+            Self::H2load => format!("--h1 -t{threads} -c{connections} -D{seconds}"),
+            Self::Shb => format!("-t {threads} -c {connections} -z {seconds}s"),
+            // It has a thread for every processor it is pinned to.
+            Self::Oha => format!("--no-tui --output-format json -c {connections} -z {seconds}s"),
+            Self::BareUring | Self::BareEpoll | Self::BarePoll | Self::BareDiscard => {
+                return vec![address.to_owned(), connections.to_string(), seconds.to_string()];
+            }
+        };
+        let url = format!("http://{address}{path}");
+        line.split(' ').map(str::to_owned).chain([url]).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::Target;
+    use super::*;
+
+    #[test]
+    fn every_generator_is_told_the_same_work() {
+        let load = Load {
+            target: Target::Bare,
+            path: "/a",
+            body_bytes: 13,
+            threads: 1,
+            connections: 100,
+            seconds: 2,
+            pinned: true,
+        };
+        for (contender, expected) in [
+            (Contender::Uring, "-t1 -c100 -d2s --io uring http://h:1/a"),
+            (Contender::Epoll, "-t1 -c100 -d2s --io epoll http://h:1/a"),
+            (Contender::Wrk, "-t1 -c100 -d2s http://h:1/a"),
+            (Contender::H2load, "--h1 -t1 -c100 -D2 http://h:1/a"),
+            (Contender::Shb, "-t 1 -c 100 -z 2s http://h:1/a"),
+            (Contender::Oha, "--no-tui --output-format json -c 100 -z 2s http://h:1/a"),
+            (Contender::BareEpoll, "h:1 100 2"),
+        ] {
+            assert_eq!(contender.arguments(&load, "h:1").join(" "), expected);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Counts the instructions of operations of `proto` and `stats` with valgrind, and compares them with those of before.
+//!
+//! Processor time differs from run to run by more than a careless change costs; instructions do not differ at all. The
+//! counts of before stand in `benches/instructions.txt` and belong to the compiler that is named there.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+use super::programs::Programs;
+use crate::tools;
+
+/// A count may grow by this share before it is called a regression.
+const TOLERANCE: f64 = 0.05;
+/// The two numbers of times each operation is done; the difference leaves out what starting costs.
+const TIMES: [u32; 2] = [100, 1_100];
+/// The counts of before, from the root of the repository.
+const REFERENCE: &str = "benches/instructions.txt";
+
+/// One operation and its instructions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Count {
+    /// What is done.
+    pub operation: String,
+    /// How many instructions it takes, once.
+    pub instructions: f64,
+    /// How many it took when the reference was written.
+    pub reference: Option<f64>,
+}
+
+impl Count {
+    /// How it compares with before, in words.
+    pub fn verdict(&self) -> &'static str {
+        match self.growth() {
+            None => "no reference",
+            Some(growth) if growth > TOLERANCE => "REGRESSION",
+            Some(growth) if growth < -TOLERANCE => "better; renew the reference",
+            Some(_) => "as before",
+        }
+    }
+
+    /// Whether it takes more than is tolerated.
+    pub fn is_regression(&self) -> bool {
+        self.growth().is_some_and(|growth| growth > TOLERANCE)
+    }
+
+    /// By which share it has grown.
+    fn growth(&self) -> Option<f64> {
+        self.reference.map(|reference| self.instructions / reference - 1.0)
+    }
+}
+
+/// Counts every operation. The inner error says why nothing can be counted.
+///
+/// # Errors
+/// A program that cannot be started.
+pub fn count(programs: &Programs) -> io::Result<Result<Vec<Count>, String>> {
+    if !tools::is_there("valgrind") {
+        return Ok(Err("skipped: valgrind is not installed".to_owned()));
+    }
+    let program = programs.own("instructions");
+    let list = Command::new(&program).output()?.stdout;
+    let reference = fs::read_to_string(crate::root().join(REFERENCE)).unwrap_or_default();
+    let mut counts = Vec::new();
+    for operation in String::from_utf8_lossy(&list).lines() {
+        let [few, many] = TIMES.map(|times| run(&program, operation, times));
+        let instructions = (many? - few?) / f64::from(TIMES[1] - TIMES[0]);
+        counts.push(Count { operation: operation.to_owned(), instructions, reference: known(&reference, operation) });
+    }
+    Ok(Ok(counts))
+}
+
+/// Makes the counts the reference for later ones.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn save(counts: &mut [Count], compiler: &str) -> io::Result<()> {
+    let lines = counts.iter().map(|count| format!("{} {:.1}\n", count.operation, count.instructions));
+    let heading = format!(
+        "# Instructions per operation, as valgrind counts them; {compiler}. Renewed by make bench ROWS=instructions SAVE=1.\n"
+    );
+    fs::write(crate::root().join(REFERENCE), heading + &lines.collect::<String>())?;
+    counts.iter_mut().for_each(|count| count.reference = Some(count.instructions));
+    Ok(())
+}
+
+fn run(program: &Path, operation: &str, times: u32) -> io::Result<f64> {
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    let output = command.arg(program).args([operation, &times.to_string()]).output()?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    collected(&text).ok_or_else(|| io::Error::other(format!("valgrind did not count {operation}: {text}")))
+}
+
+/// The number behind `Collected :` in what callgrind prints.
+fn collected(text: &str) -> Option<f64> {
+    text.lines().find_map(|line| line.split_once("Collected :"))?.1.trim().parse().ok()
+}
+
+/// An operation's number in the reference.
+fn known(reference: &str, operation: &str) -> Option<f64> {
+    reference.lines().find_map(|line| line.strip_prefix(operation)?.strip_prefix(' ')?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callgrinds_number_is_read() {
+        assert_eq!(collected("==7== \n==7== Events    : Ir\n==7== Collected : 387947\n"), Some(387_947.0));
+        assert_eq!(collected("valgrind: no such program\n"), None);
+    }
+
+    #[test]
+    fn the_reference_is_looked_up_by_the_whole_name() {
+        let reference = "# of before\nexchange-small 900.5\nexchange 1.0\n";
+        assert_eq!(known(reference, "exchange"), Some(1.0));
+        assert_eq!(known(reference, "exchange-small"), Some(900.5));
+        assert_eq!(known(reference, "record"), None);
+    }
+
+    #[test]
+    fn only_more_than_the_tolerance_is_a_regression() {
+        for (instructions, reference, verdict) in [
+            (104.9, Some(100.0), "as before"),
+            (105.1, Some(100.0), "REGRESSION"),
+            (94.0, Some(100.0), "better; renew the reference"),
+            (94.0, None, "no reference"),
+        ] {
+            let count = Count { operation: "a".to_owned(), instructions, reference };
+            assert_eq!(count.verdict(), verdict);
+            assert_eq!(count.is_regression(), verdict == "REGRESSION");
+        }
+    }
+}

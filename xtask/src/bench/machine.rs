@@ -1,0 +1,97 @@
+//! The machine that measures: what it is, and which two of its processors do what.
+
+use std::fs;
+use std::io;
+use std::process::Command;
+
+/// What figures depend on besides the programs.
+#[derive(Debug)]
+pub struct Machine {
+    /// One line: processor, number of processors, kernel, compiler, load.
+    pub about: String,
+    /// The compiler that builds our programs.
+    pub compiler: String,
+    /// The processor of the generator in pinned rows.
+    pub generator: String,
+    /// The processor of the target in pinned rows.
+    pub target: String,
+    /// Every processor there is for us, for rows that are not pinned.
+    pub all: String,
+}
+
+impl Machine {
+    /// Looks at the machine.
+    ///
+    /// # Errors
+    /// When it has one processor only, or does not say.
+    pub fn look() -> io::Result<Self> {
+        let status = fs::read_to_string("/proc/self/status")?;
+        let allowed = field(&status, "Cpus_allowed_list").map(list).unwrap_or_default();
+        let Some(&first) = allowed.first() else { return Err(io::Error::other("no processor is known")) };
+        let siblings = fs::read_to_string(format!("/sys/devices/system/cpu/cpu{first}/topology/thread_siblings_list"));
+        let Some(second) = second(&allowed, &list(&siblings.unwrap_or_default())) else {
+            return Err(io::Error::other("generator and target need a processor each, and there is only one"));
+        };
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo")?;
+        let model = field(&cpuinfo, "model name").unwrap_or("unknown processor");
+        let place = if cpuinfo.contains(" hypervisor") { ", virtual" } else { "" };
+        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?;
+        let load = fs::read_to_string("/proc/loadavg")?;
+        let load = load.split(' ').next().unwrap_or_default();
+        let (count, compiler) = (allowed.len(), rustc()?);
+        let about = format!(
+            "{model}{place}, {count} processors, Linux {}, {compiler}, load average {load} before the start",
+            kernel.trim()
+        );
+        let all: Vec<String> = allowed.iter().map(u32::to_string).collect();
+        Ok(Self { about, compiler, generator: first.to_string(), target: second.to_string(), all: all.join(",") })
+    }
+}
+
+/// `rustc 1.95.0`
+fn rustc() -> io::Result<String> {
+    let output = Command::new("rustc").arg("--version").output()?;
+    let version = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok(version.split(' ').take(2).collect::<Vec<_>>().join(" "))
+}
+
+/// The value of a line `name : value`, the first of that name.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let fields = text.lines().filter_map(|line| line.split_once(':'));
+    fields.filter(|(field, _)| field.trim() == name).map(|(_, value)| value.trim()).next()
+}
+
+/// The numbers in a list of the kernel's, such as `0-3,8`.
+fn list(text: &str) -> Vec<u32> {
+    let range = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some(first.parse().ok()?..=last.parse().ok()?)
+    };
+    text.trim().split(',').filter_map(range).flatten().collect()
+}
+
+/// A processor that is not on the core of the first one; another one at least.
+fn second(allowed: &[u32], siblings: &[u32]) -> Option<u32> {
+    let others = &allowed[1..];
+    others.iter().find(|cpu| !siblings.contains(cpu)).or(others.first()).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generator_and_target_do_not_share_a_core_where_there_are_two() {
+        assert_eq!(second(&[0, 1, 2, 3], &[0, 1]), Some(2));
+        assert_eq!(second(&[0, 1, 2, 3], &[0, 2]), Some(1));
+        assert_eq!(second(&[0, 1], &[0, 1]), Some(1));
+        assert_eq!(second(&[3], &[3]), None);
+    }
+
+    #[test]
+    fn the_kernels_lists_and_fields_are_read() {
+        assert_eq!(list("0-2,8\n"), [0, 1, 2, 8]);
+        assert_eq!(list(""), [] as [u32; 0]);
+        assert_eq!(field("a: 1\nmodel name\t: Fast CPU\nmodel name\t: x\n", "model name"), Some("Fast CPU"));
+    }
+}

@@ -1,0 +1,103 @@
+//! Medians of paired ratios, and how sure they are. Pure arithmetic.
+
+/// How sure an interval is meant to be.
+const CONFIDENCE: f64 = 0.95;
+
+/// A median and the interval it lies in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The middle value.
+    pub median: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The upper end of the interval.
+    pub high: f64,
+    /// How probable it is that the interval contains the median of what the values are drawn from. Less than 0.95 where
+    /// there are fewer than six values: then the interval is all of them.
+    pub confidence: f64,
+}
+
+impl Estimate {
+    /// The median of some values with the interval between two of them: the k-th smallest and the k-th largest.
+    ///
+    /// Each value lies above the true median with probability 1/2, so that the number of those that do is binomial,
+    /// whatever the values' distribution; k is the largest number for which the interval is at least 95 % sure. For 21
+    /// values that is the 6th smallest and the 6th largest (97.3 %). `None` without values.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let last = sorted.len().checked_sub(1)?;
+        let (inner, confidence) = order(sorted.len());
+        Some(Self { median: middle(&sorted), low: sorted[inner], high: sorted[last - inner], confidence })
+    }
+
+    /// Whether there were values enough for an interval that is 95 % sure.
+    pub fn is_sure(&self) -> bool {
+        self.confidence >= CONFIDENCE
+    }
+}
+
+/// The ratios of two series that were measured in the same rounds.
+pub fn ratios(ours: &[f64], others: &[f64]) -> Vec<f64> {
+    ours.iter().zip(others).map(|(ours, other)| ours / other).collect()
+}
+
+/// The middle of sorted values; between two, their mean.
+fn middle(sorted: &[f64]) -> f64 {
+    let half = sorted.len() / 2;
+    if sorted.len() % 2 == 1 { sorted[half] } else { f64::midpoint(sorted[half - 1], sorted[half]) }
+}
+
+/// How many values lie outside the interval on each side, and how sure it is.
+fn order(count: usize) -> (usize, f64) {
+    // The probability that exactly `outside` values lie on one side of the median, and that at most so many do.
+    let mut exactly = 0.5_f64.powi(i32::try_from(count).unwrap_or(i32::MAX));
+    let mut at_most = exactly;
+    let mut best = (0, 1.0 - 2.0 * at_most);
+    for outside in 1..count.div_ceil(2) {
+        exactly *= (count + 1 - outside) as f64 / outside as f64;
+        at_most += exactly;
+        if 1.0 - 2.0 * at_most < CONFIDENCE {
+            break;
+        }
+        best = (outside, 1.0 - 2.0 * at_most);
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_lies_between_the_order_statistics_of_the_tables() {
+        // Printed in tables of the sign test: count, rank of the lower end, confidence in per cent.
+        for (count, rank, confidence) in
+            [(6, 1, 96.9), (8, 1, 99.2), (10, 2, 97.9), (15, 4, 96.5), (20, 6, 95.9), (21, 6, 97.3), (30, 10, 95.7)]
+        {
+            let (outside, sure) = order(count);
+            assert_eq!(outside + 1, rank, "{count}");
+            assert!((sure * 100.0 - confidence).abs() < 0.06, "{count}: {sure}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_the_rounds_does_not_matter() {
+        let values: Vec<f64> = (0..21).map(|number| f64::from(number * 8 % 21)).collect();
+        let estimate = Estimate::of(&values).unwrap();
+        assert_eq!((estimate.median, estimate.low, estimate.high), (10.0, 5.0, 15.0));
+    }
+
+    #[test]
+    fn few_values_give_all_of_them_and_say_how_sure_that_is() {
+        let estimate = Estimate::of(&[3.0, 1.0, 2.0, 4.0]).unwrap();
+        assert_eq!(estimate, Estimate { median: 2.5, low: 1.0, high: 4.0, confidence: 0.875 });
+        assert_eq!(Estimate::of(&[2.0]).unwrap().confidence, 0.0);
+        assert_eq!(Estimate::of(&[]), None);
+    }
+
+    #[test]
+    fn a_round_is_compared_with_itself() {
+        assert_eq!(ratios(&[1.0, 4.0], &[2.0, 2.0]), [0.5, 2.0]);
+    }
+}

@@ -1,0 +1,150 @@
+//! `make bench`: generator against generator on this machine, and whether the limits are reached.
+//!
+//! [`rows`] is the table as data, [`contender`] who can be measured, [`mod@measure`] the rounds; [`outputs`], [`median`] and
+//! [`table`] are arithmetic and text. The programs of our own that it starts are in `benches/`.
+
+mod contender;
+mod instructions;
+mod machine;
+mod measure;
+mod median;
+mod options;
+mod outputs;
+mod process;
+mod programs;
+mod rows;
+mod table;
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use instructions::Count;
+use machine::Machine;
+use measure::Line;
+use options::Options;
+use process::Stage;
+use programs::Programs;
+use rows::{Kind, Row};
+use table::Table;
+
+/// The document that `SAVE=1` writes, and what it is made from.
+const DOCUMENT: &str = "docs/benchmarks.md";
+const TEMPLATE: &str = include_str!("benchmarks.md");
+
+/// Measures what `words` ask for. It fails if instructions have become more (unless they are saved as the new reference),
+/// and not for a limit that is not reached.
+///
+/// # Errors
+/// A machine that cannot measure, a build that fails, a file that cannot be written.
+pub fn run(words: &[&str]) -> io::Result<ExitCode> {
+    let options = Options::parse(words).map_err(io::Error::other)?;
+    let directory = crate::root().canonicalize()?.join("target/bench");
+    fs::create_dir_all(&directory)?;
+    let machine = Machine::look()?;
+    let programs = Programs::provide(&options.peers, &directory)?;
+    let about = [
+        format!("Machine: {}.", machine.about),
+        format!("Programs: {}.", programs.versions(&options.peers)?),
+        format!("Method: {} paired rounds of a second each, in turns; the median of their ratios.", options.rounds),
+    ];
+    println!("{}", about.join("\n"));
+    let stage = Stage { machine: &machine, programs: &programs, directory: &directory };
+    let (mut lines, mut counts) = (Vec::new(), Err("not asked for".to_owned()));
+    for row in &options.rows {
+        match &row.kind {
+            Kind::Instructions => counts = count(&programs)?,
+            _ => lines.extend(measure(&stage, row, &options)?),
+        }
+    }
+    let is_worse = counts.iter().flatten().any(Count::is_regression);
+    if options.save
+        && let Ok(counts) = &mut counts
+    {
+        instructions::save(counts, &machine.compiler)?;
+    }
+    let results = Results { about: &about, lines: &lines, counts: &counts };
+    results.write(&directory)?;
+    if options.save && !options.is_only_instructions() {
+        fs::write(crate::root().join(DOCUMENT), results.document())?;
+    }
+    Ok(if is_worse && !options.save { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Measures one row and prints what came out.
+fn measure(stage: &Stage<'_>, row: &Row, options: &Options) -> io::Result<Vec<Line>> {
+    println!("\n{}: {}", row.name, row.work);
+    let (unit, outcomes) = match &row.kind {
+        Kind::Rounds(experiment) => {
+            let outcomes = measure::run(stage, experiment, &options.peers, options.rounds)?;
+            (experiment.measure.unit(), outcomes)
+        }
+        Kind::NotYet { comparison, measure, why } => (measure.unit(), vec![(*comparison, Err((*why).to_owned()))]),
+        Kind::Instructions => return Ok(Vec::new()),
+    };
+    let line = |(comparison, outcome)| Line { row: row.name, work: row.work, unit, comparison, outcome };
+    let lines: Vec<Line> = outcomes.into_iter().map(line).collect();
+    print!("{}", Table::of_lines(&lines).text());
+    Ok(lines)
+}
+
+/// Counts instructions and prints them, or why they cannot be counted.
+fn count(programs: &Programs) -> io::Result<Result<Vec<Count>, String>> {
+    println!("\ninstructions");
+    let counts = instructions::count(programs)?;
+    print!("{}", shown(&counts, Table::text));
+    Ok(counts)
+}
+
+/// Counts in some form of a table, or why there are none.
+fn shown(counts: &Result<Vec<Count>, String>, form: impl Fn(&Table) -> String) -> String {
+    match counts {
+        Ok(counts) => form(&Table::of_counts(counts)),
+        Err(why) => format!("{why}\n"),
+    }
+}
+
+/// Everything that a run has found out.
+struct Results<'a> {
+    about: &'a [String],
+    lines: &'a [Line],
+    counts: &'a Result<Vec<Count>, String>,
+}
+
+impl Results<'_> {
+    /// Writes both forms of the results.
+    fn write(&self, directory: &Path) -> io::Result<()> {
+        let tables =
+            format!("{}\ninstructions\n{}", Table::of_lines(self.lines).text(), shown(self.counts, Table::text));
+        fs::write(directory.join("results.txt"), format!("{}\n\n{tables}", self.about.join("\n")))?;
+        let json = table::json(self.about, self.lines, self.counts.as_deref().unwrap_or_default());
+        fs::write(directory.join("results.json"), format!("{json:#}\n"))?;
+        println!("\nResults are in {0}/results.txt and {0}/results.json.", directory.display());
+        Ok(())
+    }
+
+    /// The document.
+    fn document(&self) -> String {
+        let about: String = self.about.iter().map(|line| format!("* {line}\n")).collect();
+        TEMPLATE
+            .replace("{about}\n", &about)
+            .replace("{table}\n", &format!("{}\n", Table::of_lines(self.lines).markdown()))
+            .replace("{instructions}\n", &format!("{}\n", shown(self.counts, Table::markdown)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_document_has_no_gap_left() {
+        let about = ["Machine: fast.".to_owned()];
+        let counts = Ok(vec![Count { operation: "parse".to_owned(), instructions: 1.0, reference: None }]);
+        let document = Results { about: &about, lines: &[], counts: &counts }.document();
+        assert!(document.contains("\n* Machine: fast.\n"), "{document}");
+        assert!(document.contains("\n| parse | 1.0 | – | no reference |\n"), "{document}");
+        assert!(!document.contains('{'), "{document}");
+    }
+}

@@ -1,0 +1,166 @@
+//! Starts targets and generators through the meter, and reads what they used.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use super::contender::Contender;
+use super::machine::Machine;
+use super::outputs;
+use super::programs::Programs;
+use super::rows::{Load, Sample, Target};
+use crate::tools;
+
+/// A generator that has not ended after this has hung.
+const PATIENCE_S: &str = "60";
+
+/// Everything a round needs besides its load.
+#[derive(Debug)]
+pub struct Stage<'a> {
+    /// The processors.
+    pub machine: &'a Machine,
+    /// The programs.
+    pub programs: &'a Programs,
+    /// Where the meter writes.
+    pub directory: &'a Path,
+}
+
+impl Stage<'_> {
+    /// Starts a target for rows that are pinned or not.
+    ///
+    /// # Errors
+    /// A target that cannot be started, or does not say where it listens.
+    pub fn target(&self, target: Target, pinned: bool) -> io::Result<Server> {
+        let cpus = if pinned { &self.machine.target } else { &self.machine.all };
+        let mut command = Command::new(self.programs.own("meter"));
+        command.args(["hold", cpus]);
+        match target {
+            Target::Bare => command.arg(self.programs.own("bare-server")),
+            Target::Serve => command.arg(self.programs.own("onrush")).args(["serve", "--addr", "127.0.0.1:0"]),
+        };
+        Server::start(&mut command)
+    }
+
+    /// Has a contender put its load on a target once. The inner error is what was wrong with the measurement.
+    ///
+    /// # Errors
+    /// A meter that cannot be started.
+    pub fn round(&self, contender: Contender, load: &Load, server: &Server) -> io::Result<Result<Sample, String>> {
+        let usage = self.directory.join("usage");
+        let cpus = if load.pinned { &self.machine.generator } else { &self.machine.all };
+        let mut command = Command::new("timeout");
+        command.env("PATH", tools::path()).args(["--foreground", PATIENCE_S]).arg(self.programs.own("meter"));
+        command.arg("run").arg(&usage).arg(cpus).arg(self.programs.of(contender));
+        command.args(contender.arguments(load, &server.address));
+        let before = server.cpu_us()?;
+        let output = command.output()?;
+        let target_cpu_us = server.cpu_us()? - before;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let Some(counted) = outputs::read(contender.format(), &text) else {
+            let words = String::from_utf8_lossy(&output.stderr);
+            let first = words.lines().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+            return Ok(Err(format!("no report: {}", first.trim())));
+        };
+        if let Some(why) = doubt(&counted, load) {
+            return Ok(Err(why));
+        }
+        let usage = fs::read_to_string(&usage)?;
+        let (cpu_us, memory_bytes) =
+            used(&usage).ok_or_else(|| io::Error::other(format!("the meter wrote {usage:?}")))?;
+        let outputs::Counted { requests, per_second, .. } = counted;
+        Ok(Ok(Sample { requests, per_second, cpu_us, memory_bytes, target_cpu_us }))
+    }
+}
+
+/// Why a report is not worth a figure, if so: one request in a thousand may fail, and every connection has to live.
+fn doubt(counted: &outputs::Counted, load: &Load) -> Option<String> {
+    let &outputs::Counted { requests, errors, .. } = counted;
+    if errors * 1000 > requests {
+        return Some(format!("{errors} errors beside {requests} answers"));
+    }
+    let connections = load.connections;
+    (requests < u64::from(connections)).then(|| format!("{requests} answers on {connections} connections"))
+}
+
+/// The processor time in microseconds and the memory in bytes, from what the meter writes: `CPU_US RSS_KIB`.
+fn used(text: &str) -> Option<(f64, f64)> {
+    let (cpu_us, memory_kib) = text.trim().split_once(' ')?;
+    Some((cpu_us.parse().ok()?, memory_kib.parse::<f64>().ok()? * 1024.0))
+}
+
+/// A target as a process of its own, ended when this is dropped.
+#[derive(Debug)]
+pub struct Server {
+    process: Child,
+    /// Host and port.
+    address: String,
+}
+
+impl Server {
+    fn start(command: &mut Command) -> io::Result<Self> {
+        let mut server = Self { process: command.stdout(Stdio::piped()).spawn()?, address: String::new() };
+        let mut line = String::new();
+        // The pipe stays open behind this line, lest the server writes into a closed one.
+        if let Some(stdout) = &mut server.process.stdout {
+            BufReader::new(stdout).read_line(&mut line)?;
+        }
+        match address(&line) {
+            Some(address) => address.clone_into(&mut server.address),
+            None => return Err(io::Error::other("the target did not say where it listens")),
+        }
+        Ok(server)
+    }
+
+    /// The processor time of all its threads so far.
+    fn cpu_us(&self) -> io::Result<f64> {
+        let tasks = PathBuf::from(format!("/proc/{}/task", self.process.id()));
+        let mut sum_ns = 0.0;
+        for task in fs::read_dir(tasks)? {
+            let text = fs::read_to_string(task?.path().join("schedstat"))?;
+            sum_ns += text.split(' ').next().and_then(|time| time.parse::<f64>().ok()).unwrap_or_default();
+        }
+        Ok(sum_ns / 1e3)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Neither can fail but for a server that has ended already, which is what they are for.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Host and port in what a target prints when it is ready.
+fn address(line: &str) -> Option<&str> {
+    let url = line.split_whitespace().find_map(|word| word.strip_prefix("http://"))?;
+    Some(url.trim_end_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::{Kind, ROWS};
+    use super::*;
+
+    #[test]
+    fn the_address_is_read_from_the_targets_first_line() {
+        assert_eq!(address("onrush serve: listening on http://127.0.0.1:40123/ (1 thread)\n"), Some("127.0.0.1:40123"));
+        assert_eq!(address("error: address in use\n"), None);
+    }
+
+    #[test]
+    fn the_meters_words_are_read() {
+        assert_eq!(used("307877 2040\n"), Some((307_877.0, 2_088_960.0)));
+        assert_eq!(used(""), None);
+    }
+
+    #[test]
+    fn failed_requests_and_missing_connections_are_no_measurement() {
+        let Kind::Rounds(small) = &ROWS[0].kind else { panic!("small is measured in rounds") };
+        let judge = |requests, errors| doubt(&outputs::Counted { requests, errors, per_second: 1.0 }, &small.load);
+        assert_eq!(judge(50_000, 50), None);
+        assert_eq!(judge(50_000, 51).as_deref(), Some("51 errors beside 50000 answers"));
+        assert_eq!(judge(99, 0).as_deref(), Some("99 answers on 100 connections"));
+    }
+}

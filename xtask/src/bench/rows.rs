@@ -1,0 +1,330 @@
+//! The table as data: what is measured, against whom, and what it has to reach.
+
+use super::contender::Contender::{self, *};
+
+/// One row of the table: one kind of work.
+#[derive(Debug)]
+pub struct Row {
+    /// What `ROWS=` calls it.
+    pub name: &'static str,
+    /// The work, in words.
+    pub work: &'static str,
+    /// How it is measured.
+    pub kind: Kind,
+}
+
+/// How a row is measured.
+#[derive(Debug)]
+pub enum Kind {
+    /// Contenders do the same work in turns.
+    Rounds(Experiment),
+    /// Instructions are counted.
+    Instructions,
+    /// It cannot be measured yet.
+    NotYet {
+        /// What has to be reached.
+        comparison: Comparison,
+        /// The unit of the values.
+        measure: Measure,
+        /// Why not.
+        why: &'static str,
+    },
+}
+
+/// Work that contenders do in turns.
+#[derive(Debug)]
+pub struct Experiment {
+    /// The work.
+    pub load: Load,
+    /// What counts.
+    pub measure: Measure,
+    /// More rounds than this tell nothing more.
+    pub rounds_max: usize,
+    /// Who is compared with whom.
+    pub comparisons: &'static [Comparison],
+}
+
+/// Work for a generator.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// What it is put on.
+    pub target: Target,
+    /// The path.
+    pub path: &'static str,
+    /// The length of the answers' bodies.
+    pub body_bytes: u64,
+    /// Threads of the generator.
+    pub threads: u32,
+    /// Connections, all threads together.
+    pub connections: u32,
+    /// How long a round lasts.
+    pub seconds: u32,
+    /// Whether generator and target have a processor each.
+    pub pinned: bool,
+}
+
+/// What a load is put on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The bare server: as fast as can be, and never changed by work on onrush.
+    Bare,
+    /// `onrush serve`.
+    Serve,
+}
+
+/// What counts in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Processor time of the generator, user and system, for one request.
+    CpuPerRequest,
+    /// Bytes of bodies for a second of the generator's processor time.
+    BytesPerCpu,
+    /// The most memory the generator ever had.
+    Memory,
+    /// Requests per second, by the clock.
+    Rate,
+    /// Processor time of the target for one request.
+    TargetCpuPerRequest,
+}
+
+impl Measure {
+    /// The unit of a value.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::CpuPerRequest => "µs CPU/request",
+            Self::BytesPerCpu => "GB/CPU-second",
+            Self::Memory => "MB peak memory",
+            Self::Rate => "requests/s",
+            Self::TargetCpuPerRequest => "µs CPU/request of the target",
+        }
+    }
+
+    /// The value of one round.
+    pub fn value(self, sample: &Sample, load: &Load) -> f64 {
+        let requests = sample.requests as f64;
+        match self {
+            Self::CpuPerRequest => sample.cpu_us / requests,
+            Self::BytesPerCpu => requests * load.body_bytes as f64 / sample.cpu_us / 1e3,
+            Self::Memory => sample.memory_bytes / 1e6,
+            Self::Rate => sample.per_second,
+            Self::TargetCpuPerRequest => sample.target_cpu_us / requests,
+        }
+    }
+}
+
+/// What one round of one contender gave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// Requests that were answered, as the generator reports.
+    pub requests: u64,
+    /// Requests per second, as the generator reports.
+    pub per_second: f64,
+    /// Processor time of the generator.
+    pub cpu_us: f64,
+    /// The most memory the generator had.
+    pub memory_bytes: f64,
+    /// Processor time of the target during the round.
+    pub target_cpu_us: f64,
+}
+
+/// Two contenders, and what their ratio has to be.
+#[derive(Clone, Copy, Debug)]
+pub struct Comparison {
+    /// Whose value stands above the line.
+    pub ours: Contender,
+    /// Whose value stands below it; none where the value itself counts.
+    pub other: Option<Contender>,
+    /// What has to be reached, if anything.
+    pub limit: Option<Limit>,
+}
+
+/// What has to be reached.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// No more than this.
+    AtMost(f64),
+    /// No less than this.
+    AtLeast(f64),
+}
+
+const fn at_most(ours: Contender, other: Contender, limit: f64) -> Comparison {
+    Comparison { ours, other: Some(other), limit: Some(Limit::AtMost(limit)) }
+}
+
+const fn at_least(ours: Contender, other: Contender, limit: f64) -> Comparison {
+    Comparison { ours, other: Some(other), limit: Some(Limit::AtLeast(limit)) }
+}
+
+const fn beside(ours: Contender, other: Contender) -> Comparison {
+    Comparison { ours, other: Some(other), limit: None }
+}
+
+const SMALL: Load =
+    Load { target: Target::Bare, path: "/", body_bytes: 13, threads: 1, connections: 100, seconds: 1, pinned: true };
+
+const ANY: usize = usize::MAX;
+
+/// The table.
+pub const ROWS: &[Row] = &[
+    Row {
+        name: "small",
+        work: "keep-alive, 13-byte body, 100 connections",
+        kind: Kind::Rounds(Experiment {
+            load: SMALL,
+            measure: Measure::CpuPerRequest,
+            rounds_max: ANY,
+            comparisons: &[
+                at_most(Uring, Wrk, 0.76),
+                at_most(Uring, Shb, 1.03),
+                at_most(Epoll, Wrk, 0.80),
+                beside(Uring, H2load),
+                beside(Uring, Oha),
+            ],
+        }),
+    },
+    Row {
+        name: "thousand",
+        work: "the same, 1,000 connections",
+        kind: Kind::Rounds(Experiment {
+            load: Load { connections: 1_000, ..SMALL },
+            measure: Measure::CpuPerRequest,
+            rounds_max: ANY,
+            comparisons: &[at_most(Uring, Wrk, 0.80), at_most(Uring, Shb, 1.03)],
+        }),
+    },
+    Row {
+        name: "pipelined",
+        work: "16 pipelined requests per batch",
+        kind: Kind::NotYet {
+            comparison: at_most(Uring, Wrk, 0.70),
+            measure: Measure::CpuPerRequest,
+            why: "not yet: comes with scripts",
+        },
+    },
+    Row {
+        name: "big",
+        work: "1 MiB bodies, 10 connections",
+        kind: Kind::Rounds(Experiment {
+            load: Load { target: Target::Serve, path: "/bytes/1048576", body_bytes: 1 << 20, connections: 10, ..SMALL },
+            measure: Measure::BytesPerCpu,
+            rounds_max: ANY,
+            comparisons: &[
+                at_least(Uring, Wrk, 3.3),
+                at_least(Uring, Shb, 1.5),
+                beside(Uring, H2load),
+                beside(Uring, Oha),
+            ],
+        }),
+    },
+    Row {
+        name: "idle",
+        work: "10,000 connections, answers after a second",
+        kind: Kind::Rounds(Experiment {
+            load: Load { target: Target::Serve, path: "/delay/1000", connections: 10_000, seconds: 4, ..SMALL },
+            measure: Measure::Memory,
+            // Memory differs by pages from run to run, and a round takes four seconds.
+            rounds_max: 7,
+            comparisons: &[
+                Comparison { ours: Uring, other: None, limit: Some(Limit::AtMost(20.0)) },
+                beside(Uring, Wrk),
+                beside(Uring, Shb),
+                beside(Uring, H2load),
+                beside(Uring, Oha),
+            ],
+        }),
+    },
+    Row {
+        name: "reconnect",
+        work: "new connection per request, 100 at a time",
+        kind: Kind::Rounds(Experiment {
+            load: Load { target: Target::Serve, path: "/close", ..SMALL },
+            measure: Measure::CpuPerRequest,
+            rounds_max: ANY,
+            comparisons: &[at_most(Uring, Wrk, 0.88), at_most(Uring, Shb, 1.0), at_most(Epoll, Wrk, 0.92)],
+        }),
+    },
+    Row {
+        name: "one",
+        work: "one connection, one thread, a core to itself",
+        kind: Kind::Rounds(Experiment {
+            load: Load { connections: 1, ..SMALL },
+            measure: Measure::Rate,
+            rounds_max: ANY,
+            comparisons: &[at_least(Uring, Wrk, 1.0), at_least(Uring, BarePoll, 0.95)],
+        }),
+    },
+    Row {
+        name: "two",
+        work: "two threads, 200 connections, unpinned",
+        kind: Kind::Rounds(Experiment {
+            load: Load { threads: 2, connections: 200, pinned: false, ..SMALL },
+            measure: Measure::CpuPerRequest,
+            rounds_max: ANY,
+            comparisons: &[at_most(Uring, Wrk, 0.80)],
+        }),
+    },
+    Row {
+        name: "target",
+        work: "onrush serve for /, 100 connections",
+        kind: Kind::Rounds(Experiment {
+            load: SMALL,
+            measure: Measure::TargetCpuPerRequest,
+            rounds_max: ANY,
+            comparisons: &[at_most(Serve, BareServer, 1.1)],
+        }),
+    },
+    Row {
+        name: "limit",
+        work: "the limit itself: as small, bare loops",
+        kind: Kind::Rounds(Experiment {
+            load: SMALL,
+            measure: Measure::CpuPerRequest,
+            rounds_max: ANY,
+            comparisons: &[
+                beside(BareUring, Wrk),
+                beside(BareEpoll, Wrk),
+                beside(Uring, BareUring),
+                beside(Epoll, BareEpoll),
+            ],
+        }),
+    },
+    Row {
+        name: "discard",
+        work: "the limit itself: as big, a bare loop",
+        kind: Kind::Rounds(Experiment {
+            load: Load { target: Target::Serve, path: "/bytes/1048576", body_bytes: 1 << 20, connections: 10, ..SMALL },
+            measure: Measure::BytesPerCpu,
+            rounds_max: ANY,
+            comparisons: &[beside(BareDiscard, Wrk), beside(Uring, BareDiscard)],
+        }),
+    },
+    Row { name: "instructions", work: "instructions of proto and stats", kind: Kind::Instructions },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_follow_from_what_a_round_gave() {
+        let sample =
+            Sample { requests: 1_000, per_second: 990.0, cpu_us: 4_000.0, memory_bytes: 2e7, target_cpu_us: 3_000.0 };
+        let load = Load { body_bytes: 1 << 20, ..SMALL };
+        for (measure, expected) in [
+            (Measure::CpuPerRequest, 4.0),
+            (Measure::BytesPerCpu, 262.144),
+            (Measure::Memory, 20.0),
+            (Measure::Rate, 990.0),
+            (Measure::TargetCpuPerRequest, 3.0),
+        ] {
+            assert_eq!(measure.value(&sample, &load), expected, "{measure:?}");
+        }
+    }
+
+    #[test]
+    fn rows_have_names_of_their_own() {
+        for (at, row) in ROWS.iter().enumerate() {
+            assert!(ROWS[..at].iter().all(|earlier| earlier.name != row.name), "{}", row.name);
+        }
+    }
+}

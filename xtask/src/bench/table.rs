@@ -1,0 +1,197 @@
+//! Figures as tables: aligned text for the terminal, Markdown for the document, JSON for programs.
+
+use serde_json::{Value, json};
+
+use super::instructions::Count;
+use super::measure::Line;
+use super::median::Estimate;
+use super::rows::Limit;
+
+/// The heading of the table of comparisons.
+const HEADING: [&str; 8] = ["row", "work", "measured", "compared", "limit", "median", "interval", "verdict"];
+/// The heading of the table of instructions.
+const HEADING_INSTRUCTIONS: [&str; 4] = ["operation", "instructions", "reference", "verdict"];
+
+/// A table, its heading first.
+#[derive(Debug)]
+pub struct Table(Vec<Vec<String>>);
+
+impl Table {
+    /// The table of comparisons.
+    pub fn of_lines(lines: &[Line]) -> Self {
+        Self([HEADING.map(str::to_owned).to_vec()].into_iter().chain(lines.iter().map(cells)).collect())
+    }
+
+    /// The table of instructions.
+    pub fn of_counts(counts: &[Count]) -> Self {
+        let cells = |count: &Count| {
+            let reference = count.reference.map_or("–".to_owned(), |reference| format!("{reference:.1}"));
+            vec![count.operation.clone(), format!("{:.1}", count.instructions), reference, count.verdict().to_owned()]
+        };
+        let heading = HEADING_INSTRUCTIONS.map(str::to_owned).to_vec();
+        Self([heading].into_iter().chain(counts.iter().map(cells)).collect())
+    }
+
+    /// Aligned columns.
+    pub fn text(&self) -> String {
+        let columns = self.0.first().map_or(0, Vec::len);
+        let width = |column: usize| self.0.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let line = |row: &Vec<String>| {
+            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+            format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+        };
+        self.0.iter().map(line).collect()
+    }
+
+    /// A table of Markdown.
+    pub fn markdown(&self) -> String {
+        let line = |row: &Vec<String>| format!("| {} |\n", row.join(" | "));
+        let rule = format!("|{}\n", " --- |".repeat(self.0.first().map_or(0, Vec::len)));
+        let mut rows = self.0.iter().map(line);
+        rows.next().into_iter().chain([rule]).chain(rows).collect()
+    }
+}
+
+fn cells(line: &Line) -> Vec<String> {
+    let ours = line.comparison.ours.name();
+    let compared = line.comparison.other.map_or(ours.to_owned(), |other| format!("{ours} ÷ {}", other.name()));
+    let limit = match line.comparison.limit {
+        Some(Limit::AtMost(limit)) => format!("≤ {limit:.2}"),
+        Some(Limit::AtLeast(limit)) => format!("≥ {limit:.2}"),
+        None => "–".to_owned(),
+    };
+    let (measured, median, interval) = match &line.outcome {
+        Err(_) => (line.unit.to_owned(), "–".to_owned(), "–".to_owned()),
+        Ok(figures) => {
+            let values = [&figures.ours, &figures.others].into_iter().filter_map(|values| Estimate::of(values));
+            let values: Vec<String> = values.map(|value| short(value.median)).collect();
+            let Estimate { median, low, high, .. } = figures.estimate;
+            (format!("{} {}", values.join(" ÷ "), line.unit), format!("{median:.3}"), format!("{low:.3}–{high:.3}"))
+        }
+    };
+    vec![line.row.to_owned(), line.work.to_owned(), measured, compared, limit, median, interval, verdict(line)]
+}
+
+/// Whether the limit is reached, as far as the rounds can tell, or why there are no figures.
+fn verdict(line: &Line) -> String {
+    let figures = match &line.outcome {
+        Ok(figures) => figures,
+        Err(why) => return why.replace(['|', '\n'], " "),
+    };
+    let mut verdict = match line.is_reached() {
+        Some(true) => "reached",
+        Some(false) => "NOT reached",
+        None => "–",
+    }
+    .to_owned();
+    if !figures.estimate.is_sure() {
+        verdict += ", too few rounds";
+    }
+    if figures.repeated > 0 {
+        verdict += &format!(", failed runs repeated: {}", figures.repeated);
+    }
+    verdict
+}
+
+/// A value with three digits that count, or more before the point.
+fn short(value: f64) -> String {
+    match value {
+        ..10.0 => format!("{value:.2}"),
+        ..100.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// Everything that was measured, for programs: each round's values among it.
+pub fn json(about: &[String], lines: &[Line], counts: &[Count]) -> Value {
+    let lines = lines.iter().map(|line| {
+        let limit = match line.comparison.limit {
+            Some(Limit::AtMost(limit)) => json!({"at_most": limit}),
+            Some(Limit::AtLeast(limit)) => json!({"at_least": limit}),
+            None => Value::Null,
+        };
+        let mut entry = json!({
+            "row": line.row, "work": line.work, "unit": line.unit, "ours": line.comparison.ours.name(),
+            "other": line.comparison.other.map(|other| other.name()), "limit": limit, "is_reached": line.is_reached(),
+        });
+        match &line.outcome {
+            Err(why) => entry["failure"] = json!(why),
+            Ok(figures) => {
+                let Estimate { median, low, high, confidence } = figures.estimate;
+                entry["values_ours"] = json!(figures.ours);
+                entry["values_other"] = json!(figures.others);
+                entry["repeated"] = json!(figures.repeated);
+                entry["estimate"] = json!({"median": median, "low": low, "high": high, "confidence": confidence});
+            }
+        }
+        entry
+    });
+    let counts = counts.iter().map(
+        |count| json!({"operation": count.operation, "instructions": count.instructions, "reference": count.reference}),
+    );
+    json!({"about": about, "comparisons": lines.collect::<Vec<_>>(), "instructions": counts.collect::<Vec<_>>()})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::contender::Contender;
+    use super::super::measure::Figures;
+    use super::super::rows::Comparison;
+    use super::*;
+
+    fn lines() -> [Line; 3] {
+        let line = |other, limit, outcome| Line {
+            row: "small",
+            work: "13 bytes",
+            unit: "µs",
+            comparison: Comparison { ours: Contender::Uring, other, limit },
+            outcome,
+        };
+        let figures = |ours: &[f64], others: &[f64], median| Figures {
+            ours: ours.to_vec(),
+            others: others.to_vec(),
+            estimate: Estimate { median, low: median - 0.25, high: median + 0.25, confidence: 0.973 },
+            repeated: 0,
+        };
+        let limit = Some(Limit::AtMost(0.76));
+        let mut doubtful = figures(&[120.0], &[], 120.0);
+        (doubtful.estimate.confidence, doubtful.repeated) = (0.5, 2);
+        [
+            line(Some(Contender::Wrk), limit, Ok(figures(&[3.0, 4.0, 5.0], &[8.0, 80.0, 10.0], 0.5))),
+            line(None, Some(Limit::AtMost(20.0)), Ok(doubtful)),
+            line(Some(Contender::Shb), limit, Err("not had: no network".to_owned())),
+        ]
+    }
+
+    #[test]
+    fn the_text_is_aligned() {
+        let expected = "\
+row    work      measured        compared      limit    median   interval         verdict
+small  13 bytes  4.00 ÷ 10.0 µs  onrush ÷ wrk  ≤ 0.76   0.500    0.250–0.750      reached
+small  13 bytes  120 µs          onrush        ≤ 20.00  120.000  119.750–120.250  NOT reached, too few rounds, failed runs repeated: 2
+small  13 bytes  µs              onrush ÷ shb  ≤ 0.76   –        –                not had: no network
+";
+        assert_eq!(Table::of_lines(&lines()).text(), expected);
+    }
+
+    #[test]
+    fn the_document_has_the_same_cells() {
+        let count = Count { operation: "parse".to_owned(), instructions: 812.04, reference: Some(800.0) };
+        let expected = "\
+| operation | instructions | reference | verdict |
+| --- | --- | --- | --- |
+| parse | 812.0 | 800.0 | as before |
+";
+        assert_eq!(Table::of_counts(&[count]).markdown(), expected);
+    }
+
+    #[test]
+    fn programs_get_the_value_of_every_round() {
+        let json = json(&["a machine".to_owned()], &lines(), &[]);
+        assert_eq!(json["comparisons"][0]["values_other"], serde_json::json!([8.0, 80.0, 10.0]));
+        assert_eq!(json["comparisons"][0]["limit"], serde_json::json!({"at_most": 0.76}));
+        assert_eq!(json["comparisons"][1]["other"], Value::Null);
+        assert_eq!(json["comparisons"][2]["failure"], "not had: no network");
+    }
+}

@@ -1,0 +1,62 @@
+//! The chores of development, behind the targets of the `Makefile`: `cargo xtask test`, `tidy`, `demo` and `bench`.
+//!
+//! Nothing of it is part of the program, and nothing of it is needed to build the program.
+
+mod bench;
+mod demo;
+mod suite;
+mod tidy;
+mod tools;
+
+use std::env;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+const USAGE: &str = "\
+usage: cargo xtask CHORE
+  test  install what the tests need, then check and test everything
+  tidy  name every place that breaks a rule of the house
+  demo  start the embedded target and put five seconds of load on it
+  bench [ROWS=small,big] [PEERS=wrk] [ROUNDS=21] [SAVE=1]
+        measure generator against generator
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["test"] => suite::run(),
+        ["tidy"] => tidy(),
+        ["demo"] => demo::run(),
+        ["bench", ref words @ ..] => bench::run(words),
+        _ => {
+            eprint!("{USAGE}");
+            Ok(ExitCode::FAILURE)
+        }
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("xtask: {error}");
+        ExitCode::FAILURE
+    })
+}
+
+/// Prints every finding, and how many there are.
+fn tidy() -> io::Result<ExitCode> {
+    let findings = tidy::tree(&root())?;
+    let lines: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
+    // Whoever closes the pipe, as `head` does, has seen enough.
+    let _ = writeln!(io::stdout(), "{lines}tidy: {} findings", findings.len());
+    Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The cargo that runs us, at the root of the repository.
+fn cargo() -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}

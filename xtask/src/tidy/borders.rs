@@ -1,0 +1,204 @@
+//! The borders between the modules, ARCHITECTURE.md's invariants: who may name what.
+//!
+//! They are checked like spelling: by the names a file contains, not by what they resolve to. So the borders are written
+//! down once, in [`BORDERS`], and nobody crosses one without noticing.
+
+use super::Finding;
+use super::source::Source;
+
+/// What reads a clock.
+const CLOCKS: &[&str] = &["Instant", "SystemTime", "std::time::*"];
+
+/// What another thread can make us wait for.
+const LOCKS: &[&str] = &["Mutex", "RwLock", "Condvar", "mpsc", "std::sync::*"];
+
+/// What prints.
+const PRINTING: &[&str] = &["println!", "eprintln!", "print!", "eprint!", "dbg!", "stdout", "stderr"];
+
+/// What logs.
+const LOGGING: &[&str] = &["trace!", "debug!", "info!", "warn!", "error!"];
+
+/// What starts a thread.
+const SPAWNING: &[&str] = &["thread::spawn", "thread::scope", "thread::Builder", "std::thread::*"];
+
+/// What is outside the process.
+const SYSTEM: &[&str] = &["std::net", "std::fs", "std::os", "std::process", "std::thread", "rustix", "libc"];
+
+/// All of the program's own code: what is neither a test nor a tool.
+const PROGRAM: &[&str] = &["src/", "proto/src/"];
+
+/// A border: what the files in some places never name.
+struct Border {
+    /// The places it is drawn around: directories with a slash at the end, or files.
+    within: &'static [&'static str],
+    /// The places in them that may cross it.
+    except: &'static [&'static str],
+    /// What is not named, in groups; see [`super::names::Name::contains`].
+    names: &'static [&'static [&'static str]],
+    /// Whether code for tests may cross it.
+    spares_tests: bool,
+    /// The invariant, as the message gives it.
+    rule: &'static str,
+}
+
+const BORDERS: &[Border] = &[
+    Border {
+        within: &["proto/src/"],
+        except: &[],
+        names: &[CLOCKS, SYSTEM],
+        spares_tests: true,
+        rule: "proto never reads a clock or a socket",
+    },
+    Border {
+        within: &["src/", "proto/", "xtask/", "fuzz/"],
+        except: &["src/backend/", "src/script/"],
+        names: &[&["unsafe"]],
+        spares_tests: false,
+        rule: "only `src/backend/` and `src/script/` contain `unsafe`",
+    },
+    Border {
+        within: PROGRAM,
+        except: &["src/run/", "src/serve/"],
+        names: &[SPAWNING],
+        spares_tests: true,
+        rule: "only `src/run/` and `src/serve/` start threads",
+    },
+    Border {
+        within: PROGRAM,
+        except: &["src/engine/tls.rs"],
+        names: &[&["rustls"]],
+        spares_tests: true,
+        rule: "only `src/engine/tls.rs` names rustls",
+    },
+    Border {
+        within: PROGRAM,
+        except: &["src/script/"],
+        names: &[&["mlua"]],
+        spares_tests: true,
+        rule: "only `src/script/` names mlua",
+    },
+    Border {
+        within: &["src/engine/", "src/backend/"],
+        except: &[],
+        names: &[LOCKS, PRINTING, LOGGING],
+        spares_tests: true,
+        rule: "after the start the data plane takes no lock and writes nothing",
+    },
+    Border {
+        within: &["src/stats/"],
+        except: &[],
+        names: &[CLOCKS, PRINTING, LOGGING],
+        spares_tests: true,
+        rule: "stats never print and never measure: they are plain data",
+    },
+    Border {
+        within: &["src/report/", "src/live/"],
+        except: &[],
+        names: &[CLOCKS, &["crate::engine", "crate::backend", "super::engine", "super::backend"]],
+        spares_tests: true,
+        rule: "report and live never measure: they see snapshots and results only",
+    },
+    Border {
+        within: &["src/stats/", "proto/src/"],
+        except: &[],
+        names: &[&["crate::run", "crate::report", "crate::cli", "super::run", "super::report", "super::cli"]],
+        spares_tests: true,
+        rule: "what is counted and spoken does not depend on who runs or shows it",
+    },
+];
+
+/// Finds what crosses a border.
+pub fn check(source: &Source) -> Vec<Finding> {
+    let borders = BORDERS.iter().filter(|border| source.lies_in(border.within) && !source.lies_in(border.except));
+    borders.flat_map(|border| crossings(source, border)).collect()
+}
+
+/// Every name in the file that crosses `border`.
+fn crossings(source: &Source, border: &Border) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for name in &source.names {
+        let crosses = border.names.iter().copied().flatten().any(|pattern| name.contains(pattern));
+        if crosses && !(border.spares_tests && source.is_test(name.line)) {
+            findings.push(source.finding(name.line, format!("names `{}`: {}", name.parts.join("::"), border.rule)));
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn crosses(path: &str, code: &str) -> bool {
+        !check(&Source::parse(path, code).unwrap()).is_empty()
+    }
+
+    /// Each code crosses a border at the first path and none at the second.
+    const CROSSINGS: &[(&str, &str, &str)] = &[
+        ("fn a() { std::time::Instant::now(); }", "proto/src/a.rs", "src/run/a.rs"),
+        ("use std::time::{Duration, SystemTime};", "proto/src/a.rs", "src/run/a.rs"),
+        ("use std::net::TcpStream;", "proto/src/a.rs", "src/serve/a.rs"),
+        ("use std::{fmt, fs};", "proto/src/a.rs", "src/cli/a.rs"),
+        ("use rustix::event;", "proto/src/a.rs", "src/backend/epoll.rs"),
+        ("fn a() { unsafe {} }", "src/engine/a.rs", "src/backend/socket.rs"),
+        ("fn a() { unsafe {} }", "xtask/src/a.rs", "tests/it/allocations.rs"),
+        ("#[cfg(test)] mod tests { unsafe impl A for B {} }", "src/cli/a.rs", "src/script/a.rs"),
+        ("fn a() { std::thread::spawn(f); }", "src/engine/a.rs", "src/run/a.rs"),
+        ("use std::thread; fn a() { thread::Builder::new(); }", "src/live/a.rs", "src/serve/a.rs"),
+        ("fn a() { assert!(thread::scope(f)); }", "src/main.rs", "src/run/mod.rs"),
+        ("use std::thread::*;", "src/lib.rs", "src/run/mod.rs"),
+        ("use rustls::ClientConfig;", "src/engine/connection.rs", "src/engine/tls.rs"),
+        ("fn a(lua: &mlua::Lua) {}", "src/run/a.rs", "src/script/a.rs"),
+        ("use std::sync::{Arc, Mutex};", "src/engine/a.rs", "src/run/a.rs"),
+        ("fn a() { let b = sync::RwLock::new(1); }", "src/backend/a.rs", "src/run/a.rs"),
+        ("use std::sync::mpsc;", "src/engine/a.rs", "src/serve/a.rs"),
+        ("fn a() { println!(); }", "src/engine/a.rs", "src/main.rs"),
+        ("fn a() { log::warn!(\"b\"); }", "src/backend/a.rs", "src/run/a.rs"),
+        ("fn a() { dbg!(1); }", "src/stats/a.rs", "src/run/a.rs"),
+        ("use std::time::Instant;", "src/stats/a.rs", "src/run/a.rs"),
+        ("use std::time::Instant;", "src/report/a.rs", "src/run/a.rs"),
+        ("use crate::{engine::Engine, stats};", "src/report/a.rs", "src/run/a.rs"),
+        ("fn a(b: crate::backend::Epoll) {}", "src/live/a.rs", "src/run/a.rs"),
+        ("use crate::report::text;", "src/stats/a.rs", "src/main.rs"),
+        ("use crate::run::Outcome;", "proto/src/a.rs", "src/report/a.rs"),
+    ];
+
+    #[test]
+    fn every_crossing_is_found_where_it_is_one_and_only_there() {
+        for (code, forbidden, allowed) in CROSSINGS {
+            assert!(crosses(forbidden, code), "not found in {forbidden}: {code}");
+            assert!(!crosses(allowed, code), "found in {allowed}: {code}");
+        }
+    }
+
+    #[test]
+    fn every_border_has_a_crossing_that_shows_it() {
+        for border in BORDERS {
+            let shown = CROSSINGS.iter().any(|(code, forbidden, _)| {
+                let source = Source::parse(forbidden, code).unwrap();
+                source.lies_in(border.within) && !crossings(&source, border).is_empty()
+            });
+            assert!(shown, "{}", border.rule);
+        }
+    }
+
+    #[test]
+    fn tests_comments_and_strings_cross_no_border() {
+        let path = "src/engine/a.rs";
+        assert!(!crosses(path, "#[cfg(test)]\nmod tests {\n    use std::sync::Mutex;\n}\n"));
+        assert!(!crosses(
+            path,
+            "/// Takes no Mutex; `thread::spawn` is for `run`.\nfn a() -> &'static str { \"println!\" }"
+        ));
+        assert!(!crosses("src/engine/tests.rs", "fn a() { println!(); }"));
+    }
+
+    #[test]
+    fn the_message_names_the_thing_and_the_rule() {
+        let source = Source::parse("src/engine/a.rs", "use std::sync::Mutex;").unwrap();
+        assert_eq!(
+            check(&source)[0].to_string(),
+            "src/engine/a.rs:1: names `std::sync::Mutex`: after the start the data plane takes no lock and writes nothing"
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! The house rules that a machine can check: sizes, documentation, the borders between modules, leftovers.
+//!
+//! Every check is a pure function from one parsed file to what is wrong with it. Only [`tree`] touches the disk, and
+//! nothing here ever changes a file.
+
+mod borders;
+mod docs;
+mod leftovers;
+mod names;
+mod safety;
+mod sizes;
+mod source;
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use source::Source;
+
+/// One place that breaks a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The file, relative to the root of the repository, with forward slashes.
+    pub path: String,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// What is wrong, and what the rule is for where that is not plain.
+    pub text: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path, self.line, self.text)
+    }
+}
+
+/// Checks every Rust file below `root`, sorted by path and line.
+///
+/// # Errors
+/// A directory or a file that cannot be read.
+pub fn tree(root: &Path) -> io::Result<Vec<Finding>> {
+    let mut paths = Vec::new();
+    list(root, "", &mut paths)?;
+    paths.sort();
+    let mut findings = Vec::new();
+    for path in paths {
+        findings.extend(check(&path, &fs::read_to_string(root.join(&path))?));
+    }
+    Ok(findings)
+}
+
+/// Checks one file, given by its path from the root of the repository and its text.
+pub fn check(path: &str, text: &str) -> Vec<Finding> {
+    let checks = [sizes::check, docs::check, borders::check, safety::check, leftovers::check];
+    let mut findings = match Source::parse(path, text) {
+        Ok(source) => checks.iter().flat_map(|check| check(&source)).collect(),
+        Err(finding) => vec![finding],
+    };
+    findings.sort_by_key(|finding| finding.line);
+    findings
+}
+
+/// Adds the Rust files in `directory` (relative to `root`) and below to `paths`, leaving out what is built or hidden.
+fn list(root: &Path, directory: &str, paths: &mut Vec<String>) -> io::Result<()> {
+    for entry in fs::read_dir(root.join(directory))? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path = if directory.is_empty() { name.clone() } else { format!("{directory}/{name}") };
+        if entry.file_type()?.is_dir() {
+            if name != "target" && !name.starts_with('.') {
+                list(root, &path, paths)?;
+            }
+        } else if name.ends_with(".rs") {
+            paths.push(path);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_repository_is_tidy() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let findings: Vec<String> = tree(&root).unwrap().iter().map(Finding::to_string).collect();
+        assert!(findings.is_empty(), "{} findings:\n{}", findings.len(), findings.join("\n"));
+    }
+
+    #[test]
+    fn the_walk_sees_every_source_file_and_nothing_that_was_built() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut paths = Vec::new();
+        list(root, "", &mut paths).unwrap();
+        assert!(paths.contains(&"src/main.rs".to_string()), "{paths:?}");
+        assert!(paths.contains(&"src/tidy/mod.rs".to_string()), "{paths:?}");
+
+        let mut all = Vec::new();
+        list(&root.join(".."), "", &mut all).unwrap();
+        assert!(all.iter().all(|path| !path.starts_with("target/") && !path.contains("/target/")), "{all:?}");
+    }
+
+    #[test]
+    fn a_finding_reads_like_a_compiler_message() {
+        let findings = check("src/a.rs", "//! A.\n\npub fn a() {}\n");
+        let shown: Vec<String> = findings.iter().map(Finding::to_string).collect();
+        assert_eq!(shown, ["src/a.rs:3: public function `a` has no documentation"]);
+    }
+
+    #[test]
+    fn a_file_that_does_not_parse_is_one_finding() {
+        let findings = check("src/a.rs", "//! A.\n\nfn a( {}\n");
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].line, 3);
+        assert!(findings[0].text.starts_with("does not parse: "), "{}", findings[0]);
+    }
+}

@@ -1,0 +1,294 @@
+//! What the tests and the benchmarks need beside Rust, and how it comes onto the machine: with apt-get, said
+//! beforehand, after a question if somebody is there to answer, and without starting any service.
+//!
+//! Nothing here fails a run. The tests and the benchmarks themselves skip what cannot run, by name.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What somebody would like to have on the machine.
+pub struct Wishes {
+    /// Who would, as a sentence begins.
+    who: &'static str,
+    /// What happens to those who depend on a tool that is not there.
+    otherwise: &'static str,
+    tools: &'static [Tool],
+}
+
+/// A program that is started.
+struct Tool {
+    /// What it is called.
+    program: &'static str,
+    /// The Debian package it is in.
+    package: &'static str,
+    /// The service that the package would start.
+    service: Option<&'static str>,
+    /// What is done with it.
+    purpose: &'static str,
+}
+
+/// What the tests need.
+pub const TESTS: Wishes = Wishes {
+    who: "The tests need",
+    otherwise: "its tests are skipped",
+    tools: &[
+        Tool {
+            program: "nginx",
+            package: "nginx",
+            service: Some("nginx"),
+            purpose: "its access log must hold the requests that onrush counted",
+        },
+        Tool {
+            program: "python3",
+            package: "python3",
+            service: None,
+            purpose: "its http.server is a target that speaks HTTP/1.0",
+        },
+    ],
+};
+
+/// What the benchmarks need.
+pub const BENCHMARKS: Wishes = Wishes {
+    who: "The benchmarks need",
+    otherwise: "nothing is compared with it",
+    tools: &[
+        Tool { program: "wrk", package: "wrk", service: None, purpose: "the peer of every row" },
+        Tool { program: "h2load", package: "nghttp2-client", service: None, purpose: "a peer" },
+        Tool { program: "valgrind", package: "valgrind", service: None, purpose: "it counts instructions" },
+    ],
+};
+
+/// Where Debian keeps programs that are for administrators, and that a user's `PATH` often lacks.
+const ADMINISTRATION: &[&str] = &["/usr/local/sbin", "/usr/sbin", "/sbin"];
+
+/// Debian's question whether a service may start; see `install.sh`.
+const POLICY: &str = "/usr/sbin/policy-rc.d";
+
+/// Installs what is missing, or says what stays missing.
+///
+/// # Errors
+/// A terminal that cannot be read, or a shell that cannot be started.
+pub fn provide(wishes: &Wishes) -> io::Result<()> {
+    let missing = missing(wishes);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    for tool in &missing {
+        println!("{} {}: {}.", wishes.who, tool.program, tool.purpose);
+    }
+    match Installer::find()? {
+        None => println!("It takes apt-get, and root or sudo, to install them from here."),
+        Some(installer) => {
+            let packages: Vec<&str> = missing.iter().map(|tool| tool.package).collect();
+            if is_wanted(&packages)? && !installer.install(&missing)? {
+                println!("apt-get could not install them.");
+            }
+        }
+    }
+    for Tool { program, package, .. } in self::missing(wishes) {
+        println!("Without {program} {}. To install it: sudo apt-get install {package}", wishes.otherwise);
+    }
+    Ok(())
+}
+
+/// The search path: that of the user, and the places for administrators' programs.
+pub fn path() -> OsString {
+    let user = env::var_os("PATH").unwrap_or_default();
+    let all = env::split_paths(&user).chain(ADMINISTRATION.iter().map(PathBuf::from));
+    // Only a directory with a colon in its name cannot be joined, and splitting gave none.
+    env::join_paths(all).unwrap_or(user)
+}
+
+/// Whether nobody looks: a continuous integration runs us.
+pub fn is_ci() -> bool {
+    env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
+}
+
+/// The tools that are not on the search path.
+fn missing(wishes: &Wishes) -> Vec<&'static Tool> {
+    wishes.tools.iter().filter(|tool| !is_in(&path(), tool.program)).collect()
+}
+
+/// Whether there is a program of that name.
+pub fn is_there(program: &str) -> bool {
+    is_in(&path(), program)
+}
+
+/// Whether one of the directories in `path` has a file called `program`.
+fn is_in(path: &OsString, program: &str) -> bool {
+    env::split_paths(path).any(|directory| directory.join(program).is_file())
+}
+
+/// Asks whether to install `packages`; takes it for granted if nobody is there to answer.
+fn is_wanted(packages: &[&str]) -> io::Result<bool> {
+    let packages = packages.join(" ");
+    if is_ci() || !io::stdin().is_terminal() {
+        println!("Installing {packages} with apt-get; no service is started.");
+        return Ok(true);
+    }
+    print!("Install {packages} with apt-get now? No service is started. [Y/n] ");
+    io::stdout().flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(is_yes(&answer))
+}
+
+/// Whether a line typed at the question agrees; the end of the input does not.
+fn is_yes(answer: &str) -> bool {
+    matches!(answer.to_lowercase().as_str(), "\n" | "y\n" | "yes\n")
+}
+
+/// How this machine installs packages.
+enum Installer {
+    /// We are root.
+    Root,
+    /// Through sudo.
+    Sudo,
+}
+
+impl Installer {
+    /// The way that is open, if any is.
+    fn find() -> io::Result<Option<Self>> {
+        let is_root = Command::new("id").arg("-u").output()?.stdout == b"0\n";
+        Ok(match (is_in(&path(), "apt-get"), is_root, is_in(&path(), "sudo")) {
+            (false, ..) | (_, false, false) => None,
+            (true, true, _) => Some(Self::Root),
+            (true, false, true) => Some(Self::Sudo),
+        })
+    }
+
+    /// Installs `tools`; says whether all went well.
+    fn install(&self, tools: &[&Tool]) -> io::Result<bool> {
+        if Path::new(POLICY).exists() {
+            println!("({POLICY} exists already; it decides whether a service may start.)");
+        }
+        let mut command = match self {
+            Self::Root => Command::new("sh"),
+            Self::Sudo => Command::new("sudo"),
+        };
+        if let Self::Sudo = self {
+            // Where nobody can type a password, sudo is not to wait for one.
+            command.args((!io::stdin().is_terminal()).then_some("--non-interactive")).arg("sh");
+        }
+        script(&mut command, POLICY, tools);
+        Ok(command.status()?.success())
+    }
+}
+
+/// Has the shell that `command` starts run `install.sh`.
+fn script(command: &mut Command, policy: &str, tools: &[&Tool]) {
+    let services: Vec<&str> = tools.iter().filter_map(|tool| tool.service).collect();
+    command.args(["-c", include_str!("install.sh"), "install", policy, &services.join(" ")]);
+    command.args(tools.iter().map(|tool| tool.package));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// A directory with programs that stand in for Debian's and write down how they were called.
+    struct Debian(PathBuf);
+
+    impl Debian {
+        fn new(name: &str, apt_get: &str) -> Self {
+            let root = env::temp_dir().join(format!("onrush-xtask-{name}-{}", std::process::id()));
+            fs::create_dir_all(&root).unwrap();
+            let debian = Self(root);
+            debian.program("apt-get", apt_get);
+            debian.program("systemctl", "");
+            debian
+        }
+
+        /// A program that appends its name, its arguments and whether the policy forbids services to the log, then
+        /// goes on with `rest`.
+        fn program(&self, name: &str, rest: &str) {
+            let (log, policy) = (self.0.join("log"), self.policy());
+            let (log, policy) = (log.display(), policy.display());
+            let text = format!(
+                "#!/bin/sh\nif [ -x {policy} ]; then {policy}; denied=$?; fi\n\
+                 echo {name} \"$@\" \"policy=${{denied-none}}\" >>{log}\n{rest}\n"
+            );
+            fs::write(self.0.join(name), text).unwrap();
+            fs::set_permissions(self.0.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+
+        fn policy(&self) -> PathBuf {
+            self.0.join("policy-rc.d")
+        }
+
+        /// Installs nginx; gives whether that went well, and the log.
+        fn install(&self) -> (bool, String) {
+            let mut command = Command::new("sh");
+            command.env("PATH", format!("{}:/usr/bin:/bin", self.0.display()));
+            script(&mut command, self.policy().to_str().unwrap(), &[&TESTS.tools[0]]);
+            let is_good = command.status().unwrap().success();
+            (is_good, fs::read_to_string(self.0.join("log")).unwrap())
+        }
+    }
+
+    impl Drop for Debian {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    const INSTALL: &str = "apt-get install --yes --no-install-recommends -o DPkg::Lock::Timeout=120 nginx policy=101\n";
+
+    #[test]
+    fn services_are_denied_while_apt_get_runs_and_the_policy_is_gone_afterwards() {
+        let debian = Debian::new("plain", "");
+        let (is_good, log) = debian.install();
+        assert!(is_good);
+        assert_eq!(log, format!("{INSTALL}systemctl --quiet disable nginx policy=101\n"));
+        assert!(!debian.policy().exists());
+    }
+
+    #[test]
+    fn the_package_list_is_fetched_only_after_a_first_failure_and_the_policy_is_gone_after_a_second() {
+        let debian = Debian::new("failing", "[ \"$1\" = update ]");
+        let (is_good, log) = debian.install();
+        assert!(!is_good);
+        assert_eq!(log, format!("{INSTALL}apt-get update policy=101\n{INSTALL}"));
+        assert!(!debian.policy().exists());
+    }
+
+    #[test]
+    fn the_policy_is_gone_after_a_signal() {
+        let debian = Debian::new("interrupted", "kill -TERM $PPID");
+        let (is_good, log) = debian.install();
+        assert!(!is_good);
+        assert_eq!(log, INSTALL);
+        assert!(!debian.policy().exists());
+    }
+
+    #[test]
+    fn the_administrators_policy_stays_as_it_is() {
+        let debian = Debian::new("administered", "");
+        fs::write(debian.policy(), "#!/bin/sh\nexit 104\n").unwrap();
+        fs::set_permissions(debian.policy(), fs::Permissions::from_mode(0o755)).unwrap();
+        let (is_good, log) = debian.install();
+        assert!(is_good);
+        assert!(log.starts_with(&INSTALL.replace("policy=101", "policy=104")), "{log}");
+        assert_eq!(fs::read_to_string(debian.policy()).unwrap(), "#!/bin/sh\nexit 104\n");
+    }
+
+    #[test]
+    fn only_an_empty_line_and_a_yes_agree() {
+        for (answer, expected) in [("\n", true), ("y\n", true), ("Yes\n", true), ("n\n", false), ("", false)] {
+            assert_eq!(is_yes(answer), expected, "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn a_program_is_looked_for_in_every_directory() {
+        assert!(is_in(&"/nowhere:/bin".into(), "sh"));
+        assert!(!is_in(&"/nowhere:/bin".into(), "no-such-program"));
+        assert!(env::split_paths(&path()).any(|directory| directory == Path::new("/usr/sbin")));
+    }
+}
