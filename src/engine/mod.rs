@@ -175,7 +175,6 @@ impl<B: Backend> Engine<B> {
                 }
                 self.handle(completion);
             }
-            self.stamp();
         }
     }
 
@@ -193,8 +192,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Stamps the requests that leave now. A backend may hand over early what becomes too much to gather; so that no
-    /// request leaves before it is stamped, this is done whenever many are gathered or much else is about to be.
+    /// Stamps the requests that leave with the wait that follows.
     fn stamp(&mut self) {
         if self.gathered.is_empty() {
             return;

@@ -14,8 +14,6 @@ use crate::stats::{Cause, Phase};
 
 /// How long the first connection waits for an address while there are others to try, in nanoseconds.
 const FIRST_PATIENCE_NS: u64 = 1_000_000_000;
-/// So many connections with requests to stamp are no reason for any backend to hand something over early.
-const GATHERED_MAX: usize = 512;
 /// A shorter rest of a body is read with what follows it; a longer one is left to the kernel to throw away.
 const DISCARD_MIN: u64 = 16 * 1024;
 
@@ -75,7 +73,6 @@ impl<B: Backend> Engine<B> {
         if is_first {
             self.desk.set_refused(false);
             self.refusal = None;
-            self.stamp();
             (1..self.settings.connections).for_each(|number| self.open(ConnId(number), at));
         }
     }
@@ -184,9 +181,6 @@ impl<B: Backend> Engine<B> {
             self.tally.started();
         }
         self.transmit(conn, at);
-        if self.gathered.len() >= GATHERED_MAX {
-            self.stamp();
-        }
         let Some(live) = self.slots[conn.index()].live() else { return };
         if live.draining && live.open.is_empty() {
             return self.replace(conn, at);

@@ -20,7 +20,7 @@
 mod buffers;
 mod names;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -37,7 +37,7 @@ use super::{Backend, Clock, Completion, ConnId, What, socket};
 use buffers::Buffers;
 use names::{Operation, name, named};
 
-/// Operations that are gathered before they are handed over early.
+/// Operations that one call hands over.
 const ENTRIES: u32 = 4096;
 /// Completions that the kernel may have ready.
 const COMPLETIONS: u32 = 16384;
@@ -56,6 +56,8 @@ pub struct Uring {
     /// Declared, and so dropped, before everything that the kernel reads and writes.
     ring: IoUring,
     buffers: Buffers,
+    /// Operations beyond [`ENTRIES`]: they follow within the same wait.
+    backlog: VecDeque<squeue::Entry>,
     /// Sends that report their end, and how much of them has been accepted: the kernel reads their bytes until then.
     sends: HashMap<u64, (Transmit, usize)>,
     sockets: Vec<Socket>,
@@ -113,6 +115,7 @@ impl Uring {
         Ok(Self {
             ring,
             buffers,
+            backlog: VecDeque::new(),
             sends: HashMap::new(),
             sockets: (0..connections).map(|_| Socket::default()).collect(),
             clock,
@@ -157,16 +160,33 @@ impl Uring {
         Fd(fd.map_or(conn.0 as i32, |fd| fd.as_raw_fd()))
     }
 
-    /// Queues an operation; hands the queue over first if it is full.
+    /// Queues an operation for the next wait.
     fn push(&mut self, entry: squeue::Entry, conn: ConnId, operation: Operation) {
         let mut entry = entry.user_data(name(conn, self.sockets[conn.index()].generation, operation));
         if self.has_table && operation != Operation::Cancel {
             entry = entry.flags(squeue::Flags::FIXED_FILE);
         }
+        if !self.backlog.is_empty() || !self.queue(&entry) {
+            self.backlog.push_back(entry);
+        }
+    }
+
+    /// Puts an operation into the queue; returns whether there was room.
+    fn queue(&mut self, entry: &squeue::Entry) -> bool {
         // SAFETY: what operations point to outlives them: requests in `sends` or `silent`, and the buffers.
-        while unsafe { self.ring.submission().push(&entry) }.is_err() {
-            // Interrupted or short of memory, the kernel takes what it can; the loop tries again.
-            let _ = self.ring.submit();
+        unsafe { self.ring.submission().push(entry) }.is_ok()
+    }
+
+    /// Hands over queue after queue until what is left fits into the next.
+    fn submit_backlog(&mut self) {
+        // Short of memory or of room for completions, the kernel takes the rest when the engine has taken those.
+        while !self.backlog.is_empty() && self.ring.submit().is_ok() {
+            while let Some(entry) = self.backlog.pop_front() {
+                if !self.queue(&entry) {
+                    self.backlog.push_front(entry);
+                    break;
+                }
+            }
         }
     }
 
@@ -393,6 +413,7 @@ impl Backend for Uring {
     }
 
     fn wait(&mut self, until: Nanos) -> bool {
+        self.submit_backlog();
         // Out of time or interrupted: the engine looks at its timers, and nothing is lost.
         let _ = if until == Nanos::default() {
             if !self.has_work() {
@@ -400,7 +421,8 @@ impl Backend for Uring {
             }
             self.enter()
         } else {
-            let left = if self.immediate.is_empty() { until.since(self.clock.now()) } else { 0 };
+            let may_sleep = self.immediate.is_empty() && self.backlog.is_empty();
+            let left = if may_sleep { until.since(self.clock.now()) } else { 0 };
             let timeout = Timespec::from(Duration::from_nanos(left));
             self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timeout))
         };
