@@ -1,5 +1,6 @@
 //! What a request says, and its bytes.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use crate::http1;
@@ -20,10 +21,13 @@ pub struct Parts {
 /// A request made ready to be sent any number of times by one thread.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What it says, but for the body, of which there is only one copy: see [`Request::body`].
-    pub parts: Rc<Parts>,
-    /// Its HTTP/1.1 bytes, written once; they end with the body.
+    /// What it says, but for the body, of which there is only one copy: see [`Request::body`]. Unknown where only the
+    /// bytes were given.
+    pub parts: Option<Rc<Parts>>,
+    /// Bytes among which its HTTP/1.1 bytes are, written once.
     pub(crate) wire: Rc<[u8]>,
+    /// Where among them; the last ones are the body.
+    pub(crate) range: Range<usize>,
     /// How long the body is, in bytes.
     body_length: usize,
     /// What the method says about the body of the answer.
@@ -33,18 +37,27 @@ pub struct Request {
 impl Request {
     /// Makes a request ready.
     pub fn new(mut parts: Parts) -> Self {
-        let (wire, answer) = (http1::encode(&parts).into(), http1::Answer::to(&parts.method));
+        let (wire, answer): (Rc<[u8]>, _) = (http1::encode(&parts).into(), http1::Answer::to(&parts.method));
         let body_length = std::mem::take(&mut parts.body).len();
-        Self { parts: Rc::new(parts), wire, body_length, answer }
+        let range = 0..wire.len();
+        Self { parts: Some(Rc::new(parts)), wire, range, body_length, answer }
+    }
+
+    /// A request whose HTTP/1.1 bytes somebody else wrote: where they lie in `wire` and what they are, as
+    /// [`http1::outline`] found out.
+    pub fn from_wire(wire: &Rc<[u8]>, outline: http1::Outline) -> Self {
+        let http1::Outline { range, body_length, answer } = outline;
+        Self { parts: None, wire: Rc::clone(wire), range, body_length, answer }
     }
 
     /// Its body.
     pub fn body(&self) -> &[u8] {
-        &self.wire[self.wire.len() - self.body_length..]
+        let wire = self.wire();
+        &wire[wire.len() - self.body_length..]
     }
 
     /// Its HTTP/1.1 bytes.
     pub fn wire(&self) -> &[u8] {
-        &self.wire
+        &self.wire[self.range.clone()]
     }
 }

@@ -15,6 +15,7 @@
 
 mod connection;
 mod control;
+mod hooks;
 mod mailbox;
 mod protocol;
 mod pump;
@@ -27,6 +28,7 @@ mod timers;
 mod tests;
 
 pub use control::{Control, Desk};
+pub use hooks::{Answer, Failure, Hooks, Wants};
 pub use mailbox::Mailbox;
 pub use protocol::Protocol;
 pub use tally::Rules;

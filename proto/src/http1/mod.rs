@@ -22,10 +22,12 @@ mod chunked;
 mod collect;
 mod encode;
 mod head;
+mod outline;
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::rc::Rc;
 
 use self::body::{Body, Taken};
@@ -35,6 +37,7 @@ use self::head::{Framing, Head};
 use crate::{Busy, Client, Error, Event, Nanos, Request, StreamId, Transmit};
 
 pub use self::encode::encode;
+pub use self::outline::{Malformed, Outline, outline};
 
 /// The longest response head that is read, in bytes, empty lines before it included; also the longest line that begins
 /// a chunk, and the longest trailer section. It is the limit of wrk's parser.
@@ -94,6 +97,7 @@ pub struct Http1 {
 struct InFlight {
     stream: StreamId,
     wire: Rc<[u8]>,
+    range: Range<usize>,
     answer: Answer,
     /// How many bytes have been sent on the connection once this request is.
     sent_at: u64,
@@ -226,9 +230,9 @@ impl Client for Http1 {
         }
         let stream = StreamId(self.next_stream);
         self.next_stream = self.next_stream.wrapping_add(1);
-        let wire = Rc::clone(&request.wire);
-        self.bytes_started += wire.len() as u64;
-        self.in_flight.push_back(InFlight { stream, wire, answer: request.answer, sent_at: self.bytes_started });
+        let (wire, range) = (Rc::clone(&request.wire), request.range.clone());
+        self.bytes_started += range.len() as u64;
+        self.in_flight.push_back(InFlight { stream, wire, range, answer: request.answer, sent_at: self.bytes_started });
         Ok(stream)
     }
 
@@ -296,10 +300,18 @@ impl Client for Http1 {
         if !self.is_open() {
             return None;
         }
-        let wire = Rc::clone(&self.in_flight.get(self.given)?.wire);
+        let InFlight { wire, range, .. } = self.in_flight.get(self.given)?;
+        let (wire, mut range) = (Rc::clone(wire), range.clone());
         self.given += 1;
-        let all = 0..wire.len();
-        Some(Transmit::Shared(wire, all))
+        // Requests that lie one behind the other leave together.
+        while let Some(next) = self.in_flight.get(self.given)
+            && Rc::ptr_eq(&next.wire, &wire)
+            && next.range.start == range.end
+        {
+            range.end = next.range.end;
+            self.given += 1;
+        }
+        Some(Transmit::Shared(wire, range))
     }
 
     fn poll_event(&mut self) -> Option<Event> {
