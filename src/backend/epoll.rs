@@ -16,6 +16,7 @@ use rustix::event::epoll::{self, EventFlags as Flags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
 
+use super::socket::Delay;
 use super::{Backend, Clock, Completion, ConnId, What, socket};
 
 /// The most events taken from the kernel at once.
@@ -51,6 +52,7 @@ struct Socket {
     /// Tells events of this connection from those of an earlier one with the same number.
     generation: u32,
     connecting: bool,
+    delay: Delay,
     /// How many of the next bytes nobody wants to see.
     unwanted: u64,
     /// Most of the last answer was thrown away.
@@ -206,6 +208,7 @@ impl Backend for Epoll {
         let socket = &mut self.sockets[conn.index()];
         debug_assert!(socket.unsent.is_none(), "one send at a time");
         let Some(fd) = &socket.fd else { return 0 };
+        socket.delay.before_send(fd, bytes.bytes().len());
         match send_some(fd, bytes.bytes()) {
             Ok(n) => {
                 if n < bytes.bytes().len() {
@@ -229,12 +232,7 @@ impl Backend for Epoll {
 
     fn close(&mut self, conn: ConnId) {
         let socket = &mut self.sockets[conn.index()];
-        socket.generation = socket.generation.wrapping_add(1);
-        socket.fd = None;
-        socket.connecting = false;
-        socket.unwanted = 0;
-        socket.is_large = false;
-        socket.unsent = None;
+        *socket = Socket { generation: socket.generation.wrapping_add(1), ..Socket::default() };
     }
 
     fn wait(&mut self, until: Nanos) -> bool {

@@ -1,4 +1,4 @@
-//! Sockets as a load generator wants them: non-blocking, without delay, closed in children.
+//! Sockets as a load generator wants them: non-blocking, closed in children, without delay once that matters.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -8,17 +8,52 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, ipproto, socket_with, sockopt};
 
-/// Starts a TCP connection. `Ok` means that it is under way (or there already, which the first readiness tells).
-pub fn start_connect(address: SocketAddr) -> Result<OwnedFd, Errno> {
+/// A TCP socket for connections to this address.
+pub fn create(address: SocketAddr) -> Result<OwnedFd, Errno> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let fd = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
-    sockopt::set_tcp_nodelay(&fd, true)?;
+    socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))
+}
+
+/// Starts a TCP connection. `Ok` means that it is under way (or there already, which the first readiness tells).
+pub fn start_connect(address: SocketAddr) -> Result<OwnedFd, Errno> {
+    let fd = create(address)?;
     match connect(&fd, &address) {
         Ok(()) | Err(Errno::INPROGRESS) => Ok(fd),
         Err(errno) => Err(errno),
     }
 }
+
+/// Whether a connection's sends may wait for acknowledgements of earlier ones (Nagle). The first send has none to wait
+/// for, unless it is longer than a segment: a connection that serves for one short request is never asked about it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delay {
+    /// Nothing has been sent.
+    #[default]
+    Unknown,
+    /// One short send was made.
+    SentOnce,
+    /// The connection goes without delay.
+    Off,
+}
+
+impl Delay {
+    /// Switches the delay off before a send of that many bytes, if it could matter.
+    pub fn before_send(&mut self, fd: &OwnedFd, length: usize) {
+        match self {
+            Self::Off => {}
+            Self::Unknown if length <= SEGMENT_MIN => *self = Self::SentOnce,
+            Self::Unknown | Self::SentOnce => {
+                // Where it fails the connection is gone, which the send will tell.
+                let _ = sockopt::set_tcp_nodelay(fd, true);
+                *self = Self::Off;
+            }
+        }
+    }
+}
+
+/// So many bytes fit into one segment on every path (RFC 9293, 3.7.1).
+const SEGMENT_MIN: usize = 536;
 
 /// Connects and closes again, within `patience`. `is_asked` is asked ten times a second whether to end early.
 ///

@@ -12,6 +12,9 @@
 //! large: the armed receive is cancelled, and when its last completion has come, nothing else reads the
 //! socket. An answer of which nothing is to be discarded leads back.
 //!
+//! A connection begins large, and without what pays only where it lives longer than one answer: an armed receive and a
+//! place in the kernel's table of sockets.
+//!
 //! # Kernels
 //!
 //! Send and receive 5.6 · silent completions 5.17 · buffer rings and `MSG_WAITALL` for sends 5.19 · armed receives and
@@ -29,10 +32,11 @@ use std::time::Duration;
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use onrush_proto::{Nanos, Transmit};
-use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::net::{Shutdown, shutdown, sockopt};
+use rustix::net::addr::SocketAddrArg;
+use rustix::net::{Shutdown, SocketAddrAny, shutdown};
 
+use super::socket::Delay;
 use super::{Backend, Clock, Completion, ConnId, What, socket};
 use buffers::Buffers;
 use names::{Operation, name, named};
@@ -58,15 +62,21 @@ pub struct Uring {
     buffers: Buffers,
     /// Operations beyond [`ENTRIES`]: they follow within the same wait.
     backlog: VecDeque<squeue::Entry>,
+    /// Addresses as the kernel reads them, which it does when a connect is handed over.
+    addresses: HashMap<SocketAddr, Box<SocketAddrAny>>,
     /// Sends that report their end, and how much of them has been accepted: the kernel reads their bytes until then.
     sends: HashMap<u64, (Transmit, usize)>,
     sockets: Vec<Socket>,
     clock: Clock,
     /// When the completions at hand were noticed.
     reaped_at: Nanos,
-    /// Whether the kernel keeps the sockets in a table of its own, by the number of their connection. It makes that
-    /// table no larger than the limit of open files.
+    /// Whether the kernel can keep sockets in a table of its own, by the number of their connection. It makes that table
+    /// no larger than the limit of open files.
     has_table: bool,
+    /// Closed sockets that operations in the queue still name.
+    closing: Vec<OwnedFd>,
+    /// Counts the waits.
+    turn: u32,
     /// Outcomes that were known at once, with the generation they belong to.
     immediate: Vec<(u32, Completion)>,
     /// The buffer and the length of the last receive.
@@ -83,6 +93,13 @@ struct Socket {
     generation: u32,
     /// The last silent send: its bytes stay until the next, which the answer to this one precedes.
     silent: Option<Transmit>,
+    delay: Delay,
+    /// Whether the kernel's table has it.
+    in_table: bool,
+    /// Whether a connect, receive or discard is under way, which keeps the socket open.
+    is_busy: bool,
+    /// The turn in which something was last queued.
+    queued_in: u32,
     mode: Mode,
     /// How many of the next bytes nobody wants to see.
     unwanted: u64,
@@ -92,11 +109,11 @@ struct Socket {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
     /// One receive stays armed.
-    #[default]
     Small,
     /// The armed receive is being cancelled.
     Leaving,
     /// One receive or discard at a time.
+    #[default]
     Large,
 }
 
@@ -116,11 +133,14 @@ impl Uring {
             ring,
             buffers,
             backlog: VecDeque::new(),
+            addresses: HashMap::new(),
             sends: HashMap::new(),
             sockets: (0..connections).map(|_| Socket::default()).collect(),
             clock,
             reaped_at: clock.now(),
             has_table,
+            closing: Vec::new(),
+            turn: 0,
             immediate: Vec::new(),
             received: None,
             resume: None,
@@ -144,26 +164,28 @@ impl Uring {
         })
     }
 
-    /// Starts a connection and has its place in the table of registered files taken.
-    fn start_connect(&mut self, conn: ConnId, address: SocketAddr) -> Result<OwnedFd, Errno> {
-        let fd = socket::start_connect(address)?;
-        if self.has_table {
+    /// Gives a connection its place in the kernel's table of sockets, which spares every operation a look-up.
+    fn enter_table(&mut self, conn: ConnId) {
+        let socket = &mut self.sockets[conn.index()];
+        if let Some(fd) = socket.fd.as_ref().filter(|_| self.has_table && !socket.in_table) {
             let update = self.ring.submitter().register_files_update(conn.0, &[fd.as_raw_fd()]);
-            update.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+            socket.in_table = update.is_ok();
         }
-        Ok(fd)
     }
 
     /// What names the socket of a connection in an operation.
     fn file(&self, conn: ConnId) -> Fd {
-        let fd = self.sockets[conn.index()].fd.as_ref().filter(|_| !self.has_table);
+        let socket = &self.sockets[conn.index()];
+        let fd = socket.fd.as_ref().filter(|_| !socket.in_table);
         Fd(fd.map_or(conn.0 as i32, |fd| fd.as_raw_fd()))
     }
 
     /// Queues an operation for the next wait.
     fn push(&mut self, entry: squeue::Entry, conn: ConnId, operation: Operation) {
-        let mut entry = entry.user_data(name(conn, self.sockets[conn.index()].generation, operation));
-        if self.has_table && operation != Operation::Cancel {
+        let socket = &mut self.sockets[conn.index()];
+        socket.queued_in = self.turn;
+        let mut entry = entry.user_data(name(conn, socket.generation, operation));
+        if socket.in_table && operation != Operation::Cancel {
             entry = entry.flags(squeue::Flags::FIXED_FILE);
         }
         if !self.backlog.is_empty() || !self.queue(&entry) {
@@ -173,7 +195,7 @@ impl Uring {
 
     /// Puts an operation into the queue; returns whether there was room.
     fn queue(&mut self, entry: &squeue::Entry) -> bool {
-        // SAFETY: what operations point to outlives them: requests in `sends` or `silent`, and the buffers.
+        // SAFETY: what operations point to outlives them: requests in `sends` or `silent`, addresses, and the buffers.
         unsafe { self.ring.submission().push(entry) }.is_ok()
     }
 
@@ -193,6 +215,7 @@ impl Uring {
     /// Starts the receive that the connection's mode asks for.
     fn receive(&mut self, conn: ConnId) {
         let Socket { mode, unwanted, .. } = self.sockets[conn.index()];
+        self.sockets[conn.index()].is_busy = true;
         let (fd, nowhere) = (self.file(conn), std::ptr::null_mut());
         match mode {
             Mode::Large if unwanted > 0 => {
@@ -222,7 +245,7 @@ impl Uring {
         }
         let outcome = usize::try_from(entry.result()).map_err(|_| Errno::from_raw_os_error(-entry.result()));
         let what = match operation {
-            Operation::Connect => What::Connected(self.connected(conn, outcome)?),
+            Operation::Connect => What::Connected(self.connected(conn, outcome)),
             Operation::Send => What::Sent(self.sent(conn, send, outcome)),
             Operation::Receive => self.took(conn, outcome, buffer, cqueue::more(entry.flags()))?,
             Operation::Discard => self.discarded(conn, outcome),
@@ -260,18 +283,9 @@ impl Uring {
         opcode::Send::new(self.file(conn), bytes.as_ptr(), most).flags(flags).build()
     }
 
-    fn connected(&mut self, conn: ConnId, polled: Result<usize, Errno>) -> Option<Result<(), Errno>> {
-        // Only where the kernel says that something is wrong it need be asked what.
-        let failure = usize::from((PollFlags::ERR | PollFlags::HUP).bits());
-        let outcome = match polled {
-            Ok(flags) if flags & failure == 0 => Ok(()),
-            Ok(_) => sockopt::socket_error(self.sockets[conn.index()].fd.as_ref()?).and_then(|outcome| outcome),
-            Err(errno) => Err(errno),
-        };
-        if outcome.is_ok() {
-            self.receive(conn);
-        }
-        Some(outcome)
+    fn connected(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Result<(), Errno> {
+        self.sockets[conn.index()].is_busy = false;
+        outcome.map(|_| self.receive(conn))
     }
 
     fn took(
@@ -283,6 +297,7 @@ impl Uring {
     ) -> Option<What> {
         let socket = &mut self.sockets[conn.index()];
         let mode = socket.mode;
+        socket.is_busy = is_armed;
         if mode == Mode::Leaving && !is_armed {
             socket.mode = Mode::Large;
         }
@@ -308,6 +323,7 @@ impl Uring {
 
     fn discarded(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> What {
         let socket = &mut self.sockets[conn.index()];
+        socket.is_busy = false;
         match outcome {
             Ok(n @ 1..) => {
                 socket.unwanted -= n as u64;
@@ -340,8 +356,9 @@ impl Uring {
         if ended == Operation::Receive && socket.mode == Mode::Large && socket.unwanted == 0 {
             // Nothing of this answer was worth discarding.
             socket.mode = Mode::Small;
+            self.enter_table(conn);
         }
-        if socket.fd.is_some() {
+        if self.sockets[conn.index()].fd.is_some() {
             self.receive(conn);
         }
     }
@@ -356,16 +373,17 @@ impl Backend for Uring {
     }
 
     fn connect(&mut self, conn: ConnId, address: SocketAddr) {
-        let started = self.start_connect(conn, address);
+        let created = socket::create(address);
         let socket = &mut self.sockets[conn.index()];
         // The kernel may not be done with the last bytes of the connection before.
         let (generation, silent) = (socket.generation.wrapping_add(1), socket.silent.take());
         *socket = Socket { generation, silent, ..Socket::default() };
-        match started {
+        match created {
             Ok(fd) => {
-                socket.fd = Some(fd);
-                let writable = u32::from(PollFlags::OUT.bits());
-                self.push(opcode::PollAdd::new(self.file(conn), writable).build(), conn, Operation::Connect);
+                (socket.fd, socket.is_busy) = (Some(fd), true);
+                let address = self.addresses.entry(address).or_insert_with(|| Box::new(address.as_any()));
+                let (bytes, length) = (address.as_ptr().cast(), address.addr_len());
+                self.push(opcode::Connect::new(self.file(conn), bytes, length).build(), conn, Operation::Connect);
             }
             Err(errno) => {
                 let completion = Completion { conn, at: self.clock.now(), what: What::Connected(Err(errno)) };
@@ -376,6 +394,10 @@ impl Backend for Uring {
 
     fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize {
         let length = bytes.bytes().len();
+        let socket = &mut self.sockets[conn.index()];
+        if let Some(fd) = &socket.fd {
+            socket.delay.before_send(fd, length);
+        }
         if !matches!(bytes, Transmit::Shared(..)) || length > SILENT_MAX {
             self.send_rest(conn, bytes, 0);
             return 0;
@@ -405,10 +427,14 @@ impl Backend for Uring {
         let socket = &mut self.sockets[conn.index()];
         socket.generation = socket.generation.wrapping_add(1);
         self.resume.take_if(|(resumed, _)| *resumed == conn);
-        if let Some(fd) = socket.fd.take() {
-            // The table of registered files holds the socket until its place is taken again; this ends it now, and with
-            // it everything that is under way.
+        let Some(fd) = socket.fd.take() else { return };
+        if socket.in_table || socket.is_busy {
+            // The table holds the socket until its place is taken again, and so does what is under way; this ends it now.
             let _ = shutdown(&fd, Shutdown::Both);
+        }
+        if socket.queued_in == self.turn {
+            // Its number must not name another socket before the queue is handed over.
+            self.closing.push(fd);
         }
     }
 
@@ -426,6 +452,10 @@ impl Backend for Uring {
             let timeout = Timespec::from(Duration::from_nanos(left));
             self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timeout))
         };
+        if self.backlog.is_empty() && self.ring.submission().is_empty() {
+            self.turn = self.turn.wrapping_add(1);
+            self.closing.clear();
+        }
         self.reaped_at = self.clock.now();
         !self.immediate.is_empty() || !self.ring.completion().is_empty()
     }
