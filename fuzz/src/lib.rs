@@ -11,10 +11,12 @@
 
 mod conversation;
 mod http1;
+mod request;
 mod units;
 mod url;
 
 pub use http1::{chunked, http1_response};
+pub use request::request;
 pub use units::units;
 pub use url::url;
 
@@ -23,7 +25,7 @@ pub type Target = fn(&[u8]);
 
 /// Every target by the name of its corpus.
 pub const TARGETS: &[(&str, Target)] =
-    &[("chunked", chunked), ("http1_response", http1_response), ("units", units), ("url", url)];
+    &[("chunked", chunked), ("http1_response", http1_response), ("request", request), ("units", units), ("url", url)];
 
 /// The dialects of other tools, which all read values alike.
 const COMPAT: [onrush::plan::Dialect; 3] =

@@ -9,6 +9,7 @@ use std::hint::black_box;
 use std::process::ExitCode;
 
 use onrush::stats::{Interval, Totals};
+use onrush_proto::http1::outline;
 use onrush_proto::{Client, Http1, Parts, Request};
 
 /// One operation, done so many times.
@@ -19,6 +20,7 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("exchange-nginx", |times| exchange(times, NGINX)),
     ("exchange-chunked", |times| exchange(times, CHUNKED)),
     ("exchange-split", exchange_split),
+    ("outline-request", outline_request),
     ("record-latency", record_latency),
     ("record-status", record_status),
     ("merge-interval", merge_interval),
@@ -31,6 +33,10 @@ const NGINX: &[u8] = b"HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Sat, 21 
     Content-Type: text/html\r\nContent-Length: 13\r\nLast-Modified: Fri, 20 Nov 2026 12:00:00 GMT\r\n\
     Connection: keep-alive\r\nETag: \"655b4c80-d\"\r\nAccept-Ranges: bytes\r\n\r\nHello, World!";
 const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nHello\r\n8\r\n, World!\r\n0\r\n\r\n";
+/// A request of 150 bytes, as a script writes it.
+const WRITTEN: &[u8] =
+    b"GET /search?query=onrush&page=12345 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nX-Counter: 1234567\r\n\
+    Authorization: Bearer abcdefghijklmnopqrstuvwxyz0123456\r\n\r\n";
 
 fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
@@ -94,6 +100,16 @@ fn take(client: &mut Http1, mut bytes: &[u8]) {
         while let Some(event) = client.poll_event() {
             black_box(event);
         }
+    }
+}
+
+/// The requests among the bytes of a script are found: one of them.
+fn outline_request(times: u32) {
+    let mut found = Vec::new();
+    for _ in 0..times {
+        found.clear();
+        outline(black_box(WRITTEN), &mut found).expect("it is a request");
+        black_box(&found);
     }
 }
 

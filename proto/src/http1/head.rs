@@ -77,42 +77,46 @@ impl Head {
         let Ok(Status::Complete((_, fields))) = parsed else { return Err(Error::HeaderField) };
         let mut facts = Facts::default();
         for Header { name, value } in fields {
-            facts.note(name, value)?;
+            facts.note(name.as_bytes(), value)?;
         }
-        let keep_alive = !facts.close && (line.is_persistent || facts.keep_alive);
+        let keep_alive = facts.keep_alive(line.is_persistent);
         Ok(Self { status: line.status, framing: facts.framing()?, keep_alive })
     }
 }
 
-/// What the fields have said so far.
+/// What the fields of a head, a response's or a request's, have said so far.
 #[derive(Default)]
-struct Facts<'a> {
+pub(super) struct Facts {
     /// The `Content-Length`, if there is any.
-    length: Option<&'a [u8]>,
+    length: Option<u64>,
     /// Whether the last `Transfer-Encoding` is `chunked`, if there is any.
     chunked: Option<bool>,
     /// Whether a `Connection` has the option `close`.
     close: bool,
     /// Whether a `Connection` has the option `keep-alive`.
-    keep_alive: bool,
+    keep: bool,
 }
 
-impl<'a> Facts<'a> {
-    fn note(&mut self, name: &str, value: &'a [u8]) -> Result<(), Error> {
+impl Facts {
+    /// Takes note of a field.
+    pub(super) fn note(&mut self, name: &[u8], value: &[u8]) -> Result<(), Error> {
         // Most fields are dismissed by their length alone.
         match name.len() {
-            10 if name.eq_ignore_ascii_case("connection") => self.note_connection(value),
-            14 if name.eq_ignore_ascii_case("content-length") => self.note_length(value)?,
-            16 if name.eq_ignore_ascii_case("proxy-connection") => self.note_connection(value),
-            17 if name.eq_ignore_ascii_case("transfer-encoding") => self.note_encoding(value),
+            10 if name.eq_ignore_ascii_case(b"connection") => self.note_connection(value),
+            14 if name.eq_ignore_ascii_case(b"content-length") => self.note_length(value)?,
+            16 if name.eq_ignore_ascii_case(b"proxy-connection") => self.note_connection(value),
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => self.note_encoding(value),
             _ => {}
         }
         Ok(())
     }
 
-    fn note_length(&mut self, value: &'a [u8]) -> Result<(), Error> {
-        let before = self.length.replace(value);
-        if before.is_some() || value.contains(&b',') { Err(Error::LengthTwice) } else { Ok(()) }
+    fn note_length(&mut self, value: &[u8]) -> Result<(), Error> {
+        if self.length.is_some() || value.contains(&b',') {
+            return Err(Error::LengthTwice);
+        }
+        self.length = Some(plain_number(value).ok_or(Error::Length)?);
+        Ok(())
     }
 
     fn note_encoding(&mut self, value: &[u8]) {
@@ -123,15 +127,21 @@ impl<'a> Facts<'a> {
     fn note_connection(&mut self, value: &[u8]) {
         for option in elements(value) {
             self.close |= option.eq_ignore_ascii_case(b"close");
-            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+            self.keep |= option.eq_ignore_ascii_case(b"keep-alive");
         }
     }
 
-    fn framing(&self) -> Result<Framing, Error> {
+    /// Whether the connection lives on; `is_persistent` is what the version says.
+    pub(super) fn keep_alive(&self, is_persistent: bool) -> bool {
+        !self.close && (is_persistent || self.keep)
+    }
+
+    /// What they say about the body.
+    pub(super) fn framing(&self) -> Result<Framing, Error> {
         match (self.chunked, self.length) {
             (Some(_), Some(_)) => Err(Error::LengthAndEncoding),
             (Some(true), None) => Ok(Framing::Chunked),
-            (None, Some(length)) => plain_number(length).map(Framing::Length).ok_or(Error::Length),
+            (None, Some(length)) => Ok(Framing::Length(length)),
             (Some(false) | None, None) => Ok(Framing::UntilEof),
         }
     }
@@ -154,11 +164,15 @@ fn plain_number(text: &[u8]) -> Option<u64> {
 }
 
 /// Whether a byte may be part of a field's name.
-pub(super) fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+pub(super) const fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*' | b'+' | b'-' | b'.' | b'^' | b'_' | b'`' | b'|' | b'~'
+        )
 }
 
 /// Whether a byte may be part of a field's value or a reason phrase.
-pub(super) fn is_text(byte: u8) -> bool {
+pub(super) const fn is_text(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }

@@ -1,8 +1,16 @@
 //! Where the requests lie in bytes that somebody else wrote.
+//!
+//! What it accepts and refuses, and the words for it, are those of the parser in wrk, so that a script is told the same
+//! thing at the same place. It differs where the answer could not be read (a request without a version) and where no
+//! server would understand what that parser lets pass (folded fields, blanks inside a length). A batch is read in
+//! one pass and nothing is copied.
 
 use std::ops::Range;
 
 use super::Answer;
+use super::chunked::Chunked;
+use super::head::{Facts, Framing, is_text, is_token};
+use crate::Error;
 
 /// One complete request among given bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,14 +37,310 @@ pub struct Malformed {
 
 /// Finds the requests in `bytes`, which must be one or more complete ones and nothing else, and appends them to `found`.
 ///
+/// They lie one behind the other from the first byte on. Line ends before a request belong to it; line ends behind the
+/// last one belong to none.
+///
 /// # Errors
 ///
-/// The first thing that is wrong.
+/// The first thing that is wrong; the requests before it are in `found`.
 pub fn outline(bytes: &[u8], found: &mut Vec<Outline>) -> Result<(), Malformed> {
-    let end = memchr::memmem::find(bytes, b"\r\n\r\n").map(|at| at + 4);
-    if end != Some(bytes.len()) {
-        return Err(Malformed { reason: "incomplete request", line: 1, column: 1 });
+    let mut reader = Reader { bytes, at: 0 };
+    reader.requests(found).map_err(|reason| {
+        let before = &bytes[..reader.at];
+        let line_start = memchr::memrchr(b'\n', before).map_or(0, |lf| lf + 1);
+        let line = memchr::memchr_iter(b'\n', before).count() + 1;
+        Malformed { reason, line, column: reader.at - line_start + 1 }
+    })
+}
+
+/// Why bytes are no requests. The place is where the reader stopped.
+type Reason = &'static str;
+
+const INCOMPLETE: Reason = "incomplete request";
+const CLOSED: Reason = "data received after completed connection: close message";
+const METHOD: Reason = "invalid HTTP method";
+const TARGET: Reason = "invalid URL";
+const CONSTANT: Reason = "invalid constant string";
+const VERSION: Reason = "invalid HTTP version";
+const LINE_FEED: Reason = "LF character expected";
+const FIELD: Reason = "invalid character in header";
+const LENGTH: Reason = "invalid character in content-length header";
+const LENGTH_AGAIN: Reason = "unexpected content-length header";
+const CHUNK_SIZE: Reason = "invalid character in chunk size header";
+const CHUNK_END: Reason = "chunk longer than its size";
+const CHUNKS_TOO_LONG: Reason = "too many header bytes seen; overflow detected";
+
+/// The methods with the blank behind them, those that are used most first.
+const METHODS: [&str; 33] = [
+    "GET ",
+    "POST ",
+    "PUT ",
+    "DELETE ",
+    "HEAD ",
+    "PATCH ",
+    "OPTIONS ",
+    "CONNECT ",
+    "TRACE ",
+    "COPY ",
+    "LOCK ",
+    "MKCOL ",
+    "MOVE ",
+    "PROPFIND ",
+    "PROPPATCH ",
+    "SEARCH ",
+    "UNLOCK ",
+    "BIND ",
+    "REBIND ",
+    "UNBIND ",
+    "ACL ",
+    "REPORT ",
+    "MKACTIVITY ",
+    "CHECKOUT ",
+    "MERGE ",
+    "M-SEARCH ",
+    "NOTIFY ",
+    "SUBSCRIBE ",
+    "UNSUBSCRIBE ",
+    "PURGE ",
+    "MKCALENDAR ",
+    "LINK ",
+    "UNLINK ",
+];
+
+/// Reads requests from the first byte to the last.
+struct Reader<'a> {
+    bytes: &'a [u8],
+    /// How many bytes have been read.
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn requests(&mut self, found: &mut Vec<Outline>) -> Result<(), Reason> {
+        let mut keep_alive = true;
+        let mut start = 0;
+        loop {
+            self.run(LINE_END);
+            match self.peek() {
+                Err(_) if start > 0 => return Ok(()),
+                Ok(_) if !keep_alive => return Err(CLOSED),
+                _ => {}
+            }
+            let answer = self.method()?;
+            self.target(answer)?;
+            let is_persistent = self.version()?;
+            let facts = self.fields()?;
+            let head_end = self.at;
+            self.body(&facts)?;
+            keep_alive = facts.keep_alive(is_persistent);
+            found.push(Outline { range: start..self.at, body_length: self.at - head_end, answer });
+            start = self.at;
+        }
     }
-    found.push(Outline { range: 0..bytes.len(), body_length: 0, answer: Answer::Usual });
-    Ok(())
+
+    fn method(&mut self) -> Result<Answer, Reason> {
+        let rest = &self.bytes[self.at..];
+        if let Some(method) = METHODS.iter().find(|method| rest.starts_with(method.as_bytes())) {
+            self.at += method.len();
+            return Ok(Answer::to(method.trim_ascii_end()));
+        }
+        // The first byte with which it can be no method any more.
+        let agreement =
+            |method: &&str| rest.iter().zip(method.bytes()).take_while(|(is, should)| **is == *should).count();
+        self.at += METHODS.iter().map(agreement).max().unwrap_or_default();
+        self.peek().and(Err(METHOD))
+    }
+
+    /// A path, `*`, a URL or, to build a tunnel, host and port.
+    fn target(&mut self, answer: Answer) -> Result<(), Reason> {
+        self.run(BLANK);
+        let first = self.peek()?;
+        if answer == Answer::Tunnel {
+            self.authority()?;
+        } else if first.is_ascii_alphabetic() {
+            self.run(LETTER);
+            self.literal(b"://", TARGET)?;
+            self.authority()?;
+        } else if first != b'/' && first != b'*' {
+            return Err(TARGET);
+        }
+        self.run(VISIBLE);
+        match self.peek()? {
+            b' ' => Ok(()),
+            b'\r' | b'\n' => Err(VERSION),
+            _ => Err(TARGET),
+        }
+    }
+
+    fn authority(&mut self) -> Result<(), Reason> {
+        let authority = self.run(AUTHORITY);
+        match self.peek()? {
+            b'/' | b'?' | b' ' if !authority.is_empty() => Ok(()),
+            _ => Err(TARGET),
+        }
+    }
+
+    /// Returns whether the version keeps connections alive unless the fields say otherwise.
+    fn version(&mut self) -> Result<bool, Reason> {
+        self.run(BLANK);
+        self.literal(b"HTTP/", CONSTANT)?;
+        self.digit(b'1')?;
+        self.literal(b".", VERSION)?;
+        let minor = self.digit(b'0')?;
+        self.line_end(VERSION)?;
+        Ok(minor > b'0')
+    }
+
+    fn digit(&mut self, least: u8) -> Result<u8, Reason> {
+        let byte = self.peek()?;
+        if !(least..=b'9').contains(&byte) {
+            return Err(VERSION);
+        }
+        self.at += 1;
+        Ok(byte)
+    }
+
+    /// The fields and the empty line behind them.
+    fn fields(&mut self) -> Result<Facts, Reason> {
+        let mut facts = Facts::default();
+        while !matches!(self.peek()?, b'\r' | b'\n') {
+            let name = self.run(TOKEN);
+            if self.peek()? != b':' || name.is_empty() {
+                return Err(FIELD);
+            }
+            self.at += 1;
+            self.run(BLANK);
+            let value_at = self.at;
+            let value = self.run(TEXT).trim_ascii_end();
+            self.line_end(FIELD)?;
+            if let Err(error) = facts.note(name, value) {
+                let is_number = error == Error::LengthTwice;
+                let good = value.iter().position(|byte| !byte.is_ascii_digit()).filter(|_| !is_number);
+                self.at = value_at + good.unwrap_or_default();
+                return Err(if is_number { LENGTH_AGAIN } else { LENGTH });
+            }
+        }
+        self.line_end(LINE_FEED)?;
+        Ok(facts)
+    }
+
+    fn body(&mut self, facts: &Facts) -> Result<(), Reason> {
+        match facts.framing() {
+            Ok(Framing::Length(length)) => {
+                let left = self.bytes.len() - self.at;
+                self.at += usize::try_from(length).unwrap_or(usize::MAX).min(left);
+                if length > left as u64 { Err(INCOMPLETE) } else { Ok(()) }
+            }
+            Ok(Framing::Chunked) => self.chunks(),
+            // Unlike an answer, a request does not last until the end of the stream.
+            Ok(Framing::UntilEof) => Ok(()),
+            Err(_) => {
+                self.at -= 1;
+                Err(LENGTH_AGAIN)
+            }
+        }
+    }
+
+    fn chunks(&mut self) -> Result<(), Reason> {
+        let mut chunked = Chunked::new();
+        loop {
+            // Framing is handed over byte by byte, so that the place of what is wrong with it is known.
+            let left = (self.bytes.len() - self.at) as u64;
+            let next = chunked.data_left().clamp(1, left.max(1)) as usize;
+            let piece = self.bytes.get(self.at..self.at + next).ok_or(INCOMPLETE)?;
+            let taken = chunked.take(piece).map_err(|error| match error {
+                Error::ChunkSize => CHUNK_SIZE,
+                Error::ChunkEnd => CHUNK_END,
+                Error::TrailerTooLong => CHUNKS_TOO_LONG,
+                _ => FIELD,
+            })?;
+            self.at += taken.used;
+            if taken.is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    /// CR and LF, or LF alone; `reason` if it is neither.
+    fn line_end(&mut self, reason: Reason) -> Result<(), Reason> {
+        match self.peek()? {
+            b'\r' => {
+                self.at += 1;
+                self.literal(b"\n", LINE_FEED)
+            }
+            _ => self.literal(b"\n", reason),
+        }
+    }
+
+    /// Exactly these bytes.
+    fn literal(&mut self, literal: &[u8], reason: Reason) -> Result<(), Reason> {
+        for &byte in literal {
+            if self.peek()? != byte {
+                return Err(reason);
+            }
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    /// As many bytes of a class as there are.
+    fn run(&mut self, class: u8) -> &'a [u8] {
+        let rest = &self.bytes[self.at..];
+        let length = rest.iter().position(|&byte| CLASSES[usize::from(byte)] & class == 0).unwrap_or(rest.len());
+        self.at += length;
+        &rest[..length]
+    }
+
+    /// The next byte. It is an error that there is none.
+    fn peek(&self) -> Result<u8, Reason> {
+        self.bytes.get(self.at).copied().ok_or(INCOMPLETE)
+    }
+}
+
+/// Part of a field's name.
+const TOKEN: u8 = 1;
+/// Part of a field's value.
+const TEXT: u8 = 1 << 1;
+/// Part of a path or a query.
+const VISIBLE: u8 = 1 << 2;
+/// Part of the name of a user, a host or a port.
+const AUTHORITY: u8 = 1 << 3;
+/// Part of a scheme.
+const LETTER: u8 = 1 << 4;
+/// What may stand between words.
+const BLANK: u8 = 1 << 5;
+/// Part of an empty line.
+const LINE_END: u8 = 1 << 6;
+
+/// The classes of each byte.
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte = 0_u8;
+    loop {
+        let is_in = [
+            (TOKEN, is_token(byte)),
+            (TEXT, is_text(byte)),
+            (VISIBLE, byte.is_ascii_graphic()),
+            (AUTHORITY, is_authority(byte)),
+            (LETTER, byte.is_ascii_alphabetic()),
+            (BLANK, matches!(byte, b' ' | b'\t')),
+            (LINE_END, matches!(byte, b'\r' | b'\n')),
+        ];
+        let mut index = 0;
+        while index < is_in.len() {
+            if is_in[index].1 {
+                classes[byte as usize] |= is_in[index].0;
+            }
+            index += 1;
+        }
+        if byte == u8::MAX {
+            break classes;
+        }
+        byte += 1;
+    }
+};
+
+const fn is_authority(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'-' | b'_' | b'.' | b'!' | b'~' | b'*' | b'\'' | b'(' | b')' | b'%' | b';' | b':')
+        || matches!(byte, b'&' | b'=' | b'+' | b'$' | b',' | b'@' | b'[' | b']')
 }

@@ -5,6 +5,7 @@ mod driver;
 mod framing;
 mod heads;
 mod life;
+mod outline;
 
 use proptest::prelude::*;
 

@@ -1,0 +1,35 @@
+//! Requests that a script wrote: any bytes.
+
+use onrush_proto::http1::{Outline, outline};
+
+/// Requests that are anything. Those that are found lie one behind the other from the first byte on, alone each is what
+/// it was among the others, and behind the last there are line ends at most. What is refused is refused at a place that
+/// is there, behind the requests that were found before it, and nothing that follows mends it unless it is incomplete.
+pub fn request(data: &[u8]) {
+    let mut found = Vec::new();
+    let result = outline(data, &mut found);
+    let mut end = 0;
+    for Outline { range, body_length, answer } in &found {
+        assert_eq!(range.start, end, "a gap, or an overlap");
+        assert!(*body_length < range.len(), "a request without a head");
+        end = range.end;
+        let mut alone = Vec::new();
+        assert_eq!(outline(&data[range.clone()], &mut alone), Ok(()));
+        assert_eq!(alone, [Outline { range: 0..range.len(), body_length: *body_length, answer: *answer }]);
+    }
+    let rest = &data[end..];
+    let Err(malformed) = result else {
+        assert!(!found.is_empty() && rest.iter().all(|byte| b"\r\n".contains(byte)), "{rest:?} is no request");
+        return;
+    };
+    let lines: Vec<&[u8]> = data.split(|&byte| byte == b'\n').collect();
+    let before: usize = lines[..malformed.line - 1].iter().map(|line| line.len() + 1).sum();
+    let at = before + malformed.column - 1;
+    assert!(malformed.column <= lines[malformed.line - 1].len() + 1 && at >= end, "{malformed}");
+    let longer = outline(&[data, b"x"].concat(), &mut Vec::new());
+    if malformed.reason == "incomplete request" {
+        assert_eq!(at, data.len(), "{malformed}");
+    } else {
+        assert_eq!(longer, Err(malformed), "a byte behind it changes what is wrong");
+    }
+}
