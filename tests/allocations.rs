@@ -41,7 +41,7 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
         slots: 1,
         addresses: vec![server.address()],
         first_connection: 0,
-        rules: Rules { compat: false, timeout_ns: Some(2_000_000_000) },
+        rules: Rules { compat: false, timeout_ns: Some(2_000_000_000), pipelines: false },
         duration_ns: None,
         requests: Some(requests),
         give_up_ns: None,
@@ -59,7 +59,7 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
     };
     let protocols = Box::new(|| Protocol::Http1(Http1::new(1)));
     let control = Arc::<Control>::default();
-    let engine = Engine::new(settings, backend, Request::new(parts), protocols, control, Arc::<Desk>::default());
+    let engine = Engine::new(settings, backend, Request::new(parts), protocols, None, control, Arc::<Desk>::default());
     let before = ALLOCATIONS.with(Cell::get);
     let end = engine.run();
     let during = ALLOCATIONS.with(Cell::get) - before;

@@ -6,6 +6,7 @@
 use onrush_proto::{Client, Error, Event, Nanos, StreamId};
 use rustix::io::Errno;
 
+use super::hooks::{Answer, Caller, Kept, Pause};
 use super::protocol::Protocol;
 use super::retry::Failures;
 use super::routes::RouteId;
@@ -14,6 +15,8 @@ use crate::stats::{Cause, Phase};
 
 /// How much of what a server sent is kept as an example of an error, in bytes.
 const EXAMPLE_BYTES: usize = 120;
+/// The most of a body that is kept for a script, in bytes: a server that never ends may not use up all memory.
+const BODY_MAX: usize = 256 * 1024 * 1024;
 
 /// One connection slot.
 #[derive(Default)]
@@ -70,11 +73,15 @@ pub struct Live {
     pub troubled: bool,
     /// When the protocol is to be woken, as far as a timer has been set for it.
     pub wake_at: Option<Nanos>,
+    /// Whether it may begin a batch, where a script wants pauses.
+    pub pause: Pause,
+    /// What of the response being read is kept for a script, where that wants it.
+    kept: Option<Box<Kept>>,
 }
 
 impl Live {
-    /// A new connection that speaks `protocol`.
-    pub fn new(protocol: Protocol) -> Self {
+    /// A new connection that speaks `protocol`; `keeps`: a script looks at the responses.
+    pub fn new(protocol: Protocol, keeps: bool) -> Self {
         Self {
             protocol,
             open: Vec::new(),
@@ -84,30 +91,28 @@ impl Live {
             answered: false,
             troubled: false,
             wake_at: None,
+            pause: Pause::default(),
+            kept: keeps.then(Box::default),
         }
     }
 
     /// Takes received bytes.
-    pub fn receive(&mut self, mut bytes: &[u8], at: Nanos, tally: &mut Tally) {
+    pub fn receive(&mut self, mut bytes: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
         while !bytes.is_empty() {
             let taken = self.protocol.handle_bytes(bytes);
             debug_assert!(taken > 0, "a protocol takes at least one byte");
-            self.take_events(bytes, at, tally);
+            self.take_events(bytes, at, tally, script);
             bytes = &bytes[taken.clamp(1, bytes.len())..];
         }
     }
 
     /// Records all events that the protocol has; `input` is what it was last given.
-    pub fn take_events(&mut self, input: &[u8], at: Nanos, tally: &mut Tally) {
+    pub fn take_events(&mut self, input: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
         while let Some(event) = self.protocol.poll_event() {
             match event {
-                Event::Complete { stream } => self.completed(stream, at, tally),
+                Event::Complete { stream } => self.completed(stream, at, tally, script),
                 Event::Head { stream, status } => self.head(stream, status, input, tally),
-                Event::Data { range, .. } => {
-                    if let Some(transcript) = &mut tally.transcript {
-                        transcript.data(&input[range]);
-                    }
-                }
+                Event::Data { range, .. } => self.data(&input[range], tally, script),
                 Event::Interim { .. } => {
                     tally.interval.counters.interim += 1;
                     self.transcribe_head(input, tally);
@@ -139,7 +144,7 @@ impl Live {
     }
 
     /// Gives up the requests that have lasted longer than `limit_ns`, and takes note of those that are late.
-    pub fn sweep(&mut self, limit_ns: Option<u64>, now: Nanos, tally: &mut Tally) {
+    pub fn sweep(&mut self, limit_ns: Option<u64>, now: Nanos, tally: &mut Tally, script: &mut Caller) {
         let mut index = 0;
         while let Some(request) = self.open.get_mut(index) {
             let age_ns = now.since(request.sent_at);
@@ -147,13 +152,13 @@ impl Live {
                 let request = self.open.remove(index);
                 self.protocol.cancel(request.stream);
                 tally.abandoned(&request, now);
-                self.take_events(&[], now, tally);
+                self.take_events(&[], now, tally, script);
                 // It was waited for long enough: the next connection need not wait too.
                 self.answered = true;
                 self.troubled = false;
                 continue;
             }
-            if !request.late && tally.is_late(age_ns) {
+            if tally.becomes_late(request, age_ns) {
                 request.late = true;
                 tally.late(now);
             }
@@ -161,13 +166,28 @@ impl Live {
         }
     }
 
-    fn completed(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally) {
+    fn completed(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally, script: &mut Caller) {
         let Some(request) = self.end(stream) else { return };
-        tally.complete(&request, at);
+        let latency_ns = tally.complete(&request, at);
         self.answered = true;
         self.troubled = false;
         if let Some(transcript) = &mut tally.transcript {
             transcript.completed = Some(at);
+        }
+        if script.wants.response {
+            self.tell(request.status.unwrap_or(0), latency_ns, script);
+        }
+    }
+
+    /// Tells the script about a complete response.
+    fn tell(&mut self, status: u16, latency_ns: u64, script: &mut Caller) {
+        let (head, trailers, body) = self
+            .kept
+            .as_ref()
+            .map_or_else(Default::default, |kept| (&kept.head[..], &kept.trailers[..], &kept.body[..]));
+        script.answered(&Answer { status, head, trailers, body, latency_ns });
+        if let Some(kept) = &mut self.kept {
+            kept.clear();
         }
     }
 
@@ -178,7 +198,24 @@ impl Live {
         if tally.wants_location(status) {
             tally.locate(self.protocol.head(input));
         }
+        if let Some(kept) = &mut self.kept {
+            kept.clear();
+            kept.head.extend_from_slice(self.protocol.head(input));
+        }
         self.transcribe_head(input, tally);
+    }
+
+    fn data(&mut self, data: &[u8], tally: &mut Tally, script: &Caller) {
+        if let Some(transcript) = &mut tally.transcript {
+            transcript.data(data);
+        }
+        if let Some(kept) = self.kept.as_mut().filter(|_| script.wants.body) {
+            let room = BODY_MAX - kept.body.len();
+            if data.len() > room && room > 0 {
+                tally.interval.counters.cut_bodies += 1;
+            }
+            kept.body.extend_from_slice(&data[..data.len().min(room)]);
+        }
     }
 
     fn failed(&mut self, stream: StreamId, error: Error, retryable: bool, input: &[u8], at: Nanos, tally: &mut Tally) {

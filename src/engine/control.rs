@@ -1,6 +1,6 @@
 //! What a worker and the thread that watches it tell each other while a run lasts: flags, no lock.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use super::mailbox::Mailbox;
 
@@ -30,6 +30,35 @@ pub struct Desk {
     pub mailbox: Mailbox,
     /// Nobody accepted its first connection, at any address.
     refused: AtomicBool,
+    /// The [`Callback`] it is in.
+    callback: AtomicU8,
+}
+
+/// Where in a script a worker is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Callback {
+    /// Nowhere.
+    None,
+    /// In `delay()`.
+    Delay,
+    /// In `request()`.
+    Request,
+    /// In `response()`.
+    Response,
+}
+
+impl Callback {
+    const ALL: [Self; 4] = [Self::None, Self::Delay, Self::Request, Self::Response];
+
+    /// Its name in the script; `None` for nowhere.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Delay => Some("delay"),
+            Self::Request => Some("request"),
+            Self::Response => Some("response"),
+        }
+    }
 }
 
 impl Desk {
@@ -41,5 +70,15 @@ impl Desk {
     /// Whether the worker has found nobody to connect to.
     pub fn is_refused(&self) -> bool {
         self.refused.load(Ordering::Relaxed)
+    }
+
+    /// The worker is there now.
+    pub fn enter(&self, callback: Callback) {
+        self.callback.store(callback as u8, Ordering::Relaxed);
+    }
+
+    /// Where the worker is.
+    pub fn callback(&self) -> Callback {
+        Callback::ALL[usize::from(self.callback.load(Ordering::Relaxed))]
     }
 }

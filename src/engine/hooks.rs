@@ -3,8 +3,11 @@
 //! The engine asks; it does not know who answers. A run without a script asks nobody.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use onrush_proto::Request;
+use onrush_proto::{Nanos, Request};
+
+use super::control::{Callback, Desk};
 
 /// What a script wants to be asked and told. Decided once, before the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,3 +77,96 @@ pub trait Hooks: Send {
     /// How long the worker has been inside the script, in nanoseconds; an estimate from some of the calls.
     fn spent_ns(&self) -> u64;
 }
+
+/// Asks a worker's script, if there is one, and says meanwhile where it is: it may never come back.
+pub(super) struct Caller {
+    hooks: Option<Box<dyn Hooks>>,
+    /// What the script wants; nothing without one.
+    pub wants: Wants,
+    /// What went wrong in it first.
+    pub failure: Option<Failure>,
+    /// Whether it has failed or wants this worker to end.
+    pub has_ended: bool,
+    desk: Arc<Desk>,
+}
+
+impl Caller {
+    /// Asks these hooks.
+    pub fn new(hooks: Option<Box<dyn Hooks>>, desk: Arc<Desk>) -> Self {
+        let wants = hooks.as_ref().map_or_else(Wants::default, |hooks| hooks.wants());
+        Self { hooks, wants, failure: None, has_ended: false, desk }
+    }
+
+    /// How long a connection is to pause before its next batch.
+    pub fn delay_ns(&mut self) -> u64 {
+        self.call(Callback::Delay, |hooks| hooks.delay_ns()).unwrap_or(0)
+    }
+
+    /// Writes the next batch; returns whether there is one.
+    pub fn write(&mut self, batch: &mut Vec<Request>) -> bool {
+        batch.clear();
+        self.call(Callback::Request, |hooks| hooks.write(batch)).is_some()
+    }
+
+    /// A response is complete.
+    pub fn answered(&mut self, answer: &Answer<'_>) {
+        self.call(Callback::Response, |hooks| hooks.answered(answer));
+    }
+
+    /// Where the script wants further connections to go.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.hooks.as_ref().and_then(|hooks| hooks.address())
+    }
+
+    /// How long the worker has been inside the script, in nanoseconds.
+    pub fn spent_ns(&self) -> u64 {
+        self.hooks.as_ref().map_or(0, |hooks| hooks.spent_ns())
+    }
+
+    /// A script that has ended is not called again: the worker is about to end too.
+    fn call<T>(
+        &mut self,
+        callback: Callback,
+        ask: impl FnOnce(&mut Box<dyn Hooks>) -> Result<T, Failure>,
+    ) -> Option<T> {
+        let hooks = self.hooks.as_mut().filter(|_| !self.has_ended)?;
+        self.desk.enter(callback);
+        let outcome = ask(hooks);
+        self.desk.enter(Callback::None);
+        self.has_ended = outcome.is_err() || hooks.is_stopped();
+        outcome.map_err(|failure| self.failure = Some(failure)).ok()
+    }
+}
+
+/// Whether a connection has to ask before it begins a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Pause {
+    /// It has not asked yet.
+    #[default]
+    Unasked,
+    /// It pauses until then.
+    Until(Nanos),
+    /// It has paused, or need not.
+    Over,
+}
+
+/// What of a response is kept for the script.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    pub head: Vec<u8>,
+    pub trailers: Vec<u8>,
+    pub body: Vec<u8>,
+}
+
+impl Kept {
+    /// Forgets the response and keeps the memory, unless that is much.
+    pub fn clear(&mut self) {
+        for part in [&mut self.head, &mut self.trailers, &mut self.body] {
+            part.clear();
+            part.shrink_to(KEPT_MAX);
+        }
+    }
+}
+
+/// So much memory of an earlier response stays with a connection, in bytes.
+const KEPT_MAX: usize = 64 * 1024;

@@ -13,6 +13,7 @@
 //!
 //! This file has the loop, the timers and the end; `pump` has what is done with one connection.
 
+mod batch;
 mod connection;
 mod control;
 mod hooks;
@@ -27,7 +28,7 @@ mod timers;
 #[cfg(test)]
 mod tests;
 
-pub use control::{Control, Desk};
+pub use control::{Callback, Control, Desk};
 pub use hooks::{Answer, Failure, Hooks, Wants};
 pub use mailbox::Mailbox;
 pub use protocol::Protocol;
@@ -43,6 +44,7 @@ use crate::backend::{Backend, ConnId};
 use crate::random::Random;
 use crate::stats::{Cause, Interval, Phase, Transcript};
 use connection::{Slot, State};
+use hooks::Caller;
 use routes::Routes;
 use tally::Tally;
 use timers::{SAMPLE_NS, Timer, Timers};
@@ -98,6 +100,8 @@ pub struct WorkerEnd {
     pub working: Vec<SocketAddr>,
     /// What went over the wire.
     pub transcript: Option<Box<Transcript>>,
+    /// What went wrong in its script.
+    pub failure: Option<Failure>,
 }
 
 /// The engine of one worker.
@@ -105,7 +109,9 @@ pub struct Engine<B: Backend> {
     settings: Settings,
     backend: B,
     protocols: Box<dyn FnMut() -> Protocol>,
-    request: Request,
+    /// The requests that are started together: the plan's one, or what the script wrote last.
+    batch: Vec<Request>,
+    script: Caller,
     slots: Vec<Slot>,
     routes: Routes,
     timers: Timers,
@@ -122,15 +128,17 @@ pub struct Engine<B: Backend> {
     refusal: Option<(SocketAddr, Errno)>,
     sampled_at: Nanos,
     sampled_completed: u64,
+    script_noted_ns: u64,
 }
 
 impl<B: Backend> Engine<B> {
-    /// An engine that has not started. `protocols` makes the protocol of each new connection.
+    /// An engine that has not started. `protocols` makes the protocol of each new connection; `hooks` is its script.
     pub fn new(
         settings: Settings,
         backend: B,
         request: Request,
         protocols: Box<dyn FnMut() -> Protocol>,
+        hooks: Option<Box<dyn Hooks>>,
         control: Arc<Control>,
         desk: Arc<Desk>,
     ) -> Self {
@@ -144,7 +152,8 @@ impl<B: Backend> Engine<B> {
             settings,
             backend,
             protocols,
-            request,
+            batch: vec![request],
+            script: Caller::new(hooks, Arc::clone(&desk)),
             control,
             desk,
             gathered: Vec::new(),
@@ -154,6 +163,7 @@ impl<B: Backend> Engine<B> {
             refusal: None,
             sampled_at: Nanos::default(),
             sampled_completed: 0,
+            script_noted_ns: 0,
         }
     }
 
@@ -166,13 +176,17 @@ impl<B: Backend> Engine<B> {
                 self.fire(timer, due, now);
             }
             let stayed_away = self.has_stayed_away(now);
-            if now == self.end_at || stayed_away || self.tally.is_done() || self.control.is_stopped() {
+            if self.script.failure.is_some() {
+                self.control.stop();
+            }
+            let is_stopped = self.control.is_stopped() || self.script.has_ended;
+            if now == self.end_at || stayed_away || self.tally.is_done() || is_stopped {
                 return self.finish(now, stayed_away);
             }
             self.stamp();
             self.wait();
             while let Some(completion) = self.backend.next() {
-                if completion.at > self.end_at {
+                if completion.at > self.end_at || self.script.has_ended {
                     break;
                 }
                 self.handle(completion);
@@ -237,6 +251,7 @@ impl<B: Backend> Engine<B> {
                     self.slots[conn.index()].state = State::Parked;
                 }
             }
+            Timer::Begin(conn) => self.resume(conn, due, now),
             Timer::Wake(conn) => self.wake(conn, due, now),
             Timer::Sweep => {
                 (0..self.settings.connections).for_each(|number| self.sweep(ConnId(number), now));
@@ -244,6 +259,7 @@ impl<B: Backend> Engine<B> {
             }
             Timer::Sample => {
                 self.sample(now);
+                self.note_script_time();
                 self.desk.mailbox.hand_over(&mut self.tally.interval);
                 self.timers.set((due + SAMPLE_NS).max(now), Timer::Sample);
             }
@@ -275,6 +291,13 @@ impl<B: Backend> Engine<B> {
         self.settings.duration_ns.is_none() && self.away_since.is_some() && away_ns >= self.settings.patience_ns
     }
 
+    /// Takes note of the time spent inside the script since the last note.
+    fn note_script_time(&mut self) {
+        let spent_ns = self.script.spent_ns();
+        self.tally.interval.counters.script_ns += spent_ns.saturating_sub(self.script_noted_ns);
+        self.script_noted_ns = spent_ns;
+    }
+
     fn finish(mut self, now: Nanos, stayed_away: bool) -> WorkerEnd {
         for slot in &mut self.slots {
             match &mut slot.state {
@@ -289,6 +312,7 @@ impl<B: Backend> Engine<B> {
         if self.sampled_at == self.start {
             self.sample(now);
         }
+        self.note_script_time();
         WorkerEnd {
             interval: self.tally.interval,
             elapsed_ns: now.since(self.start),
@@ -297,6 +321,7 @@ impl<B: Backend> Engine<B> {
             dropped: self.routes.dropped(),
             working: self.routes.working(),
             transcript: self.tally.transcript,
+            failure: self.script.failure,
         }
     }
 }

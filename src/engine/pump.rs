@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use super::Engine;
 use super::connection::{Live, State};
-use super::tally::{OpenRequest, cause_of};
+use super::tally::cause_of;
 use super::timers::Timer;
 use crate::backend::{Backend, Completion, ConnId, What};
 use crate::stats::{Cause, Phase};
@@ -46,6 +46,9 @@ impl<B: Backend> Engine<B> {
 
     /// Starts to connect a slot.
     pub(super) fn open(&mut self, conn: ConnId, now: Nanos) {
+        if let Some(address) = self.script.address() {
+            self.routes.direct_to(address);
+        }
         let (route, address) = self.routes.choose();
         let slot = &mut self.slots[conn.index()];
         slot.state = State::Connecting(now);
@@ -62,7 +65,8 @@ impl<B: Backend> Engine<B> {
         counters.connects += 1;
         counters.slots_opened += u64::from(!slot.lived);
         slot.lived = true;
-        slot.state = State::Open(Box::new(Live::new((self.protocols)())));
+        slot.state =
+            State::Open(Box::new(Live::new((self.protocols)(), self.script.wants.headers || self.script.wants.body)));
         let is_first = !self.routes.found();
         self.routes.worked(slot.route);
         self.away_since = None;
@@ -106,13 +110,13 @@ impl<B: Backend> Engine<B> {
         }
         let bytes = self.backend.received();
         let completed = self.tally.completed;
-        live.receive(bytes, at, &mut self.tally);
+        live.receive(bytes, at, &mut self.tally, &mut self.script);
         // The imitated tools leave out the bytes of a read in which the server made a mistake.
         if !(self.settings.rules.compat && live.troubled) {
             self.tally.interval.counters.bytes_received += bytes.len() as u64;
         }
         let unwanted = live.protocol.may_skip();
-        if unwanted >= DISCARD_MIN && self.tally.transcript.is_none() {
+        if unwanted >= DISCARD_MIN && self.tally.transcript.is_none() && !self.script.wants.body {
             self.backend.discard(conn, unwanted);
         }
         self.forget_failures(conn, completed);
@@ -124,7 +128,7 @@ impl<B: Backend> Engine<B> {
         let completed = self.tally.completed;
         self.tally.interval.counters.bytes_received += n as u64;
         live.protocol.handle_skipped(n as u64);
-        live.take_events(&[], at, &mut self.tally);
+        live.take_events(&[], at, &mut self.tally, &mut self.script);
         self.forget_failures(conn, completed);
         self.pump(conn, at);
     }
@@ -145,7 +149,7 @@ impl<B: Backend> Engine<B> {
         }
         if !is_idle {
             live.protocol.handle_eof();
-            live.take_events(&[], at, &mut self.tally);
+            live.take_events(&[], at, &mut self.tally, &mut self.script);
             debug_assert!(live.open.is_empty(), "no request outlives the stream");
         }
         self.replace(conn, at);
@@ -166,20 +170,8 @@ impl<B: Backend> Engine<B> {
     }
 
     /// Starts requests while there is room, hands over what is to be sent, replaces a connection that has ended.
-    fn pump(&mut self, conn: ConnId, at: Nanos) {
-        let Some(live) = self.slots[conn.index()].live() else { return };
-        while !live.draining
-            && live.open.len() < self.settings.slots
-            && live.protocol.capacity() > 0
-            && self.tally.may_start()
-        {
-            let Ok(stream) = live.protocol.start(&self.request) else { break };
-            if B::GATHERS && live.open.last().is_none_or(|request| !request.is_gathered) {
-                self.gathered.push(conn);
-            }
-            live.open.push(OpenRequest { stream, sent_at: at, is_gathered: B::GATHERS, late: false, status: None });
-            self.tally.started();
-        }
+    pub(super) fn pump(&mut self, conn: ConnId, at: Nanos) {
+        while self.has_room(conn) && self.pause_is_over(conn, at) && self.start_batch(conn, at) {}
         self.transmit(conn, at);
         let Some(live) = self.slots[conn.index()].live() else { return };
         if live.draining && live.open.is_empty() {
@@ -248,7 +240,7 @@ impl<B: Backend> Engine<B> {
         live.wake_at = None;
         if live.protocol.poll_timeout().is_some_and(|wake_at| wake_at <= now) {
             live.protocol.handle_timeout(now);
-            live.take_events(&[], now, &mut self.tally);
+            live.take_events(&[], now, &mut self.tally, &mut self.script);
         }
         self.pump(conn, now);
     }
@@ -266,7 +258,7 @@ impl<B: Backend> Engine<B> {
             }
             State::Open(live) => {
                 self.away_since = None;
-                live.sweep(self.settings.give_up_ns, now, &mut self.tally);
+                live.sweep(self.settings.give_up_ns, now, &mut self.tally, &mut self.script);
                 if live.send_error.is_some() {
                     // What had arrived before the send failed has been read by now.
                     self.transport_failed(conn, Errno::PIPE, now);

@@ -15,6 +15,8 @@ pub struct Routes {
     next: usize,
     /// Whether an address has accepted, so that the family is known.
     found: bool,
+    /// The only one to go to, if a script has chosen one.
+    only: Option<RouteId>,
 }
 
 /// Names an address of a [`Routes`].
@@ -50,7 +52,7 @@ impl Routes {
             family.rotate_left(turn);
         }
         let routes = first.into_iter().chain(other).map(|address| Route { address, state: State::Untried }).collect();
-        Self { routes, next: 0, found: false }
+        Self { routes, next: 0, found: false, only: None }
     }
 
     /// Whether an address has accepted a connection.
@@ -60,11 +62,24 @@ impl Routes {
 
     /// Whether more than one address may still be tried.
     pub fn has_choice(&self) -> bool {
-        self.usable().count() > 1
+        self.only.is_none() && self.usable().count() > 1
+    }
+
+    /// From now on every connection goes to this address.
+    pub fn direct_to(&mut self, address: SocketAddr) {
+        let known = self.routes.iter().position(|route| route.address == address);
+        let index = known.unwrap_or_else(|| {
+            self.routes.push(Route { address, state: State::Untried });
+            self.routes.len() - 1
+        });
+        self.only = Some(RouteId(index));
     }
 
     /// The address for the next connection.
     pub fn choose(&mut self) -> (RouteId, SocketAddr) {
+        if let Some(id) = self.only {
+            return (id, self.address(id));
+        }
         let turn = if self.found { self.next % self.usable().count() } else { 0 };
         self.next = if self.found { self.next.wrapping_add(1) } else { 1 };
         let index = self.usable().nth(turn).expect("the last usable address is never dropped");
@@ -89,6 +104,7 @@ impl Routes {
     /// The address refused a connection. Returns whether it was dropped, so that another one can be tried at once.
     pub fn refused(&mut self, id: RouteId, errno: Errno) -> bool {
         match self.routes[id.0].state {
+            _ if self.only.is_some() => return false,
             State::Untried if self.has_choice() => self.routes[id.0].state = State::Dropped(errno),
             State::Dropped(_) => {}
             State::Untried | State::Worked | State::OtherFamily => return false,

@@ -15,6 +15,8 @@ pub struct Rules {
     pub compat: bool,
     /// A request is late when it lasts longer, in nanoseconds; `None`: never.
     pub timeout_ns: Option<u64>,
+    /// Requests are sent in batches: each of those has a latency too.
+    pub pipelines: bool,
 }
 
 /// A request that was started and has not ended.
@@ -30,6 +32,8 @@ pub struct OpenRequest {
     pub late: bool,
     /// The status of its response, once the head of that is there.
     pub status: Option<u16>,
+    /// Whether its batch is complete with it.
+    pub is_last: bool,
 }
 
 /// One worker's books.
@@ -111,29 +115,44 @@ impl Tally {
         self.located = self.interval.location.is_some();
     }
 
-    /// A request was answered whole.
-    pub fn complete(&mut self, request: &OpenRequest, at: Nanos) {
+    /// A request was answered whole; returns its latency in nanoseconds.
+    pub fn complete(&mut self, request: &OpenRequest, at: Nanos) -> u64 {
         let latency_ns = at.since(request.sent_at);
         self.open -= 1;
         self.completed += 1;
         self.status(request.status, at);
         let counters = &mut self.interval.counters;
         counters.completed += 1;
-        counters.batches += 1;
-        if !self.rules.compat {
+        counters.batches += u64::from(request.is_last);
+        if self.rules.compat {
+            self.record_as_wrk(request, latency_ns / 1_000 * 1_000, at);
+            return latency_ns;
+        }
+        self.interval.latency.record(latency_ns);
+        if self.rules.pipelines && request.is_last {
+            self.interval.batch_latency().record(latency_ns);
+        }
+        if self.is_late(latency_ns) && !request.late {
+            self.late(at);
+        }
+        latency_ns
+    }
+
+    /// Records whole microseconds, none that is late, and lets a batch be late once.
+    fn record_as_wrk(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
+        let is_late = self.is_late(latency_ns);
+        if !is_late {
             self.interval.latency.record(latency_ns);
-            if self.is_late(latency_ns) && !request.late {
-                self.late(at);
-            }
+        }
+        if !request.is_last {
             return;
         }
-        let whole_us = latency_ns / 1_000 * 1_000;
-        if self.is_late(whole_us) {
+        if is_late {
             if !request.late {
                 self.late(at);
             }
-        } else {
-            self.interval.latency.record(whole_us);
+        } else if self.rules.pipelines {
+            self.interval.batch_latency().record(latency_ns);
         }
     }
 
@@ -144,6 +163,11 @@ impl Tally {
             let second = self.second(at);
             self.interval.ledger.record(Phase::Status, Cause::Status(status), second, Vec::new);
         }
+    }
+
+    /// Whether a request that has not ended is to be counted as late now: where wrk is imitated, once for a batch.
+    pub fn becomes_late(&self, request: &OpenRequest, age_ns: u64) -> bool {
+        !request.late && self.is_late(age_ns) && (request.is_last || !self.rules.compat)
     }
 
     /// Whether a request of that age is late.
@@ -175,7 +199,7 @@ impl Tally {
         self.open -= 1;
         self.interval.counters.abandoned += 1;
         let age_ns = at.since(request.sent_at);
-        if !request.late && self.is_late(age_ns) {
+        if self.becomes_late(request, age_ns) {
             self.late(at);
         }
         self.censored(age_ns);
@@ -185,7 +209,7 @@ impl Tally {
     pub fn left_open(&mut self, request: &OpenRequest, at: Nanos) {
         let age_ns = at.since(request.sent_at);
         let late = request.late || self.is_late(age_ns);
-        if late && !request.late {
+        if self.becomes_late(request, age_ns) {
             self.late(at);
         }
         self.interval.counters.open_at_end += 1;

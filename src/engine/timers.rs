@@ -15,6 +15,8 @@ pub const SAMPLE_NS: u64 = 100_000_000;
 pub enum Timer {
     /// Open the connection of a slot again.
     Reopen(ConnId),
+    /// Begin the batch that a connection paused before.
+    Begin(ConnId),
     /// Wake the protocol of a connection.
     Wake(ConnId),
     /// Look for requests that are late or to be given up.

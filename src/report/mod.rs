@@ -104,7 +104,9 @@ impl<'a> Latency<'a> {
 
 /// The latencies that wrk would print for this outcome.
 fn rewritten(plan: &Plan, outcome: &Outcome) -> Rewritten {
-    let Totals { latency, counters, .. } = &outcome.totals;
+    let Totals { latency, batch_latency, counters, .. } = &outcome.totals;
+    // To wrk a batch is one request.
+    let latency = batch_latency.as_deref().unwrap_or(latency);
     let spacing = correct::spacing_us(outcome.elapsed, counters.batches, plan.load.connections);
     Rewritten::new(latency, plan.timeout, spacing)
 }

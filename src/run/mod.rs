@@ -198,7 +198,8 @@ impl Worker {
             }
         };
         let protocols = Box::new(|| Protocol::Http1(Http1::new(1)));
-        let engine = Engine::new(self.settings, backend, Request::new(self.parts), protocols, self.control, self.desk);
+        let engine =
+            Engine::new(self.settings, backend, Request::new(self.parts), protocols, None, self.control, self.desk);
         drop(ready);
         let end = self.gate.wait().then(|| engine.run());
         self.watcher.unpark();
@@ -330,7 +331,7 @@ fn settings(plan: &Plan, addresses: &Addresses, index: u32) -> Settings {
         first_connection: (0..index).map(|before| plan.load.connections_of(before)).sum::<u32>() as usize,
         slots: 1,
         addresses: addresses.0.clone(),
-        rules: Rules { compat: plan.dialect.is_compat(), timeout_ns: plan.timeout.map(nanos) },
+        rules: Rules { compat: plan.dialect.is_compat(), timeout_ns: plan.timeout.map(nanos), pipelines: false },
         duration_ns: plan.stop.duration.map(nanos),
         requests,
         give_up_ns: plan.give_up.map(nanos),

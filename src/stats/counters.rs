@@ -35,6 +35,10 @@ pub struct Counters {
     pub spun_ns: u64,
     /// Connection slots that were connected at least once.
     pub slots_opened: u64,
+    /// Nanoseconds spent inside a script, estimated.
+    pub script_ns: u64,
+    /// Bodies of which a script saw only the beginning.
+    pub cut_bodies: u64,
 }
 
 impl AddAssign for Counters {
@@ -54,6 +58,8 @@ impl AddAssign for Counters {
         self.batches += other.batches;
         self.spun_ns += other.spun_ns;
         self.slots_opened += other.slots_opened;
+        self.script_ns += other.script_ns;
+        self.cut_bodies += other.cut_bodies;
     }
 }
 
@@ -125,6 +131,8 @@ mod tests {
             returned: 13,
             failed: 14,
             spun_ns: 15,
+            script_ns: 16,
+            cut_bodies: 17,
         };
         let mut sum = one;
         sum += one;
@@ -144,6 +152,8 @@ mod tests {
             returned: 26,
             failed: 28,
             spun_ns: 30,
+            script_ns: 32,
+            cut_bodies: 34,
         };
         assert_eq!(sum, doubled);
     }

@@ -26,8 +26,10 @@ pub type Totals = Stats<u64>;
 #[derive(Clone, Debug, Default)]
 pub struct Stats<C: Count> {
     /// Service latencies in nanoseconds: first byte of the request handed to the kernel to last byte of the response.
-    /// One per batch where requests are pipelined.
+    /// One per response.
     pub latency: Distribution<C>,
+    /// The same per batch, up to the last byte of its last response. `None` unless requests are sent in batches.
+    pub batch_latency: Option<Box<Distribution<C>>>,
     /// Ages in nanoseconds of requests that were abandoned or still open at the end: each lasted at least that long.
     /// `None` until there is one.
     pub censored: Option<Box<Distribution<C>>>,
@@ -45,9 +47,17 @@ pub struct Stats<C: Count> {
 }
 
 impl<C: Count> Stats<C> {
+    /// The latencies of batches, to record into.
+    pub fn batch_latency(&mut self) -> &mut Distribution<C> {
+        self.batch_latency.get_or_insert_default()
+    }
+
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
         self.latency.clear();
+        if let Some(batch_latency) = &mut self.batch_latency {
+            batch_latency.clear();
+        }
         if let Some(censored) = &mut self.censored {
             censored.clear();
         }
@@ -62,6 +72,9 @@ impl<C: Count> Stats<C> {
 impl<A: Count, B: Count> AddAssign<&Stats<B>> for Stats<A> {
     fn add_assign(&mut self, other: &Stats<B>) {
         self.latency += &other.latency;
+        if let Some(batches) = other.batch_latency.as_deref().filter(|batches| batches.count() > 0) {
+            *self.batch_latency() += batches;
+        }
         if let Some(censored) = other.censored.as_deref().filter(|censored| censored.count() > 0) {
             **self.censored.get_or_insert_default() += censored;
         }
@@ -83,6 +96,7 @@ mod tests {
     fn interval(value: u64) -> Interval {
         let mut interval = Interval::default();
         interval.latency.record(value);
+        interval.batch_latency().record(value * 4);
         interval.censored.get_or_insert_default().record(value * 2);
         interval.rates.record(value * 3);
         interval.counters.completed = 1;
@@ -98,6 +112,7 @@ mod tests {
         totals += &interval(10);
         totals += &interval(20);
         assert_eq!(totals.latency.mean(), Some(15.0));
+        assert_eq!(totals.batch_latency().mean(), Some(60.0));
         assert_eq!(totals.censored.as_ref().unwrap().mean(), Some(30.0));
         assert_eq!(totals.rates.mean(), Some(45.0));
         assert_eq!(totals.counters.completed, 2);
@@ -113,7 +128,7 @@ mod tests {
         let mut totals = Totals::default();
         totals += &cleared;
         assert_eq!(totals.latency.count() + totals.rates.count(), 0);
-        assert!(totals.censored.is_none());
+        assert!(totals.batch_latency.is_none() && totals.censored.is_none());
         assert_eq!(totals.counters, Counters::default());
         assert_eq!(totals.statuses.iter().count(), 0);
         assert!(totals.ledger.rows().is_empty());

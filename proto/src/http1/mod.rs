@@ -126,7 +126,7 @@ impl Http1 {
     pub fn new(depth: usize) -> Self {
         Self {
             depth,
-            in_flight: VecDeque::with_capacity(depth),
+            in_flight: VecDeque::with_capacity(depth.min(16)),
             given: 0,
             next_stream: 0,
             bytes_started: 0,

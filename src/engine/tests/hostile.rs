@@ -123,7 +123,7 @@ fn run_with(acts: Vec<(u64, Act)>, slots: usize, request: Request, window: usize
         slots,
         requests: Some(REQUESTS),
         duration_ns: None,
-        rules: Rules { compat: false, timeout_ns: Some(SECOND) },
+        rules: Rules { compat: false, timeout_ns: Some(SECOND), pipelines: false },
         give_up_ns: Some(9_500 * MS),
         ..settings()
     };

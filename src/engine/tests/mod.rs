@@ -3,6 +3,7 @@
 mod hostile;
 mod http1;
 mod multiplex;
+mod scripted;
 mod second_protocol;
 
 use std::sync::Arc;
@@ -24,7 +25,7 @@ pub fn settings() -> Settings {
         slots: 1,
         addresses: vec!["127.0.0.1:80".parse().unwrap()],
         first_connection: 0,
-        rules: Rules { compat: false, timeout_ns: Some(2 * SECOND) },
+        rules: Rules { compat: false, timeout_ns: Some(2 * SECOND), pipelines: false },
         duration_ns: Some(SECOND),
         requests: None,
         give_up_ns: Some(30 * SECOND),
@@ -54,9 +55,20 @@ pub fn run_on(
     request: Request,
     protocols: Box<dyn FnMut() -> Protocol>,
 ) -> Ran {
+    run_with(settings, network, request, protocols, None)
+}
+
+/// The same with a script.
+pub fn run_with(
+    settings: Settings,
+    network: Box<dyn Network>,
+    request: Request,
+    protocols: Box<dyn FnMut() -> Protocol>,
+    hooks: Option<Box<dyn Hooks>>,
+) -> Ran {
     let desk = Arc::new(Desk::default());
     let backend = Sim::new(settings.connections, network);
-    let engine = Engine::new(settings, backend, request, protocols, Arc::default(), Arc::clone(&desk));
+    let engine = Engine::new(settings, backend, request, protocols, hooks, Arc::default(), Arc::clone(&desk));
     let end = engine.run();
     let mut totals = Totals::default();
     desk.mailbox.collect(&mut totals);

@@ -1,0 +1,180 @@
+//! What the engine asks a script and tells it, in virtual time. The script is a few closures' worth of Rust.
+
+use std::rc::Rc;
+use std::sync::Mutex;
+
+use onrush_proto::http1::outline;
+
+use super::*;
+use crate::backend::sim::Scenario;
+
+/// Status, length of head, of trailers and of body, latency.
+type Told = (u16, usize, usize, usize, u64);
+
+/// A script that sends batches of so many requests and keeps a record of what it was told.
+#[derive(Clone, Default)]
+struct Script {
+    wants: Wants,
+    /// Requests of the first batch, of the second and so on; the last one is repeated.
+    batches: Vec<usize>,
+    delay_ns: u64,
+    /// The answer with which it wants the worker to end.
+    stops_at: Option<usize>,
+    /// The batch at which it fails.
+    fails_at: Option<usize>,
+    address: Option<SocketAddr>,
+    written: usize,
+    told: Arc<Mutex<Vec<Told>>>,
+}
+
+impl Hooks for Script {
+    fn wants(&self) -> Wants {
+        self.wants
+    }
+
+    fn delay_ns(&mut self) -> Result<u64, Failure> {
+        Ok(self.delay_ns)
+    }
+
+    fn write(&mut self, batch: &mut Vec<Request>) -> Result<(), Failure> {
+        if self.fails_at == Some(self.written) {
+            return Err("boom".into());
+        }
+        let size = *self.batches.get(self.written).or(self.batches.last()).expect("a size");
+        self.written += 1;
+        let wire: Rc<[u8]> = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n".repeat(size).into();
+        let mut outlines = Vec::new();
+        outline(&wire, &mut outlines).expect("requests");
+        batch.extend(outlines.into_iter().map(|outline| Request::from_wire(&wire, outline)));
+        Ok(())
+    }
+
+    fn answered(&mut self, answer: &Answer<'_>) -> Result<(), Failure> {
+        let lengths = (answer.head.len(), answer.trailers.len(), answer.body.len());
+        self.told.lock().unwrap().push((answer.status, lengths.0, lengths.1, lengths.2, answer.latency_ns));
+        Ok(())
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stops_at.is_some_and(|count| self.told.lock().unwrap().len() >= count)
+    }
+
+    fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
+    fn spent_ns(&self) -> u64 {
+        self.written as u64
+    }
+}
+
+fn writes() -> Wants {
+    Wants { request: true, ..Wants::default() }
+}
+
+fn run_script(settings: Settings, scenario: &str, script: Script) -> Ran {
+    let scenario: Scenario = toml::from_str(scenario).expect("the scenario is well written");
+    let protocols = Box::new(|| Protocol::Http1(Http1::new(usize::MAX)));
+    run_with(settings, scenario.network(1), get(), protocols, Some(Box::new(script)))
+}
+
+const INSTANT: &str = "connect_us = 0.0";
+
+#[test]
+fn a_batch_leaves_together_and_both_it_and_its_responses_have_latencies() {
+    let rules = Rules { pipelines: true, ..settings().rules };
+    let three = Settings { rules, requests: Some(9), duration_ns: None, ..settings() };
+    let ran = run_script(three, INSTANT, Script { wants: writes(), batches: vec![3], ..Script::default() });
+    assert_eq!((ran.totals.counters.completed, ran.totals.counters.batches), (9, 3));
+    assert_eq!(ran.totals.latency.count(), 9);
+    let batches = ran.totals.batch_latency.as_ref().expect("there are batches");
+    assert_eq!((batches.count(), batches.min()), (3, ran.totals.latency.max()));
+    assert_eq!(ran.totals.counters.script_ns, 3);
+    assert_conserved(&ran.totals);
+}
+
+#[test]
+fn the_last_batch_is_cut_to_the_requests_that_are_left() {
+    let five = Settings { requests: Some(5), duration_ns: None, ..settings() };
+    let ran = run_script(five, INSTANT, Script { wants: writes(), batches: vec![3], ..Script::default() });
+    assert_eq!((ran.totals.counters.started, ran.totals.counters.completed, ran.totals.counters.batches), (5, 5, 2));
+}
+
+#[test]
+fn batches_may_differ_in_size() {
+    let ten = Settings { requests: Some(10), duration_ns: None, ..settings() };
+    let ran = run_script(ten, INSTANT, Script { wants: writes(), batches: vec![1, 4, 2, 3], ..Script::default() });
+    assert_eq!((ran.totals.counters.completed, ran.totals.counters.batches), (10, 4));
+}
+
+#[test]
+fn a_late_batch_is_one_timeout_where_wrk_is_imitated_and_one_for_each_request_natively() {
+    for (compat, expected) in [(true, 1), (false, 3)] {
+        let rules = Rules { compat, timeout_ns: Some(MS / 2), pipelines: true };
+        let three = Settings { rules, requests: Some(3), duration_ns: None, ..settings() };
+        let ran = run_script(three, INSTANT, Script { wants: writes(), batches: vec![3], ..Script::default() });
+        assert_eq!(ran.totals.counters.late, expected);
+    }
+}
+
+#[test]
+fn a_pause_precedes_every_batch_and_counts_into_no_latency() {
+    let wants = Wants { delay: true, ..Wants::default() };
+    let ran = run_script(settings(), INSTANT, Script { wants, delay_ns: 9 * MS, ..Script::default() });
+    // 9 ms of pause and 1 ms until the answer: one request every 10 ms, the first sent at 9 ms.
+    assert_eq!(ran.totals.counters.completed, 100, "the last one at the very end");
+    assert_eq!((ran.totals.latency.min(), ran.totals.latency.max()), (Some(MS), Some(MS)));
+}
+
+#[test]
+fn a_server_that_closes_during_pauses_gets_a_new_connection_that_pauses_too() {
+    let wants = Wants { delay: true, ..Wants::default() };
+    let scenario = "connect_us = 0.0\nclose = true\n\
+                    answer = \"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: 0\\r\\n\\r\\n\"";
+    let ran = run_script(settings(), scenario, Script { wants, delay_ns: 9 * MS, ..Script::default() });
+    assert!((98..=100).contains(&ran.totals.counters.completed), "{}", ran.totals.counters.completed);
+    assert!(ran.totals.counters.connects >= ran.totals.counters.completed);
+}
+
+#[test]
+fn a_script_sees_of_responses_what_it_wants_to_see() {
+    let scenario = "connect_us = 0.0\nanswer = \"HTTP/1.1 201 OK\\r\\nContent-Length: 4\\r\\n\\r\\nbody\"\nsplit = 3";
+    for (headers, body, lengths) in [(false, false, (0, 0)), (true, false, (38, 0)), (true, true, (38, 4))] {
+        let script = Script { wants: Wants { response: true, headers, body, ..Wants::default() }, ..Script::default() };
+        let two = Settings { requests: Some(2), duration_ns: None, ..settings() };
+        let ran = run_script(two, scenario, script.clone());
+        let told = script.told.lock().unwrap();
+        assert_eq!(told.len(), 2);
+        for &(status, head, trailers, body, latency_ns) in told.iter() {
+            assert_eq!((status, head, trailers, body), (201, lengths.0, 0, lengths.1));
+            assert!(latency_ns >= ran.totals.latency.min().unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_script_can_end_its_worker_at_an_answer() {
+    let script =
+        Script { wants: Wants { response: true, ..Wants::default() }, stops_at: Some(10), ..Script::default() };
+    let ran = run_script(Settings { connections: 4, ..settings() }, INSTANT, script);
+    assert_eq!(ran.totals.counters.completed, 10);
+    assert!(ran.end.failure.is_none() && ran.end.elapsed_ns < 5 * MS);
+}
+
+#[test]
+fn a_script_that_fails_ends_the_run_and_is_not_asked_again() {
+    let script = Script { wants: writes(), batches: vec![1], fails_at: Some(5), ..Script::default() };
+    let ran = run_script(Settings { connections: 4, ..settings() }, INSTANT, script);
+    assert_eq!(ran.end.failure.as_deref(), Some("boom"));
+    assert_eq!(ran.totals.counters.started, 5);
+}
+
+#[test]
+fn a_script_chooses_where_connections_go_even_if_nobody_listens_there() {
+    let other = "127.0.0.9:81".parse().unwrap();
+    let script = Script { address: Some(other), ..Script::default() };
+    let ran = run_script(settings(), "connect_us = 0.0\nlistens = ['127.0.0.9']", script.clone());
+    assert_eq!(ran.end.working, [other]);
+    let ran = run_script(settings(), "connect_us = 0.0\nlistens = ['127.0.0.1']", script);
+    assert_eq!((ran.totals.counters.completed, ran.end.refusal.map(|refusal| refusal.0)), (0, Some(other)));
+}
