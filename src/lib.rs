@@ -1,9 +1,9 @@
 //! onrush: an HTTP load generator for Linux.
 //!
 //! The modules in the order in which a run passes through them: [`cli`] what was typed, [`plan`] what was decided,
-//! [`run`] the threads that carry it out, each with an [`engine`] on a [`backend`], recording into [`stats`], which
-//! [`report`] and [`live`] show. [`serve`] is the embedded target. The library exists for the binary
-//! and its tests; it promises no stable interface.
+//! [`run`] the threads that carry it out, each with an [`engine`] on a [`backend`] and perhaps a [`script`], recording
+//! into [`stats`], which [`report`] and [`live`] show. [`serve`] is the embedded target. The library exists for the
+//! binary and its tests; it promises no stable interface.
 
 pub mod backend;
 pub mod cli;
@@ -12,6 +12,7 @@ pub mod live;
 pub mod plan;
 pub mod report;
 pub mod run;
+pub mod script;
 pub mod serve;
 pub mod stats;
 

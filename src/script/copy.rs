@@ -1,0 +1,103 @@
+//! Copies of values from one state to another: they share nothing afterwards.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+
+use mlua::{Lua, Table, Value};
+
+/// Tables inside of tables, at most.
+const DEPTH_MAX: usize = 100;
+
+/// Which way a value goes; for messages.
+#[derive(Clone, Copy, Debug)]
+pub enum Way {
+    /// `thread:set`.
+    ToThread,
+    /// `thread:get`.
+    FromThread,
+}
+
+/// Copies nil, a boolean, a number, a string, or a table of such values and tables, without metatables. A table that
+/// occurs twice is one table in the copy, too.
+///
+/// # Errors
+///
+/// What cannot be copied and where it lies.
+pub fn copy(value: &Value, to: &Lua, way: Way) -> Result<Value, String> {
+    Copy { to, way, tables: HashMap::new(), path: Vec::new() }.value(value)
+}
+
+/// A copy that is being made.
+struct Copy<'a> {
+    to: &'a Lua,
+    way: Way,
+    /// The tables met so far; empty for those that are not finished.
+    tables: HashMap<*const c_void, Option<Table>>,
+    /// The keys that lead to where the copy is.
+    path: Vec<String>,
+}
+
+impl Copy<'_> {
+    fn value(&mut self, value: &Value) -> Result<Value, String> {
+        match value {
+            Value::Nil => Ok(Value::Nil),
+            Value::Boolean(boolean) => Ok(Value::Boolean(*boolean)),
+            Value::Integer(integer) => Ok(Value::Integer(*integer)),
+            Value::Number(number) => Ok(Value::Number(*number)),
+            Value::String(string) => {
+                let copied = self.to.create_string(&*string.as_bytes());
+                copied.map(Value::String).map_err(|error| error.to_string())
+            }
+            Value::Table(table) => self.table(table).map(Value::Table),
+            Value::LightUserData(_) => Err(self.refusal("userdata", "")),
+            Value::Other(_) => Err(self.refusal("cdata", "")),
+            other => Err(self.refusal(other.type_name(), "")),
+        }
+    }
+
+    fn table(&mut self, table: &Table) -> Result<Table, String> {
+        let pointer = table.to_pointer();
+        match self.tables.get(&pointer) {
+            Some(Some(copied)) => return Ok(copied.clone()),
+            Some(None) => return Err(self.refusal("table", ", which contains itself")),
+            None if self.path.len() >= DEPTH_MAX => {
+                return Err(format!("cannot transfer 'table' {}: more than {DEPTH_MAX} tables deep", self.way.name()));
+            }
+            None => self.tables.insert(pointer, None),
+        };
+        let copied = self.to.create_table().map_err(|error| error.to_string())?;
+        for pair in table.pairs::<Value, Value>() {
+            let (key, value) = pair.map_err(|error| error.to_string())?;
+            self.path.push(shown(&key));
+            let pair = (self.value(&key)?, self.value(&value)?);
+            copied.raw_set(pair.0, pair.1).map_err(|error| error.to_string())?;
+            self.path.pop();
+        }
+        self.tables.insert(pointer, Some(copied.clone()));
+        Ok(copied)
+    }
+
+    fn refusal(&self, kind: &str, more: &str) -> String {
+        let place = if self.path.is_empty() { String::new() } else { format!(" at {}", self.path.join(".")) };
+        format!("cannot transfer '{kind}' {}{place}{more}", self.way.name())
+    }
+}
+
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Self::ToThread => "to thread",
+            Self::FromThread => "from thread",
+        }
+    }
+}
+
+/// A key as a message names it.
+fn shown(key: &Value) -> String {
+    match key {
+        Value::String(string) => string.to_string_lossy(),
+        Value::Integer(integer) => integer.to_string(),
+        Value::Number(number) => number.to_string(),
+        other => format!("[{}]", other.type_name()),
+    }
+}

@@ -1,0 +1,76 @@
+//! Header fields as a Lua table: names exactly as they were sent, the last of those with the same name.
+
+use std::ffi::c_int;
+
+use memchr::memchr;
+use mlua::ffi::{self, lua_State};
+
+/// How many fields a table has room for from the start.
+const USUAL: c_int = 8;
+
+/// Whether there is a field behind the status line.
+pub fn is_any(head: &[u8]) -> bool {
+    fields(rest(head)).next().is_some()
+}
+
+/// Pushes a table of the fields of a head and of the trailers.
+///
+/// # Safety
+///
+/// It must be called by a C function that Lua called, with room for three values on the stack.
+pub unsafe fn push(raw: *mut lua_State, head: &[u8], trailers: &[u8]) {
+    // SAFETY: as the caller promises; the bytes are copied.
+    unsafe {
+        ffi::lua_createtable(raw, 0, USUAL);
+        for (name, value) in fields(rest(head)).chain(fields(trailers)) {
+            ffi::lua_pushlstring_(raw, name.as_ptr().cast(), name.len());
+            ffi::lua_pushlstring_(raw, value.as_ptr().cast(), value.len());
+            ffi::lua_rawset(raw, -3);
+        }
+    }
+}
+
+/// What follows the first line.
+fn rest(head: &[u8]) -> &[u8] {
+    memchr(b'\n', head).map_or(&[], |end| &head[end + 1..])
+}
+
+/// The names and values in a section of fields; a line without a colon is none.
+fn fields(mut section: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    std::iter::from_fn(move || {
+        while !section.is_empty() {
+            let end = memchr(b'\n', section).unwrap_or(section.len());
+            let line = &section[..end];
+            section = section.get(end + 1..).unwrap_or(&[]);
+            if let Some(colon) = memchr(b':', line) {
+                return Some((line[..colon].trim_ascii_end(), line[colon + 1..].trim_ascii()));
+            }
+        }
+        None
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(section: &[u8]) -> Vec<(&str, &str)> {
+        fields(section).map(|(name, value)| (str::from_utf8(name).unwrap(), str::from_utf8(value).unwrap())).collect()
+    }
+
+    #[test]
+    fn names_stay_as_they_are_and_values_lose_the_blanks_around_them() {
+        let section = b"Server: a\r\nX-a:b: c \r\ncontent-LENGTH:\t12\nempty:\r\n\r\n";
+        assert_eq!(all(section), [("Server", "a"), ("X-a", "b: c"), ("content-LENGTH", "12"), ("empty", "")]);
+        assert_eq!(all(b"no colon\r\nlast: one"), [("last", "one")]);
+        assert_eq!(all(b""), []);
+    }
+
+    #[test]
+    fn a_head_of_one_line_has_no_fields() {
+        assert!(is_any(b"HTTP/1.1 200 OK\r\na: b\r\n\r\n"));
+        assert!(!is_any(b"HTTP/1.1 200 a: b\r\n\r\n"));
+        assert!(!is_any(b"HTTP/1.1 200 OK"));
+        assert!(!is_any(b""));
+    }
+}

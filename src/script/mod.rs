@@ -1,0 +1,256 @@
+//! Lua: what a script of `-s` says, does and hears.
+//!
+//! There is one state for every thread and one main state, and they share nothing; what goes from one to another is
+//! copied. [`Script::load`] makes them all and runs every phase before the start. The [`Hooks`] of a thread carry its
+//! state into the worker and give it back when they are dropped; [`Script::done`] then runs in the main state, which may
+//! ask the others. A state is never used by two threads at the same time.
+//!
+//! To read in this order: [`state`] makes a state, `wrk.lua` is what scripts find in it, [`native`] what that file needs
+//! of the host, [`copy`], [`address`] and [`statistics`] are parts of it, [`call`] is the way in while requests are under
+//! way, [`fields`] are the header fields that it shows. Nothing here sends a request or measures a response.
+
+mod address;
+mod call;
+mod copy;
+mod fields;
+mod native;
+mod state;
+mod statistics;
+#[cfg(test)]
+mod tests;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context, anyhow};
+use onrush_proto::http1::{self, Outline};
+
+use self::call::{Arity, ThreadHooks};
+use self::state::{State, Who};
+use crate::engine::{Hooks, Wants};
+use crate::stats::Errors;
+
+pub use self::statistics::View;
+
+/// What the command line says, as far as scripts can see it.
+#[derive(Clone, Debug)]
+pub struct Setting<'a> {
+    /// The file of the script.
+    pub path: &'a Path,
+    /// The words behind the URL.
+    pub args: &'a [String],
+    /// The URL as it was typed.
+    pub url: &'a str,
+    /// Its scheme.
+    pub scheme: &'a str,
+    /// Its host, without brackets.
+    pub host: &'a str,
+    /// Its port, if it names one.
+    pub port: Option<&'a str>,
+    /// The method of the plan's request.
+    pub method: &'a str,
+    /// Its target: path and query.
+    pub target: &'a str,
+    /// The header fields that the user gave; of a name that comes twice a script sees the last.
+    pub headers: &'a [(String, String)],
+    /// The body that the user gave.
+    pub body: Option<&'a [u8]>,
+    /// Where the load goes.
+    pub addresses: &'a [SocketAddr],
+    /// How many threads there are.
+    pub threads: u32,
+    /// Start of every random sequence.
+    pub seed: u64,
+    /// Whether messages are in wrk's words alone.
+    pub is_compat: bool,
+    /// Whether statistics have the shape that wrk2 gives them.
+    pub is_wrk2: bool,
+}
+
+/// What `done` is told.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// How long the run took, in microseconds.
+    pub duration_us: u64,
+    /// How many responses were complete.
+    pub requests: u64,
+    /// How many bytes were received.
+    pub bytes: u64,
+    /// wrk's five totals.
+    pub errors: Errors,
+    /// What went wrong, by phase and cause.
+    pub ledger: Vec<LedgerRow>,
+    /// The latencies, in microseconds.
+    pub latency: View,
+    /// The requests per second of a thread.
+    pub rates: View,
+}
+
+/// One kind of failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerRow {
+    /// Where in the life of a request it happened.
+    pub phase: String,
+    /// Why.
+    pub cause: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// A loaded script: all of its states, and what it decided before the run.
+pub struct Script {
+    main: State,
+    threads: Arc<[Slot]>,
+    /// The requests of every thread, if they are always the same.
+    prebuilt: Option<Vec<Vec<u8>>>,
+    depth: usize,
+    wants: Wants,
+    arity: Arity,
+    is_compat: bool,
+}
+
+/// Where the state of a thread lies; empty while a worker has it.
+type Slot = Mutex<Option<State>>;
+
+impl Script {
+    /// Runs the file in every state, then `setup` and `init` for every thread, and asks the first thread for its first
+    /// requests; all of it on the calling thread.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that goes wrong, with file and line.
+    pub fn load(setting: &Setting<'_>) -> anyhow::Result<Self> {
+        let file = std::fs::read(setting.path)
+            .with_context(|| format!("cannot read the script '{}' (-s)", setting.path.display()))?;
+        let threads: Arc<[Slot]> = (0..setting.threads).map(|_| Slot::default()).collect();
+        let main = State::new(setting, Who::Main(Arc::clone(&threads)))?;
+        main.run(setting, &file)?;
+        main.call("start", ())?;
+        let mut script = Self {
+            main,
+            threads,
+            prebuilt: None,
+            depth: 1,
+            wants: Wants::default(),
+            arity: Arity::default(),
+            is_compat: setting.is_compat,
+        };
+        for number in 1..=setting.threads {
+            script.load_thread(setting, &file, number)?;
+        }
+        Ok(script)
+    }
+
+    /// The requests that `thread` (from 0) sends again and again; `None` if the script writes each batch itself.
+    pub fn prebuilt(&self, thread: usize) -> Option<&[u8]> {
+        self.prebuilt.as_ref().map(|of_thread| of_thread[thread].as_slice())
+    }
+
+    /// How many requests a batch had when the first thread was asked for one.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// What the script wants to be asked and told.
+    pub fn wants(&self) -> Wants {
+        self.wants
+    }
+
+    /// Hands out the states of all threads, one for every worker. A worker that is done drops its hooks, in its own
+    /// thread; only then can `done` look into them.
+    pub fn hooks(&mut self) -> Vec<Box<dyn Hooks>> {
+        let count = self.threads.len();
+        (0..count).map(|index| -> Box<dyn Hooks> { Box::new(ThreadHooks::new(self, index)) }).collect()
+    }
+
+    /// Whether the script wants to hear the results.
+    pub fn has_done(&self) -> bool {
+        self.main.has_function("done")
+    }
+
+    /// Tells the script the results.
+    ///
+    /// # Errors
+    ///
+    /// What the script raised.
+    pub fn done(&mut self, summary: &Summary) -> anyhow::Result<()> {
+        if !self.has_done() {
+            return Ok(());
+        }
+        let arguments = statistics::arguments(self.main.lua(), summary).map_err(|error| anyhow!("{error}"))?;
+        self.main.call("done", arguments)
+    }
+
+    /// Everything that happens before the start for one thread.
+    fn load_thread(&mut self, setting: &Setting<'_>, file: &[u8], number: u32) -> anyhow::Result<()> {
+        let index = number as usize - 1;
+        let state = State::new(setting, Who::Thread(number))?;
+        state.run(setting, file)?;
+        *lock(&self.threads[index]) = Some(state);
+        self.main.call("setup", number)?;
+        let threads = Arc::clone(&self.threads);
+        let mut slot = lock(&threads[index]);
+        let state = slot.as_mut().expect("it was put there, and nobody runs yet");
+        state.init(setting)?;
+        let is_dynamic = if number == 1 { state.has_function("request") } else { self.wants.request };
+        if is_dynamic && number > 1 {
+            return Ok(());
+        }
+        let name = if is_dynamic { "request()" } else { "wrk.request()" };
+        let bytes = state.request().map_err(|problem| anyhow!(problem))?.to_vec();
+        let outlines = outline(&bytes).map_err(|error| anyhow!(refusal(name, error, setting.is_compat)))?;
+        if number == 1 {
+            self.depth = outlines.len();
+            // The request just asked for may have been what made the others.
+            self.arity = state.arity();
+            self.wants = Wants {
+                request: is_dynamic,
+                delay: state.has_function("delay"),
+                response: state.has_function("response"),
+                headers: self.arity.arguments >= 2,
+                body: self.arity.arguments >= 3,
+            };
+        }
+        if !is_dynamic {
+            self.prebuilt.get_or_insert_default().push(bytes);
+        }
+        Ok(())
+    }
+}
+
+/// Writes out what C code has printed so far: the report goes behind it.
+pub fn flush() {
+    // SAFETY: a null pointer stands for all streams.
+    unsafe { libc::fflush(std::ptr::null_mut()) };
+}
+
+/// Ends the process in an orderly way: `os.exit` of a script, in whatever thread it is called.
+pub fn exit(code: i32) -> ! {
+    flush();
+    // SAFETY: nothing is left to be written, and other threads may be anywhere: no handlers are to run.
+    unsafe { libc::_exit(code) }
+}
+
+/// Finds the requests in what a script returned.
+fn outline(bytes: &[u8]) -> Result<Vec<Outline>, http1::Malformed> {
+    let mut outlines = Vec::new();
+    http1::outline(bytes, &mut outlines)?;
+    Ok(outlines)
+}
+
+/// What to say of bytes that are not requests.
+fn refusal(function: &str, error: http1::Malformed, is_compat: bool) -> String {
+    if is_compat {
+        return error.to_string();
+    }
+    format!(
+        "{function} of the script returned what is not one or more complete requests: {error} (line and byte of the \
+         returned text); wrk.format() makes complete ones"
+    )
+}
+
+/// What lies in a slot, whatever happened to those who had it before.
+fn lock(slot: &Slot) -> MutexGuard<'_, Option<State>> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
+}

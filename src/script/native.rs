@@ -1,0 +1,109 @@
+//! The functions that `wrk.lua` needs of the host.
+//!
+//! They never raise an error for something that a script did: they return the problem, and `wrk.lua` raises it where the
+//! script can be named.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use mlua::{Lua, LuaString, Table, Value};
+
+use super::copy::{self, Way};
+use super::state::{Decisions, Who};
+use super::{Setting, Slot, address, exit, lock};
+
+/// The functions, for one state.
+pub fn table(lua: &Lua, setting: &Setting<'_>, who: Who, decisions: &Rc<Decisions>) -> mlua::Result<Table> {
+    let name = setting.path.file_name().unwrap_or_default().to_string_lossy();
+    let speaker = match &who {
+        Who::Main(_) => name.into_owned(),
+        Who::Thread(number) => format!("{name}, thread {number}"),
+    };
+    let native = lua.create_table()?;
+    native.raw_set("exit", lua.create_function(|_, code: f64| -> mlua::Result<()> { exit(code as i64 as i32) })?)?;
+    native.raw_set("say", lua.create_function(move |_, text: LuaString| Ok(say(&speaker, &text.as_bytes())))?)?;
+    native.raw_set("time_us", lua.create_function(|_, ()| Ok(time_us()))?)?;
+    native.raw_set("connect", lua.create_function(|_, place: String| Ok(address::connects(&place)))?)?;
+    let lookup = |_: &Lua, (host, service): (String, String)| Ok(address::lookup(&host, &service));
+    native.raw_set("lookup", lua.create_function(lookup)?)?;
+    let reach = Rc::new(match who {
+        Who::Main(threads) => Reach::Others(threads),
+        Who::Thread(_) => Reach::Own(Rc::clone(decisions)),
+    });
+    add_thread_functions(lua, &native, &reach)?;
+    Ok(native)
+}
+
+/// What the members of a thread object do.
+fn add_thread_functions(lua: &Lua, native: &Table, reach: &Rc<Reach>) -> mlua::Result<()> {
+    let of = Rc::clone(reach);
+    let get = move |lua: &Lua, (number, name): (usize, LuaString)| {
+        let copied = of.visit(lua, number, |thread, _| {
+            let value = thread.globals().get::<Value>(&*name.as_bytes()).map_err(|error| error.to_string())?;
+            copy::copy(&value, lua, Way::FromThread)
+        });
+        Ok(copied.flatten().map_or_else(|problem| (Value::Nil, Some(problem)), |value| (value, None)))
+    };
+    let of = Rc::clone(reach);
+    let set = move |lua: &Lua, (number, name, value): (usize, LuaString, Value)| {
+        let set = of.visit(lua, number, |thread, _| {
+            let value = copy::copy(&value, thread, Way::ToThread)?;
+            thread.globals().set(&*name.as_bytes(), value).map_err(|error| error.to_string())
+        });
+        Ok(set.flatten().err())
+    };
+    let of = Rc::clone(reach);
+    let stop = move |lua: &Lua, number: usize| Ok(of.visit(lua, number, |_, decided| decided.is_stopped.set(true)).err());
+    let of = Rc::clone(reach);
+    let place = move |lua: &Lua, number: usize| {
+        let place = of.visit(lua, number, |_, decided| decided.address.get());
+        Ok(place.ok().flatten().map(|place| place.to_string()))
+    };
+    let of = Rc::clone(reach);
+    let set_place = move |lua: &Lua, (number, place): (usize, String)| {
+        let place: Option<SocketAddr> = place.parse().ok();
+        Ok(of.visit(lua, number, |_, decided| decided.address.set(place)).err())
+    };
+    native.raw_set("get", lua.create_function(get)?)?;
+    native.raw_set("set", lua.create_function(set)?)?;
+    native.raw_set("stop", lua.create_function(stop)?)?;
+    native.raw_set("place", lua.create_function(place)?)?;
+    native.raw_set("move", lua.create_function(set_place)?)
+}
+
+/// Which threads a state can look into.
+enum Reach {
+    /// Its own.
+    Own(Rc<Decisions>),
+    /// All, where they lie while no worker has them.
+    Others(Arc<[Slot]>),
+}
+
+impl Reach {
+    /// Looks into thread `number`; `lua` is the state that asks.
+    fn visit<T>(&self, lua: &Lua, number: usize, look: impl FnOnce(&Lua, &Decisions) -> T) -> Result<T, String> {
+        match self {
+            Self::Own(decisions) => Ok(look(lua, decisions)),
+            Self::Others(threads) => match &*lock(&threads[number - 1]) {
+                Some(state) => Ok(look(state.lua(), state.decisions())),
+                None => Err(format!("thread {number} is still inside the script, so nothing can be read from it or set in it")),
+            },
+        }
+    }
+}
+
+/// Prints a line of the script on standard error, at once.
+fn say(speaker: &str, text: &[u8]) {
+    let line = [speaker.as_bytes(), b": ", text, b"\n"].concat();
+    // If it is closed there is nobody to tell.
+    let _ = std::io::stderr().lock().write_all(&line);
+}
+
+/// The wall clock, in whole microseconds.
+fn time_us() -> f64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_micros() as f64
+}

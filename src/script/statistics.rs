@@ -1,0 +1,130 @@
+//! What `done` is told, as Lua values.
+
+use std::rc::Rc;
+
+use mlua::{Lua, Table, Value};
+
+use super::Summary;
+use crate::stats::Distribution;
+
+/// A distribution as scripts see it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    /// The smallest value; wrk's 2⁶⁴ − 1 if there is none.
+    pub min: f64,
+    /// The largest value; zero if there is none.
+    pub max: f64,
+    /// The arithmetic mean; zero if there is no value.
+    pub mean: f64,
+    /// The sample standard deviation.
+    pub stdev: f64,
+    /// The distinct values, ascending, and how many there are up to and with each.
+    values: Vec<(f64, u64)>,
+    /// The same as measured, where this is not that.
+    pub raw: Option<Box<Self>>,
+    /// The same from when it should have begun, where there is a schedule.
+    pub scheduled: Option<Box<Self>>,
+}
+
+impl View {
+    /// A view of distinct ascending values and how often each came.
+    pub fn new(mean: f64, stdev: f64, values: impl IntoIterator<Item = (f64, u64)>) -> Self {
+        let mut seen = 0;
+        let summed = values.into_iter().map(|(value, count)| {
+            seen += count;
+            (value, seen)
+        });
+        let values: Vec<_> = summed.collect();
+        let min = values.first().map_or(u64::MAX as f64, |&(value, _)| value);
+        let max = values.last().map_or(0.0, |&(value, _)| value);
+        Self { min, max, mean, stdev, values, raw: None, scheduled: None }
+    }
+
+    /// What was measured, in units of `unit`.
+    pub fn measured(distribution: &Distribution<u64>, unit: f64) -> Self {
+        let values = distribution.values().map(|(value, count)| (value as f64 / unit, count));
+        let mut view = Self::new(distribution.mean().unwrap_or(0.0) / unit, distribution.stdev() / unit, values);
+        // These are known exactly.
+        if let (Some(min), Some(max)) = (distribution.min(), distribution.max()) {
+            (view.min, view.max) = (min as f64 / unit, max as f64 / unit);
+        }
+        view
+    }
+
+    /// How many values there are.
+    fn count(&self) -> u64 {
+        self.values.last().map_or(0, |&(_, seen)| seen)
+    }
+
+    /// The value at rank floor(`p` / 100 · count) + 1, at most count; zero if there is no value.
+    fn percentile(&self, p: f64) -> f64 {
+        let rank = (p / 100.0 * self.count() as f64) as u64 + 1;
+        if rank >= self.count() {
+            return self.max;
+        }
+        let at = self.values.partition_point(|&(_, seen)| seen < rank);
+        self.values.get(at).map_or(self.max, |&(value, _)| value)
+    }
+
+    /// The distinct value number `i`, from 1, and how often it came; outside: zero and how many distinct values there are.
+    fn at(&self, i: f64) -> (f64, u64) {
+        let index = (i >= 1.0).then(|| i as usize - 1);
+        match index.and_then(|index| Some((index, self.values.get(index)?))) {
+            Some((index, &(value, seen))) => (value, seen - index.checked_sub(1).map_or(0, |before| self.values[before].1)),
+            None => (0.0, self.values.len() as u64),
+        }
+    }
+
+    /// What `wrk.lua` makes a statistics object of.
+    fn table(&self, lua: &Lua) -> mlua::Result<Table> {
+        let table = lua.create_table()?;
+        for (name, number) in [("min", self.min), ("max", self.max), ("mean", self.mean), ("stdev", self.stdev)] {
+            table.raw_set(name, number)?;
+        }
+        table.raw_set("count", self.count() as f64)?;
+        table.raw_set("distinct", self.values.len() as f64)?;
+        let view = Rc::new(self.clone());
+        let same = Rc::clone(&view);
+        table.raw_set("percentile", lua.create_function(move |_, p: f64| Ok(same.percentile(p)))?)?;
+        let at = move |_: &Lua, i: f64| {
+            let (value, count) = view.at(i);
+            Ok((value, count as f64))
+        };
+        table.raw_set("at", lua.create_function(at)?)?;
+        table.raw_set("raw", self.raw.as_ref().map(|view| view.table(lua)).transpose()?)?;
+        table.raw_set("scheduled", self.scheduled.as_ref().map(|view| view.table(lua)).transpose()?)?;
+        Ok(table)
+    }
+}
+
+/// The arguments of `done`: the summary, and what the two statistics objects are made of.
+pub fn arguments(lua: &Lua, summary: &Summary) -> mlua::Result<(Value, Table, Table)> {
+    let table = lua.create_table()?;
+    let totals = [("duration", summary.duration_us), ("requests", summary.requests), ("bytes", summary.bytes)];
+    for (name, number) in totals {
+        table.raw_set(name, number as f64)?;
+    }
+    let errors = lua.create_table()?;
+    let totals = &summary.errors;
+    let totals = [
+        ("connect", totals.connect),
+        ("read", totals.read),
+        ("write", totals.write),
+        ("status", totals.status),
+        ("timeout", totals.timeout),
+    ];
+    for (name, number) in totals {
+        errors.raw_set(name, number as f64)?;
+    }
+    table.raw_set("errors", errors)?;
+    let ledger = lua.create_table()?;
+    for row in &summary.ledger {
+        let entry = lua.create_table()?;
+        entry.raw_set("phase", row.phase.as_str())?;
+        entry.raw_set("cause", row.cause.as_str())?;
+        entry.raw_set("count", row.count as f64)?;
+        ledger.raw_push(entry)?;
+    }
+    table.raw_set("ledger", ledger)?;
+    Ok((Value::Table(table), summary.latency.table(lua)?, summary.rates.table(lua)?))
+}

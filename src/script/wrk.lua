@@ -1,0 +1,316 @@
+-- What scripts find in the table `wrk`, and what calls their functions. It runs once in every state, before the script.
+--
+-- It is given the functions of the host, what the command line says, and the number of the thread (nil in the main
+-- state). It returns what the host calls. Problems are raised here and not in the host, so that their text is a string
+-- that begins with the file and the line of the script.
+local native, given, id = ...
+
+-- Scripts may replace any global; the table must work all the same.
+local error, format, getmetatable, gsub, newproxy, next = error, string.format, getmetatable, string.gsub, newproxy, next
+local select, setmetatable, tonumber, tostring, type, xpcall = select, setmetatable, tonumber, tostring, type, xpcall
+local concat, getinfo, ipairs, traceback = table.concat, debug.getinfo, ipairs, debug.traceback
+
+local wrk = {
+  scheme = given.scheme,
+  host = given.host,
+  port = given.port,
+  method = given.method,
+  path = given.path,
+  headers = given.headers,
+  body = given.body,
+  time_us = native.time_us,
+}
+_G.wrk = wrk
+
+function os.exit(code)
+  native.exit(code == false and 1 or tonumber(code) or 0)
+end
+
+function wrk.log(...)
+  local words = {}
+  for i = 1, select("#", ...) do
+    words[i] = tostring((select(i, ...)))
+  end
+  native.say(concat(words, "\t"))
+end
+
+-- Addresses: userdata without content; what they stand for is in `places`.
+
+local places = setmetatable({}, { __mode = "k" })
+local mold = newproxy(true)
+
+getmetatable(mold).__tostring = function(address)
+  return (gsub(places[address], "^%[(.*)%]", "%1"))
+end
+
+local function address_of(place)
+  local address = newproxy(mold)
+  places[address] = place
+  return address
+end
+
+local function place_of(value, problem)
+  local place = value ~= nil and places[value]
+  return place or error(format(problem, type(value)), 3)
+end
+
+local function addresses_of(list)
+  local addresses = {}
+  for i, place in ipairs(list) do
+    addresses[i] = address_of(place)
+  end
+  return addresses
+end
+
+function wrk.lookup(host, service)
+  if type(host) ~= "string" then
+    error(format("bad argument #1 to 'lookup' (string expected, got %s)", type(host)), 2)
+  end
+  if type(service) ~= "string" and type(service) ~= "number" then
+    error(format("bad argument #2 to 'lookup' (string or number expected, got %s)", type(service)), 2)
+  end
+  return addresses_of(native.lookup(host, tostring(service)))
+end
+
+function wrk.connect(address)
+  return native.connect(place_of(address, "bad argument #1 to 'connect' (wrk.addr expected, got %s)"))
+end
+
+local function usual_resolve(host, service)
+  local addresses = {}
+  for _, address in ipairs(wrk.lookup(host, service)) do
+    if wrk.connect(address) then
+      addresses[#addresses + 1] = address
+    end
+  end
+  wrk.addrs = addresses
+end
+wrk.resolve = usual_resolve
+
+-- Threads: userdata too, whose members are these.
+
+local function thread_of(number)
+  local members = { id = number }
+
+  function members:get(name)
+    local value, problem = native.get(number, tostring(name))
+    if problem then
+      error(problem, 2)
+    end
+    return value
+  end
+
+  function members:set(name, value)
+    local problem = native.set(number, tostring(name), value)
+    if problem then
+      error(problem, 2)
+    end
+  end
+
+  function members:stop()
+    local problem = native.stop(number)
+    if problem then
+      error(problem, 2)
+    end
+  end
+
+  local thread = newproxy(true)
+  local meta = getmetatable(thread)
+
+  function meta.__index(_, key)
+    if key == "addr" then
+      local place = native.place(number) or given.addresses[1]
+      return place and address_of(place)
+    end
+    local member = members[key]
+    if member == nil then
+      return key
+    end
+    return member
+  end
+
+  function meta.__newindex(_, key, value)
+    if key ~= "addr" then
+      error(format("cannot set '%s' on thread", type(value)), 2)
+    end
+    local problem = native.move(number, place_of(value, "bad value for 'addr' (wrk.addr expected, got %s)"))
+    if problem then
+      error(problem, 2)
+    end
+  end
+
+  return thread
+end
+
+-- Requests.
+
+local text = require("string.buffer").new()
+
+local function refuse(what, value)
+  error(format("bad %s for wrk.format (string or number expected, got %s)", what, type(value)), 3)
+end
+
+local function is_plain(value)
+  local kind = type(value)
+  return kind == "string" or kind == "number"
+end
+
+function wrk.format(method, path, headers, body)
+  method, path, headers, body = method or wrk.method, path or wrk.path, headers or wrk.headers, body or wrk.body
+  if not is_plain(method) then refuse("method", method) end
+  if not is_plain(path) then refuse("path", path) end
+  if type(headers) ~= "table" then
+    error(format("bad headers for wrk.format (table expected, got %s)", type(headers)), 2)
+  end
+  if headers.Host == nil then
+    headers.Host = wrk.headers.Host
+  end
+  if body then
+    if not is_plain(body) then refuse("body", body) end
+    body = tostring(body)
+    headers["Content-Length"] = #body
+  else
+    headers["Content-Length"] = nil
+  end
+  text:reset():put(method, " ", path, " HTTP/1.1\r\n")
+  for name, value in next, headers do
+    local kind = type(value)
+    if kind == "table" or kind == "function" then
+      refuse("header '" .. tostring(name) .. "'", value)
+    end
+    text:put(tostring(name), ": ", tostring(value), "\r\n")
+  end
+  text:put("\r\n")
+  if body then
+    text:put(body)
+  end
+  return text:get()
+end
+
+-- The phases.
+
+local is_in_init = false
+
+function wrk.init(args)
+  -- Scripts of older versions call this function from their own `init`.
+  if is_in_init then
+    return
+  end
+  is_in_init = true
+  if wrk.headers.Host == nil then
+    local host = wrk.host:find(":", 1, true) and "[" .. wrk.host .. "]" or wrk.host
+    wrk.headers.Host = wrk.port and host .. ":" .. wrk.port or host
+  end
+  if type(init) == "function" then
+    init(args)
+  end
+  is_in_init = false
+  local request = wrk.format()
+  function wrk.request()
+    return request
+  end
+end
+
+function wrk.setup(thread)
+  if type(setup) == "function" then
+    setup(thread)
+  end
+end
+
+-- Statistics: userdata as well.
+
+local function statistics(view)
+  if not view then
+    return nil
+  end
+  local members = { min = view.min, max = view.max, mean = view.mean, stdev = view.stdev }
+  local may_miss = { raw = statistics(view.raw) or false, scheduled = statistics(view.scheduled) or false }
+
+  function members:percentile(p)
+    local percent = tonumber(p)
+    if not percent then
+      error(format("bad argument #1 to 'percentile' (number expected, got %s)", type(p)), 2)
+    end
+    return view.percentile(percent)
+  end
+
+  local object = newproxy(true)
+  local meta = getmetatable(object)
+
+  function meta.__index(_, key)
+    if members[key] ~= nil then
+      return members[key]
+    elseif may_miss[key] ~= nil then
+      return may_miss[key] or nil
+    elseif type(key) ~= "number" then
+      return key
+    elseif given.is_wrk2 then
+      return view.percentile(100 * key / view.count)
+    end
+    return tostring(key)
+  end
+
+  function meta.__len()
+    return given.is_wrk2 and view.count or view.distinct
+  end
+
+  if not given.is_wrk2 then
+    function meta.__call(_, i)
+      return view.at(tonumber(i) or 0)
+    end
+  end
+  return object
+end
+
+-- What the host calls.
+
+local function handler(problem)
+  local trace = traceback(type(problem) == "string" and problem or "error: " .. tostring(problem), 2)
+  -- What follows is this file.
+  return (gsub(trace, "\n\t%[C%]: in function 'xpcall'.*", ""))
+end
+
+local calls = {}
+
+function calls.run(chunk)
+  chunk()
+end
+
+function calls.start()
+  wrk.addrs = addresses_of(given.addresses)
+  if wrk.resolve ~= usual_resolve then
+    wrk.resolve(wrk.host, wrk.port or wrk.scheme)
+  end
+end
+
+function calls.setup(number)
+  local thread = thread_of(number)
+  if wrk.resolve ~= usual_resolve and wrk.addrs[1] then
+    thread.addr = wrk.addrs[1]
+  end
+  wrk.setup(thread)
+end
+
+function calls.init(args)
+  wrk.thread = thread_of(id)
+  wrk.init(args)
+end
+
+function calls.done(summary, latency, requests)
+  done(summary, statistics(latency), statistics(requests))
+end
+
+for name, call in next, calls do
+  calls[name] = function(...)
+    return xpcall(call, handler, ...)
+  end
+end
+calls.handler = handler
+
+-- How many parameters a global function names, and whether it takes more.
+function calls.parameters(name)
+  local about = getinfo(_G[name], "u")
+  return about.nparams, about.isvararg
+end
+
+return calls
