@@ -3,10 +3,13 @@
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
+use anyhow::bail;
+
 use onrush::cli::{self, Invocation};
 use onrush::live::ProgressLine;
-use onrush::plan::{self, Addresses, Plan};
-use onrush::run::{self, Choice, Ended, Interrupt, NotStarted, Outcome, Progress, Unavailable};
+use onrush::plan::{self, Addresses, Dialect, Plan};
+use onrush::run::{self, Choice, Ended, Interrupt, NotStarted, Outcome, Prepared, Unavailable};
+use onrush::script::{self, Script, Setting};
 use onrush::{report, serve};
 
 /// A bad option, URL or file, an unresolvable host, a report that could not be written; in compatible runs, anything.
@@ -58,29 +61,80 @@ fn test(plan: &Plan) -> anyhow::Result<u8> {
     if plan.verbose && !plan.dialect.is_compat() {
         eprint_all(&verbose(plan, &choice, &addresses));
     }
-    let prepared = run::prepare(plan, &addresses, choice.name)?;
+    // A script may do anything at all, and for ever, before the run begins.
+    let mut script = interrupt.quitting(|| load(plan, &addresses))?;
+    let prepared = run::prepare(plan, &addresses, choice.name, script.as_mut())?;
     if !plan.once {
         print_all(&report::opening(plan))?;
     }
-    let mut line = ProgressLine::on_stderr(plan.stop);
-    let mut observe = |progress: &Progress| {
-        if let Some(line) = &mut line {
-            line.draw(progress);
-        }
-    };
-    let outcome = prepared.run(plan, &interrupt, &mut observe)?;
-    drop(line);
+    let outcome = observe(plan, prepared, &interrupt)?;
     if let Ended::Refused { address, errno } = outcome.ended {
         eprint_all(&format!("onrush: {}\n", report::refusal(address, errno)));
         return Ok(EXIT_NOT_STARTED);
     }
+    if let Some(failure) = outcome.failure {
+        bail!(failure);
+    }
     print_all(&if plan.once { report::once(&outcome) } else { report::closing(plan, &outcome) })?;
+    // The state of a thread that never came back must not be touched, and `done` might.
+    let told = script.filter(|_| outcome.stuck.is_empty()).map(|mut script| tell(plan, &outcome, &mut script));
     if plan.notes {
         let colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         // Without a standard error there is nobody to tell.
         let _ = report::print_notes(&report::notes(plan, &outcome), colour, &mut io::stderr().lock());
     }
-    Ok(exit_code(plan, &outcome))
+    for &(thread, callback) in &outcome.stuck {
+        eprint_all(&format!("onrush: {}\n", report::stuck(thread, callback)));
+    }
+    told.transpose()?;
+    Ok(if outcome.stuck.is_empty() { exit_code(plan, &outcome) } else { EXIT_WRONG })
+}
+
+/// Loads the script, if there is one, and runs everything in it that comes before the run.
+fn load(plan: &Plan, addresses: &Addresses) -> anyhow::Result<Option<Script>> {
+    let Some(plan::Script { path, args }) = &plan.script else { return Ok(None) };
+    let authority = plan.target.authority();
+    // The header that every request has unless the user says otherwise is the script's to decide.
+    let is_own = |(name, value): &&(String, String)| name != "Host" || *value != authority;
+    let headers: Vec<_> = plan.request.headers.iter().filter(is_own).cloned().collect();
+    let setting = Setting {
+        path,
+        args,
+        url: &plan.target.typed,
+        scheme: plan.target.scheme.name(),
+        host: &plan.target.host,
+        port: plan.target.port_text.as_deref(),
+        method: &plan.request.method,
+        target: &plan.request.target,
+        headers: &headers,
+        body: Some(&*plan.request.body).filter(|body| !body.is_empty()),
+        addresses: &addresses.0,
+        threads: plan.load.threads,
+        seed: plan.seed,
+        is_compat: plan.dialect.is_compat(),
+        is_wrk2: plan.dialect == Dialect::Wrk2,
+    };
+    Script::load(&setting).map(Some)
+}
+
+/// Carries the run out and shows on a terminal how far it is; what a script prints would tear the line.
+fn observe(plan: &Plan, prepared: Prepared, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
+    let mut line = if plan.script.is_none() { ProgressLine::on_stderr(plan.stop) } else { None };
+    prepared.run(plan, interrupt, &mut |progress| {
+        if let Some(line) = &mut line {
+            line.draw(progress);
+        }
+    })
+}
+
+/// Tells a script how the run went.
+fn tell(plan: &Plan, outcome: &Outcome, script: &mut Script) -> anyhow::Result<()> {
+    if !script.has_done() {
+        return Ok(());
+    }
+    script.done(&report::told(plan, outcome))?;
+    script::flush();
+    Ok(())
 }
 
 /// The line of `-v`: the version, the backend, and why.
@@ -97,6 +151,8 @@ fn exit_code(plan: &Plan, outcome: &Outcome) -> u8 {
 
 /// Writes to standard output, at once.
 fn print_all(text: &str) -> anyhow::Result<()> {
+    // What a script has printed comes first.
+    script::flush();
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.map_err(|error| anyhow::Error::new(error).context("cannot write the report to standard output"))

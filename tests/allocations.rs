@@ -59,7 +59,8 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
     };
     let protocols = Box::new(|| Protocol::Http1(Http1::new(1)));
     let control = Arc::<Control>::default();
-    let engine = Engine::new(settings, backend, Request::new(parts), protocols, None, control, Arc::<Desk>::default());
+    let engine =
+        Engine::new(settings, backend, vec![Request::new(parts)], protocols, None, control, Arc::<Desk>::default());
     let before = ALLOCATIONS.with(Cell::get);
     let end = engine.run();
     let during = ALLOCATIONS.with(Cell::get) - before;

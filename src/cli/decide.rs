@@ -13,7 +13,7 @@ use super::typed::{Typed, wrong};
 use super::{Refusal, Warned};
 use crate::plan::limits::{GIVE_UP_MIN, GIVE_UP_TIMEOUTS, URL_MAX};
 use crate::plan::target::{InvalidUrl, Scheme};
-use crate::plan::{Dialect, Load, Plan, Stop, Target};
+use crate::plan::{Dialect, Load, Plan, Script, Stop, Target};
 
 const CONNECTIONS: u64 = 10;
 const THREADS: u64 = 2;
@@ -35,7 +35,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         return Err(Refusal::Wrk("Throughput MUST be specified with the --rate or -R option".to_owned()));
     }
     let (timeout, give_up) = patience(&typed)?;
-    ignored_words(&mut typed);
+    let script = script(&mut typed);
     let plan = Plan {
         load: if typed.once { Load { threads: 1, connections: 1 } } else { load },
         stop: stop(&typed),
@@ -49,6 +49,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         notes: typed.notes || !dialect.is_compat(),
         spin: typed.spin,
         seed: typed.seed.unwrap_or(SEED),
+        script,
         request: parts(typed.method, typed.body, typed.headers, &target)?,
         target,
     };
@@ -145,12 +146,17 @@ fn stop(typed: &Typed) -> Stop {
     }
 }
 
-/// Words behind the URL are a script's arguments, and there is no script.
-fn ignored_words(typed: &mut Typed) {
-    let words: Vec<String> = typed.words[1..].iter().map(|word| format!("{:?}", word.to_string_lossy())).collect();
-    if !words.is_empty() {
-        typed.warnings.push(format!("ignored behind the URL, as no script runs: {}", words.join(" ")));
-    }
+/// The script, whose arguments are the words behind the URL; without one they are ignored, but not in silence.
+fn script(typed: &mut Typed) -> Option<Script> {
+    let args: Vec<String> = typed.words[1..].iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let Some(path) = typed.script.take() else {
+        if !args.is_empty() {
+            let words: Vec<String> = args.iter().map(|word| format!("{word:?}")).collect();
+            typed.warnings.push(format!("ignored behind the URL, as no script runs: {}", words.join(" ")));
+        }
+        return None;
+    };
+    Some(Script { path, args })
 }
 
 fn parts(

@@ -137,7 +137,6 @@ pub(super) fn by_prefix(prefix: &str, dialect: Dialect) -> Vec<&'static Flag> {
     FLAGS.iter().filter(|flag| flag.is_listed_by(dialect) && flag.long.starts_with(prefix)).collect()
 }
 
-const SCRIPTS: Option<&str> = Some("Lua scripts are not in onrush yet");
 const RATES: Option<&str> = Some("constant rates are not in onrush yet");
 const CMM: Option<&str> = Some("the options of wrk-cmm are not in onrush yet");
 const TLS: Option<&str> = Some("TLS is not in onrush yet");
@@ -213,6 +212,16 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["the request's body; @FILE reads a file, @- standard", "input"],
         group: Group::Request,
         origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::Script,
+        short: Some('s'),
+        long: "script",
+        value: Some("FILE"),
+        help: &["a Lua script that makes requests; words behind the", "URL are its arguments"],
+        group: Group::Request,
+        origin: Origin::Wrk,
         later: None,
     },
     Flag {
@@ -324,16 +333,6 @@ pub(super) const FLAGS: &[Flag] = &[
         group: Group::Engine,
         origin: Origin::Ours,
         later: None,
-    },
-    Flag {
-        id: Id::Script,
-        short: Some('s'),
-        long: "script",
-        value: Some("FILE"),
-        help: &["a Lua script that makes requests"],
-        group: Group::Later,
-        origin: Origin::Wrk,
-        later: SCRIPTS,
     },
     Flag {
         id: Id::Rate,

@@ -350,8 +350,6 @@ fn misused_options_are_answered_as_getopt_does_or_with_a_hint() {
 #[test]
 fn what_is_not_there_yet_is_said_in_one_line() {
     let table = [
-        ("-s x.lua", "--script: Lua scripts are not in onrush yet"),
-        ("--s x.lua", "--script: Lua scripts are not in onrush yet"),
         ("-R 1000", "--rate: constant rates are not in onrush yet"),
         ("-U", "--u_latency: constant rates are not in onrush yet"),
         ("--batch_latency", "--batch_latency: constant rates are not in onrush yet"),
@@ -462,6 +460,16 @@ fn no_command_line_makes_it_panic() {
         }
     }
     assert!(ran > 100 && refused > 100, "{ran} {refused}");
+}
+
+#[test]
+fn a_script_takes_the_words_behind_the_url() {
+    let plan = run("onrush -s x.lua http://h/ -c3 -- -x --foo=1 bar");
+    let args = ["-x", "--foo=1", "bar"].map(str::to_owned).to_vec();
+    assert_eq!(plan.script, Some(crate::plan::Script { path: "x.lua".into(), args }));
+    assert_eq!(plan.load.connections, 3);
+    let plan = run("wrk --script=x.lua http://h/ a b");
+    assert_eq!(plan.script.map(|script| script.args), Some(vec!["a".to_owned(), "b".to_owned()]));
 }
 
 const MANUAL: &str = include_str!("../../docs/command-line.md");

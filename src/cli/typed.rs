@@ -33,6 +33,8 @@ pub(super) struct Typed {
     pub headers: Vec<Header>,
     /// `--body`, not read yet.
     pub body: Option<OsString>,
+    /// `--script`.
+    pub script: Option<PathBuf>,
     /// `--timeout`.
     pub timeout: Option<Duration>,
     /// `--give-up`.
@@ -70,6 +72,7 @@ impl Typed {
             method: None,
             headers: Vec::new(),
             body: None,
+            script: None,
             timeout: None,
             give_up: None,
             io: Io::Auto,
@@ -123,8 +126,8 @@ impl Typed {
             Id::Latency => self.latency = true,
             Id::Notes => self.notes = true,
             Id::Version => self.version = true,
-            Id::Script
-            | Id::Rate
+            Id::Script => self.script = Some(PathBuf::from(value)),
+            Id::Rate
             | Id::ULatency
             | Id::BatchLatency
             | Id::BindIp

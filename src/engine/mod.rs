@@ -109,7 +109,7 @@ pub struct Engine<B: Backend> {
     settings: Settings,
     backend: B,
     protocols: Box<dyn FnMut() -> Protocol>,
-    /// The requests that are started together: the plan's one, or what the script wrote last.
+    /// The requests that are started together: always the same, or what the script wrote last.
     batch: Vec<Request>,
     script: Caller,
     slots: Vec<Slot>,
@@ -132,11 +132,12 @@ pub struct Engine<B: Backend> {
 }
 
 impl<B: Backend> Engine<B> {
-    /// An engine that has not started. `protocols` makes the protocol of each new connection; `hooks` is its script.
+    /// An engine that has not started. `batch` is started together, unless `hooks`, its script, writes what is sent;
+    /// `protocols` makes the protocol of each new connection.
     pub fn new(
         settings: Settings,
         backend: B,
-        request: Request,
+        batch: Vec<Request>,
         protocols: Box<dyn FnMut() -> Protocol>,
         hooks: Option<Box<dyn Hooks>>,
         control: Arc<Control>,
@@ -152,7 +153,7 @@ impl<B: Backend> Engine<B> {
             settings,
             backend,
             protocols,
-            batch: vec![request],
+            batch,
             script: Caller::new(hooks, Arc::clone(&desk)),
             control,
             desk,

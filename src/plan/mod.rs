@@ -25,6 +25,8 @@ pub struct Plan {
     pub target: Target,
     /// What every request says.
     pub request: Parts,
+    /// The script that has a say in what is sent, and when.
+    pub script: Option<Script>,
     /// How many threads and connections.
     pub load: Load,
     /// When the run ends.
@@ -49,6 +51,15 @@ pub struct Plan {
     pub spin: Spin,
     /// Start of every random sequence of the run.
     pub seed: u64,
+}
+
+/// A Lua script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    /// Its file.
+    pub path: PathBuf,
+    /// What stood behind the URL.
+    pub args: Vec<String>,
 }
 
 /// Whose options, rules and report are followed.

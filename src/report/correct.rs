@@ -8,6 +8,7 @@
 //! The values that belong to one recorded latency are evenly spaced, so their count, sum, squares and number below
 //! any bound are formulas: nothing is ever added to a bin, however long the tail.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use super::table::Figures;
@@ -88,6 +89,19 @@ impl Rewritten {
             }
         }
         reached
+    }
+
+    /// All values, recorded or added, ascending, and how often each is there. Costs time and memory for each of them.
+    pub fn values(&self) -> Vec<(u64, u64)> {
+        let mut counts = HashMap::new();
+        for train in &self.trains {
+            for step in 0..=train.added {
+                *counts.entry(train.value - step * self.spacing_us).or_default() += train.count;
+            }
+        }
+        let mut values: Vec<_> = counts.into_iter().collect();
+        values.sort_unstable();
+        values
     }
 
     /// Takes one more recorded value and all that wrk derives from it.

@@ -33,7 +33,7 @@ impl fmt::Display for Failure {
             let listens = if self.throughout { "listens" } else { "listened" };
             return write!(f, "{} refused{by}{seconds}: nothing {listens} there", counted(count, "connection"));
         }
-        write!(f, "{}: {} × {}{seconds}", class(phase), thousands(count), self.why())?;
+        write!(f, "{}: {} × {}{seconds}", class(phase), thousands(count), why(self.row.cause, self.timeout))?;
         match cause {
             _ if example.is_empty() => {}
             Cause::Protocol(_) => write!(f, ", for instance \"{example}\"")?,
@@ -44,17 +44,6 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
-    /// The cause in plain words.
-    fn why(&self) -> String {
-        match self.row.cause {
-            Cause::Errno(number) => errno::words(number),
-            Cause::Protocol(error) => error.to_string(),
-            Cause::Unanswered => "no answer to an attempt to connect".to_owned(),
-            Cause::Late => format!("no complete answer within {}", exact(self.timeout.unwrap_or_default())),
-            Cause::Status(status) => format!("status {status}"),
-        }
-    }
-
     /// When it happened, unless it was the whole time.
     fn seconds(&self) -> String {
         let Row { first_s, last_s, .. } = self.row;
@@ -108,8 +97,19 @@ impl Failure {
 /// What to think of attempts to connect that nobody answers.
 const NOBODY_ANSWERS: &str = "a firewall drops the packets, the address is wrong, or too many connections wait there";
 
+/// A cause in plain words; `timeout` is the threshold of `--timeout`.
+pub(super) fn why(cause: Cause, timeout: Option<Duration>) -> String {
+    match cause {
+        Cause::Errno(number) => errno::words(number),
+        Cause::Protocol(error) => error.to_string(),
+        Cause::Unanswered => "no answer to an attempt to connect".to_owned(),
+        Cause::Late => format!("no complete answer within {}", exact(timeout.unwrap_or_default())),
+        Cause::Status(status) => format!("status {status}"),
+    }
+}
+
 /// wrk's word for the errors of a phase.
-fn class(phase: Phase) -> &'static str {
+pub(super) fn class(phase: Phase) -> &'static str {
     match phase {
         Phase::Resolve | Phase::Connect => "connect",
         Phase::Send => "write",

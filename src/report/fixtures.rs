@@ -37,6 +37,7 @@ pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections
         verbose: false,
         notes: true,
         spin: Spin::Auto,
+        script: None,
         seed: 1,
     }
 }
@@ -52,6 +53,8 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         addresses: vec![address("127.0.0.1:8080")],
         descriptors: None,
         transcript: None,
+        failure: None,
+        stuck: Vec::new(),
     }
 }
 

@@ -12,6 +12,7 @@ mod escape;
 mod failure;
 mod notes;
 mod once;
+mod told;
 
 #[cfg(test)]
 mod fixtures;
@@ -22,6 +23,7 @@ pub use escape::escape;
 pub use failure::Failure;
 pub use notes::{Lost, Note, notes, print_notes};
 pub use once::once;
+pub use told::told;
 
 use std::net::SocketAddr;
 
@@ -69,6 +71,14 @@ pub fn refusal(address: SocketAddr, errno: i32) -> String {
         Some(Errno::CONNREFUSED) => format!("unable to connect to {address}: {why}: nothing listens there"),
         _ => format!("unable to connect to {address}: {why}"),
     }
+}
+
+/// A thread that never came back from its script, from 1.
+pub fn stuck(thread: usize, callback: &str) -> String {
+    format!(
+        "thread {thread} is still in {callback}() of the script, more than a second after the end: what it measured last \
+         is not in the report; look for a loop without end in {callback}()"
+    )
 }
 
 /// The latencies that the table shows.

@@ -17,20 +17,23 @@ pub use snapshot::Progress;
 
 use std::io;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use onrush_proto::http1::outline;
 use onrush_proto::{Http1, Parts, Request};
 use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::backend::sim::Scenario;
 use crate::backend::{Backend, Clock, Epoll, Sim, Uring};
-use crate::engine::{Control, Desk, Engine, Protocol, Rules, Settings, WorkerEnd};
+use crate::engine::{Control, Desk, Engine, Hooks, Protocol, Rules, Settings, WorkerEnd};
 use crate::plan::{Addresses, Io, Plan, load};
+use crate::script::Script;
 use crate::stats::{Totals, Transcript};
 use snapshot::Collector;
 
@@ -38,6 +41,8 @@ use snapshot::Collector;
 const WATCH: Duration = Duration::from_millis(20);
 /// How often the observer is told how the run stands.
 const SHOW: Duration = Duration::from_millis(200);
+/// How long a callback may last at the end of a run.
+const PATIENCE_WITH_SCRIPTS: Duration = Duration::from_secs(1);
 /// How long a target may stay away where the plan sets no limit.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -59,6 +64,11 @@ pub struct Outcome {
     pub descriptors: Option<Shortage>,
     /// What went over the wire, where the plan wanted that.
     pub transcript: Option<Box<Transcript>>,
+    /// What went wrong in the script.
+    pub failure: Option<String>,
+    /// Threads that never came back from their script, from 1, and the callback they are in. What they measured since
+    /// their last hand-over is missing.
+    pub stuck: Vec<(usize, &'static str)>,
 }
 
 /// Why a run ended.
@@ -117,18 +127,25 @@ pub struct Prepared {
 /// # Errors
 ///
 /// [`NotStarted`], or what is wrong with the file of a scenario.
-pub fn prepare(plan: &Plan, addresses: &Addresses, backend: &'static str) -> anyhow::Result<Prepared> {
+pub fn prepare(
+    plan: &Plan,
+    addresses: &Addresses,
+    backend: &'static str,
+    script: Option<&mut Script>,
+) -> anyhow::Result<Prepared> {
     let descriptors = host::raise_descriptor_limit(plan.load.connections, plan.load.threads);
     let clock = Clock::start();
     let mut prepared = match &plan.io {
         Io::Sim(path) => {
             let scenario = Scenario::read(path)?;
-            spawn_all(plan, addresses, move |connections, seed| {
+            spawn_all(plan, addresses, script, move |connections, seed| {
                 Ok(Sim::new(connections, scenario.clone().network(seed)))
             })
         }
-        _ if backend == Uring::NAME => spawn_all(plan, addresses, move |connections, _| Uring::new(connections, clock)),
-        _ => spawn_all(plan, addresses, move |connections, _| Epoll::new(connections, clock)),
+        _ if backend == Uring::NAME => {
+            spawn_all(plan, addresses, script, move |connections, _| Uring::new(connections, clock))
+        }
+        _ => spawn_all(plan, addresses, script, move |connections, _| Epoll::new(connections, clock)),
     }?;
     prepared.descriptors = descriptors;
     Ok(prepared)
@@ -138,6 +155,7 @@ pub fn prepare(plan: &Plan, addresses: &Addresses, backend: &'static str) -> any
 fn spawn_all<B: Backend>(
     plan: &Plan,
     addresses: &Addresses,
+    mut script: Option<&mut Script>,
     make: impl Fn(u32, u64) -> io::Result<B> + Clone + Send + 'static,
 ) -> Result<Prepared, NotStarted> {
     let mut prepared = Prepared {
@@ -149,10 +167,13 @@ fn spawn_all<B: Backend>(
         workers: Vec::with_capacity(plan.load.threads as usize),
     };
     let (ready, set_up) = mpsc::channel();
+    let mut hooks = script.as_mut().map_or_else(Vec::new, |script| script.hooks()).into_iter();
     for index in 0..plan.load.threads {
         let worker = Worker {
-            settings: settings(plan, addresses, index),
+            settings: settings(plan, addresses, script.as_deref(), index),
             parts: plan.request.clone(),
+            prebuilt: script.as_ref().and_then(|script| script.prebuilt(index as usize)).map(<[u8]>::to_vec),
+            hooks: hooks.next(),
             gate: Arc::clone(&prepared.gate),
             control: Arc::clone(&prepared.control),
             desk: Arc::clone(&prepared.desks[index as usize]),
@@ -176,6 +197,9 @@ fn spawn_all<B: Backend>(
 struct Worker {
     settings: Settings,
     parts: Parts,
+    /// The requests of a script that always sends the same.
+    prebuilt: Option<Vec<u8>>,
+    hooks: Option<Box<dyn Hooks>>,
     gate: Arc<Gate>,
     control: Arc<Control>,
     desk: Arc<Desk>,
@@ -197,14 +221,25 @@ impl Worker {
                 return None;
             }
         };
-        let protocols = Box::new(|| Protocol::Http1(Http1::new(1)));
-        let engine =
-            Engine::new(self.settings, backend, Request::new(self.parts), protocols, None, self.control, self.desk);
+        let batch = self.prebuilt.as_deref().map_or_else(|| vec![Request::new(self.parts.clone())], requests);
+        // A script may pipeline as many as it likes.
+        let depth = if self.hooks.is_some() { usize::MAX } else { 1 };
+        let protocols = Box::new(move || Protocol::Http1(Http1::new(depth)));
+        let engine = Engine::new(self.settings, backend, batch, protocols, self.hooks, self.control, self.desk);
         drop(ready);
         let end = self.gate.wait().then(|| engine.run());
         self.watcher.unpark();
         end
     }
+}
+
+/// The requests that a script wrote before the run, and that were found to be complete then.
+fn requests(wire: &[u8]) -> Vec<Request> {
+    let mut outlines = Vec::new();
+    let complete = outline(wire, &mut outlines);
+    debug_assert!(complete.is_ok(), "whoever loaded the script has looked");
+    let wire = Rc::from(wire);
+    outlines.into_iter().map(|outline| Request::from_wire(&wire, outline)).collect()
 }
 
 /// Holds workers back until all are set up.
@@ -246,14 +281,18 @@ impl Prepared {
         let is_patient = (plan.stop.requests.is_some() && !plan.once) || plan.dialect.is_compat();
         let mut collector = Collector::new(self.desks.clone());
         let (mut interrupted, mut refused, mut shown_at) = (false, false, Duration::ZERO);
+        let mut due = plan.stop.duration;
         let start = Instant::now();
         self.gate.open(true);
-        while !self.workers.iter().all(JoinHandle::is_finished) {
+        while !self.has_ended(start, due) {
             collector.collect();
             interrupted |= interrupt.is_asked();
             refused |= !is_patient && collector.all_refused();
             if interrupted || refused {
                 self.control.stop();
+            }
+            if self.control.is_stopped() {
+                due = due.min(Some(start.elapsed())).or(Some(start.elapsed()));
             }
             if start.elapsed() >= shown_at + SHOW {
                 shown_at = start.elapsed();
@@ -264,7 +303,13 @@ impl Prepared {
         collector.collect();
         refused |= !is_patient && collector.all_refused();
         let mut outcome = Outcome::new(collector.totals, self.backend, self.descriptors);
-        for worker in std::mem::take(&mut self.workers) {
+        let desks = std::mem::take(&mut self.desks);
+        for (index, worker) in std::mem::take(&mut self.workers).into_iter().enumerate() {
+            if !worker.is_finished() {
+                outcome.stuck.extend(desks[index].callback().name().map(|callback| (index + 1, callback)));
+                outcome.elapsed = outcome.elapsed.max(due.unwrap_or_default());
+                continue;
+            }
             let Ok(Some(end)) = worker.join() else { bail!("a worker ended before its time: this is a bug in onrush") };
             outcome.add(end, refused);
         }
@@ -274,6 +319,13 @@ impl Prepared {
             outcome.ended = Ended::Requests;
         }
         Ok(outcome)
+    }
+
+    /// Whether every worker has ended, or has had [`PATIENCE_WITH_SCRIPTS`] since it was due and is stuck in its script.
+    fn has_ended(&self, start: Instant, due: Option<Duration>) -> bool {
+        let is_overdue = due.is_some_and(|due| start.elapsed() >= due + PATIENCE_WITH_SCRIPTS);
+        let is_stuck = |desk: &Desk| is_overdue && desk.callback().name().is_some();
+        self.workers.iter().zip(&self.desks).all(|(worker, desk)| worker.is_finished() || is_stuck(desk))
     }
 }
 
@@ -288,6 +340,8 @@ impl Outcome {
             addresses: Vec::new(),
             descriptors,
             transcript: None,
+            failure: None,
+            stuck: Vec::new(),
         }
     }
 
@@ -311,6 +365,7 @@ impl Outcome {
             }
         }
         self.transcript = self.transcript.take().or(end.transcript);
+        self.failure = self.failure.take().or(end.failure);
     }
 
     fn all_requests_ended(&self, plan: &Plan) -> bool {
@@ -321,7 +376,8 @@ impl Outcome {
 }
 
 /// The part of the plan that falls to worker `index`.
-fn settings(plan: &Plan, addresses: &Addresses, index: u32) -> Settings {
+fn settings(plan: &Plan, addresses: &Addresses, script: Option<&Script>, index: u32) -> Settings {
+    let pipelines = script.is_some_and(|script| script.depth() > 1);
     let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
     let requests = plan.stop.requests.map(|requests| load::share(requests, plan.load.threads, index));
     let connections = plan.load.connections_of(index);
@@ -331,7 +387,7 @@ fn settings(plan: &Plan, addresses: &Addresses, index: u32) -> Settings {
         first_connection: (0..index).map(|before| plan.load.connections_of(before)).sum::<u32>() as usize,
         slots: 1,
         addresses: addresses.0.clone(),
-        rules: Rules { compat: plan.dialect.is_compat(), timeout_ns: plan.timeout.map(nanos), pipelines: false },
+        rules: Rules { compat: plan.dialect.is_compat(), timeout_ns: plan.timeout.map(nanos), pipelines },
         duration_ns: plan.stop.duration.map(nanos),
         requests,
         give_up_ns: plan.give_up.map(nanos),

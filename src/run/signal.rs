@@ -18,8 +18,16 @@ pub const EXIT_QUIT: i32 = 130;
 const ECHO: Duration = Duration::from_millis(20);
 
 /// Tells whether somebody asked the process to end.
-#[derive(Clone, Debug)]
-pub struct Interrupt(Arc<AtomicBool>);
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt(Arc<Flags>);
+
+#[derive(Debug, Default)]
+struct Flags {
+    /// A signal came.
+    asked: AtomicBool,
+    /// The first signal quits.
+    quits: AtomicBool,
+}
 
 impl Interrupt {
     /// Starts to listen, in a thread that does nothing else.
@@ -28,25 +36,34 @@ impl Interrupt {
     ///
     /// When the kernel takes no handler or gives no thread.
     pub fn listen() -> io::Result<Self> {
-        let asked = Arc::new(AtomicBool::new(false));
-        let (mut signals, told) = (Signals::new([SIGINT, SIGTERM])?, Arc::clone(&asked));
+        let interrupt = Self::default();
+        let (mut signals, Self(flags)) = (Signals::new([SIGINT, SIGTERM])?, interrupt.clone());
         let listen = move || {
             let mut first = None;
             for signal in signals.forever() {
                 match first {
+                    _ if flags.quits.load(Ordering::Relaxed) => process::exit(EXIT_QUIT),
                     None => first = Some((signal, Instant::now())),
                     Some((same, at)) if same == signal && at.elapsed() < ECHO => {}
                     Some(_) => process::exit(EXIT_QUIT),
                 }
-                told.store(true, Ordering::Relaxed);
+                flags.asked.store(true, Ordering::Relaxed);
             }
         };
         thread::Builder::new().name("signals".to_owned()).spawn(listen)?;
-        Ok(Self(asked))
+        Ok(interrupt)
+    }
+
+    /// Does what may never come back: meanwhile the first signal quits.
+    pub fn quitting<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.0.quits.store(true, Ordering::Relaxed);
+        let done = work();
+        self.0.quits.store(false, Ordering::Relaxed);
+        done
     }
 
     /// Whether a signal came.
     pub fn is_asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.asked.load(Ordering::Relaxed)
     }
 }

@@ -68,7 +68,7 @@ pub fn run_with(
 ) -> Ran {
     let desk = Arc::new(Desk::default());
     let backend = Sim::new(settings.connections, network);
-    let engine = Engine::new(settings, backend, request, protocols, hooks, Arc::default(), Arc::clone(&desk));
+    let engine = Engine::new(settings, backend, vec![request], protocols, hooks, Arc::default(), Arc::clone(&desk));
     let end = engine.run();
     let mut totals = Totals::default();
     desk.mailbox.collect(&mut totals);
