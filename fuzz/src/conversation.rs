@@ -22,9 +22,9 @@ pub(crate) struct Conversation {
 /// What one event said, independent of where in which piece it was said.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Heard {
-    /// The event; the range of data is left empty.
+    /// The event; the range of data or trailers is left empty.
     pub(crate) event: Event,
-    /// The head or the data it spoke of.
+    /// The head, the data or the trailers it spoke of.
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -151,9 +151,11 @@ impl<'a> Call<'a> {
         let (event, bytes) = match event {
             Event::Interim { .. } | Event::Head { .. } => (event, self.client.head(input)),
             Event::Data { stream, range } => (Event::Data { stream, range: 0..0 }, &input[range]),
+            Event::Trailer { stream, range } => (Event::Trailer { stream, range: 0..0 }, &input[range]),
             event => (event, &[][..]),
         };
-        match self.heard.last_mut().filter(|last| matches!(event, Event::Data { .. }) && last.event == event) {
+        let comes_in_parts = matches!(event, Event::Data { .. } | Event::Trailer { .. });
+        match self.heard.last_mut().filter(|last| comes_in_parts && last.event == event) {
             Some(last) => last.bytes.extend_from_slice(bytes),
             None => self.heard.push(Heard { event, bytes: bytes.to_vec() }),
         }

@@ -19,6 +19,9 @@ pub fn http1_response(data: &[u8]) {
     check_splits(&conversation, bytes, *split);
 }
 
+/// The fields behind a body that is put into chunks.
+const TRAILERS: &[u8] = b"Digest: none\r\nExpires:never\r\n";
+
 /// A chunked body that is anything, and anything as a chunked body. The first byte chooses the split and the chunks.
 pub fn chunked(data: &[u8]) {
     let [split, bytes @ ..] = data else { return };
@@ -30,7 +33,10 @@ pub fn chunked(data: &[u8]) {
     let heard = check_splits(&conversation, &encoded, *split);
     let decoded: Vec<u8> = heard.iter().filter(|heard| is_data(heard)).flat_map(|heard| heard.bytes.clone()).collect();
     assert_eq!(decoded, bytes);
-    assert!(heard.iter().any(|heard| heard.event == Event::Complete { stream: StreamId(0) }));
+    let stream = StreamId(0);
+    let trailers = heard.iter().find(|heard| heard.event == Event::Trailer { stream, range: 0..0 });
+    assert_eq!(trailers.map(|trailers| &trailers.bytes[..]), Some(TRAILERS));
+    assert!(heard.iter().any(|heard| heard.event == Event::Complete { stream }));
 }
 
 /// The same bytes are heard alike in one piece, one by one, and in pieces of many sizes; skipping changes nothing but
@@ -82,6 +88,5 @@ fn in_chunks(mut bytes: &[u8], seed: u8) -> Vec<u8> {
         chunks.extend_from_slice(b"\r\n");
         bytes = rest;
     }
-    chunks.extend_from_slice(b"0\r\nDigest: none\r\n\r\n");
-    chunks
+    [&chunks, &b"0\r\n"[..], TRAILERS, b"\r\n"].concat()
 }

@@ -117,6 +117,14 @@ pub enum Event {
         /// Where it lies in what the last [`Client::handle_bytes`] was given; never empty.
         range: Range<usize>,
     },
+    /// Part of the fields behind a body, as they came: the parts one behind the other are whole lines with their ends,
+    /// without the empty one that ends them.
+    Trailer {
+        /// The request whose answer it is.
+        stream: StreamId,
+        /// Where it lies in what the last [`Client::handle_bytes`] was given; never empty.
+        range: Range<usize>,
+    },
     /// The response is complete; the stream is over.
     Complete {
         /// The request that was answered.
@@ -147,6 +155,7 @@ impl Event {
             Self::Interim { stream, .. }
             | Self::Head { stream, .. }
             | Self::Data { stream, .. }
+            | Self::Trailer { stream, .. }
             | Self::Complete { stream }
             | Self::Failed { stream, .. } => Some(stream),
             Self::Draining { .. } => None,

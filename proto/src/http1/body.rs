@@ -23,14 +23,16 @@ pub(super) enum Body {
 pub(super) struct Taken {
     /// How many bytes, framing included.
     pub(super) used: usize,
-    /// Where the data lies among them.
-    pub(super) data: Range<usize>,
+    /// Where the data lies among them, or the trailer fields.
+    pub(super) piece: Range<usize>,
+    /// Whether it is the trailer fields.
+    pub(super) is_trailer: bool,
     /// Whether the body ends with them.
     pub(super) is_last: bool,
 }
 
 impl Body {
-    /// Takes bytes up to the end of the first piece of data among them, or of the body.
+    /// Takes bytes up to the end of the first piece of data or of trailer fields among them, or of the body.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Taken, Error> {
         if let Self::Chunked(chunked) = self {
             return chunked.take(bytes);
@@ -38,7 +40,7 @@ impl Body {
         let data = self.data_left().min(bytes.len() as u64);
         let is_last = self.skip(data);
         let used = data as usize;
-        Ok(Taken { used, data: 0..used, is_last })
+        Ok(Taken { used, piece: 0..used, is_trailer: false, is_last })
     }
 
     /// How many of the next bytes are data; [`u64::MAX`] until the end of the stream.

@@ -1,7 +1,7 @@
 //! The chunked transfer coding (RFC 9112, 7.1), decoded where it lies.
 //!
 //! It walks over sizes, extensions and trailers byte by byte and keeps none of them, so that any split of the same
-//! bytes comes to the same end and nothing that a peer sends can make it grow.
+//! bytes comes to the same end and nothing that a peer sends can make it grow. Trailers are told as they pass.
 
 use super::HEAD_MAX;
 use super::body::Taken;
@@ -18,8 +18,8 @@ pub(super) struct Chunked {
     framing: usize,
 }
 
-/// What the next byte belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the next byte belongs to: the framing of a chunk, its data, or what follows the last chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum State {
     /// The first digit of a chunk's size.
     Size,
@@ -31,12 +31,12 @@ enum State {
     Extension,
     /// The LF behind the CR of a chunk's first line.
     SizeLf,
-    /// A chunk's data.
-    Data,
     /// The line end behind a chunk's data.
     DataEnd,
-    /// The LF behind the CR of that line end.
+    /// The LF behind the CR of that one.
     DataLf,
+    /// A chunk's data.
+    Data,
     /// The first byte of a trailer field, or the empty line that ends the body.
     Trailer,
     /// A trailer field's name.
@@ -57,18 +57,55 @@ impl Chunked {
         Self { state: State::Size, size: 0, framing: 0 }
     }
 
-    /// Takes bytes up to the end of the first piece of data among them, or of the body.
+    /// Takes bytes up to the end of the first piece of data or of trailer fields among them, or of the body.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Taken, Error> {
         let mut used = 0;
-        while self.state != State::Data && self.state != State::Done {
+        while self.state < State::Data {
             let Some(&byte) = bytes.get(used) else { break };
             self.step(byte)?;
             used += 1;
         }
+        if self.state > State::Data {
+            return self.take_end(bytes, used);
+        }
         let data = self.data_left().min((bytes.len() - used) as u64);
         self.skip(data);
         let end = used + data as usize;
-        Ok(Taken { used: end, data: used..end, is_last: self.state == State::Done })
+        Ok(Taken { used: end, piece: used..end, is_trailer: false, is_last: false })
+    }
+
+    /// Takes the bytes of trailer fields that come next, from `start` on, or the empty line behind them.
+    fn take_end(&mut self, bytes: &[u8], start: usize) -> Result<Taken, Error> {
+        let mut used = start;
+        while let Some(&byte) = bytes.get(used).filter(|byte| self.is_field(**byte)) {
+            match self.step(byte) {
+                Ok(()) => used += 1,
+                Err(error) if used == start => return Err(error),
+                Err(_) => {
+                    // What came before it is told first. It comes again, and is counted then.
+                    self.framing -= 1;
+                    break;
+                }
+            }
+        }
+        let piece = start..used;
+        while piece.is_empty()
+            && self.state != State::Done
+            && let Some(&byte) = bytes.get(used)
+        {
+            self.step(byte)?;
+            used += 1;
+        }
+        Ok(Taken { used, piece, is_trailer: true, is_last: self.state == State::Done })
+    }
+
+    /// Whether the next byte belongs to a trailer field.
+    fn is_field(&self, byte: u8) -> bool {
+        match self.state {
+            State::Name | State::Value | State::ValueLf => true,
+            State::Trailer => byte != b'\r' && byte != b'\n',
+            _ => false,
+        }
     }
 
     /// How many of the next bytes are data.
@@ -87,6 +124,7 @@ impl Chunked {
     }
 
     /// Takes one byte that is not data.
+    #[inline(always)]
     fn step(&mut self, byte: u8) -> Result<(), Error> {
         self.framing += 1;
         if self.framing > HEAD_MAX {

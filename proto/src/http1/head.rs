@@ -99,6 +99,7 @@ pub(super) struct Facts {
 
 impl Facts {
     /// Takes note of a field.
+    #[inline(always)]
     pub(super) fn note(&mut self, name: &[u8], value: &[u8]) -> Result<(), Error> {
         // Most fields are dismissed by their length alone.
         match name.len() {

@@ -149,9 +149,10 @@ impl Http1 {
             }
             return Ok(used);
         };
-        let Taken { used, data, is_last } = body.take(bytes)?;
-        if !data.is_empty() {
-            self.event = Some(Event::Data { stream, range: data });
+        let Taken { used, piece: range, is_trailer, is_last } = body.take(bytes)?;
+        if !range.is_empty() {
+            self.event =
+                Some(if is_trailer { Event::Trailer { stream, range } } else { Event::Data { stream, range } });
         }
         if is_last {
             self.end_response();

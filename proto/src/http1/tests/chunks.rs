@@ -9,8 +9,7 @@ fn the_last_chunk_ends_the_body_and_the_connection_lives_on() {
     check_chunks("0000000000000000000002\r\nhi\r\n000\r\n\r\n");
     check_chunks("2;name=value;\"q\"\r\nhi\r\n0;last\r\n\r\n");
     check_chunks("2 \t ;name\r\nhi\r\n0  \r\n\r\n");
-    check_chunks("2\r\nhi\r\n0\r\nExpires: never\r\nX-Empty:\r\n\r\n");
-    check_chunks("2\nhi\n0\nExpires: never\n\n");
+    check_chunks("2\nhi\n0\n\n");
     check(
         "GET",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nA\r\n0123456789\r\nb\r\nabcdefghijk\r\n0\r\n\r\n",
@@ -64,19 +63,31 @@ fn data_beyond_its_chunks_size_is_refused() {
 }
 
 #[test]
-fn a_malformed_trailer_is_refused() {
-    for trailer in [
-        "No colon",
-        ": value",
-        " Name: value",
-        "Name : v",
-        "N\0: v",
-        "Name: \0",
-        "Name: a\rb",
-        "\rx",
-        "A: b\r\n folded",
+fn trailers_are_told_as_they_came() {
+    for trailers in ["A: b\r\n", "Expires: never\r\nX-Empty:\r\n", "A: b\nC:\td \n"] {
+        check_trailers(&format!("2\r\nhi\r\n0\r\n{trailers}\r\n"), trailers);
+    }
+    check(
+        "GET GET",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: b\r\n\r\nHTTP/1.1 204 No\r\n\r\n",
+        &["0 head 200", "0 trailer A: b\r\n", "0 complete", "1 head 204", "1 complete"],
+    );
+}
+
+#[test]
+fn a_malformed_trailer_is_refused_where_it_goes_wrong() {
+    for (before, wrong) in [
+        ("No", " colon"),
+        ("", ": value"),
+        ("", " Name: value"),
+        ("Name", " : v"),
+        ("N", "\0: v"),
+        ("Name: ", "\0"),
+        ("Name: a\r", "b"),
+        ("", "\rx"),
+        ("A: b\r\n", " folded"),
     ] {
-        check_chunks_fail(&format!("\r\n0\r\n{trailer}\r\n\r\n"), Error::Trailer);
+        check_trailers_fail(before, &format!("{wrong}\r\n\r\n"), Error::Trailer);
     }
 }
 
@@ -86,17 +97,45 @@ fn endless_extensions_and_trailers_are_refused() {
     check_chunks_fail(&format!("\r\n2;{}", endless("x")), Error::TrailerTooLong);
     check_chunks_fail(&format!("\r\n2{}", endless(" ")), Error::TrailerTooLong);
     check_chunks_fail(&format!("\r\n{}", endless("0")), Error::TrailerTooLong);
-    check_chunks_fail(&format!("\r\n0\r\n{}", endless("A: b\r\n")), Error::TrailerTooLong);
-    check_chunks_fail(&format!("\r\n0\r\nName: {}", endless("x")), Error::TrailerTooLong);
+    let fields = endless("A: b\r\n");
+    let value = format!("Name: {}", endless("x"));
+    for trailers in [fields, value] {
+        let (before, wrong) = trailers.split_at(HEAD_MAX);
+        check_trailers_fail(before, wrong, Error::TrailerTooLong);
+    }
+}
+
+#[test]
+fn a_bad_byte_at_the_end_of_the_longest_trailers_is_what_is_wrong() {
+    let longest = format!("A: {}", "x".repeat(HEAD_MAX - 4));
+    check_trailers_fail(&longest, "\0", Error::Trailer);
 }
 
 #[test]
 fn each_chunks_line_and_the_trailers_may_have_the_greatest_length() {
     let line = |start: &str| format!("{start}{}\r\n", "x".repeat(HEAD_MAX - start.len() - 2));
-    let trailers = |over| format!("A: {}\r\n\r\n", "x".repeat(HEAD_MAX - 7 + over));
-    check_chunks(&format!("{}h\r\n{}i\r\n{}{}", line("1;"), line("1;"), line("0;"), trailers(0)));
-    check_chunks_fail(&format!("\r\n{}{}", line("0;"), trailers(1)), Error::TrailerTooLong);
+    let trailers = |over| format!("A: {}\r\n", "x".repeat(HEAD_MAX - 7 + over));
+    let chunks = format!("{}h\r\n{}i\r\n{}", line("1;"), line("1;"), line("0;"));
+    check_trailers(&format!("{chunks}{}\r\n", trailers(0)), &trailers(0));
+    check_trailers_fail(&trailers(1), "\r\n", Error::TrailerTooLong);
     check_chunks_fail(&format!("\r\n{}", line("0;x").replace('\r', "x\r")), Error::TrailerTooLong);
+}
+
+/// Checks that a body with the data `hi` and these trailers fails with `error` at the first byte of `wrong`.
+#[track_caller]
+fn check_trailers_fail(before: &str, wrong: &str, error: Error) {
+    let input = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n{before}{wrong}");
+    let (told, failed) = (format!("0 trailer {before}"), format!("0 failed: {error}"));
+    let mut events = vec!["0 head 200", "0 data hi", &told, &failed, "draining"];
+    events.retain(|event| *event != "0 trailer ");
+    check("GET", input, &events);
+}
+
+/// Checks that a chunked body that is `hi` has these trailers, and that the connection lives on.
+#[track_caller]
+fn check_trailers(chunks: &str, trailers: &str) {
+    let input = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}");
+    check("GET", input, &["0 head 200", "0 data hi", &format!("0 trailer {trailers}"), "0 complete"]);
 }
 
 /// Checks that a chunked body fails with `error` after the data `hi`.

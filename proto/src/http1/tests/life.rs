@@ -94,6 +94,7 @@ fn the_end_before_any_answer_fails_all_requests_alike() {
 #[test]
 fn the_end_inside_a_response_fails_it_and_those_behind() {
     let behind = "1 failed: the connection was closed before the request was answered";
+    let failed = "0 failed: closed by the server inside a response body";
     for head in ["H", "HTTP/1.1 200 OK\r\n", "\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r"] {
         let events = ["0 failed: closed by the server inside a response head", behind, "draining"];
         check("GET GET", format!("{head}<eof>"), &events);
@@ -103,12 +104,11 @@ fn the_end_inside_a_response_fails_it_and_those_behind() {
         "Transfer-Encoding: chunked\r\n\r\n2\r\nhi",
         "Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n",
         "Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n",
-        "Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nExpires: ne",
     ] {
-        let failed = "0 failed: closed by the server inside a response body";
         let events = ["0 head 200", "0 data hi", failed, behind, "draining"];
         check("GET GET", format!("HTTP/1.1 200 OK\r\n{body}<eof>"), &events);
     }
-    let failed = "0 failed: closed by the server inside a response body";
+    let trailers = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nExpires: ne<eof>";
+    check("GET GET", trailers, &["0 head 200", "0 trailer Expires: ne", failed, behind, "draining"]);
     check("GET", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n<eof>", &["0 head 200", failed, "draining"]);
 }

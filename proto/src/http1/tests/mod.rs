@@ -26,7 +26,7 @@ fn check(methods: &str, input: impl AsRef<[u8]>, events: &[&str]) {
     }
 }
 
-/// The events as text, data joined. The sizes of the pieces are repeated as long as there is input.
+/// The events as text, data and trailers joined. The sizes of the pieces are repeated as long as there is input.
 fn converse(methods: &str, input: &[u8], sizes: impl IntoIterator<Item = usize, IntoIter: Clone>) -> Vec<String> {
     let mut client = connected(methods);
     let mut sizes = sizes.into_iter().cycle();
@@ -78,15 +78,12 @@ fn take_events(client: &mut Http1, input: &[u8], events: &mut Vec<String>) -> bo
             Event::Interim { stream, status } => format!("{} interim {status}", stream.0),
             Event::Head { stream, status } => format!("{} head {status}", stream.0),
             Event::Data { stream, range } => {
-                let data = String::from_utf8_lossy(&input[range]);
-                let prefix = format!("{} data ", stream.0);
-                match events.last_mut().filter(|last| last.starts_with(&prefix)) {
-                    Some(last) => {
-                        last.push_str(&data);
-                        continue;
-                    }
-                    None => prefix + &data,
-                }
+                join(events, format!("{} data ", stream.0), &input[range]);
+                continue;
+            }
+            Event::Trailer { stream, range } => {
+                join(events, format!("{} trailer ", stream.0), &input[range]);
+                continue;
             }
             Event::Complete { stream } => format!("{} complete", stream.0),
             Event::Failed { stream, error, retryable: true } => format!("{} failed, retryable: {error}", stream.0),
@@ -97,6 +94,15 @@ fn take_events(client: &mut Http1, input: &[u8], events: &mut Vec<String>) -> bo
         events.push(text);
     }
     any
+}
+
+/// Adds bytes to the last event if it begins like this, and as an event of their own if not.
+fn join(events: &mut Vec<String>, prefix: String, bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    match events.last_mut().filter(|last| last.starts_with(&prefix)) {
+        Some(last) => last.push_str(&text),
+        None => events.push(prefix + &text),
+    }
 }
 
 /// Checks that the answer to a `GET` fails with `error` before its head is told.
