@@ -113,7 +113,11 @@ impl Live {
                 Event::Complete { stream } => self.completed(stream, at, tally, script),
                 Event::Head { stream, status } => self.head(stream, status, input, tally),
                 Event::Data { range, .. } => self.data(&input[range], tally, script),
-                Event::Trailer { .. } => {}
+                Event::Trailer { range, .. } => {
+                    if let Some(kept) = &mut self.kept {
+                        kept.trailers.extend_from_slice(&input[range]);
+                    }
+                }
                 Event::Interim { .. } => {
                     tally.interval.counters.interim += 1;
                     self.transcribe_head(input, tally);

@@ -15,6 +15,8 @@ use crate::plan::Plan;
 use crate::run::{Ended, Outcome, Shortage, host};
 use crate::stats::{Phase, Row, Totals};
 
+/// A script that takes a larger share of the threads' time limits the load.
+const SCRIPT_SHARE: f64 = 0.5;
 /// A class of statuses other than 2xx is worth a note above this percentage of the answers.
 const STATUS_PERCENT: u64 = 1;
 
@@ -84,6 +86,16 @@ pub enum Note {
         /// How many.
         count: u64,
     },
+    /// The threads spent most of their time inside the script.
+    Script {
+        /// The share of their time, 0 to 1.
+        share: f64,
+    },
+    /// The script saw only the beginning of some bodies.
+    CutBodies {
+        /// How many.
+        count: u64,
+    },
     /// wrk would have printed another mean.
     Rewritten {
         /// The mean that wrk would print, in microseconds.
@@ -124,6 +136,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     notes.extend(unanswered(outcome));
     notes.extend(statuses(outcome));
     notes.extend((clamped > 0).then_some(Note::Clamped { count: clamped }));
+    notes.extend(script(plan, outcome));
     notes.extend(rewriting(plan, outcome));
     notes
 }
@@ -211,11 +224,22 @@ fn statuses(outcome: &Outcome) -> Option<Note> {
     Some(Note::Statuses { answers, counts, location: outcome.totals.location.clone() })
 }
 
+/// What there is to say about a script beside its own words.
+fn script(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
+    let counters = &outcome.totals.counters;
+    let share = outcome.script_share(plan);
+    let cut = counters.cut_bodies;
+    let notes =
+        [(share > SCRIPT_SHARE).then_some(Note::Script { share }), (cut > 0).then_some(Note::CutBodies { count: cut })];
+    notes.into_iter().flatten().collect()
+}
+
 fn rewriting(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     if plan.dialect.is_compat() {
         return None;
     }
-    let measured_us = outcome.totals.latency.mean()? / NS_PER_US;
+    let Totals { latency, batch_latency, .. } = &outcome.totals;
+    let measured_us = batch_latency.as_deref().unwrap_or(latency).mean()? / NS_PER_US;
     let mean_us = rewritten(plan, outcome).mean_us()?;
     ((mean_us - measured_us).abs() > REWRITING_SHARE * measured_us).then_some(Note::Rewritten { mean_us })
 }
@@ -263,6 +287,18 @@ impl fmt::Display for Note {
             }
             Self::Clamped { count } => {
                 write!(f, "latencies longer than an hour: {}, recorded as one hour", thousands(*count))
+            }
+            Self::Script { share } => {
+                let percent = share * 100.0;
+                write!(
+                    f,
+                    "the threads spent {percent:.0} % of their time inside the script: it limits the load; do less in it, \
+                     or add threads (-t)"
+                )
+            }
+            Self::CutBodies { count } => {
+                let bodies = if *count == 1 { "body" } else { "bodies" };
+                write!(f, "the script saw only the first 256 MiB of {} {bodies}", thousands(*count))
             }
             Self::Rewritten { mean_us } => {
                 let mean = time_us(*mean_us);

@@ -368,6 +368,12 @@ impl Outcome {
         self.failure = self.failure.take().or(end.failure);
     }
 
+    /// The share (0 to 1) of their time that the threads spent inside the script, estimated.
+    pub fn script_share(&self, plan: &Plan) -> f64 {
+        let time_ns = self.elapsed.as_nanos() as f64 * f64::from(plan.load.threads);
+        if time_ns > 0.0 { (self.totals.counters.script_ns as f64 / time_ns).min(1.0) } else { 0.0 }
+    }
+
     fn all_requests_ended(&self, plan: &Plan) -> bool {
         let counters = &self.totals.counters;
         let ended = counters.completed + counters.failed + counters.abandoned;

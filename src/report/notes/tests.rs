@@ -33,6 +33,23 @@ fn a_good_run_needs_no_words() {
 }
 
 #[test]
+fn a_script_that_limits_the_load_or_saw_too_little_is_said() {
+    let mut outcome = good();
+    // 2 threads, 10 seconds.
+    outcome.totals.counters.script_ns = 10_000_000_000;
+    assert_eq!(said(&outcome), Vec::<String>::new(), "half of the time is not most of it");
+    outcome.totals.counters.script_ns = 12_600_000_000;
+    outcome.totals.counters.cut_bodies = 1;
+    assert_eq!(
+        said(&outcome),
+        [
+            "the threads spent 63 % of their time inside the script: it limits the load; do less in it, or add threads (-t)",
+            "the script saw only the first 256 MiB of 1 body"
+        ]
+    );
+}
+
+#[test]
 fn failures_to_connect_are_said_with_a_way_out() {
     let there = "10.0.0.1:80";
     let table = [
