@@ -56,7 +56,8 @@ fn add_thread_functions(lua: &Lua, native: &Table, reach: &Rc<Reach>) -> mlua::R
         Ok(set.flatten().err())
     };
     let of = Rc::clone(reach);
-    let stop = move |lua: &Lua, number: usize| Ok(of.visit(lua, number, |_, decided| decided.is_stopped.set(true)).err());
+    let stop =
+        move |lua: &Lua, number: usize| Ok(of.visit(lua, number, |_, decided| decided.is_stopped.set(true)).err());
     let of = Rc::clone(reach);
     let place = move |lua: &Lua, number: usize| {
         let place = of.visit(lua, number, |_, decided| decided.address.get());
@@ -89,7 +90,9 @@ impl Reach {
             Self::Own(decisions) => Ok(look(lua, decisions)),
             Self::Others(threads) => match &*lock(&threads[number - 1]) {
                 Some(state) => Ok(look(state.lua(), state.decisions())),
-                None => Err(format!("thread {number} is still inside the script, so nothing can be read from it or set in it")),
+                None => Err(format!(
+                    "thread {number} is still inside the script, so nothing can be read from it or set in it"
+                )),
             },
         }
     }

@@ -73,7 +73,8 @@ impl State {
 
     /// Calls one of the functions of `wrk.lua`.
     pub fn call(&self, name: &str, arguments: impl IntoLuaMulti) -> anyhow::Result<()> {
-        let result = self.calls.get::<Function>(name).and_then(|call| call.call::<(bool, Option<LuaString>)>(arguments));
+        let result =
+            self.calls.get::<Function>(name).and_then(|call| call.call::<(bool, Option<LuaString>)>(arguments));
         match result {
             Ok((true, _)) => Ok(()),
             Ok((false, problem)) => Err(anyhow!(problem.map_or_else(String::new, |text| text.to_string_lossy()))),

@@ -70,7 +70,9 @@ impl View {
     fn at(&self, i: f64) -> (f64, u64) {
         let index = (i >= 1.0).then(|| i as usize - 1);
         match index.and_then(|index| Some((index, self.values.get(index)?))) {
-            Some((index, &(value, seen))) => (value, seen - index.checked_sub(1).map_or(0, |before| self.values[before].1)),
+            Some((index, &(value, seen))) => {
+                (value, seen - index.checked_sub(1).map_or(0, |before| self.values[before].1))
+            }
             None => (0.0, self.values.len() as u64),
         }
     }

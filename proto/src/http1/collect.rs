@@ -2,6 +2,8 @@
 //!
 //! It searches every byte once, however finely the head is cut, keeps a head only if it comes in several pieces, and
 //! never keeps a byte of a body.
+//!
+//! A server's heads are mostly the same, byte for byte, so that comparing one with the one before spares reading it.
 
 use std::mem::replace;
 use std::ops::Range;
@@ -12,6 +14,9 @@ use crate::Error;
 
 /// A larger buffer is given back after use, so that one long head does not cost memory for the rest of the run.
 const KEPT_MAX: usize = 4096;
+
+/// A longer head is not compared with the next.
+const USUAL_MAX: usize = 512;
 
 /// How every head begins.
 const PREFIX: &[u8] = b"HTTP/";
@@ -31,6 +36,10 @@ pub(super) struct Collector {
     lines: usize,
     /// Whether the head is complete, and kept only for those who want to read it.
     is_complete: bool,
+    /// A head of this connection and what it says, from the second one on: many connections have only one.
+    usual: Option<(Vec<u8>, Head)>,
+    /// Whether a head has come.
+    has_read: bool,
 }
 
 impl Collector {
@@ -69,6 +78,15 @@ impl Collector {
     /// What is wrong with a head is found at a byte that does not depend on how the bytes were split: at the first one
     /// that cannot begin a head, at the end of the status line, at the end of the head, or at the one too many.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(usize, Option<Head>), Error> {
+        if let Some((usual, head)) = &self.usual
+            && self.leading == 0
+            && !self.is_begun()
+            && bytes.starts_with(usual)
+        {
+            self.place = 0..usual.len();
+            self.is_complete = true;
+            return Ok((usual.len(), Some(*head)));
+        }
         let room = HEAD_MAX - self.leading - self.kept.len();
         let window = &bytes[..bytes.len().min(room)];
         let start = self.pass_empty_lines(window);
@@ -88,7 +106,11 @@ impl Collector {
                 (Some((status_line, length)), b"\n" | b"\r\n") => {
                     self.place = start..used;
                     self.is_complete = true;
-                    return Ok((used, Some(Head::parse(status_line, &view[length..])?)));
+                    let head = Head::parse(status_line, &view[length..])?;
+                    if !is_kept {
+                        self.remember(&window[start..used], head);
+                    }
+                    return Ok((used, Some(head)));
                 }
                 _ => {}
             }
@@ -98,6 +120,16 @@ impl Collector {
         }
         self.kept.extend_from_slice(&window[if is_kept { used } else { start }..]);
         Ok((bytes.len(), None))
+    }
+
+    /// Remembers a head for comparison with those that follow.
+    fn remember(&mut self, bytes: &[u8], head: Head) {
+        if replace(&mut self.has_read, true) && bytes.len() <= USUAL_MAX {
+            let (usual, known) = self.usual.get_or_insert_with(|| (Vec::new(), head));
+            usual.clear();
+            usual.extend_from_slice(bytes);
+            *known = head;
+        }
     }
 
     /// Passes over line ends before the status line (RFC 9112, 2.2); returns how many bytes they are.
@@ -146,6 +178,23 @@ mod tests {
             collector.release();
             assert_eq!(collector.kept.capacity() > 0, is_used_again, "{bytes} bytes");
         }
+    }
+
+    #[test]
+    fn a_head_like_the_one_before_says_the_same_and_one_that_differs_what_it_says() {
+        let mut collector = Collector::default();
+        let ok = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHello";
+        let other = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nHello!";
+        for bytes in [&ok[..], ok, ok, other, ok, other, other] {
+            let expected = Collector::default().take(bytes).unwrap();
+            assert_eq!(collector.take(bytes).unwrap(), expected);
+            assert_eq!(collector.head(bytes), &bytes[..expected.0]);
+            collector.release();
+            assert!(collector.head(bytes).is_empty());
+        }
+        // In pieces it is read as ever.
+        assert_eq!(collector.take(&other[..20]).unwrap(), (20, None));
+        assert_eq!(collector.take(&other[20..]).unwrap().1, Collector::default().take(other).unwrap().1);
     }
 
     #[test]
