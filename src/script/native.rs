@@ -22,9 +22,13 @@ pub fn table(lua: &Lua, setting: &Setting<'_>, who: Who, decisions: &Rc<Decision
         Who::Main(_) => name.into_owned(),
         Who::Thread(number) => format!("{name}, thread {number}"),
     };
+    let say = move |_: &Lua, text: LuaString| {
+        say(&speaker, &text.as_bytes());
+        Ok(())
+    };
     let native = lua.create_table()?;
     native.raw_set("exit", lua.create_function(|_, code: f64| -> mlua::Result<()> { exit(code as i64 as i32) })?)?;
-    native.raw_set("say", lua.create_function(move |_, text: LuaString| Ok(say(&speaker, &text.as_bytes())))?)?;
+    native.raw_set("say", lua.create_function(say)?)?;
     native.raw_set("time_us", lua.create_function(|_, ()| Ok(time_us()))?)?;
     native.raw_set("connect", lua.create_function(|_, place: String| Ok(address::connects(&place)))?)?;
     let lookup = |_: &Lua, (host, service): (String, String)| Ok(address::lookup(&host, &service));
@@ -42,8 +46,8 @@ fn add_thread_functions(lua: &Lua, native: &Table, reach: &Rc<Reach>) -> mlua::R
     let of = Rc::clone(reach);
     let get = move |lua: &Lua, (number, name): (usize, LuaString)| {
         let copied = of.visit(lua, number, |thread, _| {
-            let value = thread.globals().get::<Value>(&*name.as_bytes()).map_err(|error| error.to_string())?;
-            copy::copy(&value, lua, Way::FromThread)
+            let value = same_name(thread, &name).and_then(|name| thread.globals().get::<Value>(name));
+            copy::copy(&value.map_err(|error| error.to_string())?, lua, Way::FromThread)
         });
         Ok(copied.flatten().map_or_else(|problem| (Value::Nil, Some(problem)), |value| (value, None)))
     };
@@ -51,7 +55,8 @@ fn add_thread_functions(lua: &Lua, native: &Table, reach: &Rc<Reach>) -> mlua::R
     let set = move |lua: &Lua, (number, name, value): (usize, LuaString, Value)| {
         let set = of.visit(lua, number, |thread, _| {
             let value = copy::copy(&value, thread, Way::ToThread)?;
-            thread.globals().set(&*name.as_bytes(), value).map_err(|error| error.to_string())
+            let set = same_name(thread, &name).and_then(|name| thread.globals().set(name, value));
+            set.map_err(|error| error.to_string())
         });
         Ok(set.flatten().err())
     };
@@ -96,6 +101,11 @@ impl Reach {
             },
         }
     }
+}
+
+/// A name of one state in another.
+fn same_name(lua: &Lua, name: &LuaString) -> mlua::Result<LuaString> {
+    lua.create_string(&*name.as_bytes())
 }
 
 /// Prints a line of the script on standard error, at once.

@@ -58,7 +58,7 @@ impl View {
 
     /// The value at rank floor(`p` / 100 · count) + 1, at most count; zero if there is no value.
     fn percentile(&self, p: f64) -> f64 {
-        let rank = (p / 100.0 * self.count() as f64) as u64 + 1;
+        let rank = ((p / 100.0 * self.count() as f64) as u64).saturating_add(1);
         if rank >= self.count() {
             return self.max;
         }

@@ -266,15 +266,12 @@ end
 
 local function handler(problem)
   local trace = traceback(type(problem) == "string" and problem or "error: " .. tostring(problem), 2)
-  -- What follows is this file.
-  return (gsub(trace, "\n\t%[C%]: in function 'xpcall'.*", ""))
+  -- This file and what the host calls with are no part of the script.
+  trace = gsub(trace, "\n\twrk:[^\n]*", "")
+  return (gsub(trace, "\n\t%[builtin#%d+%]: at 0x%x+", ""))
 end
 
 local calls = {}
-
-function calls.run(chunk)
-  chunk()
-end
 
 function calls.start()
   wrk.addrs = addresses_of(given.addresses)
@@ -306,6 +303,10 @@ for name, call in next, calls do
   end
 end
 calls.handler = handler
+
+function calls.run(file)
+  return xpcall(file, handler)
+end
 
 -- How many parameters a global function names, and whether it takes more.
 function calls.parameters(name)

@@ -1,0 +1,170 @@
+//! What the engine asks and tells while requests are under way.
+
+use super::*;
+
+#[test]
+fn only_a_running_thread_can_be_stopped() {
+    let mut script = load(
+        "function setup(t) t:stop() end
+         function init() wrk.thread:stop() end
+         function request() count = (count or 0) + 1; if count == 3 then wrk.thread:stop() end return wrk.format() end",
+    );
+    let mut hooks = first(&mut script);
+    written(&mut *hooks).unwrap();
+    assert!(!hooks.is_stopped());
+    written(&mut *hooks).unwrap();
+    assert!(hooks.is_stopped());
+}
+
+#[test]
+fn the_same_text_is_read_once_and_shared() {
+    let mut script = load(
+        "local n = 0
+         function request() n = n + 1; return wrk.format(nil, n < 4 and '/a' or '/b') .. wrk.format('HEAD') end",
+    );
+    assert_eq!(script.depth(), 2);
+    let mut hooks = first(&mut script);
+    let (one, two, three) =
+        (written(&mut *hooks).unwrap(), written(&mut *hooks).unwrap(), written(&mut *hooks).unwrap());
+    assert_eq!(one[0].wire(), b"GET /a HTTP/1.1\r\nHost: localhost:8080\r\n\r\n");
+    assert_eq!(one[1].wire(), b"HEAD /p?q HTTP/1.1\r\nHost: localhost:8080\r\n\r\n");
+    assert!(std::ptr::eq(one[0].wire(), two[0].wire()));
+    assert_eq!(three[0].wire(), b"GET /b HTTP/1.1\r\nHost: localhost:8080\r\n\r\n");
+}
+
+#[test]
+fn the_number_of_requests_may_change_from_batch_to_batch() {
+    let mut script = load("local n = 0; function request() n = n + 1; return wrk.format():rep(n) end");
+    assert_eq!(script.depth(), 1);
+    let mut hooks = first(&mut script);
+    assert_eq!([0; 3].map(|_| written(&mut *hooks).unwrap().len()), [2, 3, 4]);
+}
+
+#[test]
+fn a_request_of_a_hundred_megabytes_is_a_request() {
+    let mut script =
+        load("local body = ('x'):rep(1e8); function request() return wrk.format('POST', '/', {}, body) end");
+    let mut hooks = first(&mut script);
+    assert_eq!(written(&mut *hooks).unwrap()[0].body().len(), 100_000_000);
+}
+
+#[test]
+fn what_a_callback_raises_is_told_with_file_line_and_traceback() {
+    let folder = Folder::new(
+        r#"
+        local n = 0
+        function request() n = n + 1; if n == 2 then helper() elseif n == 3 then return nil elseif n == 4 then return "GET" end return wrk.format() end
+        function response() error("heard") end
+        function delay() error(setmetatable({}, { __tostring = function() return "shown" end })) end
+        function helper() error("boom") end
+        "#,
+    );
+    let mut script = folder.load(|_| ()).unwrap();
+    let mut hooks = first(&mut script);
+    let name = folder.0.join("test.lua").display().to_string();
+    let problem = written(&mut *hooks).unwrap_err();
+    assert!(problem.starts_with(&format!("{name}:6: boom\nstack traceback:\n")), "{problem}");
+    assert!(problem.contains(":3: in function"), "{problem}");
+    let problem = written(&mut *hooks).unwrap_err();
+    assert!(problem.contains("test.lua:3: request() returned a nil value"), "{problem}");
+    let problem = written(&mut *hooks).unwrap_err();
+    assert!(problem.contains("incomplete request at 1:4"), "{problem}");
+    let problem = hooks.answered(&ANSWER).unwrap_err();
+    assert!(problem.starts_with(&format!("{name}:4: heard\n")), "{problem}");
+    assert!(hooks.delay_ns().unwrap_err().starts_with("error: shown\n"));
+    // The state is still good.
+    assert_eq!(written(&mut *hooks).unwrap().len(), 1);
+}
+
+#[test]
+fn a_response_is_told_as_it_was_sent() {
+    let mut script = load(
+        "function response(status, headers, body, latency_us)
+             seen = { status, headers.Server, headers['X-Two'], headers.Empty, headers['X-Trail'], #body, latency_us }
+             names = 0; for _ in pairs(headers) do names = names + 1 end
+         end",
+    );
+    assert_eq!(script.wants(), Wants { response: true, headers: true, body: true, ..Wants::default() });
+    let mut hooks = first(&mut script);
+    hooks.answered(&ANSWER).unwrap();
+    drop(hooks);
+    assert_eq!(global::<Vec<String>>(&script, 0, "seen"), ["201", "a", "2", "", "t", "11", "1.5"]);
+    assert_eq!(global::<u32>(&script, 0, "names"), 4);
+}
+
+#[test]
+fn a_response_without_fields_is_not_told_to_who_looks_at_fields() {
+    let mut script = load("count = 0; function response(status, headers) count = count + 1 end");
+    let mut hooks = first(&mut script);
+    hooks.answered(&Answer { head: b"HTTP/1.0 200 OK\r\n\r\n", trailers: b"", ..ANSWER }).unwrap();
+    hooks.answered(&ANSWER).unwrap();
+    drop(hooks);
+    assert_eq!(global::<u32>(&script, 0, "count"), 1);
+}
+
+#[test]
+fn only_what_response_names_is_wanted() {
+    let table = [
+        ("", (false, false), 0),
+        ("status", (false, false), 1),
+        ("status, headers", (true, false), 2),
+        ("status, headers, body", (true, true), 3),
+        ("...", (true, true), 3),
+        ("s, h, b, latency_us", (true, true), 4),
+        ("s, h, b, l, more", (true, true), 4),
+        ("s, h, b, l, ...", (true, true), 4),
+    ];
+    for (parameters, (headers, body), count) in table {
+        let source = format!("function response({parameters}) end");
+        let script = load(&source);
+        assert_eq!(script.wants(), Wants { response: true, headers, body, ..Wants::default() }, "{source}");
+        assert_eq!(script.arity.arguments, count, "{source}");
+    }
+    let mut script = load("function response(...) count = select('#', ...) end");
+    first(&mut script).answered(&ANSWER).unwrap();
+    assert_eq!(global::<u32>(&script, 0, "count"), 3);
+}
+
+#[test]
+fn a_callback_made_in_init_counts_and_one_that_is_gone_is_not_called() {
+    let mut script = load(
+        "function init() delay = function() delay = nil; return 3 end; response = function() response = nil end end",
+    );
+    assert_eq!((script.wants().delay, script.wants().response), (true, true));
+    let mut hooks = first(&mut script);
+    assert_eq!([0; 2].map(|_| hooks.delay_ns().unwrap()), [3_000_000, 0]);
+    assert_eq!([0; 2].map(|_| hooks.answered(&ANSWER)), [Ok(()), Ok(())]);
+}
+
+#[test]
+fn a_delay_is_in_whole_milliseconds() {
+    let table = [
+        ("100", 100_000_000),
+        ("1.9", 1_000_000),
+        ("0.9", 0),
+        ("-5", 0),
+        ("nil", 0),
+        ("'7'", 7_000_000),
+        ("{}", 0),
+        ("0/0", 0),
+        ("1/0", u64::MAX),
+    ];
+    for (value, expected) in table {
+        let mut script = load(&format!("function delay() return {value} end"));
+        assert_eq!(first(&mut script).delay_ns(), Ok(expected), "{value}");
+    }
+    assert_eq!(first(&mut load("function delay() end")).delay_ns(), Ok(0));
+}
+
+#[test]
+fn time_inside_the_script_is_estimated() {
+    let mut script = load(
+        "function request() local ends = os.clock() + 0.0005; while os.clock() < ends do end return wrk.format() end",
+    );
+    let mut hooks = first(&mut script);
+    assert_eq!(hooks.spent_ns(), 0);
+    (0..200).for_each(|_| drop(written(&mut *hooks).unwrap()));
+    let spent = hooks.spent_ns() as f64 / 1e6;
+    // As other processes are on the machine, only the lower bound is sure.
+    assert!((90.0..2_000.0).contains(&spent), "{spent} ms");
+}

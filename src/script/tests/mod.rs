@@ -1,0 +1,129 @@
+//! Scripts as people write them, each from its file.
+
+mod calls;
+mod results;
+mod start;
+mod values;
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+use mlua::FromLua;
+use onrush_proto::Request;
+
+use super::*;
+use crate::engine::Answer;
+use crate::stats::Distribution;
+
+const ADDRESSES: [SocketAddr; 2] = [
+    SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8080)),
+    SocketAddr::V6(SocketAddrV6::new(Ipv6Addr::LOCALHOST, 8080, 0, 0)),
+];
+
+/// A folder with a script, and the script; deleted in the end.
+struct Folder(PathBuf, PathBuf);
+
+impl Folder {
+    fn new(source: &str) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("onrush-script-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(name);
+        let folder = Self(folder.clone(), folder.join("test.lua"));
+        std::fs::create_dir(&folder.0).unwrap();
+        folder.write("test.lua", source);
+        folder
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.0.join(name), text.replace("$DIR", self.0.to_str().unwrap())).unwrap();
+    }
+
+    fn load<'a>(&'a self, change: impl FnOnce(&mut Setting<'a>)) -> anyhow::Result<Script> {
+        let mut setting = Setting {
+            path: &self.1,
+            args: &[],
+            url: "http://localhost:8080/p?q",
+            scheme: "http",
+            host: "localhost",
+            port: Some("8080"),
+            method: "GET",
+            target: "/p?q",
+            headers: &[],
+            body: None,
+            addresses: &ADDRESSES,
+            threads: 2,
+            seed: 7,
+            is_compat: false,
+            is_wrk2: false,
+        };
+        change(&mut setting);
+        Script::load(&setting)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn load(source: &str) -> Script {
+    Folder::new(source).load(|_| ()).unwrap()
+}
+
+/// Why a script is refused, without the name of its folder.
+fn refused(source: &str) -> String {
+    let folder = Folder::new(source);
+    let error = folder.load(|_| ()).err().expect("the script should be refused");
+    format!("{error:#}").replace(&format!("{}/", folder.0.display()), "")
+}
+
+/// A global of thread `index`, counted from 0.
+fn global<T: FromLua>(script: &Script, index: usize, name: &str) -> T {
+    lock(&script.threads[index]).as_ref().unwrap().lua().globals().get(name).unwrap()
+}
+
+/// A global of the main state.
+fn main_global<T: FromLua>(script: &Script, name: &str) -> T {
+    script.main.lua().globals().get(name).unwrap()
+}
+
+fn prebuilt(source: &str) -> String {
+    String::from_utf8(load(source).prebuilt(0).expect("the script has no request()").to_vec()).unwrap()
+}
+
+/// The hooks of the first thread.
+fn first(script: &mut Script) -> Box<dyn Hooks> {
+    script.hooks().swap_remove(0)
+}
+
+fn written(hooks: &mut dyn Hooks) -> Result<Vec<Request>, String> {
+    let mut batch = Vec::new();
+    hooks.write(&mut batch).map(|()| batch)
+}
+
+const ANSWER: Answer<'_> = Answer {
+    status: 201,
+    head: b"HTTP/1.1 201 Created\r\nServer: a\r\nX-Two: 1\r\nX-Two: 2\r\nEmpty:\r\n\r\n",
+    trailers: b"X-Trail: t\r\n\r\n",
+    body: b"hello\0world",
+    latency_ns: 1_500,
+};
+
+fn summary(latency: View) -> Summary {
+    Summary {
+        duration_us: 1_000_123,
+        requests: 7,
+        bytes: 51,
+        errors: Errors { connect: 1, read: 2, write: 3, timeout: 4, status: 5 },
+        ledger: vec![LedgerRow { phase: "connect".into(), cause: "refused".into(), count: 9 }],
+        latency,
+        rates: View::new(5.0, 0.0, [(5.0, 2)]),
+    }
+}
+
+fn latencies() -> View {
+    View::new(20.0, 10.0, [(10.0, 3), (20.0, 4), (40.0, 3)])
+}

@@ -1,0 +1,261 @@
+//! Everything up to the start.
+
+use super::*;
+
+#[test]
+fn the_phases_come_in_the_order_of_wrk() {
+    let folder = Folder::new(
+        r#"
+        local function note(word)
+            local file = io.open("$DIR/order", "a")
+            file:write(word, " ")
+            file:close()
+        end
+        note(wrk.thread == nil and wrk.headers.Host == nil and "LOAD" or "LOAD?")
+        local count = 0
+        function setup(thread) count = count + 1; thread:set("id", count); note("SETUP" .. count) end
+        function init(args)
+            note("INIT" .. id .. (wrk.headers.Host == "localhost:8080" and wrk.request == nil and type(wrk.thread) == "userdata" and "" or "?"))
+        end
+        function request() note("PROBE" .. id); return wrk.format() end
+        "#,
+    );
+    let script = folder.load(|_| ()).unwrap();
+    let order = std::fs::read_to_string(folder.0.join("order")).unwrap();
+    assert_eq!(order, "LOAD LOAD SETUP1 INIT1 PROBE1 LOAD SETUP2 INIT2 ");
+    assert!(script.wants().request);
+    assert_eq!(script.prebuilt(0), None);
+}
+
+#[test]
+fn init_gets_the_url_and_the_arguments() {
+    let args = ["-x".to_owned(), "--foo=1".to_owned()];
+    let folder = Folder::new("function init(args) n = #args; all = args[0] .. ' ' .. table.concat(args, ' ') end");
+    let script = folder.load(|setting| setting.args = &args).unwrap();
+    assert_eq!(global::<u32>(&script, 1, "n"), 2);
+    assert_eq!(global::<String>(&script, 1, "all"), "http://localhost:8080/p?q -x --foo=1");
+}
+
+#[test]
+fn a_script_that_only_sets_fields_is_asked_once() {
+    assert_eq!(prebuilt(""), "GET /p?q HTTP/1.1\r\nHost: localhost:8080\r\n\r\n");
+    let text = prebuilt("wrk.method = 'POST'; wrk.path = '/x'; wrk.body = 'a=b'; wrk.headers['X-Num'] = 7");
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    let mut lines: Vec<_> = head.lines().collect();
+    assert_eq!(lines.remove(0), "POST /x HTTP/1.1");
+    lines.sort_unstable();
+    assert_eq!(lines, ["Content-Length: 3", "Host: localhost:8080", "X-Num: 7"]);
+    assert_eq!(body, "a=b");
+    let script = load(
+        "request = 'no function'; function setup(t) t:set('wrk_path', '/t' .. t.id) end function init() wrk.path = wrk_path end",
+    );
+    assert_eq!(script.wants(), Wants::default());
+    assert!(script.prebuilt(0).unwrap().starts_with(b"GET /t1 HTTP/1.1\r\n"));
+    assert!(script.prebuilt(1).unwrap().starts_with(b"GET /t2 HTTP/1.1\r\n"));
+}
+
+#[test]
+fn the_command_line_is_in_the_table() {
+    let headers = [("Host", "a"), ("Dup", "1"), ("Dup", "2")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let folder = Folder::new("");
+    let script = folder.load(|setting| {
+        setting.headers = &headers;
+        (setting.method, setting.body, setting.threads) = ("PUT", Some(b"\0x".as_slice()), 1);
+    });
+    let script = script.unwrap();
+    let text = String::from_utf8_lossy(script.prebuilt(0).unwrap()).into_owned();
+    assert!(text.starts_with("PUT /p?q HTTP/1.1\r\n") && text.ends_with("\r\n\r\n\0x"), "{text}");
+    assert!(text.contains("Host: a\r\n") && text.contains("Dup: 2\r\n") && !text.contains("Dup: 1"), "{text}");
+    let folder = Folder::new("given = { wrk.scheme, wrk.host, wrk.port or 'none', wrk.body or 'none' }");
+    let script = folder.load(|setting| (setting.host, setting.port) = ("::1", None)).unwrap();
+    assert_eq!(global::<Vec<String>>(&script, 0, "given"), ["http", "::1", "none", "none"]);
+    assert_eq!(script.prebuilt(0).unwrap(), b"GET /p?q HTTP/1.1\r\nHost: [::1]\r\n\r\n");
+}
+
+#[test]
+fn hooks_of_the_table_can_be_replaced() {
+    let own = "wrk.init = function(args) wrk.request = function() return 'GET /own HTTP/1.1\\r\\n\\r\\n' end end";
+    assert_eq!(prebuilt(own), "GET /own HTTP/1.1\r\n\r\n");
+    assert!(refused("wrk.init = function() end").contains("wrk.request is a nil value"));
+    let script = load("wrk.setup = function(thread) thread:set('seen', thread.id) end");
+    assert_eq!(global::<u32>(&script, 1, "seen"), 2);
+    let text = prebuilt("local old = wrk.format; wrk.format = function() return old('HEAD', '/f') end");
+    assert!(text.starts_with("HEAD /f HTTP/1.1\r\n"), "{text}");
+}
+
+#[test]
+fn init_may_call_the_one_of_the_table_as_old_scripts_do() {
+    let script = load(
+        "init = function(args) wrk.init(args); r = wrk.format(nil, '/a') .. wrk.format(nil, '/b') end
+         request = function() return r end",
+    );
+    assert_eq!(script.depth(), 2);
+}
+
+#[test]
+fn format_falls_back_to_the_table() {
+    let script = load(
+        r#"
+        function init()
+            plain = wrk.format()
+            method = wrk.format("DELETE")
+            path = wrk.format(nil, "/other")
+            local own = { A = true, ["Content-Length"] = 99 }
+            headers = wrk.format(nil, nil, own)
+            is_host_added, length = own.Host, own["Content-Length"]
+            wrk.body = "abc"
+            body = wrk.format("POST", nil, {})
+            own_body = wrk.format("POST", 5, {}, 12345)
+        end
+        "#,
+    );
+    let text = |name| global::<String>(&script, 0, name);
+    assert_eq!(text("plain"), "GET /p?q HTTP/1.1\r\nHost: localhost:8080\r\n\r\n");
+    assert_eq!(text("method"), "DELETE /p?q HTTP/1.1\r\nHost: localhost:8080\r\n\r\n");
+    assert_eq!(text("path"), "GET /other HTTP/1.1\r\nHost: localhost:8080\r\n\r\n");
+    assert!(text("headers").contains("A: true\r\n") && !text("headers").contains("Content-Length"));
+    assert_eq!(text("is_host_added"), "localhost:8080");
+    assert_eq!(global::<Option<u32>>(&script, 0, "length"), None);
+    assert!(text("body").contains("Content-Length: 3\r\n") && text("body").ends_with("\r\n\r\nabc"));
+    assert!(text("own_body").starts_with("POST 5 HTTP/1.1\r\n") && text("own_body").ends_with("\r\n\r\n12345"));
+}
+
+#[test]
+fn a_wrong_argument_is_named_with_its_line() {
+    let table = [
+        ("wrk.format({})", "test.lua:1: bad method for wrk.format (string or number expected, got table)"),
+        ("wrk.format(nil, print)", "test.lua:1: bad path for wrk.format (string or number expected, got function)"),
+        ("wrk.format(nil, nil, 'A: b')", "test.lua:1: bad headers for wrk.format (table expected, got string)"),
+        (
+            "wrk.format(nil, nil, {A = {}})",
+            "test.lua:1: bad header 'A' for wrk.format (string or number expected, got table)",
+        ),
+        ("wrk.format(nil, nil, {}, {})", "test.lua:1: bad body for wrk.format (string or number expected, got table)"),
+        ("wrk.connect(5)", "test.lua:1: bad argument #1 to 'connect' (wrk.addr expected, got number)"),
+        ("wrk.lookup()", "test.lua:1: bad argument #1 to 'lookup' (string expected, got nil)"),
+        ("wrk.lookup('h', {})", "test.lua:1: bad argument #2 to 'lookup' (string or number expected, got table)"),
+    ];
+    for (call, expected) in table {
+        let message = refused(call);
+        assert_eq!(message.lines().next(), Some(expected));
+        assert!(message.ends_with("\n\ttest.lua:1: in main chunk"), "{message}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_file_ends_the_start() {
+    let missing = Folder::new("").load(|setting| setting.path = Path::new("no/such.lua")).err().unwrap();
+    assert_eq!(
+        format!("{missing:#}"),
+        "cannot read the script 'no/such.lua' (-s): No such file or directory (os error 2)"
+    );
+    assert_eq!(refused("x ="), "test.lua:1: unexpected symbol near '<eof>'");
+    assert!(refused("\nerror('boom')").starts_with("test.lua:2: boom\nstack traceback:\n"));
+    assert!(refused("function setup() nothing.x = 1 end").starts_with("test.lua:1: attempt to index global 'nothing'"));
+    assert!(refused("function init() error({}) end").starts_with("error: table: 0x"));
+    assert!(refused("function init() error() end").starts_with("error: nil"));
+}
+
+#[test]
+fn a_first_request_that_is_none_ends_the_start() {
+    let incomplete = "request = function() return 'GET / HTTP/1.1\\r\\nA: b\\r\\n' end";
+    let message = refused(incomplete);
+    assert!(
+        message.contains("request() of the script returned") && message.contains("incomplete request at 3:1"),
+        "{message}"
+    );
+    let compat = Folder::new(incomplete).load(|setting| setting.is_compat = true).err().unwrap();
+    assert_eq!(compat.to_string(), "incomplete request at 3:1");
+    assert!(refused("wrk.method = 'FETCH'").contains("wrk.request() of the script returned"));
+    assert!(refused("wrk.method = 'FETCH'").contains("invalid HTTP method at 1:1"));
+    let message = refused("\nfunction request()\nend");
+    assert!(message.starts_with("test.lua:2: request() returned a nil value; it must return the text of"), "{message}");
+    assert!(refused("function request() error('early') end").starts_with("test.lua:1: early\nstack traceback:\n"));
+}
+
+#[test]
+fn random_numbers_differ_from_thread_to_thread_and_are_the_same_again_for_the_same_seed() {
+    let folder = Folder::new("number = math.random()");
+    let numbers = |seed| {
+        let script = folder.load(|setting| setting.seed = seed).unwrap();
+        [global::<f64>(&script, 0, "number"), global(&script, 1, "number"), main_global(&script, "number")]
+    };
+    let one = numbers(1);
+    assert!(one[0] != one[1] && one[1] != one[2] && one[0] != one[2]);
+    assert_eq!(numbers(1), one);
+    assert_ne!(numbers(2)[0], one[0]);
+}
+
+#[test]
+fn modules_lie_beside_the_script_and_all_libraries_are_there() {
+    let folder = Folder::new(
+        "local ffi = require('ffi')
+         ffi.cdef('int abs(int);')
+         seen = require('beside').word .. ffi.C.abs(-5) .. bit.bor(1, 2) .. table.getn({ 1, 2 }) .. type(jit) .. type(setfenv)
+         source, rest, is_cwd_first = debug.getinfo(1, 'S').source, select('#', ...), package.path:sub(1, 8) == './?.lua;'
+         is_plain = arg == nil and _G.ffi == nil",
+    );
+    folder.write("beside.lua", "return { word = 'found' }");
+    let script = folder.load(|_| ()).unwrap();
+    assert_eq!(global::<String>(&script, 0, "seen"), "found532tablefunction");
+    assert_eq!(global::<String>(&script, 0, "source"), format!("@{}", folder.0.join("test.lua").display()));
+    assert_eq!(global::<u32>(&script, 0, "rest"), 0);
+    assert!(global::<bool>(&script, 0, "is_cwd_first") && global::<bool>(&script, 0, "is_plain"));
+}
+
+#[test]
+fn the_wall_clock_is_in_microseconds() {
+    let script = load("time = wrk.time_us(); seconds = os.time()");
+    let (time, seconds) = (main_global::<f64>(&script, "time"), main_global::<f64>(&script, "seconds"));
+    assert!((time / 1e6 - seconds).abs() < 2.0 && time.fract() == 0.0, "{time}");
+}
+
+/// Runs a script in a process of its own.
+fn in_process(source: &str) -> std::process::Output {
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["script::tests::start::a_process_of_its_own", "--exact", "--nocapture", "--test-threads=1"]);
+    command.env(SOURCE, source).output().unwrap()
+}
+
+/// Where the script for such a process stands.
+const SOURCE: &str = "ONRUSH_TEST_SCRIPT";
+
+#[test]
+fn a_process_of_its_own() {
+    let Ok(source) = std::env::var(SOURCE) else { return };
+    let mut script = load(&source);
+    script.hooks().iter_mut().for_each(|hooks| drop(hooks.write(&mut Vec::new())));
+    std::process::exit(99);
+}
+
+#[test]
+fn exit_ends_the_process_and_loses_nothing_printed() {
+    let output = in_process(
+        "local ffi = require('ffi'); ffi.cdef('int printf(const char *, ...);')
+         io.write('one '); ffi.C.printf('two '); io.write('three\\n')
+         function init() wrk.log('in', 2, nil) end
+         function request() if wrk.thread.id == 2 then os.exit(7) end return wrk.format() end",
+    );
+    assert_eq!(output.status.code(), Some(7));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("one two three\n"));
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "test.lua, thread 1: in\t2\tnil\ntest.lua, thread 2: in\t2\tnil\n"
+    );
+}
+
+#[test]
+fn a_name_that_is_not_known_ends_the_process_even_inside_pcall() {
+    let output = in_process("pcall(wrk.lookup, 'nosuch.invalid', 'http')");
+    assert_eq!(output.status.code(), Some(1));
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(message.starts_with("unable to resolve nosuch.invalid:http "), "{message}");
+}
+
+#[test]
+fn exit_takes_what_lua_takes() {
+    for (argument, code) in [("", 0), ("true", 0), ("false", 1), ("3", 3)] {
+        let output = in_process(&format!("os.exit({argument})"));
+        assert_eq!(output.status.code(), Some(code), "os.exit({argument})");
+    }
+}
