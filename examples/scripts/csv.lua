@@ -1,0 +1,44 @@
+-- Adds a line with the result to a CSV file, named by the first argument behind the URL; without one, prints it.
+-- Arguments reach init, which runs in a thread; done runs apart from the threads and asks the first of them.
+--
+--   onrush -s csv.lua http://127.0.0.1:8080/ results.csv
+
+local first
+
+function setup(thread)
+  first = first or thread
+end
+
+function init(args)
+  url, file = args[0], args[1]
+end
+
+local COLUMNS = { "url", "requests", "seconds", "bytes", "errors", "mean_us", "p50_us", "p99_us", "max_us" }
+
+function done(summary, latency)
+  local errors = 0
+  for _, count in pairs(summary.errors) do
+    errors = errors + count
+  end
+  local row = {
+    first:get("url"),
+    string.format("%d", summary.requests),
+    string.format("%.3f", summary.duration / 1e6),
+    string.format("%d", summary.bytes),
+    string.format("%d", errors),
+    string.format("%.1f", latency.mean),
+    string.format("%d", latency:percentile(50)),
+    string.format("%d", latency:percentile(99)),
+    string.format("%d", latency.max),
+  }
+  local name = first:get("file")
+  local out = name and assert(io.open(name, "a")) or io.stdout
+  -- A new file begins with the names of the columns.
+  if not name or out:seek("end") == 0 then
+    out:write(table.concat(COLUMNS, ","), "\n")
+  end
+  out:write(table.concat(row, ","), "\n")
+  if name then
+    out:close()
+  end
+end

@@ -1,0 +1,8 @@
+-- Thinks between requests, as people do: 50 to 150 milliseconds.
+-- The connection pauses and the thread does not; the pause is no part of the latency.
+--
+--   onrush -c 200 -s delay.lua http://127.0.0.1:8080/
+
+function delay()
+  return math.random(50, 150)
+end

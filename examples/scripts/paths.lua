@@ -1,0 +1,25 @@
+-- Visits several paths, each as often as its weight says.
+-- The requests are written once and drawn at random; --seed repeats a sequence.
+--
+--   onrush -s paths.lua http://127.0.0.1:8080/
+
+local WEIGHTS = {
+  ["/"] = 6,
+  ["/bytes/1000"] = 3,
+  ["/status/404"] = 1,
+}
+
+local draw = {}
+
+function init()
+  for path, weight in pairs(WEIGHTS) do
+    local request = wrk.format("GET", path)
+    for _ = 1, weight do
+      draw[#draw + 1] = request
+    end
+  end
+end
+
+function request()
+  return draw[math.random(#draw)]
+end

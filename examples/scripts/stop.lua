@@ -1,0 +1,17 @@
+-- Ends each thread after a number of responses: 100, or the first argument behind the URL.
+-- When all threads have ended the run is over.
+--
+--   onrush -s stop.lua http://127.0.0.1:8080/ 500
+
+local left = 100
+
+function init(args)
+  left = tonumber(args[1]) or left
+end
+
+function response()
+  left = left - 1
+  if left == 0 then
+    wrk.thread:stop()
+  end
+end
