@@ -37,7 +37,7 @@ pub(super) struct Collector {
     /// Whether the head is complete, and kept only for those who want to read it.
     is_complete: bool,
     /// A head of this connection and what it says, from the second one on: many connections have only one.
-    usual: Option<(Vec<u8>, Head)>,
+    usual: Option<Box<(Vec<u8>, Head)>>,
     /// Whether a head has come.
     has_read: bool,
 }
@@ -78,7 +78,7 @@ impl Collector {
     /// What is wrong with a head is found at a byte that does not depend on how the bytes were split: at the first one
     /// that cannot begin a head, at the end of the status line, at the end of the head, or at the one too many.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(usize, Option<Head>), Error> {
-        if let Some((usual, head)) = &self.usual
+        if let Some((usual, head)) = self.usual.as_deref()
             && self.leading == 0
             && !self.is_begun()
             && bytes.starts_with(usual)
@@ -125,7 +125,7 @@ impl Collector {
     /// Remembers a head for comparison with those that follow.
     fn remember(&mut self, bytes: &[u8], head: Head) {
         if replace(&mut self.has_read, true) && bytes.len() <= USUAL_MAX {
-            let (usual, known) = self.usual.get_or_insert_with(|| (Vec::new(), head));
+            let (usual, known) = &mut **self.usual.get_or_insert_with(|| Box::new((Vec::new(), head)));
             usual.clear();
             usual.extend_from_slice(bytes);
             *known = head;
