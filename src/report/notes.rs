@@ -131,9 +131,11 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
 
     let mut notes: Vec<Note> = dropped.collect();
     notes.extend(early_end(plan, outcome));
-    notes.extend(fewer_connections(plan, outcome));
+    // What a thread that never came back has opened and sent is not known.
+    let is_known = outcome.stuck.is_empty();
+    notes.extend(fewer_connections(plan, outcome).filter(|_| is_known));
     notes.extend(rows.into_iter().map(|row| Note::Failure(failure(plan, outcome, row))));
-    notes.extend(unanswered(outcome));
+    notes.extend(unanswered(outcome).filter(|_| is_known));
     notes.extend(statuses(outcome));
     notes.extend((clamped > 0).then_some(Note::Clamped { count: clamped }));
     notes.extend(script(plan, outcome));

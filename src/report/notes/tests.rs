@@ -50,6 +50,14 @@ fn a_script_that_limits_the_load_or_saw_too_little_is_said() {
 }
 
 #[test]
+fn of_threads_that_never_came_back_it_is_not_said_that_they_did_nothing() {
+    let mut outcome = outcome(10_000_000, Counters::default());
+    assert_eq!(said(&outcome).len(), 2);
+    outcome.stuck = vec![(1, "request"), (2, "request")];
+    assert_eq!(said(&outcome), Vec::<String>::new());
+}
+
+#[test]
 fn failures_to_connect_are_said_with_a_way_out() {
     let there = "10.0.0.1:80";
     let table = [
