@@ -266,10 +266,20 @@ unsafe fn call(raw: *mut lua_State, place: c_int, argument: *mut c_void, results
         let mut length = 0;
         let text = ffi::lua_tolstring(raw, -1, &mut length);
         let bytes = if text.is_null() { &[] } else { std::slice::from_raw_parts(text.cast::<u8>(), length) };
-        let problem = String::from_utf8_lossy(bytes).into_owned();
+        let problem = told(bytes);
         ffi::lua_settop(raw, LAST);
         Err(problem)
     }
+}
+
+/// What was raised, in words. For want of memory LuaJIT names neither the place nor the culprit.
+pub fn told(problem: &[u8]) -> String {
+    let problem = String::from_utf8_lossy(problem);
+    if problem == "not enough memory" {
+        return "the script wanted more memory than there is; what it keeps in tables and strings grows too large"
+            .to_owned();
+    }
+    problem.into_owned()
 }
 
 /// `request()`, or where there is none, `wrk.request()`. Returns one string.

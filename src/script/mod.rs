@@ -152,7 +152,8 @@ impl Script {
         self.depth
     }
 
-    /// What the script wants to be asked and told.
+    /// What the script wants to be asked and told. It is decided here once and for all: a `response` that is replaced
+    /// later gets what the first one named.
     pub fn wants(&self) -> Wants {
         self.wants
     }
@@ -169,7 +170,7 @@ impl Script {
         self.main.has_function("done")
     }
 
-    /// Tells the script the results.
+    /// Tells the script the results. What it prints is written out, whatever becomes of it.
     ///
     /// # Errors
     ///
@@ -179,7 +180,9 @@ impl Script {
             return Ok(());
         }
         let arguments = statistics::arguments(self.main.lua(), summary).map_err(|error| anyhow!("{error}"))?;
-        self.main.call("done", arguments)
+        let told = self.main.call("done", arguments);
+        flush();
+        told
     }
 
     /// Everything that happens before the start for one thread.

@@ -31,7 +31,9 @@ pub fn table(lua: &Lua, setting: &Setting<'_>, who: Who, decisions: &Rc<Decision
     native.raw_set("say", lua.create_function(say)?)?;
     native.raw_set("time_us", lua.create_function(|_, ()| Ok(time_us()))?)?;
     native.raw_set("connect", lua.create_function(|_, place: String| Ok(address::connects(&place)))?)?;
-    let lookup = |_: &Lua, (host, service): (String, String)| Ok(address::lookup(&host, &service));
+    let lookup = |_: &Lua, (host, service): (LuaString, LuaString)| {
+        Ok(address::lookup(&host.to_string_lossy(), &service.to_string_lossy()))
+    };
     native.raw_set("lookup", lua.create_function(lookup)?)?;
     let reach = Rc::new(match who {
         Who::Main(threads) => Reach::Others(threads),

@@ -77,7 +77,9 @@ impl State {
             self.calls.get::<Function>(name).and_then(|call| call.call::<(bool, Option<LuaString>)>(arguments));
         match result {
             Ok((true, _)) => Ok(()),
-            Ok((false, problem)) => Err(anyhow!(problem.map_or_else(String::new, |text| text.to_string_lossy()))),
+            Ok((false, problem)) => {
+                Err(anyhow!(call::told(&problem.map_or_else(Vec::new, |text| text.as_bytes().to_vec()))))
+            }
             Err(error) => Err(anyhow!(words(&error))),
         }
     }
@@ -185,6 +187,7 @@ fn given(lua: &Lua, setting: &Setting<'_>) -> mlua::Result<Table> {
         headers.raw_set(name.as_str(), value.as_str())?;
     }
     let given = lua.create_table()?;
+    given.raw_set("script", setting.path.display().to_string())?;
     given.raw_set("scheme", setting.scheme)?;
     given.raw_set("host", setting.host)?;
     given.raw_set("port", setting.port)?;

@@ -265,7 +265,10 @@ end
 -- What the host calls.
 
 local function handler(problem)
-  local trace = traceback(type(problem) == "string" and problem or "error: " .. tostring(problem), 2)
+  local words = type(problem) == "string" and problem or "error: " .. tostring(problem)
+  -- Where this file stumbles over something that the script left in `wrk`, no line of the script can be named.
+  words = gsub(words, "^wrk:%d+:", function() return given.script .. ":" end)
+  local trace = traceback(words, 2)
   -- This file and what the host calls with are no part of the script.
   trace = gsub(trace, "\n\twrk:[^\n]*", "")
   return (gsub(trace, "\n\t%[builtin#%d+%]: at 0x%x+", ""))

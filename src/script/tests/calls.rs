@@ -77,6 +77,46 @@ fn what_a_callback_raises_is_told_with_file_line_and_traceback() {
 }
 
 #[test]
+fn nothing_that_a_callback_does_gets_past_the_protected_call() {
+    let table = [
+        ("local function f() return 1 + f() end return f()", "stack overflow"),
+        ("error(nil)", "error: nil"),
+        ("error(error)", "error: function: builtin"),
+        ("error(setmetatable({}, { __tostring = error }))", "error in error handling"),
+        ("coroutine.wrap(function() error('within') end)()", "within"),
+        ("coroutine.yield()", "attempt to yield"),
+        ("return { wrk.format() }", "request() returned a table value"),
+        ("return function() end", "request() returned a function value"),
+        ("return true", "request() returned a boolean value"),
+        ("return ''", "incomplete request at 1:1"),
+        ("return 5", "invalid HTTP method at 1:1"),
+        (
+            "local p = newproxy(true) getmetatable(p).__gc = function() error('late') end p = nil collectgarbage() return 1",
+            "",
+        ),
+    ];
+    for (code, expected) in table {
+        let mut script = load(&format!(
+            "local n = 0; function request() n = n + 1; if n == 2 then {code} end return wrk.format() end"
+        ));
+        let mut hooks = first(&mut script);
+        let problem = written(&mut *hooks).err().unwrap_or_default();
+        assert!(problem.contains(expected) && !problem.is_empty(), "{code}: {problem}");
+        assert_eq!(written(&mut *hooks).map(|batch| batch.len()), Ok(1), "{code}");
+    }
+}
+
+#[test]
+fn globals_may_be_guarded_or_come_from_elsewhere() {
+    let strict = "setmetatable(_G, { __index = function(_, name) error('no global ' .. name, 2) end })";
+    let message = refused(strict);
+    assert!(message.contains("no global"), "{message}");
+    let mut script = load("setmetatable(_G, { __index = { request = function() return wrk.format('HEAD') end } })");
+    assert!(script.wants().request);
+    assert!(written(&mut *first(&mut script)).unwrap()[0].wire().starts_with(b"HEAD "));
+}
+
+#[test]
 fn a_response_is_told_as_it_was_sent() {
     let mut script = load(
         "function response(status, headers, body, latency_us)
@@ -165,6 +205,6 @@ fn time_inside_the_script_is_estimated() {
     assert_eq!(hooks.spent_ns(), 0);
     (0..200).for_each(|_| drop(written(&mut *hooks).unwrap()));
     let spent = hooks.spent_ns() as f64 / 1e6;
-    // As other processes are on the machine, only the lower bound is sure.
-    assert!((90.0..2_000.0).contains(&spent), "{spent} ms");
+    // Two hundred calls of half a millisecond; other processes on the machine can only make them longer.
+    assert!((90.0..10_000.0).contains(&spent), "{spent} ms");
 }

@@ -152,6 +152,13 @@ fn what_is_wrong_with_a_file_ends_the_start() {
     assert_eq!(refused("x ="), "test.lua:1: unexpected symbol near '<eof>'");
     assert!(refused("\nerror('boom')").starts_with("test.lua:2: boom\nstack traceback:\n"));
     assert!(refused("function setup() nothing.x = 1 end").starts_with("test.lua:1: attempt to index global 'nothing'"));
+    let message = refused("wrk.headers = 'Host: a'");
+    assert!(message.starts_with("test.lua: attempt to index field 'headers' (a string value)"), "{message}");
+    let message = refused("wrk.path = {}");
+    assert!(
+        message.starts_with("test.lua: bad path for wrk.format (string or number expected, got table)"),
+        "{message}"
+    );
     assert!(refused("function init() error({}) end").starts_with("error: table: 0x"));
     assert!(refused("function init() error() end").starts_with("error: nil"));
 }
