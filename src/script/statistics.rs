@@ -62,6 +62,9 @@ impl View {
         if rank >= self.count() {
             return self.max;
         }
+        if rank == 1 {
+            return self.min;
+        }
         let at = self.values.partition_point(|&(_, seen)| seen < rank);
         self.values.get(at).map_or(self.max, |&(value, _)| value)
     }

@@ -1,8 +1,10 @@
 //! What every integration test uses: cases, the program as a command, servers, and readers of the report.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -11,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use onrush::serve::{Config, Server};
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 
 /// Every test runs once on each of them.
 pub const BACKENDS: [&str; 2] = ["uring", "epoll"];
@@ -170,6 +173,8 @@ pub struct Onrush {
     compat: bool,
     stdin: Vec<u8>,
     interrupts: Vec<Duration>,
+    /// Words behind `--`.
+    behind: Vec<String>,
 }
 
 /// What a program wrote and how it ended.
@@ -185,7 +190,7 @@ pub struct Output {
 impl Onrush {
     fn new(backend: &'static str, mut command: Command, compat: bool) -> Self {
         command.env_remove("POSIXLY_CORRECT").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Self { command, backend, compat, stdin: Vec::new(), interrupts: Vec::new() }
+        Self { command, backend, compat, stdin: Vec::new(), interrupts: Vec::new(), behind: Vec::new() }
     }
 
     /// Adds `--compat wrk`.
@@ -215,6 +220,22 @@ impl Onrush {
     pub fn stdin(mut self, bytes: &[u8]) -> Self {
         self.stdin = bytes.to_vec();
         self.command.stdin(Stdio::piped());
+        self
+    }
+
+    /// Names the file of a script.
+    pub fn script(self, path: impl AsRef<OsStr>) -> Self {
+        self.word("-s").word(path)
+    }
+
+    /// Gives it a script, as a file that is a pipe.
+    pub fn lua(self, script: &str) -> Self {
+        self.script("/dev/stdin").stdin(script.as_bytes())
+    }
+
+    /// Adds `--` and words behind it, for a script.
+    pub fn behind(mut self, words: &str) -> Self {
+        self.behind = std::iter::once("--").chain(words.split_whitespace()).map(str::to_owned).collect();
         self
     }
 
@@ -250,7 +271,7 @@ impl Onrush {
     /// Runs the command as it is.
     pub fn run_plain(mut self) -> Output {
         let start = Instant::now();
-        let mut child = self.command.spawn().expect("the program starts");
+        let mut child = self.command.args(&self.behind).spawn().expect("the program starts");
         if let Some(mut input) = child.stdin.take() {
             input.write_all(&self.stdin).expect("the program reads its input");
         }
@@ -267,6 +288,34 @@ impl Onrush {
             code: output.status.code().unwrap_or(-1),
             took: start.elapsed(),
         }
+    }
+}
+
+/// Runs the command as it is with a new terminal where `attach` puts it; returns what the terminal was sent, and the
+/// rest as usual.
+pub fn on_terminal(onrush: Onrush, attach: impl FnOnce(&mut Command, OwnedFd)) -> (String, Output) {
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal can be had");
+    grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("it is ours");
+    let peer = ioctl_tiocgptpeer(&terminal, OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("it has another end");
+    let child = onrush.with(|command| attach(command, peer)).spawn();
+    let (mut shown, mut buffer) = (Vec::new(), [0; 4096]);
+    // When the last who has the other end is gone, reading fails.
+    let mut terminal = File::from(terminal);
+    while let Ok(n @ 1..) = terminal.read(&mut buffer) {
+        shown.extend_from_slice(&buffer[..n]);
+    }
+    (String::from_utf8_lossy(&shown).into_owned(), finish(child))
+}
+
+/// What is left to read of a child that ends by itself.
+pub fn finish(child: Child) -> Output {
+    let start = Instant::now();
+    let output = child.wait_with_output().expect("it can be read");
+    Output {
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        code: output.status.code().unwrap_or(-1),
+        took: start.elapsed(),
     }
 }
 

@@ -8,6 +8,8 @@ mod report;
 
 /// Which backend runs, and why.
 mod backends;
+/// Scripts that are wrong, or do wrong.
+mod broken_scripts;
 /// What wrk's users know, called as wrk.
 mod compat;
 /// Runs the examples in the documents, and looks for what they name.
@@ -20,6 +22,8 @@ mod hostile;
 mod limits;
 /// The same command lines, mended.
 mod native;
+/// Lua scripts: what they hear, what they decide, and the examples.
+mod scripts;
 /// The command lines that people published.
 mod seeds;
 /// Runs against nginx and Python's server, whose logs count the requests.
@@ -37,12 +41,14 @@ use libtest_mimic::{Arguments, Trial};
 fn main() {
     let cases: Vec<(&str, Vec<Case>)> = vec![
         ("backends", backends::cases()),
+        ("broken_scripts", broken_scripts::cases()),
         ("compat", compat::cases()),
         ("documents", documents::cases()),
         ("failures", failures::cases()),
         ("hostile", hostile::cases()),
         ("limits", limits::cases()),
         ("native", native::cases()),
+        ("scripts", scripts::cases()),
         ("seeds", seeds::cases()),
         ("servers", servers::cases()),
         ("simulation", simulation::cases()),

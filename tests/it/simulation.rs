@@ -173,7 +173,7 @@ fn a_scenario_that_cannot_be_understood_is_refused(context: &Context) {
 }
 
 /// Runs a command line in a scenario.
-fn simulate(onrush: Onrush, scenario: &str) -> Output {
+pub fn simulate(onrush: Onrush, scenario: &str) -> Output {
     let scratch = Scratch::new("scenario");
     let file = scratch.file("scenario.toml", scenario);
     let io = format!("sim:{}", file.display());

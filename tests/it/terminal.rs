@@ -1,15 +1,14 @@
 //! Terminals, pipes and signals: what a person sees, and what a script gets.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 
-use crate::harness::{Context, Onrush, Output, cases, counts, signal, target, url};
+use crate::harness::{Context, Onrush, Output, cases, counts, finish, on_terminal, signal, target, url};
 use crate::peers::Silent;
 
 cases! {
@@ -32,7 +31,7 @@ const ERASE: &str = "\r\x1b[K";
 
 fn a_line_of_progress_is_drawn_and_gone_at_the_end(context: &Context) {
     let server = target();
-    let (shown, output) = on_terminal(context.onrush().words("-c2 -d700ms").word(url(&server, "/status/301")));
+    let (shown, output) = with_terminal(context.onrush().words("-c2 -d700ms").word(url(&server, "/status/301")));
     assert_eq!(output.code, 0, "{output:?}");
     output.assert_standard();
     let drawn: Vec<&str> = shown.split(ERASE).collect();
@@ -59,7 +58,7 @@ fn notes_are_coloured_on_a_terminal_unless_asked_not_to_be(context: &Context) {
             Some(value) => _ = command.env("NO_COLOR", value),
             None => _ = command.env_remove("NO_COLOR"),
         });
-        let (shown, _) = on_terminal(onrush);
+        let (shown, _) = with_terminal(onrush);
         assert!(shown.contains("note:"), "{shown:?}");
         assert_eq!(shown.contains("\x1b[1;33m"), expected, "NO_COLOR={no_colour:?}: {shown:?}");
     }
@@ -220,18 +219,8 @@ fn a_signal_right_at_the_start_leaves_nothing_half_done(context: &Context) {
 }
 
 /// Runs with a terminal as standard error; returns what it was sent, and the rest as usual.
-fn on_terminal(onrush: Onrush) -> (String, Output) {
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal can be had");
-    grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("it is ours");
-    let peer = ioctl_tiocgptpeer(&terminal, OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("it has another end");
-    let child = onrush.with(|command| _ = command.stderr(peer)).spawn();
-    let (mut shown, mut buffer) = (Vec::new(), [0; 4096]);
-    // When the last who has the other end is gone, reading fails.
-    let mut terminal = File::from(terminal);
-    while let Ok(n @ 1..) = terminal.read(&mut buffer) {
-        shown.extend_from_slice(&buffer[..n]);
-    }
-    (String::from_utf8_lossy(&shown).into_owned(), finish(child))
+fn with_terminal(onrush: Onrush) -> (String, Output) {
+    on_terminal(onrush, |command, terminal| _ = command.stderr(terminal))
 }
 
 /// Reads one line of a child's output, and closes it.
@@ -239,16 +228,4 @@ fn first_line(child: &mut Child) -> String {
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line).expect("it can be read");
     line
-}
-
-/// What is left to read of a child that ends by itself.
-fn finish(child: Child) -> Output {
-    let start = Instant::now();
-    let output = child.wait_with_output().expect("it can be read");
-    Output {
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        code: output.status.code().unwrap_or(-1),
-        took: start.elapsed(),
-    }
 }

@@ -1,0 +1,315 @@
+//! Scripts that are wrong, or do wrong: each ends in one clear message, or in a correct run.
+
+use std::time::Duration;
+
+use crate::harness::{Context, Output, Scratch, cases, target, url};
+use crate::recorder::Recorder;
+
+cases! {
+    a_script_that_is_not_there_or_is_no_lua_is_fatal;
+    an_error_in_any_callback_names_file_and_line;
+    a_value_of_the_wrong_type_is_named;
+    what_is_no_complete_request_is_refused_with_its_place;
+    a_request_that_becomes_nothing_or_incomplete_ends_the_run;
+    a_request_of_a_hundred_megabytes_is_a_request;
+    a_batch_may_change_its_size;
+    a_script_may_end_the_process_in_every_phase;
+    a_signal_ends_a_script_that_never_comes_to_the_start;
+    a_callback_that_never_returns_is_named_and_the_rest_is_reported;
+    what_cannot_be_handed_to_a_thread_is_refused;
+    an_old_script_that_calls_wrk_init_runs;
+    a_script_that_redefines_globals_runs;
+}
+
+fn a_script_that_is_not_there_or_is_no_lua_is_fatal(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("broken"));
+    let missing = scratch.path().join("missing.lua");
+    let directory = scratch.path().to_owned();
+    let broken = scratch.file("broken.lua", "wrk.method = \"POST\"\nfunction request( return 1 end\n");
+    let binary = scratch.file("binary.lua", b"\x1bLJ\x02\x00\xff\xff");
+    for (path, words) in [
+        (&missing, vec!["missing.lua", "No such file"]),
+        (&directory, vec!["s a directory"]),
+        (&broken, vec!["broken.lua:2: ", "near 'return'"]),
+        (&binary, vec!["binary.lua"]),
+    ] {
+        for onrush in context.both() {
+            let output = onrush.words("-t2 -c2 -d5s").script(path).word(url(&server, "/")).run();
+            assert_refused(&output, &words);
+            assert_eq!(output.stderr.lines().count(), 1, "said once, in one line: {output:?}");
+        }
+    }
+}
+
+fn an_error_in_any_callback_names_file_and_line(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("errors"));
+    for (callback, is_run) in [
+        ("do local here = 1", false),
+        ("function setup(thread)", false),
+        ("function init(args)", false),
+        ("function request()", false),
+        ("local n = 0 function request() n = n + 1 if n < 5 then return wrk.format() end", true),
+        ("function response(status)", true),
+        ("function delay()", true),
+    ] {
+        let file = scratch.file(
+            "broken.lua",
+            format!("-- One.\n{callback}\n  local function deep() error(\"boom\") end\n  deep()\nend\n"),
+        );
+        for onrush in context.both() {
+            let output = onrush.words("-t2 -c4 -d5s").script(&file).word(url(&server, "/")).run();
+            assert_refused(&output, &["broken.lua:3: boom", "stack traceback:", "broken.lua:4:"]);
+            assert_eq!(output.stdout.contains("Running"), is_run, "{callback}: {output:?}");
+            assert_eq!(output.stderr.matches("broken.lua:3: boom").count(), 1, "{callback}: {output:?}");
+            assert!(output.took < Duration::from_secs(3), "{callback}: {output:?}");
+        }
+    }
+    let file = scratch.file("done.lua", "function done()\n  local x = nil + 1\nend\n");
+    for onrush in context.both() {
+        let output = onrush.words("-t1 -c1 -d1").script(&file).word(url(&server, "/")).run();
+        output.assert_standard();
+        assert_eq!(output.code, 1, "{output:?}");
+        assert!(output.stderr.contains("done.lua:2: attempt to perform arithmetic on a nil value"), "{output:?}");
+    }
+}
+
+fn a_value_of_the_wrong_type_is_named(context: &Context) {
+    let server = target();
+    for (script, words) in [
+        ("function request() return {} end", "request()"),
+        ("function request() return true end", "request()"),
+        ("function request() end", "request() returned a nil value"),
+        ("function request() return wrk.format(nil, {}) end", "wrk.format"),
+        ("wrk.headers = 5", "headers"),
+        ("wrk.body = print", "body"),
+        ("wrk.method = {}", "bad method"),
+        ("wrk.path = {}", "bad path"),
+        ("wrk.headers.A = {}", "header 'A'"),
+        ("function setup(thread) thread.addr = 5 end", "wrk.addr expected, got number"),
+        ("function setup(thread) thread.other = 5 end", "cannot set 'number' on thread"),
+        ("function init() wrk.connect(5) end", "wrk.addr expected, got number"),
+        ("function init() wrk.lookup() end", "lookup"),
+        ("error({})", "table"),
+        ("error()", "nil"),
+    ] {
+        for onrush in context.both() {
+            let output = onrush.words("-t1 -c1 -d5s").lua(script).word(url(&server, "/")).run();
+            assert_refused(&output, &[words]);
+        }
+    }
+}
+
+fn what_is_no_complete_request_is_refused_with_its_place(context: &Context) {
+    let server = target();
+    for (script, reason) in [
+        ("function request() return 'GET / HTTP/1.1\\r\\nHost: h\\r\\n' end", "incomplete request at 3:1"),
+        ("function request() return wrk.format() .. 'x' end", "invalid HTTP method at 4:1"),
+        ("function request() return '' end", "incomplete request at 1:1"),
+        ("function request() return 5 end", "invalid HTTP method at 1:1"),
+        ("wrk.method = 'FETCH'", "invalid HTTP method at 1:1"),
+        ("wrk.path = '/a b'", "invalid constant string at 1:8"),
+        ("wrk.path = '/\\xc3\\xa4'", "invalid URL at 1:6"),
+        ("wrk.headers['A B'] = 'c'", "invalid character in header at "),
+        ("wrk.headers['Transfer-Encoding'] = 'chunked' wrk.body = 'x'", "unexpected content-length header at "),
+        (
+            "wrk.headers.Connection = 'close' function request() return wrk.format():rep(2) end",
+            "data received after completed connection: close message at 5:1",
+        ),
+    ] {
+        for onrush in context.both() {
+            let is_compat = onrush.is_compat();
+            let output = onrush.words("-t1 -c1 -d5s").lua(script).word(url(&server, "/")).run();
+            assert_refused(&output, &[reason]);
+            assert!(!output.stdout.contains("Running"), "{output:?}");
+            assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
+            assert!(is_compat || output.stderr.contains("wrk.format() makes complete ones"), "{output:?}");
+        }
+    }
+}
+
+fn a_request_that_becomes_nothing_or_incomplete_ends_the_run(context: &Context) {
+    let server = target();
+    for last in ["nil", "''", "'GET / HTTP/1.1'", "{}"] {
+        let script = format!(
+            "local n = 0 function request() n = n + 1 if n > 20 then return {last} end return wrk.format() end"
+        );
+        for onrush in context.both() {
+            let output = onrush.words("-t1 -c2 -d5s").lua(&script).word(url(&server, "/")).run();
+            let words = if last.starts_with('\'') { "incomplete request at 1:" } else { "request() returned a " };
+            assert_refused(&output, &[words]);
+            assert!(output.took < Duration::from_secs(3), "{output:?}");
+        }
+    }
+}
+
+fn a_request_of_a_hundred_megabytes_is_a_request(context: &Context) {
+    let server = target();
+    let script = "
+        local text
+        function init() text = wrk.format('POST', '/sink', nil, ('x'):rep(100e6)) end
+        function request() return text end
+        function response(status, _, body) if body ~= '100000000' then error(body) end wrk.thread:stop() end";
+    let output = context.onrush().words("-t1 -c1 -d20s").lua(script).word(url(&server, "/sink")).run();
+    assert_eq!((output.code, output.requests()), (0, 1), "{output:?}");
+    assert_eq!(output.line("Socket errors"), None, "{output:?}");
+}
+
+fn a_batch_may_change_its_size(context: &Context) {
+    let script = "
+        local n, sent, answered = 0, 0, 0
+        function request()
+            n = n + 1
+            local size = n % 5 + 1
+            if n > 1 then sent = sent + size end
+            return wrk.format(nil, '/' .. size):rep(size)
+        end
+        function response() answered = answered + 1 if sent > 1000 then wrk.thread:stop() end end
+        function setup(thread) one = thread thread:set('numbers', {}) end
+        function done(summary) print('answered', summary.requests) end";
+    for onrush in context.both() {
+        let recorder = Recorder::start("127.0.0.1");
+        let url = format!("http://{}/", recorder.address());
+        let output = onrush.words("-t1 -c1 -d20s").lua(script).word(url).run();
+        assert_eq!(output.code, 0, "{output:?}");
+        assert!((900..=1100).contains(&output.requests()), "{output:?}");
+        assert_eq!(output.line("answered"), Some(&*format!("answered\t{}", output.requests())), "{output:?}");
+        let paths: Vec<_> = recorder.requests().iter().map(|request| request[5..6].to_owned()).collect();
+        // The first batch was only looked at.
+        assert_eq!(paths[..19].concat(), "3334444555551223334");
+    }
+}
+
+fn a_script_may_end_the_process_in_every_phase(context: &Context) {
+    let server = target();
+    for (script, has_begun) in [
+        ("io.write('bye\\n') os.exit(7)", false),
+        ("function setup() io.write('bye\\n') os.exit(7) end", false),
+        ("function init() io.write('bye\\n') os.exit(7) end", false),
+        ("function request() io.write('bye\\n') os.exit(7) end", false),
+        ("function response() io.write('bye\\n') os.exit(7) end", true),
+        ("function delay() io.write('bye\\n') os.exit(7) end", true),
+        ("function done() io.write('bye\\n') os.exit(7) end", true),
+    ] {
+        for onrush in context.both() {
+            let output = onrush.words("-t2 -c2 -d1").lua(script).word(url(&server, "/")).run();
+            assert_eq!(output.code, 7, "{script}: {output:?}");
+            assert!(output.stdout.ends_with("bye\n"), "{script}: {output:?}");
+            assert_eq!(output.stdout.contains("Running"), has_begun, "{script}: {output:?}");
+            assert_eq!(output.stdout.contains("Requests/sec"), script.contains("done"), "{script}: {output:?}");
+        }
+    }
+    for (code, expected) in [("", 0), ("true", 0), ("false", 1), ("0", 0), ("255", 255)] {
+        let script = format!("function init() os.exit({code}) end");
+        let output = context.onrush().words("-t1 -c1 -d1s").lua(&script).word(url(&server, "/")).run();
+        assert_eq!(output.code, expected, "os.exit({code}): {output:?}");
+    }
+}
+
+fn a_signal_ends_a_script_that_never_comes_to_the_start(context: &Context) {
+    let server = target();
+    for script in
+        ["while true do end", "function setup() while true do end end", "function init() repeat until false end"]
+    {
+        for onrush in context.both() {
+            let onrush = onrush.words("-t1 -c1 -d1").lua(script).word(url(&server, "/"));
+            let output = onrush.interrupt_after(Duration::from_millis(400)).run();
+            assert_eq!(output.code, 130, "{output:?}");
+            assert!(output.took < Duration::from_secs(2), "{output:?}");
+        }
+    }
+}
+
+fn a_callback_that_never_returns_is_named_and_the_rest_is_reported(context: &Context) {
+    let server = target();
+    for callback in ["request", "response", "delay"] {
+        // The second thread goes on.
+        let script = format!(
+            "local n = 0
+             function setup(thread) made = (made or 0) + 1 thread:set('id', made) end
+             local function stick() n = n + 1 if id == 1 and n > 20 then while true do end end end
+             {}
+             function done() print('done') end",
+            match callback {
+                "request" => "function request() stick() return wrk.request() end",
+                "response" => "function response() stick() end",
+                _ => "function delay() stick() return 1 end",
+            }
+        );
+        for onrush in context.both() {
+            let output = onrush.words("-t2 -c2 -d1").lua(&script).word(url(&server, "/")).run();
+            assert_eq!(output.code, 1, "{output:?}");
+            output.assert_standard();
+            assert!(output.requests() > 20, "{output:?}");
+            assert!(output.took < Duration::from_millis(2_900), "{output:?}");
+            let said = output.stderr.lines().find(|line| line.contains("thread 1")).unwrap_or_default();
+            assert!(said.contains(&format!("{callback}()")), "{output:?}");
+        }
+    }
+}
+
+fn what_cannot_be_handed_to_a_thread_is_refused(context: &Context) {
+    let server = target();
+    for (value, words) in [
+        ("print", "cannot transfer 'function'"),
+        ("{ 1, { print } }", "cannot transfer 'function'"),
+        ("(function() local t = {} t.t = t return t end)()", "itself"),
+        ("coroutine.create(print)", "cannot transfer 'thread'"),
+        ("io.stdout", "cannot transfer 'userdata'"),
+    ] {
+        for onrush in context.both() {
+            let script = format!("function setup(thread)\n thread:set('value', {value})\nend");
+            let output = onrush.words("-t1 -c1 -d1").lua(&script).word(url(&server, "/")).run();
+            assert_refused(&output, &[words, "stdin:2:"]);
+        }
+    }
+    let script = "
+        function setup(thread) one = thread thread:set('deep', { a = { b = { 1, 2 } }, nul = 'x\\0y' }) end
+        function init() back = { deep.a.b, deep.nul } f = print end
+        function done()
+            local back = one:get('back')
+            print(back[1][2], #back[2], pcall(one.get, one, 'f'))
+        end";
+    for onrush in context.both() {
+        let output = onrush.words("-t1 -c1 -d1").lua(script).word(url(&server, "/")).run();
+        assert_eq!(output.code, 0, "{output:?}");
+        let last = output.stdout.lines().last().unwrap();
+        assert!(last.starts_with("2\t3\tfalse\t") && last.contains("cannot transfer 'function'"), "{output:?}");
+    }
+}
+
+fn an_old_script_that_calls_wrk_init_runs(context: &Context) {
+    for onrush in context.both() {
+        let recorder = Recorder::start("127.0.0.1");
+        let script = "function init(args) wrk.init(args) wrk.path = '/late' end";
+        let output = onrush.words("-t1 -c1 -d1").lua(script).word(format!("http://{}/", recorder.address())).run();
+        assert_eq!(output.code, 0, "{output:?}");
+        assert!(recorder.requests()[0].starts_with("GET /late HTTP/1.1\r\nHost: "), "{output:?}");
+    }
+}
+
+fn a_script_that_redefines_globals_runs(context: &Context) {
+    let server = target();
+    let script = "
+        for _, name in ipairs({ 'error', 'next', 'pairs', 'select', 'setmetatable', 'tonumber', 'type', 'xpcall' }) do
+            _G[name] = nil
+        end
+        local format = string.format
+        string.format = nil
+        function request() return wrk.format('POST', '/sink', nil, 'x') end
+        function response(status, headers, body) one = body end
+        function done(summary, latency) print('done', latency:percentile(50) > 0) end";
+    for onrush in context.both() {
+        let output = onrush.words("-t1 -c1 -d1").lua(script).word(url(&server, "/")).run();
+        assert_eq!((output.code, output.stdout.lines().last()), (0, Some("done\ttrue")), "{output:?}");
+    }
+}
+
+/// Exit code 1, no report, and a message with all of these words.
+#[track_caller]
+fn assert_refused(output: &Output, words: &[&str]) {
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(!output.stdout.contains("Requests/sec"), "{output:?}");
+    for word in words {
+        assert!(output.stderr.contains(word), "no {word:?}: {output:?}");
+    }
+}
