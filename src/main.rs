@@ -68,8 +68,8 @@ fn test(plan: &Plan) -> anyhow::Result<u8> {
         print_all(&report::opening(plan))?;
     }
     let outcome = observe(plan, prepared, &interrupt)?;
-    if let Ended::Refused { address, errno } = outcome.ended {
-        eprint_all(&format!("onrush: {}\n", report::refusal(address, errno)));
+    if let Ended::Refused { address, cause } = outcome.ended {
+        eprint_all(&format!("onrush: {}\n", report::refusal(&outcome, address, cause)));
         return Ok(EXIT_NOT_STARTED);
     }
     if let Some(failure) = outcome.failure {

@@ -41,6 +41,7 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
         slots: 1,
         addresses: vec![server.address()],
         first_connection: 0,
+        tls: None,
         rules: Rules { compat: false, timeout_ns: Some(2_000_000_000), pipelines: false },
         duration_ns: None,
         requests: Some(requests),

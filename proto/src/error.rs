@@ -16,6 +16,9 @@ pub enum Error {
     /// The first bytes are not `HTTP/`.
     #[error("not an HTTP response")]
     NotHttp,
+    /// The first bytes are a record of TLS.
+    #[error("the server speaks TLS")]
+    SpeaksTls,
     /// The status line starts like one but is none.
     #[error("malformed status line")]
     StatusLine,

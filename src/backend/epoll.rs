@@ -284,8 +284,8 @@ impl Backend for Epoll {
         None
     }
 
-    fn received(&self) -> &[u8] {
-        &self.buffer[..self.received]
+    fn received(&mut self) -> &mut [u8] {
+        &mut self.buffer[..self.received]
     }
 }
 

@@ -100,8 +100,8 @@ pub trait Backend {
     /// The next completion, if there is one.
     fn next(&mut self) -> Option<Completion>;
 
-    /// The bytes of the [`What::Received`] that [`Backend::next`] gave last.
-    fn received(&self) -> &[u8];
+    /// The bytes of the [`What::Received`] that [`Backend::next`] gave last. They may be changed where they lie.
+    fn received(&mut self) -> &mut [u8];
 }
 
 /// The name of the backend that `--io auto` takes on this machine.

@@ -12,7 +12,7 @@ use super::request::{self, Header};
 use super::typed::{Typed, wrong};
 use super::{Refusal, Warned};
 use crate::plan::limits::{GIVE_UP_MIN, GIVE_UP_TIMEOUTS, URL_MAX};
-use crate::plan::target::{InvalidUrl, Scheme};
+use crate::plan::target::InvalidUrl;
 use crate::plan::{Dialect, Load, Plan, Script, Stop, Target};
 
 const CONNECTIONS: u64 = 10;
@@ -36,6 +36,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     }
     let (timeout, give_up) = patience(&typed)?;
     let script = script(&mut typed);
+    let tls = std::mem::take(&mut typed.tls).decide(&target, dialect, &typed.io, &mut typed.warnings)?;
     let plan = Plan {
         load: if typed.once { Load { threads: 1, connections: 1 } } else { load },
         stop: stop(&typed),
@@ -51,6 +52,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         seed: typed.seed.unwrap_or(SEED),
         script,
         request: parts(typed.method, typed.body, typed.headers, &target)?,
+        tls,
         target,
     };
     Ok((plan, typed.warnings))
@@ -91,9 +93,6 @@ fn target(url: &OsStr, dialect: Dialect) -> Result<Target, Refusal> {
         }
     };
     match target {
-        Ok(target) if target.scheme == Scheme::Https => {
-            Err(Refusal::Cannot(format!("{:?}: TLS is not in onrush yet; http:// works", target.typed)))
-        }
         Ok(target) => Ok(target),
         Err(invalid) if dialect.is_compat() => Err(Refusal::Wrk(format!("invalid URL: {}", invalid.typed))),
         Err(invalid) => Err(Refusal::Misused(invalid.to_string())),

@@ -55,6 +55,15 @@ pub(super) enum Id {
     DelayStats,
     Breakout,
     Insecure,
+    CaCert,
+    Cert,
+    Key,
+    Sni,
+    TlsMin,
+    TlsMax,
+    TlsCiphers,
+    TlsGroups,
+    TlsResume,
     Output,
 }
 
@@ -67,6 +76,8 @@ pub(super) enum Group {
     Request,
     /// When a request is too slow.
     Limits,
+    /// How `https` is spoken.
+    Tls,
     /// What is printed.
     Output,
     /// How the generator works.
@@ -102,7 +113,8 @@ impl Flag {
 
 impl Group {
     /// All of them, in the order of the help.
-    pub const ALL: [Self; 6] = [Self::Load, Self::Request, Self::Limits, Self::Output, Self::Engine, Self::Later];
+    pub const ALL: [Self; 7] =
+        [Self::Load, Self::Request, Self::Limits, Self::Tls, Self::Output, Self::Engine, Self::Later];
 
     /// The heading.
     pub fn title(self) -> &'static str {
@@ -110,6 +122,7 @@ impl Group {
             Self::Load => "How much load",
             Self::Request => "What is sent",
             Self::Limits => "When a request is too slow",
+            Self::Tls => "How https:// is spoken",
             Self::Output => "What is printed",
             Self::Engine => "How it works",
             Self::Later => "Not in this version yet",
@@ -139,7 +152,6 @@ pub(super) fn by_prefix(prefix: &str, dialect: Dialect) -> Vec<&'static Flag> {
 
 const RATES: Option<&str> = Some("constant rates are not in onrush yet");
 const CMM: Option<&str> = Some("the options of wrk-cmm are not in onrush yet");
-const TLS: Option<&str> = Some("TLS is not in onrush yet");
 const FILES: Option<&str> = Some("reserved for result files, which are not in onrush yet");
 
 /// The table, in the order of the help and of `docs/command-line.md`.
@@ -251,6 +263,109 @@ pub(super) const FLAGS: &[Flag] = &[
         value: Some("T"),
         help: &["abandon a request and its connection after T", "(the larger of 30s and 5 x timeout; 0: never)"],
         group: Group::Limits,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::Insecure,
+        short: Some('k'),
+        long: "insecure",
+        value: None,
+        help: &["do not check the server's certificate"],
+        group: Group::Tls,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::CaCert,
+        short: None,
+        long: "cacert",
+        value: Some("FILE"),
+        help: &[
+            "trust the certificates in FILE (PEM) in place of the",
+            "system's; the server may have one of them itself",
+        ],
+        group: Group::Tls,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::Cert,
+        short: None,
+        long: "cert",
+        value: Some("FILE"),
+        help: &["the client's certificate (PEM)"],
+        group: Group::Tls,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::Key,
+        short: None,
+        long: "key",
+        value: Some("FILE"),
+        help: &["its key (PEM), if that is not in the same file"],
+        group: Group::Tls,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::Sni,
+        short: None,
+        long: "sni",
+        value: Some("NAME"),
+        help: &["the name to send and to check (the URL's host)"],
+        group: Group::Tls,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::TlsMin,
+        short: None,
+        long: "tls-min",
+        value: Some("VERSION"),
+        help: &["the oldest version to offer: 1.2 or 1.3 (1.2)"],
+        group: Group::Tls,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::TlsMax,
+        short: None,
+        long: "tls-max",
+        value: Some("VERSION"),
+        help: &["the newest version to offer: 1.2 or 1.3 (1.3)"],
+        group: Group::Tls,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::TlsCiphers,
+        short: None,
+        long: "tls-ciphers",
+        value: Some("LIST"),
+        help: &["the suites to offer, in OpenSSL's or IANA's names,", "the preferred first; a colon between two"],
+        group: Group::Tls,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::TlsGroups,
+        short: None,
+        long: "tls-groups",
+        value: Some("LIST"),
+        help: &["the groups of the key exchange to offer, likewise", "(X25519:P-256:P-384:X25519MLKEM768)"],
+        group: Group::Tls,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::TlsResume,
+        short: None,
+        long: "tls-resume",
+        value: Some("WHEN"),
+        help: &["whether a connection resumes the session of the one", "before it in its place: on or off (on)"],
+        group: Group::Tls,
         origin: Origin::Ours,
         later: None,
     },
@@ -393,16 +508,6 @@ pub(super) const FLAGS: &[Flag] = &[
         group: Group::Later,
         origin: Origin::WrkCmm,
         later: CMM,
-    },
-    Flag {
-        id: Id::Insecure,
-        short: Some('k'),
-        long: "insecure",
-        value: None,
-        help: &["do not check certificates"],
-        group: Group::Later,
-        origin: Origin::Ours,
-        later: TLS,
     },
     Flag {
         id: Id::Output,

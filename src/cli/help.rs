@@ -79,7 +79,7 @@ Called wrk, wrk-cmm or wrk2 (by a link), onrush follows that tool's rules.
 Exit codes
   0  a report was printed
   1  bad option, URL or file, or a host that cannot be resolved
-  2  could not start: every first connection was refused
+  2  could not start: every first connection or TLS handshake failed
   5  nothing completed, or the target of -n stayed away
 130  quit by a second signal
 ";

@@ -11,6 +11,7 @@ mod front;
 mod help;
 mod hints;
 mod request;
+mod tls;
 mod typed;
 pub mod units;
 

@@ -356,16 +356,11 @@ fn what_is_not_there_yet_is_said_in_one_line() {
         ("-b 127.0.0.1", "--bind-ip: the options of wrk-cmm are not in onrush yet"),
         ("-D 1", "--delay-stats: the options of wrk-cmm are not in onrush yet"),
         ("--breakout", "--breakout: the options of wrk-cmm are not in onrush yet"),
-        ("-k", "--insecure: TLS is not in onrush yet"),
         ("-o x.json", "--output: reserved for result files, which are not in onrush yet"),
     ];
     for (option, expected) in table {
         assert_eq!(refused(&format!("onrush {option} http://h/")), format!("onrush: {expected}"));
         assert_eq!(refused(&format!("wrk {option} http://h/")), format!("wrk: {expected}"));
-    }
-    for url in ["https://h/", "HTTPS://h/"] {
-        let expected = format!("onrush: \"{url}\": TLS is not in onrush yet; http:// works");
-        assert_eq!(refused(&format!("onrush {url}")), expected);
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::flags::{Flag, Id};
 use super::front::{Front, Item};
 use super::request::{self, Header};
+use super::tls::TypedTls;
 use super::units::{self, Unreadable};
 use super::{Refusal, compat, hints};
 use crate::plan::limits::{CONNECTIONS_MAX, REQUESTS_MAX, THREADS_MAX, TIME_MAX};
@@ -39,6 +40,8 @@ pub(super) struct Typed {
     pub timeout: Option<Duration>,
     /// `--give-up`.
     pub give_up: Option<Duration>,
+    /// Everything about TLS.
+    pub tls: TypedTls,
     /// `--io`.
     pub io: Io,
     /// `--spin`.
@@ -75,6 +78,7 @@ impl Typed {
             script: None,
             timeout: None,
             give_up: None,
+            tls: TypedTls::default(),
             io: Io::Auto,
             spin: Spin::Auto,
             seed: None,
@@ -126,15 +130,20 @@ impl Typed {
             Id::Latency => self.latency = true,
             Id::Notes => self.notes = true,
             Id::Version => self.version = true,
+            Id::Insecure
+            | Id::CaCert
+            | Id::Cert
+            | Id::Key
+            | Id::Sni
+            | Id::TlsMin
+            | Id::TlsMax
+            | Id::TlsCiphers
+            | Id::TlsGroups
+            | Id::TlsResume => self.tls.take(flag, value)?,
             Id::Script => self.script = Some(PathBuf::from(value)),
-            Id::Rate
-            | Id::ULatency
-            | Id::BatchLatency
-            | Id::BindIp
-            | Id::DelayStats
-            | Id::Breakout
-            | Id::Insecure
-            | Id::Output => self.later = self.later.or(Some(flag)),
+            Id::Rate | Id::ULatency | Id::BatchLatency | Id::BindIp | Id::DelayStats | Id::Breakout | Id::Output => {
+                self.later = self.later.or(Some(flag))
+            }
         }
         Ok(())
     }

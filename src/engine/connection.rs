@@ -11,6 +11,7 @@ use super::protocol::Protocol;
 use super::retry::Failures;
 use super::routes::RouteId;
 use super::tally::{OpenRequest, Tally, cause_of, phase_of, phase_of_transport};
+use super::tls::{Config, Link};
 use crate::stats::{Cause, Phase};
 
 /// How much of what a server sent is kept as an example of an error, in bytes.
@@ -29,6 +30,8 @@ pub struct Slot {
     pub failures: Failures,
     /// Whether it ever had a connection.
     pub lived: bool,
+    /// Its way to speak TLS, if it does.
+    pub link: Option<Box<Link>>,
 }
 
 /// What a slot is doing.
@@ -46,6 +49,11 @@ pub enum State {
 }
 
 impl Slot {
+    /// A slot without a connection.
+    pub fn new(tls: Option<&Config>) -> Self {
+        Self { link: tls.map(|tls| Box::new(tls.link())), ..Self::default() }
+    }
+
     /// Its connection, if it is there.
     pub fn live(&mut self) -> Option<&mut Live> {
         match &mut self.state {
@@ -98,12 +106,17 @@ impl Live {
 
     /// Takes received bytes.
     pub fn receive(&mut self, mut bytes: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
+        let length = bytes.len();
+        if let Some(transcript) = &mut tally.transcript {
+            transcript.first_received.get_or_insert(at);
+        }
         while !bytes.is_empty() {
             let taken = self.protocol.handle_bytes(bytes);
             debug_assert!(taken > 0, "a protocol takes at least one byte");
             self.take_events(bytes, at, tally, script);
             bytes = &bytes[taken.clamp(1, bytes.len())..];
         }
+        tally.received(length, self.troubled);
     }
 
     /// Records all events that the protocol has; `input` is what it was last given.
@@ -136,15 +149,15 @@ impl Live {
     }
 
     /// The transport failed: all open requests fail with it, or the connection alone if it had none.
-    pub fn transport_failed(&mut self, errno: Errno, at: Nanos, tally: &mut Tally) {
+    pub fn transport_failed(&mut self, cause: Cause, example: &[u8], at: Nanos, tally: &mut Tally) {
         self.troubled = true;
-        let (errno, is_send) = self.send_error.map_or((errno, false), |errno| (errno, true));
+        let (cause, is_send) = self.send_error.map_or((cause, false), |errno| (cause_of(errno), true));
         if self.open.is_empty() {
-            tally.error(if is_send { Phase::Send } else { Phase::Head }, cause_of(errno), at, Vec::new);
+            tally.error(if is_send { Phase::Send } else { Phase::Head }, cause, at, || example.to_vec());
         }
         for request in self.open.drain(..) {
             let phase = if is_send { Phase::Send } else { phase_of_transport(&request) };
-            tally.failed(phase, cause_of(errno), at, Vec::new);
+            tally.failed(phase, cause, at, || example.to_vec());
         }
     }
 

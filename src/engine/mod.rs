@@ -11,7 +11,8 @@
 //! 3. Pump the connection: start requests while there is room, hand over what is to be sent, replace it when it ends.
 //! 4. Fire the timers that are due; end when the time, the requests or somebody's patience are used up.
 //!
-//! This file has the loop, the timers and the end; `pump` has what is done with one connection.
+//! This file has the loop, the timers and the end; `pump` has what is done with one connection, and `secure` what TLS
+//! adds to that.
 
 mod batch;
 mod connection;
@@ -22,8 +23,10 @@ mod protocol;
 mod pump;
 mod retry;
 mod routes;
+mod secure;
 mod tally;
 mod timers;
+pub mod tls;
 
 #[cfg(test)]
 mod tests;
@@ -38,7 +41,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use onrush_proto::{Nanos, Request};
-use rustix::io::Errno;
 
 use crate::backend::{Backend, ConnId};
 use crate::random::Random;
@@ -66,6 +68,8 @@ pub struct Settings {
     pub slots: usize,
     /// The target's addresses in the resolver's order, at least one.
     pub addresses: Vec<SocketAddr>,
+    /// How TLS is spoken, if it is.
+    pub tls: Option<tls::Config>,
     /// What latencies count.
     pub rules: Rules,
     /// The longest the worker runs, in nanoseconds.
@@ -93,7 +97,7 @@ pub struct WorkerEnd {
     /// Whether it ended because nobody could be connected to any more.
     pub stayed_away: bool,
     /// The last refusal before anybody accepted, if nobody ever did.
-    pub refusal: Option<(SocketAddr, Errno)>,
+    pub refusal: Option<(SocketAddr, Cause)>,
     /// Addresses that refused while another worked, and the error numbers.
     pub dropped: Vec<(SocketAddr, i32)>,
     /// Addresses that worked.
@@ -125,7 +129,7 @@ pub struct Engine<B: Backend> {
     end_at: Nanos,
     /// When the first connect failed since somebody was last connected.
     away_since: Option<Nanos>,
-    refusal: Option<(SocketAddr, Errno)>,
+    refusal: Option<(SocketAddr, Cause)>,
     sampled_at: Nanos,
     sampled_completed: u64,
     script_noted_ns: u64,
@@ -145,7 +149,7 @@ impl<B: Backend> Engine<B> {
     ) -> Self {
         let transcript = settings.transcribe.then(Box::default);
         Self {
-            slots: (0..settings.connections).map(|_| Slot::default()).collect(),
+            slots: (0..settings.connections).map(|_| Slot::new(settings.tls.as_ref())).collect(),
             routes: Routes::new(&settings.addresses, settings.first_connection),
             timers: Timers::default(),
             tally: Tally::new(settings.rules, settings.requests, transcript),
@@ -305,7 +309,9 @@ impl<B: Backend> Engine<B> {
                 State::Open(live) => live.open.drain(..).for_each(|request| self.tally.left_open(&request, now)),
                 State::Connecting(since) if now.since(*since) >= UNANSWERED_NS => {
                     let address = self.routes.address(slot.route);
-                    self.tally.error(Phase::Connect, Cause::Unanswered, now, || address.to_string().into_bytes());
+                    let has_begun = slot.link.as_ref().is_some_and(|link| link.has_begun());
+                    let phase = if has_begun { Phase::Tls } else { Phase::Connect };
+                    self.tally.error(phase, Cause::Unanswered, now, || address.to_string().into_bytes());
                 }
                 State::Connecting(_) | State::Parked | State::Waiting => {}
             }

@@ -9,6 +9,7 @@ use super::Engine;
 use super::connection::{Live, State};
 use super::tally::cause_of;
 use super::timers::Timer;
+use super::tls::Failure;
 use crate::backend::{Backend, Completion, ConnId, What};
 use crate::stats::{Cause, Phase};
 
@@ -27,6 +28,7 @@ impl<B: Backend> Engine<B> {
             What::Received(Err(errno)) => self.transport_failed(conn, errno, at),
             What::Sent(Ok(n)) => {
                 self.accepted(conn, n);
+                self.flush(conn, at);
                 self.pump(conn, at);
             }
             What::Sent(Err(errno)) => {
@@ -51,6 +53,9 @@ impl<B: Backend> Engine<B> {
         }
         let (route, address) = self.routes.choose();
         let slot = &mut self.slots[conn.index()];
+        if let Some(link) = &mut slot.link {
+            link.end();
+        }
         slot.state = State::Connecting(now);
         slot.route = route;
         if let Some(transcript) = &mut self.tally.transcript {
@@ -59,7 +64,16 @@ impl<B: Backend> Engine<B> {
         self.backend.connect(conn, address);
     }
 
+    /// The transport is there; with TLS the handshake follows.
     fn connected(&mut self, conn: ConnId, at: Nanos) {
+        match self.slots[conn.index()].link {
+            Some(_) => self.begin_handshake(conn, at),
+            None => self.established(conn, at),
+        }
+    }
+
+    /// Requests can be sent.
+    pub(super) fn established(&mut self, conn: ConnId, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
         let counters = &mut self.tally.interval.counters;
         counters.connects += 1;
@@ -91,30 +105,26 @@ impl<B: Backend> Engine<B> {
         self.tally.error(Phase::Connect, cause, at, || address.to_string().into_bytes());
         self.away_since.get_or_insert(at);
         if !self.routes.found() {
-            self.nobody_accepts(address, errno);
+            self.nobody_accepts(address, cause);
         }
         self.back_off(conn, false, at);
     }
 
     /// Every address has refused the first connection.
-    fn nobody_accepts(&mut self, address: SocketAddr, errno: Errno) {
+    pub(super) fn nobody_accepts(&mut self, address: SocketAddr, cause: Cause) {
         self.routes.start_over();
-        self.refusal = Some((address, errno));
+        self.refusal = Some((address, cause));
         self.desk.set_refused(true);
     }
 
     fn received(&mut self, conn: ConnId, at: Nanos) {
-        let Some(live) = self.slots[conn.index()].live() else { return };
-        if let Some(transcript) = &mut self.tally.transcript {
-            transcript.first_received.get_or_insert(at);
+        let slot = &mut self.slots[conn.index()];
+        if slot.link.is_some() {
+            return self.received_sealed(conn, at);
         }
-        let bytes = self.backend.received();
+        let Some(live) = slot.live() else { return };
         let completed = self.tally.completed;
-        live.receive(bytes, at, &mut self.tally, &mut self.script);
-        // The imitated tools leave out the bytes of a read in which the server made a mistake.
-        if !(self.settings.rules.compat && live.troubled) {
-            self.tally.interval.counters.bytes_received += bytes.len() as u64;
-        }
+        live.receive(self.backend.received(), at, &mut self.tally, &mut self.script);
         let unwanted = live.protocol.may_skip();
         if unwanted >= DISCARD_MIN && self.tally.transcript.is_none() && !self.script.wants.body {
             self.backend.discard(conn, unwanted);
@@ -134,14 +144,17 @@ impl<B: Backend> Engine<B> {
     }
 
     /// A response that was complete makes the next wait short again.
-    fn forget_failures(&mut self, conn: ConnId, completed_before: u64) {
+    pub(super) fn forget_failures(&mut self, conn: ConnId, completed_before: u64) {
         if self.tally.completed > completed_before {
             self.slots[conn.index()].failures.forget();
         }
     }
 
     /// The peer will send nothing more: the protocol says what that means.
-    fn ended(&mut self, conn: ConnId, at: Nanos) {
+    pub(super) fn ended(&mut self, conn: ConnId, at: Nanos) {
+        if self.is_shaking_hands(conn) {
+            return self.link_failed(conn, Failure::closed(), at);
+        }
         let is_idle = self.is_idle(conn);
         let Some(live) = self.slots[conn.index()].live() else { return };
         if let Some(errno) = live.send_error {
@@ -156,9 +169,12 @@ impl<B: Backend> Engine<B> {
     }
 
     fn transport_failed(&mut self, conn: ConnId, errno: Errno, at: Nanos) {
+        if self.is_shaking_hands(conn) {
+            return self.handshake_failed(conn, cause_of(errno), Vec::new(), at);
+        }
         let is_idle = self.is_idle(conn);
         if let Some(live) = self.slots[conn.index()].live().filter(|_| !is_idle) {
-            live.transport_failed(errno, at, &mut self.tally);
+            live.transport_failed(cause_of(errno), &[], at, &mut self.tally);
         }
         self.replace(conn, at);
     }
@@ -197,14 +213,21 @@ impl<B: Backend> Engine<B> {
             if let Some(transcript) = &mut self.tally.transcript {
                 transcript.send(transmit.bytes(), at);
             }
-            let n = self.backend.send(conn, transmit);
-            self.accepted(conn, n);
+            if let Some(link) = &mut self.slots[conn.index()].link {
+                link.send(transmit);
+                self.flush(conn, at);
+            } else {
+                let n = self.backend.send(conn, transmit);
+                self.accepted(conn, n);
+            }
         }
     }
 
     /// The transport accepted so many more bytes.
-    fn accepted(&mut self, conn: ConnId, n: usize) {
-        let Some(live) = self.slots[conn.index()].live() else { return };
+    pub(super) fn accepted(&mut self, conn: ConnId, n: usize) {
+        let slot = &mut self.slots[conn.index()];
+        let n = slot.link.as_mut().map_or(n, |link| link.accepted(n));
+        let Some(live) = slot.live() else { return };
         live.unsent -= n;
         live.protocol.handle_sent(n);
         self.tally.interval.counters.bytes_sent += n as u64;
@@ -212,7 +235,7 @@ impl<B: Backend> Engine<B> {
 
     /// Closes a connection, all of whose requests have ended, and opens the next: at once if the connection ended as
     /// the protocol foresees, after a wait if anything failed.
-    fn replace(&mut self, conn: ConnId, now: Nanos) {
+    pub(super) fn replace(&mut self, conn: ConnId, now: Nanos) {
         self.backend.close(conn);
         let slot = &mut self.slots[conn.index()];
         let is_troubled = slot.live().is_none_or(|live| live.troubled || !live.answered);
@@ -226,7 +249,7 @@ impl<B: Backend> Engine<B> {
     }
 
     /// Lets a slot wait before its next connection.
-    fn back_off(&mut self, conn: ConnId, was_accepted: bool, now: Nanos) {
+    pub(super) fn back_off(&mut self, conn: ConnId, was_accepted: bool, now: Nanos) {
         let slot = &mut self.slots[conn.index()];
         slot.state = State::Waiting;
         let wait_ns = slot.failures.wait_ns(was_accepted, self.settings.rules.compat, &mut self.random);
@@ -247,12 +270,17 @@ impl<B: Backend> Engine<B> {
 
     /// Looks after what takes too long on one connection.
     pub(super) fn sweep(&mut self, conn: ConnId, now: Nanos) {
+        let is_shaking_hands = self.is_shaking_hands(conn);
         match &mut self.slots[conn.index()].state {
             State::Parked | State::Waiting => {}
             State::Connecting(since) => {
-                let has_choice = !self.routes.found() && self.routes.has_choice();
+                let has_choice = !is_shaking_hands && !self.routes.found() && self.routes.has_choice();
                 let limit_ns = if has_choice { Some(FIRST_PATIENCE_NS) } else { self.settings.give_up_ns };
-                if limit_ns.is_some_and(|limit_ns| now.since(*since) >= limit_ns) {
+                if limit_ns.is_none_or(|limit_ns| now.since(*since) < limit_ns) {
+                    // There is time left.
+                } else if is_shaking_hands {
+                    self.handshake_failed(conn, Cause::Unanswered, Vec::new(), now);
+                } else {
                     self.connect_failed(conn, Errno::TIMEDOUT, Cause::Unanswered, now);
                 }
             }

@@ -115,6 +115,13 @@ impl Tally {
         self.located = self.interval.location.is_some();
     }
 
+    /// Bytes came. The imitated tools leave out those of a read in which the server made a mistake.
+    pub fn received(&mut self, length: usize, was_mistaken: bool) {
+        if !(self.rules.compat && was_mistaken) {
+            self.interval.counters.bytes_received += length as u64;
+        }
+    }
+
     /// A request was answered whole; returns its latency in nanoseconds.
     pub fn complete(&mut self, request: &OpenRequest, at: Nanos) -> u64 {
         let latency_ns = at.since(request.sent_at);

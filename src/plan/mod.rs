@@ -7,11 +7,13 @@ pub mod load;
 pub mod resolve;
 pub mod stop;
 pub mod target;
+pub mod tls;
 
 pub use load::Load;
 pub use resolve::Addresses;
 pub use stop::Stop;
 pub use target::Target;
+pub use tls::Tls;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,6 +25,8 @@ use onrush_proto::Parts;
 pub struct Plan {
     /// Where the load goes.
     pub target: Target,
+    /// How TLS is spoken with it; `None`: not at all.
+    pub tls: Option<Tls>,
     /// What every request says.
     pub request: Parts,
     /// The script that has a say in what is sent, and when.

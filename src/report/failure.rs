@@ -8,8 +8,8 @@ use onrush_proto::Error;
 use rustix::io::Errno;
 
 use super::units::{counted, exact, thousands};
-use super::{errno, escape};
-use crate::stats::{Cause, Phase, Row};
+use super::{errno, escape, tls};
+use crate::stats::{Cause, Phase, Row, TlsFailure};
 
 /// One row of the ledger, ready to be said.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,17 +33,29 @@ impl fmt::Display for Failure {
             let listens = if self.throughout { "listens" } else { "listened" };
             return write!(f, "{} refused{by}{seconds}: nothing {listens} there", counted(count, "connection"));
         }
-        write!(f, "{}: {} × {}{seconds}", class(phase), thousands(count), why(self.row.cause, self.timeout))?;
+        write!(f, "{}: {} × {}{seconds}", class(phase), thousands(count), self.why())?;
         match cause {
             _ if example.is_empty() => {}
-            Cause::Protocol(_) => write!(f, ", for instance \"{example}\"")?,
+            Cause::Protocol(_) | Cause::Tls(TlsFailure::PlainText | TlsFailure::NotTls) => {
+                write!(f, ", for instance \"{example}\"")?;
+            }
+            Cause::Tls(_) => write!(f, ": {example}")?,
             _ => write!(f, ", for instance {example}")?,
         }
-        self.way_out().map_or(Ok(()), |way_out| write!(f, ": {way_out}"))
+        let mark = if matches!(cause, Cause::Tls(_)) { ";" } else { ":" };
+        self.way_out().map_or(Ok(()), |way_out| write!(f, "{mark} {way_out}"))
     }
 }
 
 impl Failure {
+    /// The cause in plain words.
+    fn why(&self) -> String {
+        match self.row {
+            Row { phase: Phase::Tls, cause: Cause::Unanswered, .. } => "no answer to a TLS handshake".to_owned(),
+            Row { cause, .. } => why(cause, self.timeout),
+        }
+    }
+
     /// When it happened, unless it was the whole time.
     fn seconds(&self) -> String {
         let Row { first_s, last_s, .. } = self.row;
@@ -60,11 +72,14 @@ impl Failure {
     fn way_out(&self) -> Option<String> {
         let text = match self.row.cause {
             Cause::Errno(number) => return self.way_out_of(errno::known(number)?),
+            Cause::Tls(failure) => return tls::way_out(failure).map(str::to_owned),
+            Cause::Unanswered if self.row.phase == Phase::Tls => "does that port speak TLS?",
             Cause::Unanswered => NOBODY_ANSWERS,
             Cause::Late => "--timeout sets another threshold",
             Cause::Protocol(Error::ClosedBeforeResponse | Error::ConnectionEnded) | Cause::Status(_) => return None,
             Cause::Protocol(Error::ClosedInHead | Error::ClosedInBody) => "the server's log may say why",
-            Cause::Protocol(Error::NotHttp) => "is it an HTTP port, and one without TLS?",
+            Cause::Protocol(Error::SpeaksTls) => "write https://",
+            Cause::Protocol(Error::NotHttp) => "is it an HTTP port?",
             Cause::Protocol(_) => "--once shows an answer in full",
         };
         Some(text.to_owned())
@@ -102,6 +117,7 @@ pub(super) fn why(cause: Cause, timeout: Option<Duration>) -> String {
     match cause {
         Cause::Errno(number) => errno::words(number),
         Cause::Protocol(error) => error.to_string(),
+        Cause::Tls(failure) => tls::words(failure),
         Cause::Unanswered => "no answer to an attempt to connect".to_owned(),
         Cause::Late => format!("no complete answer within {}", exact(timeout.unwrap_or_default())),
         Cause::Status(status) => format!("status {status}"),
@@ -111,7 +127,7 @@ pub(super) fn why(cause: Cause, timeout: Option<Duration>) -> String {
 /// wrk's word for the errors of a phase.
 pub(super) fn class(phase: Phase) -> &'static str {
     match phase {
-        Phase::Resolve | Phase::Connect => "connect",
+        Phase::Resolve | Phase::Connect | Phase::Tls => "connect",
         Phase::Send => "write",
         Phase::Head | Phase::Body => "read",
         Phase::Timeout => "timeout",

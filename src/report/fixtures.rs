@@ -25,6 +25,7 @@ pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections
     };
     Plan {
         target,
+        tls: None,
         request: Parts::default(),
         load: Load { threads, connections },
         stop: Stop { duration: Some(Duration::from_secs(seconds)), requests: None },

@@ -12,6 +12,7 @@ mod escape;
 mod failure;
 mod notes;
 mod once;
+mod tls;
 mod told;
 
 #[cfg(test)]
@@ -34,7 +35,7 @@ use table::{Figures, Layout};
 
 use crate::plan::{Dialect, Plan, Stop};
 use crate::run::Outcome;
-use crate::stats::{Distribution, Totals};
+use crate::stats::{Cause, Distribution, Totals};
 
 /// Nanoseconds in a microsecond, the unit of wrk's latencies.
 const NS_PER_US: f64 = 1000.0;
@@ -65,11 +66,18 @@ pub fn closing(plan: &Plan, outcome: &Outcome) -> String {
 }
 
 /// Why a run could not start: nobody accepted a first connection, the last one asked was at `address`.
-pub fn refusal(address: SocketAddr, errno: i32) -> String {
-    let why = errno::words(errno);
-    match errno::known(errno) {
-        Some(Errno::CONNREFUSED) => format!("unable to connect to {address}: {why}: nothing listens there"),
-        _ => format!("unable to connect to {address}: {why}"),
+pub fn refusal(outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
+    match cause {
+        Cause::Errno(number) if errno::known(number) == Some(Errno::CONNREFUSED) => {
+            format!("unable to connect to {address}: {}: nothing listens there", errno::words(number))
+        }
+        Cause::Errno(number) => format!("unable to connect to {address}: {}", errno::words(number)),
+        Cause::Tls(failure) => {
+            let row = outcome.totals.ledger.rows().iter().find(|row| row.cause == cause);
+            let example = row.map_or_else(String::new, |row| escape(&row.example));
+            format!("no TLS with {address}: {}", tls::sentence(failure, &example))
+        }
+        _ => format!("unable to connect to {address}: no answer"),
     }
 }
 

@@ -4,14 +4,16 @@ use std::fmt::Write;
 
 use onrush_proto::Nanos;
 
-use super::units;
+use super::{tls, units};
 use crate::run::Outcome;
 use crate::stats::Transcript;
 use crate::stats::transcript::{BODY_MAX, HEAD_MAX, SENT_MAX};
 
-/// The request behind `> `, the answer's heads behind `< `, the beginning of the body, and a line of timings.
+/// The request behind `> `, the answer's heads behind `< `, the beginning of the body, a line of timings, and what was
+/// agreed on if it went over TLS.
 pub fn once(outcome: &Outcome) -> String {
-    outcome.transcript.as_deref().map_or_else(String::new, transcript)
+    let text = outcome.transcript.as_deref().map_or_else(String::new, transcript);
+    text + &tls::agreed(&outcome.totals.handshakes)
 }
 
 fn transcript(transcript: &Transcript) -> String {

@@ -31,10 +31,10 @@ use thiserror::Error;
 
 use crate::backend::sim::Scenario;
 use crate::backend::{Backend, Clock, Epoll, Sim, Uring};
-use crate::engine::{Control, Desk, Engine, Hooks, Protocol, Rules, Settings, WorkerEnd};
+use crate::engine::{Control, Desk, Engine, Hooks, Protocol, Rules, Settings, WorkerEnd, tls};
 use crate::plan::{Addresses, Io, Plan, load};
 use crate::script::Script;
-use crate::stats::{Totals, Transcript};
+use crate::stats::{Cause, Totals, Transcript};
 use snapshot::Collector;
 
 /// How often the watcher looks at signals and hand-overs.
@@ -84,8 +84,8 @@ pub enum Ended {
     Refused {
         /// The address that was tried last.
         address: SocketAddr,
-        /// The error number.
-        errno: i32,
+        /// Why.
+        cause: Cause,
     },
     /// Nobody could be connected to any more.
     StayedAway,
@@ -126,7 +126,7 @@ pub struct Prepared {
 ///
 /// # Errors
 ///
-/// [`NotStarted`], or what is wrong with the file of a scenario.
+/// [`NotStarted`], or what is wrong with a file that the plan names: a scenario, certificates, keys.
 pub fn prepare(
     plan: &Plan,
     addresses: &Addresses,
@@ -134,18 +134,21 @@ pub fn prepare(
     script: Option<&mut Script>,
 ) -> anyhow::Result<Prepared> {
     let descriptors = host::raise_descriptor_limit(plan.load.connections, plan.load.threads);
+    let tls = plan.tls.as_ref().map(tls::Config::new).transpose()?;
+    let pipelines = script.as_ref().is_some_and(|script| script.depth() > 1);
+    let settings = |index| settings(plan, addresses, tls.clone(), pipelines, index);
     let clock = Clock::start();
     let mut prepared = match &plan.io {
         Io::Sim(path) => {
             let scenario = Scenario::read(path)?;
-            spawn_all(plan, addresses, script, move |connections, seed| {
+            spawn_all(plan, settings, script, move |connections, seed| {
                 Ok(Sim::new(connections, scenario.clone().network(seed)))
             })
         }
         _ if backend == Uring::NAME => {
-            spawn_all(plan, addresses, script, move |connections, _| Uring::new(connections, clock))
+            spawn_all(plan, settings, script, move |connections, _| Uring::new(connections, clock))
         }
-        _ => spawn_all(plan, addresses, script, move |connections, _| Epoll::new(connections, clock)),
+        _ => spawn_all(plan, settings, script, move |connections, _| Epoll::new(connections, clock)),
     }?;
     prepared.descriptors = descriptors;
     Ok(prepared)
@@ -154,7 +157,7 @@ pub fn prepare(
 /// Makes every worker in a thread of its own; each makes its backend itself, because only it can use it.
 fn spawn_all<B: Backend>(
     plan: &Plan,
-    addresses: &Addresses,
+    settings: impl Fn(u32) -> Settings,
     mut script: Option<&mut Script>,
     make: impl Fn(u32, u64) -> io::Result<B> + Clone + Send + 'static,
 ) -> Result<Prepared, NotStarted> {
@@ -170,7 +173,7 @@ fn spawn_all<B: Backend>(
     let mut hooks = script.as_mut().map_or_else(Vec::new, |script| script.hooks()).into_iter();
     for index in 0..plan.load.threads {
         let worker = Worker {
-            settings: settings(plan, addresses, script.as_deref(), index),
+            settings: settings(index),
             parts: plan.request.clone(),
             prebuilt: script.as_ref().and_then(|script| script.prebuilt(index as usize)).map(<[u8]>::to_vec),
             hooks: hooks.next(),
@@ -349,8 +352,8 @@ impl Outcome {
     fn add(&mut self, end: WorkerEnd, refused: bool) {
         self.totals += &*end.interval;
         self.elapsed = self.elapsed.max(Duration::from_nanos(end.elapsed_ns));
-        if let Some((address, errno)) = end.refusal.filter(|_| refused) {
-            self.ended = Ended::Refused { address, errno: errno.raw_os_error() };
+        if let Some((address, cause)) = end.refusal.filter(|_| refused) {
+            self.ended = Ended::Refused { address, cause };
         } else if end.stayed_away {
             self.ended = Ended::StayedAway;
         }
@@ -382,8 +385,7 @@ impl Outcome {
 }
 
 /// The part of the plan that falls to worker `index`.
-fn settings(plan: &Plan, addresses: &Addresses, script: Option<&Script>, index: u32) -> Settings {
-    let pipelines = script.is_some_and(|script| script.depth() > 1);
+fn settings(plan: &Plan, addresses: &Addresses, tls: Option<tls::Config>, pipelines: bool, index: u32) -> Settings {
     let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
     let requests = plan.stop.requests.map(|requests| load::share(requests, plan.load.threads, index));
     let connections = plan.load.connections_of(index);
@@ -393,6 +395,7 @@ fn settings(plan: &Plan, addresses: &Addresses, script: Option<&Script>, index: 
         first_connection: (0..index).map(|before| plan.load.connections_of(before)).sum::<u32>() as usize,
         slots: 1,
         addresses: addresses.0.clone(),
+        tls,
         rules: Rules { compat: plan.dialect.is_compat(), timeout_ns: plan.timeout.map(nanos), pipelines },
         duration_ns: plan.stop.duration.map(nanos),
         requests,

@@ -11,6 +11,8 @@ pub enum Phase {
     Resolve,
     /// Opening a connection.
     Connect,
+    /// Agreeing on TLS.
+    Tls,
     /// Sending the request.
     Send,
     /// Waiting for the response or reading its head.
@@ -32,10 +34,41 @@ pub enum Cause {
     Protocol(onrush_proto::Error),
     /// An attempt to connect was neither accepted nor refused.
     Unanswered,
+    /// TLS could not be agreed on, or failed later.
+    Tls(TlsFailure),
     /// The request passed `--timeout`.
     Late,
     /// The status of the response.
     Status(u16),
+}
+
+/// Why TLS failed. The example of a row says what the certificate, the message or the answer was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TlsFailure {
+    /// The certificate's time is over.
+    Expired,
+    /// The certificate's time has not come.
+    NotYetValid,
+    /// The certificate is for other names.
+    WrongName,
+    /// The certificate is signed by itself.
+    SelfSigned,
+    /// The certificate is signed by somebody who is not trusted.
+    UnknownIssuer,
+    /// Something else is wrong with the certificate.
+    Certificate,
+    /// The server ended it with this alert.
+    Alert(u8),
+    /// The two have no version, suite or group in common.
+    Incompatible,
+    /// The server answered in plain text.
+    PlainText,
+    /// What the server sent is neither TLS nor text.
+    NotTls,
+    /// The server broke the rules of TLS.
+    Misbehaved,
+    /// The server closed the connection in the middle of the handshake.
+    Closed,
 }
 
 /// One phase and cause, and everything that is known about it.
@@ -91,7 +124,7 @@ impl Ledger {
         let mut errors = Errors::default();
         for row in &self.rows {
             let total = match row.phase {
-                Phase::Resolve | Phase::Connect => &mut errors.connect,
+                Phase::Resolve | Phase::Connect | Phase::Tls => &mut errors.connect,
                 Phase::Send => &mut errors.write,
                 Phase::Head | Phase::Body => &mut errors.read,
                 Phase::Timeout => &mut errors.timeout,
@@ -125,7 +158,7 @@ impl AddAssign<&Self> for Ledger {
 /// wrk's five error totals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Errors {
-    /// Failures to resolve or to connect.
+    /// Failures to resolve, to connect or to agree on TLS.
     pub connect: u64,
     /// Failures while a response was awaited or read.
     pub read: u64,
@@ -181,15 +214,16 @@ mod tests {
         let often = [
             (Phase::Resolve, 1),
             (Phase::Connect, 2),
-            (Phase::Send, 4),
-            (Phase::Head, 8),
-            (Phase::Body, 16),
-            (Phase::Timeout, 32),
-            (Phase::Status, 64),
+            (Phase::Tls, 4),
+            (Phase::Send, 8),
+            (Phase::Head, 16),
+            (Phase::Body, 32),
+            (Phase::Timeout, 64),
+            (Phase::Status, 128),
         ];
         for (phase, times) in often {
             (0..times).for_each(|_| ledger.record(phase, REFUSED, 0, Vec::new));
         }
-        assert_eq!(ledger.totals(), Errors { connect: 3, read: 24, write: 4, timeout: 32, status: 64 });
+        assert_eq!(ledger.totals(), Errors { connect: 7, read: 48, write: 8, timeout: 64, status: 128 });
     }
 }

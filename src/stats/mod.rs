@@ -6,13 +6,15 @@
 
 pub mod counters;
 pub mod errors;
+pub mod handshakes;
 pub mod histogram;
 pub mod transcript;
 
 use std::ops::AddAssign;
 
 pub use counters::{Counters, Statuses};
-pub use errors::{Cause, Errors, Ledger, Phase, Row};
+pub use errors::{Cause, Errors, Ledger, Phase, Row, TlsFailure};
+pub use handshakes::{Handshakes, Negotiated};
 pub use histogram::{Count, Distribution};
 pub use transcript::Transcript;
 
@@ -42,6 +44,8 @@ pub struct Stats<C: Count> {
     pub statuses: Statuses,
     /// What went wrong, how often and when.
     pub ledger: Ledger,
+    /// What was agreed on in TLS handshakes, and how often.
+    pub handshakes: Handshakes,
     /// The `Location` of one of the redirects, as the server sent it.
     pub location: Option<String>,
 }
@@ -65,6 +69,7 @@ impl<C: Count> Stats<C> {
         self.counters = Counters::default();
         self.statuses.clear();
         self.ledger.clear();
+        self.handshakes.clear();
         self.location = None;
     }
 }
@@ -82,6 +87,7 @@ impl<A: Count, B: Count> AddAssign<&Stats<B>> for Stats<A> {
         self.counters += other.counters;
         self.statuses += &other.statuses;
         self.ledger += &other.ledger;
+        self.handshakes += &other.handshakes;
         if self.location.is_none() {
             self.location.clone_from(&other.location);
         }
@@ -102,6 +108,7 @@ mod tests {
         interval.counters.completed = 1;
         interval.statuses.record(301);
         interval.ledger.record(Phase::Head, Cause::Errno(104), 7, Vec::new);
+        interval.handshakes.record(Negotiated::default(), true);
         interval.location = Some(format!("/{value}"));
         interval
     }
@@ -118,6 +125,7 @@ mod tests {
         assert_eq!(totals.counters.completed, 2);
         assert_eq!(totals.statuses.iter().collect::<Vec<_>>(), [(301, 2)]);
         assert_eq!(totals.ledger.rows()[0].count, 2);
+        assert_eq!((totals.handshakes.total(), totals.handshakes.resumed), (2, 2));
         assert_eq!(totals.location.as_deref(), Some("/10"));
     }
 
@@ -132,6 +140,7 @@ mod tests {
         assert_eq!(totals.counters, Counters::default());
         assert_eq!(totals.statuses.iter().count(), 0);
         assert!(totals.ledger.rows().is_empty());
+        assert_eq!(totals.handshakes.total(), 0);
         assert_eq!(totals.location, None);
     }
 }

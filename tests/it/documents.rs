@@ -3,8 +3,8 @@
 //! A fenced `console` block is a session. A line `$ onrush …` or `$ wrk …` is run, other commands are not; the lines
 //! below it are what it prints, on either stream, and have to come out the same but for their numbers. Nothing below it
 //! means that the output is not looked at. The exit code is the one below `$ echo $?`, else 1 behind a refusal (a line
-//! `onrush: …` and nothing else), else 0. The address 127.0.0.1:8080 is replaced by an embedded target's, and runs are
-//! cut short.
+//! `onrush: …` and nothing else), else 0. The address 127.0.0.1:8080 is replaced by an embedded target's, the port 8443 by
+//! that of a server that speaks TLS, and runs are cut short.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,12 @@ use std::process::Command;
 use onrush::serve::Server;
 
 use crate::harness::{Context, Scratch, cases, target};
+use crate::tls_peers;
 
 cases! {
     the_examples_of_the_readme_come_out_as_shown;
     the_examples_of_the_manual_come_out_as_shown;
+    the_examples_about_tls_come_out_as_shown;
     a_shape_is_a_line_without_its_numbers;
     every_link_leads_to_something;
     every_option_that_is_mentioned_exists;
@@ -30,6 +32,10 @@ fn the_examples_of_the_readme_come_out_as_shown(context: &Context) {
 
 fn the_examples_of_the_manual_come_out_as_shown(context: &Context) {
     check_examples(context, "docs/command-line.md", 25);
+}
+
+fn the_examples_about_tls_come_out_as_shown(context: &Context) {
+    check_examples(context, "docs/tls.md", 3);
 }
 
 fn a_shape_is_a_line_without_its_numbers(_: &Context) {
@@ -138,12 +144,13 @@ fn check_examples(context: &Context, path: &str, at_least: usize) {
     let steps: Vec<Step> = Document::read(path).fences("console").flat_map(session).collect();
     assert!(steps.len() >= at_least, "{path} has {} examples", steps.len());
     let (server, scratch) = (target(), Scratch::new("documents"));
+    let tls_port = tls_peers::documented(&scratch).address.port();
     for name in ["onrush", "wrk"] {
         let link = scratch.path().join(name);
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_onrush"), link).expect("a link can be made");
     }
     for step in &steps {
-        step.check(context, path, &server, scratch.path());
+        step.check(context, path, (&server, tls_port), scratch.path());
     }
 }
 
@@ -184,9 +191,9 @@ impl Step {
         self.command.contains("://") && !self.is_refused()
     }
 
-    fn check(&self, context: &Context, path: &str, server: &Server, programs: &Path) {
+    fn check(&self, context: &Context, path: &str, servers: (&Server, u16), programs: &Path) {
         let expected_code = self.code.unwrap_or(i32::from(self.is_refused()));
-        let (mut lines, code) = self.perform(context, server, programs);
+        let (mut lines, code) = self.perform(context, servers, programs);
         let shown = format!("{path}: $ {}\n{}\n[{code}]", self.command, lines.join("\n"));
         assert_eq!(code, expected_code, "{shown}");
         if self.is_run() {
@@ -206,8 +213,9 @@ impl Step {
     }
 
     /// Runs the command as a shell would, but shorter and on the target; gives both streams as one, and the exit code.
-    fn perform(&self, context: &Context, server: &Server, programs: &Path) -> (Vec<String>, i32) {
+    fn perform(&self, context: &Context, (server, tls_port): (&Server, u16), programs: &Path) -> (Vec<String>, i32) {
         let mut command = self.command.replace("127.0.0.1:8080", &server.address().to_string());
+        command = command.replace(":8443", &format!(":{tls_port}"));
         let mut limit = ["--signal=KILL", "30"];
         let is_help = self.words().any(|word| word == "--help");
         if self.words().nth(1) == Some("serve") && !is_help {
@@ -222,6 +230,7 @@ impl Step {
             .arg("--preserve-status")
             .args(limit)
             .args(["sh", "-c", &format!("exec 2>&1; exec {command}")])
+            .current_dir(programs)
             .env("PATH", std::env::join_paths(path).expect("the parts come from a path"))
             .env_remove("POSIXLY_CORRECT")
             .output()

@@ -5,6 +5,7 @@ mod harness;
 mod peers;
 mod recorder;
 mod report;
+mod tls_peers;
 
 /// Which backend runs, and why.
 mod backends;
@@ -32,6 +33,8 @@ mod servers;
 mod simulation;
 /// Terminals, pipes, signals.
 mod terminal;
+/// HTTPS: real servers, bad certificates, broken handshakes.
+mod tls;
 /// What is sent, byte by byte.
 mod wire;
 
@@ -53,6 +56,7 @@ fn main() {
         ("servers", servers::cases()),
         ("simulation", simulation::cases()),
         ("terminal", terminal::cases()),
+        ("tls", tls::cases()),
         ("wire", wire::cases()),
     ];
     let mut trials = Vec::new();

@@ -96,7 +96,7 @@ fn python_logs_exactly_as_many_requests_as_are_asked_for(context: &Context) {
 }
 
 /// The log has every request that was counted, and at most one more for each connection: the one in flight at the end.
-fn assert_counted(output: &Output, log: &[String], connections: u64) {
+pub fn assert_counted(output: &Output, log: &[String], connections: u64) {
     assert_eq!(output.code, 0, "{output:?}");
     output.assert_standard();
     assert_no_errors(output);
@@ -105,14 +105,14 @@ fn assert_counted(output: &Output, log: &[String], connections: u64) {
     assert!((counted..=counted + connections).contains(&logged), "{counted} counted, {logged} logged: {output:?}");
 }
 
-fn assert_no_errors(output: &Output) {
+pub fn assert_no_errors(output: &Output) {
     assert_eq!(output.line("Socket errors"), None, "{output:?}");
     assert_eq!(output.line("Non-2xx"), None, "{output:?}");
     assert!(!output.stderr.contains("got no answer") && !output.stderr.contains('×'), "{output:?}");
 }
 
 /// A server that runs until its log is asked for, or this is dropped.
-struct Server {
+pub struct Server {
     process: Child,
     address: SocketAddr,
     _scratch: Scratch,
@@ -124,11 +124,17 @@ struct Server {
 impl Server {
     /// nginx in the foreground, with a configuration of its own.
     fn nginx(keepalive_requests: u32) -> Self {
+        Self::nginx_with("", &format!("keepalive_requests {keepalive_requests};"), |_| {})
+    }
+
+    /// The same, with something behind the address and among the settings of the server, and further files.
+    pub fn nginx_with(listen: &str, settings: &str, prepare: impl Fn(&Path)) -> Self {
         for _ in 0..5 {
             let scratch = scratch();
+            prepare(scratch.path());
             // Between this and nginx somebody else may take the port: then the next one does.
             let address = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
-            let configuration = scratch.file("nginx.conf", nginx_conf(scratch.path(), address, keepalive_requests));
+            let configuration = scratch.file("nginx.conf", nginx_conf(scratch.path(), address, listen, settings));
             let mut command = Command::new(program("nginx"));
             command.arg("-p").arg(scratch.path()).arg("-c").arg(configuration).args(["-e", "error.log"]);
             let process = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("nginx starts");
@@ -157,12 +163,17 @@ impl Server {
         Self { process, address: SocketAddr::from(([127, 0, 0, 1], port)), _scratch: scratch, log, end: Signal::KILL }
     }
 
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
     /// Ends the server and reads its log, a line for each request.
-    fn log(mut self) -> Vec<String> {
+    pub fn log(mut self) -> Vec<String> {
         // nginx finishes what it does and writes its last lines. Python writes each line at once, and may have been
         // started where this signal is ignored.
         signal(&self.process, self.end);
@@ -198,7 +209,7 @@ fn scratch() -> Scratch {
 }
 
 /// One process, no daemon, and every path in `directory`.
-fn nginx_conf(directory: &Path, address: SocketAddr, keepalive_requests: u32) -> String {
+fn nginx_conf(directory: &Path, address: SocketAddr, listen: &str, settings: &str) -> String {
     let directory = directory.display();
     let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|name| format!("    {name}_temp_path {directory}/{name};\n"))
@@ -212,9 +223,9 @@ events {{ worker_connections 1024; }}
 http {{
 {temporary}    access_log {directory}/access.log;
     gzip off;
-    keepalive_requests {keepalive_requests};
     server {{
-        listen {address};
+        listen {address}{listen};
+        {settings}
         root {directory};
         location /hello {{ return 200 \"Hello, World!\"; }}
     }}

@@ -21,6 +21,10 @@ const USUAL_MAX: usize = 512;
 /// How every head begins.
 const PREFIX: &[u8] = b"HTTP/";
 
+/// How an alert or a handshake message of TLS begins: its type, then the only byte every version begins with.
+const TLS_TYPES: [u8; 2] = [0x15, 0x16];
+const TLS_MAJOR: u8 = 3;
+
 /// One head after the other.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
@@ -145,7 +149,15 @@ impl Collector {
     fn check_prefix(&self, bytes: &[u8]) -> Result<(), Error> {
         let wanted = PREFIX.get(self.kept.len()..).unwrap_or_default();
         let compared = wanted.len().min(bytes.len());
-        if bytes[..compared] == wanted[..compared] { Ok(()) } else { Err(Error::NotHttp) }
+        if bytes[..compared] == wanted[..compared] {
+            return Ok(());
+        }
+        let mut first_two = self.kept.iter().chain(bytes).take(2);
+        match (first_two.next(), first_two.next()) {
+            (Some(kind), None) if TLS_TYPES.contains(kind) => Ok(()),
+            (Some(kind), Some(&TLS_MAJOR)) if TLS_TYPES.contains(kind) => Err(Error::SpeaksTls),
+            _ => Err(Error::NotHttp),
+        }
     }
 }
 

@@ -260,8 +260,8 @@ impl Backend for Sim {
         None
     }
 
-    fn received(&self) -> &[u8] {
-        &self.received
+    fn received(&mut self) -> &mut [u8] {
+        &mut self.received
     }
 }
 

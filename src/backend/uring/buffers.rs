@@ -43,9 +43,9 @@ impl Buffers {
     }
 
     /// The first `length` bytes of a buffer that the kernel handed out.
-    pub fn bytes(&self, id: u16, length: usize) -> &[u8] {
+    pub fn bytes(&mut self, id: u16, length: usize) -> &mut [u8] {
         let start = usize::from(id) * BUFFER_BYTES;
-        &self.memory[start..start + length]
+        &mut self.memory[start..start + length]
     }
 
     /// Offers a buffer to the kernel again.

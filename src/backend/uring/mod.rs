@@ -478,8 +478,8 @@ impl Backend for Uring {
         }
     }
 
-    fn received(&self) -> &[u8] {
-        self.received.map_or(&[], |(id, length)| self.buffers.bytes(id, length))
+    fn received(&mut self) -> &mut [u8] {
+        self.received.map_or(&mut [], |(id, length)| self.buffers.bytes(id, length))
     }
 }
 

@@ -8,6 +8,8 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 
+use rustix::io::Errno;
+
 use super::*;
 use crate::backend::sim::{Act, Action, Peer};
 use crate::stats::{Cause, Phase, Row};
@@ -25,7 +27,10 @@ const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 const BAD_HEADS: &[(&str, Error)] = &[
     ("n|onsense", Error::NotHttp),
     ("S|SH-2.0-OpenSSH_9.2\r\n", Error::NotHttp),
-    ("\x15|\x03\x03\0\x02\x02P", Error::NotHttp),
+    ("\x15\x03|\x03\0\x02\x02P", Error::SpeaksTls),
+    ("\x16\x03|\x03\0\x7a\x02", Error::SpeaksTls),
+    ("\x15\x01|\0", Error::NotHttp),
+    ("\x17|\x03\x03", Error::NotHttp),
     ("\0|\0\x12\x04\0\0\0\0\0", Error::NotHttp),
     ("HTTQ|/1.1 200 OK\r\n\r\n", Error::NotHttp),
     ("HTTP/1.1 OK\r\n|\r\n", Error::StatusLine),

@@ -25,6 +25,7 @@ pub fn settings() -> Settings {
         slots: 1,
         addresses: vec!["127.0.0.1:80".parse().unwrap()],
         first_connection: 0,
+        tls: None,
         rules: Rules { compat: false, timeout_ns: Some(2 * SECOND), pipelines: false },
         duration_ns: Some(SECOND),
         requests: None,

@@ -169,12 +169,12 @@ fn broken_answers_are_said_with_an_example() {
             Error::NotHttp,
             "\x16\x03\u{ff}",
             "read: 28 × not an HTTP response, for instance \"\\x16\\x03\\xff\": \
-             is it an HTTP port, and one without TLS?",
+             is it an HTTP port?",
         ),
         (
             Error::NotHttp,
             "\u{0}\u{ff}",
-            "read: 28 × not an HTTP response, for instance \"\\x00\\xff\": is it an HTTP port, and one without TLS?",
+            "read: 28 × not an HTTP response, for instance \"\\x00\\xff\": is it an HTTP port?",
         ),
         (Error::Length, "-5", "read: 28 × bad Content-Length, for instance \"-5\": --once shows an answer in full"),
     ];

@@ -1,0 +1,163 @@
+//! The options about TLS: what was typed of them, and what it means for a target.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use super::Refusal;
+use super::flags::{Flag, Id};
+use super::typed::wrong;
+use crate::plan::target::Scheme;
+use crate::plan::tls::{GROUPS, Identity, Named, SUITES, Version};
+use crate::plan::{Dialect, Io, Target, Tls};
+
+/// What was typed about TLS.
+#[derive(Debug, Default)]
+pub(super) struct TypedTls {
+    insecure: bool,
+    roots: Option<PathBuf>,
+    certificates: Option<PathBuf>,
+    key: Option<PathBuf>,
+    name: Option<String>,
+    oldest: Option<Version>,
+    newest: Option<Version>,
+    suites: Vec<u16>,
+    groups: Vec<u16>,
+    resume: Option<bool>,
+    /// The last option that means nothing without TLS.
+    last: Option<&'static Flag>,
+}
+
+impl TypedTls {
+    /// Takes one option in.
+    pub fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), Refusal> {
+        match flag.id {
+            Id::CaCert => self.roots = Some(value.into()),
+            Id::Cert => self.certificates = Some(value.into()),
+            Id::Key => self.key = Some(value.into()),
+            Id::Sni => self.name = Some(text(flag, &value)?),
+            Id::TlsMin => self.oldest = Some(version(flag, &value)?),
+            Id::TlsMax => self.newest = Some(version(flag, &value)?),
+            Id::TlsCiphers => self.suites = list(flag, &value, SUITES, no_suite)?,
+            Id::TlsGroups => self.groups = list(flag, &value, GROUPS, |_| String::new())?,
+            Id::TlsResume => self.resume = Some(on_or_off(flag, &value)?),
+            // Many people type it always, and it promises nothing.
+            _ => {
+                self.insecure = true;
+                return Ok(());
+            }
+        }
+        self.last = Some(flag);
+        Ok(())
+    }
+
+    /// What it means for this target. The imitated tools check no certificate; whoever names some wants them checked.
+    pub fn decide(
+        self,
+        target: &Target,
+        dialect: Dialect,
+        io: &Io,
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<Tls>, Refusal> {
+        if target.scheme != Scheme::Https {
+            let unused = self.last.map(|flag| format!("--{}: no TLS is spoken, as the URL is not https://", flag.long));
+            warnings.extend(unused);
+            return Ok(None);
+        }
+        if matches!(io, Io::Sim(_)) {
+            return Err(Refusal::Cannot("--io sim: the simulated servers speak no TLS; write http://".to_owned()));
+        }
+        if self.insecure && self.roots.is_some() {
+            return Err(misused("--insecure and --cacert contradict each other; leave one of the two out"));
+        }
+        let identity = match (self.certificates, self.key) {
+            (Some(certificates), key) => {
+                let key = key.unwrap_or_else(|| certificates.clone());
+                Some(Identity { certificates, key })
+            }
+            (None, Some(_)) => return Err(misused("--key without --cert; name the file of the certificate too")),
+            (None, None) => None,
+        };
+        let (oldest, newest) = (self.oldest.unwrap_or(Version::V12), self.newest.unwrap_or(Version::V13));
+        let is_offered = |suite: &u16| (oldest..=newest).contains(&Version::of_suite(*suite));
+        if oldest > newest {
+            return Err(misused("--tls-min 1.3 and --tls-max 1.2 leave no version; leave one of the two out"));
+        }
+        if !self.suites.is_empty() && !self.suites.iter().any(is_offered) {
+            return Err(misused("--tls-ciphers names no suite of the versions that --tls-min and --tls-max allow"));
+        }
+        let host = target.host.split('%').next().unwrap_or_default();
+        Ok(Some(Tls {
+            name: self.name.unwrap_or_else(|| host.to_owned()),
+            check: !self.insecure && (!dialect.is_compat() || self.roots.is_some()),
+            roots: self.roots,
+            identity,
+            oldest,
+            newest,
+            suites: self.suites,
+            groups: self.groups,
+            names_protocol: !dialect.is_compat(),
+            resume: self.resume.unwrap_or(true),
+        }))
+    }
+}
+
+fn misused(line: &str) -> Refusal {
+    Refusal::Misused(line.to_owned())
+}
+
+fn text(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
+    let text = value.to_str().filter(|text| !text.is_empty());
+    text.map(str::to_owned).ok_or_else(|| wrong(flag, value, "not a name; write for instance www.example.com"))
+}
+
+fn version(flag: &Flag, value: &OsStr) -> Result<Version, Refusal> {
+    match value.to_str() {
+        Some("1.2") => Ok(Version::V12),
+        Some("1.3") => Ok(Version::V13),
+        Some("1.0" | "1.1" | "1") => Err(wrong(flag, value, "versions before 1.2 are not offered; write 1.2 or 1.3")),
+        _ => Err(wrong(flag, value, "unknown; write 1.2 or 1.3")),
+    }
+}
+
+fn on_or_off(flag: &Flag, value: &OsStr) -> Result<bool, Refusal> {
+    match value.to_str() {
+        Some("on") => Ok(true),
+        Some("off") => Ok(false),
+        _ => Err(wrong(flag, value, "unknown; write on or off")),
+    }
+}
+
+/// The numbers of a list of names. `why` may say why a name is not among those that are offered.
+fn list(
+    flag: &Flag,
+    value: &OsStr,
+    table: &'static [Named],
+    why: impl Fn(&str) -> String,
+) -> Result<Vec<u16>, Refusal> {
+    let text = value.to_string_lossy();
+    let names = text.split([':', ',', ' ']).filter(|name| !name.is_empty());
+    let number = |name: &str| {
+        let known: Vec<&str> = table.iter().filter_map(|named| named.names.last().copied()).collect();
+        let unknown = || wrong(flag, OsStr::new(name), format_args!("{}write some of {}", why(name), known.join(":")));
+        Named::find(table, name).map(|named| named.number).ok_or_else(unknown)
+    };
+    let numbers: Vec<u16> = names.map(number).collect::<Result<_, _>>()?;
+    if numbers.is_empty() { Err(wrong(flag, value, "no name in it")) } else { Ok(numbers) }
+}
+
+/// Why a suite that OpenSSL knows is not offered.
+fn no_suite(name: &str) -> String {
+    let name = name.to_ascii_uppercase();
+    let has = |part: &str| name.contains(part);
+    let is_modern = has("GCM") || has("CHACHA20") || has("CCM");
+    let reason = if !has("ECDHE") && !has("DHE") {
+        "RSA key exchange is"
+    } else if !is_modern {
+        "suites with CBC are"
+    } else if !has("ECDHE") {
+        "DHE is"
+    } else {
+        return String::new();
+    };
+    format!("{reason} not offered; ")
+}

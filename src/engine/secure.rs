@@ -1,0 +1,104 @@
+//! What the engine does for connections that speak TLS: the handshake, and the way of their bytes through a [`Link`](super::tls::Link).
+
+use onrush_proto::Nanos;
+
+use super::Engine;
+use super::connection::State;
+use super::tls::Failure;
+use crate::backend::{Backend, ConnId};
+use crate::stats::{Cause, Phase};
+
+impl<B: Backend> Engine<B> {
+    /// Begins the handshake of a connection that is there.
+    pub(super) fn begin_handshake(&mut self, conn: ConnId, at: Nanos) {
+        let Some(link) = &mut self.slots[conn.index()].link else { return };
+        match link.begin() {
+            Ok(()) => self.flush(conn, at),
+            Err(failure) => self.link_failed(conn, failure, at),
+        }
+    }
+
+    /// Whether the handshake of a connection has begun and is not complete.
+    pub(super) fn is_shaking_hands(&self, conn: ConnId) -> bool {
+        let slot = &self.slots[conn.index()];
+        matches!(slot.state, State::Connecting(_)) && slot.link.as_ref().is_some_and(|link| link.has_begun())
+    }
+
+    /// Takes received bytes of a connection that speaks TLS.
+    pub(super) fn received_sealed(&mut self, conn: ConnId, at: Nanos) {
+        let slot = &mut self.slots[conn.index()];
+        let Some(link) = &mut slot.link else { return };
+        let (tally, script, bytes) = (&mut self.tally, &mut self.script, self.backend.received());
+        let completed = tally.completed;
+        // A server that speaks before it is asked is heard when there is somebody to hear it.
+        let mut early = Vec::new();
+        let (outcome, is_new) = match &mut slot.state {
+            State::Open(live) => (link.receive(bytes, &mut |plain| live.receive(plain, at, tally, script)), false),
+            State::Connecting(_) => (link.receive(bytes, &mut |plain| early.extend_from_slice(plain)), true),
+            State::Parked | State::Waiting => return,
+        };
+        let (is_established, is_closed) = (link.is_established(), link.is_closed());
+        if let Err(failure) = outcome {
+            return self.link_failed(conn, failure, at);
+        }
+        if is_new && is_established {
+            self.agreed(conn, at);
+            if let Some(live) = self.slots[conn.index()].live().filter(|_| !early.is_empty()) {
+                live.receive(&early, at, &mut self.tally, &mut self.script);
+            }
+        }
+        self.forget_failures(conn, completed);
+        if is_closed {
+            return self.ended(conn, at);
+        }
+        self.pump(conn, at);
+        self.flush(conn, at);
+    }
+
+    /// The handshake is complete.
+    fn agreed(&mut self, conn: ConnId, at: Nanos) {
+        if let Some(link) = &self.slots[conn.index()].link {
+            let (negotiated, resumed) = link.negotiated();
+            self.tally.interval.handshakes.record(negotiated, resumed);
+        }
+        self.established(conn, at);
+    }
+
+    /// Hands encrypted bytes over, as far as the transport takes them.
+    pub(super) fn flush(&mut self, conn: ConnId, at: Nanos) {
+        while let Some(link) = &mut self.slots[conn.index()].link {
+            match link.seal() {
+                Ok(Some(sealed)) => {
+                    let n = self.backend.send(conn, sealed);
+                    self.accepted(conn, n);
+                }
+                Ok(None) => return,
+                Err(failure) => return self.link_failed(conn, failure, at),
+            }
+        }
+    }
+
+    /// TLS failed, in the handshake or behind it.
+    pub(super) fn link_failed(&mut self, conn: ConnId, Failure { cause, example }: Failure, at: Nanos) {
+        let cause = Cause::Tls(cause);
+        match self.slots[conn.index()].live() {
+            Some(live) => {
+                live.transport_failed(cause, &example, at, &mut self.tally);
+                self.replace(conn, at);
+            }
+            None => self.handshake_failed(conn, cause, example, at),
+        }
+    }
+
+    /// A handshake did not come to its end.
+    pub(super) fn handshake_failed(&mut self, conn: ConnId, cause: Cause, example: Vec<u8>, at: Nanos) {
+        self.backend.close(conn);
+        self.tally.error(Phase::Tls, cause, at, || example);
+        self.away_since.get_or_insert(at);
+        if !self.routes.found() {
+            let address = self.routes.address(self.slots[conn.index()].route);
+            self.nobody_accepts(address, cause);
+        }
+        self.back_off(conn, true, at);
+    }
+}

@@ -1,0 +1,179 @@
+//! What all connections of a run have in common: made once, from the plan and the files that it names.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::client::danger::ServerCertVerifier;
+use rustls::client::{ClientConfig, Resumption, WebPkiServerVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{RootCertStore, SupportedProtocolVersion, version};
+use thiserror::Error;
+
+use super::Link;
+use super::sessions::Kept;
+use super::trust::{Checked, Unchecked};
+use crate::plan::Tls;
+use crate::plan::tls::{Identity, Version};
+
+/// What all connections of a run have in common; copies share it.
+#[derive(Clone, Debug)]
+pub struct Config {
+    client: Arc<ClientConfig>,
+    name: ServerName<'static>,
+    resume: bool,
+}
+
+/// TLS cannot be spoken as the plan says. Displayed, it says what is wrong with which option or file.
+#[derive(Debug, Error)]
+pub enum Unusable {
+    /// A file cannot be read.
+    #[error("{}: {reason}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        reason: String,
+    },
+    /// A file holds no certificate.
+    #[error("{}: no certificate in it; it has to be a PEM file, which begins with -----BEGIN CERTIFICATE-----", .0.display())]
+    NoCertificate(PathBuf),
+    /// A file holds no key.
+    #[error("{}: no private key in it; it has to be a PEM file: --key names it if it is another than that of --cert", .0.display())]
+    NoKey(PathBuf),
+    /// A key is encrypted.
+    #[error("{}: the key is encrypted; 'openssl pkey -in FILE -out PLAIN' takes the password off", .0.display())]
+    EncryptedKey(PathBuf),
+    /// Certificate and key do not fit, or cannot be used.
+    #[error("{} and {}: {reason}", certificates.display(), key.display())]
+    Identity {
+        /// The file of the certificate.
+        certificates: PathBuf,
+        /// The file of the key.
+        key: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The system has no roots.
+    #[error(
+        "this machine has no certificates to trust (Debian: apt-get install ca-certificates); --cacert names a file with some, -k checks nothing"
+    )]
+    NoRoots,
+    /// The name can be no server's.
+    #[error("\"{0}\" cannot be the name of a TLS server; --sni names another")]
+    Name(String),
+    /// Versions, suites and groups leave nothing to offer.
+    #[error("the suites, groups and versions asked for leave nothing to offer: {0}")]
+    Nothing(String),
+}
+
+impl Config {
+    /// Reads the files that the plan names, and puts together what is to be offered.
+    pub fn new(tls: &Tls) -> Result<Self, Unusable> {
+        let provider = Arc::new(provider(tls));
+        let versions: Vec<&'static SupportedProtocolVersion> =
+            [(Version::V12, &version::TLS12), (Version::V13, &version::TLS13)]
+                .into_iter()
+                .filter(|(version, _)| (tls.oldest..=tls.newest).contains(version))
+                .filter(|(version, _)| {
+                    tls.suites.is_empty() || tls.suites.iter().any(|suite| Version::of_suite(*suite) == *version)
+                })
+                .map(|(_, version)| version)
+                .collect();
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(&versions);
+        let builder = builder.map_err(|error| Unusable::Nothing(error.to_string()))?;
+        let builder = builder.dangerous().with_custom_certificate_verifier(verifier(tls, &provider)?);
+        let mut client = match &tls.identity {
+            None => builder.with_no_client_auth(),
+            Some(identity) => {
+                let (certificates, key) = (certificates(&identity.certificates)?, key(&identity.key)?);
+                let client = builder.with_client_auth_cert(certificates, key);
+                client.map_err(|error| unfit(identity, &error))?
+            }
+        };
+        client.resumption = Resumption::disabled();
+        if tls.names_protocol {
+            client.alpn_protocols = vec![b"http/1.1".to_vec()];
+        }
+        let name = ServerName::try_from(tls.name.clone()).map_err(|_| Unusable::Name(tls.name.clone()))?;
+        Ok(Self { client: Arc::new(client), name, resume: tls.resume })
+    }
+
+    /// The link of one slot, with a place of its own for its session.
+    pub fn link(&self) -> Link {
+        let mut client = Arc::clone(&self.client);
+        if self.resume {
+            Arc::make_mut(&mut client).resumption = Resumption::store(Arc::new(Kept::default()));
+        }
+        Link::new(client, self.name.clone())
+    }
+}
+
+/// The suites and groups to offer, the preferred first.
+fn provider(tls: &Tls) -> CryptoProvider {
+    let mut provider = aws_lc_rs::default_provider();
+    if !tls.suites.is_empty() {
+        provider.cipher_suites = pick(&tls.suites, aws_lc_rs::ALL_CIPHER_SUITES, |suite| suite.suite().into());
+    }
+    if !tls.groups.is_empty() {
+        provider.kx_groups = pick(&tls.groups, aws_lc_rs::ALL_KX_GROUPS, |group| group.name().into());
+    }
+    provider
+}
+
+/// Those of `all` that have these numbers, in their order.
+fn pick<T: Copy>(numbers: &[u16], all: &[T], number: impl Fn(T) -> u16) -> Vec<T> {
+    numbers.iter().filter_map(|wanted| all.iter().copied().find(|one| number(*one) == *wanted)).collect()
+}
+
+fn verifier(tls: &Tls, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, Unusable> {
+    if !tls.check {
+        return Ok(Arc::new(Unchecked(provider.signature_verification_algorithms.supported_schemes())));
+    }
+    let (named, trusted) = match &tls.roots {
+        Some(path) => {
+            let named = certificates(path)?;
+            (named.clone(), named)
+        }
+        None => (Vec::new(), rustls_native_certs::load_native_certs().certs),
+    };
+    let mut roots = RootCertStore::empty();
+    // What cannot be a root may still be a server's own certificate.
+    roots.add_parsable_certificates(trusted);
+    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
+    let roots = verifier.map_err(|_| tls.roots.clone().map_or(Unusable::NoRoots, Unusable::NoCertificate))?;
+    Ok(Arc::new(Checked { roots, named }))
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Unusable> {
+    let text = read(path)?;
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    certificates.ok().filter(|found| !found.is_empty()).ok_or_else(|| Unusable::NoCertificate(path.to_owned()))
+}
+
+fn key(path: &Path) -> Result<PrivateKeyDer<'static>, Unusable> {
+    let text = read(path)?;
+    PrivateKeyDer::from_pem_slice(&text).map_err(|_| match memchr::memmem::find(&text, b"ENCRYPTED") {
+        Some(_) => Unusable::EncryptedKey(path.to_owned()),
+        None => Unusable::NoKey(path.to_owned()),
+    })
+}
+
+fn unfit(identity: &Identity, error: &rustls::Error) -> Unusable {
+    let Identity { certificates, key } = identity.clone();
+    let reason = match error {
+        rustls::Error::InconsistentKeys(_) => "the key is not that of the certificate".to_owned(),
+        error => error.to_string(),
+    };
+    Unusable::Identity { certificates, key, reason }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Unusable> {
+    fs::read(path).map_err(|error| {
+        let text = error.to_string();
+        let reason = text.split(" (os error").next().unwrap_or_default().to_owned();
+        Unusable::Unreadable { path: path.to_owned(), reason }
+    })
+}

@@ -1,0 +1,154 @@
+//! What went wrong in a handshake or behind it: which kind of failure, and an example in words.
+
+use std::time::Duration;
+
+use rustls::pki_types::{ServerName, UnixTime};
+use rustls::{CertificateError, Error, InvalidMessage, PeerIncompatible};
+
+use crate::stats::TlsFailure;
+
+/// How much of what a server sent is kept as an example, in bytes.
+const EXAMPLE_BYTES: usize = 60;
+/// So many names of a certificate are enough for a message.
+const NAMES_MAX: usize = 3;
+/// Types of records, and the only byte every version of TLS begins with.
+const RECORDS: std::ops::RangeInclusive<u8> = 20..=23;
+const MAJOR: u8 = 3;
+
+/// A failure of TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Which one.
+    pub cause: TlsFailure,
+    /// What it was about in this case, unescaped; empty if there is nothing to add.
+    pub example: Vec<u8>,
+}
+
+impl Failure {
+    /// The server has closed.
+    pub fn closed() -> Self {
+        Self { cause: TlsFailure::Closed, example: Vec::new() }
+    }
+
+    /// What the library's error means.
+    pub(super) fn of(error: &Error) -> Self {
+        let (cause, example) = match error {
+            Error::InvalidCertificate(error) => certificate(error),
+            Error::AlertReceived(alert) => (TlsFailure::Alert((*alert).into()), String::new()),
+            Error::PeerIncompatible(reason) => (TlsFailure::Incompatible, incompatible(reason)),
+            Error::InvalidMessage(InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion) => {
+                (TlsFailure::NotTls, String::new())
+            }
+            error => (TlsFailure::Misbehaved, error.to_string()),
+        };
+        Self { cause, example: example.into_bytes() }
+    }
+}
+
+/// Looks at the first bytes that a server sends, whether they can be TLS.
+pub(super) fn look_at(bytes: &[u8]) -> Result<(), Failure> {
+    let is_tls = match bytes {
+        [kind, major, ..] => RECORDS.contains(kind) && *major == MAJOR,
+        [kind] => RECORDS.contains(kind),
+        [] => true,
+    };
+    if is_tls {
+        return Ok(());
+    }
+    let line = bytes.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(bytes.len());
+    let example = bytes[..line.min(EXAMPLE_BYTES)].to_vec();
+    let is_text = example.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
+    Err(Failure { cause: if is_text { TlsFailure::PlainText } else { TlsFailure::NotTls }, example })
+}
+
+fn certificate(error: &CertificateError) -> (TlsFailure, String) {
+    match error {
+        CertificateError::ExpiredContext { not_after, .. } => {
+            (TlsFailure::Expired, format!("it was valid until {}", date(*not_after)))
+        }
+        CertificateError::Expired => (TlsFailure::Expired, String::new()),
+        CertificateError::NotValidYetContext { not_before, .. } => {
+            (TlsFailure::NotYetValid, format!("it is valid from {} on", date(*not_before)))
+        }
+        CertificateError::NotValidYet => (TlsFailure::NotYetValid, String::new()),
+        CertificateError::NotValidForNameContext { expected, presented } => {
+            (TlsFailure::WrongName, wrong_name(expected, presented))
+        }
+        CertificateError::NotValidForName => (TlsFailure::WrongName, String::new()),
+        CertificateError::UnknownIssuer => (TlsFailure::UnknownIssuer, String::new()),
+        // What `trust` makes of an unknown issuer that is the certificate itself.
+        CertificateError::ApplicationVerificationFailure => (TlsFailure::SelfSigned, String::new()),
+        error => (TlsFailure::Certificate, error.to_string()),
+    }
+}
+
+/// What the certificate is for: `DnsName("a.example")` is the library's way to write a name.
+fn wrong_name(expected: &ServerName<'_>, presented: &[String]) -> String {
+    let plain = |name: &String| {
+        let inside = name.split_once('(').map_or(name.as_str(), |(_, inside)| inside);
+        inside.trim_end_matches(')').trim_matches('"').to_owned()
+    };
+    let names: Vec<String> = presented.iter().take(NAMES_MAX).map(plain).collect();
+    let more = if presented.len() > NAMES_MAX { ", …" } else { "" };
+    let names = if names.is_empty() { "no name at all".to_owned() } else { names.join(", ") + more };
+    format!("it is for {names}, not for {}", expected.to_str())
+}
+
+fn incompatible(reason: &PeerIncompatible) -> String {
+    match reason {
+        PeerIncompatible::ServerDoesNotSupportTls12Or13
+        | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig
+        | PeerIncompatible::Tls12NotOfferedOrEnabled => "the server chose a version that is not offered".to_owned(),
+        reason => format!("{reason:?}"),
+    }
+}
+
+/// A moment as a date in UTC: `2024-02-29 12:00:00 UTC`.
+fn date(time: UnixTime) -> String {
+    const DAY_S: u64 = 24 * 60 * 60;
+    let seconds = Duration::from_secs(time.as_secs()).as_secs();
+    let (day, second) = (seconds / DAY_S, seconds % DAY_S);
+    // Years begin in March here, so that the leap day is their last; eras have 400 of them (146,097 days).
+    let shifted = day + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day_of_month = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    format!("{year}-{month:02}-{day_of_month:02} {hour:02}:{minute:02}:{second:02} UTC")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_is_a_date() {
+        let at = |seconds| date(UnixTime::since_unix_epoch(Duration::from_secs(seconds)));
+        assert_eq!(at(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(at(951_782_400), "2000-02-29 00:00:00 UTC");
+        assert_eq!(at(1_709_251_199), "2024-02-29 23:59:59 UTC");
+        assert_eq!(at(4_102_444_800), "2100-01-01 00:00:00 UTC");
+    }
+
+    #[test]
+    fn the_first_bytes_tell_text_from_tls_and_from_anything_else() {
+        let cause = |bytes: &[u8]| look_at(bytes).map_err(|failure| failure.cause);
+        assert_eq!(cause(b"\x16\x03\x03\x00\x7a"), Ok(()));
+        assert_eq!(cause(b"\x15"), Ok(()));
+        assert_eq!(cause(b"HTTP/1.1 400 Bad Request\r\n"), Err(TlsFailure::PlainText));
+        assert_eq!(cause(b"\x16\x02\x00"), Err(TlsFailure::NotTls));
+        assert_eq!(cause(b"\x00\xff"), Err(TlsFailure::NotTls));
+    }
+
+    #[test]
+    fn a_name_is_shown_without_the_librarys_words() {
+        let expected = ServerName::try_from("www.example").unwrap();
+        let presented = ["DnsName(\"a.example\")", "DnsName(\"b.example\")"].map(str::to_owned);
+        assert_eq!(wrong_name(&expected, &presented), "it is for a.example, b.example, not for www.example");
+        assert_eq!(wrong_name(&expected, &[]), "it is for no name at all, not for www.example");
+    }
+}

@@ -1,0 +1,273 @@
+//! TLS between the transport and the protocol, without input and output; the only place that knows the library.
+//!
+//! A [`Config`] is made once per run and shared by all threads. Every slot has a [`Link`] from it, which outlives the
+//! slot's connections and keeps their session, so that the next one can resume it. Received bytes are decrypted where
+//! they lie; only the beginning of a record that has not come whole is kept.
+
+mod config;
+mod failure;
+mod sessions;
+mod trust;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::{Config, Unusable};
+pub use failure::Failure;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use onrush_proto::Transmit;
+use rustls::client::{ClientConfig, UnbufferedClientConnection};
+use rustls::pki_types::ServerName;
+use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, EncryptError, UnbufferedStatus, WriteTraffic};
+use rustls::{HandshakeKind, client::ClientConnectionData};
+
+use crate::stats::Negotiated;
+
+/// What stands in front of every record: its type, a version and its length.
+const HEADER: usize = 5;
+/// The longest record that the standards allow, without its header.
+const RECORD_MAX: usize = 16 * 1024 + 2048;
+/// The most that is encrypted at once, so that a large body is not in memory twice.
+const SEALED_MAX: usize = 64 * 1024;
+/// More than encrypting adds to [`SEALED_MAX`] bytes.
+const OVERHEAD_MAX: usize = 512;
+/// A request that leaves in so few encrypted bytes is sent like one in plain text.
+const SMALL: usize = 16 * 1024;
+
+/// One slot's way to speak TLS.
+pub struct Link {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+    connection: Option<UnbufferedClientConnection>,
+    /// Received records that are not whole yet.
+    incoming: Vec<u8>,
+    /// What the handshake has to say, encrypted where it has to be.
+    outgoing: Vec<u8>,
+    /// What the protocol sends, and how much of it has been encrypted.
+    plain: Option<(Transmit, usize)>,
+    /// Encrypted bytes under way that the transport has not accepted yet.
+    unsent: usize,
+    /// How many bytes of the protocol are in them.
+    unsent_plain: usize,
+    is_established: bool,
+    is_closed: bool,
+}
+
+impl Link {
+    /// A link that is not connected.
+    fn new(config: Arc<ClientConfig>, name: ServerName<'static>) -> Self {
+        Self {
+            config,
+            name,
+            connection: None,
+            incoming: Vec::new(),
+            outgoing: Vec::new(),
+            plain: None,
+            unsent: 0,
+            unsent_plain: 0,
+            is_established: false,
+            is_closed: false,
+        }
+    }
+
+    /// Begins the handshake of a new connection.
+    pub fn begin(&mut self) -> Result<(), Failure> {
+        self.end();
+        let (config, name) = (Arc::clone(&self.config), self.name.clone());
+        self.connection = Some(UnbufferedClientConnection::new(config, name).map_err(|error| Failure::of(&error))?);
+        self.process(&mut [], &mut |_| {}).map(drop)
+    }
+
+    /// Forgets the connection, but not its session.
+    pub fn end(&mut self) {
+        *self = Self::new(Arc::clone(&self.config), self.name.clone());
+    }
+
+    /// Whether the handshake has begun.
+    pub fn has_begun(&self) -> bool {
+        self.connection.is_some()
+    }
+
+    /// Whether the handshake is complete.
+    pub fn is_established(&self) -> bool {
+        self.is_established
+    }
+
+    /// Whether the server has said that it will send nothing more.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Takes received bytes, which it overwrites, and gives what was in them to `take`, piece by piece.
+    pub fn receive(&mut self, bytes: &mut [u8], take: &mut dyn FnMut(&[u8])) -> Result<(), Failure> {
+        if self.connection.is_none() || self.is_closed {
+            return Ok(());
+        }
+        if !self.is_established {
+            failure::look_at(if self.incoming.is_empty() { bytes } else { &self.incoming })?;
+        }
+        let mut rest = bytes;
+        while !self.incoming.is_empty() && !rest.is_empty() {
+            // Completing one record leaves the others where they lie; a handshake message may need several.
+            let missing = if self.is_established { missing(&self.incoming) } else { 0 };
+            let (piece, behind) = rest.split_at_mut(if missing > 0 { missing.min(rest.len()) } else { rest.len() });
+            self.incoming.extend_from_slice(piece);
+            rest = behind;
+            if missing <= piece.len() && has_record(&self.incoming) {
+                let mut incoming = std::mem::take(&mut self.incoming);
+                let used = self.process(&mut incoming, take)?;
+                if used < incoming.len() {
+                    incoming.drain(..used);
+                    self.incoming = incoming;
+                }
+            }
+        }
+        let used = if has_record(rest) { self.process(rest, take)? } else { 0 };
+        self.incoming.extend_from_slice(&rest[used..]);
+        Ok(())
+    }
+
+    /// Hands over what the protocol sends; the last must have been accepted whole.
+    pub fn send(&mut self, plain: Transmit) {
+        debug_assert!(self.plain.is_none(), "one send at a time");
+        self.plain = Some((plain, 0));
+    }
+
+    /// The next bytes for the transport, unless some are under way or there are none. Once they are handed over,
+    /// whatever of them is accepted has to be told to [`Self::accepted`].
+    pub fn seal(&mut self) -> Result<Option<Transmit>, Failure> {
+        if self.unsent > 0 || (self.outgoing.is_empty() && (self.plain.is_none() || !self.is_established)) {
+            return Ok(None);
+        }
+        let mut sealed = std::mem::take(&mut self.outgoing);
+        let mut is_small = false;
+        if self.is_established
+            && let Some((plain, before)) = self.plain.take()
+        {
+            let rest = &plain.bytes()[before..];
+            let piece = &rest[..rest.len().min(SEALED_MAX)];
+            self.encrypt(piece, &mut sealed)?;
+            self.unsent_plain = piece.len();
+            is_small = piece.len() == rest.len() && sealed.len() <= SMALL;
+            if piece.len() < rest.len() {
+                self.plain = Some((plain, before + SEALED_MAX));
+            }
+        }
+        self.unsent = sealed.len();
+        // The end of a request is followed by its answer before anything else is sent, as if it were not encrypted.
+        Ok(Some(if is_small { Transmit::Shared(Rc::from(sealed), 0..self.unsent) } else { Transmit::Owned(sealed) }))
+    }
+
+    /// Takes note that the transport accepted so many more bytes; returns how many bytes of the protocol that makes.
+    pub fn accepted(&mut self, n: usize) -> usize {
+        self.unsent = self.unsent.saturating_sub(n);
+        if self.unsent == 0 { std::mem::take(&mut self.unsent_plain) } else { 0 }
+    }
+
+    /// What the handshake led to, and whether it resumed a session.
+    pub fn negotiated(&self) -> (Negotiated, bool) {
+        let Some(connection) = &self.connection else { return (Negotiated::default(), false) };
+        let negotiated = Negotiated {
+            version: connection.protocol_version().map_or(0, u16::from),
+            suite: connection.negotiated_cipher_suite().map_or(0, |suite| suite.suite().into()),
+            group: connection.negotiated_key_exchange_group().map_or(0, |group| group.name().into()),
+        };
+        (negotiated, connection.handshake_kind() == Some(HandshakeKind::Resumed))
+    }
+
+    /// Has the library work through whole records; returns how many bytes are done with.
+    fn process(&mut self, bytes: &mut [u8], take: &mut dyn FnMut(&[u8])) -> Result<usize, Failure> {
+        let Some(connection) = &mut self.connection else { return Ok(bytes.len()) };
+        let mut used = 0;
+        loop {
+            let UnbufferedStatus { mut discard, state } = connection.process_tls_records(&mut bytes[used..]);
+            let is_waiting = match state.map_err(|error| Failure::of(&error))? {
+                ConnectionState::ReadTraffic(mut records) => {
+                    while let Some(record) = records.next_record() {
+                        let record = record.map_err(|error| Failure::of(&error))?;
+                        discard += record.discard;
+                        take(record.payload);
+                    }
+                    false
+                }
+                ConnectionState::EncodeTlsData(data) => {
+                    encode(data, &mut self.outgoing);
+                    false
+                }
+                ConnectionState::TransmitTlsData(data) => {
+                    data.done();
+                    false
+                }
+                ConnectionState::WriteTraffic(_) => {
+                    self.is_established = true;
+                    true
+                }
+                ConnectionState::PeerClosed | ConnectionState::Closed => {
+                    self.is_closed = true;
+                    true
+                }
+                _ => true,
+            };
+            used += discard;
+            if is_waiting || (self.is_established && used == bytes.len()) {
+                return Ok(used);
+            }
+        }
+    }
+
+    /// Appends `plain` to `sealed`, encrypted.
+    fn encrypt(&mut self, plain: &[u8], sealed: &mut Vec<u8>) -> Result<(), Failure> {
+        let Some(connection) = &mut self.connection else { return Ok(()) };
+        loop {
+            match connection.process_tls_records(&mut []).state.map_err(|error| Failure::of(&error))? {
+                ConnectionState::WriteTraffic(traffic) => return encrypt(traffic, plain, sealed),
+                ConnectionState::EncodeTlsData(data) => encode(data, sealed),
+                ConnectionState::TransmitTlsData(data) => data.done(),
+                _ => return Err(Failure::closed()),
+            }
+        }
+    }
+}
+
+/// Appends what the handshake has to say.
+fn encode(mut data: EncodeTlsData<'_, ClientConnectionData>, out: &mut Vec<u8>) {
+    let start = out.len();
+    if let Err(EncodeError::InsufficientSize(size)) = data.encode(&mut []) {
+        out.resize(start + size.required_size, 0);
+        let encoded = data.encode(&mut out[start..]);
+        debug_assert!(encoded.is_ok(), "it is as large as was asked for");
+    }
+}
+
+fn encrypt(
+    mut traffic: WriteTraffic<'_, ClientConnectionData>,
+    plain: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), Failure> {
+    let start = out.len();
+    out.resize(start + plain.len() + OVERHEAD_MAX, 0);
+    match traffic.encrypt(plain, &mut out[start..]) {
+        Ok(length) => {
+            out.truncate(start + length);
+            Ok(())
+        }
+        Err(EncryptError::InsufficientSize(_) | EncryptError::EncryptExhausted) => Err(Failure::closed()),
+    }
+}
+
+/// How many bytes are missing to the end of the first record, or of its header as long as that is not whole. A record
+/// that is too long is not waited for.
+fn missing(bytes: &[u8]) -> usize {
+    let whole = bytes
+        .first_chunk()
+        .map_or(HEADER, |[_, _, _, high, low]: &[u8; HEADER]| HEADER + usize::from(u16::from_be_bytes([*high, *low])));
+    if whole > HEADER + RECORD_MAX { 0 } else { whole.saturating_sub(bytes.len()) }
+}
+
+/// Whether the first record is whole.
+fn has_record(bytes: &[u8]) -> bool {
+    bytes.len() >= HEADER && missing(bytes) == 0
+}

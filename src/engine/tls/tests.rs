@@ -1,0 +1,154 @@
+//! Links against a server of the same library, with every byte where the test wants it.
+
+#![cfg(test)]
+
+use std::io::{Read, Write};
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection};
+
+use super::*;
+use crate::plan::Tls;
+use crate::plan::tls::Version;
+use crate::stats::TlsFailure;
+
+fn tls(newest: Version) -> Tls {
+    Tls {
+        name: "localhost".into(),
+        check: false,
+        roots: None,
+        identity: None,
+        oldest: Version::V12,
+        newest,
+        suites: Vec::new(),
+        groups: Vec::new(),
+        names_protocol: true,
+        resume: true,
+    }
+}
+
+fn server() -> Arc<ServerConfig> {
+    let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let certificate = CertificateDer::from_pem_slice(certified.cert.pem().as_bytes()).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(certified.signing_key.serialize_pem().as_bytes()).unwrap();
+    let builder = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
+    let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+    Arc::new(builder.with_single_cert(vec![certificate], key).unwrap())
+}
+
+/// Carries what the link has to say to the server; returns how many bytes of the protocol the server accepted.
+fn up(link: &mut Link, server: &mut ServerConnection) -> usize {
+    let mut plain = 0;
+    while let Some(sealed) = link.seal().unwrap() {
+        let mut bytes = sealed.bytes();
+        while !bytes.is_empty() {
+            server.read_tls(&mut bytes).unwrap();
+            server.process_new_packets().unwrap();
+        }
+        plain += link.accepted(sealed.bytes().len());
+    }
+    plain
+}
+
+/// Carries what the server has to say to the link in pieces of `size`; returns what was in it.
+fn down(server: &mut ServerConnection, link: &mut Link, size: usize) -> Result<Vec<u8>, Failure> {
+    let (mut sealed, mut plain) = (Vec::new(), Vec::new());
+    while server.wants_write() {
+        server.write_tls(&mut sealed).unwrap();
+    }
+    for piece in sealed.chunks_mut(size) {
+        link.receive(piece, &mut |bytes| plain.extend_from_slice(bytes))?;
+    }
+    Ok(plain)
+}
+
+fn shake_hands(link: &mut Link, server: &mut ServerConnection, size: usize) {
+    link.begin().unwrap();
+    while !link.is_established() || server.is_handshaking() {
+        up(link, server);
+        assert_eq!(down(server, link, size), Ok(Vec::new()));
+    }
+}
+
+#[test]
+fn the_same_bytes_come_out_however_they_are_split() {
+    let config = server();
+    let sent: Vec<u8> = (0..40_000u32).map(|number| (number % 251) as u8).collect();
+    for version in [Version::V12, Version::V13] {
+        for size in [1, 4, 5, 6, 1000, 4096, 16_384, 16_406, 65_536] {
+            let mut link = Config::new(&tls(version)).unwrap().link();
+            let mut server = ServerConnection::new(Arc::clone(&config)).unwrap();
+            shake_hands(&mut link, &mut server, size);
+            assert_eq!(link.negotiated().0.version, version.number());
+            server.writer().write_all(&sent).unwrap();
+            assert_eq!(down(&mut server, &mut link, size), Ok(sent.clone()), "{size}");
+            assert!(link.incoming.is_empty() && link.incoming.capacity() == 0, "nothing is kept behind a whole record");
+            server.send_close_notify();
+            assert_eq!(down(&mut server, &mut link, size), Ok(Vec::new()));
+            assert!(link.is_closed());
+        }
+    }
+}
+
+#[test]
+fn a_large_request_is_encrypted_in_parts_and_told_when_it_was_accepted() {
+    let mut server = ServerConnection::new(server()).unwrap();
+    let mut link = Config::new(&tls(Version::V13)).unwrap().link();
+    shake_hands(&mut link, &mut server, usize::MAX);
+    let sent = vec![7; 2 * SEALED_MAX + 1];
+    link.send(Transmit::Owned(sent.clone()));
+    let first = link.seal().unwrap().unwrap();
+    assert!(first.bytes().len() < SEALED_MAX + OVERHEAD_MAX);
+    assert!(link.seal().unwrap().is_none(), "one send at a time");
+    assert_eq!(link.accepted(10), 0);
+    assert_eq!(link.accepted(first.bytes().len() - 10), SEALED_MAX);
+    let mut received = Vec::new();
+    let mut take = |mut bytes: &[u8]| {
+        while !bytes.is_empty() {
+            server.read_tls(&mut bytes).unwrap();
+            server.process_new_packets().unwrap();
+            let mut plain = [0; SEALED_MAX];
+            while let Ok(n @ 1..) = server.reader().read(&mut plain) {
+                received.extend_from_slice(&plain[..n]);
+            }
+        }
+    };
+    take(first.bytes());
+    while let Some(sealed) = link.seal().unwrap() {
+        take(sealed.bytes());
+        link.accepted(sealed.bytes().len());
+    }
+    assert_eq!(received, sent);
+}
+
+#[test]
+fn the_next_connection_resumes_the_session_of_its_slot_and_no_other() {
+    let config = server();
+    for version in [Version::V12, Version::V13] {
+        let client = Config::new(&tls(version)).unwrap();
+        let mut links = [client.link(), client.link()];
+        for (slot, expected) in [(0, false), (0, true), (1, false), (0, true)] {
+            let link = &mut links[slot];
+            let mut server = ServerConnection::new(Arc::clone(&config)).unwrap();
+            shake_hands(link, &mut server, usize::MAX);
+            assert_eq!(link.negotiated().1, expected);
+        }
+    }
+}
+
+#[test]
+fn what_is_no_tls_fails_with_its_kind() {
+    let mut link = Config::new(&tls(Version::V13)).unwrap().link();
+    for (bytes, expected) in [
+        (&b"HTTP/1.1 400 Bad Request\r\nServer: s\r\n\r\n"[..], TlsFailure::PlainText),
+        (b"\x00\x00\x12\x04", TlsFailure::NotTls),
+        (b"\x16\x03\x03\xff\xff", TlsFailure::Misbehaved),
+        (b"\x16\x03\x03\x00\x04\x02\x00\x00\x00", TlsFailure::Misbehaved),
+        (b"\x15\x03\x03\x00\x02\x02\x46", TlsFailure::Alert(70)),
+    ] {
+        link.begin().unwrap();
+        let failure = link.receive(&mut bytes.to_vec(), &mut |_| panic!("nothing was sent")).unwrap_err();
+        assert_eq!(failure.cause, expected, "{bytes:?}: {failure:?}");
+    }
+}

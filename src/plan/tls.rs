@@ -1,0 +1,129 @@
+//! How TLS is to be spoken, and the names of what it can be spoken with.
+
+use std::path::PathBuf;
+
+/// How TLS is to be spoken with a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tls {
+    /// The name that is sent to the server (SNI) and that its certificate has to have.
+    pub name: String,
+    /// Whether the server's certificate is checked.
+    pub check: bool,
+    /// A PEM file with the certificates to trust in place of the system's.
+    pub roots: Option<PathBuf>,
+    /// The client's own certificate.
+    pub identity: Option<Identity>,
+    /// The oldest version that is offered.
+    pub oldest: Version,
+    /// The newest version that is offered.
+    pub newest: Version,
+    /// The suites that are offered, the preferred first; empty: all of [`SUITES`].
+    pub suites: Vec<u16>,
+    /// The groups of the key exchange that are offered, the preferred first; empty: all of [`GROUPS`].
+    pub groups: Vec<u16>,
+    /// Whether HTTP/1.1 is named as the protocol (ALPN).
+    pub names_protocol: bool,
+    /// Whether a connection that replaces another resumes its session.
+    pub resume: bool,
+}
+
+/// A certificate and its key, for a server that asks for one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// A PEM file with the certificate and those between it and the root.
+    pub certificates: PathBuf,
+    /// A PEM file with the key; it may be the same.
+    pub key: PathBuf,
+}
+
+/// A version of TLS that onrush speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Version {
+    /// TLS 1.2.
+    V12,
+    /// TLS 1.3.
+    V13,
+}
+
+/// A suite or a group: its number in the protocol, and its names, the one that reports use first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The number that goes over the wire.
+    pub number: u16,
+    /// The names under which it is known.
+    pub names: &'static [&'static str],
+}
+
+/// The suites that onrush speaks: IANA's name, then OpenSSL's.
+pub const SUITES: &[Named] = &[
+    Named { number: 0x1301, names: &["TLS_AES_128_GCM_SHA256"] },
+    Named { number: 0x1302, names: &["TLS_AES_256_GCM_SHA384"] },
+    Named { number: 0x1303, names: &["TLS_CHACHA20_POLY1305_SHA256"] },
+    Named { number: 0xc02b, names: &["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"] },
+    Named { number: 0xc02c, names: &["TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "ECDHE-ECDSA-AES256-GCM-SHA384"] },
+    Named {
+        number: 0xcca9,
+        names: &["TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305"],
+    },
+    Named { number: 0xc02f, names: &["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "ECDHE-RSA-AES128-GCM-SHA256"] },
+    Named { number: 0xc030, names: &["TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "ECDHE-RSA-AES256-GCM-SHA384"] },
+    Named { number: 0xcca8, names: &["TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", "ECDHE-RSA-CHACHA20-POLY1305"] },
+];
+
+/// The groups that onrush speaks, in the order in which it prefers them.
+pub const GROUPS: &[Named] = &[
+    Named { number: 0x001d, names: &["X25519"] },
+    Named { number: 0x0017, names: &["P-256", "secp256r1", "prime256v1"] },
+    Named { number: 0x0018, names: &["P-384", "secp384r1"] },
+    Named { number: 0x11ec, names: &["X25519MLKEM768"] },
+];
+
+impl Named {
+    /// The one of a table with this name, whatever its case.
+    pub fn find(table: &'static [Self], name: &str) -> Option<&'static Self> {
+        table.iter().find(|named| named.names.iter().any(|known| known.eq_ignore_ascii_case(name)))
+    }
+
+    /// The first name of the one with this number; its number if the table does not have it.
+    pub fn name_of(table: &'static [Self], number: u16) -> String {
+        let named = table.iter().find(|named| named.number == number);
+        named.map_or_else(|| format!("0x{number:04x}"), |named| named.names[0].to_owned())
+    }
+}
+
+impl Version {
+    /// The number of the version in the protocol.
+    pub fn number(self) -> u16 {
+        match self {
+            Self::V12 => 0x0303,
+            Self::V13 => 0x0304,
+        }
+    }
+
+    /// The version of a suite: a suite belongs to one version only.
+    pub fn of_suite(suite: u16) -> Self {
+        if suite >> 8 == 0x13 { Self::V13 } else { Self::V12 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suite_is_found_by_the_names_of_iana_and_of_openssl() {
+        let number = |name| Named::find(SUITES, name).map(|suite| suite.number);
+        assert_eq!(number("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"), Some(0xc02f));
+        assert_eq!(number("ecdhe-rsa-aes128-gcm-sha256"), Some(0xc02f));
+        assert_eq!(number("AES128-SHA"), None);
+        assert_eq!(Named::name_of(SUITES, 0x1301), "TLS_AES_128_GCM_SHA256");
+        assert_eq!(Named::name_of(GROUPS, 0x6399), "0x6399");
+    }
+
+    #[test]
+    fn a_suite_belongs_to_one_version() {
+        let new = SUITES.iter().filter(|suite| Version::of_suite(suite.number) == Version::V13).count();
+        assert_eq!(new, 3);
+        assert!(SUITES[..new].iter().all(|suite| suite.names.len() == 1));
+    }
+}

@@ -1,0 +1,121 @@
+//! TLS in plain words: what was agreed on, what failed, and what can be done about it.
+
+use crate::plan::tls::{GROUPS, Named, SUITES, Version};
+use crate::stats::{Handshakes, Negotiated, TlsFailure};
+
+/// A line for each agreement: version, suite, group.
+pub fn agreed(handshakes: &Handshakes) -> String {
+    let line = |(Negotiated { version, suite, group }, _): (Negotiated, u64)| {
+        let version = if version == Version::V13.number() { "1.3" } else { "1.2" };
+        let group = if group == 0 { String::new() } else { format!(", {}", Named::name_of(GROUPS, group)) };
+        format!("TLS {version}, {}{group}\n", Named::name_of(SUITES, suite))
+    };
+    handshakes.counts().into_iter().map(line).collect()
+}
+
+/// What happened.
+pub fn words(failure: TlsFailure) -> String {
+    match failure {
+        TlsFailure::Expired => "the server's certificate has expired".to_owned(),
+        TlsFailure::NotYetValid => "the server's certificate is not valid yet".to_owned(),
+        TlsFailure::WrongName => "the server's certificate is for another name".to_owned(),
+        TlsFailure::SelfSigned => "the server's certificate is self-signed".to_owned(),
+        TlsFailure::UnknownIssuer => "the server's certificate leads to nobody who is trusted".to_owned(),
+        TlsFailure::Certificate => "the server's certificate cannot be accepted".to_owned(),
+        TlsFailure::Alert(number) => format!("TLS alert {} ({number}) from the server", alert(number)),
+        TlsFailure::Incompatible => "the server and onrush have no TLS in common".to_owned(),
+        TlsFailure::PlainText => "the server does not speak TLS, it answers in plain text".to_owned(),
+        TlsFailure::NotTls => "what the server sends is not TLS".to_owned(),
+        TlsFailure::Misbehaved => "the server breaks the rules of TLS".to_owned(),
+        TlsFailure::Closed => "closed by the server in the TLS handshake".to_owned(),
+    }
+}
+
+/// What to do about it, where that is known.
+pub fn way_out(failure: TlsFailure) -> Option<&'static str> {
+    let text = match failure {
+        TlsFailure::Expired | TlsFailure::NotYetValid => "renew it, look at this machine's clock, or use -k",
+        TlsFailure::WrongName => "use --sni with a name of it, or -k",
+        TlsFailure::SelfSigned => "trust it with --cacert FILE, or use -k",
+        TlsFailure::UnknownIssuer => "trust its issuer with --cacert FILE, or use -k; does the server send its chain?",
+        TlsFailure::Certificate => "-k accepts it",
+        TlsFailure::Alert(40 | 70 | 71) | TlsFailure::Incompatible => NOT_OFFERED,
+        TlsFailure::Alert(42 | 116) => "it may want a certificate of the client: --cert and --key",
+        TlsFailure::Alert(43..=46 | 48 | 49 | 51) => {
+            "it does not accept the client's certificate: see --cert and --key"
+        }
+        TlsFailure::Alert(112) => "it does not know that name: --sni sends another",
+        TlsFailure::Alert(120) => "it does not want HTTP/1.1",
+        TlsFailure::PlainText => "write http://",
+        TlsFailure::NotTls => "is it a port for HTTPS?",
+        TlsFailure::Closed => "the server's log may say why",
+        TlsFailure::Alert(_) | TlsFailure::Misbehaved => return None,
+    };
+    Some(text)
+}
+
+/// What happened, in which case, and what to do about it.
+pub fn sentence(failure: TlsFailure, example: &str) -> String {
+    let mut text = words(failure);
+    if !example.is_empty() {
+        text += &format!(": {example}");
+    }
+    way_out(failure).map_or(text.clone(), |way_out| format!("{text}; {way_out}"))
+}
+
+/// What a server may want that onrush does not speak.
+const NOT_OFFERED: &str = "onrush offers TLS 1.2 and 1.3, but no suites with CBC, RSA key exchange or DHE: \
+                           see --tls-min, --tls-ciphers and --tls-groups";
+
+/// The name of an alert, in the words of its standard.
+fn alert(number: u8) -> &'static str {
+    match number {
+        10 => "unexpected message",
+        20 => "bad record MAC",
+        22 => "record overflow",
+        40 => "handshake failure",
+        42 => "bad certificate",
+        43 => "unsupported certificate",
+        44 => "certificate revoked",
+        45 => "certificate expired",
+        46 => "certificate unknown",
+        47 => "illegal parameter",
+        48 => "unknown CA",
+        49 => "access denied",
+        50 => "decode error",
+        51 => "decrypt error",
+        70 => "protocol version",
+        71 => "insufficient security",
+        80 => "internal error",
+        86 => "inappropriate fallback",
+        90 => "user canceled",
+        100 => "no renegotiation",
+        109 => "missing extension",
+        110 => "unsupported extension",
+        112 => "unrecognized name",
+        115 => "unknown PSK identity",
+        116 => "certificate required",
+        120 => "no application protocol",
+        _ => "of an unknown kind",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_says_what_in_which_case_and_what_to_do() {
+        assert_eq!(
+            sentence(TlsFailure::Expired, "it was valid until 2020-01-01 00:00:00 UTC"),
+            "the server's certificate has expired: it was valid until 2020-01-01 00:00:00 UTC; \
+             renew it, look at this machine's clock, or use -k"
+        );
+        assert_eq!(
+            sentence(TlsFailure::Alert(116), ""),
+            "TLS alert certificate required (116) from the server; it may want a certificate of the client: --cert and \
+             --key"
+        );
+        assert_eq!(sentence(TlsFailure::Misbehaved, ""), "the server breaks the rules of TLS");
+    }
+}

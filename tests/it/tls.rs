@@ -1,0 +1,571 @@
+use std::io::{self, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use rcgen::{CertificateParams, date_time_ymd};
+use rustls::ServerConfig;
+
+use crate::harness::{Context, Output, Scratch, cases, target, url};
+use crate::peers::{read_head, server};
+use crate::servers::{Server, assert_counted, assert_no_errors};
+use crate::tls_peers::{Authority, Pair, TlsServer, self_signed, write};
+
+cases! {
+    nginx_speaks_both_versions needs "nginx";
+    nginx_sends_large_files_whole needs "nginx";
+    nginx_gets_the_certificate_of_the_client needs "nginx";
+    python_asks_for_a_certificate_after_the_handshake needs "python3";
+    openssl_gives_tickets_and_gets_them_back needs "openssl";
+    openssl_wants_to_negotiate_again needs "openssl";
+    a_certificate_that_openssl_signs_by_itself_can_be_named needs "openssl";
+    a_slot_resumes_its_own_session;
+    what_was_agreed_on_is_shown;
+    the_name_is_sent_unless_it_is_an_address;
+    bodies_arrive_whole_in_both_directions;
+    records_may_come_byte_by_byte;
+    a_certificate_has_to_be_good;
+    wrk_takes_any_certificate_and_names_no_protocol;
+    broken_handshakes_are_named;
+    a_silent_server_is_given_up;
+    a_server_that_gets_better_is_found_again;
+    plain_text_and_tls_are_told_apart;
+    files_and_lists_that_cannot_be_used_are_named;
+    too_old_or_other_tls_is_said needs "openssl";
+}
+
+/// Options that make a run of exactly 200 requests.
+const N200: &str = "-t2 -c4 -n200";
+
+fn nginx_speaks_both_versions(context: &Context) {
+    let authority = Authority::new();
+    let pair = authority.issue(&["127.0.0.1"], |_| {});
+    let scratch = Scratch::new("tls");
+    let ca = scratch.file("ca.pem", authority.certificate());
+    for version in ["1.2", "1.3"] {
+        let settings = format!("{NGINX_PAIR} ssl_protocols TLSv{version};");
+        let nginx = Server::nginx_with(" ssl", &settings, |directory| write(&pair, directory));
+        let url = format!("https://{}/hello", nginx.address());
+        let output = context.onrush().words("-t2 -c10 -d500ms --cacert").word(&ca).word(&url).run();
+        assert_no_errors(&output);
+        let compat = context.called("wrk").words("-t2 -c10 -d1s").word(&url).run();
+        assert_no_errors(&compat);
+        let closing = context.onrush().words("-k -H Connection:close").words(N200).word(&url).run();
+        assert_eq!((closing.code, closing.requests()), (0, 200), "{closing:?}");
+        assert_no_errors(&closing);
+        let log = nginx.log();
+        let counted = output.requests() + compat.requests() + closing.requests();
+        assert!((counted..=counted + 20).contains(&(log.len() as u64)), "{counted} counted, {} logged", log.len());
+    }
+}
+
+fn nginx_sends_large_files_whole(context: &Context) {
+    let pair = self_signed(&["localhost"]);
+    let nginx = Server::nginx_with(" ssl", NGINX_PAIR, |directory| {
+        write(&pair, directory);
+        std::fs::write(directory.join("large"), vec![b'x'; 1 << 20]).expect("a file can be written");
+    });
+    let url = format!("https://{}/large", nginx.address());
+    let output = context.onrush().words("-k -t2 -c4 -n100").word(url).run();
+    assert_counted(&output, &nginx.log(), 0);
+    assert!(output.stdout.contains("100.02MB read") || output.stdout.contains("100.03MB read"), "{output:?}");
+}
+
+fn nginx_gets_the_certificate_of_the_client(context: &Context) {
+    let authority = Authority::new();
+    let pair = authority.issue(&["localhost"], |_| {});
+    let client = authority.issue(&["client.example"], |_| {});
+    let scratch = Scratch::new("tls");
+    write(&client, scratch.path());
+    let ca = authority.certificate();
+    for version in ["1.2", "1.3"] {
+        let settings =
+            format!("{NGINX_PAIR} ssl_protocols TLSv{version}; ssl_client_certificate ca.pem; ssl_verify_client on;");
+        let nginx = Server::nginx_with(" ssl", &settings, |directory| {
+            write(&pair, directory);
+            std::fs::write(directory.join("ca.pem"), &ca).expect("a file can be written");
+        });
+        let url = format!("https://{}/hello", nginx.address());
+        let identity = |file: &str| scratch.path().join(file);
+        let onrush = context.onrush().words("-k").words(N200).words("--cert").word(identity("cert.pem"));
+        let output = onrush.words("--key").word(identity("key.pem")).word(&url).run();
+        assert_eq!((output.code, output.requests()), (0, 200), "{output:?}");
+        assert_no_errors(&output);
+        // nginx lets the handshake pass and answers with a status.
+        let without = context.onrush().words("-k -n10 -c2").word(&url).run();
+        assert_eq!(without.line("Non-2xx"), Some("Non-2xx or 3xx responses: 10"), "{without:?}");
+    }
+}
+
+fn python_asks_for_a_certificate_after_the_handshake(context: &Context) {
+    let authority = Authority::new();
+    let client = authority.issue(&["client.example"], |_| {});
+    let python = Process::python(&authority.issue(&["localhost"], |_| {}), &authority.certificate());
+    write(&client, python.scratch.path());
+    let identity = python.scratch.path().join("both.pem");
+    std::fs::write(&identity, client.certificate + &client.key).expect("a file can be written");
+    let output = context.onrush().words("-k").words(N200).words("--cert").word(identity).word(python.url()).run();
+    assert_eq!((output.code, output.requests()), (0, 200), "{output:?}");
+    assert_no_errors(&output);
+    // In TLS 1.3 the client believes that all is well when the server looks for the certificate.
+    for (version, alert) in [("1.3", "certificate required (116)"), ("1.2", "handshake failure (40)")] {
+        let onrush = context.onrush().words("-k -c1 -d300ms --tls-max").word(version).word(python.url());
+        let output = onrush.run();
+        assert!(output.stderr.contains(&format!("TLS alert {alert} from the server")), "{output:?}");
+        assert_ne!(output.code, 0, "{output:?}");
+    }
+}
+
+fn openssl_gives_tickets_and_gets_them_back(context: &Context) {
+    let openssl = Process::openssl(&self_signed(&["localhost"]), &["-www"]);
+    for version in ["1.2", "1.3"] {
+        let onrush = context.onrush().words("-k -t1 -c1 -n20 --tls-max").word(version).word(openssl.url());
+        let output = onrush.run();
+        assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
+        assert_no_errors(&output);
+    }
+    // Its page counts: with one slot only the first connection of each run is not resumed.
+    let mut client = Command::new("openssl");
+    client.args(["s_client", "-quiet", "-connect", &format!("127.0.0.1:{}", openssl.port)]);
+    let mut client =
+        client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+    client.stdin.take().expect("it is piped").write_all(b"GET / HTTP/1.0\r\n\r\n").expect("it reads");
+    let page = String::from_utf8(client.wait_with_output().expect("it ends").stdout).expect("a text");
+    let hits = page.lines().find(|line| line.contains("session cache hits")).unwrap_or_else(|| panic!("{page}"));
+    let hits: u64 = hits.split_whitespace().next().and_then(|word| word.parse().ok()).expect("a number");
+    assert!(hits >= 2 * 19, "{hits} of 40 were resumed: {page}");
+}
+
+fn openssl_wants_to_negotiate_again(context: &Context) {
+    let mut openssl = Process::openssl(&self_signed(&["localhost"]), &["-tls1_2"]);
+    let mut input = openssl.child.stdin.take().expect("it is piped");
+    let typist = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(500));
+        let _ = input.write_all(b"r\n");
+        let _ = input.flush();
+        thread::sleep(Duration::from_millis(500));
+        let _ = input.write_all(b"HTTP/1.1 200 OK\nContent-Length: 2\n\nhi\n");
+        let _ = input.flush();
+        thread::sleep(Duration::from_secs(2));
+    });
+    let output = context.onrush().words("-k -c1 -n1 --give-up 3s").word(openssl.url()).run();
+    typist.join().expect("it types");
+    // The library refuses, politely; what openssl makes of that is its own affair, but it has a name.
+    let is_named = output.requests() == 1 || output.stderr.contains("read: ") || output.stderr.contains("TLS");
+    assert!(is_named && !output.stderr.contains("bug"), "{output:?}");
+}
+
+fn a_certificate_that_openssl_signs_by_itself_can_be_named(context: &Context) {
+    let scratch = Scratch::new("tls");
+    let command = "req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=somebody";
+    let made = Command::new("openssl").args(command.split(' ')).current_dir(scratch.path()).output();
+    assert!(made.expect("openssl runs").status.success());
+    let read = |name: &str| std::fs::read_to_string(scratch.path().join(name)).expect("openssl wrote it");
+    let server = TlsServer::new(&Pair { certificate: read("cert.pem"), key: read("key.pem") });
+    let output = context.onrush().words("-k").words(N200).word(server.url("/")).run();
+    assert_eq!((output.code, output.requests()), (0, 200), "{output:?}");
+    let named = context.onrush().words("--cacert").word(scratch.path().join("cert.pem")).words(N200);
+    let output = named.word(server.url("/")).run();
+    assert_eq!((output.code, output.requests()), (0, 200), "{output:?}");
+    let refused = context.onrush().words("-d1s").word(server.url("/")).run();
+    assert_refused(&refused, "the server's certificate is self-signed; trust it with --cacert FILE, or use -k");
+}
+
+fn a_slot_resumes_its_own_session(context: &Context) {
+    let pair = self_signed(&["localhost"]);
+    for version in ["1.2", "1.3"] {
+        for (resume, new) in [("on", Some(4)), ("off", None)] {
+            let server = TlsServer::new(&pair);
+            let onrush = context.onrush().words("-k -t2 -c4 -n200 -H Connection:close --tls-resume").word(resume);
+            let output = onrush.words("--tls-max").word(version).word(server.url("/")).run();
+            assert_eq!((output.code, output.requests()), (0, 200), "{output:?}");
+            assert_no_errors(&output);
+            let (handshakes, resumed) = server.heard(|heard| (heard.handshakes, heard.resumed));
+            // At the end a connection may be opened for a request that another one has taken.
+            assert!((200..204).contains(&handshakes), "{handshakes}");
+            assert_eq!(handshakes - resumed, new.unwrap_or(handshakes), "TLS {version}, {resume}");
+        }
+    }
+}
+
+fn what_was_agreed_on_is_shown(context: &Context) {
+    let server = TlsServer::new(&self_signed(&["localhost"]));
+    for (options, expected) in [
+        ("", "TLS 1.3, TLS_AES_256_GCM_SHA384, X25519"),
+        ("--tls-max 1.2", "TLS 1.2, TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, X25519"),
+        ("--tls-ciphers TLS_AES_128_GCM_SHA256 --tls-groups P-256", "TLS 1.3, TLS_AES_128_GCM_SHA256, P-256"),
+        (
+            "--tls-ciphers ECDHE-ECDSA-CHACHA20-POLY1305 --tls-groups prime256v1,X25519",
+            "TLS 1.2, TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, P-256",
+        ),
+        ("--tls-groups X25519MLKEM768", "TLS 1.3, TLS_AES_256_GCM_SHA384, X25519MLKEM768"),
+        ("--tls-min 1.3 --tls-groups P-384", "TLS 1.3, TLS_AES_256_GCM_SHA384, P-384"),
+    ] {
+        let output = context.onrush().words("-k --once").words(options).word(server.url("/")).run();
+        assert_eq!(output.stdout.lines().last(), Some(expected), "{options}: {output:?}");
+    }
+}
+
+fn the_name_is_sent_unless_it_is_an_address(context: &Context) {
+    let server = TlsServer::new(&self_signed(&["localhost"]));
+    let port = server.address.port();
+    for (options, host, name) in [
+        ("", "127.0.0.1", None),
+        ("", "localhost", Some("localhost")),
+        ("--sni www.example.com", "127.0.0.1", Some("www.example.com")),
+    ] {
+        let url = format!("https://{host}:{port}/");
+        let output = context.onrush().words("-k -n1 -c1").words(options).word(url).run();
+        assert_eq!(output.requests(), 1, "{output:?}");
+        assert_eq!(server.heard(|heard| heard.name.clone()).as_deref(), name, "{host} {options}");
+        assert_eq!(server.heard(|heard| heard.protocol.clone()).as_deref(), Some(&b"http/1.1"[..]));
+    }
+}
+
+fn bodies_arrive_whole_in_both_directions(context: &Context) {
+    let server = TlsServer::new(&self_signed(&["localhost"]));
+    let down = context.onrush().words("-k -t1 -c3 -n30").word(server.url("/1000000")).run();
+    assert_eq!((down.code, down.requests()), (0, 30), "{down:?}");
+    assert!(down.stdout.contains("28.61MB read"), "{down:?}");
+    let scratch = Scratch::new("tls");
+    let body = scratch.file("body", vec![b'y'; 3_000_000]);
+    let up =
+        context.onrush().words("-k --once --body").word(format!("@{}", body.display())).word(server.url("/")).run();
+    assert!(up.stdout.contains("\n3000000 bytes\n"), "{up:?}");
+    let many = context.onrush().words("-k -t1 -c3 -n30 --body").word(format!("@{}", body.display()));
+    let many = many.word(server.url("/")).run();
+    assert_eq!((many.code, many.requests()), (0, 30), "{many:?}");
+    assert_no_errors(&many);
+}
+
+fn records_may_come_byte_by_byte(context: &Context) {
+    let pair = self_signed(&["localhost"]);
+    for version in ["1.2", "1.3"] {
+        let server = TlsServer::start(&pair, 1, |_| {});
+        let onrush = context.onrush().words("-k -c1 -n4 -d20s --tls-max").word(version).word(server.url("/16384"));
+        let output = onrush.run();
+        assert_eq!((output.code, output.requests()), (0, 4), "{output:?}");
+        assert_no_errors(&output);
+    }
+}
+
+fn a_certificate_has_to_be_good(context: &Context) {
+    let (authority, stranger) = (Authority::new(), Authority::new());
+    let scratch = Scratch::new("tls");
+    let ca = scratch.file("ca.pem", authority.certificate());
+    let expired = |params: &mut CertificateParams| {
+        params.not_before = date_time_ymd(2019, 1, 1);
+        params.not_after = date_time_ymd(2020, 2, 29);
+    };
+    let early = |params: &mut CertificateParams| params.not_before = date_time_ymd(2099, 12, 31);
+    let table = [
+        (authority.issue(&["127.0.0.1"], |_| {}), ""),
+        (
+            authority.issue(&["127.0.0.1"], expired),
+            "the server's certificate has expired: it was valid until 2020-02-29 00:00:00 UTC; \
+             renew it, look at this machine's clock, or use -k",
+        ),
+        (
+            authority.issue(&["127.0.0.1"], early),
+            "the server's certificate is not valid yet: it is valid from 2099-12-31 00:00:00 UTC on; \
+             renew it, look at this machine's clock, or use -k",
+        ),
+        (
+            authority.issue(&["www.example", "10.0.0.1"], |_| {}),
+            "the server's certificate is for another name: it is for www.example, 10.0.0.1, not for 127.0.0.1; \
+             use --sni with a name of it, or -k",
+        ),
+        (
+            stranger.issue(&["127.0.0.1"], |_| {}),
+            "the server's certificate leads to nobody who is trusted; \
+             trust its issuer with --cacert FILE, or use -k; does the server send its chain?",
+        ),
+        (
+            self_signed(&["127.0.0.1"]),
+            "the server's certificate is self-signed; trust it with --cacert FILE, or use -k",
+        ),
+    ];
+    for (pair, expected) in table {
+        let server = TlsServer::new(&pair);
+        let checked = context.onrush().words("-t2 -c4 -d2s --cacert").word(&ca).word(server.url("/"));
+        if expected.is_empty() {
+            assert_no_errors(&checked.run());
+        } else {
+            let output = checked.run();
+            assert_refused(&output, expected);
+            assert!(output.took < Duration::from_secs(1), "it is known at once: {output:?}");
+        }
+        let unchecked = context.onrush().words("-k").words(N200).word(server.url("/")).run();
+        assert_eq!((unchecked.code, unchecked.requests()), (0, 200), "{unchecked:?}");
+        assert_no_errors(&unchecked);
+    }
+}
+
+fn wrk_takes_any_certificate_and_names_no_protocol(context: &Context) {
+    let server = TlsServer::new(&self_signed(&["elsewhere"]));
+    let output = context.called("wrk").words("-t1 -c2 -d1").word(server.url("/")).run();
+    output.assert_standard();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_no_errors(&output);
+    assert_eq!(server.heard(|heard| heard.protocol.clone()), None);
+    // Whoever names certificates wants them checked.
+    let scratch = Scratch::new("tls");
+    let ca = scratch.file("ca.pem", Authority::new().certificate());
+    let checked = context.called("wrk").words("-t1 -c2 -d1 --cacert").word(ca).word(server.url("/")).run();
+    assert!(checked.requests() == 0 && checked.socket_errors("connect") > 10, "{checked:?}");
+}
+
+fn broken_handshakes_are_named(context: &Context) {
+    let table: [(&[u8], &str); 5] = [
+        (b"", "closed by the server in the TLS handshake"),
+        (b"\x16\x03\x03\x00\x7a\x02", "closed by the server in the TLS handshake"),
+        (b"\x00\x01\x02\xff\xfe", "what the server sends is not TLS: \\x00\\x01\\x02\\xff\\xfe"),
+        (b"\x16\x03\x03\x00\x05nonsense", "the server breaks the rules of TLS"),
+        (b"\x15\x03\x03\x00\x02\x02\x50", "TLS alert internal error (80) from the server"),
+    ];
+    for (answer, expected) in table {
+        let address = server(move |stream| after_hello(stream, answer));
+        let output = context.onrush().words("-k -c2 -d1s").word(format!("https://{address}/")).run();
+        assert_eq!(output.code, 2, "{output:?}");
+        assert!(output.stderr.contains(&format!("onrush: no TLS with {address}: {expected}")), "{output:?}");
+        let compat = context.called("wrk").words("--notes -c2 -t1 -d1s").word(format!("https://{address}/")).run();
+        compat.assert_standard();
+        assert!(compat.requests() == 0 && compat.socket_errors("connect") > 10, "{compat:?}");
+        let expected = expected.split(": ").next().unwrap_or_default();
+        assert!(compat.stderr.contains(expected), "{compat:?}");
+    }
+}
+
+/// Reads what a client says first, answers and closes.
+fn after_hello(mut stream: TcpStream, answer: &[u8]) -> io::Result<()> {
+    // The header of a record, and the record.
+    let mut header = [0; 5];
+    stream.read_exact(&mut header)?;
+    stream.read_exact(&mut vec![0; usize::from(u16::from_be_bytes([header[3], header[4]]))])?;
+    stream.write_all(answer)?;
+    // A reset would take the answer away.
+    stream.shutdown(std::net::Shutdown::Write)?;
+    stream.read_to_end(&mut Vec::new()).map(drop)
+}
+
+fn a_silent_server_is_given_up(context: &Context) {
+    let address = server(|mut stream| stream.read_to_end(&mut Vec::new()).map(drop));
+    let onrush = context.onrush().words("-k -c1 -d2s --give-up 500ms").word(format!("https://{address}/"));
+    let output = onrush.run();
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.contains("no answer"), "{output:?}");
+    let onrush = context.called("wrk").words("--notes -t1 -c1 -d1s --timeout 1").word(format!("https://{address}/"));
+    let output = onrush.run();
+    assert_eq!(output.requests(), 0, "{output:?}");
+}
+
+fn a_server_that_gets_better_is_found_again(context: &Context) {
+    let healthy = TlsServer::new(&self_signed(&["localhost"])).address;
+    let address = server(move |stream| {
+        static CONNECTIONS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        // Every third connection ends in the handshake.
+        if CONNECTIONS.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 3 == 2 {
+            return after_hello(stream, b"\x15\x03\x03\x00\x02\x02\x28");
+        }
+        pass_on(stream, TcpStream::connect(healthy)?)
+    });
+    let onrush = context.onrush().words("-k -t1 -c2 -n60 -H Connection:close").word(format!("https://{address}/"));
+    let output = onrush.run();
+    assert_eq!((output.code, output.requests()), (0, 60), "{output:?}");
+    let failed = output.socket_errors("connect");
+    assert!((28..=31).contains(&failed), "{output:?}");
+    assert!(output.note("TLS alert handshake failure (40)").contains("no suites with CBC"), "{output:?}");
+}
+
+fn pass_on(client: TcpStream, server: TcpStream) -> io::Result<()> {
+    let (mut from, mut to) = (client.try_clone()?, server.try_clone()?);
+    let up = thread::spawn(move || {
+        let _ = io::copy(&mut from, &mut to);
+        let _ = to.shutdown(std::net::Shutdown::Write);
+    });
+    let (mut from, mut to) = (server, client);
+    let copied = io::copy(&mut from, &mut to);
+    let _ = to.shutdown(std::net::Shutdown::Write);
+    let _ = up.join();
+    copied.map(drop)
+}
+
+fn plain_text_and_tls_are_told_apart(context: &Context) {
+    let plain = target();
+    let address = plain.address();
+    let output = context.onrush().words("-k -c2 -d1s").word(format!("https://{address}/")).run();
+    assert_eq!(output.code, 2, "{output:?}");
+    let expected =
+        format!("onrush: no TLS with {address}: the server does not speak TLS, it answers in plain text: HTTP/1.1 400");
+    assert!(output.stderr.starts_with(&expected) && output.stderr.ends_with("; write http://\n"), "{output:?}");
+    let compat = context.called("wrk").words("-t1 -c2 -d1").word(url(&plain, "/").replace("http", "https")).run();
+    assert!(compat.requests() == 0 && compat.socket_errors("connect") > 10, "{compat:?}");
+    // The other way round: a server that answers with an alert, as most do.
+    let tls = server(|mut stream| {
+        let mut reader = BufReader::new(stream.try_clone()?);
+        read_head(&mut reader)?;
+        stream.write_all(b"\x15\x03\x03\x00\x02\x02\x0a")
+    });
+    let output = context.onrush().words("-c2 -n4").word(format!("http://{tls}/")).run();
+    assert_eq!(output.code, 5, "{output:?}");
+    assert!(output.note("the server speaks TLS").ends_with(": write https://"), "{output:?}");
+}
+
+fn files_and_lists_that_cannot_be_used_are_named(context: &Context) {
+    let scratch = Scratch::new("tls");
+    let (pair, other) = (self_signed(&["localhost"]), self_signed(&["localhost"]));
+    write(&pair, scratch.path());
+    scratch.file("other.pem", &other.key);
+    scratch.file("nothing.pem", "nothing\n");
+    scratch.file("secret.pem", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIB\n-----END ENCRYPTED PRIVATE KEY-----\n");
+    let table = [
+        ("--cacert missing.pem", "missing.pem: No such file or directory"),
+        ("--cacert nothing.pem", "nothing.pem: no certificate in it"),
+        ("--cacert key.pem", "key.pem: no certificate in it"),
+        ("-k --cert cert.pem", "cert.pem: no private key in it"),
+        ("-k --cert cert.pem --key nothing.pem", "nothing.pem: no private key in it"),
+        ("-k --cert cert.pem --key secret.pem", "secret.pem: the key is encrypted; 'openssl pkey"),
+        ("-k --cert cert.pem --key other.pem", "cert.pem and other.pem: the key is not that of the certificate"),
+        ("-k --key key.pem", "--key without --cert"),
+        ("-k --cacert cert.pem", "--insecure and --cacert contradict each other"),
+        ("-k --sni a..b", "\"a..b\" cannot be the name of a TLS server"),
+        ("-k --tls-min 1.1", "--tls-min \"1.1\": versions before 1.2 are not offered"),
+        ("-k --tls-min 1.3 --tls-max 1.2", "--tls-min 1.3 and --tls-max 1.2 leave no version"),
+        ("-k --tls-ciphers AES128-SHA", "--tls-ciphers \"AES128-SHA\": RSA key exchange is not offered; write some of"),
+        ("-k --tls-ciphers ECDHE-RSA-AES128-SHA256", "suites with CBC are not offered"),
+        ("-k --tls-ciphers DHE-RSA-AES128-GCM-SHA256", "DHE is not offered"),
+        ("-k --tls-max 1.2 --tls-ciphers TLS_AES_128_GCM_SHA256", "--tls-ciphers names no suite of the versions"),
+        ("-k --tls-groups P-521", "--tls-groups \"P-521\": write some of X25519:"),
+        ("-k --tls-resume maybe", "--tls-resume \"maybe\": unknown; write on or off"),
+    ];
+    for (options, expected) in table {
+        let onrush = context.onrush().with(|command| {
+            command.current_dir(scratch.path());
+        });
+        let output = onrush.words("-d1s").words(options).word("https://127.0.0.1:1/").run_plain();
+        assert_eq!(output.code, 1, "{options}: {output:?}");
+        assert!(output.stderr.contains(expected), "{options}: {output:?}");
+        assert_eq!((output.stdout.as_str(), output.stderr.lines().count()), ("", 1), "{options}: {output:?}");
+    }
+    let plain = target();
+    let output = context.onrush().words("-n1 -c1 --sni a.example").word(url(&plain, "/")).run_plain();
+    assert!(output.stderr.starts_with("onrush: --sni: no TLS is spoken, as the URL is not https://"), "{output:?}");
+}
+
+fn too_old_or_other_tls_is_said(context: &Context) {
+    let pair = self_signed(&["localhost"]);
+    for server in [&["-tls1_1"][..], &["-tls1_2", "-cipher", "AES128-SHA:@SECLEVEL=0"], &["-groups", "secp521r1"]] {
+        let openssl = Process::openssl(&pair, server);
+        let output = context.onrush().words("-k -c1 -d1s").word(openssl.url()).run();
+        assert_eq!(output.code, 2, "{server:?}: {output:?}");
+        let offers = "onrush offers TLS 1.2 and 1.3, but no suites with CBC, RSA key exchange or DHE";
+        assert!(output.stderr.contains(offers), "{server:?}: {output:?}");
+    }
+    let new = TlsServer::start(&pair, usize::MAX, |_: &mut ServerConfig| {});
+    let only = context.onrush().words("-k -n1 -c1 --tls-min 1.3").word(new.url("/")).run();
+    assert_eq!(only.requests(), 1, "{only:?}");
+}
+
+/// Nothing but one line came, and nothing ran.
+fn assert_refused(output: &Output, expected: &str) {
+    assert_eq!(output.code, 2, "{output:?}");
+    assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
+    assert!(output.stderr.starts_with("onrush: no TLS with 127.0.0.1:"), "{output:?}");
+    assert!(output.stderr.ends_with(&format!(": {expected}\n")), "{output:?}");
+}
+
+/// nginx's settings for the files that `write` wrote.
+const NGINX_PAIR: &str = "ssl_certificate cert.pem; ssl_certificate_key key.pem;";
+
+/// A server that is a process, until this is dropped.
+struct Process {
+    child: Child,
+    port: u16,
+    scratch: Scratch,
+}
+
+impl Process {
+    /// Python's server behind its TLS, which asks for a certificate that `ca` signed.
+    fn python(pair: &Pair, ca: &str) -> Self {
+        let scratch = Scratch::new("tls");
+        write(pair, scratch.path());
+        scratch.file("ca.pem", ca);
+        let script = scratch.file("server.py", PYTHON);
+        let mut command = Command::new("python3");
+        let mut process = Self::start(command.arg(script), scratch);
+        let mut line = String::new();
+        let output = process.child.stdout.take().expect("it is piped");
+        io::BufRead::read_line(&mut BufReader::new(output), &mut line).expect("the script says its port");
+        process.port = line.trim().parse().expect("the script says its port");
+        process
+    }
+
+    /// OpenSSL's own test server.
+    fn openssl(pair: &Pair, options: &[&str]) -> Self {
+        let scratch = Scratch::new("tls");
+        write(pair, scratch.path());
+        let mut command = Command::new("openssl");
+        command.args(["s_server", "-accept", "127.0.0.1:0", "-cert", "cert.pem", "-key", "key.pem"]).args(options);
+        let mut process = Self::start(&mut command, scratch);
+        let mut output = BufReader::new(process.child.stdout.take().expect("it is piped"));
+        let mut line = String::new();
+        while !line.starts_with("ACCEPT") {
+            line.clear();
+            assert!(
+                io::BufRead::read_line(&mut output, &mut line).expect("it writes text") > 0,
+                "openssl says its port"
+            );
+        }
+        process.port = line.trim().rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
+        // Somebody has to read what it says, or it stands still.
+        thread::spawn(move || io::copy(&mut output, &mut io::sink()));
+        process
+    }
+
+    fn start(command: &mut Command, scratch: Scratch) -> Self {
+        let command = command.current_dir(scratch.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        Self { child: command.stderr(Stdio::null()).spawn().expect("it starts"), port: 0, scratch }
+    }
+
+    fn url(&self) -> String {
+        format!("https://127.0.0.1:{}/", self.port)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const PYTHON: &str = r#"import http.server, ssl
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"hi")
+
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain("cert.pem", "key.pem")
+context.load_verify_locations("ca.pem")
+context.verify_mode = ssl.CERT_REQUIRED
+
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 64
+
+    def finish_request(self, request, address):
+        super().finish_request(context.wrap_socket(request, server_side=True), address)
+
+    def handle_error(self, request, address):
+        pass
+
+server = Server(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()
+"#;

@@ -1,0 +1,201 @@
+//! Certificates, and a server that speaks TLS and remembers what it heard.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{HandshakeKind, ServerConfig, ServerConnection, StreamOwned};
+
+use crate::harness::Scratch;
+use crate::peers;
+
+/// A certificate and its key, as PEM.
+pub struct Pair {
+    pub certificate: String,
+    pub key: String,
+}
+
+/// Somebody who signs certificates.
+pub struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+}
+
+impl Authority {
+    pub fn new() -> Self {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let (mut params, key) = asked(&[], |_| {});
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, format!("authority {number}"));
+        Self { issuer: CertifiedIssuer::self_signed(params, key).expect("it signs itself") }
+    }
+
+    /// Its own certificate.
+    pub fn certificate(&self) -> String {
+        self.issuer.pem()
+    }
+
+    /// A certificate for these names and addresses, with something changed.
+    pub fn issue(&self, names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Pair {
+        let (params, key) = asked(names, change);
+        let certificate = params.signed_by(&key, &self.issuer).expect("it signs");
+        Pair { certificate: certificate.pem(), key: key.serialize_pem() }
+    }
+}
+
+/// A certificate that is signed by itself.
+pub fn self_signed(names: &[&str]) -> Pair {
+    let (params, key) = asked(names, |_| {});
+    Pair { certificate: params.self_signed(&key).expect("it signs itself").pem(), key: key.serialize_pem() }
+}
+
+fn asked(names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> (CertificateParams, KeyPair) {
+    let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+    let mut params = CertificateParams::new(names).expect("the names are good");
+    change(&mut params);
+    (params, KeyPair::generate().expect("a key can be made"))
+}
+
+/// What a server heard.
+#[derive(Default)]
+pub struct Heard {
+    pub handshakes: u64,
+    pub resumed: u64,
+    pub requests: u64,
+    /// The last name that was sent.
+    pub name: Option<String>,
+    /// The last protocol that was agreed on.
+    pub protocol: Option<Vec<u8>>,
+}
+
+/// A server in this process; it lives as long as that.
+pub struct TlsServer {
+    pub address: SocketAddr,
+    heard: Arc<Mutex<Heard>>,
+}
+
+impl TlsServer {
+    /// A server with this certificate and whatever the library does by itself.
+    pub fn new(pair: &Pair) -> Self {
+        Self::start(pair, usize::MAX, |_| {})
+    }
+
+    /// A server whose bytes leave in pieces of `piece`, with something changed.
+    pub fn start(pair: &Pair, piece: usize, change: impl FnOnce(&mut ServerConfig)) -> Self {
+        let certificate = CertificateDer::from_pem_slice(pair.certificate.as_bytes()).expect("a certificate");
+        let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).expect("a key");
+        let builder = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
+        let builder = builder.with_safe_default_protocol_versions().expect("there are versions").with_no_client_auth();
+        let mut config = builder.with_single_cert(vec![certificate], key).expect("they fit");
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.ticketer = aws_lc_rs::Ticketer::new().expect("there is chance");
+        change(&mut config);
+        let (config, heard) = (Arc::new(config), Arc::new(Mutex::new(Heard::default())));
+        let writes = Arc::clone(&heard);
+        let address = peers::server(move |stream| serve(Arc::clone(&config), Pieces { stream, piece }, &writes));
+        Self { address, heard }
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("https://{}{path}", self.address)
+    }
+
+    pub fn heard<T>(&self, look: impl FnOnce(&Heard) -> T) -> T {
+        look(&self.heard.lock().expect("nobody fails with the lock"))
+    }
+}
+
+/// Answers `Hello, World!`, as many bytes as the path has digits for, or how long the body was.
+fn serve(config: Arc<ServerConfig>, mut stream: Pieces, heard: &Mutex<Heard>) -> io::Result<()> {
+    stream.stream.set_nodelay(true)?;
+    let mut connection = ServerConnection::new(config).map_err(io::Error::other)?;
+    while connection.is_handshaking() {
+        connection.complete_io(&mut stream)?;
+    }
+    {
+        let mut heard = heard.lock().expect("nobody fails with the lock");
+        heard.handshakes += 1;
+        heard.resumed += u64::from(connection.handshake_kind() == Some(HandshakeKind::Resumed));
+        heard.name = connection.server_name().map(str::to_owned);
+        heard.protocol = connection.alpn_protocol().map(<[u8]>::to_vec);
+    }
+    let mut stream = BufReader::new(StreamOwned::new(connection, stream));
+    loop {
+        let (mut path, mut length, mut is_last) = (String::new(), 0, false);
+        loop {
+            let mut line = String::new();
+            if stream.read_line(&mut line)? == 0 {
+                return Ok(());
+            }
+            let line = line.trim_end().to_ascii_lowercase();
+            if path.is_empty() {
+                path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+            } else if let Some(value) = line.strip_prefix("content-length: ") {
+                length = value.parse().map_err(io::Error::other)?;
+            } else if line == "connection: close" {
+                is_last = true;
+            } else if line.is_empty() {
+                break;
+            }
+        }
+        let read = io::copy(&mut stream.by_ref().take(length), &mut io::sink())?;
+        heard.lock().expect("nobody fails with the lock").requests += 1;
+        let body = match path.trim_start_matches('/').parse() {
+            Ok(bytes) => vec![b'x'; bytes],
+            Err(_) if length > 0 => format!("{read} bytes").into_bytes(),
+            Err(_) => b"Hello, World!".to_vec(),
+        };
+        let close = if is_last { "Connection: close\r\n" } else { "" };
+        let head = format!("HTTP/1.1 200 OK\r\n{close}Content-Length: {}\r\n\r\n", body.len());
+        stream.get_mut().write_all(&[head.as_bytes(), &body].concat())?;
+        stream.get_mut().flush()?;
+        if is_last {
+            stream.get_mut().conn.send_close_notify();
+            return stream.get_mut().flush();
+        }
+    }
+}
+
+/// A stream that writes in small pieces.
+struct Pieces {
+    stream: TcpStream,
+    piece: usize,
+}
+
+impl Read for Pieces {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for Pieces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.write(&bytes[..bytes.len().min(self.piece)])
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+/// A server as the documents' examples want it, and the files that they name.
+pub fn documented(scratch: &Scratch) -> TlsServer {
+    let authority = Authority::new();
+    let client = authority.issue(&["client.example"], |_| {});
+    scratch.file("ca.pem", authority.certificate());
+    scratch.file("client.pem", client.certificate);
+    scratch.file("client-key.pem", client.key);
+    TlsServer::new(&authority.issue(&["127.0.0.1", "localhost", "www.example.com"], |_| {}))
+}
+
+/// Writes certificate and key as files that a server of its own can read.
+pub fn write(pair: &Pair, directory: &Path) {
+    std::fs::write(directory.join("cert.pem"), &pair.certificate).expect("a file can be written");
+    std::fs::write(directory.join("key.pem"), &pair.key).expect("a file can be written");
+}
