@@ -23,6 +23,8 @@ mod hostile;
 mod limits;
 /// The same command lines, mended.
 mod native;
+/// Scripts as people have written them for wrk.
+mod old_scripts;
 /// Lua scripts: what they hear, what they decide, and the examples.
 mod scripts;
 /// The command lines that people published.
@@ -51,6 +53,7 @@ fn main() {
         ("hostile", hostile::cases()),
         ("limits", limits::cases()),
         ("native", native::cases()),
+        ("old_scripts", old_scripts::cases()),
         ("scripts", scripts::cases()),
         ("seeds", seeds::cases()),
         ("servers", servers::cases()),

@@ -219,7 +219,7 @@ fn the_csv_example_adds_a_line_to_its_file(context: &Context) {
     assert_eq!((lines.len(), lines[0][0], lines[0][8]), (3, "url", "max_us"), "{text}");
     for (line, requests) in lines[1..].iter().zip(rows) {
         let requests = requests.to_string();
-        assert_eq!([line[0], line[1], line[4]], [&url(&server, "/status/500"), &requests, &requests], "{text}");
+        assert_eq!([line[0], line[1], line[4]], [&*url(&server, "/status/500"), &*requests, &*requests], "{text}");
         assert!(line[6].parse::<u64>().unwrap() <= line[8].parse().unwrap(), "{text}");
     }
     let output = context.onrush().words("-c2 -d100ms").script(example("csv")).word(url(&server, "/")).run();
@@ -258,7 +258,7 @@ fn arguments_are_what_stands_behind_the_url(context: &Context) {
     for onrush in context.both() {
         let server = target();
         let url = url(&server, "/");
-        let output = onrush.words("-t1 -c1 -d1").lua(&script).word(&url).behind("-x --foo=1 bar").run();
+        let output = onrush.words("-t1 -c1 -d1").lua(script).word(&url).behind("-x --foo=1 bar").run();
         assert_ran(&output);
         let line = format!("3\t{url}\t-x\t--foo=1\tbar\tnil\nRunning ");
         assert!(output.stdout.starts_with(&line), "{output:?}");
