@@ -54,6 +54,12 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+/// Where cargo puts what it builds.
+fn target() -> io::Result<PathBuf> {
+    let named = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    Ok(named.unwrap_or(root().canonicalize()?.join("target")))
+}
+
 /// The cargo that runs us, at the root of the repository.
 fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

@@ -53,11 +53,12 @@ pub const TESTS: Wishes = Wishes {
 /// What the benchmarks need.
 pub const BENCHMARKS: Wishes = Wishes {
     who: "The benchmarks need",
-    otherwise: "nothing is compared with it",
+    otherwise: "its figures are missing",
     tools: &[
         Tool { program: "wrk", package: "wrk", service: None, purpose: "the peer of every row" },
         Tool { program: "h2load", package: "nghttp2-client", service: None, purpose: "a peer" },
         Tool { program: "valgrind", package: "valgrind", service: None, purpose: "it counts instructions" },
+        Tool { program: "strace", package: "strace", service: None, purpose: "it counts system calls" },
     ],
 };
 
@@ -67,12 +68,12 @@ const ADMINISTRATION: &[&str] = &["/usr/local/sbin", "/usr/sbin", "/sbin"];
 /// Debian's question whether a service may start; see `install.sh`.
 const POLICY: &str = "/usr/sbin/policy-rc.d";
 
-/// Installs what is missing, or says what stays missing.
+/// Installs what is missing of the programs that are `needed`, or says what stays missing.
 ///
 /// # Errors
 /// A terminal that cannot be read, or a shell that cannot be started.
-pub fn provide(wishes: &Wishes) -> io::Result<()> {
-    let missing = missing(wishes);
+pub fn provide(wishes: &Wishes, needed: impl Fn(&str) -> bool) -> io::Result<()> {
+    let missing = missing(wishes, &needed);
     if missing.is_empty() {
         return Ok(());
     }
@@ -88,7 +89,7 @@ pub fn provide(wishes: &Wishes) -> io::Result<()> {
             }
         }
     }
-    for Tool { program, package, .. } in self::missing(wishes) {
+    for Tool { program, package, .. } in self::missing(wishes, &needed) {
         println!("Without {program} {}. To install it: sudo apt-get install {package}", wishes.otherwise);
     }
     Ok(())
@@ -107,9 +108,9 @@ pub fn is_ci() -> bool {
     env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
 }
 
-/// The tools that are not on the search path.
-fn missing(wishes: &Wishes) -> Vec<&'static Tool> {
-    wishes.tools.iter().filter(|tool| !is_in(&path(), tool.program)).collect()
+/// The needed tools that are not on the search path.
+fn missing(wishes: &Wishes, needed: impl Fn(&str) -> bool) -> Vec<&'static Tool> {
+    wishes.tools.iter().filter(|tool| needed(tool.program) && !is_in(&path(), tool.program)).collect()
 }
 
 /// Whether there is a program of that name.

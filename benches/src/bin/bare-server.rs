@@ -31,7 +31,7 @@ fn main() -> io::Result<()> {
     epoll::add(&poll, &listener, data(&listener), epoll::EventFlags::IN)?;
     let answers = ANSWER.repeat(ANSWERS_MAX);
     let mut buffer = vec![0; 64 * 1024];
-    let mut connections: Vec<Option<OwnedFd>> = Vec::new();
+    let mut connections: Vec<Option<Connection>> = Vec::new();
     let mut events = Vec::with_capacity(512);
     loop {
         events.clear();
@@ -40,8 +40,8 @@ fn main() -> io::Result<()> {
             let number = event.data.u64() as usize;
             if number == listener.as_raw_fd() as usize {
                 accept_all(&listener, &poll, &mut connections)?;
-            } else if let Some(connection) = &connections[number]
-                && !answer(connection, &mut buffer, &answers)
+            } else if let Some(connection) = &mut connections[number]
+                && !connection.answer(&mut buffer, &answers)
             {
                 connections[number] = None;
             }
@@ -49,7 +49,7 @@ fn main() -> io::Result<()> {
     }
 }
 
-fn accept_all(listener: &OwnedFd, poll: &OwnedFd, connections: &mut Vec<Option<OwnedFd>>) -> io::Result<()> {
+fn accept_all(listener: &OwnedFd, poll: &OwnedFd, connections: &mut Vec<Option<Connection>>) -> io::Result<()> {
     loop {
         let connection = match accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
             Err(Errno::AGAIN) => return Ok(()),
@@ -61,22 +61,62 @@ fn accept_all(listener: &OwnedFd, poll: &OwnedFd, connections: &mut Vec<Option<O
         if connections.len() <= number {
             connections.resize_with(number + 1, || None);
         }
-        connections[number] = Some(connection);
+        connections[number] = Some(Connection::new(connection));
     }
 }
 
-/// Answers what one read brings; says whether the connection lives on.
-fn answer(connection: &OwnedFd, buffer: &mut [u8], answers: &[u8]) -> bool {
-    let received = match recv(connection, &mut *buffer, RecvFlags::empty()) {
-        Err(Errno::AGAIN) => return true,
-        Ok((0, _)) | Err(_) => return false,
-        Ok((received, _)) => received,
-    };
-    let asked = memmem::find_iter(&buffer[..received], b"\r\n\r\n").count().min(ANSWERS_MAX);
-    send(connection, &answers[..asked * ANSWER.len()], SendFlags::NOSIGNAL).is_ok()
+/// A connection, and the last bytes that came: an empty line may arrive in two pieces.
+struct Connection {
+    fd: OwnedFd,
+    last: [u8; 3],
+}
+
+impl Connection {
+    fn new(fd: OwnedFd) -> Self {
+        Self { fd, last: [0; 3] }
+    }
+
+    /// Answers every request that ends in what one read brings; says whether the connection lives on.
+    fn answer(&mut self, buffer: &mut [u8], answers: &[u8]) -> bool {
+        let before = self.last.len();
+        buffer[..before].copy_from_slice(&self.last);
+        let received = match recv(&self.fd, &mut buffer[before..], RecvFlags::empty()) {
+            Err(Errno::AGAIN) => return true,
+            Ok((0, _)) | Err(_) => return false,
+            Ok((received, _)) => received,
+        };
+        self.last.copy_from_slice(&buffer[received..received + before]);
+        let asked = memmem::find_iter(&buffer[..received + before], b"\r\n\r\n").count().min(ANSWERS_MAX);
+        send(&self.fd, &answers[..asked * ANSWER.len()], SendFlags::NOSIGNAL).is_ok()
+    }
 }
 
 /// A descriptor is its own name.
 fn data(fd: &OwnedFd) -> epoll::EventData {
     epoll::EventData::new_u64(fd.as_raw_fd() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_request_is_answered_once_however_many_come_at_once_and_wherever_they_are_cut() {
+        let (client, server) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None).unwrap();
+        let mut server = Connection::new(server);
+        let (mut buffer, answers) = (vec![0; 4096], ANSWER.repeat(ANSWERS_MAX));
+        let batch = b"GET /1 HTTP/1.1\r\nHost: h\r\n\r\n".repeat(16);
+        for cut in 0..batch.len() {
+            for piece in [&batch[..cut], &batch[cut..]] {
+                send(&client, piece, SendFlags::empty()).unwrap();
+                assert!(server.answer(&mut buffer, &answers));
+            }
+            let mut answered = vec![0; 4096];
+            let (length, _) = recv(&client, &mut answered, RecvFlags::empty()).unwrap();
+            assert_eq!(&answered[..length], ANSWER.repeat(16), "cut at {cut}");
+        }
+        drop(client);
+        assert!(!server.answer(&mut buffer, &answers));
+    }
 }

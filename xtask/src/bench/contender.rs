@@ -10,6 +10,8 @@ pub enum Contender {
     Uring,
     /// onrush on epoll.
     Epoll,
+    /// onrush on io_uring, told to do without what the row is about.
+    Without,
     /// wrk, from Debian.
     Wrk,
     /// h2load, from Debian.
@@ -41,6 +43,7 @@ impl Contender {
         match self {
             Self::Uring => "onrush",
             Self::Epoll => "onrush (epoll)",
+            Self::Without => "onrush without",
             Self::Wrk => "wrk",
             Self::H2load => "h2load",
             Self::Shb => "shb",
@@ -57,7 +60,7 @@ impl Contender {
     /// The program that makes the load.
     pub fn program(self) -> &'static str {
         match self {
-            Self::Uring | Self::Epoll | Self::Serve | Self::BareServer => "onrush",
+            Self::Uring | Self::Epoll | Self::Without | Self::Serve | Self::BareServer => "onrush",
             Self::BareUring => "bare-uring",
             Self::BareEpoll => "bare-epoll",
             Self::BarePoll => "bare-poll",
@@ -76,11 +79,11 @@ impl Contender {
         }
     }
 
-    /// The words behind the program's name that make it do `load` on the target at `address`.
-    pub fn arguments(self, load: &Load, address: &str) -> Vec<String> {
+    /// The words behind the program's name that make it do `load` on the target at `origin`: scheme, host and port.
+    pub fn arguments(self, load: &Load, origin: &str) -> Vec<String> {
         let Load { path, threads, connections, seconds, .. } = load;
         let line = match self {
-            Self::Uring | Self::Serve | Self::BareServer => {
+            Self::Uring | Self::Without | Self::Serve | Self::BareServer => {
                 format!("-t{threads} -c{connections} -d{seconds}s --io uring")
             }
             Self::Epoll => format!("-t{threads} -c{connections} -d{seconds}s --io epoll"),
@@ -90,11 +93,21 @@ impl Contender {
             // It has a thread for every processor it is pinned to.
             Self::Oha => format!("--no-tui --output-format json -c {connections} -z {seconds}s"),
             Self::BareUring | Self::BareEpoll | Self::BarePoll | Self::BareDiscard => {
+                let (_, address) = origin.split_once("://").unwrap_or(("", origin));
                 return vec![address.to_owned(), connections.to_string(), seconds.to_string()];
             }
         };
-        let url = format!("http://{address}{path}");
-        line.split(' ').map(str::to_owned).chain([url]).collect()
+        let url = format!("{origin}{path}");
+        line.split(' ').chain(self.options(load).iter().copied()).map(str::to_owned).chain([url]).collect()
+    }
+
+    /// What it is told besides.
+    pub fn options(self, load: &Load) -> &'static [&'static str] {
+        match self {
+            Self::Uring | Self::Epoll | Self::Wrk => load.options,
+            Self::Without => load.without,
+            _ => &[],
+        }
     }
 }
 
@@ -108,6 +121,8 @@ mod tests {
         let load = Load {
             target: Target::Bare,
             path: "/a",
+            options: &["-s", "a b.lua"],
+            without: &["-X", "PUT"],
             body_bytes: 13,
             threads: 1,
             connections: 100,
@@ -115,15 +130,16 @@ mod tests {
             pinned: true,
         };
         for (contender, expected) in [
-            (Contender::Uring, "-t1 -c100 -d2s --io uring http://h:1/a"),
-            (Contender::Epoll, "-t1 -c100 -d2s --io epoll http://h:1/a"),
-            (Contender::Wrk, "-t1 -c100 -d2s http://h:1/a"),
-            (Contender::H2load, "--h1 -t1 -c100 -D2 http://h:1/a"),
-            (Contender::Shb, "-t 1 -c 100 -z 2s http://h:1/a"),
-            (Contender::Oha, "--no-tui --output-format json -c 100 -z 2s http://h:1/a"),
-            (Contender::BareEpoll, "h:1 100 2"),
+            (Contender::Uring, "-t1|-c100|-d2s|--io|uring|-s|a b.lua|http://h:1/a"),
+            (Contender::Epoll, "-t1|-c100|-d2s|--io|epoll|-s|a b.lua|http://h:1/a"),
+            (Contender::Without, "-t1|-c100|-d2s|--io|uring|-X|PUT|http://h:1/a"),
+            (Contender::Wrk, "-t1|-c100|-d2s|-s|a b.lua|http://h:1/a"),
+            (Contender::H2load, "--h1|-t1|-c100|-D2|http://h:1/a"),
+            (Contender::Shb, "-t|1|-c|100|-z|2s|http://h:1/a"),
+            (Contender::Oha, "--no-tui|--output-format|json|-c|100|-z|2s|http://h:1/a"),
+            (Contender::BareEpoll, "h:1|100|2"),
         ] {
-            assert_eq!(contender.arguments(&load, "h:1").join(" "), expected);
+            assert_eq!(contender.arguments(&load, "http://h:1").join("|"), expected);
         }
     }
 }

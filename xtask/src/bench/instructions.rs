@@ -1,15 +1,14 @@
 //! Counts the instructions of operations of `proto` and `stats` with valgrind, and compares them with those of before.
 //!
-//! Processor time differs from run to run by more than a careless change costs; instructions do not differ at all. The
-//! counts of before stand in `benches/instructions.txt` and belong to the compiler that is named there.
+//! The counts of before stand in `benches/instructions.txt` and belong to the compiler that is named there.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::process::Command;
 
+use super::counter::Counter;
 use super::programs::Programs;
-use crate::tools;
 
 /// A count may grow by this share before it is called a regression.
 const TOLERANCE: f64 = 0.05;
@@ -55,16 +54,17 @@ impl Count {
 ///
 /// # Errors
 /// A program that cannot be started.
-pub fn count(programs: &Programs) -> io::Result<Result<Vec<Count>, String>> {
-    if !tools::is_there("valgrind") {
-        return Ok(Err("skipped: valgrind is not installed".to_owned()));
+pub fn count(programs: &Programs, directory: &Path) -> io::Result<Result<Vec<Count>, String>> {
+    if let Some(why) = Counter::Instructions.missing() {
+        return Ok(Err(why));
     }
     let program = programs.own("instructions");
     let list = Command::new(&program).output()?.stdout;
     let reference = fs::read_to_string(crate::root().join(REFERENCE)).unwrap_or_default();
     let mut counts = Vec::new();
     for operation in String::from_utf8_lossy(&list).lines() {
-        let [few, many] = TIMES.map(|times| run(&program, operation, times));
+        let run = |times: u32| Counter::Instructions.count(&program, &[operation, &times.to_string()], directory);
+        let [few, many] = TIMES.map(run);
         let instructions = (many? - few?) / f64::from(TIMES[1] - TIMES[0]);
         counts.push(Count { operation: operation.to_owned(), instructions, reference: known(&reference, operation) });
     }
@@ -85,19 +85,6 @@ pub fn save(counts: &mut [Count], compiler: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn run(program: &Path, operation: &str, times: u32) -> io::Result<f64> {
-    let mut command = Command::new("valgrind");
-    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-    let output = command.arg(program).args([operation, &times.to_string()]).output()?;
-    let text = String::from_utf8_lossy(&output.stderr);
-    collected(&text).ok_or_else(|| io::Error::other(format!("valgrind did not count {operation}: {text}")))
-}
-
-/// The number behind `Collected :` in what callgrind prints.
-fn collected(text: &str) -> Option<f64> {
-    text.lines().find_map(|line| line.split_once("Collected :"))?.1.trim().parse().ok()
-}
-
 /// An operation's number in the reference.
 fn known(reference: &str, operation: &str) -> Option<f64> {
     reference.lines().find_map(|line| line.strip_prefix(operation)?.strip_prefix(' ')?.parse().ok())
@@ -106,12 +93,6 @@ fn known(reference: &str, operation: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn callgrinds_number_is_read() {
-        assert_eq!(collected("==7== \n==7== Events    : Ir\n==7== Collected : 387947\n"), Some(387_947.0));
-        assert_eq!(collected("valgrind: no such program\n"), None);
-    }
 
     #[test]
     fn the_reference_is_looked_up_by_the_whole_name() {

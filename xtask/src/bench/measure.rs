@@ -1,11 +1,12 @@
 //! The rounds of a row: every contender once per round, in turns, and what follows from them.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io::{self, Write};
 
 use super::contender::Contender;
 use super::median::{Estimate, ratios};
-use super::process::Stage;
+use super::process::{Server, Stage};
 use super::rows::{Comparison, Experiment, Limit, Target};
 
 /// One line of the table: a comparison and its figures, or why there are none.
@@ -20,8 +21,11 @@ pub struct Line {
     /// Who is compared with whom.
     pub comparison: Comparison,
     /// What came out.
-    pub outcome: Result<Figures, String>,
+    pub outcome: Outcome,
 }
+
+/// Figures, or why there are none.
+pub type Outcome = Result<Figures, String>;
 
 /// A contender that fails so often in one round takes no further part.
 const ATTEMPTS: u32 = 3;
@@ -70,27 +74,26 @@ pub fn run(
     experiment: &Experiment,
     peers: &[Contender],
     rounds: usize,
-) -> io::Result<Vec<(Comparison, Result<Figures, String>)>> {
+) -> io::Result<Vec<(Comparison, Outcome)>> {
     let comparisons = wanted(experiment.comparisons, peers);
     let mut field = Field::new(&comparisons, |contender| stage.programs.missing(contender).map(str::to_owned));
-    let bare = stage.target(Target::Bare, experiment.load.pinned)?;
-    let serve = stage.target(Target::Serve, experiment.load.pinned)?;
+    let mut servers: HashMap<Target, Server> = HashMap::new();
+    for target in field.contenders.iter().map(|contender| experiment.target(*contender)) {
+        if let Entry::Vacant(place) = servers.entry(target) {
+            place.insert(stage.target(target, experiment.load.pinned)?);
+        }
+    }
     for round in 0..rounds.min(experiment.rounds_max) {
         print!(".");
         io::stdout().flush()?;
         for contender in field.order(round) {
-            let target = match contender {
-                Contender::Serve => Target::Serve,
-                Contender::BareServer => Target::Bare,
-                _ => experiment.load.target,
-            };
-            let server = if target == Target::Bare { &bare } else { &serve };
+            let server = &servers[&experiment.target(contender)];
             let mut sample = stage.round(contender, &experiment.load, server)?;
             for _ in 1..ATTEMPTS {
-                if sample.is_err() {
-                    field.repeated.push(contender);
-                    sample = stage.round(contender, &experiment.load, server)?;
-                }
+                let Err(why) = &sample else { break };
+                println!(" {}: {why}; it is run again", contender.name());
+                field.repeated.push(contender);
+                sample = stage.round(contender, &experiment.load, server)?;
             }
             field.take(contender, sample.map(|sample| experiment.measure.value(&sample, &experiment.load)));
         }
@@ -140,7 +143,7 @@ impl Field {
         }
     }
 
-    fn figures(&self, comparison: &Comparison) -> Result<Figures, String> {
+    fn figures(&self, comparison: &Comparison) -> Outcome {
         let values = |contender: Contender| match self.failures.get(&contender) {
             Some(why) => Err(why.clone()),
             None => Ok(self.values.get(&contender).cloned().unwrap_or_default()),

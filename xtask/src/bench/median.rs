@@ -31,6 +31,11 @@ impl Estimate {
         Some(Self { median: middle(&sorted), low: sorted[inner], high: sorted[last - inner], confidence })
     }
 
+    /// A value that would come out again.
+    pub fn exact(value: f64) -> Self {
+        Self { median: value, low: value, high: value, confidence: 1.0 }
+    }
+
     /// Whether there were values enough for an interval that is 95 % sure.
     pub fn is_sure(&self) -> bool {
         self.confidence >= CONFIDENCE

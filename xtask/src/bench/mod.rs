@@ -1,15 +1,17 @@
 //! `make bench`: generator against generator on this machine, and whether the limits are reached.
 //!
-//! [`rows`] is the table as data, [`contender`] who can be measured, [`mod@measure`] the rounds; [`outputs`], [`median`] and
-//! [`table`] are arithmetic and text. The programs of our own that it starts are in `benches/`.
+//! [`rows`] is the table as data, [`contender`] who can be measured, [`mod@measure`] the rounds, [`overhead`] what is counted
+//! and not timed; [`outputs`], [`median`] and [`table`] are arithmetic and text. The programs of our own that it starts are in `benches/`.
 
 mod contender;
+mod counter;
 mod instructions;
 mod machine;
 mod measure;
 mod median;
 mod options;
 mod outputs;
+mod overhead;
 mod process;
 mod programs;
 mod rows;
@@ -40,10 +42,10 @@ const TEMPLATE: &str = include_str!("benchmarks.md");
 /// A machine that cannot measure, a build that fails, a file that cannot be written.
 pub fn run(words: &[&str]) -> io::Result<ExitCode> {
     let options = Options::parse(words).map_err(io::Error::other)?;
-    let directory = crate::root().canonicalize()?.join("target/bench");
+    let directory = crate::target()?.join("bench");
     fs::create_dir_all(&directory)?;
     let machine = Machine::look()?;
-    let programs = Programs::provide(&options.peers, &directory)?;
+    let programs = Programs::provide(&options, &directory)?;
     let about = [
         format!("Machine: {}.", machine.about),
         format!("Programs: {}.", programs.versions(&options.peers)?),
@@ -54,7 +56,7 @@ pub fn run(words: &[&str]) -> io::Result<ExitCode> {
     let (mut lines, mut counts) = (Vec::new(), Err("not asked for".to_owned()));
     for row in &options.rows {
         match &row.kind {
-            Kind::Instructions => counts = count(&programs)?,
+            Kind::Instructions => counts = count(&stage)?,
             _ => lines.extend(measure(&stage, row, &options)?),
         }
     }
@@ -75,24 +77,24 @@ pub fn run(words: &[&str]) -> io::Result<ExitCode> {
 /// Measures one row and prints what came out.
 fn measure(stage: &Stage<'_>, row: &Row, options: &Options) -> io::Result<Vec<Line>> {
     println!("\n{}: {}", row.name, row.work);
-    let (unit, outcomes) = match &row.kind {
+    let outcomes = match &row.kind {
         Kind::Rounds(experiment) => {
-            let outcomes = measure::run(stage, experiment, &options.peers, options.rounds)?;
-            (experiment.measure.unit(), outcomes)
+            let outcomes = measure::run(stage, experiment, &options.peers, options.rounds)?.into_iter();
+            outcomes.map(|(comparison, outcome)| (experiment.measure.unit(), comparison, outcome)).collect()
         }
-        Kind::NotYet { comparison, measure, why } => (measure.unit(), vec![(*comparison, Err((*why).to_owned()))]),
-        Kind::Instructions => return Ok(Vec::new()),
+        Kind::Counted(overhead) => overhead::run(stage, overhead, options)?,
+        Kind::Instructions => Vec::new(),
     };
-    let line = |(comparison, outcome)| Line { row: row.name, work: row.work, unit, comparison, outcome };
+    let line = |(unit, comparison, outcome)| Line { row: row.name, work: row.work, unit, comparison, outcome };
     let lines: Vec<Line> = outcomes.into_iter().map(line).collect();
     print!("{}", Table::of_lines(&lines).text());
     Ok(lines)
 }
 
 /// Counts instructions and prints them, or why they cannot be counted.
-fn count(programs: &Programs) -> io::Result<Result<Vec<Count>, String>> {
+fn count(stage: &Stage<'_>) -> io::Result<Result<Vec<Count>, String>> {
     println!("\ninstructions");
-    let counts = instructions::count(programs)?;
+    let counts = instructions::count(stage.programs, stage.directory)?;
     print!("{}", shown(&counts, Table::text));
     Ok(counts)
 }

@@ -1,6 +1,7 @@
 //! What `make bench` was asked for: `ROWS`, `PEERS`, `ROUNDS` and `SAVE`, as words of the form `NAME=VALUE`.
 
 use super::contender::Contender;
+use super::counter::Counter;
 use super::rows::{Kind, ROWS, Row};
 
 /// As many paired rounds as a figure has to rest on.
@@ -41,13 +42,22 @@ impl Options {
         if options.save && !is_whole && !options.is_only_instructions() {
             return Err("SAVE=1 writes the whole document: leave ROWS and PEERS out, or ROWS=instructions".to_owned());
         }
-        if options.is_only_instructions() {
-            options.peers.clear();
-        }
+        let is_compared = |peer: &Contender| options.rows.iter().any(|row| row.compares_with(*peer));
+        options.peers.retain(is_compared);
         Ok(options)
     }
 
-    /// Whether nothing but instructions is counted: no load is made then, and no peer needed.
+    /// Whether a program of others takes part: a peer, or one that counts.
+    pub fn needs(&self, program: &str) -> bool {
+        let is_counted = |row: &Row| match row.kind {
+            Kind::Rounds(_) => false,
+            Kind::Counted(_) => [Counter::Instructions, Counter::SystemCalls].map(Counter::program).contains(&program),
+            Kind::Instructions => Counter::Instructions.program() == program,
+        };
+        self.peers.iter().any(|peer| peer.name() == program) || self.rows.iter().any(|row| is_counted(row))
+    }
+
+    /// Whether nothing but instructions is counted: no load is made then.
     pub fn is_only_instructions(&self) -> bool {
         self.rows.iter().all(|row| matches!(row.kind, Kind::Instructions))
     }
@@ -101,8 +111,18 @@ mod tests {
     }
 
     #[test]
-    fn instructions_need_no_peer() {
-        assert_eq!(Options::parse(&["ROWS=instructions"]).unwrap().peers, []);
+    fn only_what_takes_part_is_needed() {
+        for (words, expected) in [
+            (&[][..], &["wrk", "h2load", "valgrind", "strace"][..]),
+            (&["ROWS=small,big", "PEERS=wrk"], &["wrk"]),
+            (&["ROWS=pipelined"], &["wrk"]),
+            (&["ROWS=script-static"], &["valgrind", "strace"]),
+            (&["ROWS=instructions"], &["valgrind"]),
+        ] {
+            let options = Options::parse(words).unwrap();
+            let needed = ["wrk", "h2load", "valgrind", "strace"].into_iter().filter(|program| options.needs(program));
+            assert_eq!(needed.collect::<Vec<_>>(), expected, "{words:?}");
+        }
     }
 
     #[test]

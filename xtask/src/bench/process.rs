@@ -50,9 +50,10 @@ impl Stage<'_> {
         let usage = self.directory.join("usage");
         let cpus = if load.pinned { &self.machine.generator } else { &self.machine.all };
         let mut command = Command::new("timeout");
-        command.env("PATH", tools::path()).args(["--foreground", PATIENCE_S]).arg(self.programs.own("meter"));
+        command.current_dir(crate::root()).env("PATH", tools::path());
+        command.args(["--foreground", PATIENCE_S]).arg(self.programs.own("meter"));
         command.arg("run").arg(&usage).arg(cpus).arg(self.programs.of(contender));
-        command.args(contender.arguments(load, &server.address));
+        command.args(contender.arguments(load, &server.origin));
         let before = server.cpu_us()?;
         let output = command.output()?;
         let target_cpu_us = server.cpu_us()? - before;
@@ -93,20 +94,20 @@ fn used(text: &str) -> Option<(f64, f64)> {
 #[derive(Debug)]
 pub struct Server {
     process: Child,
-    /// Host and port.
-    address: String,
+    /// Scheme, host and port.
+    pub origin: String,
 }
 
 impl Server {
     fn start(command: &mut Command) -> io::Result<Self> {
-        let mut server = Self { process: command.stdout(Stdio::piped()).spawn()?, address: String::new() };
+        let mut server = Self { process: command.stdout(Stdio::piped()).spawn()?, origin: String::new() };
         let mut line = String::new();
         // The pipe stays open behind this line, lest the server writes into a closed one.
         if let Some(stdout) = &mut server.process.stdout {
             BufReader::new(stdout).read_line(&mut line)?;
         }
-        match address(&line) {
-            Some(address) => address.clone_into(&mut server.address),
+        match origin(&line) {
+            Some(origin) => origin.clone_into(&mut server.origin),
             None => return Err(io::Error::other("the target did not say where it listens")),
         }
         Ok(server)
@@ -132,10 +133,10 @@ impl Drop for Server {
     }
 }
 
-/// Host and port in what a target prints when it is ready.
-fn address(line: &str) -> Option<&str> {
-    let url = line.split_whitespace().find_map(|word| word.strip_prefix("http://"))?;
-    Some(url.trim_end_matches('/'))
+/// Scheme, host and port in what a target prints when it is ready.
+fn origin(line: &str) -> Option<&str> {
+    let is_url = |word: &&str| word.starts_with("http://") || word.starts_with("https://");
+    Some(line.split_whitespace().find(is_url)?.trim_end_matches('/'))
 }
 
 #[cfg(test)]
@@ -144,9 +145,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_is_read_from_the_targets_first_line() {
-        assert_eq!(address("onrush serve: listening on http://127.0.0.1:40123/ (1 thread)\n"), Some("127.0.0.1:40123"));
-        assert_eq!(address("error: address in use\n"), None);
+    fn the_origin_is_read_from_the_targets_first_line() {
+        let line = "onrush serve: listening on http://127.0.0.1:40123/ (1 thread)\n";
+        assert_eq!(origin(line), Some("http://127.0.0.1:40123"));
+        assert_eq!(origin("listening on https://[::1]:443/\n"), Some("https://[::1]:443"));
+        assert_eq!(origin("error: address in use\n"), None);
     }
 
     #[test]

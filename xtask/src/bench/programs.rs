@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::contender::Contender;
+use super::options::Options;
 use crate::tools;
 
 /// Peers from crates.io, and the versions that the table speaks of.
@@ -23,20 +24,20 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Builds and installs what there is to build and to install; `directory` is for what comes from crates.io.
+    /// Builds and installs what `options` ask for; `directory` is for what comes from crates.io.
     ///
     /// # Errors
     /// A build that fails. A peer that cannot be had is no error.
-    pub fn provide(peers: &[Contender], directory: &Path) -> io::Result<Self> {
-        tools::provide(&tools::BENCHMARKS)?;
+    pub fn provide(options: &Options, directory: &Path) -> io::Result<Self> {
+        tools::provide(&tools::BENCHMARKS, |program| options.needs(program))?;
         for package in [&["onrush", "--bin", "onrush"][..], &["onrush-benches", "--bins"]] {
             if !crate::cargo().args(["build", "--release", "--package"]).args(package).status()?.success() {
                 return Err(io::Error::other(format!("{} cannot be built", package[0])));
             }
         }
-        let built = crate::root().canonicalize()?.join("target/release");
+        let built = crate::target()?.join("release");
         let mut programs = Self { built, peers: directory.join("peers"), missing: HashMap::new() };
-        for &peer in peers {
+        for &peer in &options.peers {
             if let Some(why) = programs.lacks(peer)? {
                 programs.missing.insert(peer, why);
             }

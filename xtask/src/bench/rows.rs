@@ -13,22 +13,25 @@ pub struct Row {
     pub kind: Kind,
 }
 
+impl Row {
+    /// Whether it compares somebody with `contender`.
+    pub fn compares_with(&self, contender: Contender) -> bool {
+        match &self.kind {
+            Kind::Rounds(experiment) => experiment.comparisons.iter().any(|pair| pair.other == Some(contender)),
+            Kind::Counted(_) | Kind::Instructions => false,
+        }
+    }
+}
+
 /// How a row is measured.
 #[derive(Debug)]
 pub enum Kind {
     /// Contenders do the same work in turns.
     Rounds(Experiment),
+    /// onrush does the same work with something and without it: too small a difference for processor time to show.
+    Counted(Overhead),
     /// Instructions are counted.
     Instructions,
-    /// It cannot be measured yet.
-    NotYet {
-        /// What has to be reached.
-        comparison: Comparison,
-        /// The unit of the values.
-        measure: Measure,
-        /// Why not.
-        why: &'static str,
-    },
 }
 
 /// Work that contenders do in turns.
@@ -44,6 +47,15 @@ pub struct Experiment {
     pub comparisons: &'static [Comparison],
 }
 
+/// Work that onrush does with `load.options` and, in another run, with `load.without` in their place.
+#[derive(Debug)]
+pub struct Overhead {
+    /// The work.
+    pub load: Load,
+    /// What the one may cost, as a multiple of the other.
+    pub limit: f64,
+}
+
 /// Work for a generator.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
@@ -51,6 +63,10 @@ pub struct Load {
     pub target: Target,
     /// The path.
     pub path: &'static str,
+    /// What onrush and wrk are told besides, such as a script. Files are found from the root of the repository.
+    pub options: &'static [&'static str],
+    /// What [`Contender::Without`] is told instead.
+    pub without: &'static [&'static str],
     /// The length of the answers' bodies.
     pub body_bytes: u64,
     /// Threads of the generator.
@@ -64,7 +80,7 @@ pub struct Load {
 }
 
 /// What a load is put on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// The bare server: as fast as can be, and never changed by work on onrush.
     Bare,
@@ -85,6 +101,17 @@ pub enum Measure {
     Rate,
     /// Processor time of the target for one request.
     TargetCpuPerRequest,
+}
+
+impl Experiment {
+    /// What a contender puts its load on: the work's target, except for those who are targets themselves.
+    pub fn target(&self, contender: Contender) -> Target {
+        match contender {
+            Serve => Target::Serve,
+            BareServer => Target::Bare,
+            _ => self.load.target,
+        }
+    }
 }
 
 impl Measure {
@@ -159,10 +186,25 @@ const fn beside(ours: Contender, other: Contender) -> Comparison {
     Comparison { ours, other: Some(other), limit: None }
 }
 
-const SMALL: Load =
-    Load { target: Target::Bare, path: "/", body_bytes: 13, threads: 1, connections: 100, seconds: 1, pinned: true };
+const SMALL: Load = Load {
+    target: Target::Bare,
+    path: "/",
+    options: &[],
+    without: &[],
+    body_bytes: 13,
+    threads: 1,
+    connections: 100,
+    seconds: 1,
+    pinned: true,
+};
 
 const ANY: usize = usize::MAX;
+
+/// The work of `small`, done by a script.
+const fn script(options: &'static [&'static str], comparisons: &'static [Comparison]) -> Kind {
+    let load = Load { options, ..SMALL };
+    Kind::Rounds(Experiment { load, measure: Measure::CpuPerRequest, rounds_max: ANY, comparisons })
+}
 
 /// The table.
 pub const ROWS: &[Row] = &[
@@ -194,12 +236,42 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         name: "pipelined",
-        work: "16 pipelined requests per batch",
-        kind: Kind::NotYet {
-            comparison: at_most(Uring, Wrk, 0.70),
-            measure: Measure::CpuPerRequest,
-            why: "not yet: comes with scripts",
-        },
+        work: "16 requests per batch, which a script returns as one string",
+        kind: script(&["-s", "benches/scripts/pipeline.lua"], &[at_most(Uring, Wrk, 0.70)]),
+    },
+    Row {
+        name: "script-format",
+        work: "request() puts path and header into wrk.format",
+        kind: script(&["-s", "benches/scripts/format.lua"], &[at_most(Uring, Wrk, 0.80)]),
+    },
+    Row {
+        name: "script-string",
+        work: "request() returns the same string each time",
+        kind: script(&["-s", "benches/scripts/string.lua"], &[at_most(Uring, Wrk, 0.78)]),
+    },
+    Row {
+        name: "script-response",
+        work: "response() looks at status, headers and body",
+        kind: script(&["-s", "benches/scripts/response.lua"], &[at_most(Uring, Wrk, 0.80)]),
+    },
+    Row {
+        name: "script-static",
+        work: "a script that only sets method, body and headers; without: -X, --body, -H",
+        kind: Kind::Counted(Overhead {
+            load: Load {
+                options: &["-s", "benches/scripts/static.lua"],
+                without: &[
+                    "-X",
+                    "POST",
+                    "--body",
+                    "name=x&size=3",
+                    "-H",
+                    "Content-Type: application/x-www-form-urlencoded",
+                ],
+                ..SMALL
+            },
+            limit: 1.02,
+        }),
     },
     Row {
         name: "big",
@@ -325,6 +397,24 @@ mod tests {
     fn rows_have_names_of_their_own() {
         for (at, row) in ROWS.iter().enumerate() {
             assert!(ROWS[..at].iter().all(|earlier| earlier.name != row.name), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn options_are_given_only_to_those_who_take_them_and_name_files_that_are_there() {
+        for row in ROWS {
+            let (load, comparisons) = match &row.kind {
+                Kind::Rounds(experiment) => (experiment.load, experiment.comparisons),
+                Kind::Counted(overhead) => (overhead.load, &[][..]),
+                Kind::Instructions => continue,
+            };
+            for file in load.options.iter().filter(|word| word.contains('/')) {
+                assert!(crate::root().join(file).is_file(), "{file}");
+            }
+            let takers = [Uring, Epoll, Wrk, Without].map(Some);
+            let asked = comparisons.iter().flat_map(|pair| [Some(pair.ours), pair.other.or(Some(pair.ours))]);
+            let is_understood = load.options.is_empty() || asked.into_iter().all(|one| takers.contains(&one));
+            assert!(is_understood, "{}", row.name);
         }
     }
 }
