@@ -18,6 +18,8 @@ use crate::tls_peers;
 cases! {
     the_examples_of_the_readme_come_out_as_shown;
     the_examples_of_the_manual_come_out_as_shown;
+    the_examples_about_scripts_come_out_as_shown;
+    the_scripts_in_the_manual_run;
     the_examples_about_tls_come_out_as_shown;
     a_shape_is_a_line_without_its_numbers;
     every_link_leads_to_something;
@@ -32,6 +34,24 @@ fn the_examples_of_the_readme_come_out_as_shown(context: &Context) {
 
 fn the_examples_of_the_manual_come_out_as_shown(context: &Context) {
     check_examples(context, "docs/command-line.md", 25);
+}
+
+fn the_examples_about_scripts_come_out_as_shown(context: &Context) {
+    check_examples(context, "docs/scripting.md", 1);
+}
+
+fn the_scripts_in_the_manual_run(context: &Context) {
+    let document = Document::read("docs/scripting.md");
+    let scripts: Vec<String> = document.fences("lua").map(|lines| lines.join("\n")).collect();
+    assert!(scripts.len() > 10, "{} scripts", scripts.len());
+    let server = target();
+    for script in scripts {
+        let onrush = context.onrush().words("-t2 -c4 -n400").lua(&script);
+        let output = onrush.word(format!("http://{}/", server.address())).run();
+        assert_eq!(output.code, 0, "{script}\n{output:?}");
+        assert!(output.requests() > 0 && output.line("Non-2xx").is_none(), "{script}\n{output:?}");
+        assert_eq!(output.line("Socket errors"), None, "{script}\n{output:?}");
+    }
 }
 
 fn the_examples_about_tls_come_out_as_shown(context: &Context) {
