@@ -169,6 +169,8 @@ fn check_examples(context: &Context, path: &str, at_least: usize) {
         let link = scratch.path().join(name);
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_onrush"), link).expect("a link can be made");
     }
+    let examples = scratch.path().join("examples");
+    std::os::unix::fs::symlink(root().join("examples"), examples).expect("a link can be made");
     for step in &steps {
         step.check(context, path, (&server, tls_port), scratch.path());
     }
