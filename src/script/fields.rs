@@ -2,11 +2,11 @@
 
 use std::ffi::c_int;
 
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 use mlua::ffi::{self, lua_State};
 
-/// How many fields a table has room for from the start.
-const USUAL: c_int = 8;
+/// A table has room for so many fields from the start at most.
+const FIELDS_MAX: usize = 64;
 
 /// Whether there is a field behind the status line.
 pub fn is_any(head: &[u8]) -> bool {
@@ -21,7 +21,9 @@ pub fn is_any(head: &[u8]) -> bool {
 pub unsafe fn push(raw: *mut lua_State, head: &[u8], trailers: &[u8]) {
     // SAFETY: as the caller promises; the bytes are copied.
     unsafe {
-        ffi::lua_createtable(raw, 0, USUAL);
+        // One line is the status, one is empty. A table of the right size is made once and is the cheapest to throw away.
+        let lines = memchr_iter(b'\n', head).count().saturating_sub(2);
+        ffi::lua_createtable(raw, 0, lines.min(FIELDS_MAX) as c_int);
         for (name, value) in fields(rest(head)).chain(fields(trailers)) {
             ffi::lua_pushlstring_(raw, name.as_ptr().cast(), name.len());
             ffi::lua_pushlstring_(raw, value.as_ptr().cast(), value.len());
