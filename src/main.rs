@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 
 use onrush::cli::{self, Invocation};
 use onrush::live::ProgressLine;
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
                 // wrk's own words stand alone.
                 speaker = "";
             }
-            test(&plan)
+            if plan.script.is_some() { test_with_script(&plan) } else { test(&plan) }
         }
     };
     match outcome {
@@ -47,6 +47,11 @@ fn main() -> ExitCode {
             ExitCode::from(if not_started { EXIT_NOT_STARTED } else { EXIT_WRONG })
         }
     }
+}
+
+/// The same as [`test`], for a script may call itself more deeply than a main thread bears.
+fn test_with_script(plan: &Plan) -> anyhow::Result<u8> {
+    run::on_large_stack(|| test(plan)).context("unable to create a thread for the script")?
 }
 
 /// Runs a test and reports it; returns the exit code.

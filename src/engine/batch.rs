@@ -62,7 +62,7 @@ impl<B: Backend> Engine<B> {
         }
         let Some(live) = self.slots[conn.index()].live() else { return false };
         live.pause = Pause::Unasked;
-        if B::GATHERS && live.open.last().is_none_or(|request| !request.is_gathered) {
+        if B::GATHERS && live.open.back().is_none_or(|request| !request.is_gathered) {
             self.gathered.push(conn);
         }
         for request in &self.batch {
@@ -70,7 +70,7 @@ impl<B: Backend> Engine<B> {
                 break;
             }
             let Ok(stream) = live.protocol.start(request) else { break };
-            live.open.push(OpenRequest {
+            live.open.push_back(OpenRequest {
                 stream,
                 sent_at,
                 is_gathered: B::GATHERS,
@@ -80,7 +80,7 @@ impl<B: Backend> Engine<B> {
             });
             self.tally.started();
         }
-        if let Some(request) = live.open.last_mut() {
+        if let Some(request) = live.open.back_mut() {
             request.is_last = true;
         }
         true

@@ -3,6 +3,8 @@
 //! A slot outlives its connections: when one ends, the slot opens the next. A [`Live`] connection records what its
 //! protocol reports, and leaves every decision about opening, closing and waiting to the engine.
 
+use std::collections::VecDeque;
+
 use onrush_proto::{Client, Error, Event, Nanos, StreamId};
 use rustix::io::Errno;
 
@@ -68,7 +70,7 @@ pub struct Live {
     /// What it speaks.
     pub protocol: Protocol,
     /// Its requests that have not ended, the oldest first.
-    pub open: Vec<OpenRequest>,
+    pub open: VecDeque<OpenRequest>,
     /// Bytes under way that the kernel has not accepted yet.
     pub unsent: usize,
     /// A send failed; what arrives still counts, and the end of the stream will tell what was lost.
@@ -92,7 +94,7 @@ impl Live {
     pub fn new(protocol: Protocol, keeps: bool) -> Self {
         Self {
             protocol,
-            open: Vec::new(),
+            open: VecDeque::new(),
             unsent: 0,
             send_error: None,
             draining: false,
@@ -164,10 +166,10 @@ impl Live {
     /// Gives up the requests that have lasted longer than `limit_ns`, and takes note of those that are late.
     pub fn sweep(&mut self, limit_ns: Option<u64>, now: Nanos, tally: &mut Tally, script: &mut Caller) {
         let mut index = 0;
-        while let Some(request) = self.open.get_mut(index) {
+        while let Some(&request) = self.open.get(index) {
             let age_ns = now.since(request.sent_at);
             if limit_ns.is_some_and(|limit_ns| age_ns >= limit_ns) {
-                let request = self.open.remove(index);
+                self.open.remove(index);
                 self.protocol.cancel(request.stream);
                 tally.abandoned(&request, now);
                 self.take_events(&[], now, tally, script);
@@ -176,8 +178,8 @@ impl Live {
                 self.troubled = false;
                 continue;
             }
-            if tally.becomes_late(request, age_ns) {
-                request.late = true;
+            if tally.becomes_late(&request, age_ns) {
+                self.open[index].late = true;
                 tally.late(now);
             }
             index += 1;
@@ -250,7 +252,7 @@ impl Live {
 
     fn end(&mut self, stream: StreamId) -> Option<OpenRequest> {
         let index = self.open.iter().position(|request| request.stream == stream)?;
-        Some(self.open.remove(index))
+        self.open.remove(index)
     }
 
     fn transcribe_head(&self, input: &[u8], tally: &mut Tally) {

@@ -43,6 +43,9 @@ const WATCH: Duration = Duration::from_millis(20);
 const SHOW: Duration = Duration::from_millis(200);
 /// How long a callback may last at the end of a run.
 const PATIENCE_WITH_SCRIPTS: Duration = Duration::from_secs(1);
+/// The stack of a thread that calls a script. One that calls itself through a library function without end needs this
+/// much until LuaJIT stops it with an error; what is not used costs nothing but addresses.
+const STACK_BYTES: usize = 64 * 1024 * 1024;
 /// How long a target may stay away where the plan sets no limit.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -183,7 +186,8 @@ fn spawn_all<B: Backend>(
             watcher: thread::current(),
         };
         let (make, ready) = (make.clone(), ready.clone());
-        let thread = thread::Builder::new().name(format!("worker-{index}")).spawn(move || worker.work(make, ready));
+        let thread = thread::Builder::new().name(format!("worker-{index}")).stack_size(STACK_BYTES);
+        let thread = thread.spawn(move || worker.work(make, ready));
         prepared.workers.push(thread.map_err(|reason| NotStarted::Thread { number: index + 1, reason })?);
     }
     drop(ready);
@@ -193,6 +197,19 @@ fn spawn_all<B: Backend>(
         let way_out =
             if too_many_files { host::way_out(plan.load.connections, plan.load.threads) } else { String::new() };
         Err(NotStarted::Backend { reason, way_out })
+    })
+}
+
+/// Does what calls a script, in a thread whose stack is large enough for that.
+///
+/// # Errors
+///
+/// When there can be no such thread.
+pub fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("script".to_owned()).stack_size(STACK_BYTES);
+        let outcome = thread.spawn_scoped(scope, work)?.join();
+        Ok(outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
 }
 
@@ -391,7 +408,7 @@ fn settings(plan: &Plan, addresses: &Addresses, tls: Option<tls::Config>, pipeli
     let connections = plan.load.connections_of(index);
     Settings {
         // A connection more than there are requests would only be looked at.
-        connections: requests.map_or(connections, |requests| connections.min(requests.max(1) as u32)),
+        connections: u64::from(connections).min(requests.unwrap_or(u64::MAX).max(1)) as u32,
         first_connection: (0..index).map(|before| plan.load.connections_of(before)).sum::<u32>() as usize,
         slots: 1,
         addresses: addresses.0.clone(),

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
 /// The exit code of a run that was quit by a second signal.
@@ -27,6 +28,16 @@ struct Flags {
     asked: AtomicBool,
     /// The first signal quits.
     quits: AtomicBool,
+    /// The process is about to quit: a signal now ends it without more ado.
+    is_quitting: Arc<AtomicBool>,
+}
+
+impl Flags {
+    /// Ends the process. What a script has printed is written out before, which lasts as long as nobody reads it.
+    fn quit(&self) -> ! {
+        self.is_quitting.store(true, Ordering::Relaxed);
+        process::exit(EXIT_QUIT)
+    }
 }
 
 impl Interrupt {
@@ -38,14 +49,17 @@ impl Interrupt {
     pub fn listen() -> io::Result<Self> {
         let interrupt = Self::default();
         let (mut signals, Self(flags)) = (Signals::new([SIGINT, SIGTERM])?, interrupt.clone());
+        for signal in [SIGINT, SIGTERM] {
+            flag::register_conditional_shutdown(signal, EXIT_QUIT, Arc::clone(&flags.is_quitting))?;
+        }
         let listen = move || {
             let mut first = None;
             for signal in signals.forever() {
                 match first {
-                    _ if flags.quits.load(Ordering::Relaxed) => process::exit(EXIT_QUIT),
+                    _ if flags.quits.load(Ordering::Relaxed) => flags.quit(),
                     None => first = Some((signal, Instant::now())),
                     Some((same, at)) if same == signal && at.elapsed() < ECHO => {}
-                    Some(_) => process::exit(EXIT_QUIT),
+                    Some(_) => flags.quit(),
                 }
                 flags.asked.store(true, Ordering::Relaxed);
             }

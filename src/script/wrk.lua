@@ -6,7 +6,8 @@
 local native, given, id = ...
 
 -- Scripts may replace any global; the table must work all the same.
-local error, format, getmetatable, gsub, newproxy, next = error, string.format, getmetatable, string.gsub, newproxy, next
+local error, find, format, getmetatable, gsub = error, string.find, string.format, getmetatable, string.gsub
+local newproxy, next = newproxy, next
 local select, setmetatable, tonumber, tostring, type, xpcall = select, setmetatable, tonumber, tostring, type, xpcall
 local concat, getinfo, ipairs, traceback = table.concat, debug.getinfo, ipairs, debug.traceback
 
@@ -198,7 +199,7 @@ function wrk.init(args)
   end
   is_in_init = true
   if wrk.headers.Host == nil then
-    local host = wrk.host:find(":", 1, true) and "[" .. wrk.host .. "]" or wrk.host
+    local host = find(wrk.host, ":", 1, true) and "[" .. wrk.host .. "]" or wrk.host
     wrk.headers.Host = wrk.port and host .. ":" .. wrk.port or host
   end
   if type(init) == "function" then

@@ -1,8 +1,11 @@
 //! Scripts that are wrong, or do wrong: each ends in one clear message, or in a correct run.
 
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use crate::harness::{Context, Output, Scratch, cases, target, url};
+use rustix::process::Signal;
+
+use crate::harness::{Context, Output, Scratch, cases, signal, target, url};
 use crate::recorder::Recorder;
 
 cases! {
@@ -15,6 +18,8 @@ cases! {
     a_batch_may_change_its_size;
     a_script_may_end_the_process_in_every_phase;
     a_signal_ends_a_script_that_never_comes_to_the_start;
+    a_second_signal_ends_a_script_whose_output_nobody_reads;
+    a_script_that_calls_itself_without_end_is_told_so;
     a_callback_that_never_returns_is_named_and_the_rest_is_reported;
     what_cannot_be_handed_to_a_thread_is_refused;
     an_old_script_that_calls_wrk_init_runs;
@@ -219,6 +224,37 @@ fn a_signal_ends_a_script_that_never_comes_to_the_start(context: &Context) {
     }
 }
 
+fn a_second_signal_ends_a_script_whose_output_nobody_reads(context: &Context) {
+    let server = target();
+    for onrush in context.both() {
+        let script = "while true do print('x') end";
+        let mut child = onrush.words("-t1 -c1 -d1").lua(script).word(url(&server, "/")).spawn();
+        // The first one waits for whoever is to read what was printed.
+        for _ in 0..2 {
+            thread::sleep(Duration::from_millis(500));
+            signal(&child, Signal::INT);
+        }
+        let start = Instant::now();
+        while child.try_wait().unwrap().is_none() && start.elapsed() < Duration::from_secs(2) {
+            thread::sleep(Duration::from_millis(10));
+        }
+        let _ = child.kill();
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+    }
+}
+
+fn a_script_that_calls_itself_without_end_is_told_so(context: &Context) {
+    let server = target();
+    let recursion = "local function deep() return (string.gsub('a', 'a', deep)) end";
+    for callback in ["init", "request", "response", "delay"] {
+        for onrush in context.both() {
+            let script = format!("{recursion} function {callback}() deep() end");
+            let output = onrush.words("-t1 -c1 -d5s").lua(&script).word(url(&server, "/")).run();
+            assert_refused(&output, &["stack overflow"]);
+        }
+    }
+}
+
 fn a_callback_that_never_returns_is_named_and_the_rest_is_reported(context: &Context) {
     let server = target();
     for callback in ["request", "response", "delay"] {
@@ -293,8 +329,7 @@ fn a_script_that_redefines_globals_runs(context: &Context) {
         for _, name in ipairs({ 'error', 'next', 'pairs', 'select', 'setmetatable', 'tonumber', 'type', 'xpcall' }) do
             _G[name] = nil
         end
-        local format = string.format
-        string.format = nil
+        string.format, string.find, string.gsub = nil, nil, nil
         function request() return wrk.format('POST', '/sink', nil, 'x') end
         function response(status, headers, body) one = body end
         function done(summary, latency) print('done', latency:percentile(50) > 0) end";

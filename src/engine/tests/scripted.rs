@@ -108,6 +108,16 @@ fn batches_may_differ_in_size() {
 }
 
 #[test]
+fn a_request_in_a_large_batch_costs_no_more_than_one_in_a_small() {
+    let began = std::time::Instant::now();
+    let many = Settings { requests: Some(200_000), duration_ns: None, ..settings() };
+    let ran = run_script(many, INSTANT, Script { wants: writes(), batches: vec![200_000], ..Script::default() });
+    assert_eq!((ran.totals.counters.completed, ran.totals.counters.batches), (200_000, 1));
+    // A second, and two minutes where each answer moves all requests behind it.
+    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+}
+
+#[test]
 fn a_late_batch_is_one_timeout_where_wrk_is_imitated_and_one_for_each_request_natively() {
     for (compat, expected) in [(true, 1), (false, 3)] {
         let rules = Rules { compat, timeout_ns: Some(MS / 2), pipelines: true };
