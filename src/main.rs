@@ -7,8 +7,12 @@ use anyhow::{Context, bail};
 
 use onrush::cli::{self, Invocation};
 use onrush::live::ProgressLine;
-use onrush::plan::{self, Addresses, Dialect, Plan};
-use onrush::run::{self, Choice, Ended, Interrupt, NotStarted, Outcome, Prepared, Unavailable};
+use onrush::plan::{self, Addresses, Dialect, Format, Plan};
+use onrush::report::files::Files;
+use onrush::report::result::Document;
+use onrush::run::{
+    self, Choice, Ended, Interrupt, NotStarted, Observer, Outcome, Prepared, Progress, Second, Unavailable,
+};
 use onrush::script::{self, Script, Setting};
 use onrush::{report, serve};
 
@@ -26,6 +30,10 @@ fn main() -> ExitCode {
         Invocation::Print { stdout, stderr, exit } => {
             eprint_all(&stderr);
             print_all(&stdout).map(|()| exit)
+        }
+        Invocation::Merge(merge) => {
+            speaker = "onrush merge: ";
+            report::merge::run(&merge).and_then(|text| print_all(&text)).map(|()| 0)
         }
         Invocation::Serve(config) => serve::run(&config).map(|()| 0),
         Invocation::Run { plan, warnings } => {
@@ -56,6 +64,7 @@ fn test_with_script(plan: &Plan) -> anyhow::Result<u8> {
 
 /// Runs a test and reports it; returns the exit code.
 fn test(plan: &Plan) -> anyhow::Result<u8> {
+    let files = Files::open(&plan.outputs)?;
     let interrupt = Interrupt::listen()?;
     let choice = run::choice::choose(&plan.io)?;
     if plan.verbose && plan.dialect.is_compat() {
@@ -69,10 +78,10 @@ fn test(plan: &Plan) -> anyhow::Result<u8> {
     // A script may do anything at all, and for ever, before the run begins.
     let mut script = interrupt.quitting(|| load(plan, &addresses))?;
     let prepared = run::prepare(plan, &addresses, choice.name, script.as_mut())?;
-    if !plan.once {
+    if !plan.once && plan.format == Format::Text {
         print_all(&report::opening(plan))?;
     }
-    let outcome = observe(plan, prepared, &interrupt)?;
+    let (outcome, files) = observe(plan, prepared, &interrupt, files)?;
     if let Ended::Refused { address, cause } = outcome.ended {
         eprint_all(&format!("onrush: {}\n", report::refusal(&outcome, address, cause)));
         return Ok(EXIT_NOT_STARTED);
@@ -80,14 +89,20 @@ fn test(plan: &Plan) -> anyhow::Result<u8> {
     if let Some(failure) = outcome.failure {
         bail!(failure);
     }
-    print_all(&if plan.once { report::once(&outcome) } else { report::closing(plan, &outcome) })?;
+    // Whether anybody reads the report or not, the files are written.
+    let printed = print_all(&closing(plan, &outcome));
     // The state of a thread that never came back must not be touched, and `done` might.
-    let told = script.filter(|_| outcome.stuck.is_empty()).map(|mut script| tell(plan, &outcome, &mut script));
-    if plan.notes {
+    let tells = printed.is_ok() && outcome.stuck.is_empty();
+    let told = script.filter(|_| tells).map(|mut script| tell(plan, &outcome, &mut script));
+    if plan.notes && printed.is_ok() {
         let colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         // Without a standard error there is nobody to tell.
         let _ = report::print_notes(&report::notes(plan, &outcome), colour, &mut io::stderr().lock());
     }
+    if !plan.outputs.is_empty() {
+        files.write(&Document::of(plan, &outcome))?;
+    }
+    printed?;
     for &(thread, callback) in &outcome.stuck {
         eprint_all(&format!("onrush: {}\n", report::stuck(thread, callback)));
     }
@@ -123,13 +138,11 @@ fn load(plan: &Plan, addresses: &Addresses) -> anyhow::Result<Option<Script>> {
 }
 
 /// Carries the run out and shows on a terminal how far it is; what a script prints would tear the line.
-fn observe(plan: &Plan, prepared: Prepared, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
-    let mut line = if plan.script.is_none() { ProgressLine::on_stderr(plan.stop) } else { None };
-    prepared.run(plan, interrupt, &mut |progress| {
-        if let Some(line) = &mut line {
-            line.draw(progress);
-        }
-    })
+fn observe(plan: &Plan, prepared: Prepared, interrupt: &Interrupt, files: Files) -> anyhow::Result<(Outcome, Files)> {
+    let line = if plan.script.is_none() { ProgressLine::on_stderr(plan.stop) } else { None };
+    let mut watcher = Watcher { line, files };
+    let outcome = prepared.run(plan, interrupt, &mut watcher)?;
+    Ok((outcome, watcher.files))
 }
 
 /// Tells a script how the run went.
@@ -140,6 +153,33 @@ fn tell(plan: &Plan, outcome: &Outcome, script: &mut Script) -> anyhow::Result<(
     script.done(&report::told(plan, outcome))?;
     script::flush();
     Ok(())
+}
+
+/// Shows how a run goes, and writes the files that are written meanwhile.
+struct Watcher {
+    line: Option<ProgressLine>,
+    files: Files,
+}
+
+impl Observer for Watcher {
+    fn progress(&mut self, progress: &Progress) {
+        if let Some(line) = &mut self.line {
+            line.draw(progress);
+        }
+    }
+
+    fn second(&mut self, second: &Second) {
+        self.files.second(second);
+    }
+}
+
+/// What is printed after the run.
+fn closing(plan: &Plan, outcome: &Outcome) -> String {
+    match plan.format {
+        _ if plan.once => report::once(outcome),
+        Format::Text => report::closing(plan, outcome),
+        Format::Json => Document::of(plan, outcome).to_json(),
+    }
 }
 
 /// The line of `-v`: the version, the backend, and why.

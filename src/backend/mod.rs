@@ -22,7 +22,7 @@ pub mod sim;
 pub mod socket;
 pub mod uring;
 
-pub use clock::Clock;
+pub use clock::{Clock, thread_cpu_ns};
 pub use epoll::Epoll;
 pub use sim::Sim;
 pub use uring::Uring;

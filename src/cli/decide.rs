@@ -13,7 +13,7 @@ use super::typed::{Typed, wrong};
 use super::{Refusal, Warned};
 use crate::plan::limits::{GIVE_UP_MIN, GIVE_UP_TIMEOUTS, URL_MAX};
 use crate::plan::target::InvalidUrl;
-use crate::plan::{Dialect, Load, Plan, Script, Stop, Target};
+use crate::plan::{Dialect, Format, Load, Plan, Script, Stop, Target};
 
 const CONNECTIONS: u64 = 10;
 const THREADS: u64 = 2;
@@ -35,16 +35,29 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         return Err(Refusal::Wrk("Throughput MUST be specified with the --rate or -R option".to_owned()));
     }
     let (timeout, give_up) = patience(&typed)?;
+    if typed.once && typed.format == Format::Json {
+        return Err(Refusal::Cannot(
+            "--format json: --once shows its request as text; leave one of the two out".to_owned(),
+        ));
+    }
     let script = script(&mut typed);
     let tls = std::mem::take(&mut typed.tls).decide(&target, dialect, &typed.io, &mut typed.warnings)?;
     let plan = Plan {
         load: if typed.once { Load { threads: 1, connections: 1 } } else { load },
         stop: stop(&typed),
+        warmup: typed.warmup.filter(|_| !typed.once).unwrap_or_default(),
         timeout,
         give_up,
         dialect,
         io: typed.io,
-        percentiles: typed.latency,
+        percentiles: typed.latency || typed.percents.is_some(),
+        percents: typed.percents,
+        breakout: typed.breakout,
+        cmm_layout: typed.cmm_layout || dialect == Dialect::WrkCmm,
+        format: typed.format,
+        outputs: typed.outputs,
+        command: String::new(),
+        keeps_secrets: typed.keep_secrets,
         once: typed.once,
         verbose: typed.version,
         notes: typed.notes || !dialect.is_compat(),

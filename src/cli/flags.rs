@@ -14,7 +14,8 @@ pub(super) struct Flag {
     pub short: Option<char>,
     /// Its name, without dashes.
     pub long: &'static str,
-    /// The name of its value in the help; `None` if it takes none.
+    /// The name of its value in the help; `None` if it takes none. Behind `[=` stands one that may be left out and is
+    /// otherwise attached.
     pub value: Option<&'static str>,
     /// What it does. The first line holds in every dialect and is all that a compat usage shows.
     pub help: &'static [&'static str],
@@ -65,6 +66,10 @@ pub(super) enum Id {
     TlsGroups,
     TlsResume,
     Output,
+    Warmup,
+    Percentiles,
+    Format,
+    KeepSecrets,
 }
 
 /// A heading of the help, in its order.
@@ -100,6 +105,16 @@ pub(super) enum Origin {
 }
 
 impl Flag {
+    /// Whether a value has to follow.
+    pub fn takes_value(&self) -> bool {
+        self.value.is_some() && !self.may_take_value()
+    }
+
+    /// Whether a value may be attached.
+    pub fn may_take_value(&self) -> bool {
+        self.value.is_some_and(|value| value.starts_with("[="))
+    }
+
     /// Whether a dialect's own list of options has it; natively that list is wrk's. Only these may be abbreviated.
     pub fn is_listed_by(&self, dialect: Dialect) -> bool {
         match self.origin {
@@ -152,7 +167,6 @@ pub(super) fn by_prefix(prefix: &str, dialect: Dialect) -> Vec<&'static Flag> {
 
 const RATES: Option<&str> = Some("constant rates are not in onrush yet");
 const CMM: Option<&str> = Some("the options of wrk-cmm are not in onrush yet");
-const FILES: Option<&str> = Some("reserved for result files, which are not in onrush yet");
 
 /// The table, in the order of the help and of `docs/command-line.md`.
 pub(super) const FLAGS: &[Flag] = &[
@@ -194,6 +208,26 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["start exactly N requests; without -d there is no", "time limit, with both the first ends the test"],
         group: Group::Load,
         origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::Warmup,
+        short: None,
+        long: "warmup",
+        value: Some("T"),
+        help: &["put load on the target for T before anything is", "measured; -d and -n count from there"],
+        group: Group::Load,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::DelayStats,
+        short: Some('D'),
+        long: "delay-stats",
+        value: Some("T"),
+        help: &["as --warmup, in wrk-cmm's words and layout"],
+        group: Group::Load,
+        origin: Origin::WrkCmm,
         later: None,
     },
     Flag {
@@ -380,6 +414,60 @@ pub(super) const FLAGS: &[Flag] = &[
         later: None,
     },
     Flag {
+        id: Id::Percentiles,
+        short: None,
+        long: "percentiles",
+        value: Some("LIST"),
+        help: &["which percentiles the text and the files have,", "for instance 50,90,99.9"],
+        group: Group::Output,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::Breakout,
+        short: None,
+        long: "breakout",
+        value: Some("[=all]"),
+        help: &["rows for connect, first byte and last byte, wrk-cmm's", "layout; with =all for the TLS handshake too"],
+        group: Group::Output,
+        origin: Origin::WrkCmm,
+        later: None,
+    },
+    Flag {
+        id: Id::Output,
+        short: Some('o'),
+        long: "output",
+        value: Some("FILE"),
+        help: &[
+            "write the result into a file: .json (everything), .csv",
+            "(a row a second), .hgrm, .md, .ndjson (while it runs);",
+            "may be repeated",
+        ],
+        group: Group::Output,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::Format,
+        short: None,
+        long: "format",
+        value: Some("NAME"),
+        help: &["what is printed: wrk (its text) or json (wrk)"],
+        group: Group::Output,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::KeepSecrets,
+        short: None,
+        long: "keep-secrets",
+        value: None,
+        help: &["leave passwords, tokens and the like in result files"],
+        group: Group::Output,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
         id: Id::Notes,
         short: None,
         long: "notes",
@@ -489,36 +577,6 @@ pub(super) const FLAGS: &[Flag] = &[
         origin: Origin::WrkCmm,
         later: CMM,
     },
-    Flag {
-        id: Id::DelayStats,
-        short: Some('D'),
-        long: "delay-stats",
-        value: Some("T"),
-        help: &["warm up before the clock starts"],
-        group: Group::Later,
-        origin: Origin::WrkCmm,
-        later: CMM,
-    },
-    Flag {
-        id: Id::Breakout,
-        short: None,
-        long: "breakout",
-        value: None,
-        help: &["rows for connect, first byte and last byte"],
-        group: Group::Later,
-        origin: Origin::WrkCmm,
-        later: CMM,
-    },
-    Flag {
-        id: Id::Output,
-        short: Some('o'),
-        long: "output",
-        value: Some("FILE"),
-        help: &["write the result into a file"],
-        group: Group::Later,
-        origin: Origin::Ours,
-        later: FILES,
-    },
 ];
 
 #[cfg(test)]
@@ -595,8 +653,12 @@ mod tests {
 
     #[test]
     fn a_fork_adds_its_own_names_to_the_abbreviations() {
-        let names = |prefix, dialect| by_prefix(prefix, dialect).iter().map(|flag| flag.long).collect::<Vec<_>>();
-        assert_eq!(names("d", Dialect::WrkCmm), ["duration", "delay-stats"]);
+        let names = |prefix, dialect| {
+            let mut names: Vec<&str> = by_prefix(prefix, dialect).iter().map(|flag| flag.long).collect();
+            names.sort_unstable();
+            names
+        };
+        assert_eq!(names("d", Dialect::WrkCmm), ["delay-stats", "duration"]);
         assert_eq!(names("b", Dialect::WrkCmm), ["bind-ip", "breakout"]);
         assert_eq!(names("r", Dialect::Wrk2), ["rate"]);
         assert_eq!(names("r", Dialect::Native), [""; 0]);

@@ -75,7 +75,7 @@ impl Front {
 
     fn letter(&mut self, letter: char) -> Result<Item, Misuse> {
         match flags::by_letter(letter) {
-            Some(flag) if flag.value.is_some() => self.value_of(flag, true),
+            Some(flag) if flag.takes_value() => self.value_of(flag, true),
             Some(flag) => Ok(Item::Flag(flag, OsString::new())),
             None if self.dialect.is_compat() && "r?".contains(letter) => Err(Misuse::Refused),
             None => Err(Misuse::Letter(letter)),
@@ -85,7 +85,8 @@ impl Front {
     fn name(&mut self, name: String) -> Result<Item, Misuse> {
         let found = flags::by_name(&name).map_or_else(|| flags::by_prefix(&name, self.dialect), |flag| vec![flag]);
         match *found {
-            [flag] if flag.value.is_some() => self.value_of(flag, false),
+            [flag] if flag.takes_value() => self.value_of(flag, false),
+            [flag] if flag.may_take_value() => Ok(Item::Flag(flag, self.parser.optional_value().unwrap_or_default())),
             [flag] if self.parser.optional_value().is_some() => Err(Misuse::Value(flag)),
             [flag] => Ok(Item::Flag(flag, OsString::new())),
             [] => Err(Misuse::Name(self.typed(name))),
@@ -187,6 +188,7 @@ mod tests {
     fn only_the_tools_own_names_can_be_abbreviated_and_all_can_be_written_out() {
         assert_eq!(native("--req 5"), ["!name req", "5"]);
         assert_eq!(native("--requests 5 --breakout --rate 5"), ["requests:5", "breakout:", "rate:5"]);
+        assert_eq!(native("--breakout=all --breakout all"), ["breakout:all", "breakout:", "all"]);
         assert_eq!(read("--d 5", Dialect::WrkCmm, false), ["!ambiguous d 2", "5"]);
         assert_eq!(read("--ra 5", Dialect::Wrk2, false), ["rate:5"]);
     }

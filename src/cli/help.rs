@@ -8,7 +8,8 @@ pub(super) fn help() -> String {
     let mut text = String::from(
         "onrush puts HTTP load on a server and reports, in wrk's words, how it fared.\n\n\
          Usage: onrush [options] <url>\n       \
-         onrush serve [options]     a server to aim at; see: onrush serve --help\n",
+         onrush serve [options]     a server to aim at; see: onrush serve --help\n       \
+         onrush merge FILE...       one result of several; onrush merge --help\n",
     );
     for group in Group::ALL {
         text.push_str(&format!("\n{}\n", group.title()));
@@ -55,8 +56,8 @@ fn entry(flag: &Flag, help: &[&str]) -> String {
 /// How an option is written: `-c, --connections N`.
 pub(super) fn spelled(flag: &Flag) -> String {
     let letter = flag.short.map_or(String::new(), |letter| format!("-{letter}, "));
-    let value = flag.value.map_or(String::new(), |value| format!(" {value}"));
-    format!("{letter}--{}{value}", flag.long)
+    let blank = if flag.takes_value() { " " } else { "" };
+    format!("{letter}--{}{blank}{}", flag.long, flag.value.unwrap_or_default())
 }
 
 const TEACHING: &str = "
@@ -71,6 +72,8 @@ Examples
       spelled as for wrk; the latency is the measured one
   onrush -n 10k --body @order.json -H 'Content-Type: application/json' URL
       10,000 POST requests
+  onrush -d30s --latency -o result.json -o result.csv URL
+      the report on the terminal, everything else in files
   onrush --once -H 'Host: www.example.com' http://127.0.0.1/
       one request, shown in full: do this before every test
 
@@ -78,7 +81,8 @@ Called wrk, wrk-cmm or wrk2 (by a link), onrush follows that tool's rules.
 
 Exit codes
   0  a report was printed
-  1  bad option, URL or file, or a host that cannot be resolved
+  1  bad option, URL or file, a host that cannot be resolved, or a result
+     file that could not be written
   2  could not start: every first connection or TLS handshake failed
   5  nothing completed, or the target of -n stayed away
 130  quit by a second signal

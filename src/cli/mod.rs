@@ -4,12 +4,14 @@
 //! parser serves onrush and the tools it imitates: `front` reads options and words, `typed` their values, `decide` makes
 //! the plan. The texts of refusal differ: `hints` natively, `compat` as getopt and wrk have them.
 
+mod command;
 mod compat;
 mod decide;
 mod flags;
 mod front;
 mod help;
 mod hints;
+mod merge;
 mod request;
 mod tls;
 mod typed;
@@ -19,6 +21,7 @@ use std::env;
 use std::ffi::OsString;
 
 use crate::plan::{Dialect, Io, Plan};
+use crate::report::merge::Merge;
 use crate::{backend, serve};
 use front::Front;
 use typed::Typed;
@@ -33,6 +36,8 @@ pub enum Invocation {
         /// Lines for standard error before the test begins; without line ends.
         warnings: Vec<String>,
     },
+    /// Several results as one.
+    Merge(Merge),
     /// The embedded target.
     Serve(serve::Config),
     /// Texts, and the end: help, the version, every mistake.
@@ -89,6 +94,13 @@ fn parse_ordered(args: &[OsString], words_end_options: bool) -> Invocation {
     if !dialect.is_compat() && rest[0] == "serve" {
         return serve(&rest[1..]);
     }
+    if !dialect.is_compat() && rest[0] == "merge" {
+        return match merge::parse(&rest[1..]) {
+            Ok(Some(merge)) => Invocation::Merge(merge),
+            Ok(None) => print(merge::HELP.to_owned(), String::new(), 0),
+            Err(reason) => print(String::new(), format!("onrush merge: {reason}\n"), 1),
+        };
+    }
     let mut typed = Typed::new(dialect);
     let read = typed.read(&mut Front::new(rest, dialect, words_end_options));
     let version = if typed.version { version(dialect, backend(&typed.io)) + "\n" } else { String::new() };
@@ -98,7 +110,8 @@ fn parse_ordered(args: &[OsString], words_end_options: bool) -> Invocation {
     let name = if dialect.is_compat() { program.map(|name| name.to_string_lossy()) } else { None };
     let name = name.as_deref().unwrap_or("onrush");
     match read.and_then(|()| decide::decide(typed)) {
-        Ok((plan, warnings)) => {
+        Ok((mut plan, warnings)) => {
+            plan.command = command::shown(args, &plan.target.typed, plan.keeps_secrets);
             let warnings = warnings.iter().map(|line| format!("{name}: {line}")).collect();
             Invocation::Run { plan: Box::new(plan), warnings }
         }

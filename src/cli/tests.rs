@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::plan::Stop;
+use crate::plan::{Breakout, Kind, Percent, Stop};
 
 /// Splits a line as a shell would that knows only quotes.
 fn words(line: &str) -> Vec<OsString> {
@@ -354,9 +354,6 @@ fn what_is_not_there_yet_is_said_in_one_line() {
         ("-U", "--u_latency: constant rates are not in onrush yet"),
         ("--batch_latency", "--batch_latency: constant rates are not in onrush yet"),
         ("-b 127.0.0.1", "--bind-ip: the options of wrk-cmm are not in onrush yet"),
-        ("-D 1", "--delay-stats: the options of wrk-cmm are not in onrush yet"),
-        ("--breakout", "--breakout: the options of wrk-cmm are not in onrush yet"),
-        ("-o x.json", "--output: reserved for result files, which are not in onrush yet"),
     ];
     for (option, expected) in table {
         assert_eq!(refused(&format!("onrush {option} http://h/")), format!("onrush: {expected}"));
@@ -447,7 +444,7 @@ fn no_command_line_makes_it_panic() {
         }
         match parse_ordered(&args, state.is_multiple_of(7)) {
             Invocation::Run { .. } => ran += 1,
-            Invocation::Serve(_) => {}
+            Invocation::Serve(_) | Invocation::Merge(_) => {}
             Invocation::Print { stdout, stderr, .. } => {
                 assert!(!(stdout.is_empty() && stderr.is_empty()), "{args:?}");
                 refused += 1;
@@ -455,6 +452,54 @@ fn no_command_line_makes_it_panic() {
         }
     }
     assert!(ran > 100 && refused > 100, "{ran} {refused}");
+}
+
+#[test]
+fn results_go_where_their_options_say() {
+    let plan = run("onrush -o a.json -o b/c.NDJSON --percentiles 99.9,50,50.0 --warmup 1.5s --keep-secrets h");
+    let kinds: Vec<Kind> = plan.outputs.iter().map(|output| output.kind).collect();
+    assert_eq!(kinds, [Kind::Json, Kind::Lines]);
+    let percents: Vec<String> = plan.percents.iter().flatten().map(Percent::to_string).collect();
+    assert_eq!(percents, ["50", "99.9"]);
+    assert!(plan.percentiles && plan.keeps_secrets && plan.wants_phases() && !plan.cmm_layout);
+    assert_eq!(plan.warmup, Duration::from_millis(1500));
+}
+
+#[test]
+fn an_option_of_wrk_cmms_brings_its_layout() {
+    for (line, cmm_layout, breakout) in [
+        ("onrush h", false, Breakout::None),
+        ("onrush --breakout h", true, Breakout::WrkCmm),
+        ("wrk --breakout=all http://h/", true, Breakout::All),
+        ("onrush -D 1 h", true, Breakout::None),
+        ("onrush --warmup 1 h", false, Breakout::None),
+        ("wrk-cmm http://h/", true, Breakout::None),
+    ] {
+        let plan = run(line);
+        assert_eq!((plan.cmm_layout, plan.breakout), (cmm_layout, breakout), "{line}");
+        assert_eq!(plan.wants_phases(), breakout != Breakout::None, "{line}");
+    }
+}
+
+#[test]
+fn what_no_result_can_be_written_for_is_refused() {
+    let endings = "its ending says what is written: .json, .csv, .hgrm, .md or .ndjson";
+    let table = [
+        ("-o result", format!("--output \"result\": {endings}")),
+        ("-o a.json -o a.json", "--output \"a.json\": named twice; give each result a file of its own".to_owned()),
+        ("--percentiles 50,x", "--percentiles \"x\": not a percentage; write for instance 50,90,99.9".to_owned()),
+        ("--percentiles 0", "--percentiles \"0\": more than 0 and at most 100".to_owned()),
+        ("--breakout=tls", "--breakout \"tls\": unknown; write --breakout or --breakout=all".to_owned()),
+        ("--format xml", "--format \"xml\": unknown; write wrk or json".to_owned()),
+        ("--format summary", "--format summary: summaries are not in onrush yet; wrk and json are".to_owned()),
+        (
+            "--once --format json",
+            "--format json: --once shows its request as text; leave one of the two out".to_owned(),
+        ),
+    ];
+    for (words, expected) in table {
+        assert_eq!(refused(&format!("onrush {words} h")), format!("onrush: {expected}"));
+    }
 }
 
 #[test]
@@ -491,7 +536,7 @@ fn every_option_has_an_example_in_the_manual_that_works_or_is_said_not_to() {
             Invocation::Print { stderr, .. } => {
                 assert!(flag.later.is_some_and(|said| stderr.contains(said)), "{stderr}")
             }
-            Invocation::Serve(_) => panic!("{example}"),
+            Invocation::Serve(_) | Invocation::Merge(_) => panic!("{example}"),
         }
     }
 }

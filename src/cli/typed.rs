@@ -4,14 +4,14 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::flags::{Flag, Id};
+use super::flags::{Flag, Id, Origin};
 use super::front::{Front, Item};
 use super::request::{self, Header};
 use super::tls::TypedTls;
 use super::units::{self, Unreadable};
 use super::{Refusal, compat, hints};
 use crate::plan::limits::{CONNECTIONS_MAX, REQUESTS_MAX, THREADS_MAX, TIME_MAX};
-use crate::plan::{Dialect, Io, Spin};
+use crate::plan::{Breakout, Dialect, Format, Io, Kind, Output, Percent, Spin};
 
 /// Everything a command line said. Of a repeated option the last one counts; headers add up.
 #[derive(Debug)]
@@ -52,6 +52,20 @@ pub(super) struct Typed {
     pub once: bool,
     /// `--latency`.
     pub latency: bool,
+    /// `--warmup` or `--delay-stats`.
+    pub warmup: Option<Duration>,
+    /// `--percentiles`.
+    pub percents: Option<Vec<Percent>>,
+    /// `--breakout`.
+    pub breakout: Breakout,
+    /// Whether an option of wrk-cmm's own was typed.
+    pub cmm_layout: bool,
+    /// `--output`, every one.
+    pub outputs: Vec<Output>,
+    /// `--format`.
+    pub format: Format,
+    /// `--keep-secrets`.
+    pub keep_secrets: bool,
     /// `--notes`.
     pub notes: bool,
     /// `--version`.
@@ -84,6 +98,13 @@ impl Typed {
             seed: None,
             once: false,
             latency: false,
+            warmup: None,
+            percents: None,
+            breakout: Breakout::None,
+            cmm_layout: false,
+            outputs: Vec::new(),
+            format: Format::Text,
+            keep_secrets: false,
             notes: false,
             version: false,
             later: None,
@@ -108,6 +129,7 @@ impl Typed {
 
     fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), Refusal> {
         let native = Dialect::Native;
+        self.cmm_layout |= flag.origin == Origin::WrkCmm;
         match flag.id {
             Id::Help => return Err(Refusal::Help),
             Id::Connections => self.connections = Some(count(flag, &value, self.dialect, CONNECTIONS_MAX)?),
@@ -127,6 +149,13 @@ impl Typed {
                 named.ok_or_else(|| wrong(flag, &value, "no tool onrush can follow; write wrk, wrk-cmm or wrk2"))?;
             }
             Id::Once => self.once = true,
+            Id::Warmup => self.warmup = Some(time(flag, &value, native)?),
+            Id::DelayStats => self.warmup = Some(time(flag, &value, self.dialect)?),
+            Id::Percentiles => self.percents = Some(percents(flag, &value)?),
+            Id::Breakout => self.breakout = breakout(flag, &value)?,
+            Id::Output => self.output(flag, &value)?,
+            Id::Format => self.format = format(flag, &value)?,
+            Id::KeepSecrets => self.keep_secrets = true,
             Id::Latency => self.latency = true,
             Id::Notes => self.notes = true,
             Id::Version => self.version = true,
@@ -141,9 +170,7 @@ impl Typed {
             | Id::TlsGroups
             | Id::TlsResume => self.tls.take(flag, value)?,
             Id::Script => self.script = Some(PathBuf::from(value)),
-            Id::Rate | Id::ULatency | Id::BatchLatency | Id::BindIp | Id::DelayStats | Id::Breakout | Id::Output => {
-                self.later = self.later.or(Some(flag))
-            }
+            Id::Rate | Id::ULatency | Id::BatchLatency | Id::BindIp => self.later = self.later.or(Some(flag)),
         }
         Ok(())
     }
@@ -159,6 +186,18 @@ impl Typed {
             }
             Err(reason) => return Err(wrong(flag, value, reason)),
         }
+        Ok(())
+    }
+
+    /// A file's name says what is written into it.
+    fn output(&mut self, flag: &Flag, value: &OsStr) -> Result<(), Refusal> {
+        let path = PathBuf::from(value);
+        if self.outputs.iter().any(|output| output.path == path) {
+            return Err(wrong(flag, value, "named twice; give each result a file of its own"));
+        }
+        let endings = "its ending says what is written: .json, .csv, .hgrm, .md or .ndjson";
+        let kind = Kind::of(&path).ok_or_else(|| wrong(flag, value, endings))?;
+        self.outputs.push(Output { path, kind });
         Ok(())
     }
 }
@@ -216,6 +255,36 @@ fn spin(flag: &Flag, value: &OsStr) -> Result<Spin, Refusal> {
         Some("on") => Ok(Spin::On),
         Some("off") => Ok(Spin::Off),
         _ => Err(wrong(flag, value, "unknown; write auto, on or off")),
+    }
+}
+
+fn percents(flag: &Flag, value: &OsStr) -> Result<Vec<Percent>, Refusal> {
+    let text = value.to_str().unwrap_or_default();
+    let mut percents: Vec<Percent> = text
+        .split(',')
+        .map(|part| part.trim().parse().map_err(|reason| wrong(flag, OsStr::new(part), reason)))
+        .collect::<Result<_, _>>()?;
+    percents.sort_unstable();
+    percents.dedup();
+    Ok(percents)
+}
+
+fn breakout(flag: &Flag, value: &OsStr) -> Result<Breakout, Refusal> {
+    match value.to_str() {
+        Some("") => Ok(Breakout::WrkCmm),
+        Some("all") => Ok(Breakout::All),
+        _ => Err(wrong(flag, value, "unknown; write --breakout or --breakout=all")),
+    }
+}
+
+fn format(flag: &Flag, value: &OsStr) -> Result<Format, Refusal> {
+    match value.to_str() {
+        Some("wrk") => Ok(Format::Text),
+        Some("json") => Ok(Format::Json),
+        Some("summary") => {
+            Err(Refusal::Cannot("--format summary: summaries are not in onrush yet; wrk and json are".to_owned()))
+        }
+        _ => Err(wrong(flag, value, "unknown; write wrk or json")),
     }
 }
 

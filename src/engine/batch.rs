@@ -73,6 +73,8 @@ impl<B: Backend> Engine<B> {
             live.open.push_back(OpenRequest {
                 stream,
                 sent_at,
+                first_at: None,
+                is_warmup: self.tally.is_warming_up(),
                 is_gathered: B::GATHERS,
                 late: false,
                 status: None,

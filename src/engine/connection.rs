@@ -32,6 +32,8 @@ pub struct Slot {
     pub failures: Failures,
     /// Whether it ever had a connection.
     pub lived: bool,
+    /// When its last TLS handshake began.
+    pub handshake_at: Nanos,
     /// Its way to speak TLS, if it does.
     pub link: Option<Box<Link>>,
 }
@@ -106,19 +108,32 @@ impl Live {
         }
     }
 
+    /// Whether what goes over the wire belongs to a request that began before anything counted.
+    pub fn is_warmup(&self) -> bool {
+        self.open.front().is_some_and(|request| request.is_warmup)
+    }
+
     /// Takes received bytes.
     pub fn receive(&mut self, mut bytes: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
-        let length = bytes.len();
+        let (length, counts) = (bytes.len(), !self.is_warmup());
         if let Some(transcript) = &mut tally.transcript {
             transcript.first_received.get_or_insert(at);
         }
         while !bytes.is_empty() {
+            // Responses come in the order of the requests: whatever comes belongs to the oldest.
+            if tally.wants_phases()
+                && let Some(oldest) = self.open.front_mut()
+            {
+                oldest.first_at.get_or_insert(at);
+            }
             let taken = self.protocol.handle_bytes(bytes);
             debug_assert!(taken > 0, "a protocol takes at least one byte");
             self.take_events(bytes, at, tally, script);
             bytes = &bytes[taken.clamp(1, bytes.len())..];
         }
-        tally.received(length, self.troubled);
+        if counts {
+            tally.received(length, self.troubled);
+        }
     }
 
     /// Records all events that the protocol has; `input` is what it was last given.
@@ -158,6 +173,9 @@ impl Live {
             tally.error(if is_send { Phase::Send } else { Phase::Head }, cause, at, || example.to_vec());
         }
         for request in self.open.drain(..) {
+            if tally.forgets(&request) {
+                continue;
+            }
             let phase = if is_send { Phase::Send } else { phase_of_transport(&request) };
             tally.failed(phase, cause, at, || example.to_vec());
         }
@@ -171,7 +189,9 @@ impl Live {
             if limit_ns.is_some_and(|limit_ns| age_ns >= limit_ns) {
                 self.open.remove(index);
                 self.protocol.cancel(request.stream);
-                tally.abandoned(&request, now);
+                if !tally.forgets(&request) {
+                    tally.abandoned(&request, now);
+                }
                 self.take_events(&[], now, tally, script);
                 // It was waited for long enough: the next connection need not wait too.
                 self.answered = true;
@@ -188,9 +208,12 @@ impl Live {
 
     fn completed(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally, script: &mut Caller) {
         let Some(request) = self.end(stream) else { return };
-        let latency_ns = tally.complete(&request, at);
         self.answered = true;
         self.troubled = false;
+        if tally.forgets(&request) {
+            return;
+        }
+        let latency_ns = tally.complete(&request, at);
         if let Some(transcript) = &mut tally.transcript {
             transcript.completed = Some(at);
         }
@@ -239,13 +262,14 @@ impl Live {
     }
 
     fn failed(&mut self, stream: StreamId, error: Error, retryable: bool, input: &[u8], at: Nanos, tally: &mut Tally) {
-        if self.end(stream).is_none() {
+        let Some(request) = self.end(stream) else { return };
+        self.troubled |= !retryable;
+        if tally.forgets(&request) {
             return;
         }
         if retryable {
             tally.returned();
         } else {
-            self.troubled = true;
             tally.failed(phase_of(error.part()), Cause::Protocol(error), at, || example(error, input));
         }
     }

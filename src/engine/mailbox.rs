@@ -5,7 +5,7 @@
 
 use crossbeam_utils::atomic::AtomicCell;
 
-use crate::stats::{Interval, Totals};
+use crate::stats::Interval;
 
 /// The place where one worker's intervals change hands.
 pub struct Mailbox {
@@ -23,17 +23,20 @@ impl Default for Mailbox {
 }
 
 impl Mailbox {
-    /// Swaps the worker's interval for an empty one, if the collector has brought one back.
-    pub fn hand_over(&self, current: &mut Box<Interval>) {
-        if let Some(fresh) = self.empty.take() {
+    /// Swaps the worker's interval for an empty one, if the collector has brought one back; says whether it had.
+    pub fn hand_over(&self, current: &mut Box<Interval>) -> bool {
+        let fresh = self.empty.take();
+        let is_there = fresh.is_some();
+        if let Some(fresh) = fresh {
             self.full.store(Some(std::mem::replace(current, fresh)));
         }
+        is_there
     }
 
-    /// Adds a full interval to the totals, if there is one, and brings it back empty.
-    pub fn collect(&self, totals: &mut Totals) {
+    /// Shows a full interval, if there is one, and brings it back empty.
+    pub fn collect(&self, take: impl FnOnce(&Interval)) {
         if let Some(mut interval) = self.full.take() {
-            *totals += &*interval;
+            take(&interval);
             interval.clear();
             self.empty.store(Some(interval));
         }
@@ -43,6 +46,7 @@ impl Mailbox {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::Totals;
 
     #[test]
     fn nothing_is_lost_when_the_collector_is_late() {
@@ -52,10 +56,10 @@ mod tests {
             current.counters.completed += 1;
             mailbox.hand_over(&mut current);
             if round % 3 == 0 {
-                mailbox.collect(&mut totals);
+                mailbox.collect(|interval| totals += interval);
             }
         }
-        mailbox.collect(&mut totals);
+        mailbox.collect(|interval| totals += interval);
         totals += &*current;
         assert_eq!(totals.counters.completed, 10);
     }
@@ -75,10 +79,10 @@ mod tests {
                 current
             });
             while !worker.is_finished() {
-                mailbox.collect(&mut totals);
+                mailbox.collect(|interval| totals += interval);
             }
             let last = worker.join().expect("the worker ends well");
-            mailbox.collect(&mut totals);
+            mailbox.collect(|interval| totals += interval);
             totals += &*last;
         });
         assert_eq!((totals.counters.completed, totals.latency.count()), (2_000, 2_000));

@@ -42,7 +42,7 @@ use std::sync::Arc;
 
 use onrush_proto::{Nanos, Request};
 
-use crate::backend::{Backend, ConnId};
+use crate::backend::{Backend, ConnId, thread_cpu_ns};
 use crate::random::Random;
 use crate::stats::{Cause, Interval, Phase, Transcript};
 use connection::{Slot, State};
@@ -72,6 +72,8 @@ pub struct Settings {
     pub tls: Option<tls::Config>,
     /// What latencies count.
     pub rules: Rules,
+    /// How long load is put on the target before anything counts, in nanoseconds; everything below counts from there.
+    pub warmup_ns: u64,
     /// The longest the worker runs, in nanoseconds.
     pub duration_ns: Option<u64>,
     /// How many requests it starts.
@@ -92,8 +94,12 @@ pub struct Settings {
 pub struct WorkerEnd {
     /// What it measured since its last hand-over.
     pub interval: Box<Interval>,
-    /// How long it ran, in nanoseconds.
+    /// How many connections it had to keep open.
+    pub connections: u32,
+    /// How long it ran, in nanoseconds, warm-up not included.
     pub elapsed_ns: u64,
+    /// The processor time it took meanwhile, in nanoseconds.
+    pub cpu_ns: u64,
     /// Whether it ended because nobody could be connected to any more.
     pub stayed_away: bool,
     /// The last refusal before anybody accepted, if nobody ever did.
@@ -125,6 +131,9 @@ pub struct Engine<B: Backend> {
     desk: Arc<Desk>,
     /// Connections with requests that leave with the next wait.
     gathered: Vec<ConnId>,
+    /// Processor time taken before everything counted, in nanoseconds.
+    cpu_before_ns: u64,
+    /// When everything begins to count.
     start: Nanos,
     end_at: Nanos,
     /// When the first connect failed since somebody was last connected.
@@ -162,6 +171,7 @@ impl<B: Backend> Engine<B> {
             control,
             desk,
             gathered: Vec::new(),
+            cpu_before_ns: 0,
             start: Nanos::default(),
             end_at: Nanos::MAX,
             away_since: None,
@@ -201,11 +211,18 @@ impl<B: Backend> Engine<B> {
 
     fn begin(&mut self) {
         let now = self.backend.now();
-        self.start = now;
-        self.sampled_at = now;
-        self.end_at = self.settings.duration_ns.map_or(Nanos::MAX, |duration_ns| now + duration_ns);
-        self.tally.start(now);
-        self.timers.set(now + SAMPLE_NS, Timer::Sample);
+        let start = now + self.settings.warmup_ns;
+        self.start = start;
+        self.sampled_at = start;
+        self.end_at = self.settings.duration_ns.map_or(Nanos::MAX, |duration_ns| start + duration_ns);
+        self.tally.start(start);
+        self.cpu_before_ns = thread_cpu_ns();
+        if start > now {
+            self.tally.warm_up();
+            self.timers.set(start, Timer::Start);
+        } else {
+            self.timers.set(start + SAMPLE_NS, Timer::Sample);
+        }
         self.timers.set(now + self.sweep_ns(), Timer::Sweep);
         if self.tally.may_start() {
             // The first connection finds the way; the others follow when it is there.
@@ -262,12 +279,37 @@ impl<B: Backend> Engine<B> {
                 (0..self.settings.connections).for_each(|number| self.sweep(ConnId(number), now));
                 self.timers.set(now + self.sweep_ns(), Timer::Sweep);
             }
+            Timer::Start => {
+                self.count_from(now);
+                self.timers.set(now + SAMPLE_NS, Timer::Sample);
+            }
             Timer::Sample => {
                 self.sample(now);
                 self.note_script_time();
-                self.desk.mailbox.hand_over(&mut self.tally.interval);
+                self.hand_over(now);
                 self.timers.set((due + SAMPLE_NS).max(now), Timer::Sample);
             }
+        }
+    }
+
+    /// The warm-up is over: nothing that happened counts, and neither will what becomes of the requests in flight.
+    fn count_from(&mut self, now: Nanos) {
+        self.start = now;
+        self.end_at = self.settings.duration_ns.map_or(Nanos::MAX, |duration_ns| now + duration_ns);
+        self.sampled_at = now;
+        self.sampled_completed = self.tally.completed;
+        self.cpu_before_ns = thread_cpu_ns();
+        self.slots.iter_mut().for_each(|slot| slot.lived = matches!(slot.state, State::Open(_)));
+        let open = self.slots.iter().filter(|slot| slot.lived).count();
+        self.tally.count_from(now, open as u64);
+    }
+
+    /// Gives the watcher what was recorded since the last time.
+    fn hand_over(&mut self, now: Nanos) {
+        let until_ns = now.since(self.start);
+        self.tally.interval.until_ns = until_ns;
+        if self.desk.mailbox.hand_over(&mut self.tally.interval) {
+            self.tally.interval.from_ns = until_ns;
         }
     }
 
@@ -306,7 +348,10 @@ impl<B: Backend> Engine<B> {
     fn finish(mut self, now: Nanos, stayed_away: bool) -> WorkerEnd {
         for slot in &mut self.slots {
             match &mut slot.state {
-                State::Open(live) => live.open.drain(..).for_each(|request| self.tally.left_open(&request, now)),
+                State::Open(live) => {
+                    let left = live.open.drain(..).filter(|request| !request.is_warmup);
+                    left.for_each(|request| self.tally.left_open(&request, now));
+                }
                 State::Connecting(since) if now.since(*since) >= UNANSWERED_NS => {
                     let address = self.routes.address(slot.route);
                     let has_begun = slot.link.as_ref().is_some_and(|link| link.has_begun());
@@ -316,11 +361,18 @@ impl<B: Backend> Engine<B> {
                 State::Connecting(_) | State::Parked | State::Waiting => {}
             }
         }
+        if self.tally.is_warming_up() {
+            // It ended before anything counted.
+            self.count_from(now);
+        }
         if self.sampled_at == self.start {
             self.sample(now);
         }
         self.note_script_time();
+        self.tally.interval.until_ns = now.since(self.start);
         WorkerEnd {
+            connections: self.settings.connections,
+            cpu_ns: thread_cpu_ns() - self.cpu_before_ns,
             interval: self.tally.interval,
             elapsed_ns: now.since(self.start),
             stayed_away,

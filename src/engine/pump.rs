@@ -75,6 +75,9 @@ impl<B: Backend> Engine<B> {
     /// Requests can be sent.
     pub(super) fn established(&mut self, conn: ConnId, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
+        if let State::Connecting(since) = slot.state {
+            self.tally.connected(at.since(since));
+        }
         let counters = &mut self.tally.interval.counters;
         counters.connects += 1;
         counters.slots_opened += u64::from(!slot.lived);
@@ -136,7 +139,7 @@ impl<B: Backend> Engine<B> {
     fn discarded(&mut self, conn: ConnId, n: usize, at: Nanos) {
         let Some(live) = self.slots[conn.index()].live() else { return };
         let completed = self.tally.completed;
-        self.tally.interval.counters.bytes_received += n as u64;
+        self.tally.interval.counters.bytes_received += if live.is_warmup() { 0 } else { n as u64 };
         live.protocol.handle_skipped(n as u64);
         live.take_events(&[], at, &mut self.tally, &mut self.script);
         self.forget_failures(conn, completed);
@@ -230,7 +233,7 @@ impl<B: Backend> Engine<B> {
         let Some(live) = slot.live() else { return };
         live.unsent -= n;
         live.protocol.handle_sent(n);
-        self.tally.interval.counters.bytes_sent += n as u64;
+        self.tally.interval.counters.bytes_sent += if live.is_warmup() { 0 } else { n as u64 };
     }
 
     /// Closes a connection, all of whose requests have ended, and opens the next: at once if the connection ended as

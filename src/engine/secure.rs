@@ -11,7 +11,9 @@ use crate::stats::{Cause, Phase};
 impl<B: Backend> Engine<B> {
     /// Begins the handshake of a connection that is there.
     pub(super) fn begin_handshake(&mut self, conn: ConnId, at: Nanos) {
-        let Some(link) = &mut self.slots[conn.index()].link else { return };
+        let slot = &mut self.slots[conn.index()];
+        slot.handshake_at = at;
+        let Some(link) = &mut slot.link else { return };
         match link.begin() {
             Ok(()) => self.flush(conn, at),
             Err(failure) => self.link_failed(conn, failure, at),
@@ -61,6 +63,7 @@ impl<B: Backend> Engine<B> {
             let (negotiated, resumed) = link.negotiated();
             self.tally.interval.handshakes.record(negotiated, resumed);
         }
+        self.tally.shook_hands(at.since(self.slots[conn.index()].handshake_at));
         self.established(conn, at);
     }
 

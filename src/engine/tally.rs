@@ -15,6 +15,8 @@ pub struct Rules {
     pub compat: bool,
     /// A request is late when it lasts longer, in nanoseconds; `None`: never.
     pub timeout_ns: Option<u64>,
+    /// The phases of every request are recorded.
+    pub phases: bool,
     /// Requests are sent in batches: each of those has a latency too.
     pub pipelines: bool,
 }
@@ -26,6 +28,10 @@ pub struct OpenRequest {
     pub stream: onrush_proto::StreamId,
     /// When its first byte was handed to the kernel.
     pub sent_at: Nanos,
+    /// When the first byte of its response came, where phases are recorded.
+    pub first_at: Option<Nanos>,
+    /// Whether it was started before anything counted, so that nothing about it does.
+    pub is_warmup: bool,
     /// Whether it only leaves with the next wait, and is stamped then.
     pub is_gathered: bool,
     /// Whether it has been counted as timed out.
@@ -45,6 +51,8 @@ pub struct Tally {
     pub interval: Box<Interval>,
     /// How many requests may still be started; `None`: any number.
     left: Option<u64>,
+    /// Whether nothing counts yet.
+    warms_up: bool,
     /// Requests that are open on all connections.
     open: u64,
     /// Responses that were complete, since the start.
@@ -63,6 +71,7 @@ impl Tally {
             start: Nanos::default(),
             interval: Box::default(),
             left: requests,
+            warms_up: false,
             open: 0,
             completed: 0,
             transcript,
@@ -73,6 +82,25 @@ impl Tally {
     /// The worker starts now.
     pub fn start(&mut self, now: Nanos) {
         self.start = now;
+    }
+
+    /// From now on nothing counts.
+    pub fn warm_up(&mut self) {
+        self.warms_up = true;
+    }
+
+    /// Whether nothing counts yet.
+    pub fn is_warming_up(&self) -> bool {
+        self.warms_up
+    }
+
+    /// Everything counts from now on and nothing that was before; so many connection slots are open.
+    pub fn count_from(&mut self, now: Nanos, slots_open: u64) {
+        self.warms_up = false;
+        self.start = now;
+        self.located = false;
+        self.interval.clear();
+        self.interval.counters.slots_opened = slots_open;
     }
 
     /// Whether a further request may be started.
@@ -92,14 +120,18 @@ impl Tally {
 
     /// A request was started.
     pub fn started(&mut self) {
-        self.left = self.left.map(|left| left - 1);
+        if !self.warms_up {
+            self.left = self.left.map(|left| left - 1);
+        }
         self.open += 1;
         self.interval.counters.started += 1;
     }
 
     /// The peer announced that it did not look at a request: it will be started again, and is not counted twice.
     pub fn returned(&mut self) {
-        self.left = self.left.map(|left| left + 1);
+        if !self.warms_up {
+            self.left = self.left.map(|left| left + 1);
+        }
         self.open -= 1;
         self.interval.counters.returned += 1;
     }
@@ -113,6 +145,57 @@ impl Tally {
     pub fn locate(&mut self, head: &[u8]) {
         self.interval.location = location(head).map(|value| String::from_utf8_lossy(value).into_owned());
         self.located = self.interval.location.is_some();
+    }
+
+    /// Whether a request that has ended began before everything counted, so that this is all there is to say about it.
+    pub fn forgets(&mut self, request: &OpenRequest) -> bool {
+        let is_forgotten = request.is_warmup && !self.warms_up;
+        self.open -= u64::from(is_forgotten);
+        is_forgotten
+    }
+
+    /// Whether the first byte of each response is to be noted.
+    pub fn wants_phases(&self) -> bool {
+        self.rules.phases
+    }
+
+    /// A connection was established, so long after it was asked for.
+    pub fn connected(&mut self, connect_ns: u64) {
+        if self.rules.phases && self.is_measurable(connect_ns) {
+            let connect_ns = self.measured(connect_ns);
+            self.interval.phases.get_or_insert_default().connect.record(connect_ns);
+        }
+    }
+
+    /// A TLS handshake that took so long is complete.
+    pub fn shook_hands(&mut self, handshake_ns: u64) {
+        if self.rules.phases && self.is_measurable(handshake_ns) {
+            let handshake_ns = self.measured(handshake_ns);
+            let phases = self.interval.phases.get_or_insert_default();
+            phases.tls.get_or_insert_default().record(handshake_ns);
+        }
+    }
+
+    /// Records when the first and the last byte of a response came.
+    fn phases(&mut self, request: &OpenRequest, at: Nanos) {
+        let first_at = request.first_at.unwrap_or(at);
+        let (ttfb_ns, ttlb_ns) = (first_at.since(request.sent_at), at.since(first_at));
+        if self.is_measurable(ttfb_ns) && self.is_measurable(ttlb_ns) {
+            let (ttfb_ns, ttlb_ns) = (self.measured(ttfb_ns), self.measured(ttlb_ns));
+            let phases = self.interval.phases.get_or_insert_default();
+            phases.ttfb.record(ttfb_ns);
+            phases.ttlb.record(ttlb_ns);
+        }
+    }
+
+    /// Whether a time counts: the imitated tools leave out what is late.
+    fn is_measurable(&self, ns: u64) -> bool {
+        !(self.rules.compat && self.is_late(ns))
+    }
+
+    /// A time as it is recorded: the imitated tools know whole microseconds.
+    fn measured(&self, ns: u64) -> u64 {
+        if self.rules.compat { ns / 1_000 * 1_000 } else { ns }
     }
 
     /// Bytes came. The imitated tools leave out those of a read in which the server made a mistake.
@@ -131,8 +214,11 @@ impl Tally {
         let counters = &mut self.interval.counters;
         counters.completed += 1;
         counters.batches += u64::from(request.is_last);
+        if self.rules.phases {
+            self.phases(request, at);
+        }
         if self.rules.compat {
-            self.record_as_wrk(request, latency_ns / 1_000 * 1_000, at);
+            self.record_as_wrk(request, self.measured(latency_ns), at);
             return latency_ns;
         }
         self.interval.latency.record(latency_ns);
@@ -174,7 +260,7 @@ impl Tally {
 
     /// Whether a request that has not ended is to be counted as late now: where wrk is imitated, once for a batch.
     pub fn becomes_late(&self, request: &OpenRequest, age_ns: u64) -> bool {
-        !request.late && self.is_late(age_ns) && (request.is_last || !self.rules.compat)
+        !request.late && !request.is_warmup && self.is_late(age_ns) && (request.is_last || !self.rules.compat)
     }
 
     /// Whether a request of that age is late.

@@ -21,6 +21,8 @@ pub enum Timer {
     Wake(ConnId),
     /// Look for requests that are late or to be given up.
     Sweep,
+    /// The warm-up is over.
+    Start,
     /// Sample the rate and hand the interval over.
     Sample,
 }

@@ -4,12 +4,17 @@
 
 pub mod limits;
 pub mod load;
+pub mod output;
+pub mod percent;
 pub mod resolve;
+pub mod secrets;
 pub mod stop;
 pub mod target;
 pub mod tls;
 
 pub use load::Load;
+pub use output::{Breakout, Format, Kind, Output};
+pub use percent::Percent;
 pub use resolve::Addresses;
 pub use stop::Stop;
 pub use target::Target;
@@ -35,6 +40,8 @@ pub struct Plan {
     pub load: Load,
     /// When the run ends.
     pub stop: Stop,
+    /// How long load is put on the target before anything is measured; the end is counted from there.
+    pub warmup: Duration,
     /// A request is counted as timed out when it lasts longer; `None`: never.
     pub timeout: Option<Duration>,
     /// A request is abandoned and its connection replaced when it lasts longer; `None`: never.
@@ -45,6 +52,20 @@ pub struct Plan {
     pub io: Io,
     /// Whether the percentiles are printed.
     pub percentiles: bool,
+    /// Which percentiles; `None`: those the text, or the file, usually has.
+    pub percents: Option<Vec<Percent>>,
+    /// Which phases have rows of their own.
+    pub breakout: Breakout,
+    /// Whether the text is laid out as wrk-cmm's.
+    pub cmm_layout: bool,
+    /// What stands on standard output.
+    pub format: Format,
+    /// The files the result is written into.
+    pub outputs: Vec<Output>,
+    /// The command line as files show it.
+    pub command: String,
+    /// Whether files may contain secrets.
+    pub keeps_secrets: bool,
     /// Whether one request is sent and shown in full instead of a test.
     pub once: bool,
     /// Whether to say which backend runs and why.
@@ -55,6 +76,14 @@ pub struct Plan {
     pub spin: Spin,
     /// Start of every random sequence of the run.
     pub seed: u64,
+}
+
+impl Plan {
+    /// Whether the phases of every request are measured: where they are shown or written.
+    pub fn wants_phases(&self) -> bool {
+        let is_json = |output: &Output| output.kind == Kind::Json;
+        self.breakout != Breakout::None || self.format == Format::Json || self.outputs.iter().any(is_json)
+    }
 }
 
 /// A Lua script.

@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::table::Figures;
-use crate::stats::Distribution;
 use crate::stats::histogram::sample_stdev;
+use crate::stats::{Distribution, Moments};
 
 /// Latencies in whole microseconds, rewritten as wrk does.
 #[derive(Clone, Debug)]
@@ -117,6 +117,29 @@ impl Rewritten {
         self.sum_of_squares += k * ((m + 1) * n * n + e * e * m * (m + 1) * (2 * m + 1) / 6 - n * e * m * (m + 1));
     }
 
+    /// The same values in nanoseconds, in bins, with the figures as they are here.
+    pub fn distribution(&self) -> Distribution<u64> {
+        let mut bins = Distribution::new();
+        for &Train { mut value, count, added } in &self.trains {
+            let mut left = added + 1;
+            while left > 0 {
+                // All that fall into one bin are recorded at once.
+                let start_us = bins.bin_start(value * 1000).div_ceil(1000);
+                let here = ((value - start_us) / self.spacing_us.max(1) + 1).min(left);
+                bins.record_many(value * 1000, here * count);
+                left -= here;
+                value = value.saturating_sub(here * self.spacing_us);
+            }
+        }
+        if let Some(mean_us) = self.mean_us() {
+            let (mean, stdev) = (mean_us * 1e3, sample_stdev(self.count, self.sum, self.sum_of_squares) * 1e3);
+            let (min, max) = (self.min_us * 1000, self.max_us * 1000);
+            let set = bins.set_moments(Moments { count: self.count, mean, stdev, min, max });
+            debug_assert_eq!(set, Ok(()), "every value is in a bin");
+        }
+        bins
+    }
+
     /// How many values, recorded or added, are at most `bound`.
     fn count_up_to(&self, bound: u64) -> u64 {
         let up_to = |train: &Train| match train.value.checked_sub(bound) {
@@ -182,6 +205,17 @@ mod tests {
             assert!((figures.stdev - stdev).abs() < 1e-6, "E = {spacing}: {} instead of {stdev}", figures.stdev);
             assert_eq!(figures.within, Some(within as f64 / all.len() as f64), "E = {spacing}");
             assert_eq!((figures.min, figures.max), (all[0] as f64, all[all.len() - 1] as f64), "E = {spacing}");
+            let bins = rewritten.distribution();
+            assert_eq!(bins.count(), all.len() as u64, "E = {spacing}");
+            assert!((bins.mean().unwrap() / 1e3 - mean).abs() < 1e-6, "E = {spacing}");
+            for p in [10.0, 50.0, 99.0] {
+                let rank = (p / 100.0 * all.len() as f64) as usize;
+                let (got, expected) = (bins.percentile(p) as f64 / 1e3, all[rank] as f64);
+                assert!(
+                    (got - expected).abs() <= expected / 500.0,
+                    "E = {spacing}, {p} %: {got} instead of {expected}"
+                );
+            }
             for p in [0.0, 10.0, 50.0, 75.0, 90.0, 99.0, 99.99] {
                 let rank = (p / 100.0 * all.len() as f64) as usize;
                 assert_eq!(rewritten.percentile_us(p), all[rank], "E = {spacing}, {p} %");

@@ -33,7 +33,7 @@ impl fmt::Display for Failure {
             let listens = if self.throughout { "listens" } else { "listened" };
             return write!(f, "{} refused{by}{seconds}: nothing {listens} there", counted(count, "connection"));
         }
-        write!(f, "{}: {} × {}{seconds}", class(phase), thousands(count), self.why())?;
+        write!(f, "{}: {} × {}{seconds}", class(phase), thousands(count), why_row(&self.row, self.timeout))?;
         match cause {
             _ if example.is_empty() => {}
             Cause::Protocol(_) | Cause::Tls(TlsFailure::PlainText | TlsFailure::NotTls) => {
@@ -48,14 +48,6 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
-    /// The cause in plain words.
-    fn why(&self) -> String {
-        match self.row {
-            Row { phase: Phase::Tls, cause: Cause::Unanswered, .. } => "no answer to a TLS handshake".to_owned(),
-            Row { cause, .. } => why(cause, self.timeout),
-        }
-    }
-
     /// When it happened, unless it was the whole time.
     fn seconds(&self) -> String {
         let Row { first_s, last_s, .. } = self.row;
@@ -111,6 +103,14 @@ impl Failure {
 
 /// What to think of attempts to connect that nobody answers.
 const NOBODY_ANSWERS: &str = "a firewall drops the packets, the address is wrong, or too many connections wait there";
+
+/// The cause of a row in plain words; `timeout` is the threshold of `--timeout`.
+pub(super) fn why_row(row: &Row, timeout: Option<Duration>) -> String {
+    match row {
+        Row { phase: Phase::Tls, cause: Cause::Unanswered, .. } => "no answer to a TLS handshake".to_owned(),
+        Row { cause, .. } => why(*cause, timeout),
+    }
+}
 
 /// A cause in plain words; `timeout` is the threshold of `--timeout`.
 pub(super) fn why(cause: Cause, timeout: Option<Duration>) -> String {

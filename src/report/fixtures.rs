@@ -8,9 +8,10 @@ use std::time::Duration;
 use onrush_proto::Parts;
 
 use crate::plan::target::Scheme;
-use crate::plan::{Dialect, Io, Load, Plan, Spin, Stop, Target};
+use crate::plan::{Breakout, Dialect, Format, Io, Load, Plan, Spin, Stop, Target};
+use crate::run::host::Facts;
 use crate::run::{Ended, Outcome};
-use crate::stats::{Cause, Counters, Distribution, Phase, Totals};
+use crate::stats::{Cause, Counters, Distribution, Phase, Timeline, Totals};
 
 /// A run of `seconds` on `url`.
 pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections: u32) -> Plan {
@@ -29,11 +30,19 @@ pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections
         request: Parts::default(),
         load: Load { threads, connections },
         stop: Stop { duration: Some(Duration::from_secs(seconds)), requests: None },
+        warmup: Duration::ZERO,
         timeout: Some(Duration::from_secs(2)),
         give_up: Some(Duration::from_secs(30)),
         dialect,
         io: Io::Auto,
         percentiles: false,
+        percents: None,
+        breakout: Breakout::None,
+        cmm_layout: dialect == Dialect::WrkCmm,
+        format: Format::Text,
+        outputs: Vec::new(),
+        command: String::new(),
+        keeps_secrets: false,
         once: false,
         verbose: false,
         notes: true,
@@ -53,6 +62,11 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         dropped: Vec::new(),
         addresses: vec![address("127.0.0.1:8080")],
         descriptors: None,
+        // 2026-01-31T12:00:00Z
+        started_at: Duration::from_secs(1_769_860_800),
+        timeline: Timeline::default(),
+        workers: Vec::new(),
+        host: Facts::default(),
         transcript: None,
         failure: None,
         stuck: Vec::new(),

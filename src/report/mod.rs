@@ -3,6 +3,10 @@
 //! It turns a plan and an outcome into text. It measures nothing and asks nobody; whatever it says was decided
 //! in [`crate::plan`] or measured in [`crate::run`].
 
+pub mod export;
+pub mod files;
+pub mod merge;
+pub mod result;
 mod table;
 pub mod units;
 
@@ -33,7 +37,7 @@ use rustix::io::Errno;
 use correct::Rewritten;
 use table::{Figures, Layout};
 
-use crate::plan::{Dialect, Plan, Stop};
+use crate::plan::{Breakout, Dialect, Plan, Stop};
 use crate::run::Outcome;
 use crate::stats::{Cause, Distribution, Totals};
 
@@ -54,15 +58,33 @@ pub fn opening(plan: &Plan) -> String {
 
 /// Everything after the run: the table, the totals and the rates.
 pub fn closing(plan: &Plan, outcome: &Outcome) -> String {
-    let layout = Layout::of(plan.dialect);
+    let layout = Layout::of(plan);
     let latency = Latency::of(plan, outcome);
     let mut text = layout.header();
     text += &layout.row("Latency", &latency.figures_us(), units::time_us);
+    for (name, phase) in phases(plan, outcome) {
+        let figures = phase.map_or_else(Figures::default, |phase| Figures::measured(phase, NS_PER_US));
+        text += &layout.row(name, &figures, units::time_us);
+    }
     text += &layout.row("Req/Sec", &Figures::measured(&outcome.totals.rates, 1.0), units::metric);
     if plan.percentiles {
-        text += &layout.percentiles(|percent| latency.percentile_us(percent));
+        text += &layout.percentiles(plan.percents.as_deref(), |percent| latency.percentile_us(percent));
     }
     text + &summary(outcome)
+}
+
+/// The rows of the phases that are to be shown, in their order; never corrected.
+fn phases<'a>(plan: &Plan, outcome: &'a Outcome) -> Vec<(&'static str, Option<&'a Distribution<u64>>)> {
+    let phases = outcome.totals.phases.as_deref();
+    let connect = ("Connect", phases.map(|phases| &phases.connect));
+    let tls = ("TLS", phases.and_then(|phases| phases.tls.as_deref()));
+    let ttfb = ("TTFB", phases.map(|phases| &phases.ttfb));
+    let ttlb = ("TTLB", phases.map(|phases| &phases.ttlb));
+    match plan.breakout {
+        Breakout::None => Vec::new(),
+        Breakout::WrkCmm => vec![connect, ttfb, ttlb],
+        Breakout::All => vec![connect, tls, ttfb, ttlb],
+    }
 }
 
 /// Why a run could not start: nobody accepted a first connection, the last one asked was at `address`.

@@ -187,6 +187,10 @@ fn failure(plan: &Plan, outcome: &Outcome, row: &Row) -> Failure {
 }
 
 fn unanswered(outcome: &Outcome) -> Option<Note> {
+    if outcome.elapsed.is_zero() {
+        // A run that never began owes no answer.
+        return None;
+    }
     let counters = &outcome.totals.counters;
     let nothing_answered = counters.completed == 0;
     let censored = outcome.totals.censored.as_deref();
@@ -253,6 +257,9 @@ impl fmt::Display for Note {
                 let used: Vec<String> = used.iter().map(SocketAddr::to_string).collect();
                 let (why, used) = (errno::words(*errno), used.join(", "));
                 write!(f, "{address} was left out: {why} at the start; the load went to {used}")
+            }
+            Self::Signal { elapsed: Duration::ZERO } => {
+                f.write_str("ended by a signal before anything was measured: the warm-up was not over")
             }
             Self::Signal { elapsed } => {
                 let elapsed = time_us(elapsed.as_nanos() as f64 / NS_PER_US);

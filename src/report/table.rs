@@ -1,7 +1,7 @@
 //! The table of wrk and of its centminmod fork: headings, rows, percentiles, cells.
 
 use super::units;
-use crate::plan::Dialect;
+use crate::plan::{Percent, Plan};
 use crate::stats::Distribution;
 
 /// What a row says about one quantity.
@@ -42,9 +42,9 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// The layout that belongs to a dialect.
-    pub fn of(dialect: Dialect) -> Self {
-        if dialect == Dialect::WrkCmm { Self::Cmm } else { Self::Wrk }
+    /// The layout that a plan asks for.
+    pub fn of(plan: &Plan) -> Self {
+        if plan.cmm_layout { Self::Cmm } else { Self::Wrk }
     }
 
     /// The headings.
@@ -68,9 +68,15 @@ impl Layout {
         format!("    {name:<10}{cells}{within:>8}%\n")
     }
 
-    /// The latency percentiles, each looked up in microseconds.
-    pub fn percentiles(self, percentile_us: impl Fn(f64) -> f64) -> String {
+    /// The latency percentiles, each looked up in microseconds: those asked for, or the layout's own.
+    pub fn percentiles(self, asked: Option<&[Percent]>, percentile_us: impl Fn(f64) -> f64) -> String {
         let mut text = "  Latency Distribution\n".to_owned();
+        for percent in asked.unwrap_or_default() {
+            text += &format!("{percent:>7}%{}\n", cell(&units::time_us(percentile_us(percent.value())), 10));
+        }
+        if asked.is_some() {
+            return text;
+        }
         let percents: &[f64] = match self {
             Self::Wrk => &[50.0, 75.0, 90.0, 99.0],
             Self::Cmm => &[50.0, 75.0, 90.0, 95.0, 99.0, 99.99],
@@ -164,7 +170,10 @@ mod tests {
   99.00%   99.00us
   99.99%   99.99us
 ";
-        assert_eq!(Layout::Wrk.percentiles(|percent| percent), wrk);
-        assert_eq!(Layout::Cmm.percentiles(|percent| percent), cmm);
+        assert_eq!(Layout::Wrk.percentiles(None, |percent| percent), wrk);
+        assert_eq!(Layout::Cmm.percentiles(None, |percent| percent), cmm);
+        let asked = ["50", "99.9", "99.9999"].map(|percent| percent.parse().unwrap());
+        let expected = "  Latency Distribution\n     50%   50.00us\n   99.9%   99.90us\n99.9999%  100.00us\n";
+        assert_eq!(Layout::Wrk.percentiles(Some(&asked), |percent| percent), expected);
     }
 }

@@ -1,4 +1,7 @@
-//! What this machine allows: file descriptors.
+//! What this machine is and allows: file descriptors, and the facts that stand in a result.
+
+use std::fs;
+use std::thread;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -38,4 +41,88 @@ pub fn raise_descriptor_limit(connections: u32, threads: u32) -> Option<Shortage
         let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(needed.min(hard)), maximum: limit.maximum });
     }
     (hard < needed).then_some(Shortage { needed, hard })
+}
+
+/// What a reader of a result wants to know about the machine. What cannot be read is left out.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The kernel's release.
+    pub kernel: Option<String>,
+    /// The processor's name.
+    pub cpu_model: Option<String>,
+    /// Processors this process may use.
+    pub cpus: usize,
+    /// Limit on open files.
+    pub open_files_soft: Option<u64>,
+    /// Highest limit that can be set.
+    pub open_files_hard: Option<u64>,
+    /// Kernel settings and their values.
+    pub sysctls: Vec<(String, String)>,
+}
+
+/// The settings of the kernel that change what a load test measures.
+const SYSCTLS: [&str; 16] = [
+    "fs.nr_open",
+    "kernel.io_uring_disabled",
+    "net.core.busy_poll",
+    "net.core.default_qdisc",
+    "net.core.netdev_max_backlog",
+    "net.core.rmem_max",
+    "net.core.somaxconn",
+    "net.core.wmem_max",
+    "net.ipv4.ip_local_port_range",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_fin_timeout",
+    "net.ipv4.tcp_max_syn_backlog",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_slow_start_after_idle",
+    "net.ipv4.tcp_tw_reuse",
+    "net.ipv4.tcp_wmem",
+];
+
+/// Reads the facts.
+pub fn facts() -> Facts {
+    let limit = getrlimit(Resource::Nofile);
+    let sysctl = |name: &&str| {
+        let value = read(&format!("/proc/sys/{}", name.replace('.', "/")))?;
+        Some(((*name).to_owned(), value.split_whitespace().collect::<Vec<_>>().join(" ")))
+    };
+    Facts {
+        kernel: read("/proc/sys/kernel/osrelease"),
+        cpu_model: fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| cpu_model(&text)),
+        cpus: thread::available_parallelism().map_or(1, |cpus| cpus.get()),
+        open_files_soft: limit.current,
+        open_files_hard: limit.maximum,
+        sysctls: SYSCTLS.iter().filter_map(sysctl).collect(),
+    }
+}
+
+fn read(path: &str) -> Option<String> {
+    Some(fs::read_to_string(path).ok()?.trim().to_owned())
+}
+
+/// The name of the first processor in `/proc/cpuinfo`; not every architecture has one.
+fn cpu_model(text: &str) -> Option<String> {
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_facts_are_those_of_this_machine() {
+        let facts = facts();
+        assert!(facts.kernel.is_some_and(|kernel| kernel.contains('.')));
+        assert!(facts.cpus >= 1);
+        let range = facts.sysctls.iter().find(|(name, _)| name == "net.ipv4.ip_local_port_range");
+        assert!(range.is_none_or(|(_, value)| value.split(' ').count() == 2), "{range:?}");
+    }
+
+    #[test]
+    fn a_processor_has_a_name_where_the_kernel_tells_it() {
+        assert_eq!(cpu_model("processor\t: 0\nmodel name\t: A B @ 1\n").as_deref(), Some("A B @ 1"));
+        assert_eq!(cpu_model("processor\t: 0\n"), None);
+    }
 }

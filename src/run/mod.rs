@@ -13,7 +13,7 @@ pub mod spin;
 pub use choice::{Choice, Unavailable};
 pub use host::Shortage;
 pub use signal::Interrupt;
-pub use snapshot::Progress;
+pub use snapshot::{Progress, Second};
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ use std::rc::Rc;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle, Thread};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::bail;
 use onrush_proto::http1::outline;
@@ -34,7 +34,7 @@ use crate::backend::{Backend, Clock, Epoll, Sim, Uring};
 use crate::engine::{Control, Desk, Engine, Hooks, Protocol, Rules, Settings, WorkerEnd, tls};
 use crate::plan::{Addresses, Io, Plan, load};
 use crate::script::Script;
-use crate::stats::{Cause, Totals, Transcript};
+use crate::stats::{Cause, Counters, Timeline, Totals, Transcript};
 use snapshot::Collector;
 
 /// How often the watcher looks at signals and hand-overs.
@@ -65,6 +65,14 @@ pub struct Outcome {
     pub addresses: Vec<SocketAddr>,
     /// Set if the hard limit of open files was too low.
     pub descriptors: Option<Shortage>,
+    /// When measuring began, since the beginning of 1970.
+    pub started_at: Duration,
+    /// The run second by second.
+    pub timeline: Timeline,
+    /// What each worker did, in their order.
+    pub workers: Vec<WorkerShare>,
+    /// The machine.
+    pub host: host::Facts,
     /// What went over the wire, where the plan wanted that.
     pub transcript: Option<Box<Transcript>>,
     /// What went wrong in the script.
@@ -72,6 +80,25 @@ pub struct Outcome {
     /// Threads that never came back from their script, from 1, and the callback they are in. What they measured since
     /// their last hand-over is missing.
     pub stuck: Vec<(usize, &'static str)>,
+}
+
+/// One worker's part in a run.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkerShare {
+    /// Its connections.
+    pub connections: u32,
+    /// What it counted.
+    pub counters: Counters,
+    /// The processor time it took, in nanoseconds.
+    pub cpu_ns: u64,
+}
+
+/// Who is told how a run goes while it lasts.
+pub trait Observer {
+    /// How it stands; about five times a second.
+    fn progress(&mut self, progress: &Progress);
+    /// What was done in another second of it, or in what was left at its end.
+    fn second(&mut self, second: &Second);
 }
 
 /// Why a run ended.
@@ -285,27 +312,24 @@ impl Drop for Prepared {
 }
 
 impl Prepared {
-    /// Releases the workers, watches them until the last has ended, and adds up. `observe` is called about five times a
-    /// second with the run as it stands.
+    /// Releases the workers, watches them until the last has ended, and adds up.
     ///
     /// # Errors
     ///
     /// When a worker ended in a way that only a bug in onrush explains.
-    pub fn run(
-        mut self,
-        plan: &Plan,
-        interrupt: &Interrupt,
-        observe: &mut dyn FnMut(&Progress),
-    ) -> anyhow::Result<Outcome> {
+    pub fn run(mut self, plan: &Plan, interrupt: &Interrupt, observer: &mut dyn Observer) -> anyhow::Result<Outcome> {
         // A run of a number of requests waits for its target; `--once` is a question, and wants the answer now.
         let is_patient = (plan.stop.requests.is_some() && !plan.once) || plan.dialect.is_compat();
         let mut collector = Collector::new(self.desks.clone());
         let (mut interrupted, mut refused, mut shown_at) = (false, false, Duration::ZERO);
-        let mut due = plan.stop.duration;
+        let mut due = plan.stop.duration.map(|duration| duration + plan.warmup);
         let start = Instant::now();
+        // A clock before 1970 is no reason not to measure.
+        let started_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + plan.warmup;
         self.gate.open(true);
         while !self.has_ended(start, due) {
             collector.collect();
+            collector.finished().iter().for_each(|second| observer.second(second));
             interrupted |= interrupt.is_asked();
             refused |= !is_patient && collector.all_refused();
             if interrupted || refused {
@@ -316,23 +340,28 @@ impl Prepared {
             }
             if start.elapsed() >= shown_at + SHOW {
                 shown_at = start.elapsed();
-                observe(&collector.progress(shown_at));
+                observer.progress(&collector.progress(shown_at.saturating_sub(plan.warmup)));
             }
             thread::park_timeout(WATCH);
         }
         collector.collect();
         refused |= !is_patient && collector.all_refused();
-        let mut outcome = Outcome::new(collector.totals, self.backend, self.descriptors);
+        let mut outcome = Outcome::new(self.backend, self.descriptors, started_at);
         let desks = std::mem::take(&mut self.desks);
         for (index, worker) in std::mem::take(&mut self.workers).into_iter().enumerate() {
             if !worker.is_finished() {
                 outcome.stuck.extend(desks[index].callback().name().map(|callback| (index + 1, callback)));
-                outcome.elapsed = outcome.elapsed.max(due.unwrap_or_default());
+                outcome.elapsed = outcome.elapsed.max(due.unwrap_or_default().saturating_sub(plan.warmup));
+                let connections = plan.load.connections_of(index as u32);
+                outcome.workers.push(WorkerShare { connections, counters: Counters::default(), cpu_ns: 0 });
                 continue;
             }
             let Ok(Some(end)) = worker.join() else { bail!("a worker ended before its time: this is a bug in onrush") };
+            collector.add(index, &end.interval);
             outcome.add(end, refused);
         }
+        collector.last().iter().for_each(|second| observer.second(second));
+        outcome.take_over(collector, plan);
         if interrupted {
             outcome.ended = Ended::Signal;
         } else if outcome.ended == Ended::Duration && outcome.all_requests_ended(plan) {
@@ -350,25 +379,43 @@ impl Prepared {
 }
 
 impl Outcome {
-    fn new(totals: Totals, backend: &'static str, descriptors: Option<Shortage>) -> Self {
+    fn new(backend: &'static str, descriptors: Option<Shortage>, started_at: Duration) -> Self {
         Self {
-            totals,
+            totals: Totals::default(),
             elapsed: Duration::ZERO,
             ended: Ended::Duration,
             backend,
             dropped: Vec::new(),
             addresses: Vec::new(),
             descriptors,
+            started_at,
+            timeline: Timeline::default(),
+            workers: Vec::new(),
+            host: host::Facts::default(),
             transcript: None,
             failure: None,
             stuck: Vec::new(),
         }
     }
 
+    /// Takes the sums over.
+    fn take_over(&mut self, collector: Collector, plan: &Plan) {
+        self.totals = collector.totals;
+        if plan.wants_phases() {
+            self.totals.phases.get_or_insert_default();
+        }
+        self.timeline = collector.timeline;
+        self.host = host::facts();
+        for (worker, counters) in self.workers.iter_mut().zip(collector.shares) {
+            worker.counters = counters;
+        }
+    }
+
     /// Adds what a worker gave back.
     fn add(&mut self, end: WorkerEnd, refused: bool) {
-        self.totals += &*end.interval;
         self.elapsed = self.elapsed.max(Duration::from_nanos(end.elapsed_ns));
+        let (connections, cpu_ns) = (end.connections, end.cpu_ns);
+        self.workers.push(WorkerShare { connections, counters: Counters::default(), cpu_ns });
         if let Some((address, cause)) = end.refusal.filter(|_| refused) {
             self.ended = Ended::Refused { address, cause };
         } else if end.stayed_away {
@@ -413,7 +460,13 @@ fn settings(plan: &Plan, addresses: &Addresses, tls: Option<tls::Config>, pipeli
         slots: 1,
         addresses: addresses.0.clone(),
         tls,
-        rules: Rules { compat: plan.dialect.is_compat(), timeout_ns: plan.timeout.map(nanos), pipelines },
+        rules: Rules {
+            compat: plan.dialect.is_compat(),
+            timeout_ns: plan.timeout.map(nanos),
+            phases: plan.wants_phases(),
+            pipelines,
+        },
+        warmup_ns: nanos(plan.warmup),
         duration_ns: plan.stop.duration.map(nanos),
         requests,
         give_up_ns: plan.give_up.map(nanos),

@@ -25,6 +25,22 @@ pub enum Phase {
     Status,
 }
 
+impl Phase {
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Resolve => "resolve",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Send => "send",
+            Self::Head => "head",
+            Self::Body => "body",
+            Self::Timeout => "timeout",
+            Self::Status => "status",
+        }
+    }
+}
+
 /// Why it went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
@@ -168,6 +184,23 @@ pub struct Errors {
     pub timeout: u64,
     /// Responses with a status of 400 or more.
     pub status: u64,
+}
+
+impl Errors {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.connect + self.read + self.write + self.timeout + self.status
+    }
+}
+
+impl AddAssign for Errors {
+    fn add_assign(&mut self, other: Self) {
+        self.connect += other.connect;
+        self.read += other.read;
+        self.write += other.write;
+        self.timeout += other.timeout;
+        self.status += other.status;
+    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,12 @@
 //!
 //! It knows neither units nor clocks; latencies are recorded in nanoseconds, rates in requests per second.
 
+use std::io::Cursor;
 use std::ops::AddAssign;
 
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use hdrhistogram::{Counter, Histogram};
+use thiserror::Error;
 
 /// The largest value told apart: one hour in nanoseconds. Larger ones are recorded as this and counted.
 pub const HIGHEST: u64 = 3_600_000_000_000;
@@ -28,6 +31,35 @@ impl Count for u64 {
     fn saturating_from(number: u64) -> Self {
         number
     }
+}
+
+/// The exact figures of a distribution, which its bins only approximate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moments {
+    /// How many values there are.
+    pub count: u64,
+    /// The arithmetic mean.
+    pub mean: f64,
+    /// The sample standard deviation.
+    pub stdev: f64,
+    /// The smallest value.
+    pub min: u64,
+    /// The largest value.
+    pub max: u64,
+}
+
+/// Bytes and figures that are not those of a distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Corrupt {
+    /// The bytes are no histogram.
+    #[error("its histogram cannot be read")]
+    Bytes,
+    /// The histogram holds another number of values.
+    #[error("its histogram has another count than stands beside it")]
+    Count,
+    /// The figures cannot be those of any values.
+    #[error("its figures contradict each other")]
+    Figures,
 }
 
 /// How the values of one quantity are spread.
@@ -106,6 +138,11 @@ impl<C: Count> Distribution<C> {
         (self.count() > 0).then(|| self.sum as f64 / self.count() as f64)
     }
 
+    /// The sum of all values.
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
     /// The sample standard deviation (divided by n − 1), from the values and not from the bins; zero below two values.
     pub fn stdev(&self) -> f64 {
         sample_stdev(self.count(), self.sum, self.sum_of_squares)
@@ -139,6 +176,82 @@ impl<C: Count> Distribution<C> {
         self.histogram.iter_recorded().map(|bin| {
             let middle = self.histogram.median_equivalent(bin.value_iterated_to());
             (middle.clamp(self.min, self.max), bin.count_at_value().into())
+        })
+    }
+}
+
+impl Distribution<u64> {
+    /// The bins in HdrHistogram's compressed format, version 2.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let written = V2DeflateSerializer::new().serialize(&self.histogram, &mut bytes);
+        written.expect("a histogram of 64-bit counts fits the format, and memory takes it");
+        bytes
+    }
+
+    /// The distribution with these bins, as [`Distribution::encode`] wrote them, and these figures.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes are no histogram, or do not go with the figures.
+    pub fn decode(bytes: &[u8], moments: Moments) -> Result<Self, Corrupt> {
+        let read = Deserializer::new().deserialize::<u64, _>(&mut Cursor::new(bytes)).map_err(|_| Corrupt::Bytes)?;
+        let mut distribution = Self::new();
+        for bin in read.iter_recorded() {
+            let value = bin.value_iterated_to().min(HIGHEST);
+            distribution.histogram.saturating_record_n(value, bin.count_at_value());
+        }
+        distribution.set_moments(moments)?;
+        Ok(distribution)
+    }
+
+    /// Puts exact figures in the place of those that followed from the values recorded.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be those of any values, or of another number of them.
+    pub fn set_moments(&mut self, moments: Moments) -> Result<(), Corrupt> {
+        let Moments { count, mean, stdev, min, max } = moments;
+        if self.count() != count {
+            return Err(Corrupt::Count);
+        }
+        if count == 0 {
+            return Ok(());
+        }
+        let plausible = min as f64 <= mean && mean <= max as f64 && max <= HIGHEST && stdev >= 0.0;
+        // The sum of squares has to fit into 128 bits.
+        let squares = count as f64 * max as f64 * max as f64;
+        if !plausible || stdev > max as f64 || squares >= u128::MAX as f64 / 4.0 {
+            return Err(Corrupt::Figures);
+        }
+        let number = u128::from(count);
+        self.sum = (mean * count as f64).round() as u128;
+        // Around the whole part of the mean, as in `sample_stdev`, so that nothing large is subtracted.
+        let (whole, rest) = (self.sum / number, self.sum % number);
+        let spread = stdev * stdev * (count - 1) as f64 + rest as f64 * (rest as f64 / count as f64);
+        self.sum_of_squares = number * whole * whole + 2 * whole * rest + spread.round() as u128;
+        (self.min, self.max) = (min, max);
+        Ok(())
+    }
+
+    /// The smallest value in the same bin as this one.
+    pub fn bin_start(&self, value: u64) -> u64 {
+        self.histogram.lowest_equivalent(value)
+    }
+
+    /// The exact figures; `None` without a value.
+    pub fn moments(&self) -> Option<Moments> {
+        let (count, stdev) = (self.count(), self.stdev());
+        Some(Moments { count, mean: self.mean()?, stdev, min: self.min()?, max: self.max()? })
+    }
+
+    /// The bins as HdrHistogram's percentile iterator sees them, so many steps before the distance to 100 % halves:
+    /// value, share (0 to 1) and count of the values up to it.
+    pub fn spectrum(&self, ticks: u32) -> impl Iterator<Item = (u64, f64, u64)> {
+        let mut total = 0;
+        self.histogram.iter_quantiles(ticks).map(move |step| {
+            total += step.count_since_last_iteration();
+            (step.value_iterated_to().min(self.max), step.quantile_iterated_to(), total)
         })
     }
 }
@@ -271,6 +384,49 @@ mod tests {
         assert_eq!(merged.values().collect::<Vec<_>>(), whole.values().collect::<Vec<_>>());
         assert_eq!((merged.count(), merged.min(), merged.max()), (whole.count(), whole.min(), whole.max()));
         assert_eq!((merged.mean(), merged.stdev()), (whole.mean(), whole.stdev()));
+    }
+
+    #[test]
+    fn what_is_written_and_read_again_is_the_same() {
+        for values in [scattered(5_000), vec![0], vec![7, 7], vec![HIGHEST - 1, HIGHEST], Vec::new()] {
+            let before = of(&values);
+            let empty = Moments { count: 0, mean: 0.0, stdev: 0.0, min: 0, max: 0 };
+            let after = Distribution::decode(&before.encode(), before.moments().unwrap_or(empty)).unwrap();
+            assert_eq!(after.values().collect::<Vec<_>>(), before.values().collect::<Vec<_>>());
+            assert_eq!(after.moments(), before.moments());
+            let mut sum = after.clone();
+            sum += &after;
+            let mut twice = before.clone();
+            twice += &before;
+            assert_eq!(sum.moments(), twice.moments(), "figures can go on being added");
+        }
+    }
+
+    #[test]
+    fn what_is_no_distribution_is_refused() {
+        let good = of(&[10, 20, 30]);
+        let moments = good.moments().unwrap();
+        let decoded = |bytes: &[u8], moments| Distribution::decode(bytes, moments).map(|_| ());
+        assert_eq!(decoded(b"", moments), Err(Corrupt::Bytes));
+        assert_eq!(decoded(&good.encode()[..20], moments), Err(Corrupt::Bytes));
+        assert_eq!(decoded(&good.encode(), Moments { count: 4, ..moments }), Err(Corrupt::Count));
+        for figures in [
+            Moments { mean: 31.0, ..moments },
+            Moments { mean: f64::NAN, ..moments },
+            Moments { stdev: f64::NAN, ..moments },
+            Moments { stdev: 1e300, ..moments },
+            Moments { max: u64::MAX, ..moments },
+        ] {
+            assert_eq!(decoded(&good.encode(), figures), Err(Corrupt::Figures), "{figures:?}");
+        }
+    }
+
+    #[test]
+    fn a_spectrum_ends_with_every_value() {
+        let steps: Vec<_> = of(&scattered(1_000)).spectrum(5).collect();
+        let last = steps.last().unwrap();
+        assert_eq!((last.1, last.2), (1.0, 1_000));
+        assert!(steps.is_sorted_by_key(|step| step.2));
     }
 
     #[test]

@@ -8,6 +8,8 @@ pub mod counters;
 pub mod errors;
 pub mod handshakes;
 pub mod histogram;
+pub mod phases;
+pub mod timeline;
 pub mod transcript;
 
 use std::ops::AddAssign;
@@ -15,7 +17,9 @@ use std::ops::AddAssign;
 pub use counters::{Counters, Statuses};
 pub use errors::{Cause, Errors, Ledger, Phase, Row, TlsFailure};
 pub use handshakes::{Handshakes, Negotiated};
-pub use histogram::{Count, Distribution};
+pub use histogram::{Corrupt, Count, Distribution, Moments};
+pub use phases::Phases;
+pub use timeline::{Stretch, Timeline};
 pub use transcript::Transcript;
 
 /// What one thread measures within 100 ms.
@@ -27,6 +31,10 @@ pub type Totals = Stats<u64>;
 /// Everything that is measured, for one thread and 100 ms or for all threads and the whole run.
 #[derive(Clone, Debug, Default)]
 pub struct Stats<C: Count> {
+    /// When recording began, in nanoseconds since the start of the worker.
+    pub from_ns: u64,
+    /// When it ended, likewise; zero until it is handed over.
+    pub until_ns: u64,
     /// Service latencies in nanoseconds: first byte of the request handed to the kernel to last byte of the response.
     /// One per response.
     pub latency: Distribution<C>,
@@ -35,6 +43,8 @@ pub struct Stats<C: Count> {
     /// Ages in nanoseconds of requests that were abandoned or still open at the end: each lasted at least that long.
     /// `None` until there is one.
     pub censored: Option<Box<Distribution<C>>>,
+    /// The phases of connections and requests. `None` unless they are wanted.
+    pub phases: Option<Box<Phases<C>>>,
     /// Whole requests per second of one thread, one value per 100 ms; where wrk is imitated, only
     /// those in which something was completed.
     pub rates: Distribution<C>,
@@ -58,12 +68,16 @@ impl<C: Count> Stats<C> {
 
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
+        (self.from_ns, self.until_ns) = (0, 0);
         self.latency.clear();
         if let Some(batch_latency) = &mut self.batch_latency {
             batch_latency.clear();
         }
         if let Some(censored) = &mut self.censored {
             censored.clear();
+        }
+        if let Some(phases) = &mut self.phases {
+            phases.clear();
         }
         self.rates.clear();
         self.counters = Counters::default();
@@ -76,12 +90,16 @@ impl<C: Count> Stats<C> {
 
 impl<A: Count, B: Count> AddAssign<&Stats<B>> for Stats<A> {
     fn add_assign(&mut self, other: &Stats<B>) {
+        self.until_ns = self.until_ns.max(other.until_ns);
         self.latency += &other.latency;
         if let Some(batches) = other.batch_latency.as_deref().filter(|batches| batches.count() > 0) {
             *self.batch_latency() += batches;
         }
         if let Some(censored) = other.censored.as_deref().filter(|censored| censored.count() > 0) {
             **self.censored.get_or_insert_default() += censored;
+        }
+        if let Some(phases) = other.phases.as_deref() {
+            **self.phases.get_or_insert_default() += phases;
         }
         self.rates += &other.rates;
         self.counters += other.counters;
@@ -105,6 +123,11 @@ mod tests {
         interval.batch_latency().record(value * 4);
         interval.censored.get_or_insert_default().record(value * 2);
         interval.rates.record(value * 3);
+        let phases = interval.phases.get_or_insert_default();
+        phases.connect.record(value);
+        phases.tls.get_or_insert_default().record(value);
+        phases.ttfb.record(value);
+        phases.ttlb.record(value);
         interval.counters.completed = 1;
         interval.statuses.record(301);
         interval.ledger.record(Phase::Head, Cause::Errno(104), 7, Vec::new);
@@ -122,6 +145,9 @@ mod tests {
         assert_eq!(totals.batch_latency().mean(), Some(60.0));
         assert_eq!(totals.censored.as_ref().unwrap().mean(), Some(30.0));
         assert_eq!(totals.rates.mean(), Some(45.0));
+        let phases = totals.phases.as_ref().unwrap();
+        let rows = [&phases.connect, phases.tls.as_ref().unwrap(), &phases.ttfb, &phases.ttlb];
+        assert_eq!(rows.map(|row| row.mean()), [Some(15.0); 4]);
         assert_eq!(totals.counters.completed, 2);
         assert_eq!(totals.statuses.iter().collect::<Vec<_>>(), [(301, 2)]);
         assert_eq!(totals.ledger.rows()[0].count, 2);
@@ -137,6 +163,9 @@ mod tests {
         totals += &cleared;
         assert_eq!(totals.latency.count() + totals.rates.count(), 0);
         assert!(totals.batch_latency.is_none() && totals.censored.is_none());
+        let phases = totals.phases.as_ref().unwrap();
+        assert_eq!(phases.connect.count() + phases.ttfb.count() + phases.ttlb.count(), 0);
+        assert!(phases.tls.is_none());
         assert_eq!(totals.counters, Counters::default());
         assert_eq!(totals.statuses.iter().count(), 0);
         assert!(totals.ledger.rows().is_empty());

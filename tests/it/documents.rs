@@ -1,10 +1,11 @@
 //! The documents say what is true: their examples run, and what they name exists.
 //!
-//! A fenced `console` block is a session. A line `$ onrush …` or `$ wrk …` is run, other commands are not; the lines
-//! below it are what it prints, on either stream, and have to come out the same but for their numbers. Nothing below it
-//! means that the output is not looked at. The exit code is the one below `$ echo $?`, else 1 behind a refusal (a line
-//! `onrush: …` and nothing else), else 0. The address 127.0.0.1:8080 is replaced by an embedded target's, the port 8443 by
-//! that of a server that speaks TLS, and runs are cut short.
+//! A fenced `console` block is a session. A line `$ onrush …` or `$ wrk …` is run, and `$ jq …` and `$ cat …` for what
+//! that wrote; other commands are not. The lines below it are what it prints, on either stream, and have to come out
+//! the same but for their numbers. Nothing below it means that the output is not looked at. The exit code is the one
+//! below `$ echo $?`, else 1 behind a refusal (a line `onrush: …` or `onrush merge: …` and nothing else), else 0. The
+//! address 127.0.0.1:8080 is replaced by an embedded target's, the port 8443 by that of a server that speaks TLS, and
+//! runs are cut short.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ cases! {
     the_examples_of_the_manual_come_out_as_shown;
     the_examples_about_scripts_come_out_as_shown;
     the_scripts_in_the_manual_run;
+    the_examples_of_the_result_files_come_out_as_shown needs "jq";
     the_examples_about_tls_come_out_as_shown;
     a_shape_is_a_line_without_its_numbers;
     every_link_leads_to_something;
@@ -52,6 +54,10 @@ fn the_scripts_in_the_manual_run(context: &Context) {
         assert!(output.requests() > 0 && output.line("Non-2xx").is_none(), "{script}\n{output:?}");
         assert_eq!(output.line("Socket errors"), None, "{script}\n{output:?}");
     }
+}
+
+fn the_examples_of_the_result_files_come_out_as_shown(context: &Context) {
+    check_examples(context, "docs/output.md", 18);
 }
 
 fn the_examples_about_tls_come_out_as_shown(context: &Context) {
@@ -89,7 +95,8 @@ fn every_link_leads_to_something(_: &Context) {
 fn every_option_that_is_mentioned_exists(_: &Context) {
     let help =
         |words: &[&str]| Command::new(env!("CARGO_BIN_EXE_onrush")).args(words).output().expect("it runs").stdout;
-    let help = String::from_utf8([help(&["--help"]), help(&["serve", "--help"])].concat()).expect("the help is text");
+    let help = String::from_utf8([help(&["--help"]), help(&["serve", "--help"]), help(&["merge", "--help"])].concat())
+        .expect("the help is text");
     let spelled = |line| str::split_whitespace(line).take_while(|word: &&str| word.starts_with('-'));
     let known: Vec<&str> = help.lines().flat_map(spelled).map(|word| word.trim_end_matches(',')).collect();
     let mut checked = 0;
@@ -194,7 +201,7 @@ fn session(lines: Vec<&str>) -> Vec<Step> {
             }
         }
     }
-    steps.retain(|step| ["onrush", "wrk"].contains(&step.words().next().unwrap_or_default()));
+    steps.retain(|step| ["onrush", "wrk", "jq", "cat"].contains(&step.words().next().unwrap_or_default()));
     steps
 }
 
@@ -205,7 +212,7 @@ impl Step {
 
     /// Whether the command is refused before anything happens.
     fn is_refused(&self) -> bool {
-        matches!(&self.output[..], [line] if line.starts_with("onrush: "))
+        matches!(&self.output[..], [line] if line.starts_with("onrush: ") || line.starts_with("onrush merge: "))
     }
 
     /// Whether it puts load on something.

@@ -25,6 +25,8 @@ mod limits;
 mod native;
 /// Scripts as people have written them for wrk.
 mod old_scripts;
+/// Result files.
+mod results;
 /// Lua scripts: what they hear, what they decide, and the examples.
 mod scripts;
 /// The command lines that people published.
@@ -54,6 +56,7 @@ fn main() {
         ("limits", limits::cases()),
         ("native", native::cases()),
         ("old_scripts", old_scripts::cases()),
+        ("results", results::cases()),
         ("scripts", scripts::cases()),
         ("seeds", seeds::cases()),
         ("servers", servers::cases()),

@@ -25,7 +25,7 @@ impl Refusing {
 
 /// A port on which attempts to connect get no answer.
 pub struct Silent {
-    _socket: OwnedFd,
+    socket: OwnedFd,
     _waiting: Vec<TcpStream>,
     pub address: SocketAddr,
 }
@@ -38,8 +38,22 @@ impl Silent {
         let connect = |_| TcpStream::connect_timeout(&address, Duration::from_millis(100)).ok();
         let waiting: Vec<TcpStream> = (0..32).map_while(connect).collect();
         assert!(waiting.len() < 32, "the queue has an end");
-        Self { _socket: socket, _waiting: waiting, address }
+        Self { socket, _waiting: waiting, address }
     }
+}
+
+/// A server whose queue is full for so long, and that then does `serve` with every connection that is served at all.
+pub fn crowded(time: Duration, serve: fn(TcpStream) -> io::Result<()>) -> SocketAddr {
+    let silent = Silent::new();
+    let address = silent.address;
+    thread::spawn(move || {
+        thread::sleep(time);
+        let listener = TcpListener::from(silent.socket);
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || drop(serve(stream)));
+        }
+    });
+    address
 }
 
 fn bound() -> (OwnedFd, SocketAddr) {

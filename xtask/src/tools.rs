@@ -47,6 +47,12 @@ pub const TESTS: Wishes = Wishes {
             service: None,
             purpose: "its http.server is a target that speaks HTTP/1.0",
         },
+        Tool {
+            program: "jq",
+            package: "jq",
+            service: None,
+            purpose: "it reads the result files, and runs the examples about them",
+        },
     ],
 };
 

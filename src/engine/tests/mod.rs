@@ -3,6 +3,7 @@
 mod hostile;
 mod http1;
 mod multiplex;
+mod phases;
 mod scripted;
 mod second_protocol;
 
@@ -26,7 +27,8 @@ pub fn settings() -> Settings {
         addresses: vec!["127.0.0.1:80".parse().unwrap()],
         first_connection: 0,
         tls: None,
-        rules: Rules { compat: false, timeout_ns: Some(2 * SECOND), pipelines: false },
+        rules: Rules { compat: false, timeout_ns: Some(2 * SECOND), phases: false, pipelines: false },
+        warmup_ns: 0,
         duration_ns: Some(SECOND),
         requests: None,
         give_up_ns: Some(30 * SECOND),
@@ -72,7 +74,7 @@ pub fn run_with(
     let engine = Engine::new(settings, backend, vec![request], protocols, hooks, Arc::default(), Arc::clone(&desk));
     let end = engine.run();
     let mut totals = Totals::default();
-    desk.mailbox.collect(&mut totals);
+    desk.mailbox.collect(|interval| totals += interval);
     totals += &*end.interval;
     Ran { totals, end }
 }

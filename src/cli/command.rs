@@ -1,0 +1,89 @@
+//! The command line as it stands in result files: every word, quoted for a shell, and no secret.
+
+use std::ffi::OsString;
+
+use super::flags;
+use crate::plan::secrets::{self, REDACTED};
+
+/// The words of a command line as one that a shell reads again. Unless `keeps_secrets`, their values are not in it;
+/// `url` is the word that is the URL.
+pub(super) fn shown(args: &[OsString], url: &str, keeps_secrets: bool) -> String {
+    let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
+    let mut previous = "";
+    let mut shown = Vec::new();
+    for word in &words {
+        shown.push(quoted(&if keeps_secrets { word.to_string() } else { redacted(word, previous, url) }));
+        previous = word;
+    }
+    shown.join(" ")
+}
+
+fn redacted(word: &str, previous: &str, url: &str) -> String {
+    // An option of ours has a value that is no secret, or it is listed here.
+    let is_ours = |word: &str| word.strip_prefix("--").is_some_and(|name| flags::by_name(name).is_some());
+    if previous == BASIC_AUTH || (secrets::is_secret_option(previous) && !is_ours(previous)) {
+        REDACTED.to_owned()
+    } else if let Some(value) = word.strip_prefix(BASIC_AUTH).and_then(|rest| rest.strip_prefix('=')) {
+        word.replace(value, REDACTED)
+    } else if word == url || previous == HTTP_PROXY {
+        secrets::url(word)
+    } else {
+        secrets::text(word)
+    }
+}
+
+/// Its value is a user and a password.
+const BASIC_AUTH: &str = "--basic-auth";
+
+/// Its value is a URL.
+const HTTP_PROXY: &str = "--http-proxy";
+
+/// A word in single quotes, unless a shell takes it as it is.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@,+%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(words: &[&str]) -> String {
+        let args: Vec<OsString> = words.iter().map(OsString::from).collect();
+        shown(&args, "u:p@h/?token=1", false)
+    }
+
+    #[test]
+    fn a_shell_reads_the_command_line_again() {
+        assert_eq!(
+            command(&["onrush", "-c10", "-H", "A: it's", "", "http://h/"]),
+            r"onrush -c10 -H 'A: it'\''s' '' http://h/"
+        );
+    }
+
+    #[test]
+    fn secrets_are_not_in_it_wherever_they_stand() {
+        let table: [(&[&str], &str); 7] = [
+            (&["onrush", "-H", "Cookie: a=b"], "onrush -H 'Cookie: REDACTED'"),
+            (&["onrush", "-vHAuthorization: x"], "onrush '-vHAuthorization: REDACTED'"),
+            (&["onrush", "u:p@h/?token=1"], "onrush 'REDACTED@h/?token=REDACTED'"),
+            (&["onrush", "--basic-auth", "me:x"], "onrush --basic-auth REDACTED"),
+            (&["onrush", "--basic-auth=me:x"], "onrush --basic-auth=REDACTED"),
+            (&["onrush", "--http-proxy", "u:p@h:1"], "onrush --http-proxy REDACTED@h:1"),
+            (&["onrush", "U", "--", "--token", "x"], "onrush U -- --token REDACTED"),
+        ];
+        for (words, expected) in table {
+            assert_eq!(command(words), expected);
+        }
+    }
+
+    #[test]
+    fn secrets_can_be_kept_and_options_of_ours_are_none() {
+        let args = ["onrush", "-H", "Cookie: a"].map(OsString::from);
+        assert_eq!(shown(&args, "", true), "onrush -H 'Cookie: a'");
+        assert_eq!(command(&["onrush", "--keep-secrets", "h"]), "onrush --keep-secrets h");
+    }
+}

@@ -1,0 +1,85 @@
+//! The command line of `onrush merge`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use lexopt::Arg;
+
+use crate::plan::{Kind, Output};
+use crate::report::merge::Merge;
+
+/// What `onrush merge --help` prints.
+pub(super) const HELP: &str = "\
+onrush merge makes one result of several: histograms and counts are added up.
+
+Usage: onrush merge [options] FILE.json...
+
+  -o, --output FILE  write the sum into a file: .json, .csv, .hgrm or .md; may be
+                     repeated; without it the sum is printed as JSON
+      --force        add up results of different plans too
+  -h, --help         print this text
+
+Results of different plans are refused. Start times, seeds and the names of
+result files make no difference.
+";
+
+/// Reads the words behind `merge`; `None`: the help was asked for. The error says what is wrong.
+pub(super) fn parse(args: &[OsString]) -> Result<Option<Merge>, String> {
+    let mut merge = Merge { inputs: Vec::new(), outputs: Vec::new(), force: false };
+    let mut parser = lexopt::Parser::from_args(args);
+    while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
+        match argument {
+            Arg::Long("help") | Arg::Short('h') => return Ok(None),
+            Arg::Long("force") => merge.force = true,
+            Arg::Long("output") | Arg::Short('o') => {
+                merge.outputs.push(output(parser.value().map_err(|error| error.to_string())?)?);
+            }
+            Arg::Value(path) => merge.inputs.push(PathBuf::from(path)),
+            _ => return Err(format!("{}; see: onrush merge --help", argument.unexpected())),
+        }
+    }
+    if merge.inputs.is_empty() {
+        return Err("no file; write for instance onrush merge a.json b.json -o both.json".to_owned());
+    }
+    Ok(Some(merge))
+}
+
+fn output(path: OsString) -> Result<Output, String> {
+    let path = PathBuf::from(path);
+    match Kind::of(&path) {
+        Some(Kind::Lines) => Err(format!("--output {path:?}: .ndjson is written while a test runs; write .csv")),
+        Some(kind) => Ok(Output { path, kind }),
+        None => Err(format!("--output {path:?}: its ending says what is written: .json, .csv, .hgrm or .md")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Option<Merge>, String> {
+        let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        parse(&args)
+    }
+
+    #[test]
+    fn files_and_options_come_in_any_order() {
+        let merge = parsed("a.json -o sum.JSON --force b.json --output=sum.md").unwrap().unwrap();
+        assert_eq!(merge.inputs, ["a.json", "b.json"].map(PathBuf::from));
+        assert_eq!(merge.outputs.iter().map(|output| output.kind).collect::<Vec<_>>(), [Kind::Json, Kind::Markdown]);
+        assert!(merge.force);
+        assert!(parsed("a.json -h").unwrap().is_none());
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (line, words) in [
+            ("", "no file"),
+            ("a.json -o x", "ending"),
+            ("a.json -o x.ndjson", "while a test runs"),
+            ("--bogus", "--help"),
+        ] {
+            assert!(parsed(line).unwrap_err().contains(words), "{line}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What is measured beside the latency, and from when on.
+
+use super::*;
+
+/// Answers come after 1 ms, in six pieces a microsecond apart, on connections that take 300 µs.
+const PIECES: &str = "connect_us = 300.0\nlatency_us = 1000.0\nsplit = 10";
+
+fn with_phases() -> Settings {
+    Settings { rules: Rules { phases: true, ..settings().rules }, ..settings() }
+}
+
+#[test]
+fn each_phase_lasts_as_long_as_the_server_makes_it() {
+    let ran = run_http(Settings { connections: 3, ..with_phases() }, PIECES);
+    let phases = ran.totals.phases.expect("they were wanted");
+    let range = |phase: &crate::stats::Distribution<u64>| (phase.count(), phase.min(), phase.max());
+    let completed = ran.totals.counters.completed;
+    assert_eq!(range(&phases.connect), (3, Some(300_000), Some(300_000)));
+    assert_eq!(range(&phases.ttfb), (completed, Some(MS), Some(MS)));
+    assert_eq!(range(&phases.ttlb), (completed, Some(5_000), Some(5_000)));
+    assert_eq!(range(&ran.totals.latency), (completed, Some(MS + 5_000), Some(MS + 5_000)));
+    assert!(phases.tls.is_none());
+}
+
+#[test]
+fn pipelined_requests_have_first_bytes_of_their_own() {
+    let scenario: Scenario = toml::from_str(PIECES).unwrap();
+    let pipelined = Settings { slots: 3, requests: Some(3), duration_ns: None, ..with_phases() };
+    let ran = run_on(pipelined, scenario.network(1), get(), Box::new(|| Protocol::Http1(Http1::new(3))));
+    let phases = ran.totals.phases.expect("they were wanted");
+    // The second answer begins where the first ends.
+    assert_eq!((phases.ttfb.min(), phases.ttfb.max()), (Some(MS), Some(MS + 10_000)));
+    assert_eq!((phases.ttlb.count(), phases.ttlb.mean()), (3, Some(5_000.0)));
+}
+
+#[test]
+fn answers_that_come_together_have_one_first_byte() {
+    let whole: Scenario = toml::from_str("latency_us = 1000.0").unwrap();
+    let pipelined = Settings { slots: 3, requests: Some(3), duration_ns: None, ..with_phases() };
+    let ran = run_on(pipelined, whole.network(1), get(), Box::new(|| Protocol::Http1(Http1::new(3))));
+    let phases = ran.totals.phases.expect("they were wanted");
+    assert_eq!((phases.ttfb.count(), phases.ttfb.mean()), (3, Some(MS as f64)));
+    assert_eq!(phases.ttlb.max(), Some(0));
+}
+
+#[test]
+fn an_imitated_tool_knows_whole_microseconds_and_leaves_out_what_is_late() {
+    let rules = Rules { compat: true, timeout_ns: Some(500 * MS), ..with_phases().rules };
+    let ran = run_http(Settings { rules, ..settings() }, "latency_us = 999.7\n[[stall]]\nfrom_s = 0.1\nfor_s = 0.8");
+    let phases = ran.totals.phases.expect("they were wanted");
+    assert_eq!((phases.ttfb.min(), phases.ttfb.max()), (Some(999_000), Some(999_000)));
+    assert_eq!(phases.ttfb.count(), ran.totals.counters.completed - 1, "one answer was late");
+}
+
+#[test]
+fn phases_that_nobody_wants_take_no_room() {
+    assert!(run_http(settings(), PIECES).totals.phases.is_none());
+}
+
+#[test]
+fn behind_a_warm_up_everything_starts_from_zero() {
+    let warm = Settings { connections: 4, warmup_ns: SECOND, ..with_phases() };
+    let ran = run_http(warm, "connect_us = 100.0\nlatency_us = 10000.0\n[[refuse]]\nfrom_s = 0.0\nfor_s = 0.2");
+    let counters = &ran.totals.counters;
+    // Of 100 answers in a second the first on each connection was asked for before it began.
+    assert_eq!((counters.completed, counters.open_at_end), (4 * 99, 4));
+    assert_eq!((counters.bytes_received, counters.started), (4 * 99 * 52, 4 * 100));
+    assert_eq!((ran.totals.latency.count(), ran.totals.latency.min()), (4 * 99, Some(10 * MS)));
+    assert_eq!((ran.totals.rates.count(), ran.end.elapsed_ns), (10, SECOND));
+    assert!(ran.totals.ledger.rows().is_empty(), "what was refused was refused before");
+    assert_eq!((counters.connects, counters.slots_opened), (0, 4), "connections are kept");
+    let phases = ran.totals.phases.as_ref().expect("they were wanted");
+    assert_eq!((phases.connect.count(), phases.ttfb.count()), (0, 4 * 99));
+    assert_conserved(&ran.totals);
+}
+
+#[test]
+fn exactly_so_many_requests_are_started_behind_a_warm_up() {
+    let limited =
+        Settings { connections: 7, warmup_ns: SECOND, requests: Some(1_000), duration_ns: None, ..settings() };
+    let ran = run_http(limited, "connect_us = 0.0");
+    assert_eq!((ran.totals.counters.started, ran.totals.counters.completed), (1_000, 1_000));
+    // A millisecond longer than without it: first what is in flight is waited for.
+    assert_eq!(ran.end.elapsed_ns, 144 * MS);
+}
+
+#[test]
+fn what_goes_wrong_with_a_request_of_the_warm_up_is_not_counted() {
+    for scenario in [
+        "[[stall]]\nfrom_s = 0.5\nfor_s = 9.0",
+        "latency_us = 1500000.0\n[[fault]]\nevery = 1\nwhat = 'reset'\nafter_bytes = 20",
+        "latency_us = 1500000.0\n[[fault]]\nevery = 1\nwhat = 'close'\nafter_bytes = 20",
+    ] {
+        let warm = Settings { warmup_ns: SECOND, duration_ns: Some(700 * MS), give_up_ns: Some(SECOND), ..settings() };
+        let ran = run_http(warm, scenario);
+        assert_eq!((ran.totals.counters.failed, ran.totals.counters.abandoned), (0, 0), "{scenario}");
+        assert!(ran.totals.ledger.rows().is_empty(), "{scenario}: {:?}", ran.totals.ledger);
+        assert!(ran.totals.counters.started > 0, "{scenario}: a slot goes on behind it");
+        assert_conserved(&ran.totals);
+    }
+}

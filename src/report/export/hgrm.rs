@@ -1,0 +1,33 @@
+//! The latency as a table of percentiles that HdrHistogram's plotter reads; values in milliseconds.
+
+use std::fmt::Write;
+
+use super::super::result::Document;
+use crate::stats::Corrupt;
+
+/// Rows before the distance to 100 % halves.
+const TICKS: u32 = 5;
+
+/// Nanoseconds in a millisecond.
+const NS_PER_MS: f64 = 1e6;
+
+/// The table of the latency that the text shows.
+pub fn render(document: &Document) -> Result<String, Corrupt> {
+    let latency = document.shown_latency().values()?;
+    let (heads, mut text) = (["Value", "Percentile", "TotalCount", "1/(1-Percentile)"], String::new());
+    let _ = writeln!(text, "{:>12} {:>14} {:>10} {:>14}\n", heads[0], heads[1], heads[2], heads[3]);
+    for (value, share, count) in latency.spectrum(TICKS) {
+        let value_ms = value as f64 / NS_PER_MS;
+        let _ = write!(text, "{value_ms:12.3} {share:14.12} {count:10}");
+        // The last row is at 100 %, infinitely far along.
+        let _ = if share < 1.0 { writeln!(text, " {:14.2}", 1.0 / (1.0 - share)) } else { writeln!(text) };
+    }
+    let ms = |ns: f64| ns / NS_PER_MS;
+    let (mean, stdev) = (ms(latency.mean().unwrap_or(0.0)), ms(latency.stdev()));
+    let (max, count) = (ms(latency.max().unwrap_or(0) as f64), latency.count());
+    let _ = writeln!(text, "#[Mean    = {mean:12.3}, StdDeviation   = {stdev:12.3}]");
+    let _ = writeln!(text, "#[Max     = {max:12.3}, Total count    = {count:12}]");
+    // Of the histogram's shape: a value and one a thousandth larger are told apart, up to an hour of nanoseconds.
+    let _ = writeln!(text, "#[Buckets = {:12}, SubBuckets     = {:12}]", 32, 2048);
+    Ok(text)
+}

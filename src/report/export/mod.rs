@@ -1,0 +1,27 @@
+//! A document in the forms that other programs read: spreadsheets, HdrHistogram's plotter, Markdown.
+
+mod csv;
+mod hgrm;
+mod lines;
+mod markdown;
+
+pub use lines::line;
+
+use super::result::Document;
+use crate::plan::Kind;
+use crate::stats::Corrupt;
+
+/// The content of a file of this kind; nothing for the one that is written line by line.
+///
+/// # Errors
+///
+/// When the document holds a histogram that cannot be read.
+pub fn render(kind: Kind, document: &Document) -> Result<String, Corrupt> {
+    Ok(match kind {
+        Kind::Json => document.to_json(),
+        Kind::Csv => csv::render(document),
+        Kind::Hgrm => hgrm::render(document)?,
+        Kind::Markdown => markdown::render(document),
+        Kind::Lines => String::new(),
+    })
+}

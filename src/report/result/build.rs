@@ -1,0 +1,209 @@
+//! From what was decided and measured to the document.
+
+use std::collections::BTreeMap;
+
+use super::super::failure::why_row;
+use super::super::{escape, notes, rewritten};
+use super::{
+    Agreed, Connections, Distribution, Document, Errors, Host, Latency, LedgerRow, Moment, Phases, Requests, Row,
+    SCHEMA, Script, Thread, Tls, Tool, distribution,
+};
+use crate::plan::tls::{GROUPS, Named, SUITES, Version};
+use crate::plan::{Plan, secrets};
+use crate::run::{Outcome, WorkerShare, host};
+use crate::stats::timeline::{Stretch, Timeline};
+use crate::stats::{self, Count, Counters, Handshakes, Negotiated, Stats};
+
+/// Nanoseconds in a second.
+const NS_PER_S: f64 = 1e9;
+
+impl Document {
+    /// The document of a run.
+    pub fn of(plan: &Plan, outcome: &Outcome) -> Self {
+        let Stats { counters, statuses, ledger, latency, batch_latency, phases, censored, .. } = &outcome.totals;
+        let view = |measured: &stats::Distribution<u64>| distribution(measured, plan.percents.as_deref());
+        let started_at = Moment(u64::try_from(outcome.started_at.as_micros()).unwrap_or(u64::MAX));
+        let duration_s = outcome.elapsed.as_secs_f64();
+        let shown = |text: String| if plan.keeps_secrets { text } else { secrets::sentence(&text) };
+        Self {
+            schema: SCHEMA,
+            tool: Tool {
+                name: env!("CARGO_PKG_NAME").to_owned(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                backend: outcome.backend.to_owned(),
+            },
+            host: Host::of(&outcome.host),
+            command: plan.command.clone(),
+            plan: super::Plan::of(plan),
+            started_at,
+            duration_s,
+            requests: Requests::of(counters),
+            bytes_received: counters.bytes_received,
+            bytes_sent: counters.bytes_sent,
+            rate_per_s: rate(counters.completed, duration_s),
+            connections: Connections {
+                asked: u64::from(plan.load.connections),
+                lived: counters.slots_opened,
+                opened: counters.connects,
+            },
+            status: statuses.iter().collect(),
+            errors: ledger.totals().into(),
+            ledger: ledger.rows().iter().map(|row| LedgerRow::of(row, plan)).collect(),
+            latency: Latency {
+                service: view(latency),
+                batch: batch_latency.as_deref().map(view),
+                wrk: plan.dialect.is_compat().then(|| view(&rewritten(plan, outcome).distribution())),
+            },
+            phases: phases.as_deref().map(|phases| Phases::of(phases, view)),
+            censored: censored.as_deref().map(view),
+            timeline: rows(&outcome.timeline, Some(duration_s)),
+            threads: outcome.workers.iter().map(Thread::of).collect(),
+            script: plan.script.is_some().then(|| Script { share: outcome.script_share(plan) }),
+            tls: Tls::of(&outcome.totals.handshakes),
+            notes: notes(plan, outcome).iter().map(|note| shown(note.to_string())).collect(),
+        }
+    }
+}
+
+/// So many per second; zero in no time.
+pub fn rate(number: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { number as f64 / seconds } else { 0.0 }
+}
+
+/// The rows of a time line. The last one ends with the run, where its end is known.
+pub(super) fn rows(timeline: &Timeline, end_s: Option<f64>) -> Vec<Row> {
+    let length_s = timeline.length_ns as f64 / NS_PER_S;
+    let rows = timeline.rows.iter().enumerate().map(|(index, stretch)| {
+        let start_s = index as f64 * length_s;
+        let left_s = end_s.map_or(length_s, |end_s| end_s - start_s);
+        // A worker that ended a little late made the last row; its length is not negative.
+        Row::of(stretch, start_s, if left_s > 0.0 { left_s.min(length_s) } else { length_s })
+    });
+    rows.collect()
+}
+
+impl Row {
+    /// A stretch of the run that begins and lasts so long.
+    pub fn of(stretch: &Stretch, start_s: f64, length_s: f64) -> Self {
+        let us = |ns: f64| ns / 1e3;
+        let mean_us = stretch.mean_ns().map(us);
+        Self {
+            start_s,
+            length_s,
+            started: stretch.started,
+            completed: stretch.completed,
+            bytes_sent: stretch.bytes_sent,
+            bytes_received: stretch.bytes_received,
+            errors: (stretch.errors.total() > 0).then(|| stretch.errors.into()),
+            mean_us,
+            max_us: mean_us.map(|_| us(stretch.latency_max_ns as f64)),
+            latency_bins: stretch.latency_bins.clone(),
+        }
+    }
+
+    /// The stretch that this is the row of.
+    pub fn stretch(&self) -> Stretch {
+        let mut stretch = Stretch {
+            started: self.started,
+            completed: self.completed,
+            bytes_sent: self.bytes_sent,
+            bytes_received: self.bytes_received,
+            errors: self.errors.unwrap_or_default().into(),
+            latency_max_ns: (self.max_us.unwrap_or(0.0) * 1e3).round() as u64,
+            latency_bins: self.latency_bins.clone(),
+            latency_sum_ns: 0,
+        };
+        let sum_ns = self.mean_us.unwrap_or(0.0) * 1e3 * stretch.latencies() as f64;
+        stretch.latency_sum_ns = sum_ns.round() as u128;
+        stretch
+    }
+}
+
+impl Host {
+    fn of(facts: &host::Facts) -> Self {
+        Self {
+            kernel: facts.kernel.clone(),
+            architecture: std::env::consts::ARCH.to_owned(),
+            cpu_model: facts.cpu_model.clone(),
+            cpus: facts.cpus,
+            open_files_soft: facts.open_files_soft,
+            open_files_hard: facts.open_files_hard,
+            sysctls: facts.sysctls.iter().cloned().collect::<BTreeMap<_, _>>(),
+        }
+    }
+}
+
+impl Requests {
+    fn of(counters: &Counters) -> Self {
+        Self {
+            started: counters.started - counters.returned,
+            completed: counters.completed,
+            timeout: counters.late,
+            abandoned: counters.abandoned,
+            open: counters.open_at_end,
+        }
+    }
+}
+
+impl From<stats::Errors> for Errors {
+    fn from(stats::Errors { connect, read, write, timeout, status }: stats::Errors) -> Self {
+        Self { connect, read, write, timeout, status }
+    }
+}
+
+impl From<Errors> for stats::Errors {
+    fn from(Errors { connect, read, write, timeout, status }: Errors) -> Self {
+        Self { connect, read, write, timeout, status }
+    }
+}
+
+impl LedgerRow {
+    fn of(row: &stats::Row, plan: &Plan) -> Self {
+        let example = escape(&row.example);
+        Self {
+            phase: row.phase.name().to_owned(),
+            cause: why_row(row, plan.timeout),
+            count: row.count,
+            first_s: row.first_s,
+            last_s: row.last_s,
+            example: (!example.is_empty()).then(|| if plan.keeps_secrets { example } else { secrets::text(&example) }),
+        }
+    }
+}
+
+impl Phases {
+    fn of<C: Count>(phases: &stats::Phases<C>, view: impl Fn(&stats::Distribution<C>) -> Distribution) -> Self {
+        Self {
+            connect: view(&phases.connect),
+            tls: phases.tls.as_deref().map(&view),
+            ttfb: view(&phases.ttfb),
+            ttlb: view(&phases.ttlb),
+        }
+    }
+}
+
+impl Tls {
+    fn of(handshakes: &Handshakes) -> Option<Self> {
+        let agreed = handshakes.counts().into_iter().map(|(Negotiated { version, suite, group }, count)| Agreed {
+            version: if version == Version::V13.number() { "1.3" } else { "1.2" }.to_owned(),
+            suite: Named::name_of(SUITES, suite),
+            group: (group != 0).then(|| Named::name_of(GROUPS, group)),
+            count,
+        });
+        let total = handshakes.total();
+        (total > 0).then(|| Self { handshakes: total, resumed: handshakes.resumed, agreed: agreed.collect() })
+    }
+}
+
+impl Thread {
+    fn of(share: &WorkerShare) -> Self {
+        let seconds = |ns: u64| ns as f64 / NS_PER_S;
+        Self {
+            connections: share.connections,
+            started: share.counters.started - share.counters.returned,
+            completed: share.counters.completed,
+            cpu_s: seconds(share.cpu_ns.saturating_sub(share.counters.spun_ns)),
+            spin_s: seconds(share.counters.spun_ns.min(share.cpu_ns)),
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! The result of a run as one document: what a `.json` file holds, and what every other file is made from.
+//!
+//! These structs are the format. `docs/result.schema.json` is generated from them, and every change of what is there
+//! raises [`SCHEMA`]; something new beside it does not. A key that does not apply is left out.
+
+mod build;
+mod distribution;
+mod merge;
+mod moment;
+mod plan;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use build::rate;
+pub use distribution::{Distribution, distribution};
+pub use merge::Different;
+pub use moment::Moment;
+pub use plan::{Header, Plan, Script as PlannedScript};
+
+/// The version of the format.
+pub const SCHEMA: u32 = 1;
+
+/// What one run measured, or several together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Document {
+    /// The version of the format; additions do not raise it.
+    pub schema: u32,
+    /// What measured.
+    pub tool: Tool,
+    /// Where it ran.
+    pub host: Host,
+    /// The command line, quoted for a shell; secrets are redacted.
+    pub command: String,
+    /// What the command line meant; secrets are redacted.
+    pub plan: Plan,
+    /// When measuring began: RFC 3339, UTC.
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub started_at: Moment,
+    /// How long was measured, in seconds.
+    pub duration_s: f64,
+    /// What became of the requests.
+    pub requests: Requests,
+    /// All bytes received, heads included.
+    pub bytes_received: u64,
+    /// All bytes handed to the kernel.
+    pub bytes_sent: u64,
+    /// Complete responses per second.
+    pub rate_per_s: f64,
+    /// Connections.
+    pub connections: Connections,
+    /// How often each status came.
+    pub status: BTreeMap<u16, u64>,
+    /// wrk's five error totals.
+    pub errors: Errors,
+    /// What went wrong, row by row; the totals are sums of it.
+    pub ledger: Vec<LedgerRow>,
+    /// The views of the latency.
+    pub latency: Latency,
+    /// The phases of connections and requests, where they were measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phases: Option<Phases>,
+    /// What was agreed on in TLS handshakes, where there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Tls>,
+    /// Ages of the requests that were abandoned or open at the end: each lasted at least that long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub censored: Option<Distribution>,
+    /// The run row by row: a row a second, or twice as long until there are at most 1,200.
+    pub timeline: Vec<Row>,
+    /// The generator's threads.
+    pub threads: Vec<Thread>,
+    /// What the script took, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<Script>,
+    /// What is to be known about the result; secrets are redacted.
+    pub notes: Vec<String>,
+}
+
+/// What measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// How it talked to the kernel: `uring`, `epoll` or `sim`.
+    pub backend: String,
+}
+
+/// The machine that measured. What could not be read is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Host {
+    /// The kernel's release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// The processor's architecture.
+    pub architecture: String,
+    /// The processor's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_model: Option<String>,
+    /// Processors this process may use.
+    pub cpus: usize,
+    /// Limit on open files while the run lasted, as raised for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_files_soft: Option<u64>,
+    /// Highest limit that could have been set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_files_hard: Option<u64>,
+    /// Kernel settings that matter for connections.
+    pub sysctls: BTreeMap<String, String>,
+}
+
+/// What became of the requests. What is in none of the last four failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Requests {
+    /// Requests whose first byte was handed to the kernel.
+    pub started: u64,
+    /// Requests whose response was read to its last byte, whatever its status.
+    pub completed: u64,
+    /// Requests that lasted longer than `--timeout`, completed or not.
+    pub timeout: u64,
+    /// Requests given up.
+    pub abandoned: u64,
+    /// Requests in flight when the run ended.
+    pub open: u64,
+}
+
+/// Connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Connections {
+    /// How many were to be kept open.
+    pub asked: u64,
+    /// How many of them were open at least once.
+    pub lived: u64,
+    /// How many were opened while the run was measured, those that replaced another included.
+    pub opened: u64,
+}
+
+/// wrk's five error totals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Errors {
+    /// Failures to resolve or to connect.
+    pub connect: u64,
+    /// Failures while a response was awaited or read.
+    pub read: u64,
+    /// Failures while a request was sent.
+    pub write: u64,
+    /// Requests that passed `--timeout`.
+    pub timeout: u64,
+    /// Responses with a status of 400 or more.
+    pub status: u64,
+}
+
+/// One thing that went wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LedgerRow {
+    /// In which part of a request's life.
+    pub phase: String,
+    /// Why.
+    pub cause: String,
+    /// How often.
+    pub count: u64,
+    /// The second of the run in which it happened first.
+    pub first_s: u32,
+    /// The second of the run in which it happened last.
+    pub last_s: u32,
+    /// One example: an address, or the beginning of what the server sent; bytes that are no text as `\xNN`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub example: Option<String>,
+}
+
+/// The views of the latency.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Latency {
+    /// As measured: the request's first byte handed to the kernel, to the response's last byte. Where a tool is
+    /// imitated, in whole microseconds and without late answers.
+    pub service: Distribution,
+    /// Of batches, up to the last byte of their last response; only where a script sends several requests at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<Distribution>,
+    /// As the imitated tool rewrites it; only where one is imitated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wrk: Option<Distribution>,
+}
+
+/// The phases of connections and requests, each as measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Phases {
+    /// Opening a connection, the TLS handshake included.
+    pub connect: Distribution,
+    /// The TLS handshake, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Distribution>,
+    /// First byte of the request sent, to first byte of its response received.
+    pub ttfb: Distribution,
+    /// First byte of the response received, to its last.
+    pub ttlb: Distribution,
+}
+
+/// The TLS handshakes that were measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Tls {
+    /// How many there were.
+    pub handshakes: u64,
+    /// How many of them resumed an earlier session.
+    pub resumed: u64,
+    /// What they led to.
+    pub agreed: Vec<Agreed>,
+}
+
+/// What client and server agreed on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Agreed {
+    /// The version: `1.2` or `1.3`.
+    pub version: String,
+    /// The cipher suite, by its IANA name.
+    pub suite: String,
+    /// The group of the key exchange, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// In how many handshakes.
+    pub count: u64,
+}
+
+/// What a script took.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Script {
+    /// The part (0 to 1) of the threads' time that was spent inside it, estimated from some of its calls.
+    pub share: f64,
+}
+
+/// One stretch of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Row {
+    /// When it began, in seconds since measuring began.
+    pub start_s: f64,
+    /// How long it lasted, in seconds; the last one may be shorter.
+    pub length_s: f64,
+    /// Requests started.
+    pub started: u64,
+    /// Responses complete.
+    pub completed: u64,
+    /// Bytes handed to the kernel.
+    pub bytes_sent: u64,
+    /// Bytes received.
+    pub bytes_received: u64,
+    /// Errors, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<Errors>,
+    /// The mean latency, if there was any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_us: Option<f64>,
+    /// The largest latency, if there was any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_us: Option<f64>,
+    /// Number and count of each bin of latencies that is not empty: bin b goes from 2^(b/8) to 2^((b+1)/8)
+    /// nanoseconds.
+    pub latency_bins: Vec<(u16, u64)>,
+}
+
+/// One thread of the generator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Thread {
+    /// Its connections.
+    pub connections: u32,
+    /// Requests it started.
+    pub started: u64,
+    /// Responses complete.
+    pub completed: u64,
+    /// Processor time, without what was spent looking instead of sleeping.
+    pub cpu_s: f64,
+    /// Processor time spent looking instead of sleeping.
+    pub spin_s: f64,
+}
+
+impl Document {
+    /// The latency that the text shows: as the imitated tool rewrites it, else as measured.
+    pub fn shown_latency(&self) -> &Distribution {
+        self.latency.wrk.as_ref().unwrap_or(&self.latency.service)
+    }
+
+    /// The document as text, with a line end.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("numbers, texts and lists can always be written");
+        text.push('\n');
+        text
+    }
+}

@@ -1,0 +1,226 @@
+//! Documents of hand-made outcomes: written, read, added up.
+
+use std::time::Duration;
+
+use super::*;
+use crate::plan::{Dialect, Percent};
+use crate::report::export;
+use crate::report::fixtures::{flawless, plan as fixture};
+use crate::run::{Outcome, WorkerShare};
+use crate::stats::{Cause, Counters, Interval, Phase};
+
+const SCHEMA_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/result.schema.json");
+
+fn plan(dialect: Dialect) -> crate::plan::Plan {
+    fixture(dialect, "http://127.0.0.1:8080/", 10, 1, 10)
+}
+
+/// A run of these latencies, all in its first second, with one of everything else.
+fn outcome(latencies_us: impl IntoIterator<Item = u64>) -> Outcome {
+    let mut interval = Interval { until_ns: 100_000_000, ..Interval::default() };
+    for us in latencies_us {
+        interval.latency.record(us * 1_000);
+        interval.counters.completed += 1;
+        interval.counters.started += 1;
+        interval.statuses.record(200);
+        let phases = interval.phases.get_or_insert_default();
+        phases.ttfb.record(us * 900);
+        phases.ttlb.record(us * 100);
+    }
+    interval.counters.batches = interval.counters.completed;
+    interval.counters.slots_opened = 10;
+    interval.phases.get_or_insert_default().connect.record(5_000);
+    interval.ledger.record(Phase::Head, Cause::Late, 3, || b"Set-Cookie: abc\x00".to_vec());
+    let mut outcome = flawless(0, 1);
+    outcome.totals.clear();
+    outcome.totals += &interval;
+    outcome.timeline.record(&interval);
+    outcome.elapsed = Duration::from_secs(1);
+    let counters = Counters { spun_ns: 1_000_000_000, ..interval.counters };
+    outcome.workers = vec![WorkerShare { connections: 10, counters, cpu_ns: 3_000_000_000 }];
+    outcome
+}
+
+fn document(latencies_us: impl IntoIterator<Item = u64>) -> Document {
+    Document::of(&plan(Dialect::Native), &outcome(latencies_us))
+}
+
+#[test]
+fn the_schema_is_that_of_these_structs() {
+    let mut schema = schemars::schema_for!(Document);
+    schema.insert("title".to_owned(), "A result of onrush".into());
+    let schema = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+    if std::env::var_os("SAVE").is_some() {
+        std::fs::write(SCHEMA_FILE, &schema).unwrap();
+    }
+    let written = std::fs::read_to_string(SCHEMA_FILE).unwrap_or_default();
+    assert!(written == schema, "docs/result.schema.json is out of date: SAVE=1 cargo test --lib the_schema writes it");
+}
+
+#[test]
+fn what_is_written_is_read_again_and_keys_that_do_not_apply_are_left_out() {
+    let document = document(1..=1_000);
+    let text = document.to_json();
+    assert_eq!(serde_json::from_str::<Document>(&text).unwrap(), document);
+    assert!(!text.contains("null"), "{text}");
+    for absent in ["\"wrk\"", "\"tls\"", "\"censored\"", "\"warmup_s\"", "\"body\""] {
+        assert!(!text.contains(absent), "{absent} in {text}");
+    }
+}
+
+#[test]
+fn a_distribution_says_what_was_measured() {
+    let service = document(1..=1_000).latency.service;
+    assert_eq!(
+        (service.count, service.mean_us, service.min_us, service.max_us),
+        (1_000, Some(500.5), Some(1.0), Some(1_000.0))
+    );
+    let percents: Vec<String> = service.percentiles_us.keys().map(Percent::to_string).collect();
+    assert_eq!(percents, ["50", "75", "90", "95", "99", "99.9", "99.99", "99.999"]);
+    let values = service.values().unwrap();
+    assert_eq!(values.values().map(|(_, count)| count).sum::<u64>(), 1_000);
+    assert_eq!(values.moments(), outcome(1..=1_000).totals.latency.moments());
+}
+
+#[test]
+fn nothing_measured_has_a_count_and_no_figures() {
+    let service = serde_json::to_value(document([]).latency.service).unwrap();
+    let keys: Vec<&String> = service.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["count", "hdr"]);
+}
+
+#[test]
+fn an_imitated_tool_has_its_view_beside_what_was_measured() {
+    // Ten answers on each connection are 100 ms apart: one that took 450 ms is four to wrk.
+    let mut latencies = vec![1_000; 99];
+    latencies.push(450_000);
+    let document = Document::of(&plan(Dialect::Wrk), &outcome(latencies));
+    assert_eq!(document.latency.service.count, 100);
+    let wrk = document.latency.wrk.as_ref().unwrap();
+    assert_eq!((wrk.count, wrk.values().unwrap().count()), (103, 103));
+    assert_eq!(document.shown_latency(), wrk);
+}
+
+#[test]
+fn merging_gives_what_one_run_of_everything_gives() {
+    let (mut sum, whole) = (document(1..=600), document(1..=1_000));
+    sum.add(&document(601..=1_000)).unwrap();
+    assert_eq!(sum.latency, whole.latency);
+    let (phases, all) = (sum.phases.unwrap(), whole.phases.unwrap());
+    assert_eq!((phases.ttfb, phases.ttlb), (all.ttfb, all.ttlb));
+    assert_eq!((phases.connect.count, phases.connect.mean_us), (2, all.connect.mean_us));
+    assert_eq!(sum.requests, whole.requests);
+    assert_eq!(sum.status, whole.status);
+    assert_eq!(sum.timeline[0].latency_bins, whole.timeline[0].latency_bins);
+    assert!((sum.timeline[0].mean_us.unwrap() / whole.timeline[0].mean_us.unwrap() - 1.0).abs() < 1e-9);
+    assert_eq!((sum.ledger.len(), sum.ledger[0].count, sum.errors.timeout + sum.errors.read), (1, 2, 2));
+    assert_eq!((sum.threads.len(), sum.connections.asked), (2, 20));
+    assert_eq!((sum.duration_s, sum.rate_per_s), (1.0, 1_000.0), "both ran at the same time");
+}
+
+#[test]
+fn runs_that_follow_one_another_last_longer_together() {
+    let (first, mut second) = (document([5]), document([5]));
+    for (later_us, duration_s) in [(0, 1.0), (400_000, 1.4), (1_000_000, 2.0), (9_000_000, 2.0)] {
+        second.started_at = Moment(first.started_at.0 + later_us);
+        for (one, other) in [(&first, &second), (&second, &first)] {
+            let mut sum = one.clone();
+            sum.add(other).unwrap();
+            assert_eq!((sum.started_at, sum.duration_s), (first.started_at, duration_s), "{later_us} us apart");
+        }
+    }
+}
+
+#[test]
+fn plans_differ_in_what_is_measured_and_not_in_how_it_is_shown() {
+    let (mine, mut other) = (document([5]), document([5]));
+    other.plan.seed = 9;
+    other.plan.percentiles = Some(vec!["50".parse().unwrap()]);
+    other.started_at = Moment(0);
+    other.command = "onrush -o other.json".to_owned();
+    assert_eq!(mine.matches(&other), Ok(()));
+    other.plan.connections = 11;
+    assert_eq!(mine.matches(&other).unwrap_err().to_string(), "\"connections\" is not the same");
+    other.plan.connections = 10;
+    other.plan.body_bytes = Some(1);
+    assert!(mine.matches(&other).unwrap_err().to_string().contains("body_bytes"));
+}
+
+#[test]
+fn damaged_histograms_and_time_lines_are_refused() {
+    let good = document([5, 6]);
+    let mut bad = good.clone();
+    bad.latency.service.hdr = "AAAA".to_owned();
+    assert!(good.clone().add(&bad).is_err());
+    bad = good.clone();
+    bad.latency.service.hdr.truncate(7);
+    assert!(good.clone().add(&bad).is_err());
+    for start_s in [0.0, 0.5, 1.5, -1.0, 1e300, f64::NAN] {
+        bad = good.clone();
+        bad.timeline.push(Row { start_s, ..bad.timeline[0].clone() });
+        assert!(good.clone().add(&bad).is_err(), "{start_s}");
+    }
+}
+
+#[test]
+fn no_secret_is_in_any_form_of_a_document_unless_it_is_to_be_kept() {
+    let mut plan = plan(Dialect::Native);
+    plan.target.typed = "http://me:HIDE1@h/?api_key=HIDE2".to_owned();
+    plan.request.headers = vec![
+        ("Cookie".to_owned(), "HIDE3".to_owned()),
+        ("Referer".to_owned(), "http://h/?token=HIDE4".to_owned()),
+        ("X-Session".to_owned(), "HIDE5".to_owned()),
+    ];
+    plan.request.body = b"user=me&password=HIDE6".to_vec();
+    let mut outcome = outcome([5]);
+    outcome.totals.ledger.record(Phase::Body, Cause::Unanswered, 0, || b"Authorization: HIDE7".to_vec());
+    outcome.totals.location = Some("/login?session=HIDE8".to_owned());
+    (0..9).for_each(|_| outcome.totals.statuses.record(302));
+    let hidden = Document::of(&plan, &outcome);
+    let json = hidden.to_json();
+    assert!(!json.contains("HIDE"), "{json}");
+    assert!(json.contains("redirect") && json.contains("me&password=REDACTED"), "{json}");
+    for kind in [crate::plan::Kind::Csv, crate::plan::Kind::Markdown, crate::plan::Kind::Hgrm] {
+        assert!(!export::render(kind, &hidden).unwrap().contains("HIDE"));
+    }
+    plan.keeps_secrets = true;
+    let kept = Document::of(&plan, &outcome).to_json();
+    (1..=8).for_each(|number| assert!(kept.contains(&format!("HIDE{number}")), "HIDE{number} in {kept}"));
+}
+
+#[test]
+fn processor_time_is_told_apart_from_looking() {
+    let threads = document([5]).threads;
+    assert_eq!((threads[0].cpu_s, threads[0].spin_s, threads[0].completed), (2.0, 1.0, 1));
+}
+
+#[test]
+fn the_time_line_is_a_table_of_a_row_a_second() {
+    let text = export::render(crate::plan::Kind::Csv, &document([100, 300])).unwrap();
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!((rows.len(), rows[0].len(), rows[1].len()), (2, 17, 17));
+    assert_eq!(rows[1][..9], ["0", "1.000", "2", "2", "2.00", "0", "0", "0", "1"]);
+    assert_eq!((rows[1][12], rows[1][16]), ("200.0", "300.0"));
+    let empty = export::render(crate::plan::Kind::Csv, &document([])).unwrap();
+    assert!(empty.ends_with(",,,,,\n"), "{empty}");
+}
+
+#[test]
+fn the_percentile_table_has_the_plotters_columns() {
+    let text = export::render(crate::plan::Kind::Hgrm, &document(1..=1_000)).unwrap();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("       Value     Percentile TotalCount 1/(1-Percentile)"));
+    assert_eq!(lines.next(), Some(""));
+    assert_eq!(lines.next(), Some("       0.001 0.000000000000          1           1.00"));
+    assert!(text.contains("\n       1.000 1.000000000000       1000\n#[Mean    =        0.50"), "{text}");
+    assert!(text.contains("\n#[Max     =        1.000, Total count    =         1000]\n"), "{text}");
+}
+
+#[test]
+fn the_markdown_row_has_the_columns_of_published_tables() {
+    let text = export::render(crate::plan::Kind::Markdown, &document(1..=1_000)).unwrap();
+    let heading = "| requests | duration_in_microseconds | bytes | requests_per_sec | bytes_transfer_per_sec | 50% latency \
+                   | 75% latency | 90% latency | 99% latency | 99.999% latency |";
+    assert_eq!(text.lines().next(), Some(heading));
+    assert_eq!(text.lines().nth(2), Some("| 1000 | 1000000.00 | 0 | 1000.00 | 0.00 | 501 | 751 | 901 | 991 | 1000 |"));
+}
