@@ -376,10 +376,13 @@ fn phases_take_as_long_as_the_server_delays_them(context: &Context) {
     let (output, document) = document(program, &scratch);
     let delays: Vec<[Duration; 2]> = delays.try_iter().collect();
     for (index, phase) in ["ttfb", "ttlb"].into_iter().enumerate() {
-        let least_ms = number(&document, &format!("/phases/{phase}/min_us")) / 1e3;
-        let expected_ms = delays.iter().map(|delay| delay[index].as_secs_f64() * 1e3).fold(f64::MAX, f64::min);
+        // The median: on a busy machine either side is woken late now and then.
+        let median_ms = number(&document, &format!("/phases/{phase}/percentiles_us/50")) / 1e3;
+        let mut told_ms: Vec<f64> = delays.iter().map(|delay| delay[index].as_secs_f64() * 1e3).collect();
+        told_ms.sort_by(f64::total_cmp);
+        let expected_ms = told_ms[told_ms.len() / 2];
         let allowed_ms = (expected_ms / 20.0).max(1.0);
-        assert!((least_ms - expected_ms).abs() < allowed_ms, "{phase}: {least_ms} ms instead of {expected_ms} ms");
+        assert!((median_ms - expected_ms).abs() < allowed_ms, "{phase}: {median_ms} ms instead of {expected_ms} ms");
         assert_eq!(number(&document, &format!("/phases/{phase}/count")), 20.0);
     }
     assert!(number(&document, "/phases/connect/min_us") < 1_000.0);
