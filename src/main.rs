@@ -70,20 +70,23 @@ fn test(plan: &Plan) -> anyhow::Result<u8> {
     if plan.verbose && plan.dialect.is_compat() {
         print_all(&format!("{}\n", cli::version(plan.dialect, choice.name)))?;
     }
-    let addresses = plan::resolve::resolve(&plan.target)?;
+    let addresses = plan::resolve::resolve(&plan.target, &plan.way)?;
     let addresses = if plan.dialect.is_compat() { run::probe::probe(plan, &addresses, &interrupt)? } else { addresses };
     if plan.verbose && !plan.dialect.is_compat() {
         eprint_all(&verbose(plan, &choice, &addresses));
     }
     // A script may do anything at all, and for ever, before the run begins.
     let mut script = interrupt.quitting(|| load(plan, &addresses))?;
+    if let Some(ports) = run::host::too_few_ports(plan, &addresses, run::Ports::read()).filter(|_| plan.notes) {
+        eprint_all(&format!("{}\n", report::too_few_ports(plan, ports)));
+    }
     let prepared = run::prepare(plan, &addresses, choice.name, script.as_mut())?;
     if !plan.once && plan.format == Format::Text {
         print_all(&report::opening(plan))?;
     }
     let (outcome, files) = observe(plan, prepared, &interrupt, files)?;
     if let Ended::Refused { address, cause } = outcome.ended {
-        eprint_all(&format!("onrush: {}\n", report::refusal(&outcome, address, cause)));
+        eprint_all(&format!("onrush: {}\n", report::refusal(plan, &outcome, address, cause)));
         return Ok(EXIT_NOT_STARTED);
     }
     if let Some(failure) = outcome.failure {

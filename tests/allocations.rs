@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 
-use onrush::backend::{self, Backend, Clock, Epoll, Uring};
+use onrush::backend::{self, Backend, Clock, Dialer, Epoll, Uring};
 use onrush::engine::{Control, Desk, Engine, Protocol, Rules, Settings};
 use onrush::serve::{Config, Server};
 use onrush_proto::{Http1, Parts, Request};
@@ -81,8 +81,8 @@ fn assert_nothing_is_allocated<B: Backend>(make: fn(u32, Clock) -> io::Result<B>
 
 #[test]
 fn a_request_allocates_nothing() {
-    assert_nothing_is_allocated(Epoll::new);
+    assert_nothing_is_allocated(|connections, clock| Epoll::new(connections, clock, Dialer::default()));
     if backend::default_name() == Uring::NAME {
-        assert_nothing_is_allocated(Uring::new);
+        assert_nothing_is_allocated(|connections, clock| Uring::new(connections, clock, Dialer::default()));
     }
 }

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
 
 use super::socket::Delay;
-use super::{Backend, Clock, Completion, ConnId, What, socket};
+use super::{Backend, Clock, Completion, ConnId, Dialer, What, socket};
 
 /// The most events taken from the kernel at once.
 const EVENTS_MAX: usize = 512;
@@ -31,6 +31,7 @@ const RECEIVES_IN_A_ROW: u32 = 8;
 /// The epoll backend of one thread.
 pub struct Epoll {
     poll: OwnedFd,
+    dialer: Dialer,
     clock: Clock,
     sockets: Vec<Socket>,
     /// Readiness as the kernel told it, not yet looked at.
@@ -82,12 +83,13 @@ impl Epoll {
     ///
     /// When the kernel gives no epoll instance, for instance for want of descriptors, or cannot wait for nanoseconds
     /// (older than 5.11, or a filter forbids it).
-    pub fn new(connections: u32, clock: Clock) -> std::io::Result<Self> {
+    pub fn new(connections: u32, clock: Clock, dialer: Dialer) -> std::io::Result<Self> {
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let no_time = Timespec { tv_sec: 0, tv_nsec: 0 };
         epoll::wait(&poll, spare_capacity(&mut Vec::with_capacity(1)), Some(&no_time))?;
         Ok(Self {
             poll,
+            dialer,
             clock,
             sockets: (0..connections).map(|_| Socket::default()).collect(),
             events: Vec::with_capacity(EVENTS_MAX),
@@ -191,7 +193,7 @@ impl Backend for Epoll {
         let data = epoll::EventData::new_u64(u64::from(socket.generation) << 32 | u64::from(conn.0));
         let interest = Flags::IN | Flags::OUT | Flags::RDHUP | Flags::PRI | Flags::ET;
         let started =
-            socket::start_connect(address).and_then(|fd| epoll::add(&self.poll, &fd, data, interest).map(|()| fd));
+            self.dialer.start_connect(address).and_then(|fd| epoll::add(&self.poll, &fd, data, interest).map(|()| fd));
         match started {
             Ok(fd) => {
                 socket.fd = Some(fd);
@@ -225,6 +227,9 @@ impl Backend for Epoll {
     }
 
     fn discard(&mut self, conn: ConnId, n: u64) {
+        if !self.dialer.can_discard() {
+            return;
+        }
         let socket = &mut self.sockets[conn.index()];
         socket.unwanted = n;
         socket.is_large = true;

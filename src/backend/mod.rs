@@ -25,6 +25,7 @@ pub mod uring;
 pub use clock::{Clock, thread_cpu_ns};
 pub use epoll::Epoll;
 pub use sim::Sim;
+pub use socket::Dialer;
 pub use uring::Uring;
 
 use std::net::SocketAddr;

@@ -1,27 +1,93 @@
 //! Sockets as a load generator wants them: non-blocking, closed in children, without delay once that matters.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, ipproto, socket_with, sockopt};
+use rustix::net::addr::SocketAddrArg;
+use rustix::net::{
+    AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, bind, connect, ipproto, socket_with, sockopt,
+};
 
-/// A TCP socket for connections to this address.
-pub fn create(address: SocketAddr) -> Result<OwnedFd, Errno> {
-    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))
+use crate::plan::Way;
+use crate::plan::way::Sources;
+
+/// Makes sockets that come from where the plan says, and knows where they go.
+#[derive(Clone, Debug, Default)]
+pub struct Dialer {
+    /// Where all connections go, in place of any address.
+    unix: Option<SocketAddrUnix>,
+    sources: Option<Sources>,
+    /// Whose turn it is among the sources.
+    next: usize,
 }
 
-/// Starts a TCP connection. `Ok` means that it is under way (or there already, which the first readiness tells).
-pub fn start_connect(address: SocketAddr) -> Result<OwnedFd, Errno> {
-    let fd = create(address)?;
-    match connect(&fd, &address) {
-        Ok(()) | Err(Errno::INPROGRESS) => Ok(fd),
-        Err(errno) => Err(errno),
+impl Dialer {
+    /// A dialer whose first connection is that one of the run.
+    ///
+    /// # Errors
+    ///
+    /// When the path of a Unix socket is too long.
+    pub fn new(way: &Way, first_connection: usize) -> Result<Self, Errno> {
+        let unix = way.unix.as_ref().map(SocketAddrUnix::new).transpose()?;
+        Ok(Self { unix, sources: way.sources, next: first_connection })
     }
+
+    /// Whether received bytes can be thrown away inside the kernel, which only TCP can do.
+    pub fn can_discard(&self) -> bool {
+        self.unix.is_none()
+    }
+
+    /// Where a connection to this address really goes.
+    pub fn destination(&self, address: SocketAddr) -> SocketAddrAny {
+        self.unix.as_ref().map_or_else(|| address.as_any(), SocketAddrArg::as_any)
+    }
+
+    /// A socket for connections to this address.
+    pub fn create(&mut self, address: SocketAddr) -> Result<OwnedFd, Errno> {
+        if self.unix.is_some() {
+            return open(AddressFamily::UNIX);
+        }
+        let fd = open(if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 })?;
+        if let Some(sources) = self.sources {
+            come_from(&fd, sources.of_connection(self.next))?;
+            self.next = self.next.wrapping_add(1);
+        }
+        Ok(fd)
+    }
+
+    /// Starts a connection. `Ok` means that it is under way (or there already, which the first readiness tells).
+    pub fn start_connect(&mut self, address: SocketAddr) -> Result<OwnedFd, Errno> {
+        let fd = self.create(address)?;
+        match connect(&fd, &self.destination(address)) {
+            Ok(()) | Err(Errno::INPROGRESS) => Ok(fd),
+            Err(errno) => Err(errno),
+        }
+    }
+}
+
+/// Whether this machine has an address, so that connections can come from it.
+pub fn try_source(address: IpAddr) -> Result<(), Errno> {
+    come_from(&open(if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 })?, address)
+}
+
+fn open(family: AddressFamily) -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let protocol = if family == AddressFamily::UNIX { None } else { Some(ipproto::TCP) };
+    socket_with(family, SocketType::STREAM, flags, protocol)
+}
+
+/// Has a socket come from an address. The kernel chooses the port when it knows the other side, so that one port can
+/// serve for several targets.
+fn come_from(fd: &OwnedFd, address: IpAddr) -> Result<(), Errno> {
+    let (on, size) = (1 as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
+    // SAFETY: the value is an integer that lives as long as the call. A kernel without the option chooses the port now.
+    let _ = unsafe {
+        libc::setsockopt(fd.as_raw_fd(), libc::SOL_IP, libc::IP_BIND_ADDRESS_NO_PORT, (&raw const on).cast(), size)
+    };
+    bind(fd, &SocketAddr::new(address, 0))
 }
 
 /// Whether a connection's sends may wait for acknowledgements of earlier ones (Nagle). The first send has none to wait
@@ -60,8 +126,13 @@ const SEGMENT_MIN: usize = 536;
 /// # Errors
 ///
 /// The system's; [`Errno::TIMEDOUT`] without an answer, [`Errno::INTR`] if it ended early.
-pub fn try_connect(address: SocketAddr, patience: Duration, is_asked: &dyn Fn() -> bool) -> Result<(), Errno> {
-    let fd = start_connect(address)?;
+pub fn try_connect(
+    dialer: &mut Dialer,
+    address: SocketAddr,
+    patience: Duration,
+    is_asked: &dyn Fn() -> bool,
+) -> Result<(), Errno> {
+    let fd = dialer.start_connect(address)?;
     let deadline = Instant::now() + patience;
     let slice = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
     loop {

@@ -29,7 +29,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         return Err(Refusal::Cannot(format!("--{}: {}", flag.long, flag.later.unwrap_or_default())));
     }
     nothing_is_zero(&typed)?;
-    let target = target(url, dialect)?;
+    let mut target = target(url, dialect)?;
     let load = load(&typed)?;
     if dialect == Dialect::Wrk2 {
         return Err(Refusal::Wrk("Throughput MUST be specified with the --rate or -R option".to_owned()));
@@ -40,7 +40,9 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
             "--format json: --once shows its request as text; leave one of the two out".to_owned(),
         ));
     }
+    login_and_keepalive(&mut typed, &mut target)?;
     let script = script(&mut typed);
+    let way = std::mem::take(&mut typed.way).decide(&target, &typed.io, &mut typed.warnings)?;
     let tls = std::mem::take(&mut typed.tls).decide(&target, dialect, &typed.io, &mut typed.warnings)?;
     let plan = Plan {
         load: if typed.once { Load { threads: 1, connections: 1 } } else { load },
@@ -65,6 +67,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         seed: typed.seed.unwrap_or(SEED),
         script,
         request: parts(typed.method, typed.body, typed.headers, &target)?,
+        way,
         tls,
         target,
     };
@@ -148,6 +151,21 @@ fn patience(typed: &Typed) -> Result<(Option<Duration>, Option<Duration>), Refus
     let give_up = typed.give_up.unwrap_or(GIVE_UP_MIN.max(timeout * GIVE_UP_TIMEOUTS));
     let unless_zero = |time: Duration| (!time.is_zero()).then_some(time);
     Ok((unless_zero(timeout), unless_zero(give_up)))
+}
+
+/// Both are headers: of the user's own the same ones are left alone.
+fn login_and_keepalive(typed: &mut Typed, target: &mut Target) -> Result<(), Refusal> {
+    if typed.basic_auth.is_some() {
+        target.userinfo = typed.basic_auth.take();
+    }
+    if typed.disable_keepalive {
+        if let Some((_, value)) = typed.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("Connection")) {
+            let line = format!("--disable-keepalive and the header 'Connection: {value}': leave one of the two out");
+            return Err(Refusal::Misused(line));
+        }
+        typed.headers.push(("Connection".to_owned(), "close".to_owned()));
+    }
+    Ok(())
 }
 
 fn stop(typed: &Typed) -> Stop {

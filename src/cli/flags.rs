@@ -37,6 +37,8 @@ pub(super) enum Id {
     Method,
     Header,
     Body,
+    BasicAuth,
+    DisableKeepalive,
     Once,
     Timeout,
     GiveUp,
@@ -53,6 +55,11 @@ pub(super) enum Id {
     ULatency,
     BatchLatency,
     BindIp,
+    ConnectTo,
+    Resolve,
+    Ipv4,
+    Ipv6,
+    Unix,
     DelayStats,
     Breakout,
     Insecure,
@@ -81,6 +88,8 @@ pub(super) enum Group {
     Request,
     /// When a request is too slow.
     Limits,
+    /// From where to where.
+    Way,
     /// How `https` is spoken.
     Tls,
     /// What is printed.
@@ -128,8 +137,8 @@ impl Flag {
 
 impl Group {
     /// All of them, in the order of the help.
-    pub const ALL: [Self; 7] =
-        [Self::Load, Self::Request, Self::Limits, Self::Tls, Self::Output, Self::Engine, Self::Later];
+    pub const ALL: [Self; 8] =
+        [Self::Load, Self::Request, Self::Limits, Self::Way, Self::Tls, Self::Output, Self::Engine, Self::Later];
 
     /// The heading.
     pub fn title(self) -> &'static str {
@@ -137,6 +146,7 @@ impl Group {
             Self::Load => "How much load",
             Self::Request => "What is sent",
             Self::Limits => "When a request is too slow",
+            Self::Way => "How the server is reached",
             Self::Tls => "How https:// is spoken",
             Self::Output => "What is printed",
             Self::Engine => "How it works",
@@ -166,7 +176,6 @@ pub(super) fn by_prefix(prefix: &str, dialect: Dialect) -> Vec<&'static Flag> {
 }
 
 const RATES: Option<&str> = Some("constant rates are not in onrush yet");
-const CMM: Option<&str> = Some("the options of wrk-cmm are not in onrush yet");
 
 /// The table, in the order of the help and of `docs/command-line.md`.
 pub(super) const FLAGS: &[Flag] = &[
@@ -271,6 +280,26 @@ pub(super) const FLAGS: &[Flag] = &[
         later: None,
     },
     Flag {
+        id: Id::BasicAuth,
+        short: None,
+        long: "basic-auth",
+        value: Some("U:P"),
+        help: &["log in as user U with password P, as in the URL"],
+        group: Group::Request,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::DisableKeepalive,
+        short: None,
+        long: "disable-keepalive",
+        value: None,
+        help: &["a new connection for every request, by the header", "\"Connection: close\""],
+        group: Group::Request,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
         id: Id::Once,
         short: None,
         long: "once",
@@ -297,6 +326,66 @@ pub(super) const FLAGS: &[Flag] = &[
         value: Some("T"),
         help: &["abandon a request and its connection after T", "(the larger of 30s and 5 x timeout; 0: never)"],
         group: Group::Limits,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::BindIp,
+        short: Some('b'),
+        long: "bind-ip",
+        value: Some("A"),
+        help: &["source address, or a range of them: ADDR[/BITS]"],
+        group: Group::Way,
+        origin: Origin::WrkCmm,
+        later: None,
+    },
+    Flag {
+        id: Id::ConnectTo,
+        short: None,
+        long: "connect-to",
+        value: Some("ADDR"),
+        help: &["connect to HOST:PORT, whatever the URL says"],
+        group: Group::Way,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::Resolve,
+        short: None,
+        long: "resolve",
+        value: Some("H:A"),
+        help: &["the URL's host H has the address A; may be repeated"],
+        group: Group::Way,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::Ipv4,
+        short: Some('4'),
+        long: "ipv4",
+        value: None,
+        help: &["use IPv4 addresses only"],
+        group: Group::Way,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::Ipv6,
+        short: Some('6'),
+        long: "ipv6",
+        value: None,
+        help: &["use IPv6 addresses only"],
+        group: Group::Way,
+        origin: Origin::Ours,
+        later: None,
+    },
+    Flag {
+        id: Id::Unix,
+        short: None,
+        long: "unix",
+        value: Some("PATH"),
+        help: &["connect to a Unix socket, whatever the URL says"],
+        group: Group::Way,
         origin: Origin::Ours,
         later: None,
     },
@@ -567,16 +656,6 @@ pub(super) const FLAGS: &[Flag] = &[
         origin: Origin::Wrk2,
         later: RATES,
     },
-    Flag {
-        id: Id::BindIp,
-        short: Some('b'),
-        long: "bind-ip",
-        value: Some("A"),
-        help: &["source address, or a range of them"],
-        group: Group::Later,
-        origin: Origin::WrkCmm,
-        later: CMM,
-    },
 ];
 
 #[cfg(test)]
@@ -601,7 +680,11 @@ mod tests {
     fn every_flag_has_a_name_of_its_own_and_a_value_a_name_too() {
         for flag in FLAGS {
             assert!(flag.long.len() > 1, "{}", flag.long);
-            assert!(flag.long.bytes().all(|byte| byte.is_ascii_lowercase() || b"-_".contains(&byte)), "{}", flag.long);
+            assert!(
+                flag.long.bytes().all(|byte| byte.is_ascii_lowercase() || b"-_46".contains(&byte)),
+                "{}",
+                flag.long
+            );
             assert!(flag.value.is_none_or(|name| !name.is_empty()), "{}", flag.long);
             assert!(!flag.help.is_empty(), "{}", flag.long);
         }

@@ -16,6 +16,7 @@ mod request;
 mod tls;
 mod typed;
 pub mod units;
+mod way;
 
 use std::env;
 use std::ffi::OsString;

@@ -353,7 +353,6 @@ fn what_is_not_there_yet_is_said_in_one_line() {
         ("-R 1000", "--rate: constant rates are not in onrush yet"),
         ("-U", "--u_latency: constant rates are not in onrush yet"),
         ("--batch_latency", "--batch_latency: constant rates are not in onrush yet"),
-        ("-b 127.0.0.1", "--bind-ip: the options of wrk-cmm are not in onrush yet"),
     ];
     for (option, expected) in table {
         assert_eq!(refused(&format!("onrush {option} http://h/")), format!("onrush: {expected}"));

@@ -9,6 +9,7 @@ use super::front::{Front, Item};
 use super::request::{self, Header};
 use super::tls::TypedTls;
 use super::units::{self, Unreadable};
+use super::way::TypedWay;
 use super::{Refusal, compat, hints};
 use crate::plan::limits::{CONNECTIONS_MAX, REQUESTS_MAX, THREADS_MAX, TIME_MAX};
 use crate::plan::{Breakout, Dialect, Format, Io, Kind, Output, Percent, Spin};
@@ -36,10 +37,16 @@ pub(super) struct Typed {
     pub body: Option<OsString>,
     /// `--script`.
     pub script: Option<PathBuf>,
+    /// `--basic-auth`.
+    pub basic_auth: Option<String>,
+    /// `--disable-keepalive`.
+    pub disable_keepalive: bool,
     /// `--timeout`.
     pub timeout: Option<Duration>,
     /// `--give-up`.
     pub give_up: Option<Duration>,
+    /// Everything about the way to the target.
+    pub way: TypedWay,
     /// Everything about TLS.
     pub tls: TypedTls,
     /// `--io`.
@@ -90,8 +97,11 @@ impl Typed {
             headers: Vec::new(),
             body: None,
             script: None,
+            basic_auth: None,
+            disable_keepalive: false,
             timeout: None,
             give_up: None,
+            way: TypedWay::default(),
             tls: TypedTls::default(),
             io: Io::Auto,
             spin: Spin::Auto,
@@ -148,6 +158,8 @@ impl Typed {
                 let named = compat::named(&value);
                 named.ok_or_else(|| wrong(flag, &value, "no tool onrush can follow; write wrk, wrk-cmm or wrk2"))?;
             }
+            Id::BasicAuth => self.basic_auth = Some(user(flag, &value)?),
+            Id::DisableKeepalive => self.disable_keepalive = true,
             Id::Once => self.once = true,
             Id::Warmup => self.warmup = Some(time(flag, &value, native)?),
             Id::DelayStats => self.warmup = Some(time(flag, &value, self.dialect)?),
@@ -159,6 +171,9 @@ impl Typed {
             Id::Latency => self.latency = true,
             Id::Notes => self.notes = true,
             Id::Version => self.version = true,
+            Id::BindIp | Id::ConnectTo | Id::Resolve | Id::Ipv4 | Id::Ipv6 | Id::Unix => {
+                self.way.take(flag, &value, self.dialect)?;
+            }
             Id::Insecure
             | Id::CaCert
             | Id::Cert
@@ -170,7 +185,7 @@ impl Typed {
             | Id::TlsGroups
             | Id::TlsResume => self.tls.take(flag, value)?,
             Id::Script => self.script = Some(PathBuf::from(value)),
-            Id::Rate | Id::ULatency | Id::BatchLatency | Id::BindIp => self.later = self.later.or(Some(flag)),
+            Id::Rate | Id::ULatency | Id::BatchLatency => self.later = self.later.or(Some(flag)),
         }
         Ok(())
     }
@@ -247,6 +262,14 @@ fn seed(flag: &Flag, value: &OsStr) -> Result<u64, Refusal> {
 fn method(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
     let token = value.to_str().filter(|text| request::is_token(text));
     token.map(str::to_owned).ok_or_else(|| wrong(flag, value, "not the name of a method; write for instance PUT"))
+}
+
+/// A user and a password; the user alone has an empty one.
+fn user(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
+    // What it says must not be shown.
+    let bad = || wrong(flag, OsStr::new("…"), "no user in front of the colon; write for instance 'user:password'");
+    let text = value.to_str().filter(|text| !text.is_empty() && !text.starts_with(':')).ok_or_else(bad)?;
+    Ok(if text.contains(':') { text.to_owned() } else { format!("{text}:") })
 }
 
 fn spin(flag: &Flag, value: &OsStr) -> Result<Spin, Refusal> {

@@ -156,6 +156,9 @@ impl<B: Backend> Engine<B> {
         control: Arc<Control>,
         desk: Arc<Desk>,
     ) -> Self {
+        if let Some(tls) = &settings.tls {
+            tls.warm_up();
+        }
         let transcript = settings.transcribe.then(Box::default);
         Self {
             slots: (0..settings.connections).map(|_| Slot::new(settings.tls.as_ref())).collect(),

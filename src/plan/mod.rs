@@ -11,6 +11,7 @@ pub mod secrets;
 pub mod stop;
 pub mod target;
 pub mod tls;
+pub mod way;
 
 pub use load::Load;
 pub use output::{Breakout, Format, Kind, Output};
@@ -19,6 +20,7 @@ pub use resolve::Addresses;
 pub use stop::Stop;
 pub use target::Target;
 pub use tls::Tls;
+pub use way::Way;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,6 +32,8 @@ use onrush_proto::Parts;
 pub struct Plan {
     /// Where the load goes.
     pub target: Target,
+    /// How connections get there.
+    pub way: Way,
     /// How TLS is spoken with it; `None`: not at all.
     pub tls: Option<Tls>,
     /// What every request says.

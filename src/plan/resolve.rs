@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 
-use super::Target;
 use super::target::Scheme;
+use super::way::Family;
+use super::{Target, Way};
 
 /// The addresses of a target in the resolver's order, none twice and at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub struct Addresses(pub Vec<SocketAddr>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unable to resolve {host}:{service} {reason}")]
 pub struct Unresolvable {
-    /// The host as it stands in the URL, without brackets.
+    /// The host that was asked for, without brackets.
     pub host: String,
     /// The port as typed, or the scheme.
     pub service: String,
@@ -24,22 +25,38 @@ pub struct Unresolvable {
 }
 
 /// Asks the system's resolver, which may take as long as its own time limits allow. Fails if the name is not known,
-/// or if there is neither a port nor a scheme with a usual one.
-pub fn resolve(target: &Target) -> Result<Addresses, Unresolvable> {
-    addresses(target).map_err(|reason| Unresolvable { host: target.host.clone(), service: target.service(), reason })
+/// if it has no address of the family that is to be used, or if there is neither a port nor a scheme with a usual one.
+/// A Unix socket has one address, which says nothing.
+pub fn resolve(target: &Target, way: &Way) -> Result<Addresses, Unresolvable> {
+    if way.unix.is_some() {
+        return Ok(Addresses(vec![SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))]));
+    }
+    let (host, port) = way.instead.as_ref().map_or((&target.host, None), |(host, port)| (host, *port));
+    let service = port.map_or_else(|| target.service(), |port| port.to_string());
+    addresses(target, way, host, port).map_err(|reason| Unresolvable { host: host.clone(), service, reason })
 }
 
-fn addresses(target: &Target) -> Result<Addresses, String> {
+fn addresses(target: &Target, way: &Way, host: &str, port: Option<u16>) -> Result<Addresses, String> {
     let usual = match target.scheme {
         Scheme::Http => Some(80),
         Scheme::Https => Some(443),
         Scheme::Other(_) => None,
     };
-    let port = target.port.or(usual).ok_or("the scheme has no usual port and the URL names none")?;
-    let found = (target.host.as_str(), port).to_socket_addrs().map_err(|error| reason(&error))?;
+    let port = port.or(target.port).or(usual).ok_or("the scheme has no usual port and the URL names none")?;
+    let mut found: Vec<SocketAddr> = if way.resolved.is_empty() || way.instead.is_some() {
+        (host, port).to_socket_addrs().map_err(|error| reason(&error))?.collect()
+    } else {
+        way.resolved.iter().map(|address| SocketAddr::new(*address, port)).collect()
+    };
     let mut seen = HashSet::new();
-    let found: Vec<SocketAddr> = found.filter(|address| seen.insert(*address)).collect();
-    if found.is_empty() { Err("the name has no address".to_owned()) } else { Ok(Addresses(found)) }
+    found.retain(|address| seen.insert(*address));
+    let family = way.family.or(way.sources.map(|sources| sources.family()));
+    found.retain(|address| family.is_none_or(|family| Family::of(address.ip()) == family));
+    match (found.is_empty(), family) {
+        (false, _) => Ok(Addresses(found)),
+        (true, None) => Err("the name has no address".to_owned()),
+        (true, Some(family)) => Err(format!("the name has no {} address", family.name())),
+    }
 }
 
 /// What the resolver says, without the standard library's words in front of it.
@@ -54,7 +71,28 @@ mod tests {
     use crate::plan::Dialect;
 
     fn resolved(url: &str) -> Result<Addresses, String> {
-        resolve(&Target::parse(url, Dialect::Wrk).unwrap()).map_err(|error| error.to_string())
+        resolved_by(url, &Way::default())
+    }
+
+    fn resolved_by(url: &str, way: &Way) -> Result<Addresses, String> {
+        resolve(&Target::parse(url, Dialect::Wrk).unwrap(), way).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn another_way_is_taken_where_there_is_one() {
+        let found = |way: Way| resolved_by("http://nosuch.invalid:81/", &way);
+        let expected = |text: &str| Ok(Addresses(vec![text.parse().unwrap()]));
+        let instead = |host: &str, port| Way { instead: Some((host.to_owned(), port)), ..Way::default() };
+        assert_eq!(found(instead("127.0.0.1", Some(9))), expected("127.0.0.1:9"));
+        assert_eq!(found(instead("127.0.0.1", None)), expected("127.0.0.1:81"));
+        let addresses: Vec<std::net::IpAddr> = vec!["127.0.0.2".parse().unwrap(), "::1".parse().unwrap()];
+        let of = |family| Way { resolved: addresses.clone(), family, ..Way::default() };
+        assert_eq!(found(of(Some(Family::V4))), expected("127.0.0.2:81"));
+        assert_eq!(found(of(Some(Family::V6))), expected("[::1]:81"));
+        assert_eq!(found(of(None)).unwrap().0.len(), 2);
+        let only_v4 = Way { resolved: addresses[..1].to_vec(), family: Some(Family::V6), ..Way::default() };
+        assert_eq!(found(only_v4).unwrap_err(), "unable to resolve nosuch.invalid:81 the name has no IPv6 address");
+        assert!(found(Way { unix: Some("/s".into()), ..Way::default() }).is_ok());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 
 use super::units::{counted, exact, thousands};
 use super::{errno, escape, tls};
+use crate::run::Ports;
 use crate::stats::{Cause, Phase, Row, TlsFailure};
 
 /// One row of the ledger, ready to be said.
@@ -20,6 +21,8 @@ pub struct Failure {
     pub throughout: bool,
     /// The threshold of `--timeout`.
     pub timeout: Option<Duration>,
+    /// The local ports of this machine, if there was one too few.
+    pub ports: Option<Ports>,
     /// How many open files the run needs, if the limit can be raised to that.
     pub files_needed: Option<u64>,
 }
@@ -81,6 +84,7 @@ impl Failure {
         let text = match errno {
             Errno::MFILE => return Some(format!("raise the limit with 'ulimit -n {}'", self.files_needed?)),
             Errno::NETUNREACH | Errno::HOSTUNREACH => return Some(self.way_there()),
+            Errno::ADDRNOTAVAIL if self.ports.is_some() => return self.ports.map(more_ports),
             Errno::ADDRNOTAVAIL => {
                 "a closed connection blocks its port for a minute: keep them alive or use more addresses"
             }
@@ -99,6 +103,16 @@ impl Failure {
             Err(_) => "'ip route' shows the ways there are".to_owned(),
         }
     }
+}
+
+/// What to do where the local ports do not suffice.
+fn more_ports(Ports { usable, time_wait }: Ports) -> String {
+    format!(
+        "there are {} between two addresses, and {} on this machine are in TIME_WAIT: keep connections alive, use more \
+         source addresses (-b) or more addresses of the target, or widen net.ipv4.ip_local_port_range",
+        thousands(usable),
+        counted(time_wait, "connection")
+    )
 }
 
 /// What to think of attempts to connect that nobody answers.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use onrush_proto::Parts;
 
 use crate::plan::target::Scheme;
-use crate::plan::{Breakout, Dialect, Format, Io, Load, Plan, Spin, Stop, Target};
+use crate::plan::{Breakout, Dialect, Format, Io, Load, Plan, Spin, Stop, Target, Way};
 use crate::run::host::Facts;
 use crate::run::{Ended, Outcome};
 use crate::stats::{Cause, Counters, Distribution, Phase, Timeline, Totals};
@@ -26,6 +26,7 @@ pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections
     };
     Plan {
         target,
+        way: Way::default(),
         tls: None,
         request: Parts::default(),
         load: Load { threads, connections },
@@ -67,6 +68,7 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         timeline: Timeline::default(),
         workers: Vec::new(),
         host: Facts::default(),
+        ports: None,
         transcript: None,
         failure: None,
         stuck: Vec::new(),

@@ -39,7 +39,7 @@ use table::{Figures, Layout};
 
 use crate::plan::{Breakout, Dialect, Plan, Stop};
 use crate::run::Outcome;
-use crate::stats::{Cause, Distribution, Totals};
+use crate::stats::{Cause, Distribution, Phase, Totals};
 
 /// Nanoseconds in a microsecond, the unit of wrk's latencies.
 const NS_PER_US: f64 = 1000.0;
@@ -88,7 +88,8 @@ fn phases<'a>(plan: &Plan, outcome: &'a Outcome) -> Vec<(&'static str, Option<&'
 }
 
 /// Why a run could not start: nobody accepted a first connection, the last one asked was at `address`.
-pub fn refusal(outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
+pub fn refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
+    let address = plan.way.unix.as_ref().map_or_else(|| address.to_string(), |path| path.display().to_string());
     match cause {
         Cause::Errno(number) if errno::known(number) == Some(Errno::CONNREFUSED) => {
             format!("unable to connect to {address}: {}: nothing listens there", errno::words(number))
@@ -99,7 +100,10 @@ pub fn refusal(outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
             let example = row.map_or_else(String::new, |row| escape(&row.example));
             format!("no TLS with {address}: {}", tls::sentence(failure, &example))
         }
-        _ => format!("unable to connect to {address}: no answer"),
+        _ if outcome.totals.ledger.rows().iter().any(|row| (row.phase, row.cause) == (Phase::Tls, cause)) => {
+            format!("no TLS with {address}: no answer to a handshake; does that port speak TLS?")
+        }
+        _ => format!("unable to connect to {address}: {}", errno::words(Errno::TIMEDOUT.raw_os_error())),
     }
 }
 
@@ -108,6 +112,16 @@ pub fn stuck(thread: usize, callback: &str) -> String {
     format!(
         "thread {thread} is still in {callback}() of the script, more than a second after the end: what it measured last \
          is not in the report; look for a loop without end in {callback}()"
+    )
+}
+
+/// What there is to say before a run that has more connections than local ports.
+pub fn too_few_ports(plan: &Plan, ports: u64) -> String {
+    format!(
+        "onrush: {} need as many local ports, and there are {}: use more source addresses (-b) or more addresses of the \
+         target, or widen net.ipv4.ip_local_port_range",
+        units::counted(u64::from(plan.load.connections), "connection"),
+        units::thousands(ports)
     )
 }
 

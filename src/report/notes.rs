@@ -177,11 +177,16 @@ fn fewer_connections(plan: &Plan, outcome: &Outcome) -> Option<Note> {
 
 fn failure(plan: &Plan, outcome: &Outcome, row: &Row) -> Failure {
     let files_needed = host::needed(plan.load.connections, plan.load.threads);
+    let mut row = row.clone();
+    if let Some(path) = plan.way.unix.as_ref().filter(|_| row.phase == Phase::Connect) {
+        row.example = path.display().to_string().into_bytes();
+    }
     Failure {
-        row: row.clone(),
         throughout: row.first_s == 0 && f64::from(row.last_s) + 1.0 >= outcome.elapsed.as_secs_f64(),
+        row,
         timeout: plan.timeout,
         // Where the hard limit is too low another note says what to do.
+        ports: outcome.ports,
         files_needed: outcome.descriptors.is_none().then_some(files_needed),
     }
 }

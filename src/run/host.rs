@@ -1,9 +1,11 @@
-//! What this machine is and allows: file descriptors, and the facts that stand in a result.
+//! What this machine is and allows: file descriptors, local ports, and the facts that stand in a result.
 
 use std::fs;
 use std::thread;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::plan::{Addresses, Plan};
 
 /// Descriptors a run needs beside its connections: standard streams, one ring or epoll instance per thread, the name service.
 const SPARE: u64 = 32;
@@ -107,6 +109,44 @@ fn cpu_model(text: &str) -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
+/// The local ports of this machine. Connections between the same two addresses and to the same port need one each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// How many there are between two addresses.
+    pub usable: u64,
+    /// How many connections, to whomever, have ended here first and block their port for a minute.
+    pub time_wait: u64,
+}
+
+impl Ports {
+    /// Asks the kernel; `None` where it does not say.
+    pub fn read() -> Option<Self> {
+        let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
+        let sockets = fs::read_to_string("/proc/net/sockstat").ok()?;
+        Some(Self { usable: usable(&range)?, time_wait: time_wait(&sockets)? })
+    }
+}
+
+/// The ports of a range such as `32768 60999`.
+fn usable(range: &str) -> Option<u64> {
+    let mut bounds = range.split_whitespace().map(str::parse::<u64>);
+    let (first, last) = (bounds.next()?.ok()?, bounds.next()?.ok()?);
+    Some(last.checked_sub(first)? + 1)
+}
+
+/// The number behind `tw` of the line about TCP.
+fn time_wait(sockets: &str) -> Option<u64> {
+    let line = sockets.lines().find_map(|line| line.strip_prefix("TCP: "))?;
+    line.split_whitespace().skip_while(|word| *word != "tw").nth(1)?.parse().ok()
+}
+
+/// How many local ports there are for a plan, if they are fewer than its connections.
+pub fn too_few_ports(plan: &Plan, addresses: &Addresses, ports: Option<Ports>) -> Option<u64> {
+    let pairs = addresses.0.len() as u64 * plan.way.sources.map_or(1, |sources| u64::from(sources.count()));
+    let there_are = ports?.usable * pairs;
+    (plan.way.unix.is_none() && there_are < u64::from(plan.load.connections)).then_some(there_are)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,5 +164,13 @@ mod tests {
     fn a_processor_has_a_name_where_the_kernel_tells_it() {
         assert_eq!(cpu_model("processor\t: 0\nmodel name\t: A B @ 1\n").as_deref(), Some("A B @ 1"));
         assert_eq!(cpu_model("processor\t: 0\n"), None);
+    }
+
+    #[test]
+    fn the_kernels_files_are_read() {
+        assert_eq!(usable("32768\t60999\n"), Some(28_232));
+        let sockets = "sockets: used 290\nTCP: inuse 5 orphan 0 tw 17 alloc 8 mem 2\nUDP: inuse 1 mem 0\n";
+        assert_eq!(time_wait(sockets), Some(17));
+        assert!(Ports::read().is_some_and(|ports| ports.usable > 0));
     }
 }

@@ -11,12 +11,12 @@ pub mod snapshot;
 pub mod spin;
 
 pub use choice::{Choice, Unavailable};
-pub use host::Shortage;
+pub use host::{Ports, Shortage};
 pub use signal::Interrupt;
 pub use snapshot::{Progress, Second};
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, OnceLock};
@@ -30,9 +30,10 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::backend::sim::Scenario;
-use crate::backend::{Backend, Clock, Epoll, Sim, Uring};
+use crate::backend::{Backend, Clock, Dialer, Epoll, Sim, Uring, socket};
 use crate::engine::{Control, Desk, Engine, Hooks, Protocol, Rules, Settings, WorkerEnd, tls};
-use crate::plan::{Addresses, Io, Plan, load};
+use crate::plan::way::Sources;
+use crate::plan::{Addresses, Dialect, Io, Plan, load};
 use crate::script::Script;
 use crate::stats::{Cause, Counters, Timeline, Totals, Transcript};
 use snapshot::Collector;
@@ -73,6 +74,8 @@ pub struct Outcome {
     pub workers: Vec<WorkerShare>,
     /// The machine.
     pub host: host::Facts,
+    /// The local ports at the end, if there was one too few.
+    pub ports: Option<Ports>,
     /// What went over the wire, where the plan wanted that.
     pub transcript: Option<Box<Transcript>>,
     /// What went wrong in the script.
@@ -142,6 +145,16 @@ pub enum NotStarted {
     },
 }
 
+/// This machine does not have an address that connections are to come from. In wrk-cmm's words.
+#[derive(Debug, Error)]
+#[error("{program}bind({address}): {reason}{way_out}")]
+pub struct BadSource {
+    program: String,
+    address: IpAddr,
+    reason: String,
+    way_out: &'static str,
+}
+
 /// Workers that are set up and wait to be released together. Dropped instead, they end without having sent anything.
 pub struct Prepared {
     backend: &'static str,
@@ -164,24 +177,45 @@ pub fn prepare(
     script: Option<&mut Script>,
 ) -> anyhow::Result<Prepared> {
     let descriptors = host::raise_descriptor_limit(plan.load.connections, plan.load.threads);
+    if let Some(sources) = plan.way.sources {
+        try_sources(sources, plan.dialect)?;
+    }
     let tls = plan.tls.as_ref().map(tls::Config::new).transpose()?;
     let pipelines = script.as_ref().is_some_and(|script| script.depth() > 1);
     let settings = |index| settings(plan, addresses, tls.clone(), pipelines, index);
     let clock = Clock::start();
+    let way = plan.way.clone();
+    let dialer = move |settings: &Settings| Dialer::new(&way, settings.first_connection);
     let mut prepared = match &plan.io {
         Io::Sim(path) => {
             let scenario = Scenario::read(path)?;
-            spawn_all(plan, settings, script, move |connections, seed| {
-                Ok(Sim::new(connections, scenario.clone().network(seed)))
+            spawn_all(plan, settings, script, move |settings| {
+                Ok(Sim::new(settings.connections, scenario.clone().network(settings.seed)))
             })
         }
-        _ if backend == Uring::NAME => {
-            spawn_all(plan, settings, script, move |connections, _| Uring::new(connections, clock))
-        }
-        _ => spawn_all(plan, settings, script, move |connections, _| Epoll::new(connections, clock)),
+        _ if backend == Uring::NAME => spawn_all(plan, settings, script, move |settings| {
+            Uring::new(settings.connections, clock, dialer(settings)?)
+        }),
+        _ => spawn_all(plan, settings, script, move |settings| {
+            Epoll::new(settings.connections, clock, dialer(settings)?)
+        }),
     }?;
     prepared.descriptors = descriptors;
     Ok(prepared)
+}
+
+/// Looks whether this machine has all the addresses that connections are to come from.
+fn try_sources(sources: Sources, dialect: Dialect) -> Result<(), BadSource> {
+    for address in (0..sources.count() as usize).map(|place| sources.of_connection(place)) {
+        socket::try_source(address).map_err(|errno| {
+            let text = io::Error::from(errno).to_string();
+            let reason = text.split(" (os error").next().unwrap_or_default().to_owned();
+            let program = if dialect.is_compat() { format!("{}: ", dialect.name()) } else { String::new() };
+            let way_out = if dialect.is_compat() { "" } else { ": 'ip address' lists the addresses of this machine" };
+            BadSource { program, address, reason, way_out }
+        })?;
+    }
+    Ok(())
 }
 
 /// Makes every worker in a thread of its own; each makes its backend itself, because only it can use it.
@@ -189,7 +223,7 @@ fn spawn_all<B: Backend>(
     plan: &Plan,
     settings: impl Fn(u32) -> Settings,
     mut script: Option<&mut Script>,
-    make: impl Fn(u32, u64) -> io::Result<B> + Clone + Send + 'static,
+    make: impl Fn(&Settings) -> io::Result<B> + Clone + Send + 'static,
 ) -> Result<Prepared, NotStarted> {
     let mut prepared = Prepared {
         backend: B::NAME,
@@ -257,10 +291,10 @@ impl Worker {
     /// Sets the worker up, says so, waits to be released and runs. `None`: it was not to run.
     fn work<B: Backend>(
         self,
-        make: impl Fn(u32, u64) -> io::Result<B>,
+        make: impl Fn(&Settings) -> io::Result<B>,
         ready: Sender<io::Result<()>>,
     ) -> Option<WorkerEnd> {
-        let backend = match make(self.settings.connections, self.settings.seed) {
+        let backend = match make(&self.settings) {
             Ok(backend) => backend,
             Err(error) => {
                 // Whoever set the workers up waits for this.
@@ -318,8 +352,11 @@ impl Prepared {
     ///
     /// When a worker ended in a way that only a bug in onrush explains.
     pub fn run(mut self, plan: &Plan, interrupt: &Interrupt, observer: &mut dyn Observer) -> anyhow::Result<Outcome> {
-        // A run of a number of requests waits for its target; `--once` is a question, and wants the answer now.
-        let is_patient = (plan.stop.requests.is_some() && !plan.once) || plan.dialect.is_compat();
+        // A run of a number of requests waits for its target; `--once` is a question, and wants the answer now. A
+        // certificate does not get better by waiting.
+        let is_compat = plan.dialect.is_compat();
+        let waits = plan.stop.requests.is_some() && !plan.once;
+        let is_patient = |collector: &Collector| is_compat || (waits && !collector.has_bad_certificate());
         let mut collector = Collector::new(self.desks.clone());
         let (mut interrupted, mut refused, mut shown_at) = (false, false, Duration::ZERO);
         let mut due = plan.stop.duration.map(|duration| duration + plan.warmup);
@@ -331,7 +368,7 @@ impl Prepared {
             collector.collect();
             collector.finished().iter().for_each(|second| observer.second(second));
             interrupted |= interrupt.is_asked();
-            refused |= !is_patient && collector.all_refused();
+            refused |= collector.all_refused() && !is_patient(&collector);
             if interrupted || refused {
                 self.control.stop();
             }
@@ -345,7 +382,7 @@ impl Prepared {
             thread::park_timeout(WATCH);
         }
         collector.collect();
-        refused |= !is_patient && collector.all_refused();
+        refused |= collector.all_refused() && !is_patient(&collector);
         let mut outcome = Outcome::new(self.backend, self.descriptors, started_at);
         let desks = std::mem::take(&mut self.desks);
         for (index, worker) in std::mem::take(&mut self.workers).into_iter().enumerate() {
@@ -362,6 +399,10 @@ impl Prepared {
         }
         collector.last().iter().for_each(|second| observer.second(second));
         outcome.take_over(collector, plan);
+        let no_port = Cause::Errno(Errno::ADDRNOTAVAIL.raw_os_error());
+        if outcome.totals.ledger.rows().iter().any(|row| row.cause == no_port) {
+            outcome.ports = Ports::read();
+        }
         if interrupted {
             outcome.ended = Ended::Signal;
         } else if outcome.ended == Ended::Duration && outcome.all_requests_ended(plan) {
@@ -392,6 +433,7 @@ impl Outcome {
             timeline: Timeline::default(),
             workers: Vec::new(),
             host: host::Facts::default(),
+            ports: None,
             transcript: None,
             failure: None,
             stuck: Vec::new(),

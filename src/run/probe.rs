@@ -8,8 +8,8 @@ use thiserror::Error;
 
 use super::Interrupt;
 use crate::backend::sim::Scenario;
-use crate::backend::socket;
-use crate::plan::{Addresses, Io, Plan};
+use crate::backend::{Dialer, socket};
+use crate::plan::{Addresses, Io, Plan, Way};
 
 /// How long an address may take to accept. The imitated tools wait as long as the kernel does, about two minutes.
 const PROBE_PATIENCE: Duration = Duration::from_secs(30);
@@ -33,9 +33,11 @@ pub fn probe(plan: &Plan, addresses: &Addresses, interrupt: &Interrupt) -> anyho
         Io::Sim(path) => Some(Scenario::read(path)?),
         Io::Auto | Io::Uring | Io::Epoll => None,
     };
-    let accepts = |address: SocketAddr| match &scenario {
+    // The imitated tools do not bind this connection.
+    let mut dialer = Dialer::new(&Way { sources: None, ..plan.way.clone() }, 0)?;
+    let mut accepts = |address: SocketAddr| match &scenario {
         Some(scenario) => scenario.probe(address),
-        None => socket::try_connect(address, PROBE_PATIENCE, &|| interrupt.is_asked()),
+        None => socket::try_connect(&mut dialer, address, PROBE_PATIENCE, &|| interrupt.is_asked()),
     };
     let (mut accepting, mut reason) = (Vec::new(), String::new());
     for &address in addresses.0.iter().rev() {

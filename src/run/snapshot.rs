@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Desk;
-use crate::stats::{Count, Counters, Stats, Stretch, Timeline, Totals};
+use crate::stats::{Cause, Count, Counters, Stats, Stretch, Timeline, Totals};
 
 /// A row is finished when it is so long, in nanoseconds.
 const SECOND_NS: u64 = 1_000_000_000;
@@ -100,6 +100,12 @@ impl Collector {
     /// Whether no worker found anybody to connect to.
     pub fn all_refused(&self) -> bool {
         self.desks.iter().all(|desk| desk.is_refused())
+    }
+
+    /// Whether a server's certificate was not accepted.
+    pub fn has_bad_certificate(&self) -> bool {
+        let is_bad = |cause| matches!(cause, Cause::Tls(failure) if failure.is_about_certificate());
+        self.totals.ledger.rows().iter().any(|row| is_bad(row.cause))
     }
 
     /// The run as it stands after `elapsed`.

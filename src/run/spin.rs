@@ -22,7 +22,7 @@ pub struct Decision {
 pub fn decide(plan: &Plan, addresses: &[SocketAddr]) -> Decision {
     let allowed = thread::available_parallelism().map_or(1, |processors| processors.get());
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|text| count(&text));
-    let is_local = addresses.iter().any(|address| address.ip().is_loopback());
+    let is_local = plan.way.unix.is_some() || addresses.iter().any(|address| address.ip().is_loopback());
     judge(plan.spin, plan.load.threads as usize, allowed, online.unwrap_or(allowed), is_local)
 }
 

@@ -58,7 +58,7 @@ pub enum Cause {
     Status(u16),
 }
 
-/// Why TLS failed. The example of a row says what the certificate, the message or the answer was.
+/// Why TLS failed, certificates first. The example of a row says what the certificate, the message or the answer was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TlsFailure {
     /// The certificate's time is over.
@@ -85,6 +85,13 @@ pub enum TlsFailure {
     Misbehaved,
     /// The server closed the connection in the middle of the handshake.
     Closed,
+}
+
+impl TlsFailure {
+    /// Whether the client did not accept the server's certificate.
+    pub fn is_about_certificate(self) -> bool {
+        self <= Self::Certificate
+    }
 }
 
 /// One phase and cause, and everything that is known about it.

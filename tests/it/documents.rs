@@ -14,7 +14,7 @@ use std::process::Command;
 use onrush::serve::Server;
 
 use crate::harness::{Context, Scratch, cases, target};
-use crate::tls_peers;
+use crate::{peers, tls_peers};
 
 cases! {
     the_examples_of_the_readme_come_out_as_shown;
@@ -172,6 +172,7 @@ fn check_examples(context: &Context, path: &str, at_least: usize) {
     assert!(steps.len() >= at_least, "{path} has {} examples", steps.len());
     let (server, scratch) = (target(), Scratch::new("documents"));
     let tls_port = tls_peers::documented(&scratch).address.port();
+    peers::unix(&scratch.path().join("app.sock"));
     for name in ["onrush", "wrk"] {
         let link = scratch.path().join(name);
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_onrush"), link).expect("a link can be made");
@@ -244,6 +245,7 @@ impl Step {
     /// Runs the command as a shell would, but shorter and on the target; gives both streams as one, and the exit code.
     fn perform(&self, context: &Context, (server, tls_port): (&Server, u16), programs: &Path) -> (Vec<String>, i32) {
         let mut command = self.command.replace("127.0.0.1:8080", &server.address().to_string());
+        command = command.replace("example.com:8080", &format!("example.com:{}", server.address().port()));
         command = command.replace(":8443", &format!(":{tls_port}"));
         let mut limit = ["--signal=KILL", "30"];
         let is_help = self.words().any(|word| word == "--help");

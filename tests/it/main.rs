@@ -7,6 +7,8 @@ mod recorder;
 mod report;
 mod tls_peers;
 
+/// From where and to where connections go.
+mod addresses;
 /// Which backend runs, and why.
 mod backends;
 /// Scripts that are wrong, or do wrong.
@@ -47,6 +49,7 @@ use libtest_mimic::{Arguments, Trial};
 
 fn main() {
     let cases: Vec<(&str, Vec<Case>)> = vec![
+        ("addresses", addresses::cases()),
         ("backends", backends::cases()),
         ("broken_scripts", broken_scripts::cases()),
         ("compat", compat::cases()),

@@ -1,8 +1,10 @@
 //! Peers that the embedded target cannot be: ports that refuse or stay silent, and servers of a few lines.
 
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -78,8 +80,26 @@ pub fn server(serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'stati
     address
 }
 
+/// A server behind a Unix socket that answers every request with `hi`; it lives as long as the process.
+pub fn unix(path: &Path) {
+    let listener = UnixListener::bind(path).expect("a socket can be made");
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || -> io::Result<()> {
+                let mut stream = BufReader::new(stream);
+                loop {
+                    let head = read_head(&mut stream)?;
+                    let body = if head.starts_with("GET /large ") { "x".repeat(1 << 20) } else { "hi".to_owned() };
+                    let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+                    stream.get_mut().write_all(answer.as_bytes())?;
+                }
+            });
+        }
+    });
+}
+
 /// Reads the head of a request; an error if the client closed before.
-pub fn read_head(stream: &mut BufReader<TcpStream>) -> io::Result<String> {
+pub fn read_head(stream: &mut BufReader<impl Read>) -> io::Result<String> {
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") {
         stream.read_exact(&mut byte)?;

@@ -354,7 +354,7 @@ fn a_silent_server_is_given_up(context: &Context) {
     let onrush = context.onrush().words("-k -c1 -d2s --give-up 500ms").word(format!("https://{address}/"));
     let output = onrush.run();
     assert_eq!(output.code, 2, "{output:?}");
-    assert!(output.stderr.contains("no answer"), "{output:?}");
+    assert!(output.stderr.contains(": no answer to a handshake; does that port speak TLS?"), "{output:?}");
     let onrush = context.called("wrk").words("--notes -t1 -c1 -d1s --timeout 1").word(format!("https://{address}/"));
     let output = onrush.run();
     assert_eq!(output.requests(), 0, "{output:?}");

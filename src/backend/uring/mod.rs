@@ -33,11 +33,10 @@ use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use onrush_proto::{Nanos, Transmit};
 use rustix::io::Errno;
-use rustix::net::addr::SocketAddrArg;
 use rustix::net::{Shutdown, SocketAddrAny, shutdown};
 
 use super::socket::Delay;
-use super::{Backend, Clock, Completion, ConnId, What, socket};
+use super::{Backend, Clock, Completion, ConnId, Dialer, What};
 use buffers::Buffers;
 use names::{Operation, name, named};
 
@@ -59,6 +58,7 @@ const ENTER_GETEVENTS: u32 = 1;
 pub struct Uring {
     /// Declared, and so dropped, before everything that the kernel reads and writes.
     ring: IoUring,
+    dialer: Dialer,
     buffers: Buffers,
     /// Operations beyond [`ENTRIES`]: they follow within the same wait.
     backlog: VecDeque<squeue::Entry>,
@@ -123,7 +123,7 @@ impl Uring {
     /// # Errors
     ///
     /// When the kernel has no io_uring, forbids it, or lacks one of the features named above.
-    pub fn new(connections: u32, clock: Clock) -> io::Result<Self> {
+    pub fn new(connections: u32, clock: Clock, dialer: Dialer) -> io::Result<Self> {
         let mut builder = IoUring::builder();
         builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().setup_cqsize(COMPLETIONS);
         let ring = builder.build(ENTRIES)?;
@@ -131,6 +131,7 @@ impl Uring {
         let buffers = Buffers::register(&ring.submitter())?;
         Ok(Self {
             ring,
+            dialer,
             buffers,
             backlog: VecDeque::new(),
             addresses: HashMap::new(),
@@ -153,7 +154,7 @@ impl Uring {
     ///
     /// The reason.
     pub fn probe() -> Result<(), String> {
-        Self::new(1, Clock::start()).map(drop).map_err(|error| match error.raw_os_error() {
+        Self::new(1, Clock::start(), Dialer::default()).map(drop).map_err(|error| match error.raw_os_error() {
             Some(libc::EPERM) if is_switched_off() => {
                 "io_uring is switched off here; 'sysctl -w kernel.io_uring_disabled=0' switches it on".to_owned()
             }
@@ -373,7 +374,7 @@ impl Backend for Uring {
     }
 
     fn connect(&mut self, conn: ConnId, address: SocketAddr) {
-        let created = socket::create(address);
+        let created = self.dialer.create(address);
         let socket = &mut self.sockets[conn.index()];
         // The kernel may not be done with the last bytes of the connection before.
         let (generation, silent) = (socket.generation.wrapping_add(1), socket.silent.take());
@@ -381,7 +382,8 @@ impl Backend for Uring {
         match created {
             Ok(fd) => {
                 (socket.fd, socket.is_busy) = (Some(fd), true);
-                let address = self.addresses.entry(address).or_insert_with(|| Box::new(address.as_any()));
+                let address =
+                    self.addresses.entry(address).or_insert_with(|| Box::new(self.dialer.destination(address)));
                 let (bytes, length) = (address.as_ptr().cast(), address.addr_len());
                 self.push(opcode::Connect::new(self.file(conn), bytes, length).build(), conn, Operation::Connect);
             }
@@ -409,6 +411,9 @@ impl Backend for Uring {
     }
 
     fn discard(&mut self, conn: ConnId, n: u64) {
+        if !self.dialer.can_discard() {
+            return;
+        }
         let socket = &mut self.sockets[conn.index()];
         socket.unwanted = n;
         if socket.mode != Mode::Small {

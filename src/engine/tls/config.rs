@@ -101,6 +101,12 @@ impl Config {
         Ok(Self { client: Arc::new(client), name, resume: tls.resume })
     }
 
+    /// Has the library do what it does once in every thread, which takes as long as many requests: it collects chance.
+    pub fn warm_up(&self) {
+        // Without any the first handshake fails, and says so.
+        let _ = self.client.crypto_provider().secure_random.fill(&mut [0; 32]);
+    }
+
     /// The link of one slot, with a place of its own for its session.
     pub fn link(&self) -> Link {
         let mut client = Arc::clone(&self.client);

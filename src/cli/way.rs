@@ -1,0 +1,134 @@
+//! The options about the way to the target: what was typed of them, and what it means.
+
+use std::ffi::{OsStr, OsString};
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use super::Refusal;
+use super::flags::{Flag, Id};
+use super::typed::wrong;
+use crate::plan::target::Scheme;
+use crate::plan::way::{BadSources, Family, Sources, Way};
+use crate::plan::{Dialect, Io, Target};
+
+/// The longest path of a Unix socket, in bytes, without the one that ends it.
+const UNIX_MAX: usize = 107;
+
+/// What was typed about the way.
+#[derive(Debug, Default)]
+pub(super) struct TypedWay {
+    way: Way,
+    /// `--resolve`, every one.
+    resolved: Vec<Resolved>,
+    /// The last option that means nothing in a simulation.
+    last: Option<&'static Flag>,
+}
+
+/// One `--resolve`.
+#[derive(Debug)]
+struct Resolved {
+    typed: String,
+    host: String,
+    port: Option<u16>,
+    address: IpAddr,
+}
+
+impl TypedWay {
+    /// Takes one option in.
+    pub fn take(&mut self, flag: &'static Flag, value: &OsStr, dialect: Dialect) -> Result<(), Refusal> {
+        match flag.id {
+            Id::BindIp => self.way.sources = Some(sources(flag, value, dialect)?),
+            Id::ConnectTo => self.way.instead = Some(host_and_port(flag, value)?),
+            Id::Resolve => self.resolved.push(resolved(flag, value)?),
+            Id::Ipv4 => self.way.family = Some(Family::V4),
+            Id::Ipv6 => self.way.family = Some(Family::V6),
+            _ if !(1..=UNIX_MAX).contains(&value.len()) => {
+                let right = format!("a path has at most {UNIX_MAX} bytes, and at least one: /run/app.sock");
+                return Err(wrong(flag, value, right));
+            }
+            _ => self.way.unix = Some(PathBuf::from(OsString::from(value))),
+        }
+        self.last = Some(flag);
+        Ok(())
+    }
+
+    /// What it means for this target.
+    pub fn decide(mut self, target: &Target, io: &Io, warnings: &mut Vec<String>) -> Result<Way, Refusal> {
+        if let (Io::Sim(_), Some(flag)) = (io, self.last) {
+            let line =
+                format!("--{}: the simulated servers have only one way to them; leave one of the two out", flag.long);
+            return Err(Refusal::Cannot(line));
+        }
+        if self.way.unix.is_some() && (self.way.instead.is_some() || self.way.sources.is_some()) {
+            let line = "--unix goes to no address: leave out --connect-to and --bind-ip, or it";
+            return Err(Refusal::Misused(line.to_owned()));
+        }
+        if let (Some(sources), Some(family)) = (self.way.sources, self.way.family)
+            && sources.family() != family
+        {
+            let line = format!(
+                "--bind-ip names {} addresses, but only {} is to be used",
+                sources.family().name(),
+                family.name()
+            );
+            return Err(Refusal::Misused(line));
+        }
+        let usual = if target.scheme == Scheme::Https { 443 } else { 80 };
+        let port = target.port.unwrap_or(usual);
+        for Resolved { typed, host, port: only, address } in self.resolved {
+            if host.eq_ignore_ascii_case(&target.host) && only.is_none_or(|only| only == port) {
+                self.way.resolved.push(address);
+            } else {
+                warnings.push(format!("--resolve {typed}: the URL is for {}:{port}, so it means nothing", target.host));
+            }
+        }
+        Ok(self.way)
+    }
+}
+
+/// A range of source addresses; in the compat dialects refused in wrk-cmm's words where it has some.
+fn sources(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Sources, Refusal> {
+    let text = value.to_string_lossy();
+    Sources::parse(&text).map_err(|reason| match (reason, dialect.is_compat()) {
+        (BadSources::Address, true) => Refusal::Wrk(format!("could not parse range: {text}")),
+        (BadSources::Mask, true) => Refusal::Wrk(format!("invalid mask in range: {text}")),
+        (BadSources::Address, false) => {
+            wrong(flag, value, "not an address; write for instance 10.0.0.5 or 10.0.0.0/28")
+        }
+        (BadSources::Mask, false) => {
+            wrong(flag, value, "behind the slash stands how many bits are the network's: at most 32, for IPv6 128")
+        }
+        (BadSources::TooMany, _) => wrong(flag, value, format_args!("more than {} addresses", Sources::MAX)),
+    })
+}
+
+/// `HOST:PORT`, `HOST` or `[ADDRESS]:PORT`.
+fn host_and_port(flag: &Flag, value: &OsStr) -> Result<(String, Option<u16>), Refusal> {
+    const EXAMPLE: &str = "not a host and a port; write for instance 10.0.0.5:8080";
+    let text = value.to_str().ok_or_else(|| wrong(flag, value, EXAMPLE))?;
+    let (host, port) = match text.strip_prefix('[').and_then(|inside| inside.split_once(']')) {
+        Some((address, rest)) => (address, rest.strip_prefix(':').or(if rest.is_empty() { None } else { Some("?") })),
+        None if text.parse::<IpAddr>().is_ok() => (text, None),
+        None => text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
+    };
+    let port = port.map(|port| port.parse().ok().filter(|port| *port > 0).ok_or_else(|| wrong(flag, value, EXAMPLE)));
+    if host.is_empty() {
+        return Err(wrong(flag, value, EXAMPLE));
+    }
+    Ok((host.to_owned(), port.transpose()?))
+}
+
+/// `HOST:ADDRESS`, or as curl has it `HOST:PORT:ADDRESS`; an IPv6 address may be in brackets.
+fn resolved(flag: &Flag, value: &OsStr) -> Result<Resolved, Refusal> {
+    const EXAMPLE: &str = "write a host and an address, for instance www.example.com:10.0.0.5";
+    let bad = || wrong(flag, value, EXAMPLE);
+    let typed = value.to_str().ok_or_else(bad)?.to_owned();
+    let (host, rest) = typed.split_once(':').filter(|(host, _)| !host.is_empty()).ok_or_else(bad)?;
+    let address = |text: &str| text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
+    let (port, address) = match (address(rest), rest.split_once(':')) {
+        (Some(whole), _) => (None, whole),
+        (None, Some((port, rest))) => (Some(port.parse().map_err(|_| bad())?), address(rest).ok_or_else(bad)?),
+        (None, None) => return Err(bad()),
+    };
+    Ok(Resolved { host: host.to_owned(), port, address, typed })
+}

@@ -1,0 +1,173 @@
+//! How connections get to the target when it is not simply by the host of its URL: from which addresses, to which.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
+
+/// The way to the target.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Way {
+    /// Where connections go in place of the URL's host and port; `None` as the port: the URL's.
+    pub instead: Option<(String, Option<u16>)>,
+    /// The addresses that the host has, in place of those that the system knows.
+    pub resolved: Vec<IpAddr>,
+    /// The only family of addresses to use.
+    pub family: Option<Family>,
+    /// A Unix socket to connect to in place of any address.
+    pub unix: Option<PathBuf>,
+    /// The addresses that connections come from, in turn.
+    pub sources: Option<Sources>,
+}
+
+/// A family of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+/// A range of source addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sources {
+    first: IpAddr,
+    /// How many there are, at least one.
+    count: u32,
+}
+
+/// Why a text is no range of source addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadSources {
+    /// It does not begin with an address.
+    Address,
+    /// The number behind the slash is none, or larger than an address has bits.
+    Mask,
+    /// There are too many.
+    TooMany,
+}
+
+impl Family {
+    /// The family of an address.
+    pub fn of(address: IpAddr) -> Self {
+        if address.is_ipv4() { Self::V4 } else { Self::V6 }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V4 => "IPv4",
+            Self::V6 => "IPv6",
+        }
+    }
+}
+
+impl Sources {
+    /// The most addresses of a range: as many as connections to one port of one address differ by their port.
+    pub const MAX: u32 = 65_536;
+
+    /// Reads `ADDR` or `ADDR/BITS`. As in wrk-cmm a range begins behind its first address, which names the network, and
+    /// ends with its last; a range of two is both.
+    pub fn parse(text: &str) -> Result<Self, BadSources> {
+        let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+        let address: IpAddr = address.parse().map_err(|_| BadSources::Address)?;
+        let width: u32 = if address.is_ipv4() { 32 } else { 128 };
+        let digits = bits.unwrap_or(if address.is_ipv4() { "32" } else { "128" });
+        let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+        let bits: u32 = digits.parse().ok().filter(|bits| is_number && *bits <= width).ok_or(BadSources::Mask)?;
+        let host_bits = width - bits;
+        if host_bits > Self::MAX.ilog2() {
+            return Err(BadSources::TooMany);
+        }
+        let all = 1u32 << host_bits;
+        let network = number(address) & !u128::from(all - 1);
+        let skipped = u32::from(all > 2);
+        let of = |number| if address.is_ipv4() { v4(number) } else { IpAddr::V6(Ipv6Addr::from_bits(number)) };
+        Ok(Self { first: of(network + u128::from(skipped)), count: all - skipped })
+    }
+
+    /// How many there are.
+    pub fn count(self) -> u32 {
+        self.count
+    }
+
+    /// The family of all.
+    pub fn family(self) -> Family {
+        Family::of(self.first)
+    }
+
+    /// The one that a connection comes from; connections take turns.
+    pub fn of_connection(self, connection: usize) -> IpAddr {
+        let place = (connection % self.count as usize) as u128;
+        match self.first {
+            IpAddr::V4(_) => v4(number(self.first) + place),
+            IpAddr::V6(first) => IpAddr::V6(Ipv6Addr::from_bits(first.to_bits() + place)),
+        }
+    }
+}
+
+fn number(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => u128::from(address.to_bits()),
+        IpAddr::V6(address) => address.to_bits(),
+    }
+}
+
+fn v4(number: u128) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::from_bits(number as u32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(text: &str) -> Result<(String, String, u32), BadSources> {
+        let sources = Sources::parse(text)?;
+        let last = sources.of_connection(sources.count() as usize - 1);
+        Ok((sources.of_connection(0).to_string(), last.to_string(), sources.count()))
+    }
+
+    #[test]
+    fn a_range_ends_with_its_last_address_and_begins_behind_its_first() {
+        let good = |text, first: &str, last: &str, count| {
+            assert_eq!(range(text), Ok((first.to_owned(), last.to_owned(), count)), "{text}");
+        };
+        good("127.0.0.1", "127.0.0.1", "127.0.0.1", 1);
+        good("127.0.0.9/32", "127.0.0.9", "127.0.0.9", 1);
+        good("127.0.0.9/31", "127.0.0.8", "127.0.0.9", 2);
+        good("127.0.0.1/28", "127.0.0.1", "127.0.0.15", 15);
+        good("10.1.2.3/16", "10.1.0.1", "10.1.255.255", 65_535);
+        good("::1", "::1", "::1", 1);
+        good("fd00::5/127", "fd00::4", "fd00::5", 2);
+        good("fd00::/120", "fd00::1", "fd00::ff", 255);
+    }
+
+    #[test]
+    fn what_is_no_range_is_told_by_its_reason() {
+        let table = [
+            ("1.2.3", BadSources::Address),
+            ("300.0.0.1", BadSources::Address),
+            ("", BadSources::Address),
+            ("eth0", BadSources::Address),
+            ("127.0.0.1/33", BadSources::Mask),
+            ("127.0.0.1/", BadSources::Mask),
+            ("127.0.0.1/+8", BadSources::Mask),
+            ("::1/129", BadSources::Mask),
+            ("127.0.0.1/0", BadSources::TooMany),
+            ("127.0.0.1/15", BadSources::TooMany),
+            ("fd00::/64", BadSources::TooMany),
+        ];
+        for (text, expected) in table {
+            assert_eq!(range(text), Err(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn connections_take_turns() {
+        let sources = Sources::parse("127.0.0.1/28").unwrap();
+        let turns: Vec<String> = (0..20).map(|number| sources.of_connection(number).to_string()).collect();
+        assert_eq!(
+            (turns[14].as_str(), turns[15].as_str(), turns[19].as_str()),
+            ("127.0.0.15", "127.0.0.1", "127.0.0.5")
+        );
+    }
+}

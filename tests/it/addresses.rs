@@ -1,0 +1,258 @@
+use std::collections::BTreeMap;
+use std::io::{self, BufReader, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::harness::{Context, Scratch, cases, target};
+use crate::peers::{read_head, server, unix};
+use crate::tls_peers::{Authority, TlsServer};
+
+cases! {
+    connections_come_from_a_range_in_turn;
+    a_range_of_two_is_both;
+    wrk_cmm_binds_all_but_its_probe;
+    sources_that_cannot_be_used_are_named;
+    ipv6_has_ranges_too needs "::1";
+    connections_go_elsewhere_and_say_what_the_url_says;
+    names_can_have_other_addresses;
+    a_family_can_be_chosen needs "::1";
+    logins_and_closing_are_headers;
+    too_few_local_ports_are_foreseen_and_explained needs "unshare -rn true", "ip -V";
+    a_unix_socket_serves_small_and_large_bodies;
+    a_unix_socket_that_is_not_there_is_named_by_its_path;
+    the_name_of_the_url_is_checked_wherever_the_connection_goes;
+}
+
+/// Who has connected, and how often.
+type Peers = Arc<Mutex<BTreeMap<IpAddr, u32>>>;
+
+/// A server that counts its clients by their addresses.
+fn counting() -> (SocketAddr, Peers) {
+    let peers = Peers::default();
+    let counted = Arc::clone(&peers);
+    let address = server(move |mut stream| {
+        let peer = stream.peer_addr()?.ip();
+        *counted.lock().map_err(|_| io::ErrorKind::Other)?.entry(peer).or_default() += 1;
+        let mut reader = BufReader::new(stream.try_clone()?);
+        loop {
+            read_head(&mut reader)?;
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")?;
+        }
+    });
+    (address, peers)
+}
+
+fn seen(peers: &Peers) -> BTreeMap<String, u32> {
+    // A connection is counted by the server's own thread.
+    std::thread::sleep(Duration::from_millis(100));
+    peers.lock().expect("nobody fails with the lock").iter().map(|(peer, count)| (peer.to_string(), *count)).collect()
+}
+
+/// The addresses 127.0.0.1 to 127.0.0.15, the first five of them twice.
+fn twenty_of_a_28() -> BTreeMap<String, u32> {
+    (1..=15).map(|last| (format!("127.0.0.{last}"), if last <= 5 { 2 } else { 1 })).collect()
+}
+
+fn connections_come_from_a_range_in_turn(context: &Context) {
+    for threads in [1, 2, 3] {
+        let (address, peers) = counting();
+        let onrush = context.onrush().words(&format!("-t{threads} -c20 -d300ms -b 127.0.0.1/28"));
+        let output = onrush.word(format!("http://{address}/")).run();
+        assert_eq!((output.code, output.socket_errors("connect")), (0, 0), "{output:?}");
+        assert_eq!(seen(&peers), twenty_of_a_28(), "{threads} threads");
+    }
+}
+
+fn a_range_of_two_is_both(context: &Context) {
+    let (address, peers) = counting();
+    let output = context.onrush().words("-t1 -c4 -d200ms -b 127.0.0.7/31").word(format!("http://{address}/")).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(seen(&peers), BTreeMap::from([("127.0.0.6".to_owned(), 2), ("127.0.0.7".to_owned(), 2)]));
+}
+
+fn wrk_cmm_binds_all_but_its_probe(context: &Context) {
+    let (address, peers) = counting();
+    let onrush = context.called("wrk-cmm").words("-t1 -c20 -d1 -b 127.0.0.2/28");
+    let output = onrush.word(format!("http://{address}/")).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    let mut expected = twenty_of_a_28();
+    *expected.get_mut("127.0.0.1").expect("it is there") += 1;
+    assert_eq!(seen(&peers), expected);
+}
+
+fn sources_that_cannot_be_used_are_named(context: &Context) {
+    let plain = target();
+    let url = format!("http://{}/", plain.address());
+    let table = [
+        ("8.8.8.8", "onrush: bind(8.8.8.8): Cannot assign requested address: 'ip address' lists the addresses"),
+        ("1.2.3", "onrush: --bind-ip \"1.2.3\": not an address; write for instance 10.0.0.5 or 10.0.0.0/28"),
+        ("300.0.0.1", "onrush: --bind-ip \"300.0.0.1\": not an address"),
+        ("127.0.0.1/33", "onrush: --bind-ip \"127.0.0.1/33\": behind the slash stands how many bits"),
+        ("127.0.0.1/0", "onrush: --bind-ip \"127.0.0.1/0\": more than 65536 addresses"),
+        ("127.0.0.1/15", "onrush: --bind-ip \"127.0.0.1/15\": more than 65536 addresses"),
+        ("::1", "unable to resolve 127.0.0.1:"),
+    ];
+    for (sources, expected) in table {
+        let output = context.onrush().words("-d1s -b").word(sources).word(&url).run_plain();
+        assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{sources}: {output:?}");
+        assert!(
+            output.stderr.trim_start_matches("onrush: ").contains(expected.trim_start_matches("onrush: ")),
+            "{output:?}"
+        );
+        assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
+    }
+    for (sources, expected) in [
+        ("8.8.8.8", "wrk-cmm: bind(8.8.8.8): Cannot assign requested address\n"),
+        ("1.2.3", "could not parse range: 1.2.3\n"),
+        ("127.0.0.1/33", "invalid mask in range: 127.0.0.1/33\n"),
+    ] {
+        let output = context.called("wrk-cmm").words("-d1 -b").word(sources).word(&url).run_plain();
+        assert_eq!((output.code, output.stderr.as_str()), (1, expected), "{output:?}");
+        assert!(!output.stdout.contains("Requests/sec"), "{output:?}");
+    }
+}
+
+fn ipv6_has_ranges_too(context: &Context) {
+    let served = onrush::serve::Config { address: "[::1]:0".parse().expect("an address"), threads: 1 };
+    let served = onrush::serve::Server::start(&served).expect("it starts");
+    for (sources, code) in [("::1", 0), ("::1/128", 0), ("::2", 1), ("::1/126", 1)] {
+        let onrush = context.onrush().words("-c2 -n20 -b").word(sources);
+        let output = onrush.word(format!("http://{}/", served.address())).run_plain();
+        assert_eq!(output.code, code, "{sources}: {output:?}");
+        assert!(code == 0 || output.stderr.contains("bind(::"), "{output:?}");
+    }
+}
+
+fn connections_go_elsewhere_and_say_what_the_url_says(context: &Context) {
+    let plain = target();
+    let (host, port) = (plain.address().ip(), plain.address().port());
+    for (there, url) in [
+        (format!("{host}:{port}"), "http://www.example.invalid/headers".to_owned()),
+        (host.to_string(), format!("http://www.example.invalid:{port}/headers")),
+        (format!("localhost:{port}"), "http://www.example.invalid:1/headers".to_owned()),
+    ] {
+        let output = context.onrush().words("--once --connect-to").word(&there).word(&url).run();
+        assert_eq!(output.code, 0, "{there}: {output:?}");
+        assert!(output.stdout.contains("> Host: www.example.invalid"), "{output:?}");
+    }
+    for there in ["", ":80", "h:", "h:0", "h:x", "[::1"] {
+        let output = context.onrush().words("--connect-to").word(there).word("http://h/").run_plain();
+        assert_eq!(output.code, 1, "{there}: {output:?}");
+    }
+}
+
+fn names_can_have_other_addresses(context: &Context) {
+    let (address, peers) = counting();
+    let url = format!("http://www.example.invalid:{}/", address.port());
+    for entry in
+        ["www.example.invalid:127.0.0.1".to_owned(), format!("WWW.example.invalid:{}:127.0.0.1", address.port())]
+    {
+        let output = context.onrush().words("-n4 -c2 --resolve").word(entry).word(&url).run();
+        assert_eq!((output.code, output.requests()), (0, 4), "{output:?}");
+        assert_eq!(output.stderr, "", "{output:?}");
+    }
+    assert_eq!(seen(&peers).values().sum::<u32>(), 4);
+    let other = context.onrush().words("-d1s --resolve other.invalid:127.0.0.1").word(&url).run_plain();
+    assert_eq!(other.code, 1, "{other:?}");
+    assert!(other.stderr.starts_with("onrush: --resolve other.invalid:127.0.0.1: the URL is for www.example.invalid:"));
+    for entry in ["www.example.invalid", ":127.0.0.1", "h:80:", "h:x:127.0.0.1", "h:elsewhere"] {
+        let output = context.onrush().words("--resolve").word(entry).word(&url).run_plain();
+        assert_eq!(output.code, 1, "{output:?}");
+        assert!(output.stderr.contains("write a host and an address"), "{output:?}");
+    }
+}
+
+fn a_family_can_be_chosen(context: &Context) {
+    let plain = target();
+    let port = plain.address().port();
+    let entries = format!("--resolve both.invalid:::1 --resolve both.invalid:127.0.0.1 http://both.invalid:{port}/");
+    let four = context.onrush().words("-4 -n4 -c2").words(&entries).run();
+    assert_eq!((four.code, four.requests(), four.stderr.as_str()), (0, 4, ""), "{four:?}");
+    let six = context.onrush().words("-6 -c2 -d1s").words(&entries).run();
+    assert_eq!(six.code, 2, "{six:?}");
+    assert!(six.stderr.contains(&format!("unable to connect to [::1]:{port}")), "{six:?}");
+    let both = context.onrush().words("-n4 -c2").words(&entries).run();
+    assert!(both.note("was left out").contains(&format!("[::1]:{port}")), "{both:?}");
+}
+
+fn logins_and_closing_are_headers(context: &Context) {
+    let plain = target();
+    let url = format!("http://{}/echo", plain.address());
+    let output = context.onrush().words("--once --disable-keepalive --basic-auth user:pass:word").word(&url).run();
+    assert!(output.stdout.contains("\n> Authorization: Basic dXNlcjpwYXNzOndvcmQ=\n"), "{output:?}");
+    assert!(output.stdout.contains("\n> Connection: close\n"), "{output:?}");
+    for (options, expected) in [
+        ("--basic-auth :secret", "no user in front of the colon"),
+        ("--disable-keepalive -H Connection:keep-alive", "leave one of the two out"),
+    ] {
+        let output = context.onrush().words(options).word(&url).run_plain();
+        assert!(output.code == 1 && output.stderr.contains(expected), "{output:?}");
+        assert!(!output.stderr.contains("secret"), "{output:?}");
+    }
+}
+
+/// In a network of its own, whose ports are few.
+fn too_few_local_ports_are_foreseen_and_explained(context: &Context) {
+    const SCRIPT: &str = "ip link set lo up; echo 40000 40004 > /proc/sys/net/ipv4/ip_local_port_range; \
+                          $0 serve --addr 127.0.0.1:8080 >/dev/null & sleep 0.5; \
+                          $0 -t1 -c10 -d500ms \"$@\" http://127.0.0.1:8080/; kill $!";
+    let run = |options: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["-rn", "sh", "-c", SCRIPT, env!("CARGO_BIN_EXE_onrush"), "--io", context.backend]).args(options);
+        String::from_utf8(command.output().expect("it runs").stderr).expect("a text")
+    };
+    let few = run(&[]);
+    assert!(few.contains("onrush: 10 connections need as many local ports, and there are 5: use more source"), "{few}");
+    assert!(few.contains("no local port left (EADDRNOTAVAIL)"), "{few}");
+    assert!(few.contains("there are 5 between two addresses, and "), "{few}");
+    let many = run(&["-b", "127.0.0.1/28"]);
+    assert!(!many.contains("local port"), "{many}");
+}
+
+fn a_unix_socket_serves_small_and_large_bodies(context: &Context) {
+    let scratch = Scratch::new("unix");
+    let path = scratch.path().join("app.sock");
+    unix(&path);
+    for onrush in context.both() {
+        let output = onrush.words("-t2 -c10 -n500 --unix").word(&path).word("http://www.example.com/").run();
+        assert_eq!((output.code, output.requests()), (0, 500), "{output:?}");
+        assert_eq!((output.socket_errors("connect"), output.socket_errors("read")), (0, 0), "{output:?}");
+    }
+    // No kernel throws the bytes of a Unix socket away.
+    let large = context.onrush().words("-t1 -c2 -n20 --unix").word(&path).word("http://www.example.com/large").run();
+    assert_eq!((large.code, large.requests(), large.socket_errors("read")), (0, 20, 0), "{large:?}");
+    assert!(large.stdout.contains("20.00MB read"), "{large:?}");
+}
+
+fn a_unix_socket_that_is_not_there_is_named_by_its_path(context: &Context) {
+    let output = context.onrush().words("-d1s --unix /nonexistent/app.sock http://h/").run();
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(
+        output.stderr.starts_with("onrush: unable to connect to /nonexistent/app.sock: No such file"),
+        "{output:?}"
+    );
+    let long = context.onrush().words("-d1s --unix").word("x".repeat(200)).word("http://h/").run_plain();
+    assert_eq!(long.code, 1, "{long:?}");
+    assert!(long.stderr.contains("--unix") && long.stderr.contains("at most 107 bytes"), "{long:?}");
+    let both = context.onrush().words("--unix a --connect-to b http://h/").run_plain();
+    assert!(both.code == 1 && both.stderr.contains("--unix goes to no address"), "{both:?}");
+}
+
+fn the_name_of_the_url_is_checked_wherever_the_connection_goes(context: &Context) {
+    let authority = Authority::new();
+    let scratch = Scratch::new("tls");
+    let ca = scratch.file("ca.pem", authority.certificate());
+    let server = TlsServer::new(&authority.issue(&["www.example.com"], |_| {}));
+    let there = server.address.to_string();
+    for (host, code) in [("www.example.com", 0), ("www.example.org", 2)] {
+        let onrush = context.onrush().words("-n4 -c2 --cacert").word(&ca).words("--connect-to").word(&there);
+        let output = onrush.word(format!("https://{host}/")).run();
+        assert_eq!(output.code, code, "{output:?}");
+        assert!(
+            code == 0 || output.stderr.contains("it is for www.example.com, not for www.example.org"),
+            "{output:?}"
+        );
+    }
+}
