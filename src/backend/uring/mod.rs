@@ -1,9 +1,9 @@
 //! Completions from the kernel itself: io_uring.
 //!
 //! Everything asked for while completions are handled goes to the kernel in one call, together with the wait. Received
-//! bytes come in buffers that belong to the thread. Small sends of bytes that do not change complete silently; they
-//! are `MSG_WAITALL`, without which a short send would count as success. Larger ones report their end and keep their
-//! bytes until then, also when the connection is closed before.
+//! bytes come in buffers that belong to the thread. Small sends of what a connection sends again and again complete
+//! silently; they are `MSG_WAITALL`, without which a short send would count as success. All others report their end and
+//! keep their bytes until then, also when the connection is closed before.
 //!
 //! # Two ways to receive
 //!
@@ -22,11 +22,14 @@
 
 mod buffers;
 mod names;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::rc::Rc;
 use std::time::Duration;
 
 use io_uring::types::{Fd, SubmitArgs, Timespec};
@@ -91,8 +94,9 @@ struct Socket {
     fd: Option<OwnedFd>,
     /// Tells completions of this connection from those of an earlier one with the same number.
     generation: u32,
-    /// The last silent send: its bytes stay until the next, which the answer to this one precedes.
-    silent: Option<Transmit>,
+    /// What is sent silently. It stays, for nobody says when the kernel is done with it: a server may answer without
+    /// having read anything.
+    silent: Option<Rc<[u8]>>,
     delay: Delay,
     /// Whether the kernel's table has it.
     in_table: bool,
@@ -400,12 +404,17 @@ impl Backend for Uring {
         if let Some(fd) = &socket.fd {
             socket.delay.before_send(fd, length);
         }
-        if !matches!(bytes, Transmit::Shared(..)) || length > SILENT_MAX {
+        let is_silent = match &bytes {
+            Transmit::Shared(wire, _) if length <= SILENT_MAX => {
+                Rc::ptr_eq(wire, socket.silent.get_or_insert_with(|| Rc::clone(wire)))
+            }
+            _ => false,
+        };
+        if !is_silent {
             self.send_rest(conn, bytes, 0);
             return 0;
         }
         let entry = self.send_operation(conn, bytes.bytes());
-        self.sockets[conn.index()].silent = Some(bytes);
         self.push(entry.flags(squeue::Flags::SKIP_SUCCESS), conn, Operation::Send);
         length
     }
