@@ -24,7 +24,7 @@ fn work(uring: &mut Uring) -> usize {
 #[test]
 fn what_waits_to_be_sent_stays_what_it_is() {
     // Where there is no io_uring there is nothing to test.
-    let Ok(mut uring) = Uring::new(1, Clock::start()) else { return };
+    let Ok(mut uring) = Uring::new(1, Clock::start(), Dialer::default()) else { return };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     uring.connect(ConnId(0), listener.local_addr().unwrap());
     work(&mut uring);
