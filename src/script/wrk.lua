@@ -272,6 +272,7 @@ local function handler(problem)
   local trace = traceback(words, 2)
   -- This file and what the host calls with are no part of the script.
   trace = gsub(trace, "\n\twrk:[^\n]*", "")
+  trace = gsub(trace, "\n\t%[C%]: at 0x%x+", "")
   return (gsub(trace, "\n\t%[builtin#%d+%]: at 0x%x+", ""))
 end
 

@@ -48,6 +48,12 @@ pub const TESTS: Wishes = Wishes {
             purpose: "its http.server is a target that speaks HTTP/1.0",
         },
         Tool {
+            program: "openssl",
+            package: "openssl",
+            service: None,
+            purpose: "its s_server is a target that speaks TLS, old versions too",
+        },
+        Tool {
             program: "jq",
             package: "jq",
             service: None,
