@@ -147,9 +147,7 @@ impl Collector {
     }
 
     fn check_prefix(&self, bytes: &[u8]) -> Result<(), Error> {
-        let wanted = PREFIX.get(self.kept.len()..).unwrap_or_default();
-        let compared = wanted.len().min(bytes.len());
-        if bytes[..compared] == wanted[..compared] {
+        if self.kept.iter().chain(bytes).zip(PREFIX).all(|(byte, wanted)| byte == wanted) {
             return Ok(());
         }
         let mut first_two = self.kept.iter().chain(bytes).take(2);

@@ -21,10 +21,19 @@ fn heads_may_be_untidy() {
 
 #[test]
 fn what_cannot_begin_a_response_is_refused_at_its_first_wrong_byte() {
-    for input in ["X", "h", "HTTP1", "HTTPS", "\r\n\r\n ", "<html>", "SSH-2.0-OpenSSH\r\n", "\0", "\x15\x03\x01"] {
+    for input in
+        ["X", "h", "HTTP1", "HTTPS", "\r\n\r\n ", "<html>", "SSH-2.0-OpenSSH\r\n", "\0", "\x15TTP/1.1 200 OK\r\n"]
+    {
         check_fails(input, Error::NotHttp);
         check_fails(format!("{input}<eof>"), Error::NotHttp);
     }
+}
+
+#[test]
+fn who_speaks_tls_is_recognised_at_the_second_byte() {
+    check_fails("\x15\x03\x01", Error::SpeaksTls);
+    check_fails("\x16\x03<eof>", Error::SpeaksTls);
+    check_fails("\x15\x02", Error::NotHttp);
 }
 
 #[test]
