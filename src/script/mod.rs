@@ -5,9 +5,9 @@
 //! state into the worker and give it back when they are dropped; [`Script::done`] then runs in the main state, which may
 //! ask the others. A state is never used by two threads at the same time.
 //!
-//! To read in this order: [`state`] makes a state, `wrk.lua` is what scripts find in it, [`native`] what that file needs
-//! of the host, [`copy`], [`address`] and [`statistics`] are parts of it, [`call`] is the way in while requests are under
-//! way, [`fields`] are the header fields that it shows. Nothing here sends a request or measures a response.
+//! To read in this order: `state` makes a state, `wrk.lua` is what scripts find in it, `native` what that file needs
+//! of the host, `copy`, `address` and `statistics` are parts of it, `call` is the way in while requests are under
+//! way, `fields` are the header fields that it shows. Nothing here sends a request or measures a response.
 
 mod address;
 mod call;

@@ -58,7 +58,7 @@ fn twenty_of_a_28() -> BTreeMap<String, u32> {
 fn connections_come_from_a_range_in_turn(context: &Context) {
     for threads in [1, 2, 3] {
         let (address, peers) = counting();
-        let onrush = context.onrush().words(&format!("-t{threads} -c20 -d300ms -b 127.0.0.1/28"));
+        let onrush = context.onrush().words(&format!("-t{threads} -c20 -d1s -b 127.0.0.1/28"));
         let output = onrush.word(format!("http://{address}/")).run();
         assert_eq!((output.code, output.socket_errors("connect")), (0, 0), "{output:?}");
         assert_eq!(seen(&peers), twenty_of_a_28(), "{threads} threads");
@@ -67,7 +67,7 @@ fn connections_come_from_a_range_in_turn(context: &Context) {
 
 fn a_range_of_two_is_both(context: &Context) {
     let (address, peers) = counting();
-    let output = context.onrush().words("-t1 -c4 -d200ms -b 127.0.0.7/31").word(format!("http://{address}/")).run();
+    let output = context.onrush().words("-t1 -c4 -d1s -b 127.0.0.7/31").word(format!("http://{address}/")).run();
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(seen(&peers), BTreeMap::from([("127.0.0.6".to_owned(), 2), ("127.0.0.7".to_owned(), 2)]));
 }

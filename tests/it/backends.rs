@@ -61,7 +61,7 @@ fn waiting_without_sleep_is_said_and_can_be_chosen(context: &Context) {
         ("on", "few requests in flight are waited for without sleep: asked for with --spin"),
         ("off", "waits sleep: not wanted by --spin"),
     ] {
-        let onrush = context.onrush().words("-v -c1 -d100ms --io").word(context.backend);
+        let onrush = context.onrush().words("-v -c1 -d1s --io").word(context.backend);
         let output = onrush.word("--spin").word(spin).word(url(&server, "/")).run_plain();
         assert_eq!(output.code, 0, "{output:?}");
         assert!(output.stderr.contains(words), "{output:?}");

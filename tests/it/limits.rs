@@ -18,9 +18,9 @@ cases! {
 fn the_smallest_and_largest_loads_run(context: &Context) {
     let server = target();
     for (options, shown) in [
-        ("-c1 -d100ms", "  1 threads and 1 connections"),
-        ("-t1 -c1 -d100ms", "  1 threads and 1 connections"),
-        ("-t64 -c64 -d200ms", "  64 threads and 64 connections"),
+        ("-c1 -d1s", "  1 threads and 1 connections"),
+        ("-t1 -c1 -d1s", "  1 threads and 1 connections"),
+        ("-t64 -c64 -d1s", "  64 threads and 64 connections"),
         ("-n1 -c10", "  2 threads and 10 connections"),
         // A number of 32 bits would be zero.
         ("-n4294967296 -t1 -c1 -d1s", "  1 threads and 1 connections"),

@@ -113,7 +113,7 @@ fn help_and_version_are_no_mistakes(context: &Context) {
         assert_eq!(output.stdout, format!("{version}\n"));
     }
     let server = target();
-    let program = context.onrush().words("-v -t1 -c1 -d100ms --io").word(context.backend);
+    let program = context.onrush().words("-v -t1 -c1 -d1s --io").word(context.backend);
     let output = program.word(url(&server, "/")).run_plain();
     assert_eq!(output.code, 0, "{output:?}");
     output.assert_nothing_but_standard();

@@ -222,7 +222,7 @@ fn the_csv_example_adds_a_line_to_its_file(context: &Context) {
         assert_eq!([line[0], line[1], line[4]], [&*url(&server, "/status/500"), &*requests, &*requests], "{text}");
         assert!(line[6].parse::<u64>().unwrap() <= line[8].parse().unwrap(), "{text}");
     }
-    let output = context.onrush().words("-c2 -d100ms").script(example("csv")).word(url(&server, "/")).run();
+    let output = context.onrush().words("-c2 -d1s").script(example("csv")).word(url(&server, "/")).run();
     assert!(output.stdout.contains("\nurl,requests,seconds,"), "{output:?}");
 }
 
@@ -243,7 +243,7 @@ fn the_checks_example_fails_when_an_answer_is_wrong(context: &Context) {
         ["/bytes/5", "1", "", "expected a greeting, got "],
     ] {
         let server = target();
-        let output = context.onrush().words("-t1 -c2 -d200ms").word(url(&server, path)).script(example("checks")).run();
+        let output = context.onrush().words("-t1 -c2 -d1s").word(url(&server, path)).script(example("checks")).run();
         assert_eq!(output.code.to_string(), code, "{output:?}");
         output.assert_standard();
         let verdict = output.line(last).filter(|line| line.ends_with(" answers were wrong"));
@@ -451,7 +451,7 @@ fn a_seed_repeats_what_is_drawn(context: &Context) {
     let script = "function init() print('drawn', wrk.thread.id, math.random(1e9)) end";
     let server = target();
     let drawn = |words: &str| {
-        let output = context.onrush().words("-t2 -c2 -d50ms").words(words).lua(script).word(url(&server, "/")).run();
+        let output = context.onrush().words("-t2 -c2 -d500ms").words(words).lua(script).word(url(&server, "/")).run();
         assert_ran(&output);
         output.stdout.lines().take(2).map(str::to_owned).collect::<Vec<_>>()
     };
