@@ -14,9 +14,9 @@ use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventFlags as Flags};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
+use rustix::net::{RecvFlags, recv, sockopt};
 
-use super::socket::Delay;
+use super::socket::{Delay, send_some};
 use super::{Backend, Clock, Completion, ConnId, Dialer, What, socket};
 
 /// The most events taken from the kernel at once.
@@ -235,6 +235,14 @@ impl Backend for Epoll {
         socket.is_large = true;
     }
 
+    fn send_last(&mut self, conn: ConnId, bytes: &[u8]) {
+        let socket = &self.sockets[conn.index()];
+        if let Some(fd) = socket.fd.as_ref().filter(|_| socket.unsent.is_none()) {
+            // Nobody waits for them.
+            let _ = send_some(fd, bytes);
+        }
+    }
+
     fn close(&mut self, conn: ConnId) {
         let socket = &mut self.sockets[conn.index()];
         *socket = Socket { generation: socket.generation.wrapping_add(1), ..Socket::default() };
@@ -291,16 +299,5 @@ impl Backend for Epoll {
 
     fn received(&mut self) -> &mut [u8] {
         &mut self.buffer[..self.received]
-    }
-}
-
-/// Sends what the kernel takes now; zero bytes if it takes none.
-fn send_some(fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
-    loop {
-        match send(fd, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => return Ok(0),
-            outcome => return outcome,
-        }
     }
 }

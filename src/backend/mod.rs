@@ -91,6 +91,15 @@ pub trait Backend {
     /// of an earlier permission. Those it does throw away are reported as [`What::Discarded`].
     fn discard(&mut self, conn: ConnId, n: u64);
 
+    /// Says that the next `n` received bytes of a connection belong to a large body that has to be received: the backend
+    /// may take them in larger pieces.
+    fn expect(&mut self, conn: ConnId, n: u64) {
+        let _ = (conn, n);
+    }
+
+    /// Sends bytes on a connection that is about to be closed, if they can leave at once and follow what was sent.
+    fn send_last(&mut self, conn: ConnId, bytes: &[u8]);
+
     /// Closes a connection, with all that is under way on it.
     fn close(&mut self, conn: ConnId);
 

@@ -8,7 +8,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::addr::SocketAddrArg;
 use rustix::net::{
-    AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, bind, connect, ipproto, socket_with, sockopt,
+    AddressFamily, SendFlags, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, bind, connect, ipproto, send,
+    socket_with, sockopt,
 };
 
 use crate::plan::Way;
@@ -147,6 +148,17 @@ pub fn try_connect(
         }
         if Instant::now() >= deadline {
             return Err(Errno::TIMEDOUT);
+        }
+    }
+}
+
+/// Sends what the kernel takes now; zero bytes if it takes none.
+pub fn send_some(fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
+    loop {
+        match send(fd, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Ok(0),
+            outcome => return outcome,
         }
     }
 }

@@ -54,6 +54,8 @@ use timers::{SAMPLE_NS, Timer, Timers};
 /// A worker that spins does so for this long before it sleeps, in nanoseconds: longer than a quick answer takes, and
 /// nothing against a slow one.
 const SPIN_NS: u64 = 1_000_000;
+/// With at most so many connects and requests under way, waking up for one takes a large part of its time.
+const FEW: u64 = 4;
 /// A connect that is under way at the end for longer than this, in nanoseconds, is an error: nobody answers it.
 const UNANSWERED_NS: u64 = 1_000_000_000;
 
@@ -131,6 +133,8 @@ pub struct Engine<B: Backend> {
     desk: Arc<Desk>,
     /// Connections with requests that leave with the next wait.
     gathered: Vec<ConnId>,
+    /// How many connections are being made.
+    connecting: u64,
     /// Processor time taken before everything counted, in nanoseconds.
     cpu_before_ns: u64,
     /// When everything begins to count.
@@ -174,6 +178,7 @@ impl<B: Backend> Engine<B> {
             control,
             desk,
             gathered: Vec::new(),
+            connecting: 0,
             cpu_before_ns: 0,
             start: Nanos::default(),
             end_at: Nanos::MAX,
@@ -248,11 +253,11 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Waits for completions, but not past the next timer or the end. With few requests in flight and a processor to
-    /// spare it looks for a while before it sleeps.
+    /// Waits for completions, but not past the next timer or the end. With little under way and a processor to spare it
+    /// looks for a while before it sleeps.
     fn wait(&mut self) {
         let until = self.timers.next_at().min(self.end_at);
-        if self.settings.spins && self.tally.has_few_open() {
+        if self.settings.spins && (1..=FEW).contains(&(self.tally.open() + self.connecting)) {
             let began = self.backend.now();
             let (stop_at, mut now, mut is_ready) = (until.min(began + SPIN_NS), began, false);
             while !is_ready && now < stop_at {
@@ -273,7 +278,7 @@ impl<B: Backend> Engine<B> {
                 if self.tally.may_start() {
                     self.open(conn, now);
                 } else {
-                    self.slots[conn.index()].state = State::Parked;
+                    self.enter(conn, State::Parked);
                 }
             }
             Timer::Begin(conn) => self.resume(conn, due, now),
@@ -293,6 +298,13 @@ impl<B: Backend> Engine<B> {
                 self.timers.set((due + SAMPLE_NS).max(now), Timer::Sample);
             }
         }
+    }
+
+    /// Changes what a slot is doing.
+    fn enter(&mut self, conn: ConnId, state: State) {
+        let before = std::mem::replace(&mut self.slots[conn.index()].state, state);
+        self.connecting -= u64::from(matches!(before, State::Connecting(_)));
+        self.connecting += u64::from(matches!(self.slots[conn.index()].state, State::Connecting(_)));
     }
 
     /// The warm-up is over: nothing that happened counts, and neither will what becomes of the requests in flight.

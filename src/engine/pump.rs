@@ -15,8 +15,8 @@ use crate::stats::{Cause, Phase};
 
 /// How long the first connection waits for an address while there are others to try, in nanoseconds.
 const FIRST_PATIENCE_NS: u64 = 1_000_000_000;
-/// A shorter rest of a body is read with what follows it; a longer one is left to the kernel to throw away.
-const DISCARD_MIN: u64 = 16 * 1024;
+/// A longer rest of a body is thrown away by the kernel, or received in large pieces where it cannot be.
+pub(super) const LARGE_MIN: u64 = 16 * 1024;
 
 impl<B: Backend> Engine<B> {
     /// Takes note of something that happened to a connection.
@@ -56,8 +56,8 @@ impl<B: Backend> Engine<B> {
         if let Some(link) = &mut slot.link {
             link.end();
         }
-        slot.state = State::Connecting(now);
         slot.route = route;
+        self.enter(conn, State::Connecting(now));
         if let Some(transcript) = &mut self.tally.transcript {
             transcript.connecting = now;
         }
@@ -82,10 +82,11 @@ impl<B: Backend> Engine<B> {
         counters.connects += 1;
         counters.slots_opened += u64::from(!slot.lived);
         slot.lived = true;
-        slot.state =
-            State::Open(Box::new(Live::new((self.protocols)(), self.script.wants.headers || self.script.wants.body)));
         let is_first = !self.routes.found();
         self.routes.worked(slot.route);
+        let keeps = self.script.wants.headers || self.script.wants.body;
+        let live = Live::new((self.protocols)(), keeps);
+        self.enter(conn, State::Open(Box::new(live)));
         self.away_since = None;
         if let Some(transcript) = &mut self.tally.transcript {
             transcript.connected = at;
@@ -128,9 +129,13 @@ impl<B: Backend> Engine<B> {
         let Some(live) = slot.live() else { return };
         let completed = self.tally.completed;
         live.receive(self.backend.received(), at, &mut self.tally, &mut self.script);
-        let unwanted = live.protocol.may_skip();
-        if unwanted >= DISCARD_MIN && self.tally.transcript.is_none() && !self.script.wants.body {
-            self.backend.discard(conn, unwanted);
+        let rest = live.protocol.may_skip();
+        if rest < LARGE_MIN {
+            // It is read with what follows it.
+        } else if self.tally.transcript.is_none() && !self.script.wants.body {
+            self.backend.discard(conn, rest);
+        } else {
+            self.backend.expect(conn, rest);
         }
         self.forget_failures(conn, completed);
         self.pump(conn, at);
@@ -194,6 +199,7 @@ impl<B: Backend> Engine<B> {
         self.transmit(conn, at);
         let Some(live) = self.slots[conn.index()].live() else { return };
         if live.draining && live.open.is_empty() {
+            self.take_leave(conn);
             return self.replace(conn, at);
         }
         // A timer that is due too early finds nothing to do and is set anew; one too late would be a mistake.
@@ -243,7 +249,7 @@ impl<B: Backend> Engine<B> {
         let slot = &mut self.slots[conn.index()];
         let is_troubled = slot.live().is_none_or(|live| live.troubled || !live.answered);
         if !self.tally.may_start() {
-            slot.state = State::Parked;
+            self.enter(conn, State::Parked);
         } else if is_troubled {
             self.back_off(conn, true, now);
         } else {
@@ -253,9 +259,9 @@ impl<B: Backend> Engine<B> {
 
     /// Lets a slot wait before its next connection.
     pub(super) fn back_off(&mut self, conn: ConnId, was_accepted: bool, now: Nanos) {
-        let slot = &mut self.slots[conn.index()];
-        slot.state = State::Waiting;
-        let wait_ns = slot.failures.wait_ns(was_accepted, self.settings.rules.compat, &mut self.random);
+        self.enter(conn, State::Waiting);
+        let failures = &mut self.slots[conn.index()].failures;
+        let wait_ns = failures.wait_ns(was_accepted, self.settings.rules.compat, &mut self.random);
         self.timers.set(now + wait_ns, Timer::Reopen(conn));
     }
 

@@ -1,9 +1,10 @@
 //! What the engine does for connections that speak TLS: the handshake, and the way of their bytes through a [`Link`](super::tls::Link).
 
-use onrush_proto::Nanos;
+use onrush_proto::{Client, Nanos};
 
 use super::Engine;
 use super::connection::State;
+use super::pump::LARGE_MIN;
 use super::tls::Failure;
 use crate::backend::{Backend, ConnId};
 use crate::stats::{Cause, Phase};
@@ -50,6 +51,10 @@ impl<B: Backend> Engine<B> {
             }
         }
         self.forget_failures(conn, completed);
+        let rest = self.slots[conn.index()].live().map_or(0, |live| live.protocol.may_skip());
+        if rest >= LARGE_MIN {
+            self.backend.expect(conn, rest);
+        }
         if is_closed {
             return self.ended(conn, at);
         }
@@ -81,9 +86,17 @@ impl<B: Backend> Engine<B> {
         }
     }
 
+    /// Has a connection that speaks TLS say why it is closed from here, as far as that can be said at once.
+    pub(super) fn take_leave(&mut self, conn: ConnId) {
+        if let Some(link) = &mut self.slots[conn.index()].link {
+            self.backend.send_last(conn, &link.last_words());
+        }
+    }
+
     /// TLS failed, in the handshake or behind it.
     pub(super) fn link_failed(&mut self, conn: ConnId, Failure { cause, example }: Failure, at: Nanos) {
         let cause = Cause::Tls(cause);
+        self.take_leave(conn);
         match self.slots[conn.index()].live() {
             Some(live) => {
                 live.transport_failed(cause, &example, at, &mut self.tally);

@@ -5,9 +5,6 @@ use rustix::io::Errno;
 
 use crate::stats::{Cause, Interval, Phase, Transcript};
 
-/// With at most so many requests in flight, waking up is worth avoiding.
-const FEW: u64 = 4;
-
 /// What a worker counts with, fixed for the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
@@ -113,9 +110,9 @@ impl Tally {
         self.left == Some(0) && self.open == 0
     }
 
-    /// Whether requests are open, but so few that waking up for one takes a large part of its latency.
-    pub fn has_few_open(&self) -> bool {
-        (1..=FEW).contains(&self.open)
+    /// How many requests are in flight.
+    pub fn open(&self) -> u64 {
+        self.open
     }
 
     /// A request was started.

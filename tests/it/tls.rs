@@ -26,6 +26,7 @@ cases! {
     bodies_arrive_whole_in_both_directions;
     records_may_come_byte_by_byte;
     a_certificate_has_to_be_good;
+    the_server_is_told_why_it_is_left;
     wrk_takes_any_certificate_and_names_no_protocol;
     broken_handshakes_are_named;
     a_silent_server_is_given_up;
@@ -300,6 +301,21 @@ fn a_certificate_has_to_be_good(context: &Context) {
         assert_eq!((unchecked.code, unchecked.requests()), (0, 200), "{unchecked:?}");
         assert_no_errors(&unchecked);
     }
+}
+
+fn the_server_is_told_why_it_is_left(context: &Context) {
+    let server = TlsServer::new(&self_signed(&["127.0.0.1"]));
+    let output = context.onrush().words("-t1 -c1 -d1s").word(server.url("/")).run();
+    assert_eq!(output.code, 2, "{output:?}");
+    let refusal = server.heard(|heard| heard.refusal.clone());
+    assert!(refusal.as_ref().is_some_and(|refusal| refusal.contains("alert")), "{refusal:?}");
+
+    let output = context.onrush().words("-k -t1 -c4 -n40 -H Connection:close").word(server.url("/wait")).run();
+    assert_eq!((output.code, output.requests()), (0, 40), "{output:?}");
+    assert_no_errors(&output);
+    // The last of them may still be on their way.
+    let farewells = server.heard(|heard| heard.farewells);
+    assert!((36..=40).contains(&farewells), "{farewells} of 40");
 }
 
 fn wrk_takes_any_certificate_and_names_no_protocol(context: &Context) {

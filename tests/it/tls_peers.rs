@@ -72,6 +72,10 @@ pub struct Heard {
     pub name: Option<String>,
     /// The last protocol that was agreed on.
     pub protocol: Option<Vec<u8>>,
+    /// Why the last handshake failed.
+    pub refusal: Option<String>,
+    /// Connections whose client said that it would send nothing more.
+    pub farewells: u64,
 }
 
 /// A server in this process; it lives as long as that.
@@ -111,12 +115,15 @@ impl TlsServer {
     }
 }
 
-/// Answers `Hello, World!`, as many bytes as the path has digits for, or how long the body was.
+/// Answers `Hello, World!`, as many bytes as the path says, or how long the body was. After `Connection: close` it closes,
+/// but for `/wait`, where it leaves that to the client.
 fn serve(config: Arc<ServerConfig>, mut stream: Pieces, heard: &Mutex<Heard>) -> io::Result<()> {
     stream.stream.set_nodelay(true)?;
     let mut connection = ServerConnection::new(config).map_err(io::Error::other)?;
     while connection.is_handshaking() {
-        connection.complete_io(&mut stream)?;
+        connection.complete_io(&mut stream).inspect_err(|error| {
+            heard.lock().expect("nobody fails with the lock").refusal = Some(error.to_string());
+        })?;
     }
     {
         let mut heard = heard.lock().expect("nobody fails with the lock");
@@ -155,6 +162,10 @@ fn serve(config: Arc<ServerConfig>, mut stream: Pieces, heard: &Mutex<Heard>) ->
         let head = format!("HTTP/1.1 200 OK\r\n{close}Content-Length: {}\r\n\r\n", body.len());
         stream.get_mut().write_all(&[head.as_bytes(), &body].concat())?;
         stream.get_mut().flush()?;
+        if is_last && path == "/wait" {
+            let is_over = stream.read(&mut [0])? == 0;
+            heard.lock().expect("nobody fails with the lock").farewells += u64::from(is_over);
+        }
         if is_last {
             stream.get_mut().conn.send_close_notify();
             return stream.get_mut().flush();

@@ -224,6 +224,10 @@ impl Backend for Sim {
         self.lines[conn.index()].unwanted = n;
     }
 
+    fn send_last(&mut self, _: ConnId, _: &[u8]) {
+        // Only TLS has last words, and that is not simulated.
+    }
+
     fn close(&mut self, conn: ConnId) {
         let line = &mut self.lines[conn.index()];
         *line = Line { generation: line.generation.wrapping_add(1), ..Line::default() };

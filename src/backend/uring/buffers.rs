@@ -1,5 +1,6 @@
-//! Receive buffers that belong to the thread: a ring from which the kernel takes one for whatever arrives, and to
-//! which it goes back as soon as its bytes have been read.
+//! Receive buffers that belong to the thread, in two groups: many small ones for whatever arrives, and a few large ones for
+//! large bodies, so few that they stay in the cache. From each group the kernel takes one when something has arrived,
+//! and it goes back as soon as its bytes have been read.
 
 use std::alloc::{self, Layout};
 use std::io;
@@ -9,54 +10,96 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use io_uring::Submitter;
 use io_uring::types::BufRingEntry;
 
-/// The number of buffers, a power of two. A thread that falls behind more than that is told so by the kernel.
-const BUFFERS: u16 = 1024;
-/// The size of one buffer. Small answers fit; larger ones cost a completion for each.
-const BUFFER_BYTES: usize = 4096;
-/// The group of buffers; there is only one.
-pub const GROUP: u16 = 0;
+/// The number of small buffers, a power of two. A thread that falls behind more than that is told so by the kernel.
+const SMALL_COUNT: u16 = 1024;
+/// The size of a small buffer. Small answers fit.
+const SMALL_BYTES: usize = 4096;
+/// The number of large buffers, a power of two.
+const LARGE_COUNT: u16 = 16;
+/// The size of a large buffer: several records of TLS.
+const LARGE_BYTES: usize = 64 * 1024;
 
-/// The buffers and the ring that offers them.
+/// The group of small buffers.
+pub const SMALL: u16 = 0;
+/// The group of large buffers.
+pub const LARGE: u16 = 1;
+
+/// Both groups.
 pub struct Buffers {
-    /// `BUFFERS` entries, the ring proper; page-aligned, as the kernel asks.
+    small: Group,
+    large: Group,
+}
+
+/// Buffers of one size, and the ring that offers them.
+struct Group {
+    /// One entry for each buffer, the ring proper; page-aligned, as the kernel asks.
     entries: NonNull<BufRingEntry>,
+    count: u16,
+    /// What is never written to takes no memory.
     memory: Box<[u8]>,
+    /// The size of one buffer.
+    size: usize,
+    /// The number of the first buffer.
+    first: u16,
     tail: u16,
 }
 
 impl Buffers {
-    /// Makes the buffers and registers their ring (kernel 5.19).
+    /// Makes the buffers and registers their rings (kernel 5.19).
     ///
     /// # Errors
     ///
     /// When the kernel does not know rings of buffers, or has no memory to pin.
     pub fn register(submitter: &Submitter<'_>) -> io::Result<Self> {
-        // SAFETY: the layout is not empty.
-        let start = unsafe { alloc::alloc_zeroed(layout()) };
-        let entries = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        let mut buffers =
-            Self { entries, memory: vec![0; usize::from(BUFFERS) * BUFFER_BYTES].into_boxed_slice(), tail: 0 };
-        // SAFETY: the entries live as long as the buffers do, and the owner drops its ring before them.
-        unsafe { submitter.register_buf_ring_with_flags(entries.as_ptr() as u64, BUFFERS, GROUP, 0)? };
-        (0..BUFFERS).for_each(|id| buffers.give_back(id));
-        Ok(buffers)
+        Ok(Self {
+            small: Group::register(submitter, SMALL, 0, SMALL_COUNT, SMALL_BYTES)?,
+            large: Group::register(submitter, LARGE, SMALL_COUNT, LARGE_COUNT, LARGE_BYTES)?,
+        })
     }
 
     /// The first `length` bytes of a buffer that the kernel handed out.
     pub fn bytes(&mut self, id: u16, length: usize) -> &mut [u8] {
-        let start = usize::from(id) * BUFFER_BYTES;
-        &mut self.memory[start..start + length]
+        let group = self.group(id);
+        let start = usize::from(id - group.first) * group.size;
+        &mut group.memory[start..start + length]
     }
 
     /// Offers a buffer to the kernel again.
     pub fn give_back(&mut self, id: u16) {
-        let address = self.memory[usize::from(id) * BUFFER_BYTES..].as_ptr() as u64;
-        let index = usize::from(self.tail & (BUFFERS - 1));
-        // SAFETY: the index is below the number of entries, and the kernel reads an entry only once the tail has
-        // passed it.
+        self.group(id).offer(id);
+    }
+
+    /// Whether a buffer is one of the large ones.
+    pub fn is_large(id: u16) -> bool {
+        id >= SMALL_COUNT
+    }
+
+    fn group(&mut self, id: u16) -> &mut Group {
+        if Self::is_large(id) { &mut self.large } else { &mut self.small }
+    }
+}
+
+impl Group {
+    fn register(submitter: &Submitter<'_>, name: u16, first: u16, count: u16, size: usize) -> io::Result<Self> {
+        // SAFETY: the layout is not empty.
+        let start = unsafe { alloc::alloc_zeroed(layout(count)) };
+        let entries = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        let memory = vec![0; usize::from(count) * size].into_boxed_slice();
+        let mut group = Self { entries, count, memory, size, first, tail: 0 };
+        // SAFETY: the entries live as long as the buffers do, and the owner drops its ring before them.
+        unsafe { submitter.register_buf_ring_with_flags(entries.as_ptr() as u64, count, name, 0)? };
+        (first..first + count).for_each(|id| group.offer(id));
+        Ok(group)
+    }
+
+    fn offer(&mut self, id: u16) {
+        let address = self.memory[usize::from(id - self.first) * self.size..].as_ptr() as u64;
+        let index = usize::from(self.tail & (self.count - 1));
+        // SAFETY: the index is below the number of entries, a power of two, and the kernel reads an entry only once the
+        // tail has passed it.
         let entry = unsafe { self.entries.add(index).as_mut() };
         entry.set_addr(address);
-        entry.set_len(BUFFER_BYTES as u32);
+        entry.set_len(self.size as u32);
         entry.set_bid(id);
         self.tail = self.tail.wrapping_add(1);
         // SAFETY: the tail lies in the first entry and is only ever written here; the kernel reads it atomically.
@@ -65,14 +108,14 @@ impl Buffers {
     }
 }
 
-impl Drop for Buffers {
+impl Drop for Group {
     fn drop(&mut self) {
         // SAFETY: the memory came from the same layout, and the ring that knew it is gone.
-        unsafe { alloc::dealloc(self.entries.as_ptr().cast(), layout()) };
+        unsafe { alloc::dealloc(self.entries.as_ptr().cast(), layout(self.count)) };
     }
 }
 
-fn layout() -> Layout {
-    const { assert!(BUFFERS.is_power_of_two()) };
-    Layout::from_size_align(usize::from(BUFFERS) * size_of::<BufRingEntry>(), 4096).expect("a page is a power of two")
+fn layout(count: u16) -> Layout {
+    const { assert!(SMALL_COUNT.is_power_of_two() && LARGE_COUNT.is_power_of_two()) };
+    Layout::from_size_align(usize::from(count) * size_of::<BufRingEntry>(), 4096).expect("a page is a power of two")
 }

@@ -1,16 +1,14 @@
 //! Completions from the kernel itself: io_uring.
 //!
 //! Everything asked for while completions are handled goes to the kernel in one call, together with the wait. Received
-//! bytes come in buffers that belong to the thread. Small sends of what a connection sends again and again complete
-//! silently; they are `MSG_WAITALL`, without which a short send would count as success. All others report their end and
-//! keep their bytes until then, also when the connection is closed before.
+//! bytes come in buffers that belong to the thread. [`sending`] says how bytes leave.
 //!
 //! # Two ways to receive
 //!
 //! *Small*: one receive stays armed and completes for whatever arrives. *Large*: one receive for the head of an
-//! answer, then one that throws the rest away inside the kernel. The engine's permission to discard leads from small to
-//! large: the armed receive is cancelled, and when its last completion has come, nothing else reads the
-//! socket. An answer of which nothing is to be discarded leads back.
+//! answer, then one that throws the rest away inside the kernel, or receives it in large pieces. The engine's word about
+//! the length of a body leads from small to large: the armed receive is cancelled, and when its last completion has come,
+//! nothing else reads the socket. An answer that is not large leads back.
 //!
 //! A connection begins large, and without what pays only where it lives longer than one answer: an armed receive and a
 //! place in the kernel's table of sockets.
@@ -22,6 +20,7 @@
 
 mod buffers;
 mod names;
+mod sending;
 #[cfg(test)]
 mod tests;
 
@@ -29,7 +28,6 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::rc::Rc;
 use std::time::Duration;
 
 use io_uring::types::{Fd, SubmitArgs, Timespec};
@@ -42,13 +40,12 @@ use super::socket::Delay;
 use super::{Backend, Clock, Completion, ConnId, Dialer, What};
 use buffers::Buffers;
 use names::{Operation, name, named};
+use sending::Sending;
 
 /// Operations that one call hands over.
 const ENTRIES: u32 = 4096;
 /// Completions that the kernel may have ready.
 const COMPLETIONS: u32 = 16384;
-/// A larger send reports its end.
-const SILENT_MAX: usize = 16 * 1024;
 /// The most that one operation throws away.
 const DISCARD_MAX: u64 = 1 << 30;
 /// `IORING_RECVSEND_POLL_FIRST`: nothing can be there yet, so that the kernel need not look before it waits.
@@ -67,8 +64,8 @@ pub struct Uring {
     backlog: VecDeque<squeue::Entry>,
     /// Addresses as the kernel reads them, which it does when a connect is handed over.
     addresses: HashMap<SocketAddr, Box<SocketAddrAny>>,
-    /// Sends that report their end, and how much of them has been accepted: the kernel reads their bytes until then.
-    sends: HashMap<u64, (Transmit, usize)>,
+    /// What connections were sending when they were closed: the kernel reads it until the send with that name has ended.
+    orphans: HashMap<u64, Transmit>,
     sockets: Vec<Socket>,
     clock: Clock,
     /// When the completions at hand were noticed.
@@ -76,16 +73,18 @@ pub struct Uring {
     /// Whether the kernel can keep sockets in a table of its own, by the number of their connection. It makes that table
     /// no larger than the limit of open files.
     has_table: bool,
-    /// Closed sockets that operations in the queue still name.
-    closing: Vec<OwnedFd>,
-    /// Counts the waits.
+    /// Connections that have something to send behind a silent send.
+    behind: Vec<ConnId>,
+    /// Closed sockets that operations in the queue still name, and what those are to send.
+    closing: Vec<(OwnedFd, Option<Transmit>)>,
+    /// Counts the waits that handed everything over.
     turn: u32,
     /// Outcomes that were known at once, with the generation they belong to.
     immediate: Vec<(u32, Completion)>,
     /// The buffer and the length of the last receive.
     received: Option<(u16, usize)>,
     /// The connection whose receive or discard has ended: it goes on when the engine has seen what came.
-    resume: Option<(ConnId, Operation)>,
+    resume: Option<(ConnId, Ended)>,
 }
 
 /// One connection.
@@ -94,9 +93,10 @@ struct Socket {
     fd: Option<OwnedFd>,
     /// Tells completions of this connection from those of an earlier one with the same number.
     generation: u32,
-    /// What is sent silently. It stays, for nobody says when the kernel is done with it: a server may answer without
-    /// having read anything.
-    silent: Option<Rc<[u8]>>,
+    /// What was sent last.
+    sending: Option<Sending>,
+    /// What is to be sent behind it.
+    behind: Option<Box<Transmit>>,
     delay: Delay,
     /// Whether the kernel's table has it.
     in_table: bool,
@@ -105,8 +105,10 @@ struct Socket {
     /// The turn in which something was last queued.
     queued_in: u32,
     mode: Mode,
-    /// How many of the next bytes nobody wants to see.
-    unwanted: u64,
+    /// How many of the next bytes belong to a large body.
+    large: u64,
+    /// Whether anybody wants to see those.
+    is_wanted: bool,
 }
 
 /// How a connection receives.
@@ -119,6 +121,15 @@ enum Mode {
     /// One receive or discard at a time.
     #[default]
     Large,
+}
+
+/// A receive that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    /// It was for the head of an answer, or for all of it.
+    Head,
+    /// It was for a large body.
+    Body,
 }
 
 impl Uring {
@@ -139,11 +150,12 @@ impl Uring {
             buffers,
             backlog: VecDeque::new(),
             addresses: HashMap::new(),
-            sends: HashMap::new(),
+            orphans: HashMap::new(),
             sockets: (0..connections).map(|_| Socket::default()).collect(),
             clock,
             reaped_at: clock.now(),
             has_table,
+            behind: Vec::new(),
             closing: Vec::new(),
             turn: 0,
             immediate: Vec::new(),
@@ -200,7 +212,7 @@ impl Uring {
 
     /// Puts an operation into the queue; returns whether there was room.
     fn queue(&mut self, entry: &squeue::Entry) -> bool {
-        // SAFETY: what operations point to outlives them: requests in `sends` or `silent`, addresses, and the buffers.
+        // SAFETY: what operations point to outlives them: what sockets send, orphans, addresses, and the buffers.
         unsafe { self.ring.submission().push(entry) }.is_ok()
     }
 
@@ -219,21 +231,22 @@ impl Uring {
 
     /// Starts the receive that the connection's mode asks for.
     fn receive(&mut self, conn: ConnId) {
-        let Socket { mode, unwanted, .. } = self.sockets[conn.index()];
+        let Socket { mode, large, is_wanted, .. } = self.sockets[conn.index()];
         self.sockets[conn.index()].is_busy = true;
         let (fd, nowhere) = (self.file(conn), std::ptr::null_mut());
         match mode {
-            Mode::Large if unwanted > 0 => {
-                let most = unwanted.min(DISCARD_MAX) as u32;
+            Mode::Large if large > 0 && !is_wanted => {
+                let most = large.min(DISCARD_MAX) as u32;
                 let entry = opcode::Recv::new(fd, nowhere, most).flags(libc::MSG_TRUNC).build();
                 self.push(entry, conn, Operation::Discard);
             }
             Mode::Large => {
-                let entry = opcode::Recv::new(fd, nowhere, 0).buf_group(buffers::GROUP).ioprio(POLL_FIRST).build();
+                let group = if large > 0 { buffers::LARGE } else { buffers::SMALL };
+                let entry = opcode::Recv::new(fd, nowhere, 0).buf_group(group).ioprio(POLL_FIRST).build();
                 self.push(entry.flags(squeue::Flags::BUFFER_SELECT), conn, Operation::Receive);
             }
             Mode::Small | Mode::Leaving => {
-                self.push(opcode::RecvMulti::new(fd, buffers::GROUP).build(), conn, Operation::Receive);
+                self.push(opcode::RecvMulti::new(fd, buffers::SMALL).build(), conn, Operation::Receive);
             }
         }
     }
@@ -243,49 +256,20 @@ impl Uring {
         let (conn, operation) = named(entry.user_data());
         let is_present = name(conn, self.sockets[conn.index()].generation, operation) == entry.user_data();
         let buffer = cqueue::buffer_select(entry.flags());
-        let send = self.sends.remove(&entry.user_data());
         if !is_present {
+            self.orphans.remove(&entry.user_data());
             buffer.into_iter().for_each(|id| self.buffers.give_back(id));
             return None;
         }
         let outcome = usize::try_from(entry.result()).map_err(|_| Errno::from_raw_os_error(-entry.result()));
         let what = match operation {
             Operation::Connect => What::Connected(self.connected(conn, outcome)),
-            Operation::Send => What::Sent(self.sent(conn, send, outcome)),
+            Operation::Send => self.sent(conn, outcome)?,
             Operation::Receive => self.took(conn, outcome, buffer, cqueue::more(entry.flags()))?,
             Operation::Discard => self.discarded(conn, outcome),
             Operation::Cancel => return None,
         };
         Some(Completion { conn, at: self.reaped_at, what })
-    }
-
-    /// A send that reports its end has ended, or not quite: the rest is sent next.
-    fn sent(
-        &mut self,
-        conn: ConnId,
-        send: Option<(Transmit, usize)>,
-        outcome: Result<usize, Errno>,
-    ) -> Result<usize, Errno> {
-        if let (Some((bytes, before)), Ok(n @ 1..)) = (send, outcome)
-            && before + n < bytes.bytes().len()
-        {
-            self.send_rest(conn, bytes, before + n);
-        }
-        outcome
-    }
-
-    /// Sends bytes from `start` on, and wants to know how it ends.
-    fn send_rest(&mut self, conn: ConnId, bytes: Transmit, start: usize) {
-        let entry = self.send_operation(conn, &bytes.bytes()[start..]);
-        let name = name(conn, self.sockets[conn.index()].generation, Operation::Send);
-        self.sends.insert(name, (bytes, start));
-        self.push(entry, conn, Operation::Send);
-    }
-
-    fn send_operation(&self, conn: ConnId, bytes: &[u8]) -> squeue::Entry {
-        let most = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
-        opcode::Send::new(self.file(conn), bytes.as_ptr(), most).flags(flags).build()
     }
 
     fn connected(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Result<(), Errno> {
@@ -307,11 +291,12 @@ impl Uring {
             socket.mode = Mode::Large;
         }
         if let Ok(n @ 1..) = outcome {
-            // Bytes that came before the cancellation are part of what was to be discarded.
-            socket.unwanted = socket.unwanted.saturating_sub(n as u64);
+            // Bytes that came before the cancellation are part of the body.
+            socket.large = socket.large.saturating_sub(n as u64);
         }
         if !is_armed {
-            self.resume = Some((conn, Operation::Receive));
+            let ended = if buffer.is_some_and(Buffers::is_large) { Ended::Body } else { Ended::Head };
+            self.resume = Some((conn, ended));
         }
         // The armed receive ended because it was cancelled, or because all buffers were full: it goes on as it must.
         let is_pause = outcome == Err(Errno::NOBUFS) || (outcome == Err(Errno::CANCELED) && mode == Mode::Leaving);
@@ -331,8 +316,8 @@ impl Uring {
         socket.is_busy = false;
         match outcome {
             Ok(n @ 1..) => {
-                socket.unwanted -= n as u64;
-                self.resume = Some((conn, Operation::Discard));
+                socket.large -= n as u64;
+                self.resume = Some((conn, Ended::Body));
                 What::Discarded(n)
             }
             end => What::Received(end),
@@ -354,12 +339,28 @@ impl Uring {
         unsafe { self.ring.submitter().enter::<libc::sigset_t>(queued, 0, ENTER_GETEVENTS, None) }
     }
 
+    /// A large body is coming.
+    fn enlarge(&mut self, conn: ConnId, n: u64, is_wanted: bool) {
+        let socket = &mut self.sockets[conn.index()];
+        (socket.large, socket.is_wanted) = (n, is_wanted);
+        if socket.mode != Mode::Small {
+            return;
+        }
+        if self.resume.is_some_and(|(resumed, _)| resumed == conn) {
+            socket.mode = Mode::Large;
+            return;
+        }
+        socket.mode = Mode::Leaving;
+        let armed = name(conn, socket.generation, Operation::Receive);
+        self.push(opcode::AsyncCancel::new(armed).build(), conn, Operation::Cancel);
+    }
+
     /// Goes on where a receive or discard has ended, now that the engine has had its say.
     fn resume_receive(&mut self) {
         let Some((conn, ended)) = self.resume.take() else { return };
         let socket = &mut self.sockets[conn.index()];
-        if ended == Operation::Receive && socket.mode == Mode::Large && socket.unwanted == 0 {
-            // Nothing of this answer was worth discarding.
+        if ended == Ended::Head && socket.mode == Mode::Large && socket.large == 0 {
+            // This answer was not large.
             socket.mode = Mode::Small;
             self.enter_table(conn);
         }
@@ -380,9 +381,7 @@ impl Backend for Uring {
     fn connect(&mut self, conn: ConnId, address: SocketAddr) {
         let created = self.dialer.create(address);
         let socket = &mut self.sockets[conn.index()];
-        // The kernel may not be done with the last bytes of the connection before.
-        let (generation, silent) = (socket.generation.wrapping_add(1), socket.silent.take());
-        *socket = Socket { generation, silent, ..Socket::default() };
+        *socket = Socket { generation: socket.generation.wrapping_add(1), ..Socket::default() };
         match created {
             Ok(fd) => {
                 (socket.fd, socket.is_busy) = (Some(fd), true);
@@ -399,45 +398,23 @@ impl Backend for Uring {
     }
 
     fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize {
-        let length = bytes.bytes().len();
-        let socket = &mut self.sockets[conn.index()];
-        if let Some(fd) = &socket.fd {
-            socket.delay.before_send(fd, length);
-        }
-        let is_silent = match &bytes {
-            Transmit::Shared(wire, _) if length <= SILENT_MAX => {
-                Rc::ptr_eq(wire, socket.silent.get_or_insert_with(|| Rc::clone(wire)))
-            }
-            _ => false,
-        };
-        if !is_silent {
-            self.send_rest(conn, bytes, 0);
-            return 0;
-        }
-        let entry = self.send_operation(conn, bytes.bytes());
-        self.push(entry.flags(squeue::Flags::SKIP_SUCCESS), conn, Operation::Send);
-        length
+        self.start_send(conn, bytes)
     }
 
     fn discard(&mut self, conn: ConnId, n: u64) {
-        if !self.dialer.can_discard() {
-            return;
-        }
-        let socket = &mut self.sockets[conn.index()];
-        socket.unwanted = n;
-        if socket.mode != Mode::Small {
-            return;
-        }
-        if self.resume.is_some_and(|(resumed, _)| resumed == conn) {
-            socket.mode = Mode::Large;
-            return;
-        }
-        socket.mode = Mode::Leaving;
-        let armed = name(conn, socket.generation, Operation::Receive);
-        self.push(opcode::AsyncCancel::new(armed).build(), conn, Operation::Cancel);
+        self.enlarge(conn, n, !self.dialer.can_discard());
+    }
+
+    fn expect(&mut self, conn: ConnId, n: u64) {
+        self.enlarge(conn, n, true);
+    }
+
+    fn send_last(&mut self, conn: ConnId, bytes: &[u8]) {
+        self.send_now(conn, bytes);
     }
 
     fn close(&mut self, conn: ConnId) {
+        let unsent = self.abandon_send(conn);
         let socket = &mut self.sockets[conn.index()];
         socket.generation = socket.generation.wrapping_add(1);
         self.resume.take_if(|(resumed, _)| *resumed == conn);
@@ -447,12 +424,13 @@ impl Backend for Uring {
             let _ = shutdown(&fd, Shutdown::Both);
         }
         if socket.queued_in == self.turn {
-            // Its number must not name another socket before the queue is handed over.
-            self.closing.push(fd);
+            // Its number must not name another socket before the queue is handed over, and its bytes must be there.
+            self.closing.push((fd, unsent));
         }
     }
 
     fn wait(&mut self, until: Nanos) -> bool {
+        self.follow_up();
         self.submit_backlog();
         // Out of time or interrupted: the engine looks at its timers, and nothing is lost.
         let _ = if until == Nanos::default() {
@@ -461,7 +439,7 @@ impl Backend for Uring {
             }
             self.enter()
         } else {
-            let may_sleep = self.immediate.is_empty() && self.backlog.is_empty();
+            let may_sleep = self.immediate.is_empty() && self.backlog.is_empty() && self.behind.is_empty();
             let left = if may_sleep { until.since(self.clock.now()) } else { 0 };
             let timeout = Timespec::from(Duration::from_nanos(left));
             self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timeout))

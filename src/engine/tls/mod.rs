@@ -15,7 +15,6 @@ mod tests;
 pub use config::{Config, Unusable};
 pub use failure::Failure;
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use onrush_proto::Transmit;
@@ -34,8 +33,6 @@ const RECORD_MAX: usize = 16 * 1024 + 2048;
 const SEALED_MAX: usize = 64 * 1024;
 /// More than encrypting adds to [`SEALED_MAX`] bytes.
 const OVERHEAD_MAX: usize = 512;
-/// A request that leaves in so few encrypted bytes is sent like one in plain text.
-const SMALL: usize = 16 * 1024;
 
 /// One slot's way to speak TLS.
 pub struct Link {
@@ -143,7 +140,6 @@ impl Link {
             return Ok(None);
         }
         let mut sealed = std::mem::take(&mut self.outgoing);
-        let mut is_small = false;
         if self.is_established
             && let Some((plain, before)) = self.plain.take()
         {
@@ -151,14 +147,26 @@ impl Link {
             let piece = &rest[..rest.len().min(SEALED_MAX)];
             self.encrypt(piece, &mut sealed)?;
             self.unsent_plain = piece.len();
-            is_small = piece.len() == rest.len() && sealed.len() <= SMALL;
             if piece.len() < rest.len() {
                 self.plain = Some((plain, before + SEALED_MAX));
             }
         }
         self.unsent = sealed.len();
-        // The end of a request is followed by its answer before anything else is sent, as if it were not encrypted.
-        Ok(Some(if is_small { Transmit::Shared(Rc::from(sealed), 0..self.unsent) } else { Transmit::Owned(sealed) }))
+        Ok(Some(Transmit::Owned(sealed)))
+    }
+
+    /// What is left to say to a peer before the connection is closed: what went wrong, or that nothing more will come.
+    /// Nothing where that cannot follow what was sent.
+    pub fn last_words(&mut self) -> Vec<u8> {
+        if self.unsent > 0 || self.is_closed {
+            return Vec::new();
+        }
+        let mut words = std::mem::take(&mut self.outgoing);
+        if self.is_established && words.is_empty() {
+            // Whoever cannot be told need not be told.
+            let _ = self.write(&mut words, say_goodbye);
+        }
+        words
     }
 
     /// Takes note that the transport accepted so many more bytes; returns how many bytes of the protocol that makes.
@@ -184,7 +192,18 @@ impl Link {
         let mut used = 0;
         loop {
             let UnbufferedStatus { mut discard, state } = connection.process_tls_records(&mut bytes[used..]);
-            let is_waiting = match state.map_err(|error| Failure::of(&error))? {
+            let state = match state {
+                Ok(state) => state,
+                Err(error) => {
+                    // The next is what the server is to be told about it.
+                    let next = connection.process_tls_records(&mut bytes[used + discard..]);
+                    if let Ok(ConnectionState::EncodeTlsData(data)) = next.state {
+                        encode(data, &mut self.outgoing);
+                    }
+                    return Err(Failure::of(&error));
+                }
+            };
+            let is_waiting = match state {
                 ConnectionState::ReadTraffic(mut records) => {
                     while let Some(record) = records.next_record() {
                         let record = record.map_err(|error| Failure::of(&error))?;
@@ -220,10 +239,20 @@ impl Link {
 
     /// Appends `plain` to `sealed`, encrypted.
     fn encrypt(&mut self, plain: &[u8], sealed: &mut Vec<u8>) -> Result<(), Failure> {
-        let Some(connection) = &mut self.connection else { return Ok(()) };
+        self.write(sealed, |traffic, sealed| encrypt(traffic, plain, sealed))
+    }
+
+    /// Has `act` append something to `sealed`, behind what the library has to say.
+    fn write(
+        &mut self,
+        sealed: &mut Vec<u8>,
+        act: impl FnOnce(WriteTraffic<'_, ClientConnectionData>, &mut Vec<u8>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let Some(connection) = &mut self.connection else { return Err(Failure::closed()) };
         loop {
-            match connection.process_tls_records(&mut []).state.map_err(|error| Failure::of(&error))? {
-                ConnectionState::WriteTraffic(traffic) => return encrypt(traffic, plain, sealed),
+            // The library remembers where in them a message has begun that is not whole.
+            match connection.process_tls_records(&mut self.incoming).state.map_err(|error| Failure::of(&error))? {
+                ConnectionState::WriteTraffic(traffic) => return act(traffic, sealed),
                 ConnectionState::EncodeTlsData(data) => encode(data, sealed),
                 ConnectionState::TransmitTlsData(data) => data.done(),
                 _ => return Err(Failure::closed()),
@@ -240,6 +269,15 @@ fn encode(mut data: EncodeTlsData<'_, ClientConnectionData>, out: &mut Vec<u8>) 
         let encoded = data.encode(&mut out[start..]);
         debug_assert!(encoded.is_ok(), "it is as large as was asked for");
     }
+}
+
+/// Appends that nothing more will come.
+fn say_goodbye(mut traffic: WriteTraffic<'_, ClientConnectionData>, out: &mut Vec<u8>) -> Result<(), Failure> {
+    let start = out.len();
+    out.resize(start + OVERHEAD_MAX, 0);
+    let length = traffic.queue_close_notify(&mut out[start..]).unwrap_or(0);
+    out.truncate(start + length);
+    Ok(())
 }
 
 fn encrypt(

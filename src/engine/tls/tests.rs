@@ -92,6 +92,51 @@ fn the_same_bytes_come_out_however_they_are_split() {
 }
 
 #[test]
+fn a_request_may_leave_while_a_message_of_the_server_is_on_its_way() {
+    let mut config = Arc::unwrap_or_clone(server());
+    // A ticket is longer than a record may be here.
+    config.max_fragment_size = Some(32);
+    config.ticketer = rustls::crypto::aws_lc_rs::Ticketer::new().unwrap();
+    let mut server = ServerConnection::new(Arc::new(config)).unwrap();
+    let mut link = Config::new(&tls(Version::V13)).unwrap().link();
+    link.begin().unwrap();
+    up(&mut link, &mut server);
+    down(&mut server, &mut link, usize::MAX).unwrap();
+    up(&mut link, &mut server);
+    assert!(link.is_established() && !server.is_handshaking());
+    let mut sealed = Vec::new();
+    while server.wants_write() {
+        server.write_tls(&mut sealed).unwrap();
+    }
+    assert!(sealed.len() > 100, "a ticket of several records");
+    for byte in sealed {
+        link.receive(&mut [byte], &mut |_| panic!("a ticket is no answer")).unwrap();
+        link.send(Transmit::Owned(b"GET".to_vec()));
+        assert_eq!(up(&mut link, &mut server), 3);
+    }
+    assert!(link.incoming.is_empty());
+}
+
+#[test]
+fn the_last_words_say_what_went_wrong_or_that_nothing_did() {
+    let config = server();
+    let mut link = Config::new(&tls(Version::V13)).unwrap().link();
+    let mut server = ServerConnection::new(Arc::clone(&config)).unwrap();
+    shake_hands(&mut link, &mut server, usize::MAX);
+    server.read_tls(&mut &link.last_words()[..]).unwrap();
+    assert!(server.process_new_packets().unwrap().peer_has_closed());
+    assert_eq!(link.last_words(), b"", "they are said once");
+
+    for broken in [&b"\x17\x03\x03\x00\x14aaaaaaaaaaaaaaaaaaaa"[..], b"\x16\x03\x03\xff\xff"] {
+        let mut server = ServerConnection::new(Arc::clone(&config)).unwrap();
+        shake_hands(&mut link, &mut server, usize::MAX);
+        link.receive(&mut broken.to_vec(), &mut |_| {}).unwrap_err();
+        server.read_tls(&mut &link.last_words()[..]).unwrap();
+        assert!(matches!(server.process_new_packets(), Err(rustls::Error::AlertReceived(_))));
+    }
+}
+
+#[test]
 fn a_large_request_is_encrypted_in_parts_and_told_when_it_was_accepted() {
     let mut server = ServerConnection::new(server()).unwrap();
     let mut link = Config::new(&tls(Version::V13)).unwrap().link();

@@ -1,0 +1,138 @@
+//! How bytes leave.
+//!
+//! A small send completes while it is handed over, or not at all (`MSG_DONTWAIT`), and is silent if it does. So nobody is
+//! woken for it, and its bytes are free with the next wait. What the kernel could not take of it, and every large send,
+//! is sent in the usual way: the kernel waits for room, and reports the end.
+
+use io_uring::{opcode, squeue};
+use onrush_proto::Transmit;
+use rustix::io::Errno;
+
+use super::Uring;
+use super::names::{Operation, name};
+use crate::backend::socket::send_some;
+use crate::backend::{ConnId, What};
+
+/// A larger send waits for room at once.
+const SILENT_MAX: usize = 16 * 1024;
+
+/// A send that the kernel may still read or refuse.
+pub struct Sending {
+    bytes: Transmit,
+    /// How much of it has been accepted.
+    start: usize,
+    /// The engine has been told that all of it was.
+    is_told: bool,
+    /// It is silent, and was queued in that turn.
+    silent_in: Option<u32>,
+}
+
+impl Sending {
+    fn new(bytes: Transmit) -> Self {
+        Self { bytes, start: 0, is_told: false, silent_in: None }
+    }
+
+    /// Whether it is silent and was handed over before that turn: it has been accepted, or its refusal has been seen.
+    fn is_over(&self, turn: u32) -> bool {
+        self.silent_in.is_some_and(|silent_in| silent_in != turn)
+    }
+}
+
+impl Uring {
+    /// Sends bytes; returns how many the engine may count as accepted.
+    pub(super) fn start_send(&mut self, conn: ConnId, bytes: Transmit) -> usize {
+        let (turn, length) = (self.turn, bytes.bytes().len());
+        let socket = &mut self.sockets[conn.index()];
+        if let Some(fd) = &socket.fd {
+            socket.delay.before_send(fd, length);
+        }
+        if socket.sending.as_ref().is_some_and(|sending| !sending.is_over(turn)) {
+            // Nothing may overtake what the kernel could not take yet.
+            socket.behind = Some(Box::new(bytes));
+            self.behind.push(conn);
+            return 0;
+        }
+        if length > SILENT_MAX {
+            self.send_rest(conn, Sending::new(bytes));
+            return 0;
+        }
+        let entry = self.send_operation(conn, bytes.bytes(), libc::MSG_DONTWAIT);
+        self.push(entry.flags(squeue::Flags::SKIP_SUCCESS), conn, Operation::Send);
+        let sending = Sending { is_told: true, silent_in: Some(turn), ..Sending::new(bytes) };
+        self.sockets[conn.index()].sending = Some(sending);
+        length
+    }
+
+    /// Sends what is left, and wants to know how it ends.
+    fn send_rest(&mut self, conn: ConnId, sending: Sending) {
+        let entry = self.send_operation(conn, &sending.bytes.bytes()[sending.start..], 0);
+        self.sockets[conn.index()].sending = Some(Sending { silent_in: None, ..sending });
+        self.push(entry, conn, Operation::Send);
+    }
+
+    fn send_operation(&self, conn: ConnId, bytes: &[u8], flags: libc::c_int) -> squeue::Entry {
+        let most = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let flags = flags | libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
+        opcode::Send::new(self.file(conn), bytes.as_ptr(), most).flags(flags).build()
+    }
+
+    /// A send has ended, or not quite: the rest is sent next. What the engine takes for accepted it hears of only if
+    /// that has failed.
+    pub(super) fn sent(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Option<What> {
+        let mut sending = self.sockets[conn.index()].sending.take()?;
+        let is_told = sending.is_told;
+        let taken = if outcome == Err(Errno::AGAIN) { Ok(0) } else { outcome };
+        if let Ok(n) = taken {
+            sending.start += n;
+            if sending.start < sending.bytes.bytes().len() {
+                self.send_rest(conn, sending);
+            } else {
+                self.send_behind(conn);
+            }
+        }
+        if is_told { taken.err().map(|errno| What::Sent(Err(errno))) } else { Some(What::Sent(taken)) }
+    }
+
+    /// Sends what had to wait for an earlier send.
+    fn send_behind(&mut self, conn: ConnId) {
+        if let Some(bytes) = self.sockets[conn.index()].behind.take() {
+            self.send_rest(conn, Sending::new(*bytes));
+        }
+    }
+
+    /// Sends what waited for silent sends that are over by now.
+    pub(super) fn follow_up(&mut self) {
+        for conn in std::mem::take(&mut self.behind) {
+            let socket = &self.sockets[conn.index()];
+            match &socket.sending {
+                Some(sending) if sending.is_over(self.turn) => self.send_behind(conn),
+                // It cannot be handed over yet.
+                Some(sending) if sending.silent_in.is_some() => self.behind.push(conn),
+                // Its end is reported, and what is behind it follows then.
+                Some(_) | None => {}
+            }
+        }
+    }
+
+    /// Sends bytes without waiting, unless something else is on its way to the kernel.
+    pub(super) fn send_now(&self, conn: ConnId, bytes: &[u8]) {
+        let socket = &self.sockets[conn.index()];
+        let is_free = socket.sending.as_ref().is_none_or(|sending| sending.is_over(self.turn));
+        if let Some(fd) = socket.fd.as_ref().filter(|_| is_free) {
+            // Nobody waits for them.
+            let _ = send_some(fd, bytes);
+        }
+    }
+
+    /// Takes what a connection was sending, lest it is freed while the kernel may read it; `None`: it never will.
+    pub(super) fn abandon_send(&mut self, conn: ConnId) -> Option<Transmit> {
+        let socket = &mut self.sockets[conn.index()];
+        socket.behind = None;
+        let sending = socket.sending.take().filter(|sending| !sending.is_over(self.turn))?;
+        if sending.silent_in.is_some() {
+            return Some(sending.bytes);
+        }
+        self.orphans.insert(name(conn, socket.generation, Operation::Send), sending.bytes);
+        None
+    }
+}
