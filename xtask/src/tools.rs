@@ -69,6 +69,8 @@ pub const BENCHMARKS: Wishes = Wishes {
     tools: &[
         Tool { program: "wrk", package: "wrk", service: None, purpose: "the peer of every row" },
         Tool { program: "h2load", package: "nghttp2-client", service: None, purpose: "a peer" },
+        Tool { program: "nginx", package: "nginx", service: Some("nginx"), purpose: "the target of the rows over TLS" },
+        Tool { program: "openssl", package: "openssl", service: None, purpose: "it makes the target's certificate" },
         Tool { program: "valgrind", package: "valgrind", service: None, purpose: "it counts instructions" },
         Tool { program: "strace", package: "strace", service: None, purpose: "it counts system calls" },
     ],

@@ -76,7 +76,10 @@ pub fn run(
     rounds: usize,
 ) -> io::Result<Vec<(Comparison, Outcome)>> {
     let comparisons = wanted(experiment.comparisons, peers);
-    let mut field = Field::new(&comparisons, |contender| stage.programs.missing(contender).map(str::to_owned));
+    let mut field = Field::new(&comparisons, |contender| {
+        let target = experiment.target(contender).missing();
+        target.or_else(|| stage.programs.missing(contender).map(str::to_owned))
+    });
     let mut servers: HashMap<Target, Server> = HashMap::new();
     for target in field.contenders.iter().map(|contender| experiment.target(*contender)) {
         if let Entry::Vacant(place) = servers.entry(target) {

@@ -9,6 +9,7 @@ mod instructions;
 mod machine;
 mod measure;
 mod median;
+mod nginx;
 mod options;
 mod outputs;
 mod overhead;

@@ -2,7 +2,8 @@
 
 use super::contender::Contender;
 use super::counter::Counter;
-use super::rows::{Kind, ROWS, Row};
+use super::nginx;
+use super::rows::{Kind, ROWS, Row, Target};
 
 /// As many paired rounds as a figure has to rest on.
 pub const ROUNDS: usize = 21;
@@ -47,14 +48,14 @@ impl Options {
         Ok(options)
     }
 
-    /// Whether a program of others takes part: a peer, or one that counts.
+    /// Whether a program of others takes part: a peer, a target, or one that counts.
     pub fn needs(&self, program: &str) -> bool {
-        let is_counted = |row: &Row| match row.kind {
-            Kind::Rounds(_) => false,
+        let takes_part = |row: &Row| match &row.kind {
+            Kind::Rounds(experiment) => experiment.load.target == Target::Tls && nginx::PROGRAMS.contains(&program),
             Kind::Counted(_) => [Counter::Instructions, Counter::SystemCalls].map(Counter::program).contains(&program),
             Kind::Instructions => Counter::Instructions.program() == program,
         };
-        self.peers.iter().any(|peer| peer.name() == program) || self.rows.iter().any(|row| is_counted(row))
+        self.peers.iter().any(|peer| peer.name() == program) || self.rows.iter().any(|row| takes_part(row))
     }
 
     /// Whether nothing but instructions is counted: no load is made then.
@@ -112,15 +113,17 @@ mod tests {
 
     #[test]
     fn only_what_takes_part_is_needed() {
+        const PROGRAMS: [&str; 6] = ["wrk", "h2load", "nginx", "openssl", "valgrind", "strace"];
         for (words, expected) in [
-            (&[][..], &["wrk", "h2load", "valgrind", "strace"][..]),
+            (&[][..], &PROGRAMS[..]),
             (&["ROWS=small,big", "PEERS=wrk"], &["wrk"]),
             (&["ROWS=pipelined"], &["wrk"]),
+            (&["ROWS=tls", "PEERS=wrk"], &["wrk", "nginx", "openssl"]),
             (&["ROWS=script-static"], &["valgrind", "strace"]),
             (&["ROWS=instructions"], &["valgrind"]),
         ] {
             let options = Options::parse(words).unwrap();
-            let needed = ["wrk", "h2load", "valgrind", "strace"].into_iter().filter(|program| options.needs(program));
+            let needed = PROGRAMS.into_iter().filter(|program| options.needs(program));
             assert_eq!(needed.collect::<Vec<_>>(), expected, "{words:?}");
         }
     }

@@ -10,7 +10,7 @@ use super::measure::{self, Figures, Outcome};
 use super::median::Estimate;
 use super::options::Options;
 use super::process::Stage;
-use super::rows::{Comparison, Experiment, Limit, Load, Measure, Overhead};
+use super::rows::{Comparison, Experiment, Limit, Load, Measure, Overhead, RESULT};
 
 /// The two numbers of requests that are made; the difference leaves out what starting costs.
 const REQUESTS: [u32; 2] = [2_000, 22_000];
@@ -26,6 +26,9 @@ pub fn run(
     overhead: &Overhead,
     options: &Options,
 ) -> io::Result<Vec<(&'static str, Comparison, Outcome)>> {
+    if let Some(directory) = crate::root().join(RESULT).parent() {
+        fs::create_dir_all(directory)?;
+    }
     let limited = Comparison { limit: Some(Limit::AtMost(overhead.limit)), ..PAIR };
     let experiment = Experiment {
         load: overhead.load,

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use super::contender::Contender;
 use super::machine::Machine;
+use super::nginx;
 use super::outputs;
 use super::programs::Programs;
 use super::rows::{Load, Sample, Target};
@@ -38,6 +39,12 @@ impl Stage<'_> {
         match target {
             Target::Bare => command.arg(self.programs.own("bare-server")),
             Target::Serve => command.arg(self.programs.own("onrush")).args(["serve", "--addr", "127.0.0.1:0"]),
+            Target::Tls => {
+                let origin = nginx::prepare(&mut command, self.directory)?;
+                let server = Server { process: command.spawn()?, origin };
+                nginx::wait(&server.origin)?;
+                return Ok(server);
+            }
         };
         Server::start(&mut command)
     }

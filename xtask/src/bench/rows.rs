@@ -1,6 +1,7 @@
 //! The table as data: what is measured, against whom, and what it has to reach.
 
 use super::contender::Contender::{self, *};
+use super::nginx;
 
 /// One row of the table: one kind of work.
 #[derive(Debug)]
@@ -86,6 +87,15 @@ pub enum Target {
     Bare,
     /// `onrush serve`.
     Serve,
+    /// nginx, over TLS.
+    Tls,
+}
+
+impl Target {
+    /// Why it cannot be had, if it cannot.
+    pub fn missing(self) -> Option<String> {
+        if self == Self::Tls { nginx::missing() } else { None }
+    }
 }
 
 /// What counts in a row.
@@ -197,6 +207,12 @@ const SMALL: Load = Load {
     seconds: 1,
     pinned: true,
 };
+
+/// The same work over TLS.
+const TLS: Load = Load { target: Target::Tls, connections: 50, ..SMALL };
+
+/// Where onrush writes a result file, from the root of the repository.
+pub const RESULT: &str = "target/bench/result.json";
 
 const ANY: usize = usize::MAX;
 
@@ -316,6 +332,64 @@ pub const ROWS: &[Row] = &[
         }),
     },
     Row {
+        name: "tls",
+        work: "TLS, keep-alive, small responses, 50 connections",
+        kind: Kind::Rounds(Experiment {
+            load: TLS,
+            measure: Measure::CpuPerRequest,
+            rounds_max: ANY,
+            comparisons: &[at_most(Uring, Wrk, 0.80), at_most(Uring, Shb, 1.05), beside(Epoll, Wrk)],
+        }),
+    },
+    Row {
+        name: "tls-resumed",
+        work: "TLS, new connection per request, sessions resumed",
+        kind: Kind::Rounds(Experiment {
+            load: Load { path: "/close", ..TLS },
+            measure: Measure::CpuPerRequest,
+            rounds_max: ANY,
+            comparisons: &[at_most(Uring, Wrk, 0.90)],
+        }),
+    },
+    Row {
+        name: "tls-full",
+        work: "TLS, new connection per request, full handshakes",
+        kind: Kind::Rounds(Experiment {
+            load: Load { path: "/close", without: &["--tls-resume", "off"], ..TLS },
+            measure: Measure::CpuPerRequest,
+            rounds_max: ANY,
+            comparisons: &[at_most(Without, Shb, 1.0)],
+        }),
+    },
+    Row {
+        name: "tls-big",
+        work: "TLS, 1 MiB bodies, 10 connections",
+        kind: Kind::Rounds(Experiment {
+            load: Load { path: "/bytes/1048576", body_bytes: 1 << 20, connections: 10, ..TLS },
+            measure: Measure::BytesPerCpu,
+            rounds_max: ANY,
+            comparisons: &[at_least(Uring, Wrk, 1.2), beside(Epoll, Wrk), beside(Uring, Shb)],
+        }),
+    },
+    Row {
+        name: "tls-memory",
+        work: "TLS, keep-alive, 5,000 connections",
+        kind: Kind::Rounds(Experiment {
+            load: Load { connections: 5_000, seconds: 6, ..TLS },
+            measure: Measure::Memory,
+            rounds_max: 5,
+            comparisons: &[at_most(Uring, Wrk, 1.0), beside(Uring, Shb)],
+        }),
+    },
+    Row {
+        name: "phases",
+        work: "phases and a JSON file; without: neither",
+        kind: Kind::Counted(Overhead {
+            load: Load { options: &["--breakout=all", "-o", RESULT], ..SMALL },
+            limit: 1.03,
+        }),
+    },
+    Row {
         name: "one",
         work: "one connection, one thread, a core to itself",
         kind: Kind::Rounds(Experiment {
@@ -408,8 +482,8 @@ mod tests {
                 Kind::Counted(overhead) => (overhead.load, &[][..]),
                 Kind::Instructions => continue,
             };
-            for file in load.options.iter().filter(|word| word.contains('/')) {
-                assert!(crate::root().join(file).is_file(), "{file}");
+            for pair in load.options.windows(2).filter(|pair| pair[0] == "-s") {
+                assert!(crate::root().join(pair[1]).is_file(), "{}", pair[1]);
             }
             let takers = [Uring, Epoll, Wrk, Without].map(Some);
             let asked = comparisons.iter().flat_map(|pair| [Some(pair.ours), pair.other.or(Some(pair.ours))]);

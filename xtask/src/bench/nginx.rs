@@ -1,0 +1,99 @@
+//! nginx as the target that speaks TLS: a single process with a certificate of its own, and one version, suite and group,
+//! so that all generators have the same to do.
+
+use std::fs;
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::tools;
+
+/// The programs that it takes.
+pub const PROGRAMS: [&str; 2] = ["nginx", "openssl"];
+
+/// How long nginx may take until it accepts connections.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The length of the body at `/bytes/1048576`.
+const BODY_BYTES: usize = 1 << 20;
+
+/// The paths are those of `onrush serve`.
+const CONFIGURATION: &str = r#"
+daemon off;
+master_process off;
+worker_rlimit_nofile 20000;
+error_log stderr crit;
+pid nginx.pid;
+events { worker_connections 16384; }
+http {
+    access_log off;
+    client_body_temp_path body;
+    proxy_temp_path proxy;
+    fastcgi_temp_path fastcgi;
+    uwsgi_temp_path uwsgi;
+    scgi_temp_path scgi;
+    default_type text/plain;
+    keepalive_requests 1000000000;
+    keepalive_timeout 1h;
+    server {
+        listen 127.0.0.1:PORT ssl backlog=4096;
+        ssl_certificate certificate.pem;
+        ssl_certificate_key key.pem;
+        ssl_protocols TLSv1.3;
+        ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;
+        ssl_ecdh_curve X25519;
+        location = / { return 200 "Hello, World!"; }
+        location = /close { keepalive_timeout 0; return 200 "Hello, World!"; }
+        location = /bytes/1048576 { alias large; }
+    }
+}
+"#;
+
+/// Why it cannot be had, if it cannot.
+pub fn missing() -> Option<String> {
+    let program = PROGRAMS.into_iter().find(|program| !tools::is_there(program))?;
+    Some(format!("not had: {program} is not installed"))
+}
+
+/// Adds to `command` the words that start it in a directory of its own below `directory`; gives where it will listen.
+///
+/// # Errors
+/// A file that cannot be written, or no port that is free.
+pub fn prepare(command: &mut Command, directory: &Path) -> io::Result<String> {
+    let directory = directory.join("nginx");
+    fs::create_dir_all(&directory)?;
+    let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+    let configuration = CONFIGURATION.replace("PORT", &address.port().to_string());
+    fs::write(directory.join("nginx.conf"), configuration)?;
+    fs::write(directory.join("large"), vec![b'x'; BODY_BYTES])?;
+    certify(&directory)?;
+    command.env("PATH", tools::path()).arg("nginx").arg("-p").arg(&directory).args(["-c", "nginx.conf"]);
+    Ok(format!("https://{address}"))
+}
+
+/// Waits until somebody accepts connections at `origin`.
+///
+/// # Errors
+/// Nobody does.
+pub fn wait(origin: &str) -> io::Result<()> {
+    let address = origin.trim_start_matches("https://");
+    let began = Instant::now();
+    while let Err(error) = TcpStream::connect(address) {
+        if began.elapsed() > PATIENCE {
+            return Err(io::Error::other(format!("nginx does not accept connections at {address}: {error}")));
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// Makes a certificate and its key.
+fn certify(directory: &Path) -> io::Result<()> {
+    let mut openssl = Command::new("openssl");
+    openssl.current_dir(directory).stderr(Stdio::null());
+    openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]);
+    openssl.args(["-subj", "/CN=localhost", "-keyout", "key.pem", "-out", "certificate.pem"]);
+    if openssl.status()?.success() { Ok(()) } else { Err(io::Error::other("openssl makes no certificate")) }
+}
