@@ -34,6 +34,9 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Merge>, String> {
             Arg::Long("output") | Arg::Short('o') => {
                 merge.outputs.push(output(parser.value().map_err(|error| error.to_string())?)?);
             }
+            Arg::Value(path) if merge.inputs.iter().any(|known| *known == path) => {
+                return Err(format!("{path:?} is named twice; a result counts once"));
+            }
             Arg::Value(path) => merge.inputs.push(PathBuf::from(path)),
             _ => return Err(format!("{}; see: onrush merge --help", argument.unexpected())),
         }
@@ -78,6 +81,7 @@ mod tests {
             ("a.json -o x", "ending"),
             ("a.json -o x.ndjson", "while a test runs"),
             ("--bogus", "--help"),
+            ("a.json b.json a.json", "\"a.json\" is named twice"),
         ] {
             assert!(parsed(line).unwrap_err().contains(words), "{line}");
         }

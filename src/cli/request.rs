@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use crate::plan::limits::BODY_MAX;
 use crate::plan::{Dialect, Target};
+use crate::report::files::reason;
 
 /// Name and value.
 pub(super) type Header = (String, String);
@@ -76,12 +77,6 @@ fn read(source: impl Read, most: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     source.take(most + 1).read_to_end(&mut bytes).map_err(|error| reason(&error))?;
     if bytes.len() as u64 > most { Err(format!("more than {most} bytes")) } else { Ok(bytes) }
-}
-
-/// The operating system's words, without the number behind them.
-fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 /// Base64 with padding, as RFC 4648 has it.

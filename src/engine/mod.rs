@@ -314,9 +314,13 @@ impl<B: Backend> Engine<B> {
         self.sampled_at = now;
         self.sampled_completed = self.tally.completed;
         self.cpu_before_ns = thread_cpu_ns();
+        self.script_noted_ns = self.script.spent_ns();
         self.slots.iter_mut().for_each(|slot| slot.lived = matches!(slot.state, State::Open(_)));
         let open = self.slots.iter().filter(|slot| slot.lived).count();
         self.tally.count_from(now, open as u64);
+        // What the connections that are kept have agreed on is in use, though nobody measured how they came to it.
+        let kept = self.slots.iter().filter(|slot| slot.lived).filter_map(|slot| slot.link.as_ref());
+        kept.for_each(|link| self.tally.interval.handshakes.found(link.negotiated().0, 1));
     }
 
     /// Gives the watcher what was recorded since the last time.

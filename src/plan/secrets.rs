@@ -12,8 +12,11 @@ const PARTS: [&str; 5] = ["token", "secret", "passw", "key", "session"];
 /// And names that end in one of these, whatever option they are glued to.
 const ENDS: [&str; 2] = ["authorization", "cookie"];
 
-/// Where a value ends that belongs to a `name=`.
-const VALUE_ENDS: [char; 6] = ['&', ';', '#', '"', '\'', '\n'];
+/// Where a value ends that belongs to a `name=`. Rather too much is hidden than too little.
+const VALUE_ENDS: [char; 2] = ['&', '\n'];
+
+/// What may follow a quote that closes something.
+const BEHIND_QUOTES: [char; 8] = [',', '}', ']', ')', '>', ':', ';', '/'];
 
 /// Whether the value of a header, field, parameter or argument of this name is a secret.
 pub fn is_secret(name: &str) -> bool {
@@ -32,6 +35,12 @@ pub fn url(url: &str) -> String {
 /// Any text: every secret value in it, up to the end of the field or line, and the user of every URL.
 pub fn text(text: &str) -> String {
     redacted(text, false)
+}
+
+/// Any bytes, as [`text`].
+pub fn bytes(bytes: &[u8]) -> Vec<u8> {
+    let text: String = bytes.iter().map(|&byte| char::from(byte)).collect();
+    redacted(&text, false).chars().map(|character| character as u8).collect()
 }
 
 /// A sentence, in which a value that belongs to a `name=` ends with the word.
@@ -61,7 +70,7 @@ fn redacted(text: &str, blanks_end: bool) -> String {
     let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(first) = rest.chars().next() {
         if let Some(after) = rest.strip_prefix("://") {
-            let end = after.find(|c: char| "/?#\"'".contains(c) || c.is_whitespace()).unwrap_or(after.len());
+            let end = after.find(|c: char| "/?#\"".contains(c) || c.is_whitespace()).unwrap_or(after.len());
             let (authority, tail) = after.split_at(end);
             shown.push_str("://");
             let host = authority.rsplit_once('@').map(|(_, host)| host);
@@ -73,9 +82,8 @@ fn redacted(text: &str, blanks_end: bool) -> String {
         let (name, tail) = rest.split_at(name_end.max(if name_end == 0 { first.len_utf8() } else { 0 }));
         shown.push_str(name);
         rest = tail;
-        if is_secret(name)
-            && let Some((before, value)) = value_behind(rest, blanks_end)
-        {
+        let found = if is_secret(name) { value_behind(rest, blanks_end) } else { None };
+        if let Some((before, value)) = found.or_else(|| part_behind(name, rest)) {
             shown.push_str(&rest[..before]);
             shown.push_str(REDACTED);
             rest = &rest[before + value..];
@@ -91,22 +99,50 @@ fn is_of_name(character: char) -> bool {
 
 /// The lengths of what stands between a name and its value, and of the value; `None` if no value follows.
 fn value_behind(rest: &str, blanks_end: bool) -> Option<(usize, usize)> {
-    let closed = rest.strip_prefix(['"', '\'']).map_or(rest, |behind| behind.trim_start_matches(' '));
+    let unquoted = rest.strip_prefix(['"', '\'']).unwrap_or(rest);
+    let (is_quoted, closed) = (unquoted.len() < rest.len(), unquoted.trim_start_matches([' ', '\t']));
     let mark = closed.chars().next().filter(|mark| "=:".contains(*mark))?;
     let behind = closed[1..].trim_start_matches([' ', '\t']);
     let before = rest.len() - behind.len();
-    let quote = behind.chars().next().filter(|quote| mark == ':' && "\"'".contains(*quote));
-    if let Some(quote) = quote {
-        let value = behind[1..].find(quote).unwrap_or(behind.len() - 1);
-        return Some((before + 1, value));
-    }
-    let ends = |c: char| match mark {
-        '=' => VALUE_ENDS.contains(&c) || (blanks_end && c.is_whitespace()),
+    let first = behind.chars().next()?;
+    let value = match first {
+        '"' | '\'' => return Some((before + 1, closing_quote(&behind[1..], first))),
+        '[' | '{' if is_quoted => behind.find(if first == '[' { ']' } else { '}' }).map(|at| at + 1),
+        _ if mark == '=' => value_end(behind, blanks_end),
         // Behind the name of a field of a document stand numbers too, and further fields.
-        _ => c == '\n' || (closed.len() < rest.len() && ",}".contains(c)),
+        _ => behind.find(|c: char| c == '\n' || (is_quoted && ",}".contains(c))),
     };
-    let value = behind.find(ends).unwrap_or(behind.len());
-    (value > 0).then_some((before, value))
+    Some((before, value.unwrap_or(behind.len()))).filter(|&(_, value)| value > 0)
+}
+
+/// The same for a field of a form in parts: its name stands in its head, and its value behind an empty line.
+fn part_behind(name: &str, rest: &str) -> Option<(usize, usize)> {
+    let (field, behind) = rest.strip_prefix("=\"").filter(|_| name == "name")?.split_once('"')?;
+    let empty = ["\n\r\n", "\n\n"].into_iter().filter_map(|empty| Some(behind.find(empty)? + empty.len()));
+    let value = &behind[empty.min().filter(|_| is_secret(field))?..];
+    let length = value.find("\r\n--").or_else(|| value.find("\n--")).unwrap_or(value.len());
+    Some((rest.len() - value.len(), length)).filter(|&(_, length)| length > 0)
+}
+
+/// Where the quote is that ends a text, unless a backslash stands before it; the end if there is none.
+fn closing_quote(text: &str, quote: char) -> usize {
+    let mut is_escaped = false;
+    let end = text.find(|c: char| {
+        let closes = c == quote && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        closes
+    });
+    end.unwrap_or(text.len())
+}
+
+/// Where a value behind `name=` ends: at a quote only if something around it ends there too.
+fn value_end(text: &str, blanks_end: bool) -> Option<usize> {
+    let is_end = |(at, c): &(usize, char)| {
+        let next = text[at + c.len_utf8()..].chars().next();
+        let closes = next.is_none_or(|next| next.is_whitespace() || BEHIND_QUOTES.contains(&next));
+        VALUE_ENDS.contains(c) || (blanks_end && c.is_whitespace()) || ("\"'".contains(*c) && closes)
+    };
+    text.char_indices().find(is_end).map(|(at, _)| at)
 }
 
 #[cfg(test)]
@@ -144,6 +180,7 @@ mod tests {
             ("http://session:80", "http://session:80"),
             ("h?api_key=1", "h?api_key=REDACTED"),
             ("https://h/?q=me@h", "https://h/?q=me@h"),
+            ("http://me:it's@h/", "http://REDACTED@h/"),
         ];
         for (typed, shown) in table {
             assert_eq!(url(typed), shown);
@@ -164,11 +201,30 @@ mod tests {
             ("--http-proxy=http://u:p@proxy:3128", "--http-proxy=http://REDACTED@proxy:3128"),
             ("the key is here", "the key is here"),
             ("token=", "token="),
+            ("a=1&password=it's;#a\"b&n=1", "a=1&password=REDACTED&n=1"),
+            (r#"<user password="a b" n="1">"#, r#"<user password="REDACTED" n="1">"#),
+            ("password = x", "password = REDACTED"),
+            (r#"{"url":"http://h/?token=abc","n":1}"#, r#"{"url":"http://h/?token=REDACTED","n":1}"#),
+            (r#"{"password":"a\"b\\","n":"\"c"}"#, r#"{"password":"REDACTED","n":"\"c"}"#),
+            (r#"{"keys":["a","b"],"n":1}"#, r#"{"keys":REDACTED,"n":1}"#),
+            (r#"{"session":{"id":"a","of":"b"},"n":1}"#, r#"{"session":REDACTED,"n":1}"#),
             ("größe=1&schlüssel=2&kéy=3", "größe=1&schlüssel=2&kéy=3"),
         ];
         for (typed, shown) in table {
             assert_eq!(text(typed), shown);
         }
+    }
+
+    #[test]
+    fn fields_of_a_form_in_parts_are_found_by_the_name_in_their_head() {
+        let part = |name: &str, value: &str| {
+            format!(
+                "--x\r\nContent-Disposition: form-data; name=\"{name}\"\r\nContent-Type: text/plain\r\n\r\n{value}\r\n"
+            )
+        };
+        let form = |value: &str| part("user", "me") + &part("my-password", value) + &part("n", "1") + "--x--\r\n";
+        assert_eq!(text(&form("a\r\n-b")), form(REDACTED));
+        assert_eq!(text(&form("")), form(""));
     }
 
     #[test]

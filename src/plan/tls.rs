@@ -100,6 +100,19 @@ impl Version {
         }
     }
 
+    /// Its number as people write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V12 => "1.2",
+            Self::V13 => "1.3",
+        }
+    }
+
+    /// The name of the version with this number in the protocol.
+    pub fn name_of(number: u16) -> &'static str {
+        if number == Self::V13.number() { Self::V13.name() } else { Self::V12.name() }
+    }
+
     /// The version of a suite: a suite belongs to one version only.
     pub fn of_suite(suite: u16) -> Self {
         if suite >> 8 == 0x13 { Self::V13 } else { Self::V12 }

@@ -165,10 +165,22 @@ impl Place {
 fn words(error: &io::Error, path: &Path) -> String {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match error.kind() {
-        io::ErrorKind::NotFound => format!("there is no directory {directory:?}; make it, or choose another"),
+        io::ErrorKind::NotFound if !directory.is_dir() => {
+            format!("there is no directory {directory:?}; make it, or choose another")
+        }
+        io::ErrorKind::NotFound => format!("no file can be made in {directory:?}; choose another"),
         io::ErrorKind::PermissionDenied => "it may not be written; choose a path of your own".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => "its file system is read-only; choose another".to_owned(),
         io::ErrorKind::IsADirectory => "it is a directory; name a file in it".to_owned(),
         io::ErrorKind::StorageFull => "the disk is full; make room, or choose another".to_owned(),
-        _ => error.to_string(),
+        io::ErrorKind::QuotaExceeded => "your share of the disk is full; make room, or choose another".to_owned(),
+        io::ErrorKind::InvalidFilename => "its name is too long; choose a shorter one".to_owned(),
+        _ => reason(error),
     }
+}
+
+/// The operating system's words, without the number behind them.
+pub fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
 }

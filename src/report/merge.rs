@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::files::Files;
+use super::files::{self, Files};
 use super::result::{Document, SCHEMA};
 use crate::plan::Output;
 
@@ -38,10 +39,12 @@ pub fn run(merge: &Merge) -> anyhow::Result<String> {
     let mut sum = read(first)?;
     for path in others {
         let other = read(path)?;
-        if let (Err(different), false) = (sum.matches(&other), merge.force) {
-            bail!("{path:?} and {first:?} have different plans: {different}; --force adds them up nevertheless");
+        let different = sum.plan.difference(&other.plan);
+        if let (Some(different), false) = (&different, merge.force) {
+            bail!("{path:?} has another plan than {first:?}: {different}; --force adds them up nevertheless");
         }
         sum.add(&other).with_context(|| format!("{path:?} cannot be added to {first:?}"))?;
+        sum.notes.extend(different.map(|different| format!("a result of another plan was added: {different}")));
     }
     if merge.outputs.is_empty() {
         return Ok(sum.to_json());
@@ -51,10 +54,30 @@ pub fn run(merge: &Merge) -> anyhow::Result<String> {
 }
 
 fn read(path: &Path) -> anyhow::Result<Document> {
-    let text = fs::read_to_string(path).with_context(|| format!("{path:?} cannot be read"))?;
+    let text =
+        fs::read_to_string(path).map_err(|error| anyhow!("{path:?} cannot be read: {}", files::reason(&error)))?;
     let Version { schema } = serde_json::from_str(&text).with_context(|| format!("{path:?} is no result of onrush"))?;
     if schema != u64::from(SCHEMA) {
         bail!("{path:?} has schema {schema}, and this onrush reads schema {SCHEMA}: use the version that wrote it");
     }
-    serde_json::from_str(&text).with_context(|| format!("{path:?} is damaged"))
+    let value: Value = serde_json::from_str(&text).with_context(|| format!("{path:?} is damaged"))?;
+    if !are_figures(&value) {
+        bail!("{path:?} is damaged: it has figures that no test can have");
+    }
+    serde_json::from_value(value).with_context(|| format!("{path:?} is damaged"))
+}
+
+/// Whether all numbers are small enough to be added up: there is nothing below zero, and no test goes beyond the
+/// largest number up to which all whole ones are exact.
+fn are_figures(value: &Value) -> bool {
+    const FIGURE_MAX: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
+    match value {
+        Value::Number(number) => number.as_f64().is_some_and(|number| (0.0..=FIGURE_MAX).contains(&number)),
+        Value::Array(values) => values.iter().all(are_figures),
+        // What is not added up may be any number.
+        Value::Object(fields) => {
+            fields.iter().all(|(name, value)| ["plan", "host"].contains(&name.as_str()) || are_figures(value))
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
+    }
 }

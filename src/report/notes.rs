@@ -13,12 +13,15 @@ use super::units::{counted, exact, thousands, time_us};
 use super::{NS_PER_US, errno, escape, rewritten};
 use crate::plan::Plan;
 use crate::run::{Ended, Outcome, Shortage, host};
-use crate::stats::{Phase, Row, Totals};
+use crate::stats::{Handshakes, Phase, Row, Totals};
 
 /// A script that takes a larger share of the threads' time limits the load.
 const SCRIPT_SHARE: f64 = 0.5;
 /// A class of statuses other than 2xx is worth a note above this percentage of the answers.
 const STATUS_PERCENT: u64 = 1;
+
+/// Resumed TLS handshakes are worth a note above this percentage of the answers.
+const RESUMED_PERCENT: u64 = 1;
 
 /// The most statuses that are named in one line.
 const STATUSES_NAMED: usize = 6;
@@ -96,6 +99,13 @@ pub enum Note {
         /// How many.
         count: u64,
     },
+    /// Many TLS handshakes were cheaper than those of new clients.
+    Resumed {
+        /// How many resumed an earlier session.
+        resumed: u64,
+        /// All handshakes.
+        handshakes: u64,
+    },
     /// wrk would have printed another mean.
     Rewritten {
         /// The mean that wrk would print, in microseconds.
@@ -139,6 +149,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     notes.extend(statuses(outcome));
     notes.extend((clamped > 0).then_some(Note::Clamped { count: clamped }));
     notes.extend(script(plan, outcome));
+    notes.extend(resumed(outcome));
     notes.extend(rewriting(plan, outcome));
     notes
 }
@@ -245,6 +256,13 @@ fn script(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     notes.into_iter().flatten().collect()
 }
 
+/// Resumed sessions, where handshakes are a part of the load.
+fn resumed(outcome: &Outcome) -> Option<Note> {
+    let Handshakes { total: handshakes, resumed, .. } = outcome.totals.handshakes;
+    let matters = resumed * 100 > outcome.totals.counters.completed * RESUMED_PERCENT;
+    matters.then_some(Note::Resumed { resumed, handshakes })
+}
+
 fn rewriting(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     if plan.dialect.is_compat() {
         return None;
@@ -314,6 +332,7 @@ impl fmt::Display for Note {
                 let bodies = if *count == 1 { "body" } else { "bodies" };
                 write!(f, "the script saw only the first 256 MiB of {} {bodies}", thousands(*count))
             }
+            Self::Resumed { resumed, handshakes } => f.write_str(&resumed_line(*resumed, *handshakes)),
             Self::Rewritten { mean_us } => {
                 let mean = time_us(*mean_us);
                 write!(f, "latency as measured; wrk would print Avg {mean}: see docs/measuring.md")
@@ -367,6 +386,14 @@ fn statuses_line(answers: u64, counts: &[(u16, u64)], location: Option<&str>) ->
             format!("of {answers} answers: {}{redirect}", parts.join(", "))
         }
     }
+}
+
+fn resumed_line(resumed: u64, handshakes: u64) -> String {
+    let (resumed, handshakes) = (thousands(resumed), counted(handshakes, "TLS handshake"));
+    format!(
+        "{resumed} of {handshakes} resumed an earlier session, which costs less than a new client does: --tls-resume off \
+         has none resumed"
+    )
 }
 
 fn too_few_files(shortage: &Shortage) -> String {

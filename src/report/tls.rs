@@ -6,11 +6,11 @@ use crate::stats::{Handshakes, Negotiated, TlsFailure};
 /// A line for each agreement: version, suite, group.
 pub fn agreed(handshakes: &Handshakes) -> String {
     let line = |(Negotiated { version, suite, group }, _): (Negotiated, u64)| {
-        let version = if version == Version::V13.number() { "1.3" } else { "1.2" };
+        let version = Version::name_of(version);
         let group = if group == 0 { String::new() } else { format!(", {}", Named::name_of(GROUPS, group)) };
         format!("TLS {version}, {}{group}\n", Named::name_of(SUITES, suite))
     };
-    handshakes.counts().into_iter().map(line).collect()
+    handshakes.in_use().into_iter().map(line).collect()
 }
 
 /// What happened.

@@ -4,6 +4,8 @@
 
 use std::ops::AddAssign;
 
+use serde::{Deserialize, Serialize};
+
 /// The part of a request's life in which something went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
@@ -179,11 +181,12 @@ impl AddAssign<&Self> for Ledger {
 }
 
 /// wrk's five error totals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Errors {
-    /// Failures to resolve, to connect or to agree on TLS.
+    /// Failures to resolve a name, to connect, or to agree on TLS.
     pub connect: u64,
-    /// Failures while a response was awaited or read.
+    /// Failures while a response was awaited or read, alerts of TLS among them.
     pub read: u64,
     /// Failures while a request was sent.
     pub write: u64,

@@ -13,51 +13,52 @@ pub struct Negotiated {
     pub group: u16,
 }
 
-/// What all handshakes led to.
+/// Handshakes, and what is in use: a connection may have had its handshake before anything was measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Handshakes {
+    /// How many handshakes there were.
+    pub total: u64,
     /// How many of them resumed an earlier session.
     pub resumed: u64,
-    counts: Vec<(Negotiated, u64)>,
+    /// What connections use, and how many of them.
+    in_use: Vec<(Negotiated, u64)>,
 }
 
 impl Handshakes {
-    /// Takes note of one handshake.
+    /// Takes note of one handshake, and of what its connection uses from now on.
     pub fn record(&mut self, negotiated: Negotiated, resumed: bool) {
+        self.total += 1;
         self.resumed += u64::from(resumed);
-        self.add(negotiated, 1);
+        self.found(negotiated, 1);
     }
 
-    /// All of them.
-    pub fn total(&self) -> u64 {
-        self.counts.iter().map(|(_, count)| count).sum()
+    /// Takes note of connections that were there already, and of what they use.
+    pub fn found(&mut self, negotiated: Negotiated, connections: u64) {
+        match self.in_use.iter_mut().find(|(known, _)| *known == negotiated) {
+            Some((_, count)) => *count += connections,
+            None => self.in_use.push((negotiated, connections)),
+        }
     }
 
-    /// What they led to and how often, the most frequent first.
-    pub fn counts(&self) -> Vec<(Negotiated, u64)> {
-        let mut counts = self.counts.clone();
-        counts.sort_by_key(|&(negotiated, count)| (std::cmp::Reverse(count), negotiated));
-        counts
+    /// What was in use on how many connections, the most frequent first.
+    pub fn in_use(&self) -> Vec<(Negotiated, u64)> {
+        let mut in_use = self.in_use.clone();
+        in_use.sort_by_key(|&(negotiated, count)| (std::cmp::Reverse(count), negotiated));
+        in_use
     }
 
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
-        self.resumed = 0;
-        self.counts.clear();
-    }
-
-    fn add(&mut self, negotiated: Negotiated, more: u64) {
-        match self.counts.iter_mut().find(|(known, _)| *known == negotiated) {
-            Some((_, count)) => *count += more,
-            None => self.counts.push((negotiated, more)),
-        }
+        (self.total, self.resumed) = (0, 0);
+        self.in_use.clear();
     }
 }
 
 impl AddAssign<&Self> for Handshakes {
     fn add_assign(&mut self, other: &Self) {
+        self.total += other.total;
         self.resumed += other.resumed;
-        other.counts.iter().for_each(|&(negotiated, count)| self.add(negotiated, count));
+        other.in_use.iter().for_each(|&(negotiated, count)| self.found(negotiated, count));
     }
 }
 
@@ -74,7 +75,10 @@ mod tests {
         one.record(new, false);
         other.record(new, false);
         one += &other;
-        assert_eq!(one.counts(), [(new, 2), (old, 1)]);
-        assert_eq!((one.total(), one.resumed), (3, 1));
+        assert_eq!(one.in_use(), [(new, 2), (old, 1)]);
+        assert_eq!((one.total, one.resumed), (3, 1));
+        one.found(old, 5);
+        assert_eq!(one.in_use(), [(old, 6), (new, 2)]);
+        assert_eq!((one.total, one.resumed), (3, 1), "they had their handshakes before");
     }
 }

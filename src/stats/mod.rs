@@ -54,7 +54,7 @@ pub struct Stats<C: Count> {
     pub statuses: Statuses,
     /// What went wrong, how often and when.
     pub ledger: Ledger,
-    /// What was agreed on in TLS handshakes, and how often.
+    /// The TLS handshakes, and what the connections use.
     pub handshakes: Handshakes,
     /// The `Location` of one of the redirects, as the server sent it.
     pub location: Option<String>,
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(totals.counters.completed, 2);
         assert_eq!(totals.statuses.iter().collect::<Vec<_>>(), [(301, 2)]);
         assert_eq!(totals.ledger.rows()[0].count, 2);
-        assert_eq!((totals.handshakes.total(), totals.handshakes.resumed), (2, 2));
+        assert_eq!((totals.handshakes.total, totals.handshakes.resumed), (2, 2));
         assert_eq!(totals.location.as_deref(), Some("/10"));
     }
 
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(totals.counters, Counters::default());
         assert_eq!(totals.statuses.iter().count(), 0);
         assert!(totals.ledger.rows().is_empty());
-        assert_eq!(totals.handshakes.total(), 0);
+        assert_eq!(totals.handshakes.total, 0);
         assert_eq!(totals.location, None);
     }
 }

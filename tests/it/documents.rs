@@ -22,7 +22,7 @@ cases! {
     the_examples_about_scripts_come_out_as_shown;
     the_scripts_in_the_manual_run;
     the_examples_of_the_result_files_come_out_as_shown needs "jq";
-    the_examples_about_tls_come_out_as_shown;
+    the_examples_about_tls_come_out_as_shown needs "jq";
     a_shape_is_a_line_without_its_numbers;
     every_link_leads_to_something;
     every_option_that_is_mentioned_exists;
@@ -57,11 +57,11 @@ fn the_scripts_in_the_manual_run(context: &Context) {
 }
 
 fn the_examples_of_the_result_files_come_out_as_shown(context: &Context) {
-    check_examples(context, "docs/output.md", 18);
+    check_examples(context, "docs/output.md", 19);
 }
 
 fn the_examples_about_tls_come_out_as_shown(context: &Context) {
-    check_examples(context, "docs/tls.md", 3);
+    check_examples(context, "docs/tls.md", 4);
 }
 
 fn a_shape_is_a_line_without_its_numbers(_: &Context) {

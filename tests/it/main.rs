@@ -6,6 +6,7 @@ mod peers;
 mod recorder;
 mod report;
 mod tls_peers;
+mod tls_processes;
 
 /// From where and to where connections go.
 mod addresses;
@@ -23,10 +24,14 @@ mod failures;
 mod hostile;
 /// Absurd and edge numbers.
 mod limits;
+/// Results that are added up.
+mod merging;
 /// The same command lines, mended.
 mod native;
 /// Scripts as people have written them for wrk.
 mod old_scripts;
+/// How long connecting, the handshake, the first and the last byte take.
+mod phases;
 /// Result files.
 mod results;
 /// Lua scripts: what they hear, what they decide, and the examples.
@@ -41,6 +46,8 @@ mod simulation;
 mod terminal;
 /// HTTPS: real servers, bad certificates, broken handshakes.
 mod tls;
+/// Load before anything is measured.
+mod warm_up;
 /// What is sent, byte by byte.
 mod wire;
 
@@ -57,8 +64,10 @@ fn main() {
         ("failures", failures::cases()),
         ("hostile", hostile::cases()),
         ("limits", limits::cases()),
+        ("merging", merging::cases()),
         ("native", native::cases()),
         ("old_scripts", old_scripts::cases()),
+        ("phases", phases::cases()),
         ("results", results::cases()),
         ("scripts", scripts::cases()),
         ("seeds", seeds::cases()),
@@ -66,6 +75,7 @@ fn main() {
         ("simulation", simulation::cases()),
         ("terminal", terminal::cases()),
         ("tls", tls::cases()),
+        ("warm_up", warm_up::cases()),
         ("wire", wire::cases()),
     ];
     let mut trials = Vec::new();

@@ -1,6 +1,6 @@
 use std::io::{self, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use crate::harness::{Context, Output, Scratch, cases, target, url};
 use crate::peers::{read_head, server};
 use crate::servers::{Server, assert_counted, assert_no_errors};
 use crate::tls_peers::{Authority, Pair, TlsServer, self_signed, write};
+use crate::tls_processes::Process;
 
 cases! {
     nginx_speaks_both_versions needs "nginx";
@@ -106,9 +107,14 @@ fn python_asks_for_a_certificate_after_the_handshake(context: &Context) {
     write(&client, python.scratch.path());
     let identity = python.scratch.path().join("both.pem");
     std::fs::write(&identity, client.certificate + &client.key).expect("a file can be written");
-    let output = context.onrush().words("-k").words(N200).words("--cert").word(identity).word(python.url()).run();
+    let output = context.onrush().words("-k").words(N200).words("--cert").word(&identity).word(python.url()).run();
     assert_eq!((output.code, output.requests()), (0, 200), "{output:?}");
     assert_no_errors(&output);
+    let stranger = Authority::new().issue(&["client.example"], |_| {});
+    std::fs::write(&identity, stranger.certificate + &stranger.key).expect("a file can be written");
+    let wrong = context.onrush().words("-k -c1 -d300ms --cert").word(&identity).word(python.url()).run();
+    let expected = "TLS alert unknown CA (48) from the server";
+    assert!(wrong.note(expected).contains("it does not accept the client's certificate"), "{wrong:?}");
     // In TLS 1.3 the client believes that all is well when the server looks for the certificate.
     for (version, alert) in [("1.3", "certificate required (116)"), ("1.2", "handshake failure (40)")] {
         let onrush = context.onrush().words("-k -c1 -d300ms --tls-max").word(version).word(python.url());
@@ -128,7 +134,7 @@ fn openssl_gives_tickets_and_gets_them_back(context: &Context) {
     }
     // Its page counts: with one slot only the first connection of each run is not resumed.
     let mut client = Command::new("openssl");
-    client.args(["s_client", "-quiet", "-connect", &format!("127.0.0.1:{}", openssl.port)]);
+    client.args(["s_client", "-quiet", "-connect", &openssl.address()]);
     let mut client =
         client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
     client.stdin.take().expect("it is piped").write_all(b"GET / HTTP/1.0\r\n\r\n").expect("it reads");
@@ -140,7 +146,7 @@ fn openssl_gives_tickets_and_gets_them_back(context: &Context) {
 
 fn openssl_wants_to_negotiate_again(context: &Context) {
     let mut openssl = Process::openssl(&self_signed(&["localhost"]), &["-tls1_2"]);
-    let mut input = openssl.child.stdin.take().expect("it is piped");
+    let (mut input, _) = openssl.talk();
     let typist = thread::spawn(move || {
         thread::sleep(Duration::from_millis(500));
         let _ = input.write_all(b"r\n");
@@ -325,6 +331,9 @@ fn wrk_takes_any_certificate_and_names_no_protocol(context: &Context) {
     assert_eq!(output.code, 0, "{output:?}");
     assert_no_errors(&output);
     assert_eq!(server.heard(|heard| heard.protocol.clone()), None);
+    let named = format!("https://localhost:{}/", server.address.port());
+    assert_no_errors(&context.called("wrk").words("-t1 -c2 -n4").word(named).run());
+    assert_eq!(server.heard(|heard| heard.name.clone()).as_deref(), Some("localhost"));
     // Whoever names certificates wants them checked.
     let scratch = Scratch::new("tls");
     let ca = scratch.file("ca.pem", Authority::new().certificate());
@@ -434,6 +443,7 @@ fn files_and_lists_that_cannot_be_used_are_named(context: &Context) {
     write(&pair, scratch.path());
     scratch.file("other.pem", &other.key);
     scratch.file("nothing.pem", "nothing\n");
+    scratch.file("broken.pem", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n");
     scratch.file("secret.pem", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIB\n-----END ENCRYPTED PRIVATE KEY-----\n");
     let table = [
         ("--cacert missing.pem", "missing.pem: No such file or directory"),
@@ -443,6 +453,12 @@ fn files_and_lists_that_cannot_be_used_are_named(context: &Context) {
         ("-k --cert cert.pem --key nothing.pem", "nothing.pem: no private key in it"),
         ("-k --cert cert.pem --key secret.pem", "secret.pem: the key is encrypted; 'openssl pkey"),
         ("-k --cert cert.pem --key other.pem", "cert.pem and other.pem: the key is not that of the certificate"),
+        (
+            "-k --cert cert.pem --key broken.pem",
+            "cert.pem and broken.pem: the key is damaged, or of no known kind: RSA",
+        ),
+        ("-k --cert .", ".: Is a directory"),
+        ("--cacert /dev/zero", "/dev/zero: it has 16 MiB or more"),
         ("-k --key key.pem", "--key without --cert"),
         ("-k --cacert cert.pem", "--insecure and --cacert contradict each other"),
         ("-k --sni a..b", "\"a..b\" cannot be the name of a TLS server"),
@@ -493,95 +509,3 @@ fn assert_refused(output: &Output, expected: &str) {
 
 /// nginx's settings for the files that `write` wrote.
 const NGINX_PAIR: &str = "ssl_certificate cert.pem; ssl_certificate_key key.pem;";
-
-/// A server that is a process, until this is dropped.
-struct Process {
-    child: Child,
-    port: u16,
-    scratch: Scratch,
-}
-
-impl Process {
-    /// Python's server behind its TLS, which asks for a certificate that `ca` signed.
-    fn python(pair: &Pair, ca: &str) -> Self {
-        let scratch = Scratch::new("tls");
-        write(pair, scratch.path());
-        scratch.file("ca.pem", ca);
-        let script = scratch.file("server.py", PYTHON);
-        let mut command = Command::new("python3");
-        let mut process = Self::start(command.arg(script), scratch);
-        let mut line = String::new();
-        let output = process.child.stdout.take().expect("it is piped");
-        io::BufRead::read_line(&mut BufReader::new(output), &mut line).expect("the script says its port");
-        process.port = line.trim().parse().expect("the script says its port");
-        process
-    }
-
-    /// OpenSSL's own test server.
-    fn openssl(pair: &Pair, options: &[&str]) -> Self {
-        let scratch = Scratch::new("tls");
-        write(pair, scratch.path());
-        let mut command = Command::new("openssl");
-        command.args(["s_server", "-accept", "127.0.0.1:0", "-cert", "cert.pem", "-key", "key.pem"]).args(options);
-        let mut process = Self::start(&mut command, scratch);
-        let mut output = BufReader::new(process.child.stdout.take().expect("it is piped"));
-        let mut line = String::new();
-        while !line.starts_with("ACCEPT") {
-            line.clear();
-            assert!(
-                io::BufRead::read_line(&mut output, &mut line).expect("it writes text") > 0,
-                "openssl says its port"
-            );
-        }
-        process.port = line.trim().rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
-        // Somebody has to read what it says, or it stands still.
-        thread::spawn(move || io::copy(&mut output, &mut io::sink()));
-        process
-    }
-
-    fn start(command: &mut Command, scratch: Scratch) -> Self {
-        let command = command.current_dir(scratch.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
-        Self { child: command.stderr(Stdio::null()).spawn().expect("it starts"), port: 0, scratch }
-    }
-
-    fn url(&self) -> String {
-        format!("https://127.0.0.1:{}/", self.port)
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-const PYTHON: &str = r#"import http.server, ssl
-
-class Handler(http.server.SimpleHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"hi")
-
-context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-context.load_cert_chain("cert.pem", "key.pem")
-context.load_verify_locations("ca.pem")
-context.verify_mode = ssl.CERT_REQUIRED
-
-class Server(http.server.ThreadingHTTPServer):
-    request_queue_size = 64
-
-    def finish_request(self, request, address):
-        super().finish_request(context.wrap_socket(request, server_side=True), address)
-
-    def handle_error(self, request, address):
-        pass
-
-server = Server(("127.0.0.1", 0), Handler)
-print(server.server_port, flush=True)
-server.serve_forever()
-"#;

@@ -92,13 +92,7 @@ impl TlsServer {
 
     /// A server whose bytes leave in pieces of `piece`, with something changed.
     pub fn start(pair: &Pair, piece: usize, change: impl FnOnce(&mut ServerConfig)) -> Self {
-        let certificate = CertificateDer::from_pem_slice(pair.certificate.as_bytes()).expect("a certificate");
-        let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).expect("a key");
-        let builder = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
-        let builder = builder.with_safe_default_protocol_versions().expect("there are versions").with_no_client_auth();
-        let mut config = builder.with_single_cert(vec![certificate], key).expect("they fit");
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        config.ticketer = aws_lc_rs::Ticketer::new().expect("there is chance");
+        let mut config = config(pair);
         change(&mut config);
         let (config, heard) = (Arc::new(config), Arc::new(Mutex::new(Heard::default())));
         let writes = Arc::clone(&heard);
@@ -113,6 +107,18 @@ impl TlsServer {
     pub fn heard<T>(&self, look: impl FnOnce(&Heard) -> T) -> T {
         look(&self.heard.lock().expect("nobody fails with the lock"))
     }
+}
+
+/// A server's settings with this certificate, and tickets to resume with.
+pub fn config(pair: &Pair) -> ServerConfig {
+    let certificate = CertificateDer::from_pem_slice(pair.certificate.as_bytes()).expect("a certificate");
+    let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).expect("a key");
+    let builder = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
+    let builder = builder.with_safe_default_protocol_versions().expect("there are versions").with_no_client_auth();
+    let mut config = builder.with_single_cert(vec![certificate], key).expect("they fit");
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.ticketer = aws_lc_rs::Ticketer::new().expect("there is chance");
+    config
 }
 
 /// Answers `Hello, World!`, as many bytes as the path says, or how long the body was. After `Connection: close` it closes,

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::ops::AddAssign;
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::tools;
+use crate::{python, tools};
 
 /// One call of cargo.
 struct Step {
@@ -43,6 +43,7 @@ enum Ended {
 /// A process that cannot be started.
 pub fn run() -> io::Result<ExitCode> {
     tools::provide(&tools::TESTS, |_| true)?;
+    python::provide()?;
     let mut tally = Tally::default();
     let mut ended = Vec::new();
     for step in STEPS {

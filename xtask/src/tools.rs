@@ -109,10 +109,11 @@ pub fn provide(wishes: &Wishes, needed: impl Fn(&str) -> bool) -> io::Result<()>
     Ok(())
 }
 
-/// The search path: that of the user, and the places for administrators' programs.
+/// The search path: the tests' own Python, that of the user, and the places for administrators' programs.
 pub fn path() -> OsString {
     let user = env::var_os("PATH").unwrap_or_default();
-    let all = env::split_paths(&user).chain(ADMINISTRATION.iter().map(PathBuf::from));
+    let own = std::iter::once(crate::python::programs());
+    let all = own.chain(env::split_paths(&user)).chain(ADMINISTRATION.iter().map(PathBuf::from));
     // Only a directory with a colon in its name cannot be joined, and splitting gave none.
     env::join_paths(all).unwrap_or(user)
 }

@@ -147,6 +147,16 @@ fn a_server_that_closes_during_pauses_gets_a_new_connection_that_pauses_too() {
 }
 
 #[test]
+fn time_inside_the_script_counts_from_the_end_of_the_warm_up() {
+    let warm = Settings { warmup_ns: 1_000_000_000, ..settings() };
+    let ran =
+        run_script(warm, "latency_us = 10000.0", Script { wants: writes(), batches: vec![1], ..Script::default() });
+    // This script takes a nanosecond for each request.
+    assert!(ran.totals.counters.started > 0);
+    assert_eq!(ran.totals.counters.script_ns, ran.totals.counters.started);
+}
+
+#[test]
 fn a_script_sees_of_responses_what_it_wants_to_see() {
     let scenario = "connect_us = 0.0\nanswer = \"HTTP/1.1 201 OK\\r\\nContent-Length: 4\\r\\n\\r\\nbody\"\nsplit = 3";
     for (headers, body, lengths) in [(false, false, (0, 0)), (true, false, (38, 0)), (true, true, (38, 4))] {

@@ -1,6 +1,7 @@
 //! What all connections of a run have in common: made once, from the plan and the files that it names.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,6 +18,9 @@ use super::sessions::Kept;
 use super::trust::{Checked, Unchecked};
 use crate::plan::Tls;
 use crate::plan::tls::{Identity, Version};
+
+/// A file of certificates is smaller, in bytes; what is as large is something else, and may have no end.
+const PEM_MAX: u64 = 16 << 20;
 
 /// What all connections of a run have in common; copies share it.
 #[derive(Clone, Debug)]
@@ -171,15 +175,22 @@ fn unfit(identity: &Identity, error: &rustls::Error) -> Unusable {
     let Identity { certificates, key } = identity.clone();
     let reason = match error {
         rustls::Error::InconsistentKeys(_) => "the key is not that of the certificate".to_owned(),
+        rustls::Error::General(_) => {
+            "the key is damaged, or of no known kind: RSA (2048 bits), ECDSA, Ed25519".to_owned()
+        }
         error => error.to_string(),
     };
     Unusable::Identity { certificates, key, reason }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Unusable> {
-    fs::read(path).map_err(|error| {
-        let text = error.to_string();
-        let reason = text.split(" (os error").next().unwrap_or_default().to_owned();
-        Unusable::Unreadable { path: path.to_owned(), reason }
-    })
+    let unreadable = |reason: &str| Unusable::Unreadable { path: path.to_owned(), reason: reason.to_owned() };
+    let mut text = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(PEM_MAX).read_to_end(&mut text));
+    read.map_err(|error| unreadable(error.to_string().split(" (os error").next().unwrap_or_default()))?;
+    if text.len() as u64 == PEM_MAX {
+        Err(unreadable("it has 16 MiB or more: no file of certificates has"))
+    } else {
+        Ok(text)
+    }
 }

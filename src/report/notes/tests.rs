@@ -5,7 +5,7 @@ use onrush_proto::Error;
 use super::*;
 use crate::plan::Dialect;
 use crate::report::fixtures::{address, fail, flawless, outcome, plan};
-use crate::stats::{Cause, Counters};
+use crate::stats::{Cause, Counters, Negotiated};
 
 /// What is said about an outcome of 10 seconds of `http://h/` on 2 threads and 10 connections.
 fn said(outcome: &Outcome) -> Vec<String> {
@@ -46,6 +46,21 @@ fn a_script_that_limits_the_load_or_saw_too_little_is_said() {
             "the threads spent 63 % of their time inside the script: it limits the load; do less in it, or add threads (-t)",
             "the script saw only the first 256 MiB of 1 body"
         ]
+    );
+}
+
+#[test]
+fn resumed_sessions_are_said_where_handshakes_are_a_part_of_the_load() {
+    let mut outcome = good();
+    for answer in 0..1_002 {
+        outcome.totals.handshakes.record(Negotiated::default(), answer > 1);
+    }
+    assert_eq!(said(&outcome), Vec::<String>::new(), "one for a hundred answers");
+    outcome.totals.handshakes.record(Negotiated::default(), true);
+    assert_eq!(
+        said(&outcome),
+        ["1,001 of 1,003 TLS handshakes resumed an earlier session, which costs less than a new client does: \
+             --tls-resume off has none resumed"]
     );
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::super::failure::why_row;
 use super::super::{escape, notes, rewritten};
 use super::{
-    Agreed, Connections, Distribution, Document, Errors, Host, Latency, LedgerRow, Moment, Phases, Requests, Row,
-    SCHEMA, Script, Thread, Tls, Tool, distribution,
+    Agreed, Connections, Distribution, Document, Host, Latency, LedgerRow, Moment, Phases, Requests, Row, SCHEMA,
+    Script, Thread, Tls, Tool, distribution,
 };
 use crate::plan::tls::{GROUPS, Named, SUITES, Version};
 use crate::plan::{Plan, secrets};
@@ -47,7 +47,7 @@ impl Document {
                 opened: counters.connects,
             },
             status: statuses.iter().collect(),
-            errors: ledger.totals().into(),
+            errors: ledger.totals(),
             ledger: ledger.rows().iter().map(|row| LedgerRow::of(row, plan)).collect(),
             latency: Latency {
                 service: view(latency),
@@ -94,7 +94,7 @@ impl Row {
             completed: stretch.completed,
             bytes_sent: stretch.bytes_sent,
             bytes_received: stretch.bytes_received,
-            errors: (stretch.errors.total() > 0).then(|| stretch.errors.into()),
+            errors: (stretch.errors.total() > 0).then_some(stretch.errors),
             mean_us,
             max_us: mean_us.map(|_| us(stretch.latency_max_ns as f64)),
             latency_bins: stretch.latency_bins.clone(),
@@ -108,7 +108,7 @@ impl Row {
             completed: self.completed,
             bytes_sent: self.bytes_sent,
             bytes_received: self.bytes_received,
-            errors: self.errors.unwrap_or_default().into(),
+            errors: self.errors.unwrap_or_default(),
             latency_max_ns: (self.max_us.unwrap_or(0.0) * 1e3).round() as u64,
             latency_bins: self.latency_bins.clone(),
             latency_sum_ns: 0,
@@ -145,18 +145,6 @@ impl Requests {
     }
 }
 
-impl From<stats::Errors> for Errors {
-    fn from(stats::Errors { connect, read, write, timeout, status }: stats::Errors) -> Self {
-        Self { connect, read, write, timeout, status }
-    }
-}
-
-impl From<Errors> for stats::Errors {
-    fn from(Errors { connect, read, write, timeout, status }: Errors) -> Self {
-        Self { connect, read, write, timeout, status }
-    }
-}
-
 impl LedgerRow {
     fn of(row: &stats::Row, plan: &Plan) -> Self {
         let example = escape(&row.example);
@@ -184,14 +172,15 @@ impl Phases {
 
 impl Tls {
     fn of(handshakes: &Handshakes) -> Option<Self> {
-        let agreed = handshakes.counts().into_iter().map(|(Negotiated { version, suite, group }, count)| Agreed {
-            version: if version == Version::V13.number() { "1.3" } else { "1.2" }.to_owned(),
+        let agreed = |(Negotiated { version, suite, group }, connections)| Agreed {
+            version: Version::name_of(version).to_owned(),
             suite: Named::name_of(SUITES, suite),
             group: (group != 0).then(|| Named::name_of(GROUPS, group)),
-            count,
-        });
-        let total = handshakes.total();
-        (total > 0).then(|| Self { handshakes: total, resumed: handshakes.resumed, agreed: agreed.collect() })
+            connections,
+        };
+        let agreed: Vec<Agreed> = handshakes.in_use().into_iter().map(agreed).collect();
+        let Handshakes { total, resumed, .. } = *handshakes;
+        (!agreed.is_empty()).then_some(Self { handshakes: total, resumed, agreed })
     }
 }
 

@@ -2,30 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use thiserror::Error;
-
 use super::build::{rate, rows};
 use super::{
-    Agreed, Connections, Distribution, Document, Errors, Latency, LedgerRow, Moment, Phases, Requests, Row, Script, Tls,
+    Agreed, Connections, Distribution, Document, Latency, LedgerRow, Moment, Phases, Requests, Row, Script, Tls,
 };
 use crate::stats::Corrupt;
-use crate::stats::timeline::{ROWS_MAX, SECOND_NS, Timeline};
-
-/// The plans of two documents are not the same.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{0:?} is not the same")]
-pub struct Different(String);
+use crate::stats::histogram::HIGHEST;
+use crate::stats::timeline::{ROWS_MAX, SECOND_NS, Timeline, bin_of};
 
 impl Document {
-    /// Checks that another document measured the same thing.
-    ///
-    /// # Errors
-    ///
-    /// The first thing in which the plans differ.
-    pub fn matches(&self, other: &Self) -> Result<(), Different> {
-        self.plan.difference(&other.plan).map_or(Ok(()), |name| Err(Different(name)))
-    }
-
     /// Adds another document. Runs that took place at the same time share it; others follow one another.
     ///
     /// # Errors
@@ -48,7 +33,7 @@ impl Document {
         self.rate_per_s = rate(self.requests.completed, duration_s);
         self.connections.add(other.connections);
         add_counts(&mut self.status, &other.status);
-        self.errors = sum_of_errors(self.errors, other.errors);
+        self.errors += other.errors;
         other.ledger.iter().for_each(|row| add_row(&mut self.ledger, row));
         let mut timeline = timeline(&self.timeline)?;
         timeline += &self::timeline(&other.timeline)?;
@@ -94,10 +79,11 @@ impl Tls {
         self.handshakes += other.handshakes;
         self.resumed += other.resumed;
         for theirs in &other.agreed {
-            let is_same =
-                |mine: &&mut Agreed| Agreed { count: 0, ..(**mine).clone() } == Agreed { count: 0, ..theirs.clone() };
+            let is_same = |mine: &&mut Agreed| {
+                (&mine.version, &mine.suite, &mine.group) == (&theirs.version, &theirs.suite, &theirs.group)
+            };
             match self.agreed.iter_mut().find(is_same) {
-                Some(mine) => mine.count += theirs.count,
+                Some(mine) => mine.connections += theirs.connections,
                 None => self.agreed.push(theirs.clone()),
             }
         }
@@ -155,12 +141,6 @@ fn add_counts(mine: &mut BTreeMap<u16, u64>, theirs: &BTreeMap<u16, u64>) {
     }
 }
 
-fn sum_of_errors(mine: Errors, theirs: Errors) -> Errors {
-    let mut sum = crate::stats::Errors::from(mine);
-    sum += theirs.into();
-    sum.into()
-}
-
 fn add_row(ledger: &mut Vec<LedgerRow>, row: &LedgerRow) {
     match ledger.iter_mut().find(|known| (&known.phase, &known.cause) == (&row.phase, &row.cause)) {
         Some(known) => {
@@ -177,5 +157,10 @@ fn timeline(rows: &[Row]) -> Result<Timeline, Corrupt> {
     let length_s = rows.get(1).map_or(1.0, |second| second.start_s);
     let is_known = |length: &u64| length.is_power_of_two() && *length as f64 == length_s && rows.len() <= ROWS_MAX;
     let length_ns = Some(length_s as u64).filter(is_known).ok_or(Corrupt::Figures)? * SECOND_NS;
+    let is_ascending = |bins: &[(u16, u64)]| bins.is_sorted_by(|one, next| one.0 < next.0);
+    let is_known = |bins: &[(u16, u64)]| bins.last().is_none_or(|(bin, _)| *bin <= bin_of(HIGHEST));
+    if !rows.iter().all(|row| is_ascending(&row.latency_bins) && is_known(&row.latency_bins)) {
+        return Err(Corrupt::Figures);
+    }
     Ok(Timeline { length_ns, rows: rows.iter().map(Row::stretch).collect() })
 }

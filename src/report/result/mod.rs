@@ -10,16 +10,19 @@ mod moment;
 mod plan;
 #[cfg(test)]
 mod tests;
+mod way;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::stats::Errors;
+
 pub use build::rate;
 pub use distribution::{Distribution, distribution};
-pub use merge::Different;
 pub use moment::Moment;
-pub use plan::{Header, Plan, Script as PlannedScript};
+pub use plan::{Different, Header, Plan, Script as PlannedScript};
+pub use way::{Offer, Way};
 
 /// The version of the format.
 pub const SCHEMA: u32 = 1;
@@ -64,7 +67,7 @@ pub struct Document {
     /// The phases of connections and requests, where they were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<Phases>,
-    /// What was agreed on in TLS handshakes, where there were any.
+    /// The TLS handshakes and what was agreed on, where TLS was spoken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
     /// Ages of the requests that were abandoned or open at the end: each lasted at least that long.
@@ -145,22 +148,6 @@ pub struct Connections {
     pub opened: u64,
 }
 
-/// wrk's five error totals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Errors {
-    /// Failures to resolve or to connect.
-    pub connect: u64,
-    /// Failures while a response was awaited or read.
-    pub read: u64,
-    /// Failures while a request was sent.
-    pub write: u64,
-    /// Requests that passed `--timeout`.
-    pub timeout: u64,
-    /// Responses with a status of 400 or more.
-    pub status: u64,
-}
-
 /// One thing that went wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -210,15 +197,15 @@ pub struct Phases {
     pub ttlb: Distribution,
 }
 
-/// The TLS handshakes that were measured.
+/// TLS: the handshakes that were measured, and what was in use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tls {
-    /// How many there were.
+    /// How many handshakes there were while the run was measured.
     pub handshakes: u64,
     /// How many of them resumed an earlier session.
     pub resumed: u64,
-    /// What they led to.
+    /// What the connections used, those from the warm-up too, whose handshakes were before.
     pub agreed: Vec<Agreed>,
 }
 
@@ -233,8 +220,8 @@ pub struct Agreed {
     /// The group of the key exchange, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// In how many handshakes.
-    pub count: u64,
+    /// On how many connections.
+    pub connections: u64,
 }
 
 /// What a script took.

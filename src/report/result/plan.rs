@@ -1,7 +1,12 @@
-//! What a run was asked to do, as it stands in a document.
+//! What a run was asked to do, as it stands in a document, and in what two of them differ.
 
+use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
 
+use super::super::escape;
+use super::{Offer, Way};
 use crate::plan::secrets::{self, REDACTED};
 use crate::plan::{self, Io, Percent, Spin};
 
@@ -24,6 +29,15 @@ pub struct Plan {
     /// The body, if it is text of at most 4,096 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
+    /// The SHA-256 of any other body, in hexadecimal, taken after its secrets were redacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_sha256: Option<String>,
+    /// The way to the target, where it is not simply the host of the URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way: Option<Way>,
+    /// How TLS is spoken, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Offer>,
     /// The script, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
@@ -92,7 +106,10 @@ impl Plan {
             method: plan.request.method.clone(),
             headers: plan.request.headers.iter().map(|header| Header::of(header, plan.keeps_secrets)).collect(),
             body_bytes: (!body.is_empty()).then_some(body.len()),
+            body_sha256: (text.is_none() && !body.is_empty()).then(|| digest_of(body)),
             body: text.map(shown),
+            way: Way::of(&plan.way),
+            tls: plan.tls.as_ref().map(Offer::of),
             script: plan.script.as_ref().map(|script| Script {
                 path: script.path.display().to_string(),
                 args: match plan.keeps_secrets {
@@ -125,27 +142,81 @@ impl Plan {
         }
     }
 
-    /// The first thing in which a run of this plan measures something else than one of the other, if there is any: its
-    /// name here. What repeats a run with other random numbers, or shows it otherwise, is no difference.
-    pub fn difference(&self, other: &Self) -> Option<String> {
-        let fields = |plan: &Self| serde_json::to_value(Self { seed: 0, percentiles: None, ..plan.clone() });
-        let (Ok(serde_json::Value::Object(mine)), Ok(serde_json::Value::Object(theirs))) =
-            (fields(self), fields(other))
-        else {
-            return None;
-        };
-        let differs = |name: &&String| mine.get(*name) != theirs.get(*name);
-        mine.keys().chain(theirs.keys()).find(differs).cloned()
+    /// The first thing in which a run of this plan measures something else than one of the other, if there is any. What
+    /// repeats a run with other random numbers, or shows it otherwise, is no difference, nor are secrets.
+    pub fn difference(&self, other: &Self) -> Option<Different> {
+        let value = |plan: &Self| serde_json::to_value(plan.compared()).unwrap_or_default();
+        first_difference("", &value(self), &value(other))
+    }
+
+    /// The plan without what makes no difference.
+    fn compared(&self) -> Self {
+        // How long a body is says how long the secrets in it are; its text or its digest tells it from others.
+        let mut plan = Self { seed: 0, percentiles: None, body_bytes: None, ..self.clone() };
+        plan.url = secrets::url(&plan.url);
+        for header in &mut plan.headers {
+            header.value = Header::shown(&header.name, &header.value);
+        }
+        plan.body = plan.body.as_deref().map(secrets::text);
+        if let Some(script) = &mut plan.script {
+            script.args = secrets::words(script.args.iter().map(String::as_str));
+        }
+        plan
+    }
+}
+
+/// The digest of a body without its secrets: of one with them, whoever knows the rest could find them by trying.
+fn digest_of(body: &[u8]) -> String {
+    let digest = digest::digest(&digest::SHA256, &secrets::bytes(body));
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// One thing in which two plans are not the same.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{name} is {} instead of {}", shown(.is), shown(.was))]
+pub struct Different {
+    /// Its place in the plan.
+    name: String,
+    /// What the second plan says; null: nothing.
+    is: Value,
+    /// What the first one says.
+    was: Value,
+}
+
+/// The beginning of a value, without anything that a terminal would take for an order.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        Value::String(text) => format!("\"{}\"", escape(text.as_bytes())),
+        value => escape(value.to_string().as_bytes()),
+    }
+}
+
+/// Where two values first differ, and in what.
+fn first_difference(name: &str, was: &Value, is: &Value) -> Option<Different> {
+    match (was, is) {
+        (was, is) if was == is => None,
+        (Value::Object(before), Value::Object(behind)) => before.keys().chain(behind.keys()).find_map(|key| {
+            let inside = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+            let value = |map: &serde_json::Map<_, _>| map.get(key).cloned().unwrap_or_default();
+            first_difference(&inside, &value(before), &value(behind))
+        }),
+        (Value::Array(before), Value::Array(behind)) if before.len() == behind.len() => {
+            let mut pairs = before.iter().zip(behind).enumerate();
+            pairs.find_map(|(index, (was, is))| first_difference(&format!("{name}[{index}]"), was, is))
+        }
+        _ => Some(Different { name: name.to_owned(), is: is.clone(), was: was.clone() }),
     }
 }
 
 impl Header {
     fn of((name, value): &(String, String), keeps_secrets: bool) -> Self {
-        let value = match keeps_secrets {
-            true => value.clone(),
-            false if secrets::is_secret(name) => REDACTED.to_owned(),
-            false => secrets::text(value),
-        };
+        let value = if keeps_secrets { value.clone() } else { Self::shown(name, value) };
         Self { name: name.clone(), value }
+    }
+
+    /// A value without its secrets.
+    fn shown(name: &str, value: &str) -> String {
+        if secrets::is_secret(name) { REDACTED.to_owned() } else { secrets::text(value) }
     }
 }

@@ -48,6 +48,7 @@ fn document(latencies_us: impl IntoIterator<Item = u64>) -> Document {
 #[test]
 fn the_schema_is_that_of_these_structs() {
     let mut schema = schemars::schema_for!(Document);
+    never_null(schema.ensure_object().values_mut());
     schema.insert("title".to_owned(), "A result of onrush".into());
     let schema = serde_json::to_string_pretty(&schema).unwrap() + "\n";
     if std::env::var_os("SAVE").is_some() {
@@ -55,6 +56,31 @@ fn the_schema_is_that_of_these_structs() {
     }
     let written = std::fs::read_to_string(SCHEMA_FILE).unwrap_or_default();
     assert!(written == schema, "docs/result.schema.json is out of date: SAVE=1 cargo test --lib the_schema writes it");
+}
+
+/// What does not apply is left out; the generator believes that it may be null.
+fn never_null<'a>(values: impl Iterator<Item = &'a mut serde_json::Value>) {
+    use serde_json::Value;
+    for value in values {
+        match value {
+            Value::Object(fields) => {
+                if let Some(Value::Array(types)) = fields.get_mut("type") {
+                    types.retain(|name| name != "null");
+                    let only = types.pop().filter(|_| types.is_empty()).expect("one type beside null");
+                    fields.insert("type".to_owned(), only);
+                }
+                if let Some(Value::Array(choices)) = fields.get_mut("anyOf") {
+                    choices.retain(|choice| choice["type"] != "null");
+                    let only = choices.pop().filter(|_| choices.is_empty()).expect("one choice beside null");
+                    fields.remove("anyOf");
+                    fields.extend(only.as_object().expect("a schema").clone());
+                }
+                never_null(fields.values_mut());
+            }
+            Value::Array(values) => never_null(values.iter_mut()),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
 }
 
 #[test]
@@ -131,19 +157,132 @@ fn runs_that_follow_one_another_last_longer_together() {
     }
 }
 
+/// What merging two results says in which only this differs, from what they have in common and the way back.
+fn difference(common: impl Fn(&mut crate::plan::Plan), change: impl Fn(&mut crate::plan::Plan)) -> String {
+    let mut plans = [plan(Dialect::Native), plan(Dialect::Native)];
+    plans.iter_mut().for_each(common);
+    change(&mut plans[1]);
+    let [mine, other] = plans.map(|plan| Document::of(&plan, &outcome([5])).plan);
+    assert_eq!(mine.difference(&other).is_some(), other.difference(&mine).is_some());
+    mine.difference(&other).map_or_else(String::new, |different| different.to_string())
+}
+
 #[test]
 fn plans_differ_in_what_is_measured_and_not_in_how_it_is_shown() {
-    let (mine, mut other) = (document([5]), document([5]));
-    other.plan.seed = 9;
-    other.plan.percentiles = Some(vec!["50".parse().unwrap()]);
-    other.started_at = Moment(0);
-    other.command = "onrush -o other.json".to_owned();
-    assert_eq!(mine.matches(&other), Ok(()));
-    other.plan.connections = 11;
-    assert_eq!(mine.matches(&other).unwrap_err().to_string(), "\"connections\" is not the same");
-    other.plan.connections = 10;
-    other.plan.body_bytes = Some(1);
-    assert!(mine.matches(&other).unwrap_err().to_string().contains("body_bytes"));
+    let of = |change: fn(&mut crate::plan::Plan)| difference(|_| {}, change);
+    let header = |value: &str| vec![("Cookie".to_owned(), value.to_owned())];
+    assert_eq!(of(|plan| plan.seed = 9), "");
+    assert_eq!(of(|plan| plan.percents = Some(vec!["50".parse().unwrap()])), "");
+    assert_eq!(of(|plan| plan.command = "onrush -o other.json".to_owned()), "");
+    assert_eq!(of(|plan| plan.load.connections = 11), "connections is 11 instead of 10");
+    assert_eq!(of(|plan| plan.stop.requests = Some(7)), "requests is 7 instead of nothing");
+    assert_eq!(of(|plan| plan.timeout = None), "timeout_s is nothing instead of 2.0");
+    let secret = |kept: bool| {
+        difference(
+            |plan| (plan.request.headers, plan.target.typed) = (header("a"), "http://h/?token=1".to_owned()),
+            |plan| {
+                (plan.request.headers, plan.target.typed) = (header("b"), "http://h/?token=2".to_owned());
+                plan.keeps_secrets = kept;
+            },
+        )
+    };
+    assert_eq!([secret(false), secret(true)], ["", ""], "secrets are no part of what is compared, kept or not");
+}
+
+#[test]
+fn plans_differ_in_bodies_however_long_they_are_but_not_in_the_secrets_in_them() {
+    let long = |text: &str| [&[b'x'; 5_000], text.as_bytes()].concat();
+    let of = |was: Vec<u8>, is: Vec<u8>| {
+        let body = |body: Vec<u8>| move |plan: &mut crate::plan::Plan| plan.request.body.clone_from(&body);
+        difference(body(was), body(is))
+    };
+    assert_eq!(of(b"a=1".to_vec(), b"a=2".to_vec()), "body is \"a=2\" instead of \"a=1\"");
+    assert_eq!(of(b"{\"a\":1}".to_vec(), b"\x1b[m".to_vec()), r#"body is "\x1b[m" instead of "{"a":1}""#);
+    assert_eq!(of(b"password=a".to_vec(), b"password=longer".to_vec()), "");
+    assert!(of(long("&a=1"), long("&a=2")).starts_with("body_sha256 is \""));
+    assert!(of(vec![0xff, 1], vec![0xff, 2]).starts_with("body_sha256 is \""));
+    assert_eq!(of(long("&token=1"), long("&token=longer")), "");
+    assert_eq!(of(b"\xff&token=1".to_vec(), b"\xff&token=2".to_vec()), "");
+    assert!(of(Vec::new(), b"x".to_vec()).starts_with("body is \"x\" instead of nothing"));
+}
+
+#[test]
+fn the_digest_is_the_one_that_others_compute() {
+    let mut plan = plan(Dialect::Native);
+    plan.request.body = vec![b'a'; 1_000_000];
+    // The third example of the standard, FIPS 180-2.
+    let digest = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";
+    assert_eq!(Document::of(&plan, &outcome([5])).plan.body_sha256.as_deref(), Some(digest));
+    plan.request.body = b"short".to_vec();
+    assert_eq!(Document::of(&plan, &outcome([5])).plan.body_sha256, None);
+}
+
+#[test]
+fn plans_differ_in_the_way_to_the_target() {
+    type Change = fn(&mut crate::plan::Way);
+    let sources = |text| Some(crate::plan::way::Sources::parse(text).unwrap());
+    let table: [(Change, &str); 8] = [
+        (|way| way.sources = crate::plan::way::Sources::parse("10.0.0.5").ok(), r#"["10.0.0.5"] instead of nothing"#),
+        (
+            |way| way.sources = crate::plan::way::Sources::parse("10.0.0.5/28").ok(),
+            r#"["10.0.0.1","10.0.0.15"] instead of nothing"#,
+        ),
+        (|way| way.instead = Some(("h".to_owned(), None)), r#""h" instead of nothing"#),
+        (|way| way.instead = Some(("::1".to_owned(), Some(80))), r#""[::1]:80" instead of nothing"#),
+        (|way| way.instead = Some(("h".to_owned(), Some(80))), r#""h:80" instead of nothing"#),
+        (|way| way.resolved = vec!["10.0.0.5".parse().unwrap()], r#"["10.0.0.5"] instead of nothing"#),
+        (|way| way.family = Some(crate::plan::way::Family::V6), r#""IPv6" instead of "IPv4""#),
+        (|way| way.unix = Some("/run/app.sock".into()), r#""/run/app.sock" instead of nothing"#),
+    ];
+    for (change, expected) in table {
+        let words =
+            difference(|plan| plan.way.family = Some(crate::plan::way::Family::V4), |plan| change(&mut plan.way));
+        assert!(words.starts_with("way.") && words.ends_with(expected), "{words} for {expected}");
+    }
+    let none = difference(|_| {}, |plan| plan.way.sources = sources("::1"));
+    assert_eq!(none, r#"way is {"bind_ip":["::1"]} instead of nothing"#);
+}
+
+#[test]
+fn plans_differ_in_how_tls_is_to_be_spoken() {
+    use crate::plan::tls::{Identity, Tls, Version};
+    type Change<'a> = (&'a dyn Fn(&mut Tls), &'a str);
+    let tls = || Tls {
+        name: "h".to_owned(),
+        check: true,
+        roots: None,
+        identity: None,
+        oldest: Version::V12,
+        newest: Version::V13,
+        suites: Vec::new(),
+        groups: Vec::new(),
+        names_protocol: true,
+        resume: true,
+    };
+    let identity = |key: &str| Some(Identity { certificates: "c.pem".into(), key: key.into() });
+    let table: [Change<'_>; 10] = [
+        (&|tls| tls.name = "other".to_owned(), r#"tls.name is "other" instead of "h""#),
+        (&|tls| tls.check = false, "tls.check is false instead of true"),
+        (&|tls| tls.roots = Some("ca.pem".into()), r#"tls.cacert is "ca.pem" instead of nothing"#),
+        (&|tls| tls.identity = identity("k.pem"), r#"tls.cert is "c.pem" instead of nothing"#),
+        (&|tls| tls.oldest = Version::V13, r#"tls.min is "1.3" instead of "1.2""#),
+        (&|tls| tls.newest = Version::V12, r#"tls.max is "1.2" instead of "1.3""#),
+        (&|tls| tls.suites = vec![0x1301], r#"tls.ciphers is ["TLS_AES_128_GCM_SHA256"] instead of nothing"#),
+        (&|tls| tls.groups = vec![0x17], r#"tls.groups is ["P-256"] instead of nothing"#),
+        (&|tls| tls.names_protocol = false, r#"tls.alpn is nothing instead of ["http/1.1"]"#),
+        (&|tls| tls.resume = false, "tls.resume is false instead of true"),
+    ];
+    for (change, expected) in table {
+        let change = |plan: &mut crate::plan::Plan| plan.tls.iter_mut().for_each(change);
+        assert_eq!(difference(|plan| plan.tls = Some(tls()), change), expected);
+    }
+    let key = |key: &'static str| {
+        move |plan: &mut crate::plan::Plan| {
+            plan.tls = Some(Tls { identity: identity(key), ..tls() });
+        }
+    };
+    assert_eq!(difference(key("k.pem"), key("l.pem")), r#"tls.key is "l.pem" instead of "k.pem""#);
+    assert!(difference(|_| {}, |plan| plan.tls = Some(tls())).starts_with("tls is {"));
 }
 
 #[test]

@@ -1,0 +1,189 @@
+//! `onrush merge`: what is added up, and what is refused.
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::harness::{Context, Output, Scratch, cases, target, url};
+use crate::results::{number, written};
+use crate::tls_peers::{Authority, TlsServer};
+
+cases! {
+    results_are_merged_without_loss;
+    what_cannot_be_merged_is_refused_with_its_reason;
+    runs_that_differ_in_one_option_are_not_added_up;
+    a_result_that_keeps_its_secrets_belongs_to_one_that_does_not;
+    absurd_figures_are_refused;
+}
+
+fn merge(scratch: &Scratch, words: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onrush"));
+    let output = command.arg("merge").args(words.split_whitespace()).current_dir(scratch.path()).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    let code = output.status.code().unwrap_or(-1);
+    Output { stdout: text(output.stdout), stderr: text(output.stderr), code, took: Duration::ZERO }
+}
+
+fn results_are_merged_without_loss(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("merge"));
+    let mut parts = Vec::new();
+    for (seed, name) in [(1, "a.json"), (2, "b.json"), (3, "c.json")] {
+        let words = format!("-n 700 -c 5 --seed {seed} --percentiles 50,99");
+        let (_, [text]) = written(context.onrush().words(&words).word(url(&server, "/")), &scratch, [name]);
+        parts.push(serde_json::from_str::<Value>(&text).unwrap());
+    }
+    let output = merge(&scratch, "a.json b.json c.json -o sum.json -o sum.csv -o sum.hgrm -o sum.md");
+    assert_eq!((output.code, output.stdout.as_str(), output.stderr.as_str()), (0, "", ""));
+    let sum: Value = serde_json::from_str(&fs::read_to_string(scratch.path().join("sum.json")).unwrap()).unwrap();
+    let added = |pointer: &str| parts.iter().map(|part| number(part, pointer)).sum::<f64>();
+    for pointer in
+        ["/requests/completed", "/bytes_received", "/latency/service/count", "/phases/ttlb/count", "/status/200"]
+    {
+        assert_eq!(number(&sum, pointer), added(pointer), "{pointer}");
+    }
+    let mean = parts.iter().map(|part| number(part, "/latency/service/mean_us")).sum::<f64>() / 3.0;
+    assert!((number(&sum, "/latency/service/mean_us") / mean - 1.0).abs() < 1e-9);
+    let greatest = parts.iter().map(|part| number(part, "/latency/service/max_us")).fold(0.0, f64::max);
+    assert_eq!(number(&sum, "/latency/service/max_us"), greatest);
+    assert!(fs::read_to_string(scratch.path().join("sum.md")).unwrap().contains("\n| 2100 | "));
+
+    // One result is its own sum, and a sum can be added to.
+    let alone: Value = serde_json::from_str(&merge(&scratch, "a.json").stdout).unwrap();
+    assert_eq!(alone["latency"], parts[0]["latency"]);
+    assert_eq!(merge(&scratch, "a.json b.json -o ab.json").code, 0);
+    let other_way: Value = serde_json::from_str(&merge(&scratch, "ab.json c.json").stdout).unwrap();
+    assert_eq!(other_way["latency"]["service"]["hdr"], sum["latency"]["service"]["hdr"]);
+    assert_eq!(other_way["latency"]["service"]["percentiles_us"], sum["latency"]["service"]["percentiles_us"]);
+}
+
+fn what_cannot_be_merged_is_refused_with_its_reason(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("refused"));
+    let run = |words: &str, name| written(context.onrush().words(words).word(url(&server, "/")), &scratch, [name]).1;
+    let [text] = run("-n 10 -c 2", "a.json");
+    run("-n 10 -c 3", "other.json");
+    scratch.file("later.json", text.replacen("\"schema\": 1", "\"schema\": 2", 1));
+    scratch.file("text.json", "not JSON");
+    scratch.file("foreign.json", "{\"requests\": 1}");
+    scratch.file("half.json", &text[..text.len() / 2]);
+    let damaged = text.replacen("\"hdr\": \"HIST", "\"hdr\": \"MIST", 1);
+    scratch.file("damaged.json", damaged);
+    for (words, reason) in [
+        (
+            "a.json other.json",
+            "\"other.json\" has another plan than \"a.json\": connections is 3 instead of 2; --force adds",
+        ),
+        ("a.json other.json a.json", "\"a.json\" is named twice"),
+        ("a.json later.json", "\"later.json\" has schema 2, and this onrush reads schema 1"),
+        ("a.json text.json", "\"text.json\" is no result of onrush"),
+        ("foreign.json a.json", "\"foreign.json\" is no result of onrush"),
+        ("half.json", "\"half.json\" is no result of onrush"),
+        ("a.json damaged.json", "\"damaged.json\" cannot be added"),
+        ("nowhere.json", "\"nowhere.json\" cannot be read"),
+        ("a.json -o nowhere/sum.json", "there is no directory"),
+    ] {
+        let output = merge(&scratch, words);
+        assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{words}: {output:?}");
+        assert!(output.stderr.starts_with("onrush merge: ") && output.stderr.contains(reason), "{words}: {output:?}");
+        assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
+    }
+    let forced: Value = serde_json::from_str(&merge(&scratch, "--force a.json other.json").stdout).unwrap();
+    assert_eq!(number(&forced, "/connections/asked"), 5.0);
+    let note = "a result of another plan was added: connections is 3 instead of 2";
+    assert!(forced["notes"].as_array().unwrap().contains(&note.into()), "{forced}");
+}
+
+/// Every option that changes what is measured, alone.
+fn runs_that_differ_in_one_option_are_not_added_up(context: &Context) {
+    let (authority, scratch) = (Authority::new(), Scratch::new("different"));
+    let client = authority.issue(&["client.example"], |_| {});
+    scratch.file("ca.pem", authority.certificate());
+    scratch.file("client.pem", client.certificate);
+    scratch.file("key.pem", client.key);
+    scratch.file("one.body", "a".repeat(5_000));
+    scratch.file("other.body", "a".repeat(4_999) + "b");
+    let server = TlsServer::new(&authority.issue(&["localhost"], |_| {}));
+    let url = format!("https://localhost:{}/", server.address.port());
+    let run = |words: &str, name: &str| {
+        let onrush = context.onrush().with(|command| {
+            command.current_dir(scratch.path());
+        });
+        let output = onrush.words("-n4 -c2 -t1 -o").word(name).words(words).word(&url).run();
+        assert_eq!((output.code, output.requests()), (0, 4), "{words}: {output:?}");
+    };
+    let table = [
+        ("-k --tls-max 1.2", "tls.max is \"1.2\" instead of \"1.3\""),
+        ("-k --tls-min 1.3", "tls.min is \"1.3\" instead of \"1.2\""),
+        ("-k --tls-ciphers TLS_AES_128_GCM_SHA256", "tls.ciphers is [\"TLS_AES_128_GCM_SHA256\"] instead of nothing"),
+        ("-k --tls-groups P-256", "tls.groups is [\"P-256\"] instead of nothing"),
+        ("-k --tls-resume off", "tls.resume is false instead of true"),
+        ("-k --sni www.example.com", "tls.name is \"www.example.com\" instead of \"localhost\""),
+        ("--cacert ca.pem", "tls.check is true instead of false"),
+        ("-k --cert client.pem --key key.pem", "tls.cert is \"client.pem\" instead of nothing"),
+        ("-k -b 127.0.0.1", "way is {\"bind_ip\":[\"127.0.0.1\"]} instead of nothing"),
+        ("-k --connect-to 127.0.0.1", "way is {\"connect_to\":\"127.0.0.1\"} instead of nothing"),
+        ("-k --resolve localhost:127.0.0.1", "way is {\"resolve\":[\"127.0.0.1\"]} instead of nothing"),
+        ("-k -4", "way is {\"family\":\"IPv4\"} instead of nothing"),
+        ("-k --basic-auth me:pw", "\"Authorization\""),
+        ("-k --disable-keepalive", "\"Connection\""),
+    ];
+    run("-k", "plain.json");
+    for (words, expected) in table {
+        run(words, "other.json");
+        let output = merge(&scratch, "plain.json other.json");
+        assert_eq!(output.code, 1, "{words}: {output:?}");
+        assert!(output.stderr.starts_with("onrush merge: \"other.json\" has another plan than \"plain.json\": "));
+        assert!(output.stderr.contains(expected), "{words}: {output:?}");
+    }
+    run("-k --body @one.body", "one.json");
+    run("-k --body @other.body", "other.json");
+    let output = merge(&scratch, "one.json other.json");
+    assert!(output.code == 1 && output.stderr.contains(": body_sha256 is \""), "{output:?}");
+}
+
+fn a_result_that_keeps_its_secrets_belongs_to_one_that_does_not(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("kept"));
+    let run = |words: &str, name: &str| {
+        let program = context.onrush().words("-n4 -c2 -H Cookie:id=7 --basic-auth a:b").words(words);
+        written(program.word(url(&server, "/?token=7")), &scratch, [name]);
+    };
+    run("", "a.json");
+    run("--keep-secrets", "b.json");
+    for files in ["a.json b.json", "b.json a.json"] {
+        let output = merge(&scratch, files);
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{files}: {output:?}");
+    }
+}
+
+/// A file may be damaged in any way, and nothing of it may stop the program otherwise than by a sentence.
+fn absurd_figures_are_refused(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("absurd"));
+    let (_, [text]) = written(context.onrush().words("-n10 -c2").word(url(&server, "/")), &scratch, ["a.json"]);
+    let good: Value = serde_json::from_str(&text).unwrap();
+    let table: [(&str, Value); 10] = [
+        ("/requests/completed", u64::MAX.into()),
+        ("/status/200", u64::MAX.into()),
+        ("/errors/read", u64::MAX.into()),
+        ("/bytes_received", (-1).into()),
+        ("/duration_s", (-1e308).into()),
+        ("/duration_s", 1e308.into()),
+        ("/timeline/0/completed", u64::MAX.into()),
+        ("/timeline/0/mean_us", 1e308.into()),
+        ("/timeline/0/latency_bins", serde_json::json!([[65_535, 1]])),
+        ("/timeline/0/latency_bins", serde_json::json!([[8, 1], [8, 1]])),
+    ];
+    for (pointer, figure) in table {
+        let mut bad = good.clone();
+        *bad.pointer_mut(pointer).expect("it is there") = figure.clone();
+        for name in ["bad.json", "worse.json"] {
+            scratch.file(name, bad.to_string());
+        }
+        for files in ["a.json bad.json", "bad.json worse.json"] {
+            let output = merge(&scratch, files);
+            assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{pointer} {figure}: {output:?}");
+            let is_named = ["is damaged: it has figures that no test can have", "its figures contradict each other"];
+            assert!(is_named.iter().any(|words| output.stderr.contains(words)), "{pointer} {figure}: {output:?}");
+        }
+    }
+}

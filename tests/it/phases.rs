@@ -1,0 +1,216 @@
+//! How long the phases of connections and requests take, against servers that delay each of them by a known time.
+
+use std::io::{self, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use serde_json::Value;
+
+use crate::harness::{Context, Scratch, cases, target, url};
+use crate::peers::{crowded, read_head, server};
+use crate::results::{document, number};
+use crate::tls_peers::{config, self_signed};
+use crate::tls_processes::Process;
+
+cases! {
+    a_connect_whose_first_packet_is_dropped_takes_as_long_as_its_repetition;
+    phases_take_as_long_as_the_server_delays_them;
+    a_handshake_takes_as_long_as_the_server_delays_it;
+    tickets_of_openssl_are_no_first_byte needs "openssl";
+    the_breakout_of_wrk_cmm_is_printed_to_the_byte;
+    row_26_of_what_users_of_wrk_cmm_would_try;
+}
+
+/// The delays of one exchange or handshake, as the server measured them: on a busy machine nobody sleeps for exactly so
+/// long.
+type Delays<const N: usize> = [Duration; N];
+
+/// Checks that the medians of phases are those of the delays, to 1 ms or 5 %: on a busy machine either side is woken
+/// late now and then.
+fn assert_delayed<const N: usize>(document: &Value, phases: [&str; N], delays: &[Delays<N>]) {
+    for (index, phase) in phases.into_iter().enumerate() {
+        let median_ms = number(document, &format!("/phases/{phase}/percentiles_us/50")) / 1e3;
+        let mut told_ms: Vec<f64> = delays.iter().map(|delay| delay[index].as_secs_f64() * 1e3).collect();
+        told_ms.sort_by(f64::total_cmp);
+        let expected_ms = told_ms[told_ms.len() / 2];
+        let allowed_ms = (expected_ms / 20.0).max(1.0);
+        assert!((median_ms - expected_ms).abs() < allowed_ms, "{phase}: {median_ms} ms instead of {expected_ms} ms");
+    }
+}
+
+/// Where the queue of a listening socket is full, Linux drops the packet that asks for a connection, and the client's
+/// kernel repeats it after a second.
+fn a_connect_whose_first_packet_is_dropped_takes_as_long_as_its_repetition(context: &Context) {
+    let address = crowded(Duration::from_millis(300), |mut stream| {
+        let mut requests = BufReader::new(stream.try_clone()?);
+        loop {
+            read_head(&mut requests)?;
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")?;
+        }
+    });
+    let scratch = Scratch::new("connect");
+    let (_, document) = document(context.onrush().words("-n 5 -c 1").word(format!("http://{address}/")), &scratch);
+    let connect_ms = number(&document, "/phases/connect/min_us") / 1e3;
+    assert!((1_000.0..1_100.0).contains(&connect_ms), "{connect_ms} ms");
+    assert!(number(&document, "/phases/ttfb/max_us") < 500_000.0, "no other phase has it");
+    assert!(number(&document, "/latency/service/max_us") < 500_000.0, "nor has the latency");
+}
+
+/// Answers with the head after 40 ms and the end of the body 25 ms after that, and tells how long it really took.
+fn answer_slowly(mut stream: impl Read + Write, told: &Sender<Delays<2>>) -> io::Result<()> {
+    loop {
+        read_head(&mut BufReader::with_capacity(1, &mut stream))?;
+        let asked = Instant::now();
+        thread::sleep(Duration::from_millis(40));
+        let first = asked.elapsed();
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nHello")?;
+        stream.flush()?;
+        thread::sleep(Duration::from_millis(25));
+        let _ = told.send([first, asked.elapsed() - first]);
+        stream.write_all(b"World")?;
+        stream.flush()?;
+    }
+}
+
+fn phases_take_as_long_as_the_server_delays_them(context: &Context) {
+    let (told, delays) = mpsc::channel();
+    let address = server(move |stream| {
+        // Else the kernel keeps the end back until the beginning is acknowledged.
+        stream.set_nodelay(true)?;
+        answer_slowly(stream, &told)
+    });
+    let scratch = Scratch::new("phases");
+    let program = context.onrush().words("-n 20 -c 2 -t 1 --breakout").word(format!("http://{address}/"));
+    let (output, document) = document(program, &scratch);
+    assert_delayed(&document, ["ttfb", "ttlb"], &delays.try_iter().collect::<Vec<_>>());
+    assert_eq!((number(&document, "/phases/ttfb/count"), number(&document, "/phases/ttlb/count")), (20.0, 20.0));
+    assert!(number(&document, "/phases/connect/min_us") < 1_000.0);
+    assert_eq!(number(&document, "/phases/connect/count"), 2.0);
+    for row in ["Connect", "TTFB", "TTLB"] {
+        assert!(output.line(row).is_some(), "{output:?}");
+    }
+}
+
+/// The server keeps its part of the handshake back for 60 ms and sends two tickets behind it; then it answers slowly.
+fn a_handshake_takes_as_long_as_the_server_delays_it(context: &Context) {
+    let config = Arc::new(config(&self_signed(&["localhost"])));
+    let (told, handshakes): (_, Receiver<Delays<1>>) = mpsc::channel();
+    let (told_answers, answers) = mpsc::channel();
+    let address = server(move |stream| {
+        stream.set_nodelay(true)?;
+        answer_slowly(shake_hands_slowly(&config, stream, &told)?, &told_answers)
+    });
+    let scratch = Scratch::new("handshake");
+    let program = context.onrush().words("-k -n 9 -c 3 -t 1 --breakout=all").word(format!("https://{address}/"));
+    let (output, document) = document(program, &scratch);
+    assert_delayed(&document, ["tls"], &handshakes.try_iter().collect::<Vec<_>>());
+    assert_delayed(&document, ["ttfb", "ttlb"], &answers.try_iter().collect::<Vec<_>>());
+    let median = |phase: &str| number(&document, &format!("/phases/{phase}/percentiles_us/50"));
+    let tcp_us = median("connect") - median("tls");
+    assert!((0.0..3_000.0).contains(&tcp_us), "what remains of connect is TCP: {tcp_us} us");
+    assert_eq!((number(&document, "/phases/tls/count"), number(&document, "/phases/ttfb/count")), (3.0, 9.0));
+    assert!(number(&document, "/phases/ttfb/min_us") >= 40_000.0, "a ticket is no first byte");
+    assert!(output.line("TLS").is_some(), "{output:?}");
+}
+
+fn shake_hands_slowly(
+    config: &Arc<ServerConfig>,
+    mut stream: TcpStream,
+    told: &Sender<Delays<1>>,
+) -> io::Result<StreamOwned<ServerConnection, TcpStream>> {
+    let mut connection = ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
+    connection.read_tls(&mut stream)?;
+    let asked = Instant::now();
+    connection.process_new_packets().map_err(io::Error::other)?;
+    thread::sleep(Duration::from_millis(60));
+    let _ = told.send([asked.elapsed()]);
+    while connection.is_handshaking() {
+        connection.complete_io(&mut stream)?;
+    }
+    Ok(StreamOwned::new(connection, stream))
+}
+
+/// OpenSSL sends two tickets when the handshake is over, and what is typed 150 ms after a request.
+fn tickets_of_openssl_are_no_first_byte(context: &Context) {
+    let mut openssl = Process::openssl(&self_signed(&["localhost"]), &[]);
+    let (url, (mut input, lines)) = (openssl.url(), openssl.talk());
+    let typist = thread::spawn(move || {
+        let mut delays = Vec::new();
+        for _ in lines.iter().filter(|line| line.starts_with("GET / ")) {
+            let asked = Instant::now();
+            thread::sleep(Duration::from_millis(150));
+            delays.push([asked.elapsed()]);
+            let answer = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhi\n";
+            input.write_all(answer.as_bytes()).and_then(|()| input.flush()).expect("it reads");
+        }
+        delays
+    });
+    let scratch = Scratch::new("tickets");
+    let (output, document) = document(context.onrush().words("-k -n 4 -c 1").word(url), &scratch);
+    drop(openssl);
+    let delays = typist.join().expect("it types");
+    assert_eq!((output.requests(), delays.len()), (4, 4), "{output:?}");
+    assert_delayed(&document, ["ttfb"], &delays);
+    assert!(number(&document, "/phases/ttfb/min_us") >= 150_000.0, "a ticket is no first byte: {document}");
+}
+
+fn the_breakout_of_wrk_cmm_is_printed_to_the_byte(context: &Context) {
+    let server = target();
+    for (program, rows) in [
+        (context.called("wrk-cmm").words("--breakout -t1"), "Latency Connect TTFB TTLB Req/Sec"),
+        (context.called("wrk").words("--breakout -t1"), "Latency Connect TTFB TTLB Req/Sec"),
+        (context.onrush().words("--breakout=all"), "Latency Connect TLS TTFB TTLB Req/Sec"),
+        (context.called("wrk-cmm").words("-t1"), "Latency Req/Sec"),
+    ] {
+        let output = program.words("--latency -c2 -d1").word(url(&server, "/")).run();
+        let lines: Vec<&str> = output.stdout.lines().collect();
+        assert_eq!(lines[2], "  Thread Stats   Avg     Stdev       Max       Min   +/- Stdev", "{output:?}");
+        let rows: Vec<&str> = rows.split(' ').collect();
+        for (line, name) in lines[3..].iter().zip(&rows) {
+            assert!(line.starts_with(&format!("    {name:<10}")) && line.len() == 4 + 10 + 38 + 8 + 1, "{line:?}");
+        }
+        let percentiles = &lines[3 + rows.len()..];
+        assert_eq!(percentiles[0], "  Latency Distribution");
+        let percents = ["50.00", "75.00", "90.00", "95.00", "99.00", "99.99"];
+        for (line, percent) in percentiles[1..].iter().zip(percents) {
+            assert!(line.starts_with(&format!("  {percent}%")) && line.len() == 8 + 10, "{line:?}");
+        }
+        assert!(percentiles[7].contains(" requests in "), "{output:?}");
+        if rows.contains(&"TLS") {
+            assert_eq!(output.line("TLS"), Some("TLS         0.00us    0.00us    0.00us    0.00us    -nan%"));
+        }
+    }
+}
+
+/// `--breakout --latency -s json.lua`: the table, six percentiles, and behind an empty line the JSON of the script.
+fn row_26_of_what_users_of_wrk_cmm_would_try(context: &Context) {
+    let server = target();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/scripts/json.lua");
+    for program in [context.called("wrk-cmm"), context.called("wrk"), context.onrush()] {
+        let program = program.words("--breakout --latency -s").word(script);
+        let output = program.words("-t1 -c2 -d1").word(url(&server, "/")).run();
+        assert_eq!(output.code, 0, "{output:?}");
+        let (text, json) =
+            output.stdout.split_once("\n\nJSON Output\n-----------\n\n").expect("an empty line before it");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[2], "  Thread Stats   Avg     Stdev       Max       Min   +/- Stdev", "{output:?}");
+        for (line, name) in lines[3..8].iter().zip(["Latency", "Connect", "TTFB", "TTLB", "Req/Sec"]) {
+            assert!(line.starts_with(&format!("    {name:<10}")) && line.len() == 4 + 10 + 38 + 8 + 1, "{line:?}");
+        }
+        assert_eq!(lines[8], "  Latency Distribution");
+        for (line, percent) in lines[9..15].iter().zip(["50.00", "75.00", "90.00", "95.00", "99.00", "99.99"]) {
+            assert!(line.starts_with(&format!("  {percent}%")) && line.len() == 8 + 10, "{line:?}");
+        }
+        assert!(lines[17].starts_with("Transfer/sec: ") && lines.len() == 18, "{output:?}");
+        assert!(json.starts_with("{\n\t\"requests\": ") && json.ends_with("\n\t]\n}\n"), "{json}");
+        let document: Value = serde_json::from_str(json).expect("it is JSON");
+        assert_eq!(document["requests"], output.requests());
+        let rows = document["latency_distribution"].as_array().expect("a list");
+        let percents: Vec<f64> = rows.iter().map(|row| row["percentile"].as_f64().expect("a number")).collect();
+        assert_eq!(percents, [50.0, 75.0, 90.0, 99.0, 99.999]);
+    }
+}

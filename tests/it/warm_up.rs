@@ -1,0 +1,86 @@
+//! Load before anything is measured.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::harness::{Context, Scratch, cases, target, url};
+use crate::results::{document, number};
+use crate::tls_peers::{TlsServer, self_signed};
+
+cases! {
+    a_warm_up_measures_nothing;
+    a_signal_in_the_warm_up_ends_a_test_that_measured_nothing;
+    what_connections_of_the_warm_up_agreed_on_is_in_use;
+    files_and_scripts_hear_nothing_of_a_warm_up;
+}
+
+/// Row 28 of what wrk-cmm's users would try: 735 requests a second there, because the delay is in the counts.
+fn a_warm_up_measures_nothing(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("warm-up"));
+    let slow = url(&server, "/delay/10");
+    for (program, words) in [(context.onrush(), "--warmup 1s"), (context.called("wrk-cmm"), "-D 1")] {
+        let (output, document) = document(program.words(words).words("-d1 -t1 -c4").word(&slow), &scratch);
+        let requests = output.requests();
+        assert!((150..=396).contains(&requests), "{output:?}");
+        assert!((1.0..1.1).contains(&number(&document, "/duration_s")), "{output:?}");
+        let service = &document["latency"]["service"];
+        assert!(number(service, "/mean_us") >= number(service, "/min_us") && number(service, "/min_us") >= 10_000.0);
+        assert_eq!(number(&document, "/connections/opened"), 0.0);
+        assert_eq!(number(&document, "/connections/lived"), 4.0);
+        let rows = document["timeline"].as_array().unwrap();
+        assert_eq!(rows.iter().map(|row| row["completed"].as_u64().unwrap()).sum::<u64>(), requests);
+        assert!(rows.len() <= 2, "{rows:?}");
+    }
+}
+
+fn a_signal_in_the_warm_up_ends_a_test_that_measured_nothing(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("early"));
+    let path = scratch.path().join("r.json");
+    let program = context.onrush().words("--warmup 30s -d 1s -o").word(&path).word(url(&server, "/"));
+    let output = program.interrupt_after(Duration::from_millis(500)).run();
+    assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
+    output.note("ended by a signal before anything was measured: the warm-up was not over");
+    let document: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    assert_eq!((number(&document, "/duration_s"), number(&document, "/bytes_received")), (0.0, 0.0));
+}
+
+/// Nobody measured their handshakes, but what is measured goes through what they led to.
+fn what_connections_of_the_warm_up_agreed_on_is_in_use(context: &Context) {
+    let (server, scratch) = (TlsServer::new(&self_signed(&["localhost"])), Scratch::new("warm-tls"));
+    let agreed = |document: &Value, keys: [&str; 3]| {
+        let agreed = document.pointer("/tls/agreed/0").unwrap_or_else(|| panic!("nothing agreed in {document}"));
+        keys.map(|key| agreed[key].as_str().unwrap_or("").to_owned())
+    };
+    let keys = ["version", "suite", "group"];
+    let program = || context.onrush().words("-k -t2 -c4 -d400ms --warmup 300ms");
+    let (output, kept) = document(program().word(server.url("/")), &scratch);
+    assert!(output.requests() > 0, "{output:?}");
+    assert_eq!((number(&kept, "/tls/handshakes"), number(&kept, "/tls/resumed")), (0.0, 0.0));
+    assert_eq!(agreed(&kept, keys), ["1.3", "TLS_AES_256_GCM_SHA384", "X25519"]);
+    assert_eq!(number(&kept, "/tls/agreed/0/connections"), 4.0);
+    // Where connections are replaced all the time there are handshakes to measure too, and they are resumed.
+    let (output, replaced) = document(program().words("--disable-keepalive").word(server.url("/")), &scratch);
+    let (handshakes, resumed) = (number(&replaced, "/tls/handshakes"), number(&replaced, "/tls/resumed"));
+    assert!(handshakes > 0.0 && handshakes == resumed, "{replaced}");
+    let in_use =
+        replaced["tls"]["agreed"].as_array().unwrap().iter().map(|agreed| agreed["connections"].as_f64().unwrap());
+    assert!((handshakes..=handshakes + 4.0).contains(&in_use.sum::<f64>()), "{replaced}");
+    assert!(output.note("resumed an earlier session").contains("--tls-resume off"), "{output:?}");
+}
+
+fn files_and_scripts_hear_nothing_of_a_warm_up(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("warm-files"));
+    let path = scratch.path().join("r.ndjson");
+    let script = "function done(summary) print('done ' .. summary.requests .. ' ' .. summary.errors.status) end";
+    let program = context.onrush().words("-t1 -c2 -d500ms --warmup 1500ms -o").word(&path).lua(script);
+    let output = program.word(url(&server, "/delay/10")).run();
+    let requests = output.requests();
+    assert!((20..=100).contains(&requests), "{output:?}");
+    assert!(output.stdout.ends_with(&format!("done {requests} 0\n")), "{output:?}");
+    let lines = fs::read_to_string(path).unwrap();
+    let rows: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.iter().map(|row| row["completed"].as_u64().unwrap()).sum::<u64>(), requests, "{lines}");
+    assert!(rows.len() == 1 && rows[0]["start_s"] == 0.0, "{lines}");
+}
