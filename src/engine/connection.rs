@@ -96,7 +96,8 @@ impl Live {
     pub fn new(protocol: Protocol, keeps: bool) -> Self {
         Self {
             protocol,
-            open: VecDeque::new(),
+            // Most connections never have more than one, and the library would begin with four.
+            open: VecDeque::with_capacity(1),
             unsent: 0,
             send_error: None,
             draining: false,
