@@ -7,13 +7,13 @@ use anyhow::{Context, bail};
 
 use onrush::cli::{self, Invocation};
 use onrush::live::ProgressLine;
-use onrush::plan::{self, Addresses, Dialect, Format, Plan};
+use onrush::plan::{self, Addresses, Dialect, Format, Plan, proxy};
 use onrush::report::files::Files;
 use onrush::report::result::Document;
 use onrush::run::{
     self, Choice, Ended, Interrupt, NotStarted, Observer, Outcome, Prepared, Progress, Second, Unavailable,
 };
-use onrush::script::{self, Script, Setting};
+use onrush::script::{self, Script, Setting, Through};
 use onrush::{report, serve};
 
 /// A bad option, URL or file, an unresolvable host, a report that could not be written; in compatible runs, anything.
@@ -117,9 +117,13 @@ fn test(plan: &Plan) -> anyhow::Result<u8> {
 fn load(plan: &Plan, addresses: &Addresses) -> anyhow::Result<Option<Script>> {
     let Some(plan::Script { path, args }) = &plan.script else { return Ok(None) };
     let authority = plan.target.authority();
+    let login = plan.way.proxy.as_ref().and_then(|proxy| proxy.login.as_deref());
+    let is_login = |(name, value): &&(String, String)| name == proxy::LOGIN && Some(value.as_str()) == login;
     // The header that every request has unless the user says otherwise is the script's to decide.
-    let is_own = |(name, value): &&(String, String)| name != "Host" || *value != authority;
+    let is_own = |header: &&(String, String)| !is_login(header) && (header.0 != "Host" || header.1 != authority);
     let headers: Vec<_> = plan.request.headers.iter().filter(is_own).cloned().collect();
+    let origin = proxy::origin(&plan.target);
+    let login = login.filter(|_| plan.request.headers.iter().any(|header| is_login(&header)));
     let setting = Setting {
         path,
         args,
@@ -128,9 +132,10 @@ fn load(plan: &Plan, addresses: &Addresses) -> anyhow::Result<Option<Script>> {
         host: &plan.target.host,
         port: plan.target.port_text.as_deref(),
         method: &plan.request.method,
-        target: &plan.request.target,
+        target: &plan.target.path,
         headers: &headers,
         body: Some(&*plan.request.body).filter(|body| !body.is_empty()),
+        proxy: plan.way.proxy.as_ref().map(|_| Through { origin: origin.as_deref(), login }),
         addresses: &addresses.0,
         threads: plan.load.threads,
         seed: plan.seed,

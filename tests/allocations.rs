@@ -39,6 +39,8 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
     let settings = Settings {
         connections: 10,
         slots: 1,
+        requests_per_connection: None,
+        tunnel: None,
         addresses: vec![server.address()],
         first_connection: 0,
         tls: None,

@@ -50,6 +50,15 @@ impl Request {
         Self { parts: None, wire: Rc::clone(wire), range, body_length, answer }
     }
 
+    /// The same request as the last one on its connection: HTTP/1.1 tells the server so. Costs a copy, unless it says so
+    /// already.
+    pub fn closing(&self) -> Self {
+        let (head, body) = self.wire().split_at(self.range.len() - self.body_length);
+        let Some(head) = http1::closing(head) else { return self.clone() };
+        let wire: Rc<[u8]> = [&head, body].concat().into();
+        Self { range: 0..wire.len(), wire, ..self.clone() }
+    }
+
     /// Its body.
     pub fn body(&self) -> &[u8] {
         let wire = self.wire();

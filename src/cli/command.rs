@@ -25,6 +25,8 @@ fn redacted(word: &str, previous: &str, url: &str) -> String {
         REDACTED.to_owned()
     } else if let Some(value) = word.strip_prefix(BASIC_AUTH).and_then(|rest| rest.strip_prefix('=')) {
         word.replace(value, REDACTED)
+    } else if let Some(value) = word.strip_prefix(HTTP_PROXY).and_then(|rest| rest.strip_prefix('=')) {
+        format!("{HTTP_PROXY}={}", secrets::url(value))
     } else if word == url || previous == HTTP_PROXY {
         secrets::url(word)
     } else {
@@ -66,13 +68,14 @@ mod tests {
 
     #[test]
     fn secrets_are_not_in_it_wherever_they_stand() {
-        let table: [(&[&str], &str); 7] = [
+        let table: [(&[&str], &str); 8] = [
             (&["onrush", "-H", "Cookie: a=b"], "onrush -H 'Cookie: REDACTED'"),
             (&["onrush", "-vHAuthorization: x"], "onrush '-vHAuthorization: REDACTED'"),
             (&["onrush", "u:p@h/?token=1"], "onrush 'REDACTED@h/?token=REDACTED'"),
             (&["onrush", "--basic-auth", "me:x"], "onrush --basic-auth REDACTED"),
             (&["onrush", "--basic-auth=me:x"], "onrush --basic-auth=REDACTED"),
             (&["onrush", "--http-proxy", "u:p@h:1"], "onrush --http-proxy REDACTED@h:1"),
+            (&["onrush", "--http-proxy=u:p@h:1"], "onrush --http-proxy=REDACTED@h:1"),
             (&["onrush", "U", "--", "--token", "x"], "onrush U -- --token REDACTED"),
         ];
         for (words, expected) in table {

@@ -40,13 +40,22 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
             "--format json: --once shows its request as text; leave one of the two out".to_owned(),
         ));
     }
-    login_and_keepalive(&mut typed, &mut target)?;
+    if typed.basic_auth.is_some() {
+        target.userinfo = typed.basic_auth.take();
+    }
+    let requests_per_connection = requests_per_connection(&mut typed)?;
     let script = script(&mut typed);
     let way = std::mem::take(&mut typed.way).decide(&target, &typed.io, &mut typed.warnings)?;
     let tls = std::mem::take(&mut typed.tls).decide(&target, dialect, &typed.io, &mut typed.warnings)?;
+    let stop = stop(&typed);
+    let mut request = parts(typed.method, typed.body, typed.headers, &target)?;
+    if let Some(proxy) = &way.proxy {
+        proxy.address(&target, &mut request);
+    }
     let plan = Plan {
         load: if typed.once { Load { threads: 1, connections: 1 } } else { load },
-        stop: stop(&typed),
+        requests_per_connection,
+        stop,
         warmup: typed.warmup.filter(|_| !typed.once).unwrap_or_default(),
         timeout,
         give_up,
@@ -66,7 +75,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         spin: typed.spin,
         seed: typed.seed.unwrap_or(SEED),
         script,
-        request: parts(typed.method, typed.body, typed.headers, &target)?,
+        request,
         way,
         tls,
         target,
@@ -153,19 +162,28 @@ fn patience(typed: &Typed) -> Result<(Option<Duration>, Option<Duration>), Refus
     Ok((unless_zero(timeout), unless_zero(give_up)))
 }
 
-/// Both are headers: of the user's own the same ones are left alone.
-fn login_and_keepalive(typed: &mut Typed, target: &mut Target) -> Result<(), Refusal> {
-    if typed.basic_auth.is_some() {
-        target.userinfo = typed.basic_auth.take();
-    }
-    if typed.disable_keepalive {
-        if let Some((_, value)) = typed.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("Connection")) {
-            let line = format!("--disable-keepalive and the header 'Connection: {value}': leave one of the two out");
+/// How many requests a connection may have. The last one, or with one each, says so in a header that must be ours.
+fn requests_per_connection(typed: &mut Typed) -> Result<Option<u64>, Refusal> {
+    let (option, most) = match (typed.disable_keepalive, typed.requests_per_connection) {
+        (false, None) => return Ok(None),
+        (true, Some(most @ 2..)) => {
+            let line = format!(
+                "--disable-keepalive and --requests-per-connection {most}: the first means one request; leave one of \
+                 the two out"
+            );
             return Err(Refusal::Misused(line));
         }
+        (true, _) => ("--disable-keepalive", 1),
+        (false, Some(most)) => ("--requests-per-connection", most),
+    };
+    if let Some((_, value)) = typed.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("Connection")) {
+        let line = format!("{option} and the header 'Connection: {value}': leave one of the two out");
+        return Err(Refusal::Misused(line));
+    }
+    if most == 1 {
         typed.headers.push(("Connection".to_owned(), "close".to_owned()));
     }
-    Ok(())
+    Ok(Some(most))
 }
 
 fn stop(typed: &Typed) -> Stop {

@@ -41,11 +41,14 @@ pub(super) fn usage(dialect: Dialect) -> String {
 /// The column where the help of an option begins.
 const COLUMN: usize = 26;
 
-/// One option: its spellings, then its help, line by line.
+/// One option: its spellings, then its help, line by line. Long spellings have a line of their own.
 fn entry(flag: &Flag, help: &[&str]) -> String {
     let indent = if flag.short.is_some() { "  " } else { "      " };
     let mut left = format!("{indent}{}", spelled(flag));
     let mut text = String::new();
+    if left.len() >= COLUMN {
+        text = std::mem::take(&mut left) + "\n";
+    }
     for line in help {
         text.push_str(&format!("{left:<COLUMN$}{line}\n"));
         left.clear();
@@ -109,9 +112,9 @@ mod tests {
         for flag in FLAGS {
             let entry = entry(flag, flag.help);
             assert!(help.contains(&entry), "{}", flag.long);
-            let spelled = entry.find(flag.help[0]).unwrap();
-            assert_eq!(spelled, COLUMN, "{entry}");
-            assert!(entry[..spelled].ends_with(' '), "{entry}");
+            let line = entry.lines().find(|line| line.contains(flag.help[0])).unwrap();
+            assert_eq!(line.find(flag.help[0]), Some(COLUMN), "{entry}");
+            assert!(line[..COLUMN].ends_with(' '), "{entry}");
         }
     }
 

@@ -114,7 +114,7 @@ const FOREIGN: &[(&[&str], Answer)] = &[
     (&["--csv", "--out"], Answer::Spelled("-o, for instance -o result.csv")),
     (&["--ciphers"], Answer::Spelled("--tls-ciphers, for instance --tls-ciphers TLS_AES_128_GCM_SHA256")),
     (&["--skip-verify", "--insecure-skip-tls-verify"], Answer::Spelled("-k (--insecure)")),
-    (&["-x", "--proxy"], Answer::NotYet("proxies are")),
+    (&["-x", "--proxy"], Answer::Spelled("--http-proxy, for instance --http-proxy http://10.0.0.1:3128")),
     (&["--unix-socket"], Answer::Spelled("--unix, for instance --unix /run/app.sock")),
     (&["--targets", "--urls-from-file", "--input-file"], Answer::NotYet("lists of URLs are")),
     (&["--no-tui", "--no-print", "--quiet"], Answer::Needless("nothing but the report is printed into a pipe")),

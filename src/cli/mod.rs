@@ -12,6 +12,7 @@ mod front;
 mod help;
 mod hints;
 mod merge;
+mod proxy;
 mod request;
 mod tls;
 mod typed;

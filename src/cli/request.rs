@@ -80,7 +80,7 @@ fn read(source: impl Read, most: u64) -> Result<Vec<u8>, String> {
 }
 
 /// Base64 with padding, as RFC 4648 has it.
-fn base64(bytes: &[u8]) -> String {
+pub(super) fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {

@@ -511,6 +511,36 @@ fn a_script_takes_the_words_behind_the_url() {
     assert_eq!(plan.script.map(|script| script.args), Some(vec!["a".to_owned(), "b".to_owned()]));
 }
 
+#[test]
+fn a_connection_has_as_many_requests_as_are_asked_for() {
+    let limits = |line: &str| {
+        let plan = run(line);
+        let closes = plan.request.headers.contains(&("Connection".to_owned(), "close".to_owned()));
+        (plan.requests_per_connection, closes)
+    };
+    for (line, expected) in [
+        ("onrush h", (None, false)),
+        ("onrush -H Connection:close h", (None, true)),
+        ("onrush --requests-per-connection 1k h", (Some(1000), false)),
+        ("onrush --disable-keepalive h", (Some(1), true)),
+        ("onrush --disable-keepalive --requests-per-connection 1 h", (Some(1), true)),
+        ("wrk --requests-per-connection 1 http://h/", (Some(1), true)),
+    ] {
+        assert_eq!(limits(line), expected, "{line}");
+    }
+}
+
+#[test]
+fn a_proxy_gets_whole_urls_unless_there_is_a_tunnel() {
+    for program in ["onrush", "wrk"] {
+        let plan = run(&format!("{program} --http-proxy http://u:p@proxy:3128 http://h:81/a"));
+        assert_eq!((plan.request.target.as_str(), plan.target.path.as_str()), ("http://h:81/a", "/a"));
+        assert_eq!(plan.way.proxy.map(|proxy| (proxy.host, proxy.port)), Some(("proxy".to_owned(), 3128)));
+        let plan = run(&format!("{program} --http-proxy http://u:p@proxy:3128 https://h/a"));
+        assert_eq!((plan.request.target.as_str(), plan.request.headers.len()), ("/a", 1));
+    }
+}
+
 const MANUAL: &str = include_str!("../../docs/command-line.md");
 
 #[test]

@@ -41,6 +41,8 @@ pub(super) struct Typed {
     pub basic_auth: Option<String>,
     /// `--disable-keepalive`.
     pub disable_keepalive: bool,
+    /// `--requests-per-connection`.
+    pub requests_per_connection: Option<u64>,
     /// `--timeout`.
     pub timeout: Option<Duration>,
     /// `--give-up`.
@@ -99,6 +101,7 @@ impl Typed {
             script: None,
             basic_auth: None,
             disable_keepalive: false,
+            requests_per_connection: None,
             timeout: None,
             give_up: None,
             way: TypedWay::default(),
@@ -160,6 +163,9 @@ impl Typed {
             }
             Id::BasicAuth => self.basic_auth = Some(user(flag, &value)?),
             Id::DisableKeepalive => self.disable_keepalive = true,
+            Id::RequestsPerConnection => {
+                self.requests_per_connection = Some(count(flag, &value, native, REQUESTS_MAX)?);
+            }
             Id::Once => self.once = true,
             Id::Warmup => self.warmup = Some(time(flag, &value, native)?),
             Id::DelayStats => self.warmup = Some(time(flag, &value, self.dialect)?),
@@ -171,7 +177,7 @@ impl Typed {
             Id::Latency => self.latency = true,
             Id::Notes => self.notes = true,
             Id::Version => self.version = true,
-            Id::BindIp | Id::ConnectTo | Id::Resolve | Id::Ipv4 | Id::Ipv6 | Id::Unix => {
+            Id::BindIp | Id::ConnectTo | Id::Resolve | Id::Ipv4 | Id::Ipv6 | Id::Unix | Id::HttpProxy => {
                 self.way.take(flag, &value, self.dialect)?;
             }
             Id::Insecure

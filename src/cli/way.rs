@@ -4,9 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use super::Refusal;
 use super::flags::{Flag, Id};
 use super::typed::wrong;
+use super::{Refusal, proxy};
 use crate::plan::target::Scheme;
 use crate::plan::way::{BadSources, Family, Sources, Way};
 use crate::plan::{Dialect, Io, Target};
@@ -40,6 +40,7 @@ impl TypedWay {
             Id::BindIp => self.way.sources = Some(sources(flag, value, dialect)?),
             Id::ConnectTo => self.way.instead = Some(host_and_port(flag, value)?),
             Id::Resolve => self.resolved.push(resolved(flag, value)?),
+            Id::HttpProxy => self.way.proxy = Some(proxy::proxy(flag, value)?),
             Id::Ipv4 => self.way.family = Some(Family::V4),
             Id::Ipv6 => self.way.family = Some(Family::V6),
             _ if !(1..=UNIX_MAX).contains(&value.len()) => {
@@ -63,6 +64,13 @@ impl TypedWay {
             let line = "--unix goes to no address: leave out --connect-to and --bind-ip, or it";
             return Err(Refusal::Misused(line.to_owned()));
         }
+        let elsewhere = self.way.unix.as_ref().map(|_| "--unix");
+        if let (Some(option), Some(_)) =
+            (elsewhere.or(self.way.instead.as_ref().map(|_| "--connect-to")), &self.way.proxy)
+        {
+            let line = format!("--http-proxy and {option} both say where connections go: leave one of the two out");
+            return Err(Refusal::Misused(line));
+        }
         if let (Some(sources), Some(family)) = (self.way.sources, self.way.family)
             && sources.family() != family
         {
@@ -74,12 +82,13 @@ impl TypedWay {
             return Err(Refusal::Misused(line));
         }
         let usual = if target.scheme == Scheme::Https { 443 } else { 80 };
-        let port = target.port.unwrap_or(usual);
+        let proxy = self.way.proxy.as_ref().map(|proxy| (&proxy.host, proxy.port, "proxy"));
+        let (wanted, port, whose) = proxy.unwrap_or((&target.host, target.port.unwrap_or(usual), "URL"));
         for Resolved { typed, host, port: only, address } in self.resolved {
-            if host.eq_ignore_ascii_case(&target.host) && only.is_none_or(|only| only == port) {
+            if host.eq_ignore_ascii_case(wanted) && only.is_none_or(|only| only == port) {
                 self.way.resolved.push(address);
             } else {
-                warnings.push(format!("--resolve {typed}: the URL is for {}:{port}, so it means nothing", target.host));
+                warnings.push(format!("--resolve {typed}: the {whose} is for {wanted}:{port}, so it means nothing"));
             }
         }
         Ok(self.way)

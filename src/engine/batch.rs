@@ -52,7 +52,7 @@ impl<B: Backend> Engine<B> {
     pub(super) fn start_batch(&mut self, conn: ConnId, at: Nanos) -> bool {
         let mut sent_at = at;
         if self.script.wants.request {
-            if !self.script.write(&mut self.batch) {
+            if !std::mem::take(&mut self.batch_waits) && !self.script.write(&mut self.batch) {
                 return false;
             }
             if !B::GATHERS {
@@ -60,8 +60,16 @@ impl<B: Backend> Engine<B> {
                 sent_at = self.backend.now();
             }
         }
-        let Some(live) = self.slots[conn.index()].live() else { return false };
+        let Some(mut live) = self.slots[conn.index()].live() else { return false };
         live.pause = Pause::Unasked;
+        let is_last = live.left < 2 * self.batch.len() as u64;
+        if is_last {
+            if !self.prepare_last(conn) {
+                return false;
+            }
+            let Some(prepared) = self.slots[conn.index()].live() else { return false };
+            live = prepared;
+        }
         if B::GATHERS && live.open.back().is_none_or(|request| !request.is_gathered) {
             self.gathered.push(conn);
         }
@@ -81,9 +89,13 @@ impl<B: Backend> Engine<B> {
                 is_last: false,
             });
             self.tally.started();
+            live.left -= 1;
         }
         if let Some(request) = live.open.back_mut() {
             request.is_last = true;
+        }
+        if is_last {
+            self.swap_last();
         }
         true
     }

@@ -14,6 +14,7 @@ use super::retry::Failures;
 use super::routes::RouteId;
 use super::tally::{OpenRequest, Tally, cause_of, phase_of, phase_of_transport};
 use super::tls::{Config, Link};
+use super::tunnel::Tunnel;
 use crate::stats::{Cause, Phase};
 
 /// How much of what a server sent is kept as an example of an error, in bytes.
@@ -46,6 +47,8 @@ pub enum State {
     Parked,
     /// Its connection is being made, since then.
     Connecting(Nanos),
+    /// Its connection leads to a proxy, which has been asked for a tunnel.
+    Tunnelling(Box<Tunnel>),
     /// Its connection is there.
     Open(Box<Live>),
     /// Its connection failed; the next one is made later.
@@ -62,7 +65,7 @@ impl Slot {
     pub fn live(&mut self) -> Option<&mut Live> {
         match &mut self.state {
             State::Open(live) => Some(live),
-            State::Parked | State::Connecting(_) | State::Waiting => None,
+            State::Parked | State::Connecting(_) | State::Tunnelling(_) | State::Waiting => None,
         }
     }
 }
@@ -77,8 +80,14 @@ pub struct Live {
     pub unsent: usize,
     /// A send failed; what arrives still counts, and the end of the stream will tell what was lost.
     pub send_error: Option<Errno>,
+    /// How many requests it may still have.
+    pub left: u64,
     /// It takes no further request.
     pub draining: bool,
+    /// Since when all it waits for is that the server closes it.
+    pub leaving_since: Option<Nanos>,
+    /// The server does not know that it is to close it, or is still busy with what was given up.
+    pub leaves_at_once: bool,
     /// A response was complete.
     pub answered: bool,
     /// Something failed since the last complete response.
@@ -92,15 +101,18 @@ pub struct Live {
 }
 
 impl Live {
-    /// A new connection that speaks `protocol`; `keeps`: a script looks at the responses.
-    pub fn new(protocol: Protocol, keeps: bool) -> Self {
+    /// A new connection that speaks `protocol` and may have so many requests; `keeps`: a script looks at the responses.
+    pub fn new(protocol: Protocol, requests: u64, keeps: bool) -> Self {
         Self {
             protocol,
             // Most connections never have more than one, and the library would begin with four.
             open: VecDeque::with_capacity(1),
             unsent: 0,
             send_error: None,
+            left: requests,
             draining: false,
+            leaving_since: None,
+            leaves_at_once: false,
             answered: false,
             troubled: false,
             wake_at: None,
@@ -197,6 +209,7 @@ impl Live {
                 // It was waited for long enough: the next connection need not wait too.
                 self.answered = true;
                 self.troubled = false;
+                self.leaves_at_once = true;
                 continue;
             }
             if tally.becomes_late(&request, age_ns) {

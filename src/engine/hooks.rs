@@ -97,6 +97,12 @@ impl Caller {
         Self { hooks, wants, failure: None, has_ended: false, desk }
     }
 
+    /// The run cannot go on, and the script is why.
+    pub fn fail(&mut self, failure: Failure) {
+        self.failure = Some(failure);
+        self.has_ended = true;
+    }
+
     /// How long a connection is to pause before its next batch.
     pub fn delay_ns(&mut self) -> u64 {
         self.call(Callback::Delay, |hooks| hooks.delay_ns()).unwrap_or(0)

@@ -11,13 +11,14 @@
 //! 3. Pump the connection: start requests while there is room, hand over what is to be sent, replace it when it ends.
 //! 4. Fire the timers that are due; end when the time, the requests or somebody's patience are used up.
 //!
-//! This file has the loop, the timers and the end; `pump` has what is done with one connection, and `secure` what TLS
-//! adds to that.
+//! This file has the loop, the timers and the end; `pump` has what is done with one connection, `secure` what TLS adds to
+//! that, `tunnel` what a proxy does, and `leave` what a limit on the requests of a connection does.
 
 mod batch;
 mod connection;
 mod control;
 mod hooks;
+mod leave;
 mod mailbox;
 mod protocol;
 mod pump;
@@ -27,12 +28,14 @@ mod secure;
 mod tally;
 mod timers;
 pub mod tls;
+mod tunnel;
 
 #[cfg(test)]
 mod tests;
 
 pub use control::{Callback, Control, Desk};
 pub use hooks::{Answer, Failure, Hooks, Wants};
+pub use leave::too_long;
 pub use mailbox::Mailbox;
 pub use protocol::Protocol;
 pub use tally::Rules;
@@ -40,11 +43,11 @@ pub use tally::Rules;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use onrush_proto::{Nanos, Request};
+use onrush_proto::{Nanos, Parts, Request};
 
 use crate::backend::{Backend, ConnId, thread_cpu_ns};
 use crate::random::Random;
-use crate::stats::{Cause, Interval, Phase, Transcript};
+use crate::stats::{Cause, Interval, Phase, ProxyFailure, Transcript};
 use connection::{Slot, State};
 use hooks::Caller;
 use routes::Routes;
@@ -68,8 +71,12 @@ pub struct Settings {
     pub first_connection: usize,
     /// Requests in flight on one connection at most.
     pub slots: usize,
-    /// The target's addresses in the resolver's order, at least one.
+    /// Requests on one connection at most, before the next one is opened; at least one.
+    pub requests_per_connection: Option<u64>,
+    /// The addresses of the target, or of the proxy, in the resolver's order, at least one.
     pub addresses: Vec<SocketAddr>,
+    /// What asks a proxy for a tunnel on each new connection, if that is needed.
+    pub tunnel: Option<Parts>,
     /// How TLS is spoken, if it is.
     pub tls: Option<tls::Config>,
     /// What latencies count.
@@ -123,6 +130,12 @@ pub struct Engine<B: Backend> {
     protocols: Box<dyn FnMut() -> Protocol>,
     /// The requests that are started together: always the same, or what the script wrote last.
     batch: Vec<Request>,
+    /// Whether it is one that no connection had room for, and that the next one takes.
+    batch_waits: bool,
+    /// The last request of the batch in its other form: as the last one on its connection, once that was needed.
+    spare: Option<Request>,
+    /// What asks a proxy for a tunnel.
+    tunnel: Option<Request>,
     script: Caller,
     slots: Vec<Slot>,
     routes: Routes,
@@ -163,6 +176,7 @@ impl<B: Backend> Engine<B> {
         if let Some(tls) = &settings.tls {
             tls.warm_up();
         }
+        let tunnel = settings.tunnel.clone().map(Request::new);
         let transcript = settings.transcribe.then(Box::default);
         Self {
             slots: (0..settings.connections).map(|_| Slot::new(settings.tls.as_ref())).collect(),
@@ -174,6 +188,9 @@ impl<B: Backend> Engine<B> {
             backend,
             protocols,
             batch,
+            batch_waits: false,
+            spare: None,
+            tunnel,
             script: Caller::new(hooks, Arc::clone(&desk)),
             control,
             desk,
@@ -303,8 +320,9 @@ impl<B: Backend> Engine<B> {
     /// Changes what a slot is doing.
     fn enter(&mut self, conn: ConnId, state: State) {
         let before = std::mem::replace(&mut self.slots[conn.index()].state, state);
-        self.connecting -= u64::from(matches!(before, State::Connecting(_)));
-        self.connecting += u64::from(matches!(self.slots[conn.index()].state, State::Connecting(_)));
+        let is_connecting = |state: &State| matches!(state, State::Connecting(_) | State::Tunnelling(_));
+        self.connecting -= u64::from(is_connecting(&before));
+        self.connecting += u64::from(is_connecting(&self.slots[conn.index()].state));
     }
 
     /// The warm-up is over: nothing that happened counts, and neither will what becomes of the requests in flight.
@@ -377,7 +395,10 @@ impl<B: Backend> Engine<B> {
                     let phase = if has_begun { Phase::Tls } else { Phase::Connect };
                     self.tally.error(phase, Cause::Unanswered, now, || address.to_string().into_bytes());
                 }
-                State::Connecting(_) | State::Parked | State::Waiting => {}
+                State::Tunnelling(tunnel) if now.since(tunnel.since) >= UNANSWERED_NS => {
+                    self.tally.error(Phase::Connect, Cause::Proxy(ProxyFailure::Unanswered), now, Vec::new);
+                }
+                State::Connecting(_) | State::Tunnelling(_) | State::Parked | State::Waiting => {}
             }
         }
         if self.tally.is_warming_up() {

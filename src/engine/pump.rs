@@ -11,7 +11,7 @@ use super::tally::cause_of;
 use super::timers::Timer;
 use super::tls::Failure;
 use crate::backend::{Backend, Completion, ConnId, What};
-use crate::stats::{Cause, Phase};
+use crate::stats::{Cause, Phase, ProxyFailure};
 
 /// How long the first connection waits for an address while there are others to try, in nanoseconds.
 const FIRST_PATIENCE_NS: u64 = 1_000_000_000;
@@ -64,14 +64,6 @@ impl<B: Backend> Engine<B> {
         self.backend.connect(conn, address);
     }
 
-    /// The transport is there; with TLS the handshake follows.
-    fn connected(&mut self, conn: ConnId, at: Nanos) {
-        match self.slots[conn.index()].link {
-            Some(_) => self.begin_handshake(conn, at),
-            None => self.established(conn, at),
-        }
-    }
-
     /// Requests can be sent.
     pub(super) fn established(&mut self, conn: ConnId, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
@@ -85,7 +77,8 @@ impl<B: Backend> Engine<B> {
         let is_first = !self.routes.found();
         self.routes.worked(slot.route);
         let keeps = self.script.wants.headers || self.script.wants.body;
-        let live = Live::new((self.protocols)(), keeps);
+        let requests = self.settings.requests_per_connection.unwrap_or(u64::MAX);
+        let live = Live::new((self.protocols)(), requests, keeps);
         self.enter(conn, State::Open(Box::new(live)));
         self.away_since = None;
         if let Some(transcript) = &mut self.tally.transcript {
@@ -124,7 +117,7 @@ impl<B: Backend> Engine<B> {
     fn received(&mut self, conn: ConnId, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
         if slot.link.is_some() {
-            return self.received_sealed(conn, at);
+            return self.received_sealed(conn, 0, at);
         }
         let Some(live) = slot.live() else { return };
         let completed = self.tally.completed;
@@ -163,6 +156,9 @@ impl<B: Backend> Engine<B> {
         if self.is_shaking_hands(conn) {
             return self.link_failed(conn, Failure::closed(), at);
         }
+        if self.is_tunnelling(conn) {
+            return self.tunnel_failed(conn, Cause::Proxy(ProxyFailure::Closed), at);
+        }
         let is_idle = self.is_idle(conn);
         let Some(live) = self.slots[conn.index()].live() else { return };
         if let Some(errno) = live.send_error {
@@ -180,6 +176,9 @@ impl<B: Backend> Engine<B> {
         if self.is_shaking_hands(conn) {
             return self.handshake_failed(conn, cause_of(errno), Vec::new(), at);
         }
+        if self.is_tunnelling(conn) {
+            return self.tunnel_failed(conn, cause_of(errno), at);
+        }
         let is_idle = self.is_idle(conn);
         if let Some(live) = self.slots[conn.index()].live().filter(|_| !is_idle) {
             live.transport_failed(cause_of(errno), &[], at, &mut self.tally);
@@ -187,9 +186,9 @@ impl<B: Backend> Engine<B> {
         self.replace(conn, at);
     }
 
-    /// Whether a connection waits for nothing and is not needed any more: its end is no error.
+    /// Whether a connection waits for nothing, or for its end, and is not needed any more: its end is no error.
     fn is_idle(&mut self, conn: ConnId) -> bool {
-        let is_needed = self.tally.may_start();
+        let is_needed = self.tally.may_start() && !self.is_leaving(conn);
         self.slots[conn.index()].live().is_none_or(|live| live.open.is_empty() && !is_needed)
     }
 
@@ -199,8 +198,7 @@ impl<B: Backend> Engine<B> {
         self.transmit(conn, at);
         let Some(live) = self.slots[conn.index()].live() else { return };
         if live.draining && live.open.is_empty() {
-            self.take_leave(conn);
-            return self.replace(conn, at);
+            return self.leave(conn, at);
         }
         // A timer that is due too early finds nothing to do and is set anew; one too late would be a mistake.
         if let Some(wake_at) = live.protocol.poll_timeout()
@@ -235,8 +233,9 @@ impl<B: Backend> Engine<B> {
     /// The transport accepted so many more bytes.
     pub(super) fn accepted(&mut self, conn: ConnId, n: usize) {
         let slot = &mut self.slots[conn.index()];
-        let n = slot.link.as_mut().map_or(n, |link| link.accepted(n));
-        let Some(live) = slot.live() else { return };
+        let plain = slot.link.as_mut().map_or(n, |link| link.accepted(n));
+        let Some(live) = slot.live() else { return slot.accepted_by_proxy(n) };
+        let n = plain;
         live.unsent -= n;
         live.protocol.handle_sent(n);
         self.tally.interval.counters.bytes_sent += if live.is_warmup() { 0 } else { n as u64 };
@@ -291,6 +290,11 @@ impl<B: Backend> Engine<B> {
                     self.handshake_failed(conn, Cause::Unanswered, Vec::new(), now);
                 } else {
                     self.connect_failed(conn, Errno::TIMEDOUT, Cause::Unanswered, now);
+                }
+            }
+            State::Tunnelling(tunnel) => {
+                if self.settings.give_up_ns.is_some_and(|limit_ns| now.since(tunnel.since) >= limit_ns) {
+                    self.tunnel_failed(conn, Cause::Proxy(ProxyFailure::Unanswered), now);
                 }
             }
             State::Open(live) => {

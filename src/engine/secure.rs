@@ -27,17 +27,19 @@ impl<B: Backend> Engine<B> {
         matches!(slot.state, State::Connecting(_)) && slot.link.as_ref().is_some_and(|link| link.has_begun())
     }
 
-    /// Takes received bytes of a connection that speaks TLS.
-    pub(super) fn received_sealed(&mut self, conn: ConnId, at: Nanos) {
+    /// Takes received bytes, all but the first `skipped`, of a connection that speaks TLS.
+    pub(super) fn received_sealed(&mut self, conn: ConnId, skipped: usize, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
         let Some(link) = &mut slot.link else { return };
         let (tally, script, bytes) = (&mut self.tally, &mut self.script, self.backend.received());
+        let bytes = bytes.get_mut(skipped..).unwrap_or_default();
         let completed = tally.completed;
         // A server that speaks before it is asked is heard when there is somebody to hear it.
         let mut early = Vec::new();
         let (outcome, is_new) = match &mut slot.state {
             State::Open(live) => (link.receive(bytes, &mut |plain| live.receive(plain, at, tally, script)), false),
             State::Connecting(_) => (link.receive(bytes, &mut |plain| early.extend_from_slice(plain)), true),
+            State::Tunnelling(_) => return self.received_from_proxy(conn, at),
             State::Parked | State::Waiting => return,
         };
         let (is_established, is_closed) = (link.is_established(), link.is_closed());
@@ -55,7 +57,8 @@ impl<B: Backend> Engine<B> {
         if rest >= LARGE_MIN {
             self.backend.expect(conn, rest);
         }
-        if is_closed {
+        // Who leaves waits for the end of the transport: its port depends on that.
+        if is_closed && !self.is_leaving(conn) {
             return self.ended(conn, at);
         }
         self.pump(conn, at);
@@ -108,13 +111,6 @@ impl<B: Backend> Engine<B> {
 
     /// A handshake did not come to its end.
     pub(super) fn handshake_failed(&mut self, conn: ConnId, cause: Cause, example: Vec<u8>, at: Nanos) {
-        self.backend.close(conn);
-        self.tally.error(Phase::Tls, cause, at, || example);
-        self.away_since.get_or_insert(at);
-        if !self.routes.found() {
-            let address = self.routes.address(self.slots[conn.index()].route);
-            self.nobody_accepts(address, cause);
-        }
-        self.back_off(conn, true, at);
+        self.not_set_up(conn, Phase::Tls, cause, example, at);
     }
 }

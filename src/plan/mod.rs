@@ -6,6 +6,7 @@ pub mod limits;
 pub mod load;
 pub mod output;
 pub mod percent;
+pub mod proxy;
 pub mod resolve;
 pub mod secrets;
 pub mod stop;
@@ -16,6 +17,7 @@ pub mod way;
 pub use load::Load;
 pub use output::{Breakout, Format, Kind, Output};
 pub use percent::Percent;
+pub use proxy::Proxy;
 pub use resolve::Addresses;
 pub use stop::Stop;
 pub use target::Target;
@@ -42,6 +44,8 @@ pub struct Plan {
     pub script: Option<Script>,
     /// How many threads and connections.
     pub load: Load,
+    /// Requests on one connection at most, before it is replaced; `None`: any number.
+    pub requests_per_connection: Option<u64>,
     /// When the run ends.
     pub stop: Stop,
     /// How long load is put on the target before anything is measured; the end is counted from there.

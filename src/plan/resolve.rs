@@ -31,7 +31,11 @@ pub fn resolve(target: &Target, way: &Way) -> Result<Addresses, Unresolvable> {
     if way.unix.is_some() {
         return Ok(Addresses(vec![SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))]));
     }
-    let (host, port) = way.instead.as_ref().map_or((&target.host, None), |(host, port)| (host, *port));
+    let (host, port) = match (&way.proxy, &way.instead) {
+        (Some(proxy), _) => (&proxy.host, Some(proxy.port)),
+        (None, Some((host, port))) => (host, *port),
+        (None, None) => (&target.host, None),
+    };
     let service = port.map_or_else(|| target.service(), |port| port.to_string());
     addresses(target, way, host, port).map_err(|reason| Unresolvable { host: host.clone(), service, reason })
 }
@@ -68,7 +72,7 @@ fn reason(error: &io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Dialect;
+    use crate::plan::{Dialect, Proxy};
 
     fn resolved(url: &str) -> Result<Addresses, String> {
         resolved_by(url, &Way::default())
@@ -82,6 +86,8 @@ mod tests {
     fn another_way_is_taken_where_there_is_one() {
         let found = |way: Way| resolved_by("http://nosuch.invalid:81/", &way);
         let expected = |text: &str| Ok(Addresses(vec![text.parse().unwrap()]));
+        let proxy = Proxy { typed: String::new(), host: "127.0.0.1".to_owned(), port: 3128, login: None };
+        assert_eq!(found(Way { proxy: Some(proxy), ..Way::default() }), expected("127.0.0.1:3128"));
         let instead = |host: &str, port| Way { instead: Some((host.to_owned(), port)), ..Way::default() };
         assert_eq!(found(instead("127.0.0.1", Some(9))), expected("127.0.0.1:9"));
         assert_eq!(found(instead("127.0.0.1", None)), expected("127.0.0.1:81"));

@@ -3,12 +3,16 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
+use super::Proxy;
+
 /// The way to the target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Way {
     /// Where connections go in place of the URL's host and port; `None` as the port: the URL's.
     pub instead: Option<(String, Option<u16>)>,
-    /// The addresses that the host has, in place of those that the system knows.
+    /// The proxy that all connections go to.
+    pub proxy: Option<Proxy>,
+    /// The addresses that the host (the proxy's, if there is one) has, in place of those that the system knows.
     pub resolved: Vec<IpAddr>,
     /// The only family of addresses to use.
     pub family: Option<Family>,

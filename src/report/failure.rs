@@ -8,7 +8,7 @@ use onrush_proto::Error;
 use rustix::io::Errno;
 
 use super::units::{counted, exact, thousands};
-use super::{errno, escape, tls};
+use super::{errno, escape, proxy, tls};
 use crate::run::Ports;
 use crate::stats::{Cause, Phase, Row, TlsFailure};
 
@@ -23,6 +23,8 @@ pub struct Failure {
     pub timeout: Option<Duration>,
     /// The local ports of this machine, if there was one too few.
     pub ports: Option<Ports>,
+    /// How many connections onrush closed before the server did, although that had its turn.
+    pub closed_first: u64,
     /// How many open files the run needs, if the limit can be raised to that.
     pub files_needed: Option<u64>,
 }
@@ -39,7 +41,7 @@ impl fmt::Display for Failure {
         write!(f, "{}: {} × {}{seconds}", class(phase), thousands(count), why_row(&self.row, self.timeout))?;
         match cause {
             _ if example.is_empty() => {}
-            Cause::Protocol(_) | Cause::Tls(TlsFailure::PlainText | TlsFailure::NotTls) => {
+            Cause::Protocol(_) | Cause::Proxy(_) | Cause::Tls(TlsFailure::PlainText | TlsFailure::NotTls) => {
                 write!(f, ", for instance \"{example}\"")?;
             }
             Cause::Tls(_) => write!(f, ": {example}")?,
@@ -68,6 +70,7 @@ impl Failure {
         let text = match self.row.cause {
             Cause::Errno(number) => return self.way_out_of(errno::known(number)?),
             Cause::Tls(failure) => return tls::way_out(failure).map(str::to_owned),
+            Cause::Proxy(failure) => proxy::way_out(failure),
             Cause::Unanswered if self.row.phase == Phase::Tls => "does that port speak TLS?",
             Cause::Unanswered => NOBODY_ANSWERS,
             Cause::Late => "--timeout sets another threshold",
@@ -84,7 +87,9 @@ impl Failure {
         let text = match errno {
             Errno::MFILE => return Some(format!("raise the limit with 'ulimit -n {}'", self.files_needed?)),
             Errno::NETUNREACH | Errno::HOSTUNREACH => return Some(self.way_there()),
-            Errno::ADDRNOTAVAIL if self.ports.is_some() => return self.ports.map(more_ports),
+            Errno::ADDRNOTAVAIL if self.ports.is_some() => {
+                return self.ports.map(|ports| more_ports(ports, self.closed_first));
+            }
             Errno::ADDRNOTAVAIL => {
                 "a closed connection blocks its port for a minute: keep them alive or use more addresses"
             }
@@ -106,9 +111,13 @@ impl Failure {
 }
 
 /// What to do where the local ports do not suffice.
-fn more_ports(Ports { usable, time_wait }: Ports) -> String {
+fn more_ports(Ports { usable, time_wait }: Ports, closed_first: u64) -> String {
+    let ours = match closed_first {
+        0 => String::new(),
+        count => format!(" (onrush closed {} first, because the server left them open)", counted(count, "connection")),
+    };
     format!(
-        "there are {} between two addresses, and {} on this machine are in TIME_WAIT: keep connections alive, use more \
+        "there are {} between two addresses, and {} on this machine are in TIME_WAIT{ours}: keep connections alive, use more \
          source addresses (-b) or more addresses of the target, or widen net.ipv4.ip_local_port_range",
         thousands(usable),
         counted(time_wait, "connection")
@@ -132,6 +141,7 @@ pub(super) fn why(cause: Cause, timeout: Option<Duration>) -> String {
         Cause::Errno(number) => errno::words(number),
         Cause::Protocol(error) => error.to_string(),
         Cause::Tls(failure) => tls::words(failure),
+        Cause::Proxy(failure) => proxy::words(failure),
         Cause::Unanswered => "no answer to an attempt to connect".to_owned(),
         Cause::Late => format!("no complete answer within {}", exact(timeout.unwrap_or_default())),
         Cause::Status(status) => format!("status {status}"),

@@ -30,6 +30,7 @@ pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections
         tls: None,
         request: Parts::default(),
         load: Load { threads, connections },
+        requests_per_connection: None,
         stop: Stop { duration: Some(Duration::from_secs(seconds)), requests: None },
         warmup: Duration::ZERO,
         timeout: Some(Duration::from_secs(2)),

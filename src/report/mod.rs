@@ -16,6 +16,7 @@ mod escape;
 mod failure;
 mod notes;
 mod once;
+mod proxy;
 mod tls;
 mod told;
 
@@ -89,18 +90,27 @@ fn phases<'a>(plan: &Plan, outcome: &'a Outcome) -> Vec<(&'static str, Option<&'
 
 /// Why a run could not start: nobody accepted a first connection, the last one asked was at `address`.
 pub fn refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
-    let address = plan.way.unix.as_ref().map_or_else(|| address.to_string(), |path| path.display().to_string());
+    let rows = outcome.totals.ledger.rows();
+    let is_about_tls = rows.iter().any(|row| (row.phase, row.cause) == (Phase::Tls, cause));
+    let address = match (&plan.way.unix, &plan.way.proxy) {
+        (Some(path), _) => path.display().to_string(),
+        // TLS is spoken with whom the proxy leads to.
+        (None, Some(_)) if is_about_tls => plan.target.authority(),
+        (None, Some(_)) => format!("the proxy {address}"),
+        (None, None) => address.to_string(),
+    };
     match cause {
         Cause::Errno(number) if errno::known(number) == Some(Errno::CONNREFUSED) => {
             format!("unable to connect to {address}: {}: nothing listens there", errno::words(number))
         }
+        Cause::Proxy(failure) => format!("no way through {address}: {}", proxy::sentence(failure)),
         Cause::Errno(number) => format!("unable to connect to {address}: {}", errno::words(number)),
         Cause::Tls(failure) => {
-            let row = outcome.totals.ledger.rows().iter().find(|row| row.cause == cause);
+            let row = rows.iter().find(|row| row.cause == cause);
             let example = row.map_or_else(String::new, |row| escape(&row.example));
             format!("no TLS with {address}: {}", tls::sentence(failure, &example))
         }
-        _ if outcome.totals.ledger.rows().iter().any(|row| (row.phase, row.cause) == (Phase::Tls, cause)) => {
+        _ if is_about_tls => {
             format!("no TLS with {address}: no answer to a handshake; does that port speak TLS?")
         }
         _ => format!("unable to connect to {address}: {}", errno::words(Errno::TIMEDOUT.raw_os_error())),

@@ -198,6 +198,7 @@ fn failure(plan: &Plan, outcome: &Outcome, row: &Row) -> Failure {
         timeout: plan.timeout,
         // Where the hard limit is too low another note says what to do.
         ports: outcome.ports,
+        closed_first: outcome.totals.counters.closed_first,
         files_needed: outcome.descriptors.is_none().then_some(files_needed),
     }
 }

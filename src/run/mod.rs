@@ -23,7 +23,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use onrush_proto::http1::outline;
 use onrush_proto::{Http1, Parts, Request};
 use rustix::io::Errno;
@@ -31,7 +31,7 @@ use thiserror::Error;
 
 use crate::backend::sim::Scenario;
 use crate::backend::{Backend, Clock, Dialer, Epoll, Sim, Uring, socket};
-use crate::engine::{Control, Desk, Engine, Hooks, Protocol, Rules, Settings, WorkerEnd, tls};
+use crate::engine::{self, Control, Desk, Engine, Hooks, Protocol, Rules, Settings, WorkerEnd, tls};
 use crate::plan::way::Sources;
 use crate::plan::{Addresses, Dialect, Io, Plan, load};
 use crate::script::Script;
@@ -181,6 +181,11 @@ pub fn prepare(
         try_sources(sources, plan.dialect)?;
     }
     let tls = plan.tls.as_ref().map(tls::Config::new).transpose()?;
+    if let (Some(script), Some(most)) = (&script, plan.requests_per_connection) {
+        let (function, length) =
+            (if script.wants().request { "request()" } else { "wrk.request()" }, script.depth() as u64);
+        ensure!(length <= most, engine::too_long(function, length, most));
+    }
     let pipelines = script.as_ref().is_some_and(|script| script.depth() > 1);
     let settings = |index| settings(plan, addresses, tls.clone(), pipelines, index);
     let clock = Clock::start();
@@ -353,10 +358,10 @@ impl Prepared {
     /// When a worker ended in a way that only a bug in onrush explains.
     pub fn run(mut self, plan: &Plan, interrupt: &Interrupt, observer: &mut dyn Observer) -> anyhow::Result<Outcome> {
         // A run of a number of requests waits for its target; `--once` is a question, and wants the answer now. A
-        // certificate does not get better by waiting.
+        // certificate does not get better by waiting, nor does a password.
         let is_compat = plan.dialect.is_compat();
         let waits = plan.stop.requests.is_some() && !plan.once;
-        let is_patient = |collector: &Collector| is_compat || (waits && !collector.has_bad_certificate());
+        let is_patient = |collector: &Collector| is_compat || (waits && !collector.is_hopeless());
         let mut collector = Collector::new(self.desks.clone());
         let (mut interrupted, mut refused, mut shown_at) = (false, false, Duration::ZERO);
         let mut due = plan.stop.duration.map(|duration| duration + plan.warmup);
@@ -500,6 +505,8 @@ fn settings(plan: &Plan, addresses: &Addresses, tls: Option<tls::Config>, pipeli
         connections: u64::from(connections).min(requests.unwrap_or(u64::MAX).max(1)) as u32,
         first_connection: (0..index).map(|before| plan.load.connections_of(before)).sum::<u32>() as usize,
         slots: 1,
+        requests_per_connection: plan.requests_per_connection,
+        tunnel: plan.way.proxy.as_ref().and_then(|proxy| proxy.tunnel(&plan.target)),
         addresses: addresses.0.clone(),
         tls,
         rules: Rules {

@@ -49,7 +49,8 @@ pub fn probe(plan: &Plan, addresses: &Addresses, interrupt: &Interrupt) -> anyho
         }
     }
     if accepting.is_empty() {
-        let (host, service) = (plan.target.host.clone(), plan.target.service());
+        let proxy = plan.way.proxy.as_ref().map(|proxy| (proxy.host.clone(), proxy.port.to_string()));
+        let (host, service) = proxy.unwrap_or_else(|| (plan.target.host.clone(), plan.target.service()));
         return Err(Unreachable { host, service, reason }.into());
     }
     Ok(Addresses(accepting))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Desk;
-use crate::stats::{Cause, Count, Counters, Stats, Stretch, Timeline, Totals};
+use crate::stats::{Cause, Count, Counters, ProxyFailure, Stats, Stretch, Timeline, Totals};
 
 /// A row is finished when it is so long, in nanoseconds.
 const SECOND_NS: u64 = 1_000_000_000;
@@ -102,10 +102,15 @@ impl Collector {
         self.desks.iter().all(|desk| desk.is_refused())
     }
 
-    /// Whether a server's certificate was not accepted.
-    pub fn has_bad_certificate(&self) -> bool {
-        let is_bad = |cause| matches!(cause, Cause::Tls(failure) if failure.is_about_certificate());
-        self.totals.ledger.rows().iter().any(|row| is_bad(row.cause))
+    /// Whether something failed that waiting does not mend: a server's certificate was not accepted, or a proxy says
+    /// that the fault is not its own.
+    pub fn is_hopeless(&self) -> bool {
+        let is_hopeless = |cause| match cause {
+            Cause::Tls(failure) => failure.is_about_certificate(),
+            Cause::Proxy(failure) => matches!(failure, ProxyFailure::Status(400..500)),
+            _ => false,
+        };
+        self.totals.ledger.rows().iter().any(|row| is_hopeless(row.cause))
     }
 
     /// The run as it stands after `elapsed`.

@@ -56,6 +56,8 @@ pub struct Setting<'a> {
     pub headers: &'a [(String, String)],
     /// The body that the user gave.
     pub body: Option<&'a [u8]>,
+    /// The proxy, if connections go to one.
+    pub proxy: Option<Through<'a>>,
     /// Where the load goes.
     pub addresses: &'a [SocketAddr],
     /// How many threads there are.
@@ -66,6 +68,15 @@ pub struct Setting<'a> {
     pub is_compat: bool,
     /// Whether statistics have the shape that wrk2 gives them.
     pub is_wrk2: bool,
+}
+
+/// What a script sees of a proxy: nothing, but what it formats is made for it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Through<'a> {
+    /// What stands before the path in each request; `None`: nothing, as there is a tunnel.
+    pub origin: Option<&'a str>,
+    /// The value of `Proxy-Authorization`, where each request needs it.
+    pub login: Option<&'a str>,
 }
 
 /// What `done` is told.

@@ -195,6 +195,10 @@ fn given(lua: &Lua, setting: &Setting<'_>) -> mlua::Result<Table> {
     given.raw_set("path", setting.target)?;
     given.raw_set("headers", headers)?;
     given.raw_set("body", setting.body.map(|body| lua.create_string(body)).transpose()?)?;
+    let through = setting.proxy.unwrap_or_default();
+    given.raw_set("origin", through.origin)?;
+    given.raw_set("login", through.login)?;
+    given.raw_set("is_proxied", setting.proxy.is_some())?;
     given.raw_set("addresses", setting.addresses.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     given.raw_set("is_wrk2", setting.is_wrk2)?;
     Ok(given)

@@ -134,6 +134,9 @@ local function thread_of(number)
     if key ~= "addr" then
       error(format("cannot set '%s' on thread", type(value)), 2)
     end
+    if given.is_proxied then
+      error("cannot set 'addr' on thread: with --http-proxy all connections go to the proxy, so leave one out", 2)
+    end
     local problem = native.move(number, place_of(value, "bad value for 'addr' (wrk.addr expected, got %s)"))
     if problem then
       error(problem, 2)
@@ -146,6 +149,8 @@ end
 -- Requests.
 
 local text = require("string.buffer").new()
+-- What a proxy needs: the beginning of the URL in front of the path, and a login.
+local origin, login = given.origin, given.login
 
 local function refuse(what, value)
   error(format("bad %s for wrk.format (string or number expected, got %s)", what, type(value)), 3)
@@ -173,6 +178,9 @@ function wrk.format(method, path, headers, body)
   else
     headers["Content-Length"] = nil
   end
+  if origin and find(path, "^/") then
+    path = origin .. path
+  end
   text:reset():put(method, " ", path, " HTTP/1.1\r\n")
   for name, value in next, headers do
     local kind = type(value)
@@ -180,6 +188,9 @@ function wrk.format(method, path, headers, body)
       refuse("header '" .. tostring(name) .. "'", value)
     end
     text:put(tostring(name), ": ", tostring(value), "\r\n")
+  end
+  if login and headers["Proxy-Authorization"] == nil then
+    text:put("Proxy-Authorization: ", login, "\r\n")
   end
   text:put("\r\n")
   if body then

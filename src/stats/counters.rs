@@ -39,6 +39,8 @@ pub struct Counters {
     pub script_ns: u64,
     /// Bodies of which a script saw only the beginning.
     pub cut_bodies: u64,
+    /// Connections with a limit on their requests that the server did not close, so that onrush did.
+    pub closed_first: u64,
 }
 
 impl AddAssign for Counters {
@@ -60,6 +62,7 @@ impl AddAssign for Counters {
         self.slots_opened += other.slots_opened;
         self.script_ns += other.script_ns;
         self.cut_bodies += other.cut_bodies;
+        self.closed_first += other.closed_first;
     }
 }
 
@@ -133,6 +136,7 @@ mod tests {
             spun_ns: 15,
             script_ns: 16,
             cut_bodies: 17,
+            closed_first: 18,
         };
         let mut sum = one;
         sum += one;
@@ -154,6 +158,7 @@ mod tests {
             spun_ns: 30,
             script_ns: 32,
             cut_bodies: 34,
+            closed_first: 36,
         };
         assert_eq!(sum, doubled);
     }

@@ -54,6 +54,8 @@ pub enum Cause {
     Unanswered,
     /// TLS could not be agreed on, or failed later.
     Tls(TlsFailure),
+    /// The proxy did not open the way to the target.
+    Proxy(ProxyFailure),
     /// The request passed `--timeout`.
     Late,
     /// The status of the response.
@@ -87,6 +89,21 @@ pub enum TlsFailure {
     Misbehaved,
     /// The server closed the connection in the middle of the handshake.
     Closed,
+}
+
+/// Why a proxy did not open the way to the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ProxyFailure {
+    /// It answered with this status, which is none of success.
+    Status(u16),
+    /// Its answer cannot be read.
+    Answer(onrush_proto::Error),
+    /// It answered before it had been asked.
+    Early,
+    /// It closed the connection before it had answered.
+    Closed,
+    /// It did not answer.
+    Unanswered,
 }
 
 impl TlsFailure {

@@ -15,7 +15,7 @@ pub mod transcript;
 use std::ops::AddAssign;
 
 pub use counters::{Counters, Statuses};
-pub use errors::{Cause, Errors, Ledger, Phase, Row, TlsFailure};
+pub use errors::{Cause, Errors, Ledger, Phase, ProxyFailure, Row, TlsFailure};
 pub use handshakes::{Handshakes, Negotiated};
 pub use histogram::{Corrupt, Count, Distribution, Moments};
 pub use phases::Phases;

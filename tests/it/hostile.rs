@@ -222,7 +222,7 @@ fn run_flooded(context: &Context, (beginning, repeated): Flood) -> Output {
 }
 
 /// Waits for the end of a program, and tells the most memory it had, in KiB.
-fn watch(mut child: Child) -> (u64, Output) {
+pub fn watch(mut child: Child) -> (u64, Output) {
     let (status, begun) = (format!("/proc/{}/status", child.id()), Instant::now());
     let mut peak_kib = 0;
     while child.try_wait().expect("a child can be waited for").is_none() {

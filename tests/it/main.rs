@@ -14,6 +14,8 @@ mod addresses;
 mod backends;
 /// Scripts that are wrong, or do wrong.
 mod broken_scripts;
+/// Connections that end after a number of requests.
+mod closing;
 /// What wrk's users know, called as wrk.
 mod compat;
 /// Runs the examples in the documents, and looks for what they name.
@@ -32,6 +34,8 @@ mod native;
 mod old_scripts;
 /// How long connecting, the handshake, the first and the last byte take.
 mod phases;
+/// Through proxies, real and hostile ones.
+mod proxies;
 /// Result files.
 mod results;
 /// Lua scripts: what they hear, what they decide, and the examples.
@@ -59,6 +63,7 @@ fn main() {
         ("addresses", addresses::cases()),
         ("backends", backends::cases()),
         ("broken_scripts", broken_scripts::cases()),
+        ("closing", closing::cases()),
         ("compat", compat::cases()),
         ("documents", documents::cases()),
         ("failures", failures::cases()),
@@ -68,6 +73,7 @@ fn main() {
         ("native", native::cases()),
         ("old_scripts", old_scripts::cases()),
         ("phases", phases::cases()),
+        ("proxies", proxies::cases()),
         ("results", results::cases()),
         ("scripts", scripts::cases()),
         ("seeds", seeds::cases()),

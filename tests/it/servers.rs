@@ -123,7 +123,7 @@ pub struct Server {
 
 impl Server {
     /// nginx in the foreground, with a configuration of its own.
-    fn nginx(keepalive_requests: u32) -> Self {
+    pub fn nginx(keepalive_requests: u32) -> Self {
         Self::nginx_with("", &format!("keepalive_requests {keepalive_requests};"), |_| {})
     }
 
@@ -148,7 +148,7 @@ impl Server {
     }
 
     /// Python's server with a connection per request (`HTTP/1.0`) or with keep-alive (`HTTP/1.1`).
-    fn python(protocol: &str) -> Self {
+    pub fn python(protocol: &str) -> Self {
         let scratch = scratch();
         let log = scratch.path().join("access.log");
         let script = scratch.file("server.py", PYTHON);
@@ -168,7 +168,7 @@ impl Server {
         self.address
     }
 
-    fn url(&self, path: &str) -> String {
+    pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 

@@ -54,6 +54,12 @@ pub const TESTS: Wishes = Wishes {
             purpose: "its s_server is a target that speaks TLS, old versions too",
         },
         Tool {
+            program: "tinyproxy",
+            package: "tinyproxy",
+            service: Some("tinyproxy"),
+            purpose: "it takes whole URLs and builds tunnels for --http-proxy",
+        },
+        Tool {
             program: "jq",
             package: "jq",
             service: None,

@@ -146,7 +146,8 @@ impl Collector {
         empty
     }
 
-    fn check_prefix(&self, bytes: &[u8]) -> Result<(), Error> {
+    /// Whether bytes that begin a head, or go on with what was kept of one, can be one.
+    pub(super) fn check_prefix(&self, bytes: &[u8]) -> Result<(), Error> {
         if self.kept.iter().chain(bytes).zip(PREFIX).all(|(byte, wanted)| byte == wanted) {
             return Ok(());
         }

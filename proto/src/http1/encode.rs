@@ -22,6 +22,24 @@ pub fn encode(parts: &Parts) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
+/// A request's head, its empty line included, that tells the server to close behind the answer; `None` if it does that
+/// already. Whatever else it said about the connection gives way.
+pub(crate) fn closing(head: &[u8]) -> Option<Vec<u8>> {
+    const CLOSE: &[u8] = b"Connection: close\r\n";
+    let mut lines: Vec<&[u8]> = head.split_inclusive(|&byte| byte == b'\n').collect();
+    if lines.iter().any(|line| line.eq_ignore_ascii_case(CLOSE)) {
+        return None;
+    }
+    lines.retain(|line| !is_about_connection(line));
+    lines.insert(lines.len().saturating_sub(1), CLOSE);
+    Some(lines.concat())
+}
+
+fn is_about_connection(line: &[u8]) -> bool {
+    let name = line.iter().position(|&byte| byte == b':').map(|colon| &line[..colon]);
+    name.is_some_and(|name| name.eq_ignore_ascii_case(b"connection"))
+}
+
 fn needs_length(parts: &Parts) -> bool {
     let is_framed = parts
         .headers
@@ -45,6 +63,23 @@ mod tests {
         let headers = vec![("Host".to_owned(), "127.0.0.1:18080".to_owned())];
         let parts = Parts { method: "GET".into(), target: "/".into(), headers, body: Vec::new() };
         assert_eq!(encode(&parts), b"GET / HTTP/1.1\r\nHost: 127.0.0.1:18080\r\n\r\n");
+    }
+
+    #[test]
+    fn a_last_request_says_that_it_is_one_and_nothing_else_about_the_connection() {
+        let table: [(&str, Option<&str>); 5] = [
+            ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", Some("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")),
+            ("\r\nGET / HTTP/1.1\r\n\r\n", Some("\r\nGET / HTTP/1.1\r\nConnection: close\r\n\r\n")),
+            (
+                "GET connection: HTTP/1.1\r\nconnection:keep-alive\r\nConnection: x\r\nA: connection:\r\n\r\n",
+                Some("GET connection: HTTP/1.1\r\nA: connection:\r\nConnection: close\r\n\r\n"),
+            ),
+            ("GET / HTTP/1.0\nA: b\n\n", Some("GET / HTTP/1.0\nA: b\nConnection: close\r\n\n")),
+            ("GET / HTTP/1.1\r\nconnection: Close\r\n\r\n", None),
+        ];
+        for (head, expected) in table {
+            assert_eq!(closing(head.as_bytes()).as_deref(), expected.map(str::as_bytes), "{head:?}");
+        }
     }
 
     #[test]

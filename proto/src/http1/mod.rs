@@ -25,6 +25,7 @@ mod head;
 mod outline;
 #[cfg(test)]
 mod tests;
+mod tunnel;
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -36,8 +37,10 @@ use self::collect::Collector;
 use self::head::{Framing, Head};
 use crate::{Busy, Client, Error, Event, Nanos, Request, StreamId, Transmit};
 
+pub(crate) use self::encode::closing;
 pub use self::encode::encode;
 pub use self::outline::{Malformed, Outline, outline};
+pub use self::tunnel::Tunnel;
 
 /// The longest response head that is read, in bytes, empty lines before it included; also the longest line that begins
 /// a chunk, and the longest trailer section. It is the limit of wrk's parser.

@@ -2,10 +2,12 @@
 
 mod hostile;
 mod http1;
+mod leave;
 mod multiplex;
 mod phases;
 mod scripted;
 mod second_protocol;
+mod tunnel;
 
 use std::sync::Arc;
 
@@ -24,6 +26,8 @@ pub fn settings() -> Settings {
     Settings {
         connections: 1,
         slots: 1,
+        requests_per_connection: None,
+        tunnel: None,
         addresses: vec!["127.0.0.1:80".parse().unwrap()],
         first_connection: 0,
         tls: None,

@@ -13,7 +13,7 @@ type Told = (u16, usize, usize, usize, u64);
 
 /// A script that sends batches of so many requests and keeps a record of what it was told.
 #[derive(Clone, Default)]
-struct Script {
+pub struct Script {
     wants: Wants,
     /// Requests of the first batch, of the second and so on; the last one is repeated.
     batches: Vec<usize>,
@@ -25,6 +25,13 @@ struct Script {
     address: Option<SocketAddr>,
     written: usize,
     told: Arc<Mutex<Vec<Told>>>,
+}
+
+impl Script {
+    /// A script that does nothing but write batches of so many requests, one after the other.
+    pub fn writing(batches: &[usize]) -> Self {
+        Self { wants: writes(), batches: batches.to_vec(), ..Self::default() }
+    }
 }
 
 impl Hooks for Script {

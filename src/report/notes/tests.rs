@@ -5,7 +5,8 @@ use onrush_proto::Error;
 use super::*;
 use crate::plan::Dialect;
 use crate::report::fixtures::{address, fail, flawless, outcome, plan};
-use crate::stats::{Cause, Counters, Negotiated};
+use crate::run::Ports;
+use crate::stats::{Cause, Counters, Negotiated, ProxyFailure};
 
 /// What is said about an outcome of 10 seconds of `http://h/` on 2 threads and 10 connections.
 fn said(outcome: &Outcome) -> Vec<String> {
@@ -47,6 +48,55 @@ fn a_script_that_limits_the_load_or_saw_too_little_is_said() {
             "the script saw only the first 256 MiB of 1 body"
         ]
     );
+}
+
+#[test]
+fn too_few_ports_are_explained_by_who_closed_first() {
+    let mut outcome = failing(2, Phase::Connect, Cause::Errno(99), "10.0.0.1:80");
+    outcome.ports = Some(Ports { usable: 28_232, time_wait: 28_000 });
+    let expected = |ours: &str| {
+        format!(
+            "connect: 2 × no local port left (EADDRNOTAVAIL), for instance 10.0.0.1:80: there are 28,232 between two \
+             addresses, and 28,000 connections on this machine are in TIME_WAIT{ours}: keep connections alive, use more \
+             source addresses (-b) or more addresses of the target, or widen net.ipv4.ip_local_port_range"
+        )
+    };
+    assert_eq!(said(&outcome), [expected("")]);
+    outcome.totals.counters.closed_first = 27_000;
+    let ours = " (onrush closed 27,000 connections first, because the server left them open)";
+    assert_eq!(said(&outcome), [expected(ours)]);
+}
+
+#[test]
+fn what_a_proxy_did_is_said_with_the_way_out() {
+    let table = [
+        (
+            ProxyFailure::Status(407),
+            "",
+            "the proxy wants a user and a password (status 407): write them in its URL: \
+             --http-proxy http://user:password@host:port",
+        ),
+        (
+            ProxyFailure::Answer(Error::NotHttp),
+            "SSH\u{1b}",
+            "the proxy's answer to the request for a tunnel cannot be read: not an HTTP response, for instance \
+             \"SSH\\x1b\": is it the port of a proxy that speaks HTTP?",
+        ),
+        (
+            ProxyFailure::Early,
+            "",
+            "the proxy answered before it had been asked for a tunnel: is it the port of a proxy that speaks HTTP?",
+        ),
+        (
+            ProxyFailure::Status(418),
+            "",
+            "the proxy answered the request for a tunnel with status 418: its log may say why",
+        ),
+    ];
+    for (failure, example, expected) in table {
+        let outcome = failing(2, Phase::Connect, Cause::Proxy(failure), example);
+        assert_eq!(said(&outcome), [format!("connect: 2 × {expected}")]);
+    }
 }
 
 #[test]

@@ -45,6 +45,7 @@ impl Document {
                 asked: u64::from(plan.load.connections),
                 lived: counters.slots_opened,
                 opened: counters.connects,
+                closed_first: plan.requests_per_connection.map(|_| counters.closed_first),
             },
             status: statuses.iter().collect(),
             errors: ledger.totals(),

@@ -113,6 +113,10 @@ impl Connections {
         self.asked += other.asked;
         self.lived += other.lived;
         self.opened += other.opened;
+        self.closed_first = match (self.closed_first, other.closed_first) {
+            (Some(mine), Some(theirs)) => Some(mine + theirs),
+            (mine, theirs) => mine.or(theirs),
+        };
     }
 }
 

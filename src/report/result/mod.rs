@@ -146,6 +146,10 @@ pub struct Connections {
     pub lived: u64,
     /// How many were opened while the run was measured, those that replaced another included.
     pub opened: u64,
+    /// With `--requests-per-connection`: how many had had their requests and were closed by onrush, because the server
+    /// did not close them within a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_first: Option<u64>,
 }
 
 /// One thing that went wrong.

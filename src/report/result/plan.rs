@@ -45,6 +45,9 @@ pub struct Plan {
     pub threads: u32,
     /// Connections, all threads together.
     pub connections: u32,
+    /// Requests on one connection at most, if that is limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_per_connection: Option<u64>,
     /// The longest the run may last, warm-up not included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<f64>,
@@ -108,7 +111,7 @@ impl Plan {
             body_bytes: (!body.is_empty()).then_some(body.len()),
             body_sha256: (text.is_none() && !body.is_empty()).then(|| digest_of(body)),
             body: text.map(shown),
-            way: Way::of(&plan.way),
+            way: Way::of(&plan.way, plan.keeps_secrets),
             tls: plan.tls.as_ref().map(Offer::of),
             script: plan.script.as_ref().map(|script| Script {
                 path: script.path.display().to_string(),
@@ -119,6 +122,7 @@ impl Plan {
             }),
             threads: plan.load.threads,
             connections: plan.load.connections,
+            requests_per_connection: plan.requests_per_connection,
             duration_s: plan.stop.duration.map(seconds),
             requests: plan.stop.requests,
             warmup_s: (!plan.warmup.is_zero()).then(|| seconds(plan.warmup)),

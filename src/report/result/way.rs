@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::plan;
+use crate::plan::secrets;
 use crate::plan::tls::{GROUPS, Named, SUITES};
 
 /// The way to the target, where it is not simply the host of the URL: whatever of it was asked for.
@@ -24,6 +25,9 @@ pub struct Way {
     /// The Unix socket that connections go to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unix: Option<String>,
+    /// The proxy that connections go through; its user is redacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_proxy: Option<String>,
 }
 
 /// How TLS was to be spoken.
@@ -62,8 +66,9 @@ pub struct Offer {
 
 impl Way {
     /// What of the way was asked for; `None`: nothing.
-    pub fn of(way: &plan::Way) -> Option<Self> {
-        let plan::Way { instead, resolved, family, unix, sources } = way;
+    pub fn of(way: &plan::Way, keeps_secrets: bool) -> Option<Self> {
+        let plan::Way { instead, proxy, resolved, family, unix, sources } = way;
+        let shown_url = |url: &str| if keeps_secrets { url.to_owned() } else { secrets::url(url) };
         let ends = |sources: &plan::way::Sources| [0, sources.count() as usize - 1].map(|at| sources.of_connection(at));
         let mut bind_ip: Vec<String> = sources.iter().flat_map(ends).map(|address| address.to_string()).collect();
         bind_ip.dedup();
@@ -78,6 +83,7 @@ impl Way {
             resolve: resolved.iter().map(ToString::to_string).collect(),
             family: family.map(|family| family.name().to_owned()),
             unix: unix.as_ref().map(|path| path.display().to_string()),
+            http_proxy: proxy.as_ref().map(|proxy| shown_url(&proxy.typed)),
         };
         (shown != Self::default()).then_some(shown)
     }

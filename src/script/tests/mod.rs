@@ -52,6 +52,7 @@ impl Folder {
             target: "/p?q",
             headers: &[],
             body: None,
+            proxy: None,
             addresses: &ADDRESSES,
             threads: 2,
             seed: 7,

@@ -6,6 +6,7 @@ mod framing;
 mod heads;
 mod life;
 mod outline;
+mod tunnel;
 
 use proptest::prelude::*;
 

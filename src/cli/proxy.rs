@@ -1,0 +1,89 @@
+//! The URL of a proxy.
+
+use std::ffi::OsStr;
+
+use super::Refusal;
+use super::flags::Flag;
+use super::request::base64;
+use super::typed::wrong;
+use crate::plan::target::Scheme;
+use crate::plan::{Dialect, Proxy, Target, secrets};
+
+/// Reads `http://[user:password@]host:port`, the scheme of which may be left out.
+pub(super) fn proxy(flag: &Flag, value: &OsStr) -> Result<Proxy, Refusal> {
+    // Whatever is wrong, the password must not be shown.
+    let refused = |reason: &str| wrong(flag, OsStr::new(&secrets::url(&value.to_string_lossy())), reason);
+    let text = value.to_str().ok_or_else(|| refused("not UTF-8"))?;
+    if let Some((scheme, _)) = text.split_once("://").filter(|(scheme, _)| scheme.to_lowercase().starts_with("socks")) {
+        return Err(refused(&format!(
+            "{scheme} proxies are not in onrush; write the http:// URL of one that speaks HTTP"
+        )));
+    }
+    let target = Target::parse(text, Dialect::Native).map_err(|invalid| refused(&invalid.reason))?;
+    let Target { scheme, host, port, path, userinfo, .. } = target;
+    if scheme != Scheme::Http {
+        let reason = "TLS is spoken with targets, but not with a proxy; write http:// and a port that takes plain text";
+        return Err(refused(reason));
+    }
+    let Some(port) = port else {
+        return Err(refused("no port, and proxies have no usual one; write for instance http://proxy:3128"));
+    };
+    if path != "/" {
+        return Err(refused("nothing can follow the port; write for instance http://proxy:3128"));
+    }
+    let login = userinfo.map(|userinfo| format!("Basic {}", base64(userinfo.as_bytes())));
+    Ok(Proxy { typed: text.to_owned(), host, port, login })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::flags::{Id, by_id};
+
+    fn read(text: &str) -> Result<(String, u16, Option<String>), String> {
+        match proxy(by_id(Id::HttpProxy), OsStr::new(text)) {
+            Ok(Proxy { host, port, login, .. }) => Ok((host, port, login)),
+            Err(Refusal::Misused(line)) => Err(line),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn host_port_and_login_are_found() {
+        let login = Some("Basic dTpw".to_owned());
+        for (text, host, expected) in [
+            ("http://proxy:3128", "proxy", None),
+            ("http://proxy:3128/", "proxy", None),
+            ("HTTP://10.0.0.1:3128", "10.0.0.1", None),
+            ("proxy:3128", "proxy", None),
+            ("http://[::1]:3128", "::1", None),
+            ("http://u:p@proxy:3128", "proxy", login.clone()),
+            ("u:%70@proxy:3128", "proxy", login.clone()),
+        ] {
+            assert_eq!(read(text), Ok((host.to_owned(), 3128, expected)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_proxy_is_told_by_its_reason_and_without_its_password() {
+        for (text, expected) in [
+            ("http://u:pass@proxy", "--http-proxy \"http://REDACTED@proxy\": no port"),
+            ("u:pass@proxy", "--http-proxy \"REDACTED@proxy\": no port"),
+            ("https://proxy:443", "TLS is spoken with targets"),
+            ("socks5://proxy:1080", "socks5 proxies are not in onrush"),
+            ("SOCKS5h://proxy:1080", "SOCKS5h proxies are not in onrush"),
+            ("ftp://proxy:21", "the scheme \"ftp\" is unknown"),
+            ("http://:3128", "no host"),
+            ("", "no host"),
+            ("http://proxy:0", "the port \"0\" is not a number from 1 to 65535"),
+            ("http://proxy:port", "the port \"port\" is not a number"),
+            ("http://proxy:3128/path", "nothing can follow the port"),
+            ("http://proxy:3128?q", "nothing can follow the port"),
+            ("http://pro xy:3128", "a blank at character"),
+            ("http://::1:3128", "stands in brackets"),
+        ] {
+            let refused = read(text).unwrap_err();
+            assert!(refused.contains(expected) && !refused.contains("pass@"), "{text}: {refused}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! A limit on the requests of a connection, with servers that close it and servers that do not.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use rustix::io::Errno;
+
+use super::scripted::Script;
+use super::*;
+use crate::backend::sim::{Act, Action, Peer};
+
+/// What a server does when a request asks it to close.
+#[derive(Clone, Copy, PartialEq)]
+enum Manners {
+    /// It closes, so long behind its answer, in nanoseconds.
+    Closes(u64),
+    /// It resets the connection.
+    Resets,
+    /// It does not listen.
+    Stays,
+    /// It never answers.
+    Hangs,
+}
+
+/// For every connection, whether each of its requests asked to close.
+type Seen = Rc<RefCell<Vec<Vec<bool>>>>;
+
+/// Servers that answer after a millisecond.
+#[derive(Clone)]
+struct Servers {
+    manners: Manners,
+    /// The answer of a connection with this number says that it is the last.
+    tired_after: Option<usize>,
+    seen: Seen,
+}
+
+struct Server {
+    servers: Servers,
+    number: usize,
+    head: Vec<u8>,
+}
+
+impl Network for Servers {
+    fn connect(&mut self, now: Nanos, _: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>) {
+        self.seen.borrow_mut().push(Vec::new());
+        let number = self.seen.borrow().len() - 1;
+        (now, Ok(Box::new(Server { servers: self.clone(), number, head: Vec::new() })))
+    }
+}
+
+impl Peer for Server {
+    fn receive(&mut self, now: Nanos, bytes: &[u8], actions: &mut Vec<Action>) {
+        for &byte in bytes {
+            self.head.push(byte);
+            if !self.head.ends_with(b"\r\n\r\n") {
+                continue;
+            }
+            let head = String::from_utf8(std::mem::take(&mut self.head)).unwrap();
+            let is_last = head.contains("\r\nConnection: close\r\n");
+            let requests = &mut self.servers.seen.borrow_mut()[self.number];
+            requests.push(is_last);
+            let is_tired = self.servers.tired_after == Some(requests.len());
+            let close = if is_tired { "Connection: close\r\n" } else { "" };
+            let answer = format!("HTTP/1.1 200 OK\r\n{close}Content-Length: 2\r\n\r\nhi").into_bytes();
+            let at = now + MS;
+            match self.servers.manners {
+                Manners::Hangs => continue,
+                _ => actions.push(Action { at, act: Act::Send(answer) }),
+            }
+            match self.servers.manners {
+                Manners::Closes(after) if is_last || is_tired => {
+                    actions.push(Action { at: at + after, act: Act::Close });
+                }
+                Manners::Resets if is_last => actions.push(Action { at, act: Act::Reset }),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Runs against such servers; returns what was measured and what they saw.
+fn run(settings: Settings, manners: Manners, script: Option<Script>) -> (Ran, Vec<Vec<bool>>) {
+    let servers = Servers { manners, tired_after: None, seen: Seen::default() };
+    run_against(settings, servers, script)
+}
+
+fn run_against(settings: Settings, servers: Servers, script: Option<Script>) -> (Ran, Vec<Vec<bool>>) {
+    let seen = Rc::clone(&servers.seen);
+    let depth = if script.is_some() { usize::MAX } else { settings.slots };
+    let protocols = Box::new(move || Protocol::Http1(Http1::new(depth)));
+    let hooks = script.map(|script| Box::new(script) as Box<dyn Hooks>);
+    let ran = run_with(settings, Box::new(servers), get(), protocols, hooks);
+    assert_conserved(&ran.totals);
+    (ran, seen.take())
+}
+
+/// So many requests, at most `most` on each connection, and no other end.
+fn limited(most: u64, requests: u64) -> Settings {
+    Settings { requests_per_connection: Some(most), requests: Some(requests), duration_ns: None, ..settings() }
+}
+
+fn assert_only_the_last_says_so(seen: &[Vec<bool>]) {
+    for requests in seen {
+        let before = requests.split_last().map_or(&[][..], |(_, before)| before);
+        assert!(!before.contains(&true), "{seen:?}");
+    }
+}
+
+#[test]
+fn the_last_request_says_so_and_the_next_connection_waits_for_the_end_of_this_one() {
+    for (after, elapsed) in [(0, 21 * MS), (10 * MS, 41 * MS), (999 * MS, 2019 * MS)] {
+        let (ran, seen) = run(limited(7, 21), Manners::Closes(after), None);
+        assert_only_the_last_says_so(&seen);
+        assert_eq!(seen.iter().map(Vec::len).collect::<Vec<_>>(), [7, 7, 7]);
+        assert!(seen.iter().all(|requests| requests[6]));
+        assert_eq!((ran.totals.counters.closed_first, ran.totals.ledger.rows().len()), (0, 0));
+        assert_eq!((ran.totals.latency.min(), ran.totals.latency.max()), (Some(MS), Some(MS)), "{after}");
+        assert_eq!(ran.end.elapsed_ns, elapsed, "the wait behind the last answer is nobody's");
+    }
+}
+
+#[test]
+fn a_server_that_does_not_close_is_left_after_a_second_and_counted() {
+    let (ran, seen) = run(limited(5, 20), Manners::Stays, None);
+    assert_eq!(seen.iter().map(Vec::len).collect::<Vec<_>>(), [5, 5, 5, 5]);
+    assert_eq!(ran.totals.counters.closed_first, 3, "the run ends with the last answer");
+    assert!(ran.totals.ledger.rows().is_empty());
+    assert_eq!(ran.totals.latency.max(), Some(MS));
+    let waited_ns = ran.end.elapsed_ns - 20 * MS;
+    assert!((3 * SECOND..=3 * SECOND + 300 * MS).contains(&waited_ns), "{waited_ns}");
+}
+
+#[test]
+fn a_server_that_resets_when_it_is_to_close_makes_no_error() {
+    let (ran, seen) = run(limited(3, 12), Manners::Resets, None);
+    assert_eq!(seen.len(), 4);
+    assert_eq!((ran.totals.counters.closed_first, ran.totals.ledger.rows().len()), (0, 0));
+}
+
+#[test]
+fn one_request_a_connection_is_a_limit_too() {
+    let (ran, seen) = run(Settings { connections: 3, ..limited(1, 30) }, Manners::Closes(0), None);
+    assert_eq!(seen.len(), 30);
+    assert!(seen.iter().all(|requests| *requests == [true]));
+    assert_eq!((ran.totals.counters.completed, ran.totals.counters.connects), (30, 30));
+}
+
+#[test]
+fn no_connection_has_more_requests_when_they_are_pipelined() {
+    let (ran, seen) = run(Settings { slots: 4, ..limited(10, 95) }, Manners::Closes(0), None);
+    assert_only_the_last_says_so(&seen);
+    assert_eq!(seen.iter().map(Vec::len).collect::<Vec<_>>(), [10, 10, 10, 10, 10, 10, 10, 10, 10, 5]);
+    assert!(ran.totals.ledger.rows().is_empty());
+}
+
+#[test]
+fn a_server_that_closes_earlier_is_waited_for_and_makes_no_error() {
+    for manners in [Manners::Closes(MS), Manners::Stays] {
+        let servers = Servers { manners, tired_after: Some(3), seen: Seen::default() };
+        let (ran, seen) = run_against(limited(5, 12), servers, None);
+        assert_eq!(seen.iter().map(Vec::len).collect::<Vec<_>>(), [3, 3, 3, 3]);
+        assert!(seen.iter().flatten().all(|is_last| !is_last));
+        assert!(ran.totals.ledger.rows().is_empty());
+        assert_eq!(ran.totals.counters.closed_first, if manners == Manners::Stays { 3 } else { 0 });
+    }
+}
+
+#[test]
+fn batches_of_a_script_stay_whole() {
+    let (_, seen) = run(limited(10, 27), Manners::Closes(0), Some(Script::writing(&[3])));
+    assert_only_the_last_says_so(&seen);
+    assert_eq!(seen.iter().map(Vec::len).collect::<Vec<_>>(), [9, 9, 9]);
+    assert!(seen.iter().all(|requests| requests[8]));
+
+    // The third batch does not fit behind the first two, which was not to be foreseen: it comes on a connection of its
+    // own, and the server, which was told nothing, is not waited for.
+    let (ran, seen) = run(limited(10, 20), Manners::Closes(0), Some(Script::writing(&[3, 3, 9, 5])));
+    assert_eq!(seen.iter().map(Vec::len).collect::<Vec<_>>(), [6, 9, 5]);
+    assert_eq!(ran.totals.counters.closed_first, 1);
+    assert_eq!(ran.end.elapsed_ns, 4 * MS);
+}
+
+#[test]
+fn a_batch_that_fits_on_no_connection_ends_the_run() {
+    let (ran, seen) = run(limited(10, 100), Manners::Closes(0), Some(Script::writing(&[2, 11])));
+    assert_eq!(seen.iter().flatten().count(), 2);
+    let failure = ran.end.failure.expect("it says why");
+    assert!(failure.starts_with("request() of the script returned 11 requests, which go out together"), "{failure}");
+    assert!(failure.contains("--requests-per-connection allows 10: raise it"), "{failure}");
+}
+
+#[test]
+fn what_was_left_in_the_warm_up_does_not_count() {
+    let warm = Settings { warmup_ns: 1500 * MS, duration_ns: Some(SECOND), requests: None, ..limited(5, 0) };
+    let (ran, _) = run(warm, Manners::Stays, None);
+    assert_eq!(ran.totals.counters.closed_first, 1, "two in all");
+}
+
+#[test]
+fn a_connection_whose_request_was_given_up_is_left_at_once() {
+    let hanging = Settings { give_up_ns: Some(100 * MS), ..limited(5, 3) };
+    let (ran, seen) = run(hanging, Manners::Hangs, None);
+    assert_eq!((seen.len(), ran.totals.counters.abandoned), (3, 3));
+    assert!(ran.end.elapsed_ns < 400 * MS, "{}", ran.end.elapsed_ns);
+}

@@ -1,0 +1,35 @@
+//! What the engine makes of the answers to a request for a tunnel.
+
+use onrush_proto::{Error, Request};
+
+use super::*;
+use crate::engine::connection::{Slot, State};
+use crate::engine::tunnel::Tunnel;
+use crate::stats::ProxyFailure;
+
+/// What becomes of an answer that comes when so many bytes of the request have been accepted.
+fn answered(accepted: usize, answer: &[u8]) -> Result<Option<usize>, ProxyFailure> {
+    let connect = Parts { method: "CONNECT".into(), target: "h:443".into(), ..Parts::default() };
+    let tunnel = Tunnel::new(Nanos::default(), &Request::new(connect));
+    let mut slot = Slot { state: State::Tunnelling(Box::new(tunnel)), ..Slot::default() };
+    slot.accepted_by_proxy(accepted);
+    match &mut slot.state {
+        State::Tunnelling(tunnel) => tunnel.receive(answer),
+        _ => unreachable!("nothing has changed it"),
+    }
+}
+
+const WHOLE: usize = "CONNECT h:443 HTTP/1.1\r\n\r\n".len();
+
+#[test]
+fn only_success_opens_a_tunnel() {
+    assert_eq!(answered(WHOLE, b"HTTP/1.1 200 OK\r\n\r\nbehind"), Ok(Some(19)));
+    assert_eq!(answered(WHOLE, b"HTTP/1.1 200 OK\r\n"), Ok(None));
+    assert_eq!(answered(WHOLE, b"HTTP/1.1 407 Login\r\n\r\n"), Err(ProxyFailure::Status(407)));
+    assert_eq!(answered(WHOLE, b"SSH"), Err(ProxyFailure::Answer(Error::NotHttp)));
+}
+
+#[test]
+fn an_answer_to_half_a_request_opens_nothing() {
+    assert_eq!(answered(WHOLE - 1, b"HTTP/1.1 200 OK\r\n\r\n"), Err(ProxyFailure::Early));
+}

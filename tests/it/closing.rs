@@ -1,0 +1,241 @@
+use std::fs;
+use std::io::{self, BufReader, Write};
+use std::net::SocketAddr;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use crate::harness::{Context, Onrush, Output, Scratch, cases};
+use crate::peers::{read_head, server};
+use crate::servers::{Server, assert_no_errors};
+use crate::tls_peers::{Authority, TlsServer};
+
+cases! {
+    nginx_closes_connections_that_have_had_their_requests needs "nginx";
+    python_closes_earlier_or_when_it_is_asked needs "python3";
+    a_tls_server_closes_the_transport_too;
+    only_the_last_request_of_a_connection_says_so;
+    a_server_that_does_not_close_is_counted;
+    the_server_keeps_the_ports needs "unshare -rn true", "ip -V";
+    a_scripts_requests_are_told_apart_by_number_only;
+    a_script_that_sends_more_at_once_is_refused;
+    limits_that_contradict_are_refused;
+}
+
+/// Runs it with a result file; returns what it printed and the section of the file about connections.
+fn run(onrush: Onrush) -> (Output, serde_json::Value) {
+    let scratch = Scratch::new("closing-result");
+    let path = scratch.path().join("result.json");
+    let output = onrush.word("-o").word(&path).run();
+    let result: serde_json::Value = serde_json::from_slice(&fs::read(path).expect("it is there")).expect("JSON");
+    (output, result["connections"].clone())
+}
+
+fn number(connections: &serde_json::Value, name: &str) -> u64 {
+    connections[name].as_u64().unwrap_or_else(|| panic!("no {name} in {connections}"))
+}
+
+fn nginx_closes_connections_that_have_had_their_requests(context: &Context) {
+    for onrush in context.both() {
+        let nginx = Server::nginx(1000);
+        let onrush = onrush.words("-t2 -c4 -n200 --requests-per-connection 7").word(nginx.url("/hello"));
+        let (output, connections) = run(onrush);
+        assert_eq!((output.code, output.requests()), (0, 200), "{output:?}");
+        assert_no_errors(&output);
+        // Each thread has 100 requests, and needs 15 connections for them; two slots share these, and may open one more
+        // each.
+        assert!((30..=36).contains(&number(&connections, "opened")), "{connections}");
+        assert_eq!(number(&connections, "closed_first"), 0, "{connections}");
+        assert_eq!(nginx.log().len(), 200);
+    }
+    // Its own limit is lower.
+    let nginx = Server::nginx(3);
+    let (output, connections) =
+        run(context.onrush().words("-t1 -c2 -n60 --requests-per-connection 7").word(nginx.url("/hello")));
+    assert_eq!((output.code, output.requests()), (0, 60), "{output:?}");
+    assert_no_errors(&output);
+    assert!((20..=22).contains(&number(&connections, "opened")), "{connections}");
+    assert_eq!(number(&connections, "closed_first"), 0, "{connections}");
+}
+
+fn python_closes_earlier_or_when_it_is_asked(context: &Context) {
+    for (protocol, opened) in [("HTTP/1.0", 60), ("HTTP/1.1", 12)] {
+        let python = Server::python(protocol);
+        let onrush = context.onrush().words("-t1 -c1 -n60 --requests-per-connection 5").word(python.url("/file.bin"));
+        let (output, connections) = run(onrush);
+        assert_eq!((output.code, output.requests()), (0, 60), "{output:?}");
+        assert_no_errors(&output);
+        let counted = (number(&connections, "opened"), number(&connections, "closed_first"));
+        assert_eq!(counted, (opened, 0), "{protocol}: {connections}");
+        assert_eq!(python.log().len(), 60);
+    }
+}
+
+fn a_tls_server_closes_the_transport_too(context: &Context) {
+    let (authority, scratch) = (Authority::new(), Scratch::new("closing"));
+    let ca = scratch.file("ca.pem", authority.certificate());
+    let server = TlsServer::new(&authority.issue(&["127.0.0.1"], |_| {}));
+    for (limit, opened) in [("--requests-per-connection 5", 8), ("--disable-keepalive", 40)] {
+        let before = server.heard(|heard| heard.handshakes);
+        let onrush = context.onrush().words("-t1 -c1 -n40").words(limit).words("--cacert").word(&ca);
+        let (output, connections) = run(onrush.word(server.url("/")));
+        assert_eq!((output.code, output.requests()), (0, 40), "{output:?}");
+        assert_no_errors(&output);
+        let counted = (number(&connections, "opened"), number(&connections, "closed_first"));
+        assert_eq!(counted, (opened, 0), "{connections}");
+        assert_eq!(server.heard(|heard| heard.handshakes) - before, opened);
+    }
+}
+
+/// The requests of each connection, as heads.
+type Heard = Arc<Mutex<Vec<Vec<String>>>>;
+
+/// A server that keeps what it was sent, and closes where it is asked to, if it listens.
+fn listening(listens: bool) -> (SocketAddr, Heard) {
+    let heard = Heard::default();
+    let kept = Arc::clone(&heard);
+    let address = server(move |stream| {
+        stream.set_nodelay(true)?;
+        let mut stream = BufReader::new(stream);
+        let number = {
+            let mut kept = kept.lock().map_err(|_| io::ErrorKind::Other)?;
+            kept.push(Vec::new());
+            kept.len() - 1
+        };
+        loop {
+            let head = read_head(&mut stream)?;
+            let is_last = listens && says_so(&head);
+            kept.lock().map_err(|_| io::ErrorKind::Other)?[number].push(head);
+            stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")?;
+            if is_last {
+                return Ok(());
+            }
+        }
+    });
+    (address, heard)
+}
+
+fn says_so(head: &str) -> bool {
+    head.contains("\r\nConnection: close\r\n")
+}
+
+/// How many requests each connection had, the largest number first. Only last ones say that they are.
+fn counts(heard: &Heard, most: usize) -> Vec<usize> {
+    let heard = heard.lock().expect("nobody fails with the lock");
+    for heads in heard.iter() {
+        let last: Vec<usize> = (1..=heads.len()).filter(|place| says_so(&heads[place - 1])).collect();
+        assert!(last.is_empty() || last == [heads.len()], "{last:?} of {}", heads.len());
+        assert!(heads.len() < most || !last.is_empty(), "the last of {most} says so");
+    }
+    let mut counts: Vec<usize> = heard.iter().map(Vec::len).filter(|&count| count > 0).collect();
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    counts
+}
+
+fn only_the_last_request_of_a_connection_says_so(context: &Context) {
+    for onrush in context.both() {
+        let (address, heard) = listening(true);
+        let onrush = onrush.words("-t1 -c1 -n23 --requests-per-connection 5").word(format!("http://{address}/"));
+        let (output, connections) = run(onrush);
+        assert_eq!((output.code, output.requests()), (0, 23), "{output:?}");
+        assert_no_errors(&output);
+        assert_eq!(counts(&heard, 5), [5, 5, 5, 5, 3]);
+        assert_eq!(number(&connections, "closed_first"), 0, "the answers do not say that they are the last");
+    }
+    // What was asked for by other options stays.
+    let (address, heard) = listening(true);
+    let onrush = context.onrush().words("-X GET -H A:b -c1 -n2 --requests-per-connection 2");
+    run(onrush.word(format!("http://{address}/")));
+    let heads = heard.lock().expect("nobody fails with the lock").concat();
+    let expected = format!("GET / HTTP/1.1\r\nHost: {address}\r\nA: b\r\n");
+    assert_eq!(heads, [format!("{expected}\r\n"), format!("{expected}Connection: close\r\n\r\n")]);
+}
+
+fn a_server_that_does_not_close_is_counted(context: &Context) {
+    let (address, heard) = listening(false);
+    let onrush =
+        context.onrush().words("-t1 -c2 -d2900ms --requests-per-connection 4").word(format!("http://{address}/"));
+    let (output, connections) = run(onrush);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_no_errors(&output);
+    // Both slots: four requests, a second, four requests, a second, four requests.
+    assert_eq!((output.requests(), number(&connections, "closed_first")), (24, 4), "{output:?} {connections}");
+    assert_eq!(counts(&heard, 4), [4; 6]);
+    let longest = output.line("Latency").and_then(|line| line.split_whitespace().nth(3));
+    assert!(longest.is_some_and(|longest| longest.ends_with("ms") || longest.ends_with("us")), "{output:?}");
+    // Where nothing is limited there is nothing to count.
+    let (_, connections) = run(context.onrush().words("-c1 -n4").word(format!("http://{address}/")));
+    assert!(connections.get("closed_first").is_none(), "{connections}");
+}
+
+/// In a network of its own every connection in TIME_WAIT is ours, and each has been closed by the server first.
+fn the_server_keeps_the_ports(context: &Context) {
+    const SCRIPT: &str = "ip link set lo up; $0 serve --addr 127.0.0.1:8080 >/dev/null & sleep 0.5; \
+                          $0 -t1 -c4 -n400 \"$@\" http://127.0.0.1:8080/; kill $!; cat /proc/net/tcp";
+    let mut command = Command::new("unshare");
+    command.args(["-rn", "sh", "-c", SCRIPT, env!("CARGO_BIN_EXE_onrush"), "--io", context.backend]);
+    let output = command.args(["--requests-per-connection", "5"]).output().expect("it runs").stdout;
+    let output = String::from_utf8(output).expect("a text");
+    assert!(output.contains("  400 requests in "), "{output}");
+    let waiting = output.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        (words.get(3) == Some(&"06")).then(|| (words[1].to_owned(), words[2].to_owned()))
+    });
+    let (server, client): (Vec<_>, Vec<_>) = waiting.partition(|(local, _)| local.ends_with(":1F90"));
+    assert!(server.len() > 60 && client.len() <= 4, "those open at the end may be closed by us: {output}");
+}
+
+fn a_scripts_requests_are_told_apart_by_number_only(context: &Context) {
+    // What the script says about the connection gives way on the last request only.
+    let (address, heard) = listening(true);
+    let script = "wrk.headers.connection = 'keep-alive'\n\
+                  function request() return wrk.format('GET', '/1') .. wrk.format('GET', '/2') .. wrk.format('GET', '/3') end";
+    let onrush = context.onrush().lua(script).words("-t1 -c1 -n24 --requests-per-connection 10");
+    let (output, connections) = run(onrush.word(format!("http://{address}/")));
+    assert_eq!((output.code, output.requests()), (0, 24), "{output:?}");
+    assert_no_errors(&output);
+    assert_eq!((number(&connections, "opened"), number(&connections, "closed_first")), (3, 0), "{connections}");
+    assert_eq!(counts(&heard, 9), [9, 9, 6]);
+    let heads = heard.lock().expect("nobody fails with the lock").concat();
+    let kept = heads.iter().filter(|head| head.contains("\r\nconnection: keep-alive\r\n")).count();
+    assert_eq!(kept, 22);
+    // A request that is always the same goes the same way.
+    let (address, heard) = listening(true);
+    let onrush = context.onrush().lua("wrk.body = 'x'").words("-t1 -c1 -n7 --requests-per-connection 3");
+    let (output, _) = run(onrush.word(format!("http://{address}/")));
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(counts(&heard, 3).starts_with(&[3]), "{output:?}");
+}
+
+fn a_script_that_sends_more_at_once_is_refused(context: &Context) {
+    let (address, heard) = listening(true);
+    let script = "function request() return wrk.format() .. wrk.format() .. wrk.format() end";
+    let onrush = context.onrush().lua(script).words("-c1 -n9 --requests-per-connection 2");
+    let output = onrush.word(format!("http://{address}/")).run();
+    assert_eq!(output.code, 1, "{output:?}");
+    let expected = "onrush: request() of the script returned 3 requests, which go out together on one connection, and \
+                    --requests-per-connection allows 2: raise it, or return fewer";
+    assert_eq!(output.stderr.trim_end(), expected);
+    assert!(heard.lock().expect("nobody fails with the lock").is_empty());
+}
+
+fn limits_that_contradict_are_refused(context: &Context) {
+    for (words, expected) in [
+        ("--requests-per-connection 0", "--requests-per-connection \"0\": at least 1"),
+        ("--requests-per-connection x", "--requests-per-connection \"x\": not a number; write for instance 100 or 10k"),
+        (
+            "--disable-keepalive --requests-per-connection 2",
+            "--disable-keepalive and --requests-per-connection 2: the first means one request; leave one of the two out",
+        ),
+        (
+            "--requests-per-connection 2 -H connection:keep-alive",
+            "--requests-per-connection and the header 'Connection: keep-alive': leave one of the two out",
+        ),
+    ] {
+        let output = context.onrush().words(words).words("http://127.0.0.1:1/").run_plain();
+        assert_eq!((output.code, output.stderr), (1, format!("onrush: {expected}\n")));
+    }
+    let (address, _) = listening(true);
+    let onrush = context.onrush().words("--once --disable-keepalive --requests-per-connection 1");
+    let output = onrush.word(format!("http://{address}/")).run();
+    assert!(output.code == 0 && output.stdout.contains("\n> Connection: close\n"), "{output:?}");
+}
