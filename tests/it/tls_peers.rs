@@ -72,7 +72,7 @@ pub struct Heard {
     pub name: Option<String>,
     /// The last protocol that was agreed on.
     pub protocol: Option<Vec<u8>>,
-    /// Why the last handshake failed.
+    /// Why a handshake failed, the first that did.
     pub refusal: Option<String>,
     /// Connections whose client said that it would send nothing more.
     pub farewells: u64,
@@ -128,7 +128,8 @@ fn serve(config: Arc<ServerConfig>, mut stream: Pieces, heard: &Mutex<Heard>) ->
     let mut connection = ServerConnection::new(config).map_err(io::Error::other)?;
     while connection.is_handshaking() {
         connection.complete_io(&mut stream).inspect_err(|error| {
-            heard.lock().expect("nobody fails with the lock").refusal = Some(error.to_string());
+            let mut heard = heard.lock().expect("nobody fails with the lock");
+            heard.refusal.get_or_insert_with(|| error.to_string());
         })?;
     }
     {

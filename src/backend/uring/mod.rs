@@ -1,7 +1,7 @@
 //! Completions from the kernel itself: io_uring.
 //!
 //! Everything asked for while completions are handled goes to the kernel in one call, together with the wait. Received
-//! bytes come in buffers that belong to the thread. [`sending`] says how bytes leave.
+//! bytes come in buffers that belong to the thread. `sending` says how bytes leave.
 //!
 //! # Two ways to receive
 //!
