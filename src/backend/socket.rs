@@ -1,6 +1,7 @@
 //! Sockets as a load generator wants them: non-blocking, closed in children, without delay once that matters.
 
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -119,6 +120,41 @@ impl Delay {
     }
 }
 
+/// From how many bytes on a connection counts as readable, if not from the first. In the middle of a large body nothing
+/// depends on a piece: where the server is slower than we are, being woken for each costs more than reading it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Threshold(Option<NonZeroU32>);
+
+impl Threshold {
+    /// Sets it, if need be, before a receive of at most `most` bytes where `rest` bytes of a body are still to come.
+    /// Returns whether pieces are worth waiting for.
+    pub fn before_receive(&mut self, fd: &OwnedFd, rest: u64, most: u32) -> bool {
+        match self.0 {
+            None if rest < THRESHOLD_REST => {}
+            None => {
+                // So little of what the kernel would hold that the server may always send on.
+                let room = sockopt::socket_recv_buffer_size(fd).unwrap_or(0) / 8;
+                self.set(fd, NonZeroU32::new(most.min(u32::try_from(room).unwrap_or(u32::MAX))));
+            }
+            Some(bytes) if rest < u64::from(bytes.get()) => self.set(fd, None),
+            Some(_) => {}
+        }
+        self.0.is_some()
+    }
+
+    fn set(&mut self, fd: &OwnedFd, bytes: Option<NonZeroU32>) {
+        let (value, size) = (bytes.map_or(1, NonZeroU32::get), size_of::<libc::c_int>() as libc::socklen_t);
+        // SAFETY: the value is an integer that lives as long as the call. Where it fails every piece is told, as before.
+        let _ = unsafe {
+            libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, (&raw const value).cast(), size)
+        };
+        self.0 = bytes;
+    }
+}
+
+/// A shorter rest of a body is not worth the calls.
+const THRESHOLD_REST: u64 = 256 * 1024;
+
 /// So many bytes fit into one segment on every path (RFC 9293, 3.7.1).
 const SEGMENT_MIN: usize = 536;
 
@@ -181,3 +217,35 @@ pub fn discard(fd: &OwnedFd, n: u64) -> Result<usize, Errno> {
 
 /// The most that is thrown away at once: a gigabyte, far more than a socket holds.
 const DISCARD_MAX: usize = 1 << 30;
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn a_threshold_never_exceeds_what_is_to_come_or_an_eighth_of_the_room() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let fd = OwnedFd::from(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+        let room = sockopt::socket_recv_buffer_size(&fd).unwrap() as u32;
+        let bytes = || {
+            let (mut value, mut size) = (0u32, size_of::<u32>() as libc::socklen_t);
+            let place = (&raw mut value).cast();
+            // SAFETY: both places live as long as the call and are as large as it is told.
+            let result =
+                unsafe { libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, place, &mut size) };
+            assert_eq!(result, 0);
+            value
+        };
+        let mut threshold = Threshold::default();
+        assert!(!threshold.before_receive(&fd, THRESHOLD_REST - 1, 65_536));
+        assert_eq!(bytes(), 1);
+        assert!(threshold.before_receive(&fd, THRESHOLD_REST, 65_536));
+        let high = bytes();
+        assert!(high > 1 && high <= 65_536.min(room / 8), "{high} of {room}");
+        assert!(threshold.before_receive(&fd, u64::from(high), 65_536));
+        assert!(!threshold.before_receive(&fd, u64::from(high) - 1, 65_536));
+        assert_eq!(bytes(), 1);
+    }
+}

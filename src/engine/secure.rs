@@ -3,7 +3,7 @@
 use onrush_proto::{Client, Nanos};
 
 use super::Engine;
-use super::connection::State;
+use super::connection::{Slot, State};
 use super::pump::LARGE_MIN;
 use super::tls::Failure;
 use crate::backend::{Backend, ConnId};
@@ -53,9 +53,12 @@ impl<B: Backend> Engine<B> {
             }
         }
         self.forget_failures(conn, completed);
-        let rest = self.slots[conn.index()].live().map_or(0, |live| live.protocol.may_skip());
-        if rest >= LARGE_MIN {
-            self.backend.expect(conn, rest);
+        if let Slot { state: State::Open(live), link: Some(link), .. } = &mut self.slots[conn.index()] {
+            // Encrypted it is a little longer than this, of which the backend must not wait for more than comes.
+            let rest = live.protocol.may_skip().saturating_sub(link.pending());
+            if rest >= LARGE_MIN {
+                self.backend.expect(conn, rest);
+            }
         }
         // Who leaves waits for the end of the transport: its port depends on that.
         if is_closed && !self.is_leaving(conn) {

@@ -21,6 +21,7 @@ cases! {
     a_server_that_hangs_up_at_once_is_counted_and_not_hammered;
     a_server_that_only_ends_its_side_is_left_and_counted;
     an_answer_that_drips_is_complete;
+    a_large_answer_that_pauses_is_complete_when_its_last_byte_comes;
     a_drip_without_end_does_not_outlast_the_run;
     a_large_request_that_nobody_reads_does_not_outlast_the_run;
     a_large_request_that_nobody_reads_is_given_up;
@@ -104,6 +105,31 @@ fn an_answer_that_drips_is_complete(context: &Context) {
     assert_eq!((output.code, output.requests()), (0, 4), "{output:?}");
     assert_eq!(output.line("Socket errors"), None, "{output:?}");
     assert!(output.stdout.contains(&format!(", {}.00B read", 4 * ANSWER.len())), "{output:?}");
+}
+
+fn a_large_answer_that_pauses_is_complete_when_its_last_byte_comes(context: &Context) {
+    const PIECES: [usize; 6] = [1, 70_000, 500_000, 262_144, 300_000, 1];
+    const PAUSE: Duration = Duration::from_millis(20);
+    let length: usize = PIECES.iter().sum();
+    let address = server(move |stream| {
+        stream.set_nodelay(true)?;
+        let mut stream = BufReader::new(stream);
+        loop {
+            read_head(&mut stream)?;
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+            stream.get_mut().write_all(head.as_bytes())?;
+            for piece in PIECES {
+                stream.get_mut().write_all(&vec![b'x'; piece])?;
+                thread::sleep(PAUSE);
+            }
+        }
+    });
+    let output = context.onrush().words("-c2 -n10").word(url(address)).run();
+    assert_eq!((output.code, output.requests()), (0, 10), "{output:?}");
+    assert_eq!(output.line("Socket errors"), None, "{output:?}");
+    // Nobody waits for the pause behind the last byte.
+    let pauses = PAUSE * (5 * PIECES.len() as u32 - 1);
+    assert!(output.took >= pauses && output.took < pauses + Duration::from_secs(1), "{output:?}");
 }
 
 fn a_drip_without_end_does_not_outlast_the_run(context: &Context) {

@@ -231,10 +231,15 @@ fn the_name_is_sent_unless_it_is_an_address(context: &Context) {
 }
 
 fn bodies_arrive_whole_in_both_directions(context: &Context) {
-    let server = TlsServer::new(&self_signed(&["localhost"]));
-    let down = context.onrush().words("-k -t1 -c3 -n30").word(server.url("/1000000")).run();
-    assert_eq!((down.code, down.requests()), (0, 30), "{down:?}");
-    assert!(down.stdout.contains("28.61MB read"), "{down:?}");
+    let pair = self_signed(&["localhost"]);
+    for piece in [1_000, 20_000, 100_000] {
+        let server = TlsServer::start(&pair, piece, |_| {});
+        let down = context.onrush().words("-k -t1 -c3 -n30").word(server.url("/1000000")).run();
+        assert_eq!((down.code, down.requests()), (0, 30), "{down:?}");
+        assert!(down.stdout.contains("28.61MB read"), "{down:?}");
+        assert!(down.took < Duration::from_secs(5), "nobody waits for more than comes: {down:?}");
+    }
+    let server = TlsServer::new(&pair);
     let scratch = Scratch::new("tls");
     let body = scratch.file("body", vec![b'y'; 3_000_000]);
     let up =

@@ -17,7 +17,7 @@ const SMALL_BYTES: usize = 4096;
 /// The number of large buffers, a power of two.
 const LARGE_COUNT: u16 = 16;
 /// The size of a large buffer: several records of TLS.
-const LARGE_BYTES: usize = 64 * 1024;
+pub const LARGE_BYTES: usize = 64 * 1024;
 
 /// The group of small buffers.
 pub const SMALL: u16 = 0;

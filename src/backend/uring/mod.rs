@@ -36,7 +36,7 @@ use onrush_proto::{Nanos, Transmit};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, SocketAddrAny, shutdown};
 
-use super::socket::Delay;
+use super::socket::{Delay, Threshold};
 use super::{Backend, Clock, Completion, ConnId, Dialer, What};
 use buffers::Buffers;
 use names::{Operation, name, named};
@@ -48,6 +48,8 @@ const ENTRIES: u32 = 4096;
 const COMPLETIONS: u32 = 16384;
 /// The most that one operation throws away.
 const DISCARD_MAX: u64 = 1 << 30;
+/// So much is thrown away at once where the server sends more slowly than that goes.
+const DISCARDED_AT_ONCE: u32 = 256 * 1024;
 /// `IORING_RECVSEND_POLL_FIRST`: nothing can be there yet, so that the kernel need not look before it waits.
 const POLL_FIRST: u16 = 1;
 
@@ -109,6 +111,7 @@ struct Socket {
     large: u64,
     /// Whether anybody wants to see those.
     is_wanted: bool,
+    threshold: Threshold,
 }
 
 /// How a connection receives.
@@ -231,13 +234,16 @@ impl Uring {
 
     /// Starts the receive that the connection's mode asks for.
     fn receive(&mut self, conn: ConnId) {
-        let Socket { mode, large, is_wanted, .. } = self.sockets[conn.index()];
-        self.sockets[conn.index()].is_busy = true;
+        let socket = &mut self.sockets[conn.index()];
+        socket.is_busy = true;
+        let (mode, large, is_wanted) = (socket.mode, socket.large, socket.is_wanted);
+        let most = if is_wanted { buffers::LARGE_BYTES as u32 } else { DISCARDED_AT_ONCE };
+        let waits = socket.fd.as_ref().is_some_and(|fd| socket.threshold.before_receive(fd, large, most));
         let (fd, nowhere) = (self.file(conn), std::ptr::null_mut());
         match mode {
             Mode::Large if large > 0 && !is_wanted => {
-                let most = large.min(DISCARD_MAX) as u32;
-                let entry = opcode::Recv::new(fd, nowhere, most).flags(libc::MSG_TRUNC).build();
+                let (most, waits) = (large.min(DISCARD_MAX) as u32, if waits { POLL_FIRST } else { 0 });
+                let entry = opcode::Recv::new(fd, nowhere, most).flags(libc::MSG_TRUNC).ioprio(waits).build();
                 self.push(entry, conn, Operation::Discard);
             }
             Mode::Large => {

@@ -98,6 +98,11 @@ impl Link {
         self.is_closed
     }
 
+    /// How many received bytes belong to a record that is not whole yet.
+    pub fn pending(&self) -> u64 {
+        self.incoming.len() as u64
+    }
+
     /// Takes received bytes, which it overwrites, and gives what was in them to `take`, piece by piece.
     pub fn receive(&mut self, bytes: &mut [u8], take: &mut dyn FnMut(&[u8])) -> Result<(), Failure> {
         if self.connection.is_none() || self.is_closed {
