@@ -173,9 +173,17 @@ impl Tally {
         }
     }
 
-    /// Records when the first and the last byte of a response came.
+    /// Records when the first and the last byte of a response came, before its latency is recorded. As long as all came in
+    /// one piece, that is left out.
+    #[inline(never)]
     fn phases(&mut self, request: &OpenRequest, at: Nanos) {
         let first_at = request.first_at.unwrap_or(at);
+        let (phases, latency) = (self.interval.phases.get_or_insert_default(), &self.interval.latency);
+        if first_at == at && !self.rules.compat && (phases.is_left_out || latency.count() == 0) {
+            phases.is_left_out = true;
+            return;
+        }
+        phases.settle(latency);
         let (ttfb_ns, ttlb_ns) = (first_at.since(request.sent_at), at.since(first_at));
         if self.is_measurable(ttfb_ns) && self.is_measurable(ttlb_ns) {
             let (ttfb_ns, ttlb_ns) = (self.measured(ttfb_ns), self.measured(ttlb_ns));

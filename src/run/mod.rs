@@ -451,6 +451,7 @@ impl Outcome {
         if plan.wants_phases() {
             self.totals.phases.get_or_insert_default();
         }
+        self.totals.settle();
         self.timeline = collector.timeline;
         self.host = host::facts();
         for (worker, counters) in self.workers.iter_mut().zip(collector.shares) {

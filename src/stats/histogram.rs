@@ -112,6 +112,9 @@ impl<C: Count> Distribution<C> {
 
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
+        if self.count() == 0 {
+            return;
+        }
         self.histogram.reset();
         (self.sum, self.sum_of_squares) = (0, 0);
         (self.min, self.max) = (u64::MAX, 0);
@@ -264,6 +267,9 @@ impl<C: Count> Default for Distribution<C> {
 
 impl<A: Count, B: Count> AddAssign<&Distribution<B>> for Distribution<A> {
     fn add_assign(&mut self, other: &Distribution<B>) {
+        if other.count() == 0 {
+            return;
+        }
         for bin in other.histogram.iter_recorded() {
             let count = A::saturating_from(bin.count_at_value().into());
             self.histogram.saturating_record_n(bin.value_iterated_to(), count);

@@ -66,6 +66,13 @@ impl<C: Count> Stats<C> {
         self.batch_latency.get_or_insert_default()
     }
 
+    /// Writes out what was left out of the phases; to be called before they are read.
+    pub fn settle(&mut self) {
+        if let Some(phases) = &mut self.phases {
+            phases.settle(&self.latency);
+        }
+    }
+
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
         (self.from_ns, self.until_ns) = (0, 0);
@@ -91,15 +98,15 @@ impl<C: Count> Stats<C> {
 impl<A: Count, B: Count> AddAssign<&Stats<B>> for Stats<A> {
     fn add_assign(&mut self, other: &Stats<B>) {
         self.until_ns = self.until_ns.max(other.until_ns);
+        if let Some(phases) = other.phases.as_deref() {
+            self.phases.get_or_insert_default().add(&self.latency, phases, &other.latency);
+        }
         self.latency += &other.latency;
         if let Some(batches) = other.batch_latency.as_deref().filter(|batches| batches.count() > 0) {
             *self.batch_latency() += batches;
         }
         if let Some(censored) = other.censored.as_deref().filter(|censored| censored.count() > 0) {
             **self.censored.get_or_insert_default() += censored;
-        }
-        if let Some(phases) = other.phases.as_deref() {
-            **self.phases.get_or_insert_default() += phases;
         }
         self.rates += &other.rates;
         self.counters += other.counters;
@@ -153,6 +160,29 @@ mod tests {
         assert_eq!(totals.ledger.rows()[0].count, 2);
         assert_eq!((totals.handshakes.total, totals.handshakes.resumed), (2, 2));
         assert_eq!(totals.location.as_deref(), Some("/10"));
+    }
+
+    #[test]
+    fn what_is_left_out_of_the_phases_is_in_the_totals() {
+        let left_out = |latencies: &[u64]| {
+            let mut interval = Interval::default();
+            latencies.iter().for_each(|latency| interval.latency.record(*latency));
+            interval.phases.get_or_insert_default().is_left_out = true;
+            interval
+        };
+        let mut sum = left_out(&[10, 20]);
+        sum += &left_out(&[30]);
+        sum += &interval(100);
+        let mut totals = Totals::default();
+        totals += &left_out(&[40]);
+        totals += &left_out(&[50]);
+        totals.settle();
+        assert_eq!(totals.phases.as_ref().unwrap().ttfb.count(), 2);
+        totals += &sum;
+        let phases = totals.phases.as_ref().unwrap();
+        assert_eq!((phases.ttfb.count(), phases.ttfb.mean()), (6, Some(250.0 / 6.0)));
+        assert_eq!((phases.ttlb.count(), phases.ttlb.max()), (6, Some(100)));
+        assert_eq!(totals.latency.count(), 6);
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! How long the phases of connections and requests lasted. Nothing here is ever corrected.
 
-use std::ops::AddAssign;
-
 use super::{Count, Distribution};
 
 /// The phases, each in nanoseconds.
@@ -15,9 +13,45 @@ pub struct Phases<C: Count> {
     pub ttfb: Distribution<C>,
     /// First byte of a response, to its last: one for each response.
     pub ttlb: Distribution<C>,
+    /// All responses so far came in one piece. Their TTFB is their latency and their TTLB nothing, so that neither was
+    /// recorded: [`Self::settle`] makes up for it.
+    pub is_left_out: bool,
 }
 
 impl<C: Count> Phases<C> {
+    /// Records what was left out of responses with these latencies.
+    pub fn settle(&mut self, latency: &Distribution<C>) {
+        if self.is_left_out {
+            self.is_left_out = false;
+            self.add_left_out(latency);
+        }
+    }
+
+    /// Adds the phases of `other` responses to those of responses with these latencies; what was left out of both can
+    /// still be.
+    pub fn add<B: Count>(&mut self, latency: &Distribution<C>, other: &Phases<B>, others: &Distribution<B>) {
+        self.connect += &other.connect;
+        if let Some(tls) = other.tls.as_deref().filter(|tls| tls.count() > 0) {
+            **self.tls.get_or_insert_default() += tls;
+        }
+        if other.is_left_out && (self.is_left_out || latency.count() == 0) {
+            self.is_left_out = true;
+            return;
+        }
+        self.settle(latency);
+        if other.is_left_out {
+            self.add_left_out(others);
+        } else {
+            self.ttfb += &other.ttfb;
+            self.ttlb += &other.ttlb;
+        }
+    }
+
+    fn add_left_out<B: Count>(&mut self, latency: &Distribution<B>) {
+        self.ttfb += latency;
+        self.ttlb.record_many(0, latency.count());
+    }
+
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
         self.connect.clear();
@@ -26,6 +60,7 @@ impl<C: Count> Phases<C> {
         }
         self.ttfb.clear();
         self.ttlb.clear();
+        self.is_left_out = false;
     }
 }
 
@@ -36,17 +71,7 @@ impl<C: Count> Default for Phases<C> {
             tls: None,
             ttfb: Distribution::default(),
             ttlb: Distribution::default(),
+            is_left_out: false,
         }
-    }
-}
-
-impl<A: Count, B: Count> AddAssign<&Phases<B>> for Phases<A> {
-    fn add_assign(&mut self, other: &Phases<B>) {
-        self.connect += &other.connect;
-        if let Some(tls) = other.tls.as_deref().filter(|tls| tls.count() > 0) {
-            **self.tls.get_or_insert_default() += tls;
-        }
-        self.ttfb += &other.ttfb;
-        self.ttlb += &other.ttlb;
     }
 }

@@ -80,6 +80,7 @@ pub fn run_with(
     let mut totals = Totals::default();
     desk.mailbox.collect(|interval| totals += interval);
     totals += &*end.interval;
+    totals.settle();
     Ran { totals, end }
 }
 
