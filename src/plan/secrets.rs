@@ -26,7 +26,8 @@ pub fn is_secret(name: &str) -> bool {
 
 /// A URL, with or without its scheme: without the user and the secret parameters.
 pub fn url(url: &str) -> String {
-    match url.split_once("://") {
+    let is_scheme = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    match url.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) {
         Some((scheme, rest)) => format!("{scheme}{}", text(&format!("://{rest}"))),
         None => text(&format!("://{url}"))["://".len()..].to_owned(),
     }
@@ -107,7 +108,7 @@ fn value_behind(rest: &str, blanks_end: bool) -> Option<(usize, usize)> {
     let first = behind.chars().next()?;
     let value = match first {
         '"' | '\'' => return Some((before + 1, closing_quote(&behind[1..], first))),
-        '[' | '{' if is_quoted => behind.find(if first == '[' { ']' } else { '}' }).map(|at| at + 1),
+        '[' | '{' if is_quoted => group_end(behind),
         _ if mark == '=' => value_end(behind, blanks_end),
         // Behind the name of a field of a document stand numbers too, and further fields.
         _ => behind.find(|c: char| c == '\n' || (is_quoted && ",}".contains(c))),
@@ -122,6 +123,22 @@ fn part_behind(name: &str, rest: &str) -> Option<(usize, usize)> {
     let value = &behind[empty.min().filter(|_| is_secret(field))?..];
     let length = value.find("\r\n--").or_else(|| value.find("\n--")).unwrap_or(value.len());
     Some((rest.len() - value.len(), length)).filter(|&(_, length)| length > 0)
+}
+
+/// Where a list or an object of a document ends, with everything in it; `None` if it does not.
+fn group_end(text: &str) -> Option<usize> {
+    let (mut depth, mut quoted_until) = (0, 0);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if at < quoted_until => {}
+            '"' => quoted_until = at + 1 + closing_quote(&text[at + 1..], c) + 1,
+            '[' | '{' => depth += 1,
+            ']' | '}' if depth == 1 => return Some(at + 1),
+            ']' | '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Where the quote is that ends a text, unless a backslash stands before it; the end if there is none.
@@ -181,6 +198,8 @@ mod tests {
             ("h?api_key=1", "h?api_key=REDACTED"),
             ("https://h/?q=me@h", "https://h/?q=me@h"),
             ("http://me:it's@h/", "http://REDACTED@h/"),
+            ("me:pw@h/?token=1&to=http://a/", "REDACTED@h/?token=REDACTED&to=http://a/"),
+            ("h/?to=http://me:pw@a/", "h/?to=http://REDACTED@a/"),
         ];
         for (typed, shown) in table {
             assert_eq!(url(typed), shown);
@@ -208,6 +227,9 @@ mod tests {
             (r#"{"password":"a\"b\\","n":"\"c"}"#, r#"{"password":"REDACTED","n":"\"c"}"#),
             (r#"{"keys":["a","b"],"n":1}"#, r#"{"keys":REDACTED,"n":1}"#),
             (r#"{"session":{"id":"a","of":"b"},"n":1}"#, r#"{"session":REDACTED,"n":1}"#),
+            (r#"{"session":{"user":{"id":1},"sid":"a"},"n":1}"#, r#"{"session":REDACTED,"n":1}"#),
+            (r#"{"keys":["a]\"b","c"],"n":1}"#, r#"{"keys":REDACTED,"n":1}"#),
+            (r#"{"keys":["a"#, r#"{"keys":REDACTED"#),
             ("größe=1&schlüssel=2&kéy=3", "größe=1&schlüssel=2&kéy=3"),
         ];
         for (typed, shown) in table {

@@ -2,9 +2,10 @@
 //!
 //! It knows neither units nor clocks; latencies are recorded in nanoseconds, rates in requests per second.
 
-use std::io::Cursor;
+use std::io::{Cursor, Read};
 use std::ops::AddAssign;
 
+use flate2::read::ZlibDecoder;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use hdrhistogram::{Counter, Histogram};
 use thiserror::Error;
@@ -198,7 +199,8 @@ impl Distribution<u64> {
     ///
     /// When the bytes are no histogram, or do not go with the figures.
     pub fn decode(bytes: &[u8], moments: Moments) -> Result<Self, Corrupt> {
-        let read = Deserializer::new().deserialize::<u64, _>(&mut Cursor::new(bytes)).map_err(|_| Corrupt::Bytes)?;
+        let whole = inflated(bytes).ok_or(Corrupt::Bytes)?;
+        let read = Deserializer::new().deserialize::<u64, _>(&mut Cursor::new(whole)).map_err(|_| Corrupt::Bytes)?;
         let mut distribution = Self::new();
         for bin in read.iter_recorded() {
             let value = bin.value_iterated_to().min(HIGHEST);
@@ -257,6 +259,20 @@ impl Distribution<u64> {
             (step.value_iterated_to().min(self.max), step.quantile_iterated_to(), total)
         })
     }
+}
+
+/// The bins before they were compressed. The library takes as much memory as the length in them says, so that it has to
+/// be the true one.
+fn inflated(bytes: &[u8]) -> Option<Vec<u8>> {
+    const COOKIE: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
+    const HEAD_BYTES: usize = 40;
+    /// The longest has a third of that.
+    const MOST: u64 = 1 << 20;
+    let (_, compressed) = bytes.split_at_checked(8).filter(|(head, _)| head.starts_with(&COOKIE))?;
+    let mut whole = Vec::new();
+    ZlibDecoder::new(compressed).take(MOST).read_to_end(&mut whole).ok()?;
+    let length = u32::from_be_bytes(*whole.get(4..)?.first_chunk()?) as usize;
+    (whole.len() == HEAD_BYTES + length).then_some(whole)
 }
 
 impl<C: Count> Default for Distribution<C> {
@@ -415,6 +431,9 @@ mod tests {
         let decoded = |bytes: &[u8], moments| Distribution::decode(bytes, moments).map(|_| ());
         assert_eq!(decoded(b"", moments), Err(Corrupt::Bytes));
         assert_eq!(decoded(&good.encode()[..20], moments), Err(Corrupt::Bytes));
+        // Eight bytes, and a length in them that is not theirs: four gigabytes.
+        let absurd = b"\x78\x01\x01\x08\x00\xf7\xff\x1c\x84\x93\x13\xff\xff\xff\xff\x12\x4b\x05\x43";
+        assert_eq!(inflated(&[&good.encode()[..8], absurd].concat()), None);
         assert_eq!(decoded(&good.encode(), Moments { count: 4, ..moments }), Err(Corrupt::Count));
         for figures in [
             Moments { mean: 31.0, ..moments },

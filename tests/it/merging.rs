@@ -146,6 +146,7 @@ fn a_result_that_keeps_its_secrets_belongs_to_one_that_does_not(context: &Contex
     let (server, scratch) = (target(), Scratch::new("kept"));
     let run = |words: &str, name: &str| {
         let program = context.onrush().words("-n4 -c2 -H Cookie:id=7 --basic-auth a:b").words(words);
+        let program = program.word(format!("--http-proxy=http://c:d@{}", server.address()));
         written(program.word(url(&server, "/?token=7")), &scratch, [name]);
     };
     run("", "a.json");
@@ -161,7 +162,10 @@ fn absurd_figures_are_refused(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("absurd"));
     let (_, [text]) = written(context.onrush().words("-n10 -c2").word(url(&server, "/")), &scratch, ["a.json"]);
     let good: Value = serde_json::from_str(&text).unwrap();
-    let table: [(&str, Value); 10] = [
+    let mut late = good["timeline"][0].clone();
+    late["start_s"] = (1u64 << 53).into();
+    let table: [(&str, Value); 11] = [
+        ("/timeline", serde_json::json!([good["timeline"][0], late])),
         ("/requests/completed", u64::MAX.into()),
         ("/status/200", u64::MAX.into()),
         ("/errors/read", u64::MAX.into()),

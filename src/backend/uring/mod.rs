@@ -271,6 +271,7 @@ impl Uring {
         let what = match operation {
             Operation::Connect => What::Connected(self.connected(conn, outcome)),
             Operation::Send => self.sent(conn, outcome)?,
+            Operation::SendSilently => self.refused(conn, outcome)?,
             Operation::Receive => self.took(conn, outcome, buffer, cqueue::more(entry.flags()))?,
             Operation::Discard => self.discarded(conn, outcome),
             Operation::Cancel => return None,
@@ -420,12 +421,13 @@ impl Backend for Uring {
     }
 
     fn close(&mut self, conn: ConnId) {
+        let is_sending = self.sockets[conn.index()].sending.as_ref().is_some_and(Sending::may_last);
         let unsent = self.abandon_send(conn);
         let socket = &mut self.sockets[conn.index()];
         socket.generation = socket.generation.wrapping_add(1);
         self.resume.take_if(|(resumed, _)| *resumed == conn);
         let Some(fd) = socket.fd.take() else { return };
-        if socket.in_table || socket.is_busy {
+        if socket.in_table || socket.is_busy || is_sending {
             // The table holds the socket until its place is taken again, and so does what is under way; this ends it now.
             let _ = shutdown(&fd, Shutdown::Both);
         }

@@ -8,8 +8,10 @@ use super::ConnId;
 pub enum Operation {
     /// Waits until the connection is there, or not.
     Connect,
-    /// Sends.
+    /// Sends, and reports the end.
     Send,
+    /// Sends without waiting, and reports only that it could not.
+    SendSilently,
     /// Receives into a buffer.
     Receive,
     /// Receives and throws away.
@@ -33,8 +35,9 @@ pub fn named(name: u64) -> (ConnId, Operation) {
     let operation = match name >> (32 + GENERATION_BITS) {
         0 => Operation::Connect,
         1 => Operation::Send,
-        2 => Operation::Receive,
-        3 => Operation::Discard,
+        2 => Operation::SendSilently,
+        3 => Operation::Receive,
+        4 => Operation::Discard,
         _ => Operation::Cancel,
     };
     (ConnId(name as u32), operation)
@@ -46,8 +49,8 @@ mod tests {
 
     #[test]
     fn a_name_keeps_connection_and_operation_apart_from_the_generation() {
-        use Operation::{Cancel, Connect, Discard, Receive, Send};
-        for operation in [Connect, Send, Receive, Discard, Cancel] {
+        use Operation::{Cancel, Connect, Discard, Receive, Send, SendSilently};
+        for operation in [Connect, Send, SendSilently, Receive, Discard, Cancel] {
             for conn in [ConnId(0), ConnId(7), ConnId(u32::MAX)] {
                 assert_eq!(named(name(conn, u32::MAX, operation)), (conn, operation));
                 assert_ne!(name(conn, 1, operation), name(conn, 2, operation));

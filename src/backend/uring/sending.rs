@@ -7,6 +7,7 @@
 use io_uring::{opcode, squeue};
 use onrush_proto::Transmit;
 use rustix::io::Errno;
+use rustix::net::{Shutdown, shutdown};
 
 use super::Uring;
 use super::names::{Operation, name};
@@ -32,7 +33,13 @@ impl Sending {
         Self { bytes, start: 0, is_told: false, silent_in: None }
     }
 
-    /// Whether it is silent and was handed over before that turn: it has been accepted, or its refusal has been seen.
+    /// Whether the kernel may go on with it for long.
+    pub(super) fn may_last(&self) -> bool {
+        self.silent_in.is_none()
+    }
+
+    /// Whether it is silent and was handed over before that turn: it has been accepted, or its refusal has been seen or
+    /// is about to be.
     fn is_over(&self, turn: u32) -> bool {
         self.silent_in.is_some_and(|silent_in| silent_in != turn)
     }
@@ -43,9 +50,8 @@ impl Uring {
     pub(super) fn start_send(&mut self, conn: ConnId, bytes: Transmit) -> usize {
         let (turn, length) = (self.turn, bytes.bytes().len());
         let socket = &mut self.sockets[conn.index()];
-        if let Some(fd) = &socket.fd {
-            socket.delay.before_send(fd, length);
-        }
+        let Some(fd) = &socket.fd else { return 0 };
+        socket.delay.before_send(fd, length);
         if socket.sending.as_ref().is_some_and(|sending| !sending.is_over(turn)) {
             // Nothing may overtake what the kernel could not take yet.
             socket.behind = Some(Box::new(bytes));
@@ -57,7 +63,7 @@ impl Uring {
             return 0;
         }
         let entry = self.send_operation(conn, bytes.bytes(), libc::MSG_DONTWAIT);
-        self.push(entry.flags(squeue::Flags::SKIP_SUCCESS), conn, Operation::Send);
+        self.push(entry.flags(squeue::Flags::SKIP_SUCCESS), conn, Operation::SendSilently);
         let sending = Sending { is_told: true, silent_in: Some(turn), ..Sending::new(bytes) };
         self.sockets[conn.index()].sending = Some(sending);
         length
@@ -74,6 +80,19 @@ impl Uring {
         let most = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let flags = flags | libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
         opcode::Send::new(self.file(conn), bytes.as_ptr(), most).flags(flags).build()
+    }
+
+    /// A silent send was refused, in whole or in part: the rest is sent next. If another send is on its way already,
+    /// because bytes were received before this was heard, the order is lost, and the connection with it.
+    pub(super) fn refused(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Option<What> {
+        let socket = &self.sockets[conn.index()];
+        if socket.sending.as_ref().is_some_and(|sending| sending.is_over(self.turn)) {
+            return self.sent(conn, outcome);
+        }
+        if let Some(fd) = &socket.fd {
+            let _ = shutdown(fd, Shutdown::Both);
+        }
+        Some(What::Sent(Err(outcome.err().filter(|errno| *errno != Errno::AGAIN).unwrap_or(Errno::CONNABORTED))))
     }
 
     /// A send has ended, or not quite: the rest is sent next. What the engine takes for accepted it hears of only if

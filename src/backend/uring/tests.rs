@@ -1,8 +1,10 @@
 //! What a server can do that reads nothing, against the kernel itself.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::rc::Rc;
+
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 
 use super::*;
 
@@ -78,6 +80,67 @@ fn what_waits_to_be_sent_goes_with_its_connection() {
         uring.close(ConnId(0));
         work(&mut uring);
         assert!(uring.orphans.is_empty() && uring.closing.is_empty(), "nothing is kept for longer than it is needed");
+    }
+}
+
+#[test]
+fn a_closed_connection_sends_nothing_more_whoever_ended_it() {
+    let Ok(mut uring) = Uring::new(1, Clock::start(), Dialer::default()) else { return };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    uring.connect(ConnId(0), listener.local_addr().unwrap());
+    work(&mut uring);
+    let (peer, _) = listener.accept().unwrap();
+    // Much more than the kernel takes, to somebody who ends its side and reads nothing.
+    assert_eq!(uring.send(ConnId(0), Transmit::Owned(vec![b'x'; 1024 * BYTES])), 0);
+    assert_eq!(work(&mut uring), 0);
+    peer.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(work(&mut uring), 0);
+    uring.close(ConnId(0));
+    assert_eq!(work(&mut uring), 0);
+    assert!(uring.orphans.is_empty(), "the kernel has let go of it");
+    assert_eq!(uring.send(ConnId(0), Transmit::Owned(vec![b'x'])), 0, "nobody is there");
+    assert!(uring.ring.submission().is_empty());
+}
+
+#[test]
+fn a_refusal_that_is_heard_behind_the_next_send_ends_the_connection() {
+    for length in [BYTES, 64 * BYTES] {
+        let Ok(mut uring) = Uring::new(1, Clock::start(), Dialer::default()) else { return };
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        set_socket_recv_buffer_size(&listener, 1).unwrap();
+        uring.connect(ConnId(0), listener.local_addr().unwrap());
+        work(&mut uring);
+        let (mut peer, _) = listener.accept().unwrap();
+        set_socket_send_buffer_size(uring.sockets[0].fd.as_ref().unwrap(), 1).unwrap();
+        peer.write_all(b"1").unwrap();
+        work(&mut uring);
+        // The next receive is in the queue, and finds something there; behind it is what the kernel takes in part.
+        peer.write_all(b"2").unwrap();
+        assert_eq!(uring.send(ConnId(0), Transmit::Owned(vec![b'a'; BYTES])), BYTES);
+        let until = uring.now() + 1_000_000_000;
+        uring.wait(until);
+        let (mut is_next_sent, mut failed) = (false, None);
+        for _ in 0..20 {
+            while let Some(completion) = uring.next() {
+                match completion.what {
+                    What::Received(Ok(1)) if !is_next_sent => {
+                        uring.send(ConnId(0), Transmit::Owned(vec![b'b'; length]));
+                        is_next_sent = true;
+                    }
+                    What::Sent(Err(errno)) => failed = failed.or(Some((is_next_sent, errno))),
+                    _ => {}
+                }
+            }
+            let until = uring.now() + 1_000_000;
+            uring.wait(until);
+        }
+        assert_eq!(failed, Some((true, Errno::CONNABORTED)));
+        uring.close(ConnId(0));
+        work(&mut uring);
+        assert!(uring.orphans.is_empty() && uring.closing.is_empty());
+        let mut received = Vec::new();
+        let _ = peer.read_to_end(&mut received);
+        assert!(received.len() < BYTES && received.iter().all(|byte| *byte == b'a'), "nothing overtakes anything");
     }
 }
 

@@ -200,11 +200,13 @@ impl Link {
             let state = match state {
                 Ok(state) => state,
                 Err(error) => {
-                    // The next is what the server is to be told about it.
+                    // The next is what the server is to be told about it. It is the last: the library may count on
+                    // finding the bytes of half a message again, and they go now.
                     let next = connection.process_tls_records(&mut bytes[used + discard..]);
                     if let Ok(ConnectionState::EncodeTlsData(data)) = next.state {
                         encode(data, &mut self.outgoing);
                     }
+                    self.connection = None;
                     return Err(Failure::of(&error));
                 }
             };
@@ -215,7 +217,8 @@ impl Link {
                         discard += record.discard;
                         take(record.payload);
                     }
-                    false
+                    // If nothing is behind it, the library need not be asked again.
+                    self.is_established && used + discard == bytes.len()
                 }
                 ConnectionState::EncodeTlsData(data) => {
                     encode(data, &mut self.outgoing);
@@ -236,7 +239,7 @@ impl Link {
                 _ => true,
             };
             used += discard;
-            if is_waiting || (self.is_established && used == bytes.len()) {
+            if is_waiting {
                 return Ok(used);
             }
         }

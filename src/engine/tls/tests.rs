@@ -4,9 +4,10 @@
 
 use std::io::{Read, Write};
 
+use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ServerConfig, ServerConnection};
+use rustls::{ConnectionTrafficSecrets, ServerConfig, ServerConnection};
 
 use super::*;
 use crate::plan::Tls;
@@ -133,6 +134,95 @@ fn the_last_words_say_what_went_wrong_or_that_nothing_did() {
         link.receive(&mut broken.to_vec(), &mut |_| {}).unwrap_err();
         server.read_tls(&mut &link.last_words()[..]).unwrap();
         assert!(matches!(server.process_new_packets(), Err(rustls::Error::AlertReceived(_))));
+    }
+}
+
+/// Seals records as the server of a connection, but any.
+struct Forger {
+    version: Version,
+    key: LessSafeKey,
+    iv: [u8; 12],
+    sequence: u64,
+}
+
+impl Forger {
+    /// A link whose handshake is complete, and who can send it any record.
+    fn with_link(version: Version) -> (Self, Link) {
+        let mut config = Arc::unwrap_or_clone(server());
+        config.enable_secret_extraction = true;
+        let mut server = ServerConnection::new(Arc::new(config)).unwrap();
+        // ChaCha20, in the two names that it has.
+        let mut link = Config::new(&Tls { suites: vec![0x1303, 0xcca9], ..tls(version) }).unwrap().link();
+        shake_hands(&mut link, &mut server, usize::MAX);
+        down(&mut server, &mut link, usize::MAX).unwrap();
+        let (sequence, secrets) = server.dangerous_extract_secrets().unwrap().tx;
+        let ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } = secrets else { panic!("another suite") };
+        let key = LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, key.as_ref()).unwrap());
+        (Self { version, key, iv: iv.as_ref().try_into().unwrap(), sequence }, link)
+    }
+
+    fn record(&mut self, kind: u8, plain: &[u8]) -> Vec<u8> {
+        let (is_new, mut sealed) = (self.version == Version::V13, plain.to_vec());
+        sealed.extend(is_new.then_some(kind));
+        let header = |length: usize| [if is_new { 23 } else { kind }, 3, 3, (length >> 8) as u8, length as u8];
+        let wire = header(sealed.len() + CHACHA20_POLY1305.tag_len());
+        let sequence = self.sequence.to_be_bytes();
+        let known = if is_new { wire.to_vec() } else { [&sequence[..], &header(plain.len())].concat() };
+        let mut nonce = self.iv;
+        nonce[4..].iter_mut().zip(sequence).for_each(|(byte, more)| *byte ^= more);
+        let nonce = Nonce::assume_unique_for_key(nonce);
+        self.key.seal_in_place_append_tag(nonce, Aad::from(known), &mut sealed).unwrap();
+        self.sequence += 1;
+        [&wire[..], &sealed].concat()
+    }
+}
+
+const ALERT: u8 = 21;
+const HANDSHAKE: u8 = 22;
+const DATA: u8 = 23;
+
+#[test]
+fn whatever_breaks_off_inside_a_message_ends_the_connection_and_nothing_else() {
+    let half = (HANDSHAKE, &[4, 0, 0, 9, 1, 2][..]);
+    let tables: [&[(u8, &[u8])]; 5] = [
+        &[half, (DATA, b"HTTP/1.1 200 OK\r\n\r\n")],
+        &[half, (ALERT, &[1, 0])],
+        &[(HANDSHAKE, &[4, 1, 0, 0])],
+        &[(HANDSHAKE, &[4]), (DATA, b"")],
+        &[half, (99, b"?")],
+    ];
+    for version in [Version::V12, Version::V13] {
+        for records in tables {
+            for is_whole in [false, true] {
+                let (mut forger, mut link) = Forger::with_link(version);
+                let mut pieces: Vec<Vec<u8>> =
+                    records.iter().map(|(kind, plain)| forger.record(*kind, plain)).collect();
+                if is_whole {
+                    pieces = vec![pieces.concat()];
+                }
+                let mut take = |_: &[u8]| panic!("nothing of it is an answer");
+                let outcome = pieces.iter_mut().try_for_each(|piece| link.receive(piece, &mut take));
+                assert!(outcome.is_err(), "{records:?}");
+                link.last_words();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_farewell_is_heard_behind_anything_that_wants_an_answer() {
+    for is_whole in [false, true] {
+        let (mut forger, mut link) = Forger::with_link(Version::V12);
+        // What asks for a new handshake is refused.
+        let mut pieces = vec![forger.record(HANDSHAKE, &[0, 0, 0, 0]), forger.record(ALERT, &[1, 0])];
+        if is_whole {
+            pieces = vec![pieces.concat()];
+        }
+        for piece in &mut pieces {
+            link.receive(piece, &mut |_| panic!("nothing was sent")).unwrap();
+        }
+        assert!(link.is_closed());
+        assert!(link.seal().unwrap().is_some(), "the refusal");
     }
 }
 

@@ -160,7 +160,8 @@ fn add_row(ledger: &mut Vec<LedgerRow>, row: &LedgerRow) {
 fn timeline(rows: &[Row]) -> Result<Timeline, Corrupt> {
     let length_s = rows.get(1).map_or(1.0, |second| second.start_s);
     let is_known = |length: &u64| length.is_power_of_two() && *length as f64 == length_s && rows.len() <= ROWS_MAX;
-    let length_ns = Some(length_s as u64).filter(is_known).ok_or(Corrupt::Figures)? * SECOND_NS;
+    let length = Some(length_s as u64).filter(is_known);
+    let length_ns = length.and_then(|length| length.checked_mul(SECOND_NS)).ok_or(Corrupt::Figures)?;
     let is_ascending = |bins: &[(u16, u64)]| bins.is_sorted_by(|one, next| one.0 < next.0);
     let is_known = |bins: &[(u16, u64)]| bins.last().is_none_or(|(bin, _)| *bin <= bin_of(HIGHEST));
     if !rows.iter().all(|row| is_ascending(&row.latency_bins) && is_known(&row.latency_bins)) {

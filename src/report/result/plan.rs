@@ -158,6 +158,9 @@ impl Plan {
         // How long a body is says how long the secrets in it are; its text or its digest tells it from others.
         let mut plan = Self { seed: 0, percentiles: None, body_bytes: None, ..self.clone() };
         plan.url = secrets::url(&plan.url);
+        if let Some(proxy) = plan.way.as_mut().and_then(|way| way.http_proxy.as_mut()) {
+            *proxy = secrets::url(proxy);
+        }
         for header in &mut plan.headers {
             header.value = Header::shown(&header.name, &header.value);
         }
