@@ -633,7 +633,7 @@ pub(super) const FLAGS: &[Flag] = &[
         short: None,
         long: "spin",
         value: Some("WHEN"),
-        help: &["look instead of sleep while at most 4 requests are in", "flight: auto, on or off (auto)"],
+        help: &["look instead of sleep while at most 4 requests or", "connects are under way: auto, on or off (auto)"],
         group: Group::Engine,
         origin: Origin::Ours,
         later: None,
