@@ -55,9 +55,10 @@ impl<B: Backend> Engine<B> {
         self.forget_failures(conn, completed);
         if let Slot { state: State::Open(live), link: Some(link), .. } = &mut self.slots[conn.index()] {
             // Encrypted it is a little longer than this, of which the backend must not wait for more than comes.
-            let rest = live.protocol.may_skip().saturating_sub(link.pending());
-            if rest >= LARGE_MIN {
-                self.backend.expect(conn, rest);
+            // Where no length is known, the end may be said in a few bytes that nothing follows.
+            let rest = live.protocol.may_skip();
+            if rest < u64::MAX && rest.saturating_sub(link.pending()) >= LARGE_MIN {
+                self.backend.expect(conn, rest - link.pending());
             }
         }
         // Who leaves waits for the end of the transport: its port depends on that.

@@ -240,6 +240,9 @@ fn bodies_arrive_whole_in_both_directions(context: &Context) {
         assert!(down.took < Duration::from_secs(5), "nobody waits for more than comes: {down:?}");
     }
     let server = TlsServer::new(&pair);
+    let until_close = context.onrush().words("-k -t1 -c1 -n5").word(server.url("/until-close")).run();
+    assert_eq!((until_close.code, until_close.requests()), (0, 5), "{until_close:?}");
+    assert!(until_close.took < Duration::from_secs(2), "the end is heard: {until_close:?}");
     let scratch = Scratch::new("tls");
     let body = scratch.file("body", vec![b'y'; 3_000_000]);
     let up =

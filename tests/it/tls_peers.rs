@@ -158,6 +158,16 @@ fn serve(config: Arc<ServerConfig>, mut stream: Pieces, heard: &Mutex<Heard>) ->
                 break;
             }
         }
+        if path == "/until-close" {
+            stream.get_mut().write_all(b"HTTP/1.0 200 OK\r\n\r\nx")?;
+            stream.get_mut().flush()?;
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            stream.get_mut().write_all(&[b'x'; 4000])?;
+            stream.get_mut().conn.send_close_notify();
+            stream.get_mut().flush()?;
+            // The transport stays open until the client closes it.
+            return stream.read(&mut [0]).map(drop);
+        }
         let read = io::copy(&mut stream.by_ref().take(length), &mut io::sink())?;
         heard.lock().expect("nobody fails with the lock").requests += 1;
         let body = match path.trim_start_matches('/').parse() {
