@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::process::Child;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -96,6 +97,17 @@ pub fn unix(path: &Path) {
             });
         }
     });
+}
+
+/// Waits until somebody accepts connections there; returns whether it is this process, which has not ended.
+pub fn accepts(process: &mut Child, address: SocketAddr) -> bool {
+    for _ in 0..500 {
+        if TcpStream::connect(address).is_ok() {
+            return matches!(process.try_wait(), Ok(None));
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    false
 }
 
 /// Reads the head of a request; an error if the client closed before.

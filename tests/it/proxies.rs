@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::harness::{Context, Onrush, Output, Scratch, cases, target};
-use crate::peers::{Refusing, read_head, server};
+use crate::peers::{Refusing, accepts, read_head, server};
 use crate::servers::{Server, assert_no_errors};
 use crate::tls_peers::{Authority, TlsServer};
 
@@ -60,21 +60,11 @@ impl Tinyproxy {
             command.args(["-d", "-c"]).arg(configuration).stdin(Stdio::null()).stdout(Stdio::null());
             let process = command.stderr(Stdio::null()).spawn().expect("tinyproxy starts");
             let mut proxy = Self { process, address, log, _scratch: scratch };
-            if proxy.answers() {
+            if accepts(&mut proxy.process, proxy.address) {
                 return proxy;
             }
         }
         panic!("tinyproxy does not start");
-    }
-
-    fn answers(&mut self) -> bool {
-        for _ in 0..500 {
-            if TcpStream::connect(self.address).is_ok() {
-                return matches!(self.process.try_wait(), Ok(None));
-            }
-            thread::sleep(Duration::from_millis(10));
-        }
-        false
     }
 
     /// How many requests of a method it has logged.

@@ -2,16 +2,15 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use rustix::process::Signal;
 
 use crate::harness::{Context, Output, Scratch, cases, signal};
+use crate::peers::accepts;
 
 cases! {
     nginx_logs_what_is_counted needs "nginx";
@@ -140,7 +139,7 @@ impl Server {
             let process = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("nginx starts");
             let log = scratch.path().join("access.log");
             let mut server = Self { process, address, _scratch: scratch, log, end: Signal::QUIT };
-            if server.answers() {
+            if accepts(&mut server.process, server.address) {
                 return server;
             }
         }
@@ -180,16 +179,6 @@ impl Server {
         let _ = self.process.wait();
         let log = fs::read_to_string(&self.log).expect("the log can be read");
         log.lines().filter(|line| line.contains("\"GET /")).map(str::to_owned).collect()
-    }
-
-    fn answers(&mut self) -> bool {
-        for _ in 0..500 {
-            if TcpStream::connect(self.address).is_ok() {
-                return matches!(self.process.try_wait(), Ok(None));
-            }
-            thread::sleep(Duration::from_millis(10));
-        }
-        false
     }
 }
 

@@ -216,10 +216,14 @@ pub const RESULT: &str = "target/bench/result.json";
 
 const ANY: usize = usize::MAX;
 
+/// As many rounds as there are to be.
+const fn rounds(load: Load, measure: Measure, comparisons: &'static [Comparison]) -> Kind {
+    Kind::Rounds(Experiment { load, measure, rounds_max: ANY, comparisons })
+}
+
 /// The work of `small`, done by a script.
 const fn script(options: &'static [&'static str], comparisons: &'static [Comparison]) -> Kind {
-    let load = Load { options, ..SMALL };
-    Kind::Rounds(Experiment { load, measure: Measure::CpuPerRequest, rounds_max: ANY, comparisons })
+    rounds(Load { options, ..SMALL }, Measure::CpuPerRequest, comparisons)
 }
 
 /// The table.
@@ -227,28 +231,26 @@ pub const ROWS: &[Row] = &[
     Row {
         name: "small",
         work: "keep-alive, 13-byte body, 100 connections",
-        kind: Kind::Rounds(Experiment {
-            load: SMALL,
-            measure: Measure::CpuPerRequest,
-            rounds_max: ANY,
-            comparisons: &[
+        kind: rounds(
+            SMALL,
+            Measure::CpuPerRequest,
+            &[
                 at_most(Uring, Wrk, 0.76),
                 at_most(Uring, Shb, 1.03),
                 at_most(Epoll, Wrk, 0.80),
                 beside(Uring, H2load),
                 beside(Uring, Oha),
             ],
-        }),
+        ),
     },
     Row {
         name: "thousand",
         work: "the same, 1,000 connections",
-        kind: Kind::Rounds(Experiment {
-            load: Load { connections: 1_000, ..SMALL },
-            measure: Measure::CpuPerRequest,
-            rounds_max: ANY,
-            comparisons: &[at_most(Uring, Wrk, 0.80), at_most(Uring, Shb, 1.03)],
-        }),
+        kind: rounds(
+            Load { connections: 1_000, ..SMALL },
+            Measure::CpuPerRequest,
+            &[at_most(Uring, Wrk, 0.80), at_most(Uring, Shb, 1.03)],
+        ),
     },
     Row {
         name: "pipelined",
@@ -292,17 +294,11 @@ pub const ROWS: &[Row] = &[
     Row {
         name: "big",
         work: "1 MiB bodies, 10 connections",
-        kind: Kind::Rounds(Experiment {
-            load: Load { target: Target::Serve, path: "/bytes/1048576", body_bytes: 1 << 20, connections: 10, ..SMALL },
-            measure: Measure::BytesPerCpu,
-            rounds_max: ANY,
-            comparisons: &[
-                at_least(Uring, Wrk, 3.3),
-                at_least(Uring, Shb, 1.5),
-                beside(Uring, H2load),
-                beside(Uring, Oha),
-            ],
-        }),
+        kind: rounds(
+            Load { target: Target::Serve, path: "/bytes/1048576", body_bytes: 1 << 20, connections: 10, ..SMALL },
+            Measure::BytesPerCpu,
+            &[at_least(Uring, Wrk, 3.3), at_least(Uring, Shb, 1.5), beside(Uring, H2load), beside(Uring, Oha)],
+        ),
     },
     Row {
         name: "idle",
@@ -324,52 +320,43 @@ pub const ROWS: &[Row] = &[
     Row {
         name: "reconnect",
         work: "new connection per request, 100 at a time",
-        kind: Kind::Rounds(Experiment {
-            load: Load { target: Target::Serve, path: "/close", ..SMALL },
-            measure: Measure::CpuPerRequest,
-            rounds_max: ANY,
-            comparisons: &[at_most(Uring, Wrk, 0.88), at_most(Uring, Shb, 1.0), at_most(Epoll, Wrk, 0.92)],
-        }),
+        kind: rounds(
+            Load { target: Target::Serve, path: "/close", ..SMALL },
+            Measure::CpuPerRequest,
+            &[at_most(Uring, Wrk, 0.88), at_most(Uring, Shb, 1.0), at_most(Epoll, Wrk, 0.92)],
+        ),
     },
     Row {
         name: "tls",
         work: "TLS, keep-alive, small responses, 50 connections",
-        kind: Kind::Rounds(Experiment {
-            load: TLS,
-            measure: Measure::CpuPerRequest,
-            rounds_max: ANY,
-            comparisons: &[at_most(Uring, Wrk, 0.80), at_most(Uring, Shb, 1.05), beside(Epoll, Wrk)],
-        }),
+        kind: rounds(
+            TLS,
+            Measure::CpuPerRequest,
+            &[at_most(Uring, Wrk, 0.80), at_most(Uring, Shb, 1.05), beside(Epoll, Wrk)],
+        ),
     },
     Row {
         name: "tls-resumed",
         work: "TLS, new connection per request, sessions resumed",
-        kind: Kind::Rounds(Experiment {
-            load: Load { path: "/close", ..TLS },
-            measure: Measure::CpuPerRequest,
-            rounds_max: ANY,
-            comparisons: &[at_most(Uring, Wrk, 0.90)],
-        }),
+        kind: rounds(Load { path: "/close", ..TLS }, Measure::CpuPerRequest, &[at_most(Uring, Wrk, 0.90)]),
     },
     Row {
         name: "tls-full",
         work: "TLS, new connection per request, full handshakes",
-        kind: Kind::Rounds(Experiment {
-            load: Load { path: "/close", without: &["--tls-resume", "off"], ..TLS },
-            measure: Measure::CpuPerRequest,
-            rounds_max: ANY,
-            comparisons: &[at_most(Without, Shb, 1.0)],
-        }),
+        kind: rounds(
+            Load { path: "/close", without: &["--tls-resume", "off"], ..TLS },
+            Measure::CpuPerRequest,
+            &[at_most(Without, Shb, 1.0)],
+        ),
     },
     Row {
         name: "tls-big",
         work: "TLS, 1 MiB bodies, 10 connections",
-        kind: Kind::Rounds(Experiment {
-            load: Load { path: "/bytes/1048576", body_bytes: 1 << 20, connections: 10, ..TLS },
-            measure: Measure::BytesPerCpu,
-            rounds_max: ANY,
-            comparisons: &[at_least(Uring, Wrk, 1.2), beside(Epoll, Wrk), beside(Uring, Shb)],
-        }),
+        kind: rounds(
+            Load { path: "/bytes/1048576", body_bytes: 1 << 20, connections: 10, ..TLS },
+            Measure::BytesPerCpu,
+            &[at_least(Uring, Wrk, 1.2), beside(Epoll, Wrk), beside(Uring, Shb)],
+        ),
     },
     Row {
         name: "tls-memory",
@@ -392,57 +379,43 @@ pub const ROWS: &[Row] = &[
     Row {
         name: "one",
         work: "one connection, one thread, a core to itself",
-        kind: Kind::Rounds(Experiment {
-            load: Load { connections: 1, ..SMALL },
-            measure: Measure::Rate,
-            rounds_max: ANY,
-            comparisons: &[at_least(Uring, Wrk, 1.0), at_least(Uring, BarePoll, 0.95)],
-        }),
+        kind: rounds(
+            Load { connections: 1, ..SMALL },
+            Measure::Rate,
+            &[at_least(Uring, Wrk, 1.0), at_least(Uring, BarePoll, 0.95)],
+        ),
     },
     Row {
         name: "two",
         work: "two threads, 200 connections, unpinned",
-        kind: Kind::Rounds(Experiment {
-            load: Load { threads: 2, connections: 200, pinned: false, ..SMALL },
-            measure: Measure::CpuPerRequest,
-            rounds_max: ANY,
-            comparisons: &[at_most(Uring, Wrk, 0.80)],
-        }),
+        kind: rounds(
+            Load { threads: 2, connections: 200, pinned: false, ..SMALL },
+            Measure::CpuPerRequest,
+            &[at_most(Uring, Wrk, 0.80)],
+        ),
     },
     Row {
         name: "target",
         work: "onrush serve for /, 100 connections",
-        kind: Kind::Rounds(Experiment {
-            load: SMALL,
-            measure: Measure::TargetCpuPerRequest,
-            rounds_max: ANY,
-            comparisons: &[at_most(Serve, BareServer, 1.1)],
-        }),
+        kind: rounds(SMALL, Measure::TargetCpuPerRequest, &[at_most(Serve, BareServer, 1.1)]),
     },
     Row {
         name: "limit",
         work: "the limit itself: as small, bare loops",
-        kind: Kind::Rounds(Experiment {
-            load: SMALL,
-            measure: Measure::CpuPerRequest,
-            rounds_max: ANY,
-            comparisons: &[
-                beside(BareUring, Wrk),
-                beside(BareEpoll, Wrk),
-                beside(Uring, BareUring),
-                beside(Epoll, BareEpoll),
-            ],
-        }),
+        kind: rounds(
+            SMALL,
+            Measure::CpuPerRequest,
+            &[beside(BareUring, Wrk), beside(BareEpoll, Wrk), beside(Uring, BareUring), beside(Epoll, BareEpoll)],
+        ),
     },
     Row {
         name: "discard",
         work: "the limit itself: as big, a bare loop",
-        kind: Kind::Rounds(Experiment {
-            load: Load { target: Target::Serve, path: "/bytes/1048576", body_bytes: 1 << 20, connections: 10, ..SMALL },
-            measure: Measure::BytesPerCpu,
-            rounds_max: ANY,
-            comparisons: &[beside(BareDiscard, Wrk), beside(Uring, BareDiscard)],
-        }),
+        kind: rounds(
+            Load { target: Target::Serve, path: "/bytes/1048576", body_bytes: 1 << 20, connections: 10, ..SMALL },
+            Measure::BytesPerCpu,
+            &[beside(BareDiscard, Wrk), beside(Uring, BareDiscard)],
+        ),
     },
     Row { name: "instructions", work: "instructions of proto and stats", kind: Kind::Instructions },
 ];
