@@ -1,4 +1,4 @@
-//! The monotonic clock, in nanoseconds since the run was set up.
+//! The monotonic clock, in nanoseconds since the run was set up, and the others that are needed beside it.
 
 use std::time::Instant;
 
@@ -20,6 +20,14 @@ impl Clock {
     pub fn now(&self) -> Nanos {
         Nanos(self.origin.elapsed().as_nanos() as u64)
     }
+}
+
+/// The wall clock, in nanoseconds since 1970. It may be set at any time: only differences over a short while mean anything.
+pub fn wall_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the record is ours, and this clock is always there.
+    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// The processor time that this thread has taken so far, in nanoseconds.

@@ -227,7 +227,7 @@ impl Backend for Epoll {
     }
 
     fn discard(&mut self, conn: ConnId, n: u64) {
-        if !self.dialer.can_discard() {
+        if !self.dialer.is_tcp() {
             return;
         }
         let socket = &mut self.sockets[conn.index()];

@@ -37,8 +37,9 @@ impl Dialer {
         Ok(Self { unix, sources: way.sources, next: first_connection })
     }
 
-    /// Whether received bytes can be thrown away inside the kernel, which only TCP can do.
-    pub fn can_discard(&self) -> bool {
+    /// Whether connections are TCP's: only those can throw received bytes away inside the kernel, and only of those the
+    /// kernel says when bytes came.
+    pub fn is_tcp(&self) -> bool {
         self.unix.is_none()
     }
 

@@ -19,6 +19,7 @@ mod connection;
 mod control;
 mod hooks;
 mod leave;
+mod linger;
 mod mailbox;
 mod protocol;
 mod pump;
@@ -50,6 +51,7 @@ use crate::random::Random;
 use crate::stats::{Cause, Interval, Phase, ProxyFailure, Transcript};
 use connection::{Slot, State};
 use hooks::Caller;
+use linger::linger;
 use routes::Routes;
 use tally::Tally;
 use timers::{SAMPLE_NS, Timer, Timers};
@@ -361,6 +363,7 @@ impl<B: Backend> Engine<B> {
     fn sample(&mut self, now: Nanos) {
         let elapsed_ms = now.since(self.sampled_at) / 1_000_000;
         let completed = self.tally.completed - self.sampled_completed;
+        self.backend.linger(linger(self.tally.open(), completed, elapsed_ms * 1_000_000));
         if elapsed_ms == 0 || (self.settings.rules.compat && completed == 0) {
             return;
         }

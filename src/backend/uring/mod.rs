@@ -13,11 +13,19 @@
 //! A connection begins large, and without what pays only where it lives longer than one answer: an armed receive and a
 //! place in the kernel's table of sockets.
 //!
+//! # Lingering
+//!
+//! Waking up for each answer takes more processor time than reading it. So a wait may linger as long as the engine allows,
+//! and bring several. That delays requests a little and falsifies nothing: of what an armed receive brings, the kernel
+//! says when it came. While anything is under way of which it does not, no wait lingers.
+//!
 //! # Kernels
 //!
 //! Send and receive 5.6 · silent completions 5.17 · buffer rings and `MSG_WAITALL` for sends 5.19 · armed receives and
-//! one issuer 6.0 · deferred work 6.1. Anything less, or a filter that forbids it, fails in [`Uring::new`].
+//! one issuer 6.0 · deferred work 6.1. Anything less, or a filter that forbids it, fails in [`Uring::new`]. Lingering
+//! takes 6.12, and older kernels do without.
 
+mod arrival;
 mod buffers;
 mod names;
 mod sending;
@@ -27,6 +35,7 @@ mod tests;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
@@ -36,8 +45,9 @@ use onrush_proto::{Nanos, Transmit};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, SocketAddrAny, shutdown};
 
+use super::clock::wall_ns;
 use super::socket::{Delay, Threshold};
-use super::{Backend, Clock, Completion, ConnId, Dialer, What};
+use super::{Backend, Clock, Completion, ConnId, Dialer, Linger, What};
 use buffers::Buffers;
 use names::{Operation, name, named};
 use sending::Sending;
@@ -53,8 +63,21 @@ const DISCARDED_AT_ONCE: u32 = 256 * 1024;
 /// `IORING_RECVSEND_POLL_FIRST`: nothing can be there yet, so that the kernel need not look before it waits.
 const POLL_FIRST: u16 = 1;
 
-/// `IORING_ENTER_GETEVENTS`: completions are wanted, though not waited for.
+/// `IORING_ENTER_GETEVENTS`: completions are wanted.
 const ENTER_GETEVENTS: u32 = 1;
+/// `IORING_ENTER_EXT_ARG`: there is a [`WaitArgument`].
+const ENTER_EXT_ARG: u32 = 8;
+
+/// `struct io_uring_getevents_arg`, how long to wait.
+#[repr(C)]
+struct WaitArgument {
+    signals: u64,
+    signals_size: u32,
+    /// So long for as many completions as are wanted, in microseconds; after that for one.
+    least_us: u32,
+    /// How long at most.
+    timeout: *const Timespec,
+}
 
 /// The io_uring backend of one thread.
 pub struct Uring {
@@ -70,8 +93,17 @@ pub struct Uring {
     orphans: HashMap<u64, Transmit>,
     sockets: Vec<Socket>,
     clock: Clock,
-    /// When the completions at hand were noticed.
+    /// When the completions at hand were noticed, and the same moment by the wall clock.
     reaped_at: Nanos,
+    reaped_wall_ns: u64,
+    /// When those before them were.
+    reaped_before: Nanos,
+    /// How long waits may linger.
+    linger: Linger,
+    /// How many operations are under way whose end only a completion tells.
+    urgent: u32,
+    /// Whether the kernel says when bytes came.
+    is_stamped: bool,
     /// Whether the kernel can keep sockets in a table of its own, by the number of their connection. It makes that table
     /// no larger than the limit of open files.
     has_table: bool,
@@ -83,8 +115,8 @@ pub struct Uring {
     turn: u32,
     /// Outcomes that were known at once, with the generation they belong to.
     immediate: Vec<(u32, Completion)>,
-    /// The buffer and the length of the last receive.
-    received: Option<(u16, usize)>,
+    /// The buffer of the last receive, and where in it the bytes lie.
+    received: Option<(u16, Range<usize>)>,
     /// The connection whose receive or discard has ended: it goes on when the engine has seen what came.
     resume: Option<(ConnId, Ended)>,
 }
@@ -157,6 +189,11 @@ impl Uring {
             sockets: (0..connections).map(|_| Socket::default()).collect(),
             clock,
             reaped_at: clock.now(),
+            reaped_wall_ns: wall_ns(),
+            reaped_before: clock.now(),
+            linger: Linger::default(),
+            urgent: 0,
+            is_stamped: false,
             has_table,
             behind: Vec::new(),
             closing: Vec::new(),
@@ -193,6 +230,16 @@ impl Uring {
         }
     }
 
+    /// Makes a connection one that lives longer than one answer.
+    fn settle(&mut self, conn: ConnId) {
+        let socket = &mut self.sockets[conn.index()];
+        socket.mode = Mode::Small;
+        if let Some(fd) = socket.fd.as_ref().filter(|_| self.dialer.is_tcp() && !socket.in_table) {
+            arrival::tell_arrivals(fd);
+        }
+        self.enter_table(conn);
+    }
+
     /// What names the socket of a connection in an operation.
     fn file(&self, conn: ConnId) -> Fd {
         let socket = &self.sockets[conn.index()];
@@ -204,6 +251,7 @@ impl Uring {
     fn push(&mut self, entry: squeue::Entry, conn: ConnId, operation: Operation) {
         let socket = &mut self.sockets[conn.index()];
         socket.queued_in = self.turn;
+        self.urgent += u32::from(operation.is_urgent());
         let mut entry = entry.user_data(name(conn, socket.generation, operation));
         if socket.in_table && operation != Operation::Cancel {
             entry = entry.flags(squeue::Flags::FIXED_FILE);
@@ -252,7 +300,8 @@ impl Uring {
                 self.push(entry.flags(squeue::Flags::BUFFER_SELECT), conn, Operation::Receive);
             }
             Mode::Small | Mode::Leaving => {
-                self.push(opcode::RecvMulti::new(fd, buffers::SMALL).build(), conn, Operation::Receive);
+                let entry = opcode::RecvMsgMulti::new(fd, arrival::form(), buffers::SMALL).build();
+                self.push(entry, conn, Operation::Armed);
             }
         }
     }
@@ -260,6 +309,7 @@ impl Uring {
     /// What a completion of the kernel means to the engine; `None`: nothing.
     fn translate(&mut self, entry: &cqueue::Entry) -> Option<Completion> {
         let (conn, operation) = named(entry.user_data());
+        self.urgent -= u32::from(operation.is_urgent());
         let is_present = name(conn, self.sockets[conn.index()].generation, operation) == entry.user_data();
         let buffer = cqueue::buffer_select(entry.flags());
         if !is_present {
@@ -268,15 +318,32 @@ impl Uring {
             return None;
         }
         let outcome = usize::try_from(entry.result()).map_err(|_| Errno::from_raw_os_error(-entry.result()));
+        let mut at = self.reaped_at;
         let what = match operation {
             Operation::Connect => What::Connected(self.connected(conn, outcome)),
             Operation::Send => self.sent(conn, outcome)?,
             Operation::SendSilently => self.refused(conn, outcome)?,
-            Operation::Receive => self.took(conn, outcome, buffer, cqueue::more(entry.flags()))?,
+            Operation::Receive => self.took(conn, outcome, buffer.map(|id| (id, 0)), false)?,
+            Operation::Armed => {
+                let outcome = outcome.map(|n| n.saturating_sub(arrival::PREFACE));
+                if let (Ok(1..), Some(id)) = (outcome, buffer) {
+                    at = self.arrived(id);
+                }
+                self.took(conn, outcome, buffer.map(|id| (id, arrival::PREFACE)), cqueue::more(entry.flags()))?
+            }
             Operation::Discard => self.discarded(conn, outcome),
             Operation::Cancel => return None,
         };
-        Some(Completion { conn, at: self.reaped_at, what })
+        Some(Completion { conn, at, what })
+    }
+
+    /// When the bytes in the buffer of an armed receive came, or when we noticed, if nobody says.
+    fn arrived(&mut self, id: u16) -> Nanos {
+        let arrival_ns = arrival::arrival_ns(self.buffers.bytes(id, 0..arrival::PREFACE));
+        self.is_stamped = arrival_ns.is_some();
+        let age_ns = arrival_ns.map_or(0, |arrival_ns| self.reaped_wall_ns.saturating_sub(arrival_ns));
+        // They were not there the time before. So a wall clock that is set does no harm.
+        Nanos(self.reaped_at.0 - age_ns.min(self.reaped_at.since(self.reaped_before)))
     }
 
     fn connected(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Result<(), Errno> {
@@ -288,7 +355,7 @@ impl Uring {
         &mut self,
         conn: ConnId,
         outcome: Result<usize, Errno>,
-        buffer: Option<u16>,
+        place: Option<(u16, usize)>,
         is_armed: bool,
     ) -> Option<What> {
         let socket = &mut self.sockets[conn.index()];
@@ -302,7 +369,7 @@ impl Uring {
             socket.large = socket.large.saturating_sub(n as u64);
         }
         if !is_armed {
-            let ended = if buffer.is_some_and(Buffers::is_large) { Ended::Body } else { Ended::Head };
+            let ended = if place.is_some_and(|(id, _)| Buffers::is_large(id)) { Ended::Body } else { Ended::Head };
             self.resume = Some((conn, ended));
         }
         // The armed receive ended because it was cancelled, or because all buffers were full: it goes on as it must.
@@ -314,7 +381,7 @@ impl Uring {
         if !matches!(outcome, Ok(1..)) {
             self.resume = None;
         }
-        self.received = buffer.map(|id| (id, outcome.unwrap_or(0)));
+        self.received = place.map(|(id, start)| (id, start..start + outcome.unwrap_or(0)));
         Some(What::Received(outcome))
     }
 
@@ -346,6 +413,19 @@ impl Uring {
         unsafe { self.ring.submitter().enter::<libc::sigset_t>(queued, 0, ENTER_GETEVENTS, None) }
     }
 
+    /// Hands over what is queued and sleeps until there is a completion, but no longer than that. It may linger before.
+    fn sleep(&mut self, ns: u64) -> io::Result<usize> {
+        let timeout = Timespec::from(Duration::from_nanos(ns));
+        if self.linger.ns == 0 || self.urgent > 0 || !self.is_stamped || ns <= self.linger.ns {
+            return self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timeout));
+        }
+        let (queued, least_us) = (self.ring.submission().len() as u32, (self.linger.ns / 1_000) as u32);
+        let argument = WaitArgument { signals: 0, signals_size: 0, least_us, timeout: &raw const timeout };
+        let flags = ENTER_GETEVENTS | ENTER_EXT_ARG;
+        // SAFETY: the argument is what the flag says, and what operations point to outlives them, as in `push`.
+        unsafe { self.ring.submitter().enter(queued, self.linger.count, flags, Some(&argument)) }
+    }
+
     /// A large body is coming.
     fn enlarge(&mut self, conn: ConnId, n: u64, is_wanted: bool) {
         let socket = &mut self.sockets[conn.index()];
@@ -358,7 +438,7 @@ impl Uring {
             return;
         }
         socket.mode = Mode::Leaving;
-        let armed = name(conn, socket.generation, Operation::Receive);
+        let armed = name(conn, socket.generation, Operation::Armed);
         self.push(opcode::AsyncCancel::new(armed).build(), conn, Operation::Cancel);
     }
 
@@ -368,8 +448,7 @@ impl Uring {
         let socket = &mut self.sockets[conn.index()];
         if ended == Ended::Head && socket.mode == Mode::Large && socket.large == 0 {
             // This answer was not large.
-            socket.mode = Mode::Small;
-            self.enter_table(conn);
+            self.settle(conn);
         }
         if self.sockets[conn.index()].fd.is_some() {
             self.receive(conn);
@@ -409,7 +488,7 @@ impl Backend for Uring {
     }
 
     fn discard(&mut self, conn: ConnId, n: u64) {
-        self.enlarge(conn, n, !self.dialer.can_discard());
+        self.enlarge(conn, n, !self.dialer.is_tcp());
     }
 
     fn expect(&mut self, conn: ConnId, n: u64) {
@@ -437,6 +516,12 @@ impl Backend for Uring {
         }
     }
 
+    fn linger(&mut self, linger: Linger) {
+        if self.ring.params().is_feature_min_timeout() {
+            self.linger = linger;
+        }
+    }
+
     fn wait(&mut self, until: Nanos) -> bool {
         self.follow_up();
         self.submit_backlog();
@@ -448,15 +533,14 @@ impl Backend for Uring {
             self.enter()
         } else {
             let may_sleep = self.immediate.is_empty() && self.backlog.is_empty() && self.behind.is_empty();
-            let left = if may_sleep { until.since(self.clock.now()) } else { 0 };
-            let timeout = Timespec::from(Duration::from_nanos(left));
-            self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timeout))
+            self.sleep(if may_sleep { until.since(self.clock.now()) } else { 0 })
         };
         if self.backlog.is_empty() && self.ring.submission().is_empty() {
             self.turn = self.turn.wrapping_add(1);
             self.closing.clear();
         }
-        self.reaped_at = self.clock.now();
+        self.reaped_before = self.reaped_at;
+        (self.reaped_at, self.reaped_wall_ns) = (self.clock.now(), wall_ns());
         !self.immediate.is_empty() || !self.ring.completion().is_empty()
     }
 
@@ -479,7 +563,7 @@ impl Backend for Uring {
     }
 
     fn received(&mut self) -> &mut [u8] {
-        self.received.map_or(&mut [], |(id, length)| self.buffers.bytes(id, length))
+        self.received.clone().map_or(&mut [], |(id, place)| self.buffers.bytes(id, place))
     }
 }
 

@@ -12,12 +12,24 @@ pub enum Operation {
     Send,
     /// Sends without waiting, and reports only that it could not.
     SendSilently,
-    /// Receives into a buffer.
+    /// Receives once, into a buffer.
     Receive,
+    /// Stays armed and receives into a buffer whatever comes.
+    Armed,
     /// Receives and throws away.
     Discard,
     /// Cancels a receive.
     Cancel,
+}
+
+impl Operation {
+    /// Whether somebody is to be told of its end without delay, because nobody else knows the moment.
+    pub fn is_urgent(self) -> bool {
+        match self {
+            Self::Connect | Self::Send | Self::Receive | Self::Discard => true,
+            Self::SendSilently | Self::Armed | Self::Cancel => false,
+        }
+    }
 }
 
 /// Generations are counted in the bits that connection and operation leave; after that many connections of one slot
@@ -37,7 +49,8 @@ pub fn named(name: u64) -> (ConnId, Operation) {
         1 => Operation::Send,
         2 => Operation::SendSilently,
         3 => Operation::Receive,
-        4 => Operation::Discard,
+        4 => Operation::Armed,
+        5 => Operation::Discard,
         _ => Operation::Cancel,
     };
     (ConnId(name as u32), operation)
@@ -49,8 +62,8 @@ mod tests {
 
     #[test]
     fn a_name_keeps_connection_and_operation_apart_from_the_generation() {
-        use Operation::{Cancel, Connect, Discard, Receive, Send, SendSilently};
-        for operation in [Connect, Send, SendSilently, Receive, Discard, Cancel] {
+        use Operation::{Armed, Cancel, Connect, Discard, Receive, Send, SendSilently};
+        for operation in [Connect, Send, SendSilently, Receive, Armed, Discard, Cancel] {
             for conn in [ConnId(0), ConnId(7), ConnId(u32::MAX)] {
                 assert_eq!(named(name(conn, u32::MAX, operation)), (conn, operation));
                 assert_ne!(name(conn, 1, operation), name(conn, 2, operation));

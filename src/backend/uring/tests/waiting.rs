@@ -1,0 +1,108 @@
+//! When a wait ends, and which time it gives to what it brings.
+
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+
+use super::super::*;
+use super::work;
+
+/// Longer than anything here takes.
+const LONG: Duration = Duration::from_secs(10);
+
+/// A backend with two connections that had an answer each, and their peers.
+fn settled() -> Option<(Uring, Vec<TcpStream>)> {
+    let mut uring = Uring::new(3, Clock::start(), Dialer::default()).ok()?;
+    let peers = [0, 1].map(|number| {
+        let mut peer = connected(&mut uring, ConnId(number));
+        // The kernel takes a moment until it tells when they come.
+        for round in 0..5_000 {
+            peer.write_all(b"x").unwrap();
+            work(&mut uring);
+            if round > 0 && uring.is_stamped {
+                return peer;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        panic!("the kernel never tells when bytes came");
+    });
+    assert_eq!(uring.urgent, 0, "nothing but armed receives is under way");
+    Some((uring, peers.into()))
+}
+
+fn connected(uring: &mut Uring, conn: ConnId) -> TcpStream {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    uring.connect(conn, listener.local_addr().unwrap());
+    work(uring);
+    listener.accept().unwrap().0
+}
+
+/// Waits once; returns what arrived where and when, and how long that took.
+fn wait(uring: &mut Uring) -> (Vec<(u32, Nanos)>, Duration) {
+    let began = uring.now();
+    let mut arrived = Vec::new();
+    while arrived.is_empty() {
+        uring.wait(began + 2 * LONG.as_nanos() as u64);
+        while let Some(completion) = uring.next() {
+            assert_eq!(completion.what, What::Received(Ok(1)));
+            assert_eq!(uring.received(), b"x");
+            arrived.push((completion.conn.0, completion.at));
+        }
+    }
+    (arrived, Duration::from_nanos(uring.now().since(began)))
+}
+
+#[test]
+fn bytes_have_the_time_at_which_they_came_however_late_we_look() {
+    let Some((mut uring, mut peers)) = settled() else { return };
+    let before = uring.now();
+    peers[0].write_all(b"x").unwrap();
+    let after = uring.now();
+    thread::sleep(Duration::from_millis(50));
+    let (arrived, _) = wait(&mut uring);
+    let tolerance_ns = 5_000_000;
+    let [(0, at)] = arrived[..] else { panic!("{arrived:?}") };
+    assert!(before <= at + tolerance_ns && at <= after + tolerance_ns, "{before:?} {at:?} {after:?}");
+}
+
+#[test]
+fn a_wait_that_lingers_brings_several_completions_with_their_own_times() {
+    let Some((mut uring, mut peers)) = settled() else { return };
+    if !uring.ring.params().is_feature_min_timeout() {
+        return;
+    }
+    uring.linger(Linger { count: 2, ns: LONG.as_nanos() as u64 });
+    let gap = Duration::from_millis(50);
+    let writer = thread::spawn(move || {
+        peers[0].write_all(b"x").unwrap();
+        thread::sleep(gap);
+        peers[1].write_all(b"x").unwrap();
+        peers
+    });
+    let (arrived, took) = wait(&mut uring);
+    let mut peers = writer.join().unwrap();
+    assert!(took < LONG, "two are enough");
+    let [(0, first), (1, second)] = arrived[..] else { panic!("{arrived:?}") };
+    assert!(second.since(first) + 5_000_000 > gap.as_nanos() as u64, "{first:?} {second:?}");
+
+    uring.linger(Linger { count: 2, ns: gap.as_nanos() as u64 });
+    peers[0].write_all(b"x").unwrap();
+    let (arrived, took) = wait(&mut uring);
+    assert_eq!(arrived.len(), 1);
+    assert!((gap..LONG).contains(&took), "{took:?}: it lingers, but no longer than it may");
+}
+
+#[test]
+fn no_wait_lingers_while_something_is_under_way_whose_time_only_we_know() {
+    let Some((mut uring, mut peers)) = settled() else { return };
+    uring.linger(Linger { count: 2, ns: LONG.as_nanos() as u64 });
+    // It waits for its first answer.
+    let _peer = connected(&mut uring, ConnId(2));
+    peers[0].write_all(b"x").unwrap();
+    let (_, took) = wait(&mut uring);
+    assert!(took < LONG, "{took:?}");
+
+    uring.close(ConnId(2));
+    work(&mut uring);
+    assert_eq!(uring.urgent, 0, "what is closed delays nobody");
+}
