@@ -71,6 +71,7 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         host: Facts::default(),
         ports: None,
         transcript: None,
+        script: None,
         failure: None,
         stuck: Vec::new(),
     }

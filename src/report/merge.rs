@@ -1,15 +1,19 @@
 //! `onrush merge`: several result files as one.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::files::{self, Files};
 use super::result::{Document, SCHEMA};
 use crate::plan::Output;
+
+/// No result is longer, in bytes, by far.
+const LENGTH_MAX: u64 = 256 << 20;
 
 /// What is to be added up, and where the sum goes.
 #[derive(Clone, Debug)]
@@ -37,7 +41,10 @@ pub fn run(merge: &Merge) -> anyhow::Result<String> {
     let files = Files::open(&merge.outputs)?;
     let [first, others @ ..] = &merge.inputs[..] else { bail!("nothing to merge") };
     let mut sum = read(first)?;
-    for path in others {
+    for (index, path) in others.iter().enumerate() {
+        if let Some(known) = merge.inputs[..=index].iter().find(|known| are_one(known, path)) {
+            bail!("{path:?} and {known:?} are the same file; a result counts once");
+        }
         let other = read(path)?;
         let different = sum.plan.difference(&other.plan);
         if let (Some(different), false) = (&different, merge.force) {
@@ -53,9 +60,17 @@ pub fn run(merge: &Merge) -> anyhow::Result<String> {
     Ok(String::new())
 }
 
+/// Whether two paths lead to one file.
+fn are_one(one: &Path, other: &Path) -> bool {
+    matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
+}
+
 fn read(path: &Path) -> anyhow::Result<Document> {
-    let text =
-        fs::read_to_string(path).map_err(|error| anyhow!("{path:?} cannot be read: {}", files::reason(&error)))?;
+    let mut text = String::new();
+    File::open(path)
+        .and_then(|file| file.take(LENGTH_MAX + 1).read_to_string(&mut text))
+        .map_err(|error| anyhow!("{path:?} cannot be read: {}", files::reason(&error)))?;
+    ensure!(text.len() as u64 <= LENGTH_MAX, "{path:?} is no result of onrush: none is longer than 256 MiB");
     let Version { schema } = serde_json::from_str(&text).with_context(|| format!("{path:?} is no result of onrush"))?;
     if schema != u64::from(SCHEMA) {
         bail!("{path:?} has schema {schema}, and this onrush reads schema {SCHEMA}: use the version that wrote it");

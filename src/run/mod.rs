@@ -78,6 +78,8 @@ pub struct Outcome {
     pub ports: Option<Ports>,
     /// What went over the wire, where the plan wanted that.
     pub transcript: Option<Box<Transcript>>,
+    /// The script's file as it was read, if there is one.
+    pub script: Option<Vec<u8>>,
     /// What went wrong in the script.
     pub failure: Option<String>,
     /// Threads that never came back from their script, from 1, and the callback they are in. What they measured since
@@ -163,6 +165,7 @@ pub struct Prepared {
     control: Arc<Control>,
     desks: Vec<Arc<Desk>>,
     workers: Vec<JoinHandle<Option<WorkerEnd>>>,
+    script: Option<Vec<u8>>,
 }
 
 /// Sets up all workers of a plan on the backend that [`choice::choose`] chose.
@@ -237,6 +240,7 @@ fn spawn_all<B: Backend>(
         control: Arc::default(),
         desks: (0..plan.load.threads).map(|_| Arc::default()).collect(),
         workers: Vec::with_capacity(plan.load.threads as usize),
+        script: script.as_ref().map(|script| script.file().to_vec()),
     };
     let (ready, set_up) = mpsc::channel();
     let mut hooks = script.as_mut().map_or_else(Vec::new, |script| script.hooks()).into_iter();
@@ -389,6 +393,7 @@ impl Prepared {
         collector.collect();
         refused |= collector.all_refused() && !is_patient(&collector);
         let mut outcome = Outcome::new(self.backend, self.descriptors, started_at);
+        outcome.script = self.script.take();
         let desks = std::mem::take(&mut self.desks);
         for (index, worker) in std::mem::take(&mut self.workers).into_iter().enumerate() {
             if !worker.is_finished() {
@@ -440,6 +445,7 @@ impl Outcome {
             host: host::Facts::default(),
             ports: None,
             transcript: None,
+            script: None,
             failure: None,
             stuck: Vec::new(),
         }

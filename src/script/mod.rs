@@ -111,6 +111,7 @@ pub struct LedgerRow {
 
 /// A loaded script: all of its states, and what it decided before the run.
 pub struct Script {
+    file: Vec<u8>,
     main: State,
     threads: Arc<[Slot]>,
     /// The requests of every thread, if they are always the same.
@@ -139,6 +140,7 @@ impl Script {
         main.run(setting, &file)?;
         main.call("start", ())?;
         let mut script = Self {
+            file: Vec::new(),
             main,
             threads,
             prebuilt: None,
@@ -150,7 +152,13 @@ impl Script {
         for number in 1..=setting.threads {
             script.load_thread(setting, &file, number)?;
         }
+        script.file = file;
         Ok(script)
+    }
+
+    /// Its file as it was read.
+    pub fn file(&self) -> &[u8] {
+        &self.file
     }
 
     /// The requests that `thread` (from 0) sends again and again; `None` if the script writes each batch itself.

@@ -1,6 +1,7 @@
 //! `onrush merge`: what is added up, and what is refused.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::process::Command;
 use std::time::Duration;
 
@@ -63,6 +64,7 @@ fn what_cannot_be_merged_is_refused_with_its_reason(context: &Context) {
     let run = |words: &str, name| written(context.onrush().words(words).word(url(&server, "/")), &scratch, [name]).1;
     let [text] = run("-n 10 -c 2", "a.json");
     run("-n 10 -c 3", "other.json");
+    symlink("a.json", scratch.path().join("linked.json")).unwrap();
     scratch.file("later.json", text.replacen("\"schema\": 1", "\"schema\": 2", 1));
     scratch.file("text.json", "not JSON");
     scratch.file("foreign.json", "{\"requests\": 1}");
@@ -81,6 +83,9 @@ fn what_cannot_be_merged_is_refused_with_its_reason(context: &Context) {
         ("half.json", "\"half.json\" is no result of onrush"),
         ("a.json damaged.json", "\"damaged.json\" cannot be added"),
         ("nowhere.json", "\"nowhere.json\" cannot be read"),
+        ("a.json ./a.json", "\"./a.json\" and \"a.json\" are the same file"),
+        ("a.json linked.json", "\"linked.json\" and \"a.json\" are the same file"),
+        ("/dev/zero", "\"/dev/zero\" is no result of onrush: none is longer"),
         ("a.json -o nowhere/sum.json", "there is no directory"),
     ] {
         let output = merge(&scratch, words);

@@ -34,7 +34,7 @@ impl Document {
             },
             host: Host::of(&outcome.host),
             command: plan.command.clone(),
-            plan: super::Plan::of(plan),
+            plan: super::Plan::of(plan, outcome.script.as_deref()),
             started_at,
             duration_s,
             requests: Requests::of(counters),

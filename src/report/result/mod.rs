@@ -147,7 +147,7 @@ pub struct Connections {
     /// How many were opened while the run was measured, those that replaced another included.
     pub opened: u64,
     /// With `--requests-per-connection`: how many had had their requests and were closed by onrush, because the server
-    /// did not close them within a second.
+    /// did not close them within a second, or could not know that it was to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_first: Option<u64>,
 }

@@ -93,13 +93,16 @@ pub struct Header {
 pub struct Script {
     /// Its file, as typed.
     pub path: String,
+    /// The SHA-256 of the file, in hexadecimal, taken after its secrets were redacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
     /// Its arguments.
     pub args: Vec<String>,
 }
 
 impl Plan {
-    /// A plan as files show it.
-    pub fn of(plan: &plan::Plan) -> Self {
+    /// A plan as files show it; `script` is the script's file.
+    pub fn of(plan: &plan::Plan, script: Option<&[u8]>) -> Self {
         let seconds = |duration: std::time::Duration| duration.as_secs_f64();
         let body = &plan.request.body;
         let text = std::str::from_utf8(body).ok().filter(|text| !text.is_empty() && text.len() <= BODY_SHOWN);
@@ -113,11 +116,12 @@ impl Plan {
             body: text.map(shown),
             way: Way::of(&plan.way, plan.keeps_secrets),
             tls: plan.tls.as_ref().map(Offer::of),
-            script: plan.script.as_ref().map(|script| Script {
-                path: script.path.display().to_string(),
+            script: plan.script.as_ref().map(|plan::Script { path, args }| Script {
+                path: path.display().to_string(),
+                sha256: script.map(digest_of),
                 args: match plan.keeps_secrets {
-                    true => script.args.clone(),
-                    false => secrets::words(script.args.iter().map(String::as_str)),
+                    true => args.clone(),
+                    false => secrets::words(args.iter().map(String::as_str)),
                 },
             }),
             threads: plan.load.threads,
@@ -172,9 +176,9 @@ impl Plan {
     }
 }
 
-/// The digest of a body without its secrets: of one with them, whoever knows the rest could find them by trying.
-fn digest_of(body: &[u8]) -> String {
-    let digest = digest::digest(&digest::SHA256, &secrets::bytes(body));
+/// The digest of bytes without their secrets: of those with them, whoever knows the rest could find them by trying.
+fn digest_of(bytes: &[u8]) -> String {
+    let digest = digest::digest(&digest::SHA256, &secrets::bytes(bytes));
     digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -218,6 +218,20 @@ fn the_digest_is_the_one_that_others_compute() {
 }
 
 #[test]
+fn plans_differ_in_what_their_script_says() {
+    let mut plan = plan(Dialect::Native);
+    plan.script = Some(crate::plan::Script { path: "a.lua".into(), args: Vec::new() });
+    let of = |file: &[u8]| Document::of(&plan, &Outcome { script: Some(file.to_vec()), ..outcome([5]) }).plan;
+    let was = of(b"token = '1'\nx = 1");
+    assert_eq!(was.difference(&of(b"token = '2'\nx = 1")), None, "a secret is no difference");
+    let different = was.difference(&of(b"token = '1'\nx = 2")).unwrap().to_string();
+    assert!(different.starts_with("script.sha256 is \""), "{different}");
+    // The first example of the standard, FIPS 180-2.
+    let digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    assert_eq!(of(b"abc").script.unwrap().sha256.as_deref(), Some(digest));
+}
+
+#[test]
 fn plans_differ_in_the_way_to_the_target() {
     type Change = fn(&mut crate::plan::Way);
     let sources = |text| Some(crate::plan::way::Sources::parse(text).unwrap());
