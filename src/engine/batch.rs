@@ -22,7 +22,8 @@ impl<B: Backend> Engine<B> {
 
     /// Whether the script lets a connection begin a batch now. If it wants a pause first, a timer is set for its end.
     pub(super) fn pause_is_over(&mut self, conn: ConnId, at: Nanos) -> bool {
-        if !self.script.wants.delay {
+        // Before a batch that another connection had no room for there has been one.
+        if !self.script.wants.delay || self.batch_waits {
             return true;
         }
         let Some(live) = self.slots[conn.index()].live() else { return false };

@@ -74,8 +74,12 @@ impl<B: Backend> Engine<B> {
 
 /// What to say of a script that sends more requests at once than a connection may have.
 pub fn too_long(function: &str, length: u64, most: u64) -> String {
+    let limit = match most {
+        1 => "it may have one (--disable-keepalive, or --requests-per-connection 1): leave that out".to_owned(),
+        _ => format!("--requests-per-connection allows {most}: raise it"),
+    };
     format!(
-        "{function} of the script returned {length} requests, which go out together on one connection, and \
-         --requests-per-connection allows {most}: raise it, or return fewer"
+        "{function} of the script returned {length} requests, which go out together on one connection, and {limit}, or \
+         return fewer"
     )
 }

@@ -208,13 +208,21 @@ fn a_scripts_requests_are_told_apart_by_number_only(context: &Context) {
 
 fn a_script_that_sends_more_at_once_is_refused(context: &Context) {
     let (address, heard) = listening(true);
-    let script = "function request() return wrk.format() .. wrk.format() .. wrk.format() end";
-    let onrush = context.onrush().lua(script).words("-c1 -n9 --requests-per-connection 2");
-    let output = onrush.word(format!("http://{address}/")).run();
-    assert_eq!(output.code, 1, "{output:?}");
-    let expected = "onrush: request() of the script returned 3 requests, which go out together on one connection, and \
-                    --requests-per-connection allows 2: raise it, or return fewer";
-    assert_eq!(output.stderr.trim_end(), expected);
+    let script = r"function request() return ('GET / HTTP/1.1\r\nHost: here\r\n\r\n'):rep(3) end";
+    for (option, expected) in [
+        ("--requests-per-connection 2", "--requests-per-connection allows 2: raise it, or return fewer"),
+        (
+            "--disable-keepalive",
+            "it may have one (--disable-keepalive, or --requests-per-connection 1): leave that out, or return fewer",
+        ),
+    ] {
+        let onrush = context.onrush().lua(script).words("-c1 -n9").words(option);
+        let output = onrush.word(format!("http://{address}/")).run();
+        assert_eq!(output.code, 1, "{output:?}");
+        let returned =
+            "onrush: request() of the script returned 3 requests, which go out together on one connection, and";
+        assert_eq!(output.stderr.trim_end(), format!("{returned} {expected}"));
+    }
     assert!(heard.lock().expect("nobody fails with the lock").is_empty());
 }
 

@@ -154,6 +154,16 @@ fn a_server_that_closes_during_pauses_gets_a_new_connection_that_pauses_too() {
 }
 
 #[test]
+fn a_batch_that_waits_for_another_connection_does_not_pause_again() {
+    let limited = Settings { requests_per_connection: Some(3), requests: Some(4), ..settings() };
+    let script = Script { delay_ns: 9 * MS, ..Script::writing(&[1, 3]) };
+    let script = Script { wants: Wants { delay: true, ..writes() }, ..script };
+    let ran = run_script(limited, "connect_us = 0.0\nlatency_us = 1000.0", script);
+    // A pause and an answer, and the same once more: the second connection goes on where the first has no room.
+    assert_eq!((ran.totals.counters.connects, ran.end.elapsed_ns / MS), (2, 20));
+}
+
+#[test]
 fn time_inside_the_script_counts_from_the_end_of_the_warm_up() {
     let warm = Settings { warmup_ns: 1_000_000_000, ..settings() };
     let ran =
