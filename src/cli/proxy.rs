@@ -6,18 +6,21 @@ use super::Refusal;
 use super::flags::Flag;
 use super::request::base64;
 use super::typed::wrong;
+use crate::plan::secrets::{self, REDACTED};
 use crate::plan::target::Scheme;
-use crate::plan::{Dialect, Proxy, Target, secrets};
+use crate::plan::{Dialect, Proxy, Target};
 
 /// Reads `http://[user:password@]host:port`, the scheme of which may be left out.
 pub(super) fn proxy(flag: &Flag, value: &OsStr) -> Result<Proxy, Refusal> {
-    // Whatever is wrong, the password must not be shown.
-    let refused = |reason: &str| wrong(flag, OsStr::new(&secrets::url(&value.to_string_lossy())), reason);
+    let refused = |reason: &str| wrong(flag, OsStr::new(&shown(&value.to_string_lossy())), reason);
     let text = value.to_str().ok_or_else(|| refused("not UTF-8"))?;
     if let Some((scheme, _)) = text.split_once("://").filter(|(scheme, _)| scheme.to_lowercase().starts_with("socks")) {
         return Err(refused(&format!(
             "{scheme} proxies are not in onrush; write the http:// URL of one that speaks HTTP"
         )));
+    }
+    if text.rsplit_once('@').is_some_and(|(user, _)| user.trim_start_matches("http://").contains(['/', '?', '#'])) {
+        return Err(refused("in a user or password / ? # are written %2F %3F %23"));
     }
     let target = Target::parse(text, Dialect::Native).map_err(|invalid| refused(&invalid.reason))?;
     let Target { scheme, host, port, path, userinfo, .. } = target;
@@ -33,6 +36,17 @@ pub(super) fn proxy(flag: &Flag, value: &OsStr) -> Result<Proxy, Refusal> {
     }
     let login = userinfo.map(|userinfo| format!("Basic {}", base64(userinfo.as_bytes())));
     Ok(Proxy { typed: text.to_owned(), host, port, login })
+}
+
+/// The URL without user and password, whatever is wrong with it: a slash in a password ends the host for a parser.
+fn shown(url: &str) -> String {
+    match url.rsplit_once('@') {
+        Some((user, host)) => {
+            let scheme = if user.starts_with("http://") { "http://" } else { "" };
+            format!("{scheme}{REDACTED}@{}", secrets::url(host))
+        }
+        None => secrets::url(url),
+    }
 }
 
 #[cfg(test)]
@@ -81,6 +95,8 @@ mod tests {
             ("http://proxy:3128?q", "nothing can follow the port"),
             ("http://pro xy:3128", "a blank at character"),
             ("http://::1:3128", "stands in brackets"),
+            ("http://u:12/pass@proxy:3128", "--http-proxy \"http://REDACTED@proxy:3128\": in a user or password"),
+            ("u:pass@word/2@proxy:3128", "--http-proxy \"REDACTED@proxy:3128\": in a user or password"),
         ] {
             let refused = read(text).unwrap_err();
             assert!(refused.contains(expected) && !refused.contains("pass@"), "{text}: {refused}");
