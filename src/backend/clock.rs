@@ -27,7 +27,7 @@ pub fn wall_ns() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the record is ours, and this clock is always there.
     unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut now) };
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    u64::try_from(now.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000).saturating_add(now.tv_nsec as u64)
 }
 
 /// The processor time that this thread has taken so far, in nanoseconds.

@@ -14,7 +14,8 @@
 //! * [`Backend::wait`] starts what was asked for and sleeps until something happened or a moment came;
 //!   [`Backend::next`] then gives the completions one by one until it gives none. Received bytes are lent until
 //!   the next call.
-//! * Time never goes backwards, and [`Completion::at`] lies between the end of the wait before and [`Backend::now`].
+//! * Time never goes backwards, and [`Completion::at`] is never later than [`Backend::now`]. Of completions that one wait
+//!   brings, a later one may have an earlier time.
 
 mod clock;
 pub mod epoll;
@@ -73,7 +74,7 @@ pub enum What {
 pub struct Linger {
     /// With so many completions it ends at once.
     pub count: u32,
-    /// How long it may go on since it began, in nanoseconds; zero: not at all.
+    /// How long it may go on since it began, in nanoseconds; less than a microsecond: not at all.
     pub ns: u64,
 }
 

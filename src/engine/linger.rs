@@ -3,7 +3,7 @@
 //! A server that is slower than we are wakes us for each answer, and waking up takes more processor time than the rest. To
 //! wait a moment longer brings several answers at once. In a closed loop their successors leave later by that moment,
 //! which a busy server does not notice, because others wait in front of it; a server that is not busy would be asked
-//! less. So the moment is a small part of a latency, and nobody lingers unless something is to be expected meanwhile.
+//! less. So the moment is a small part of the mean latency, and nobody lingers unless something is to be expected meanwhile.
 
 use crate::backend::Linger;
 
@@ -14,14 +14,17 @@ const PART: u64 = 32;
 const MOST_NS: u64 = 30_000;
 /// The part of the requests in flight whose answers are enough.
 const ENOUGH: u64 = 8;
+/// And so many answers are enough in any case: their successors leave together, with one time for all, and each of them
+/// takes the kernel some microseconds.
+const ENOUGH_MAX: u64 = 32;
 
-/// How long waits may linger with so many requests `open`, when so many were `completed` in the time that has `elapsed`.
-pub fn linger(open: u64, completed: u64, elapsed_ns: u64) -> Linger {
-    // The mean latency is the number in flight divided by the rate (Little's law).
-    let latency_ns = (open * elapsed_ns).checked_div(completed).unwrap_or(0);
+/// How long waits may linger with so many requests `open`, when so many were `completed` in the time that has `elapsed`,
+/// with that mean latency.
+pub fn linger(open: u64, completed: u64, elapsed_ns: u64, latency_ns: u64) -> Linger {
     let ns = (latency_ns / PART).min(MOST_NS);
-    let expected = (ns * completed).checked_div(elapsed_ns).unwrap_or(0);
-    if expected == 0 { Linger::default() } else { Linger { count: (open / ENOUGH) as u32, ns } }
+    let expected = ns.saturating_mul(completed).checked_div(elapsed_ns).unwrap_or(0);
+    let count = (open / ENOUGH).min(ENOUGH_MAX) as u32;
+    if expected == 0 || count < 2 { Linger::default() } else { Linger { count, ns } }
 }
 
 #[cfg(test)]
@@ -32,14 +35,15 @@ mod tests {
 
     #[test]
     fn waits_linger_where_that_brings_more_and_takes_little() {
-        let none = Linger::default();
-        assert_eq!(linger(50, 0, SECOND_NS), none, "no answers");
-        assert_eq!(linger(50, 10, 0), none, "no time");
-        assert_eq!(linger(0, 10, SECOND_NS), none, "nothing in flight");
-        assert_eq!(linger(31, 100_000, SECOND_NS), none, "too few in flight");
-        assert_eq!(linger(50, 1_000, SECOND_NS), none, "the next answer is a millisecond away");
-        // 640 µs each, of which a thirty-second part may pass.
-        assert_eq!(linger(64, 100_000, SECOND_NS), Linger { count: 8, ns: 20_000 });
-        assert_eq!(linger(1_000, 100_000, SECOND_NS), Linger { count: 125, ns: MOST_NS });
+        let (none, us) = (Linger::default(), 1_000);
+        assert_eq!(linger(50, 0, SECOND_NS, 0), none, "no answers");
+        assert_eq!(linger(50, 10, 0, 500 * us), none, "no time");
+        assert_eq!(linger(0, 100_000, SECOND_NS, 500 * us), none, "nothing in flight");
+        assert_eq!(linger(31, 100_000, SECOND_NS, 310 * us), none, "too few in flight");
+        assert_eq!(linger(50, 1_000, SECOND_NS, 50_000 * us), none, "the next answer is a millisecond away");
+        assert_eq!(linger(100, 50_000, SECOND_NS, 60 * us), none, "a few connections are fast, and all others wait");
+        assert_eq!(linger(64, 100_000, SECOND_NS, 640 * us), Linger { count: 8, ns: 20 * us });
+        assert_eq!(linger(1_000, 100_000, SECOND_NS, 10_000 * us), Linger { count: 32, ns: 30 * us });
+        assert_eq!(linger(u64::MAX, u64::MAX, 1, u64::MAX), Linger { count: 32, ns: 30 * us });
     }
 }

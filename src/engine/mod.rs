@@ -146,7 +146,7 @@ pub struct Engine<B: Backend> {
     random: Random,
     control: Arc<Control>,
     desk: Arc<Desk>,
-    /// Connections with requests that leave with the next wait.
+    /// Connections that leave, or whose requests leave, with the next wait.
     gathered: Vec<ConnId>,
     /// How many connections are being made.
     connecting: u64,
@@ -228,10 +228,12 @@ impl<B: Backend> Engine<B> {
             self.stamp();
             self.wait();
             while let Some(completion) = self.backend.next() {
-                if completion.at > self.end_at || self.script.has_ended {
+                if self.script.has_ended {
                     break;
                 }
-                self.handle(completion);
+                if completion.at <= self.end_at {
+                    self.handle(completion);
+                }
             }
         }
     }
@@ -257,14 +259,21 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Stamps the requests that leave with the wait that follows.
+    /// Stamps the requests and connects that leave with the wait that follows.
     fn stamp(&mut self) {
         if self.gathered.is_empty() {
             return;
         }
         let now = self.backend.now();
         for conn in self.gathered.drain(..) {
-            let Some(live) = self.slots[conn.index()].live() else { continue };
+            let live = match &mut self.slots[conn.index()].state {
+                State::Open(live) => live,
+                State::Connecting(since) => {
+                    *since = now;
+                    continue;
+                }
+                State::Tunnelling(_) | State::Parked | State::Waiting => continue,
+            };
             for request in live.open.iter_mut().rev().take_while(|request| request.is_gathered) {
                 request.sent_at = now;
                 request.is_gathered = false;
@@ -307,6 +316,7 @@ impl<B: Backend> Engine<B> {
                 self.timers.set(now + self.sweep_ns(), Timer::Sweep);
             }
             Timer::Start => {
+                self.allow_lingering(self.tally.completed, self.settings.warmup_ns);
                 self.count_from(now);
                 self.timers.set(now + SAMPLE_NS, Timer::Sample);
             }
@@ -363,13 +373,19 @@ impl<B: Backend> Engine<B> {
     fn sample(&mut self, now: Nanos) {
         let elapsed_ms = now.since(self.sampled_at) / 1_000_000;
         let completed = self.tally.completed - self.sampled_completed;
-        self.backend.linger(linger(self.tally.open(), completed, elapsed_ms * 1_000_000));
+        self.allow_lingering(completed, elapsed_ms * 1_000_000);
         if elapsed_ms == 0 || (self.settings.rules.compat && completed == 0) {
             return;
         }
         self.tally.interval.rates.record(completed * 1_000 / elapsed_ms);
         self.sampled_completed = self.tally.completed;
         self.sampled_at = now;
+    }
+
+    /// Has waits linger as the answers of the last interval suggest.
+    fn allow_lingering(&mut self, completed: u64, elapsed_ns: u64) {
+        let latency_ns = self.tally.interval.latency.mean().unwrap_or(0.0) as u64;
+        self.backend.linger(linger(self.tally.open(), completed, elapsed_ns, latency_ns));
     }
 
     /// Whether a run that only ends when its requests do has waited long enough for its target.

@@ -58,6 +58,9 @@ impl<B: Backend> Engine<B> {
         }
         slot.route = route;
         self.enter(conn, State::Connecting(now));
+        if B::GATHERS {
+            self.gathered.push(conn);
+        }
         if let Some(transcript) = &mut self.tally.transcript {
             transcript.connecting = now;
         }

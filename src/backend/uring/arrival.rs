@@ -1,8 +1,8 @@
 //! When received bytes came, by the kernel's word.
 //!
 //! An armed receive asks for more than bytes: in front of them the kernel writes what it knows about them, and once a
-//! socket was told to [`tell_arrivals`], that is the moment when the last of them came in. So a latency is no longer for
-//! our looking late.
+//! socket was told to [`tell_arrivals`], that is the moment when the last of them came in (or of what came with them). So a
+//! latency is no longer for our looking late.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -45,7 +45,7 @@ pub fn tell_arrivals(fd: &OwnedFd) {
     };
 }
 
-/// The moment in a preface, in nanoseconds of the wall clock; `None`: the kernel does not say.
+/// The moment in a preface as 64-bit systems write it, in nanoseconds of the wall clock; `None`: the kernel does not say.
 pub fn arrival_ns(preface: &[u8]) -> Option<u64> {
     let (header, control) = preface.split_at_checked(HEADER)?;
     let (length, (level, kind)) = (word(header, CONTROL_LENGTH)?, (word(control, 8)?, word(control, 12)?));

@@ -12,9 +12,9 @@ use io_uring::Submitter;
 use io_uring::types::BufRingEntry;
 
 /// The number of small buffers, a power of two. A thread that falls behind more than that is told so by the kernel.
-const SMALL_COUNT: u16 = 1024;
+const SMALL_COUNT: u16 = 512;
 /// The size of a small buffer. Small answers fit.
-const SMALL_BYTES: usize = 4096;
+const SMALL_BYTES: usize = 8192;
 /// The number of large buffers, a power of two.
 const LARGE_COUNT: u16 = 16;
 /// The size of a large buffer: several records of TLS.

@@ -17,7 +17,14 @@
 //!
 //! Waking up for each answer takes more processor time than reading it. So a wait may linger as long as the engine allows,
 //! and bring several. That delays requests a little and falsifies nothing: of what an armed receive brings, the kernel
-//! says when it came. While anything is under way of which it does not, no wait lingers.
+//! says when it came. While anything is under way of which it does not, no wait lingers. (The end of a stream is the
+//! exception: nobody says when that came.)
+//!
+//! # The kernel's word
+//!
+//! What the kernel says about bytes is when the last of them came in, in the order of the stream. If the network changed
+//! their order, that was before they could be read, by as much as a retransmission takes. So its word only takes back
+//! what was our doing: the time in which we were busy, and in which we lingered.
 //!
 //! # Kernels
 //!
@@ -60,6 +67,8 @@ const COMPLETIONS: u32 = 16384;
 const DISCARD_MAX: u64 = 1 << 30;
 /// So much is thrown away at once where the server sends more slowly than that goes.
 const DISCARDED_AT_ONCE: u32 = 256 * 1024;
+/// From so many operations on, handing them over takes so long that it is told apart from the wait.
+const MANY: usize = 16;
 /// `IORING_RECVSEND_POLL_FIRST`: nothing can be there yet, so that the kernel need not look before it waits.
 const POLL_FIRST: u16 = 1;
 
@@ -96,10 +105,13 @@ pub struct Uring {
     /// When the completions at hand were noticed, and the same moment by the wall clock.
     reaped_at: Nanos,
     reaped_wall_ns: u64,
-    /// When those before them were.
-    reaped_before: Nanos,
-    /// How long waits may linger.
+    /// Whatever came before has been told.
+    told_until: Nanos,
+    /// No completion at hand has an earlier time.
+    earliest: Nanos,
+    /// How long waits may linger, and how long the last one was allowed to, in nanoseconds.
     linger: Linger,
+    lingered_ns: u64,
     /// How many operations are under way whose end only a completion tells.
     urgent: u32,
     /// Whether the kernel says when bytes came.
@@ -190,8 +202,10 @@ impl Uring {
             clock,
             reaped_at: clock.now(),
             reaped_wall_ns: wall_ns(),
-            reaped_before: clock.now(),
+            told_until: clock.now(),
+            earliest: clock.now(),
             linger: Linger::default(),
+            lingered_ns: 0,
             urgent: 0,
             is_stamped: false,
             has_table,
@@ -342,8 +356,8 @@ impl Uring {
         let arrival_ns = arrival::arrival_ns(self.buffers.bytes(id, 0..arrival::PREFACE));
         self.is_stamped = arrival_ns.is_some();
         let age_ns = arrival_ns.map_or(0, |arrival_ns| self.reaped_wall_ns.saturating_sub(arrival_ns));
-        // They were not there the time before. So a wall clock that is set does no harm.
-        Nanos(self.reaped_at.0 - age_ns.min(self.reaped_at.since(self.reaped_before)))
+        // The bound holds for a wall clock that was set, too.
+        Nanos(self.reaped_at.0.saturating_sub(age_ns)).max(self.earliest)
     }
 
     fn connected(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Result<(), Errno> {
@@ -419,6 +433,7 @@ impl Uring {
         if self.linger.ns == 0 || self.urgent > 0 || !self.is_stamped || ns <= self.linger.ns {
             return self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timeout));
         }
+        self.lingered_ns = self.linger.ns;
         let (queued, least_us) = (self.ring.submission().len() as u32, (self.linger.ns / 1_000) as u32);
         let argument = WaitArgument { signals: 0, signals_size: 0, least_us, timeout: &raw const timeout };
         let flags = ENTER_GETEVENTS | ENTER_EXT_ARG;
@@ -517,14 +532,20 @@ impl Backend for Uring {
     }
 
     fn linger(&mut self, linger: Linger) {
-        if self.ring.params().is_feature_min_timeout() {
-            self.linger = linger;
-        }
+        // The kernel counts in microseconds, and takes none for no limit.
+        let is_possible = self.ring.params().is_feature_min_timeout() && linger.ns >= 1_000;
+        self.linger = if is_possible { linger } else { Linger::default() };
     }
 
     fn wait(&mut self, until: Nanos) -> bool {
         self.follow_up();
         self.submit_backlog();
+        if self.ring.submission().len() >= MANY {
+            // What cannot be handed over now is with the wait.
+            let _ = self.ring.submit();
+        }
+        let began = self.clock.now();
+        self.lingered_ns = 0;
         // Out of time or interrupted: the engine looks at its timers, and nothing is lost.
         let _ = if until == Nanos::default() {
             if !self.has_work() {
@@ -533,14 +554,19 @@ impl Backend for Uring {
             self.enter()
         } else {
             let may_sleep = self.immediate.is_empty() && self.backlog.is_empty() && self.behind.is_empty();
-            self.sleep(if may_sleep { until.since(self.clock.now()) } else { 0 })
+            self.sleep(if may_sleep { until.since(began) } else { 0 })
         };
         if self.backlog.is_empty() && self.ring.submission().is_empty() {
             self.turn = self.turn.wrapping_add(1);
             self.closing.clear();
         }
-        self.reaped_before = self.reaped_at;
-        (self.reaped_at, self.reaped_wall_ns) = (self.clock.now(), wall_ns());
+        // In this order whatever happens in between makes a latency longer and not shorter.
+        self.reaped_wall_ns = wall_ns();
+        self.reaped_at = self.clock.now();
+        self.earliest = self.told_until + self.reaped_at.since(began).saturating_sub(self.lingered_ns);
+        if !self.ring.submission().taskrun() {
+            self.told_until = self.reaped_at;
+        }
         !self.immediate.is_empty() || !self.ring.completion().is_empty()
     }
 

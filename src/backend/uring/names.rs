@@ -23,11 +23,12 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Whether somebody is to be told of its end without delay, because nobody else knows the moment.
+    /// Whether its end is to be told without delay, because nobody else knows the moment, or because something like that
+    /// follows it. Such an operation ends exactly once.
     pub fn is_urgent(self) -> bool {
         match self {
-            Self::Connect | Self::Send | Self::Receive | Self::Discard => true,
-            Self::SendSilently | Self::Armed | Self::Cancel => false,
+            Self::Connect | Self::Send | Self::Receive | Self::Discard | Self::Cancel => true,
+            Self::SendSilently | Self::Armed => false,
         }
     }
 }
