@@ -18,13 +18,17 @@ const ENOUGH: u64 = 8;
 /// takes the kernel some microseconds.
 const ENOUGH_MAX: u64 = 32;
 
+/// A thread that is busy for more than this part of the time finds several answers whenever it looks.
+const BUSY: (u64, u64) = (9, 10);
+
 /// How long waits may linger with so many requests `open`, when so many were `completed` in the time that has `elapsed`,
-/// with that mean latency.
-pub fn linger(open: u64, completed: u64, elapsed_ns: u64, latency_ns: u64) -> Linger {
+/// with that mean latency, and the thread was busy for so long.
+pub fn linger(open: u64, completed: u64, elapsed_ns: u64, latency_ns: u64, busy_ns: u64) -> Linger {
     let ns = (latency_ns / PART).min(MOST_NS);
     let expected = ns.saturating_mul(completed).checked_div(elapsed_ns).unwrap_or(0);
     let count = (open / ENOUGH).min(ENOUGH_MAX) as u32;
-    if expected == 0 || count < 2 { Linger::default() } else { Linger { count, ns } }
+    let never_sleeps = busy_ns > elapsed_ns / BUSY.1 * BUSY.0;
+    if expected == 0 || count < 2 || never_sleeps { Linger::default() } else { Linger { count, ns } }
 }
 
 #[cfg(test)]
@@ -36,14 +40,15 @@ mod tests {
     #[test]
     fn waits_linger_where_that_brings_more_and_takes_little() {
         let (none, us) = (Linger::default(), 1_000);
-        assert_eq!(linger(50, 0, SECOND_NS, 0), none, "no answers");
-        assert_eq!(linger(50, 10, 0, 500 * us), none, "no time");
-        assert_eq!(linger(0, 100_000, SECOND_NS, 500 * us), none, "nothing in flight");
-        assert_eq!(linger(31, 100_000, SECOND_NS, 310 * us), none, "too few in flight");
-        assert_eq!(linger(50, 1_000, SECOND_NS, 50_000 * us), none, "the next answer is a millisecond away");
-        assert_eq!(linger(100, 50_000, SECOND_NS, 60 * us), none, "a few connections are fast, and all others wait");
-        assert_eq!(linger(64, 100_000, SECOND_NS, 640 * us), Linger { count: 8, ns: 20 * us });
-        assert_eq!(linger(1_000, 100_000, SECOND_NS, 10_000 * us), Linger { count: 32, ns: 30 * us });
-        assert_eq!(linger(u64::MAX, u64::MAX, 1, u64::MAX), Linger { count: 32, ns: 30 * us });
+        assert_eq!(linger(50, 0, SECOND_NS, 0, 0), none, "no answers");
+        assert_eq!(linger(50, 10, 0, 500 * us, 0), none, "no time");
+        assert_eq!(linger(0, 100_000, SECOND_NS, 500 * us, 0), none, "nothing in flight");
+        assert_eq!(linger(31, 100_000, SECOND_NS, 310 * us, 0), none, "too few in flight");
+        assert_eq!(linger(50, 1_000, SECOND_NS, 50_000 * us, 0), none, "the next answer is a millisecond away");
+        assert_eq!(linger(100, 50_000, SECOND_NS, 60 * us, 0), none, "a few connections are fast, and all others wait");
+        assert_eq!(linger(64, 100_000, SECOND_NS, 640 * us, 0), Linger { count: 8, ns: 20 * us });
+        assert_eq!(linger(64, 100_000, SECOND_NS, 640 * us, 901_000 * us), none, "there is no time to sleep");
+        assert_eq!(linger(1_000, 100_000, SECOND_NS, 10_000 * us, 0), Linger { count: 32, ns: 30 * us });
+        assert_eq!(linger(u64::MAX, u64::MAX, 1, u64::MAX, 0), Linger { count: 32, ns: 30 * us });
     }
 }

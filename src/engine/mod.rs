@@ -160,6 +160,8 @@ pub struct Engine<B: Backend> {
     refusal: Option<(SocketAddr, Cause)>,
     sampled_at: Nanos,
     sampled_completed: u64,
+    /// Processor time taken when waits were last allowed to linger, in nanoseconds.
+    sampled_cpu_ns: u64,
     script_noted_ns: u64,
 }
 
@@ -205,6 +207,7 @@ impl<B: Backend> Engine<B> {
             refusal: None,
             sampled_at: Nanos::default(),
             sampled_completed: 0,
+            sampled_cpu_ns: 0,
             script_noted_ns: 0,
         }
     }
@@ -246,6 +249,7 @@ impl<B: Backend> Engine<B> {
         self.end_at = self.settings.duration_ns.map_or(Nanos::MAX, |duration_ns| start + duration_ns);
         self.tally.start(start);
         self.cpu_before_ns = thread_cpu_ns();
+        self.sampled_cpu_ns = self.cpu_before_ns;
         if start > now {
             self.tally.warm_up();
             self.timers.set(start, Timer::Start);
@@ -385,7 +389,9 @@ impl<B: Backend> Engine<B> {
     /// Has waits linger as the answers of the last interval suggest.
     fn allow_lingering(&mut self, completed: u64, elapsed_ns: u64) {
         let latency_ns = self.tally.interval.latency.mean().unwrap_or(0.0) as u64;
-        self.backend.linger(linger(self.tally.open(), completed, elapsed_ns, latency_ns));
+        let cpu_ns = thread_cpu_ns();
+        let busy_ns = cpu_ns - std::mem::replace(&mut self.sampled_cpu_ns, cpu_ns);
+        self.backend.linger(linger(self.tally.open(), completed, elapsed_ns, latency_ns, busy_ns));
     }
 
     /// Whether a run that only ends when its requests do has waited long enough for its target.

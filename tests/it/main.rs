@@ -18,8 +18,6 @@ mod broken_scripts;
 mod closing;
 /// What wrk's users know, called as wrk.
 mod compat;
-/// Networks that change the order of what they carry.
-mod disorder;
 /// Runs the examples in the documents, and looks for what they name.
 mod documents;
 /// What goes wrong is counted and named.
@@ -67,7 +65,6 @@ fn main() {
         ("broken_scripts", broken_scripts::cases()),
         ("closing", closing::cases()),
         ("compat", compat::cases()),
-        ("disorder", disorder::cases()),
         ("documents", documents::cases()),
         ("failures", failures::cases()),
         ("hostile", hostile::cases()),

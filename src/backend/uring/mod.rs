@@ -16,8 +16,8 @@
 //! # Lingering
 //!
 //! Waking up for each answer takes more processor time than reading it. So a wait may linger as long as the engine allows,
-//! and bring several. That delays requests a little and falsifies nothing: of what an armed receive brings, the kernel
-//! says when it came. While anything is under way of which it does not, no wait lingers. (The end of a stream is the
+//! and bring several. That delays requests a little and falsifies nothing: from then on the kernel says of what an armed
+//! receive brings when it came, which costs a little, too. While anything is under way of which it does not, no wait lingers. (The end of a stream is the
 //! exception: nobody says when that came.)
 //!
 //! # The kernel's word
@@ -114,8 +114,11 @@ pub struct Uring {
     lingered_ns: u64,
     /// How many operations are under way whose end only a completion tells.
     urgent: u32,
-    /// Whether the kernel says when bytes came.
+    /// Whether the kernel is asked when bytes came, and whether it says so.
+    dates: bool,
     is_stamped: bool,
+    /// Whether somebody looked for completions since then and found none.
+    has_looked: bool,
     /// Whether the kernel can keep sockets in a table of its own, by the number of their connection. It makes that table
     /// no larger than the limit of open files.
     has_table: bool,
@@ -146,6 +149,8 @@ struct Socket {
     delay: Delay,
     /// Whether the kernel's table has it.
     in_table: bool,
+    /// Whether its armed receives are dated.
+    is_dated: bool,
     /// Whether a connect, receive or discard is under way, which keeps the socket open.
     is_busy: bool,
     /// The turn in which something was last queued.
@@ -207,7 +212,9 @@ impl Uring {
             linger: Linger::default(),
             lingered_ns: 0,
             urgent: 0,
+            dates: false,
             is_stamped: false,
+            has_looked: false,
             has_table,
             behind: Vec::new(),
             closing: Vec::new(),
@@ -248,10 +255,31 @@ impl Uring {
     fn settle(&mut self, conn: ConnId) {
         let socket = &mut self.sockets[conn.index()];
         socket.mode = Mode::Small;
-        if let Some(fd) = socket.fd.as_ref().filter(|_| self.dialer.is_tcp() && !socket.in_table) {
+        if let Some(fd) = socket.fd.as_ref().filter(|_| self.dates && !socket.is_dated) {
             arrival::tell_arrivals(fd);
+            socket.is_dated = true;
         }
         self.enter_table(conn);
+    }
+
+    /// Has the kernel say from now on when bytes come: armed receives are made anew.
+    fn date(&mut self) {
+        self.dates = true;
+        for number in 0..self.sockets.len() {
+            let socket = &self.sockets[number];
+            if socket.mode == Mode::Small && socket.fd.is_some() {
+                self.disarm(ConnId(number as u32));
+            }
+        }
+    }
+
+    /// Cancels the armed receive of a connection.
+    fn disarm(&mut self, conn: ConnId) {
+        let socket = &mut self.sockets[conn.index()];
+        socket.mode = Mode::Leaving;
+        let operation = if socket.is_dated { Operation::Dated } else { Operation::Armed };
+        let armed = name(conn, socket.generation, operation);
+        self.push(opcode::AsyncCancel::new(armed).build(), conn, Operation::Cancel);
     }
 
     /// What names the socket of a connection in an operation.
@@ -300,6 +328,7 @@ impl Uring {
         socket.is_busy = true;
         let (mode, large, is_wanted) = (socket.mode, socket.large, socket.is_wanted);
         let most = if is_wanted { buffers::LARGE_BYTES as u32 } else { DISCARDED_AT_ONCE };
+        let is_dated = socket.is_dated;
         let waits = socket.fd.as_ref().is_some_and(|fd| socket.threshold.before_receive(fd, large, most));
         let (fd, nowhere) = (self.file(conn), std::ptr::null_mut());
         match mode {
@@ -313,9 +342,12 @@ impl Uring {
                 let entry = opcode::Recv::new(fd, nowhere, 0).buf_group(group).ioprio(POLL_FIRST).build();
                 self.push(entry.flags(squeue::Flags::BUFFER_SELECT), conn, Operation::Receive);
             }
-            Mode::Small | Mode::Leaving => {
+            Mode::Small | Mode::Leaving if is_dated => {
                 let entry = opcode::RecvMsgMulti::new(fd, arrival::form(), buffers::SMALL).build();
-                self.push(entry, conn, Operation::Armed);
+                self.push(entry, conn, Operation::Dated);
+            }
+            Mode::Small | Mode::Leaving => {
+                self.push(opcode::RecvMulti::new(fd, buffers::SMALL).build(), conn, Operation::Armed);
             }
         }
     }
@@ -338,7 +370,8 @@ impl Uring {
             Operation::Send => self.sent(conn, outcome)?,
             Operation::SendSilently => self.refused(conn, outcome)?,
             Operation::Receive => self.took(conn, outcome, buffer.map(|id| (id, 0)), false)?,
-            Operation::Armed => {
+            Operation::Armed => self.took(conn, outcome, buffer.map(|id| (id, 0)), cqueue::more(entry.flags()))?,
+            Operation::Dated => {
                 let outcome = outcome.map(|n| n.saturating_sub(arrival::PREFACE));
                 if let (Ok(1..), Some(id)) = (outcome, buffer) {
                     at = self.arrived(id);
@@ -452,9 +485,7 @@ impl Uring {
             socket.mode = Mode::Large;
             return;
         }
-        socket.mode = Mode::Leaving;
-        let armed = name(conn, socket.generation, Operation::Armed);
-        self.push(opcode::AsyncCancel::new(armed).build(), conn, Operation::Cancel);
+        self.disarm(conn);
     }
 
     /// Goes on where a receive or discard has ended, now that the engine has had its say.
@@ -533,24 +564,31 @@ impl Backend for Uring {
 
     fn linger(&mut self, linger: Linger) {
         // The kernel counts in microseconds, and takes none for no limit.
-        let is_possible = self.ring.params().is_feature_min_timeout() && linger.ns >= 1_000;
+        let is_possible = self.ring.params().is_feature_min_timeout() && self.dialer.is_tcp() && linger.ns >= 1_000;
         self.linger = if is_possible { linger } else { Linger::default() };
+        if is_possible && !self.dates {
+            self.date();
+        }
     }
 
     fn wait(&mut self, until: Nanos) -> bool {
         self.follow_up();
         self.submit_backlog();
+        if until == Nanos::default() && !self.has_work() {
+            self.has_looked = true;
+            return false;
+        }
         if self.ring.submission().len() >= MANY {
             // What cannot be handed over now is with the wait.
             let _ = self.ring.submit();
         }
         let began = self.clock.now();
+        if std::mem::take(&mut self.has_looked) {
+            self.told_until = began;
+        }
         self.lingered_ns = 0;
         // Out of time or interrupted: the engine looks at its timers, and nothing is lost.
         let _ = if until == Nanos::default() {
-            if !self.has_work() {
-                return false;
-            }
             self.enter()
         } else {
             let may_sleep = self.immediate.is_empty() && self.backlog.is_empty() && self.behind.is_empty();
@@ -561,7 +599,7 @@ impl Backend for Uring {
             self.closing.clear();
         }
         // In this order whatever happens in between makes a latency longer and not shorter.
-        self.reaped_wall_ns = wall_ns();
+        self.reaped_wall_ns = if self.dates { wall_ns() } else { 0 };
         self.reaped_at = self.clock.now();
         self.earliest = self.told_until + self.reaped_at.since(began).saturating_sub(self.lingered_ns);
         if !self.ring.submission().taskrun() {

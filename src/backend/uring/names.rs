@@ -16,6 +16,8 @@ pub enum Operation {
     Receive,
     /// Stays armed and receives into a buffer whatever comes.
     Armed,
+    /// The same, with the kernel's word about when it came.
+    Dated,
     /// Receives and throws away.
     Discard,
     /// Cancels a receive.
@@ -28,7 +30,7 @@ impl Operation {
     pub fn is_urgent(self) -> bool {
         match self {
             Self::Connect | Self::Send | Self::Receive | Self::Discard | Self::Cancel => true,
-            Self::SendSilently | Self::Armed => false,
+            Self::SendSilently | Self::Armed | Self::Dated => false,
         }
     }
 }
@@ -51,7 +53,8 @@ pub fn named(name: u64) -> (ConnId, Operation) {
         2 => Operation::SendSilently,
         3 => Operation::Receive,
         4 => Operation::Armed,
-        5 => Operation::Discard,
+        5 => Operation::Dated,
+        6 => Operation::Discard,
         _ => Operation::Cancel,
     };
     (ConnId(name as u32), operation)
@@ -63,8 +66,8 @@ mod tests {
 
     #[test]
     fn a_name_keeps_connection_and_operation_apart_from_the_generation() {
-        use Operation::{Armed, Cancel, Connect, Discard, Receive, Send, SendSilently};
-        for operation in [Connect, Send, SendSilently, Receive, Armed, Discard, Cancel] {
+        use Operation::{Armed, Cancel, Connect, Dated, Discard, Receive, Send, SendSilently};
+        for operation in [Connect, Send, SendSilently, Receive, Armed, Dated, Discard, Cancel] {
             for conn in [ConnId(0), ConnId(7), ConnId(u32::MAX)] {
                 assert_eq!(named(name(conn, u32::MAX, operation)), (conn, operation));
                 assert_ne!(name(conn, 1, operation), name(conn, 2, operation));

@@ -13,6 +13,10 @@ const LONG: Duration = Duration::from_secs(10);
 /// A backend with so many connections that had an answer each, and their peers.
 fn settled(count: u32) -> Option<(Uring, Vec<TcpStream>)> {
     let mut uring = Uring::new(count + 1, Clock::start(), Dialer::default()).ok()?;
+    uring.linger(Linger { count: 2, ns: 1_000 });
+    if !uring.dates {
+        return None;
+    }
     let peers = (0..count).map(|number| {
         let mut peer = connected(&mut uring, ConnId(number));
         // The kernel takes a moment until it tells when they come.
@@ -27,6 +31,7 @@ fn settled(count: u32) -> Option<(Uring, Vec<TcpStream>)> {
         panic!("the kernel never tells when bytes came");
     });
     let peers = peers.collect();
+    uring.linger(Linger::default());
     assert_eq!(uring.urgent, 0, "nothing but armed receives is under way");
     Some((uring, peers))
 }
@@ -69,9 +74,6 @@ fn bytes_have_the_time_at_which_they_came_however_late_we_look() {
 #[test]
 fn a_wait_that_lingers_brings_several_completions_with_their_own_times() {
     let Some((mut uring, mut peers)) = settled(2) else { return };
-    if !uring.ring.params().is_feature_min_timeout() {
-        return;
-    }
     uring.linger(Linger { count: 2, ns: LONG.as_nanos() as u64 });
     let gap = Duration::from_millis(50);
     let writer = thread::spawn(move || {
@@ -112,6 +114,29 @@ fn bytes_have_their_time_though_more_have_come_than_one_wait_brings() {
     }
     let late = arrived.iter().filter(|(_, at)| *at > after + 5_000_000).count();
     assert_eq!(late, 0, "of {count}");
+}
+
+#[test]
+fn nothing_is_lost_when_armed_receives_are_made_anew() {
+    let Ok(mut uring) = Uring::new(1, Clock::start(), Dialer::default()) else { return };
+    let mut peer = connected(&mut uring, ConnId(0));
+    let mut received = Vec::new();
+    for number in 0..200_u8 {
+        if number == 100 {
+            assert_eq!((uring.sockets[0].mode, uring.sockets[0].is_dated), (Mode::Small, false));
+            uring.linger(Linger { count: 2, ns: 1_000 });
+        }
+        peer.write_all(&[number]).unwrap();
+        let until = uring.now() + 5_000_000;
+        uring.wait(until);
+        while let Some(completion) = uring.next() {
+            assert!(matches!(completion.what, What::Received(Ok(1..))), "{completion:?}");
+            received.extend_from_slice(uring.received());
+        }
+    }
+    assert!(received.into_iter().eq(0..200), "each once, and in order");
+    assert_eq!(uring.sockets[0].is_dated, uring.ring.params().is_feature_min_timeout());
+    assert_eq!((uring.sockets[0].mode, uring.urgent), (Mode::Small, 0));
 }
 
 #[test]
