@@ -17,8 +17,8 @@
 //!
 //! Waking up for each answer takes more processor time than reading it. So a wait may linger as long as the engine allows,
 //! and bring several. That delays requests a little and falsifies nothing: from then on the kernel says of what an armed
-//! receive brings when it came, which costs a little, too. While anything is under way of which it does not, no wait lingers. (The end of a stream is the
-//! exception: nobody says when that came.)
+//! receive brings when it came, which costs a little, too. While anything is under way of which it does not, no wait
+//! lingers. (The end of a stream is the exception: nobody says when that came.)
 //!
 //! # The kernel's word
 //!
