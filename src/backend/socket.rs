@@ -85,11 +85,8 @@ fn open(family: AddressFamily) -> Result<OwnedFd, Errno> {
 /// Has a socket come from an address. The kernel chooses the port when it knows the other side, so that one port can
 /// serve for several targets.
 fn come_from(fd: &OwnedFd, address: IpAddr) -> Result<(), Errno> {
-    let (on, size) = (1 as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
-    // SAFETY: the value is an integer that lives as long as the call. A kernel without the option chooses the port now.
-    let _ = unsafe {
-        libc::setsockopt(fd.as_raw_fd(), libc::SOL_IP, libc::IP_BIND_ADDRESS_NO_PORT, (&raw const on).cast(), size)
-    };
+    // A kernel without the option chooses the port now.
+    set_option(fd, libc::SOL_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1);
     bind(fd, &SocketAddr::new(address, 0))
 }
 
@@ -144,13 +141,17 @@ impl Threshold {
     }
 
     fn set(&mut self, fd: &OwnedFd, bytes: Option<NonZeroU32>) {
-        let (value, size) = (bytes.map_or(1, NonZeroU32::get), size_of::<libc::c_int>() as libc::socklen_t);
-        // SAFETY: the value is an integer that lives as long as the call. Where it fails every piece is told, as before.
-        let _ = unsafe {
-            libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, (&raw const value).cast(), size)
-        };
+        // Where it fails every piece is told, as before.
+        set_option(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes.map_or(1, NonZeroU32::get) as libc::c_int);
         self.0 = bytes;
     }
+}
+
+/// Sets an option of a socket that the library has no name for; the socket does without where that fails.
+pub fn set_option(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) {
+    let size = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the value is an integer that lives as long as the call.
+    let _ = unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), size) };
 }
 
 /// A shorter rest of a body is not worth the calls.

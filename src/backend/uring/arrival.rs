@@ -4,7 +4,9 @@
 //! socket was told to [`tell_arrivals`], that is the moment when the last of them came in (or of what came with them). So a
 //! latency is no longer for our looking late.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
+
+use crate::backend::socket::set_option;
 
 /// What the kernel fills in first: four numbers of `struct io_uring_recvmsg_out`.
 const HEADER: usize = 16;
@@ -38,11 +40,8 @@ pub fn form() -> *const libc::msghdr {
 
 /// Has the kernel say from now on when bytes came.
 pub fn tell_arrivals(fd: &OwnedFd) {
-    let (on, size) = (1 as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
-    // SAFETY: the value is an integer that lives as long as the call. Where it fails the kernel says nothing.
-    let _ = unsafe {
-        libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, (&raw const on).cast(), size)
-    };
+    // Where it fails the kernel says nothing.
+    set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
 }
 
 /// The moment in a preface as 64-bit systems write it, in nanoseconds of the wall clock; `None`: the kernel does not say.
