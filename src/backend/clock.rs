@@ -22,14 +22,6 @@ impl Clock {
     }
 }
 
-/// The wall clock, in nanoseconds since 1970. It may be set at any time: only differences over a short while mean anything.
-pub fn wall_ns() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the record is ours, and this clock is always there.
-    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut now) };
-    u64::try_from(now.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000).saturating_add(now.tv_nsec as u64)
-}
-
 /// The processor time that this thread has taken so far, in nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
     let mut taken = libc::timespec { tv_sec: 0, tv_nsec: 0 };

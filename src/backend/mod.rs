@@ -14,8 +14,7 @@
 //! * [`Backend::wait`] starts what was asked for and sleeps until something happened or a moment came;
 //!   [`Backend::next`] then gives the completions one by one until it gives none. Received bytes are lent until
 //!   the next call.
-//! * Time never goes backwards, and [`Completion::at`] is never later than [`Backend::now`]. Of completions that one wait
-//!   brings, a later one may have an earlier time.
+//! * Time never goes backwards, and [`Completion::at`] is never later than [`Backend::now`].
 
 mod clock;
 pub mod epoll;
@@ -50,7 +49,7 @@ impl ConnId {
 pub struct Completion {
     /// The connection.
     pub conn: ConnId,
-    /// When bytes came, as far as the kernel says so; else when it was noticed.
+    /// When it was noticed.
     pub at: Nanos,
     /// What happened.
     pub what: What,
@@ -67,15 +66,6 @@ pub enum What {
     Received(Result<usize, Errno>),
     /// So many bytes arrived and were thrown away unseen, as [`Backend::discard`] allowed.
     Discarded(usize),
-}
-
-/// How long a wait may go on when there is a completion already, so that one waking up serves several.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Linger {
-    /// With so many completions it ends at once.
-    pub count: u32,
-    /// How long it may go on since it began, in nanoseconds; less than a microsecond: not at all.
-    pub ns: u64,
 }
 
 /// Input and output as completions. The module documentation says what is expected.
@@ -112,11 +102,6 @@ pub trait Backend {
 
     /// Closes a connection, with all that is under way on it.
     fn close(&mut self, conn: ConnId);
-
-    /// Allows the waits that follow to linger, where that falsifies no [`Completion::at`].
-    fn linger(&mut self, linger: Linger) {
-        let _ = linger;
-    }
 
     /// Starts what was asked for, then sleeps until there are completions, but not past `until`. Returns whether there
     /// may be any.

@@ -19,7 +19,6 @@ mod connection;
 mod control;
 mod hooks;
 mod leave;
-mod linger;
 mod mailbox;
 mod protocol;
 mod pump;
@@ -51,7 +50,6 @@ use crate::random::Random;
 use crate::stats::{Cause, Interval, Phase, ProxyFailure, Transcript};
 use connection::{Slot, State};
 use hooks::Caller;
-use linger::linger;
 use routes::Routes;
 use tally::Tally;
 use timers::{SAMPLE_NS, Timer, Timers};
@@ -160,8 +158,6 @@ pub struct Engine<B: Backend> {
     refusal: Option<(SocketAddr, Cause)>,
     sampled_at: Nanos,
     sampled_completed: u64,
-    /// Processor time taken when waits were last allowed to linger, in nanoseconds.
-    sampled_cpu_ns: u64,
     script_noted_ns: u64,
 }
 
@@ -207,7 +203,6 @@ impl<B: Backend> Engine<B> {
             refusal: None,
             sampled_at: Nanos::default(),
             sampled_completed: 0,
-            sampled_cpu_ns: 0,
             script_noted_ns: 0,
         }
     }
@@ -249,7 +244,6 @@ impl<B: Backend> Engine<B> {
         self.end_at = self.settings.duration_ns.map_or(Nanos::MAX, |duration_ns| start + duration_ns);
         self.tally.start(start);
         self.cpu_before_ns = thread_cpu_ns();
-        self.sampled_cpu_ns = self.cpu_before_ns;
         if start > now {
             self.tally.warm_up();
             self.timers.set(start, Timer::Start);
@@ -320,7 +314,6 @@ impl<B: Backend> Engine<B> {
                 self.timers.set(now + self.sweep_ns(), Timer::Sweep);
             }
             Timer::Start => {
-                self.allow_lingering(self.tally.completed, self.settings.warmup_ns);
                 self.count_from(now);
                 self.timers.set(now + SAMPLE_NS, Timer::Sample);
             }
@@ -377,21 +370,12 @@ impl<B: Backend> Engine<B> {
     fn sample(&mut self, now: Nanos) {
         let elapsed_ms = now.since(self.sampled_at) / 1_000_000;
         let completed = self.tally.completed - self.sampled_completed;
-        self.allow_lingering(completed, elapsed_ms * 1_000_000);
         if elapsed_ms == 0 || (self.settings.rules.compat && completed == 0) {
             return;
         }
         self.tally.interval.rates.record(completed * 1_000 / elapsed_ms);
         self.sampled_completed = self.tally.completed;
         self.sampled_at = now;
-    }
-
-    /// Has waits linger as the answers of the last interval suggest.
-    fn allow_lingering(&mut self, completed: u64, elapsed_ns: u64) {
-        let latency_ns = self.tally.interval.latency.mean().unwrap_or(0.0) as u64;
-        let cpu_ns = thread_cpu_ns();
-        let busy_ns = cpu_ns - std::mem::replace(&mut self.sampled_cpu_ns, cpu_ns);
-        self.backend.linger(linger(self.tally.open(), completed, elapsed_ns, latency_ns, busy_ns));
     }
 
     /// Whether a run that only ends when its requests do has waited long enough for its target.

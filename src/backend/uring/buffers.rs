@@ -4,7 +4,6 @@
 
 use std::alloc::{self, Layout};
 use std::io;
-use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -58,11 +57,11 @@ impl Buffers {
         })
     }
 
-    /// A part of a buffer that the kernel handed out.
-    pub fn bytes(&mut self, id: u16, part: Range<usize>) -> &mut [u8] {
+    /// The first `n` bytes of a buffer that the kernel handed out.
+    pub fn bytes(&mut self, id: u16, n: usize) -> &mut [u8] {
         let group = self.group(id);
         let start = usize::from(id - group.first) * group.size;
-        &mut group.memory[start..start + group.size][part]
+        &mut group.memory[start..start + group.size][..n]
     }
 
     /// Offers a buffer to the kernel again.

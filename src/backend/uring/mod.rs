@@ -13,26 +13,11 @@
 //! A connection begins large, and without what pays only where it lives longer than one answer: an armed receive and a
 //! place in the kernel's table of sockets.
 //!
-//! # Lingering
-//!
-//! Waking up for each answer takes more processor time than reading it. So a wait may linger as long as the engine allows,
-//! and bring several. That delays requests a little and falsifies nothing: from then on the kernel says of what an armed
-//! receive brings when it came, which costs a little, too. While anything is under way of which it does not, no wait
-//! lingers. (The end of a stream is the exception: nobody says when that came.)
-//!
-//! # The kernel's word
-//!
-//! What the kernel says about bytes is when the last of them came in, in the order of the stream. If the network changed
-//! their order, that was before they could be read, by as much as a retransmission takes. So its word only takes back
-//! what was our doing: the time in which we were busy, and in which we lingered.
-//!
 //! # Kernels
 //!
 //! Send and receive 5.6 · silent completions 5.17 · buffer rings and `MSG_WAITALL` for sends 5.19 · armed receives and
-//! one issuer 6.0 · deferred work 6.1. Anything less, or a filter that forbids it, fails in [`Uring::new`]. Lingering
-//! takes 6.12, and older kernels do without.
+//! one issuer 6.0 · deferred work 6.1. Anything less, or a filter that forbids it, fails in [`Uring::new`].
 
-mod arrival;
 mod buffers;
 mod names;
 mod sending;
@@ -42,7 +27,6 @@ mod tests;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
-use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
@@ -52,9 +36,8 @@ use onrush_proto::{Nanos, Transmit};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, SocketAddrAny, shutdown};
 
-use super::clock::wall_ns;
 use super::socket::{Delay, Threshold};
-use super::{Backend, Clock, Completion, ConnId, Dialer, Linger, What};
+use super::{Backend, Clock, Completion, ConnId, Dialer, What};
 use buffers::Buffers;
 use names::{Operation, name, named};
 use sending::Sending;
@@ -74,19 +57,6 @@ const POLL_FIRST: u16 = 1;
 
 /// `IORING_ENTER_GETEVENTS`: completions are wanted.
 const ENTER_GETEVENTS: u32 = 1;
-/// `IORING_ENTER_EXT_ARG`: there is a [`WaitArgument`].
-const ENTER_EXT_ARG: u32 = 8;
-
-/// `struct io_uring_getevents_arg`, how long to wait.
-#[repr(C)]
-struct WaitArgument {
-    signals: u64,
-    signals_size: u32,
-    /// So long for as many completions as are wanted, in microseconds; after that for one.
-    least_us: u32,
-    /// How long at most.
-    timeout: *const Timespec,
-}
 
 /// The io_uring backend of one thread.
 pub struct Uring {
@@ -102,23 +72,8 @@ pub struct Uring {
     orphans: HashMap<u64, Transmit>,
     sockets: Vec<Socket>,
     clock: Clock,
-    /// When the completions at hand were noticed, and the same moment by the wall clock.
+    /// When the completions at hand were noticed.
     reaped_at: Nanos,
-    reaped_wall_ns: u64,
-    /// Whatever came before has been told.
-    told_until: Nanos,
-    /// No completion at hand has an earlier time.
-    earliest: Nanos,
-    /// How long waits may linger, and how long the last one was allowed to, in nanoseconds.
-    linger: Linger,
-    lingered_ns: u64,
-    /// How many operations are under way whose end only a completion tells.
-    urgent: u32,
-    /// Whether the kernel is asked when bytes came, and whether it says so.
-    dates: bool,
-    is_stamped: bool,
-    /// Whether somebody looked for completions since then and found none.
-    has_looked: bool,
     /// Whether the kernel can keep sockets in a table of its own, by the number of their connection. It makes that table
     /// no larger than the limit of open files.
     has_table: bool,
@@ -130,8 +85,8 @@ pub struct Uring {
     turn: u32,
     /// Outcomes that were known at once, with the generation they belong to.
     immediate: Vec<(u32, Completion)>,
-    /// The buffer of the last receive, and where in it the bytes lie.
-    received: Option<(u16, Range<usize>)>,
+    /// The buffer of the last receive, and how many bytes are in it.
+    received: Option<(u16, usize)>,
     /// The connection whose receive or discard has ended: it goes on when the engine has seen what came.
     resume: Option<(ConnId, Ended)>,
 }
@@ -149,8 +104,6 @@ struct Socket {
     delay: Delay,
     /// Whether the kernel's table has it.
     in_table: bool,
-    /// Whether its armed receives are dated.
-    is_dated: bool,
     /// Whether a connect, receive or discard is under way, which keeps the socket open.
     is_busy: bool,
     /// The turn in which something was last queued.
@@ -206,15 +159,6 @@ impl Uring {
             sockets: (0..connections).map(|_| Socket::default()).collect(),
             clock,
             reaped_at: clock.now(),
-            reaped_wall_ns: wall_ns(),
-            told_until: clock.now(),
-            earliest: clock.now(),
-            linger: Linger::default(),
-            lingered_ns: 0,
-            urgent: 0,
-            dates: false,
-            is_stamped: false,
-            has_looked: false,
             has_table,
             behind: Vec::new(),
             closing: Vec::new(),
@@ -253,33 +197,8 @@ impl Uring {
 
     /// Makes a connection one that lives longer than one answer.
     fn settle(&mut self, conn: ConnId) {
-        let socket = &mut self.sockets[conn.index()];
-        socket.mode = Mode::Small;
-        if let Some(fd) = socket.fd.as_ref().filter(|_| self.dates && !socket.is_dated) {
-            arrival::tell_arrivals(fd);
-            socket.is_dated = true;
-        }
+        self.sockets[conn.index()].mode = Mode::Small;
         self.enter_table(conn);
-    }
-
-    /// Has the kernel say from now on when bytes come: armed receives are made anew.
-    fn date(&mut self) {
-        self.dates = true;
-        for number in 0..self.sockets.len() {
-            let socket = &self.sockets[number];
-            if socket.mode == Mode::Small && socket.fd.is_some() {
-                self.disarm(ConnId(number as u32));
-            }
-        }
-    }
-
-    /// Cancels the armed receive of a connection.
-    fn disarm(&mut self, conn: ConnId) {
-        let socket = &mut self.sockets[conn.index()];
-        socket.mode = Mode::Leaving;
-        let operation = if socket.is_dated { Operation::Dated } else { Operation::Armed };
-        let armed = name(conn, socket.generation, operation);
-        self.push(opcode::AsyncCancel::new(armed).build(), conn, Operation::Cancel);
     }
 
     /// What names the socket of a connection in an operation.
@@ -293,7 +212,6 @@ impl Uring {
     fn push(&mut self, entry: squeue::Entry, conn: ConnId, operation: Operation) {
         let socket = &mut self.sockets[conn.index()];
         socket.queued_in = self.turn;
-        self.urgent += u32::from(operation.is_urgent());
         let mut entry = entry.user_data(name(conn, socket.generation, operation));
         if socket.in_table && operation != Operation::Cancel {
             entry = entry.flags(squeue::Flags::FIXED_FILE);
@@ -328,7 +246,6 @@ impl Uring {
         socket.is_busy = true;
         let (mode, large, is_wanted) = (socket.mode, socket.large, socket.is_wanted);
         let most = if is_wanted { buffers::LARGE_BYTES as u32 } else { DISCARDED_AT_ONCE };
-        let is_dated = socket.is_dated;
         let waits = socket.fd.as_ref().is_some_and(|fd| socket.threshold.before_receive(fd, large, most));
         let (fd, nowhere) = (self.file(conn), std::ptr::null_mut());
         match mode {
@@ -342,10 +259,6 @@ impl Uring {
                 let entry = opcode::Recv::new(fd, nowhere, 0).buf_group(group).ioprio(POLL_FIRST).build();
                 self.push(entry.flags(squeue::Flags::BUFFER_SELECT), conn, Operation::Receive);
             }
-            Mode::Small | Mode::Leaving if is_dated => {
-                let entry = opcode::RecvMsgMulti::new(fd, arrival::form(), buffers::SMALL).build();
-                self.push(entry, conn, Operation::Dated);
-            }
             Mode::Small | Mode::Leaving => {
                 self.push(opcode::RecvMulti::new(fd, buffers::SMALL).build(), conn, Operation::Armed);
             }
@@ -355,7 +268,6 @@ impl Uring {
     /// What a completion of the kernel means to the engine; `None`: nothing.
     fn translate(&mut self, entry: &cqueue::Entry) -> Option<Completion> {
         let (conn, operation) = named(entry.user_data());
-        self.urgent -= u32::from(operation.is_urgent());
         let is_present = name(conn, self.sockets[conn.index()].generation, operation) == entry.user_data();
         let buffer = cqueue::buffer_select(entry.flags());
         if !is_present {
@@ -364,33 +276,16 @@ impl Uring {
             return None;
         }
         let outcome = usize::try_from(entry.result()).map_err(|_| Errno::from_raw_os_error(-entry.result()));
-        let mut at = self.reaped_at;
         let what = match operation {
             Operation::Connect => What::Connected(self.connected(conn, outcome)),
             Operation::Send => self.sent(conn, outcome)?,
             Operation::SendSilently => self.refused(conn, outcome)?,
-            Operation::Receive => self.took(conn, outcome, buffer.map(|id| (id, 0)), false)?,
-            Operation::Armed => self.took(conn, outcome, buffer.map(|id| (id, 0)), cqueue::more(entry.flags()))?,
-            Operation::Dated => {
-                let outcome = outcome.map(|n| n.saturating_sub(arrival::PREFACE));
-                if let (Ok(1..), Some(id)) = (outcome, buffer) {
-                    at = self.arrived(id);
-                }
-                self.took(conn, outcome, buffer.map(|id| (id, arrival::PREFACE)), cqueue::more(entry.flags()))?
-            }
+            Operation::Receive => self.took(conn, outcome, buffer, false)?,
+            Operation::Armed => self.took(conn, outcome, buffer, cqueue::more(entry.flags()))?,
             Operation::Discard => self.discarded(conn, outcome),
             Operation::Cancel => return None,
         };
-        Some(Completion { conn, at, what })
-    }
-
-    /// When the bytes in the buffer of an armed receive came, or when we noticed, if nobody says.
-    fn arrived(&mut self, id: u16) -> Nanos {
-        let arrival_ns = arrival::arrival_ns(self.buffers.bytes(id, 0..arrival::PREFACE));
-        self.is_stamped = arrival_ns.is_some();
-        let age_ns = arrival_ns.map_or(0, |arrival_ns| self.reaped_wall_ns.saturating_sub(arrival_ns));
-        // The bound holds for a wall clock that was set, too.
-        Nanos(self.reaped_at.0.saturating_sub(age_ns)).max(self.earliest)
+        Some(Completion { conn, at: self.reaped_at, what })
     }
 
     fn connected(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Result<(), Errno> {
@@ -402,7 +297,7 @@ impl Uring {
         &mut self,
         conn: ConnId,
         outcome: Result<usize, Errno>,
-        place: Option<(u16, usize)>,
+        buffer: Option<u16>,
         is_armed: bool,
     ) -> Option<What> {
         let socket = &mut self.sockets[conn.index()];
@@ -416,7 +311,7 @@ impl Uring {
             socket.large = socket.large.saturating_sub(n as u64);
         }
         if !is_armed {
-            let ended = if place.is_some_and(|(id, _)| Buffers::is_large(id)) { Ended::Body } else { Ended::Head };
+            let ended = if buffer.is_some_and(Buffers::is_large) { Ended::Body } else { Ended::Head };
             self.resume = Some((conn, ended));
         }
         // The armed receive ended because it was cancelled, or because all buffers were full: it goes on as it must.
@@ -428,7 +323,7 @@ impl Uring {
         if !matches!(outcome, Ok(1..)) {
             self.resume = None;
         }
-        self.received = place.map(|(id, start)| (id, start..start + outcome.unwrap_or(0)));
+        self.received = buffer.map(|id| (id, outcome.unwrap_or(0)));
         Some(What::Received(outcome))
     }
 
@@ -460,18 +355,10 @@ impl Uring {
         unsafe { self.ring.submitter().enter::<libc::sigset_t>(queued, 0, ENTER_GETEVENTS, None) }
     }
 
-    /// Hands over what is queued and sleeps until there is a completion, but no longer than that. It may linger before.
+    /// Hands over what is queued and sleeps until there is a completion, but no longer than that.
     fn sleep(&mut self, ns: u64) -> io::Result<usize> {
         let timeout = Timespec::from(Duration::from_nanos(ns));
-        if self.linger.ns == 0 || self.urgent > 0 || !self.is_stamped || ns <= self.linger.ns {
-            return self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timeout));
-        }
-        self.lingered_ns = self.linger.ns;
-        let (queued, least_us) = (self.ring.submission().len() as u32, (self.linger.ns / 1_000) as u32);
-        let argument = WaitArgument { signals: 0, signals_size: 0, least_us, timeout: &raw const timeout };
-        let flags = ENTER_GETEVENTS | ENTER_EXT_ARG;
-        // SAFETY: the argument is what the flag says, and what operations point to outlives them, as in `push`.
-        unsafe { self.ring.submitter().enter(queued, self.linger.count, flags, Some(&argument)) }
+        self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timeout))
     }
 
     /// A large body is coming.
@@ -485,7 +372,9 @@ impl Uring {
             socket.mode = Mode::Large;
             return;
         }
-        self.disarm(conn);
+        socket.mode = Mode::Leaving;
+        let armed = name(conn, socket.generation, Operation::Armed);
+        self.push(opcode::AsyncCancel::new(armed).build(), conn, Operation::Cancel);
     }
 
     /// Goes on where a receive or discard has ended, now that the engine has had its say.
@@ -562,49 +451,28 @@ impl Backend for Uring {
         }
     }
 
-    fn linger(&mut self, linger: Linger) {
-        // The kernel counts in microseconds, and takes none for no limit.
-        let is_possible = self.ring.params().is_feature_min_timeout() && self.dialer.is_tcp() && linger.ns >= 1_000;
-        self.linger = if is_possible { linger } else { Linger::default() };
-        if is_possible && !self.dates {
-            self.date();
-        }
-    }
-
     fn wait(&mut self, until: Nanos) -> bool {
         self.follow_up();
         self.submit_backlog();
         if until == Nanos::default() && !self.has_work() {
-            self.has_looked = true;
             return false;
         }
         if self.ring.submission().len() >= MANY {
             // What cannot be handed over now is with the wait.
             let _ = self.ring.submit();
         }
-        let began = self.clock.now();
-        if std::mem::take(&mut self.has_looked) {
-            self.told_until = began;
-        }
-        self.lingered_ns = 0;
         // Out of time or interrupted: the engine looks at its timers, and nothing is lost.
         let _ = if until == Nanos::default() {
             self.enter()
         } else {
             let may_sleep = self.immediate.is_empty() && self.backlog.is_empty() && self.behind.is_empty();
-            self.sleep(if may_sleep { until.since(began) } else { 0 })
+            self.sleep(if may_sleep { until.since(self.clock.now()) } else { 0 })
         };
         if self.backlog.is_empty() && self.ring.submission().is_empty() {
             self.turn = self.turn.wrapping_add(1);
             self.closing.clear();
         }
-        // In this order whatever happens in between makes a latency longer and not shorter.
-        self.reaped_wall_ns = if self.dates { wall_ns() } else { 0 };
         self.reaped_at = self.clock.now();
-        self.earliest = self.told_until + self.reaped_at.since(began).saturating_sub(self.lingered_ns);
-        if !self.ring.submission().taskrun() {
-            self.told_until = self.reaped_at;
-        }
         !self.immediate.is_empty() || !self.ring.completion().is_empty()
     }
 
@@ -627,7 +495,7 @@ impl Backend for Uring {
     }
 
     fn received(&mut self) -> &mut [u8] {
-        self.received.clone().map_or(&mut [], |(id, place)| self.buffers.bytes(id, place))
+        self.received.map_or(&mut [], |(id, n)| self.buffers.bytes(id, n))
     }
 }
 

@@ -332,7 +332,7 @@ pub const ROWS: &[Row] = &[
         kind: rounds(
             TLS,
             Measure::CpuPerRequest,
-            &[at_most(Uring, Wrk, 0.80), at_most(Uring, Shb, 1.05), beside(Epoll, Wrk)],
+            &[at_most(Uring, Wrk, 0.85), at_most(Uring, Shb, 1.05), beside(Epoll, Wrk)],
         ),
     },
     Row {
