@@ -17,3 +17,4 @@ pub mod serve;
 pub mod stats;
 
 mod random;
+mod reason;

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use super::Refusal;
 use super::flags::Flag;
-use super::request::base64;
+use super::request::basic;
 use super::typed::wrong;
 use crate::plan::secrets::{self, REDACTED};
 use crate::plan::target::Scheme;
@@ -34,7 +34,7 @@ pub(super) fn proxy(flag: &Flag, value: &OsStr) -> Result<Proxy, Refusal> {
     if path != "/" {
         return Err(refused("nothing can follow the port; write for instance http://proxy:3128"));
     }
-    let login = userinfo.map(|userinfo| format!("Basic {}", base64(userinfo.as_bytes())));
+    let login = userinfo.map(|userinfo| basic(&userinfo));
     Ok(Proxy { typed: text.to_owned(), host, port, login })
 }
 

@@ -10,6 +10,7 @@ use thiserror::Error;
 use super::export;
 use super::result::Document;
 use crate::plan::{Kind, Output};
+use crate::reason::reason;
 use crate::run::Second;
 
 /// A file that cannot be written.
@@ -177,10 +178,4 @@ fn words(error: &io::Error, path: &Path) -> String {
         io::ErrorKind::InvalidFilename => "its name is too long; choose a shorter one".to_owned(),
         _ => reason(error),
     }
-}
-
-/// The operating system's words, without the number behind them.
-pub fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }

@@ -8,9 +8,10 @@ use anyhow::{Context, anyhow, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::files::{self, Files};
+use super::files::Files;
 use super::result::{Document, SCHEMA};
 use crate::plan::Output;
+use crate::reason::reason;
 
 /// No result is longer, in bytes, by far.
 const LENGTH_MAX: u64 = 256 << 20;
@@ -69,7 +70,7 @@ fn read(path: &Path) -> anyhow::Result<Document> {
     let mut text = String::new();
     File::open(path)
         .and_then(|file| file.take(LENGTH_MAX + 1).read_to_string(&mut text))
-        .map_err(|error| anyhow!("{path:?} cannot be read: {}", files::reason(&error)))?;
+        .map_err(|error| anyhow!("{path:?} cannot be read: {}", reason(&error)))?;
     ensure!(text.len() as u64 <= LENGTH_MAX, "{path:?} is no result of onrush: none is longer than 256 MiB");
     let Version { schema } = serde_json::from_str(&text).with_context(|| format!("{path:?} is no result of onrush"))?;
     if schema != u64::from(SCHEMA) {

@@ -34,6 +34,7 @@ use crate::backend::{Backend, Clock, Dialer, Epoll, Sim, Uring, socket};
 use crate::engine::{self, Control, Desk, Engine, Hooks, Protocol, Rules, Settings, WorkerEnd, tls};
 use crate::plan::way::Sources;
 use crate::plan::{Addresses, Dialect, Io, Plan, load};
+use crate::reason::reason;
 use crate::script::Script;
 use crate::stats::{Cause, Counters, Timeline, Totals, Transcript};
 use snapshot::Collector;
@@ -216,8 +217,7 @@ pub fn prepare(
 fn try_sources(sources: Sources, dialect: Dialect) -> Result<(), BadSource> {
     for address in (0..sources.count() as usize).map(|place| sources.of_connection(place)) {
         socket::try_source(address).map_err(|errno| {
-            let text = io::Error::from(errno).to_string();
-            let reason = text.split(" (os error").next().unwrap_or_default().to_owned();
+            let reason = reason(&errno.into());
             let program = if dialect.is_compat() { format!("{}: ", dialect.name()) } else { String::new() };
             let way_out = if dialect.is_compat() { "" } else { ": 'ip address' lists the addresses of this machine" };
             BadSource { program, address, reason, way_out }

@@ -45,7 +45,7 @@ pub fn probe(plan: &Plan, addresses: &Addresses, interrupt: &Interrupt) -> anyho
             Ok(()) => accepting.insert(0, address),
             // Whoever resets a connection has accepted it before.
             Err(Errno::CONNRESET) => accepting.insert(0, address),
-            Err(errno) => reason = strerror(errno),
+            Err(errno) => reason = crate::reason::reason(&errno.into()),
         }
     }
     if accepting.is_empty() {
@@ -54,10 +54,4 @@ pub fn probe(plan: &Plan, addresses: &Addresses, interrupt: &Interrupt) -> anyho
         return Err(Unreachable { host, service, reason }.into());
     }
     Ok(Addresses(accepting))
-}
-
-/// The system's words for an error, without Rust's number behind them.
-fn strerror(errno: Errno) -> String {
-    let text = std::io::Error::from(errno).to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }

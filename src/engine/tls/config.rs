@@ -18,6 +18,7 @@ use super::sessions::Kept;
 use super::trust::{Checked, Unchecked};
 use crate::plan::Tls;
 use crate::plan::tls::{Identity, Version};
+use crate::reason::reason;
 
 /// A file of certificates is smaller, in bytes; what is as large is something else, and may have no end.
 const PEM_MAX: u64 = 16 << 20;
@@ -184,12 +185,12 @@ fn unfit(identity: &Identity, error: &rustls::Error) -> Unusable {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Unusable> {
-    let unreadable = |reason: &str| Unusable::Unreadable { path: path.to_owned(), reason: reason.to_owned() };
+    let unreadable = |reason: String| Unusable::Unreadable { path: path.to_owned(), reason };
     let mut text = Vec::new();
     let read = File::open(path).and_then(|file| file.take(PEM_MAX).read_to_end(&mut text));
-    read.map_err(|error| unreadable(error.to_string().split(" (os error").next().unwrap_or_default()))?;
+    read.map_err(|error| unreadable(reason(&error)))?;
     if text.len() as u64 == PEM_MAX {
-        Err(unreadable("it has 16 MiB or more: no file of certificates has"))
+        Err(unreadable("it has 16 MiB or more: no file of certificates has".to_owned()))
     } else {
         Ok(text)
     }
