@@ -28,13 +28,20 @@ pub struct Unavailable {
 ///
 /// When io_uring was asked for by name and cannot be had.
 pub fn choose(io: &Io) -> Result<Choice, Unavailable> {
-    let asked = |name| Ok(Choice { name, reason: "asked for with --io".to_owned() });
-    match (io, Uring::probe()) {
-        (Io::Sim(_), _) => Ok(Choice { name: Sim::NAME, reason: "asked for with --io; time is virtual".to_owned() }),
-        (Io::Epoll, _) => asked(Epoll::NAME),
-        (Io::Uring, Ok(())) => asked(Uring::NAME),
-        (Io::Uring, Err(reason)) => Err(Unavailable { name: Uring::NAME, reason }),
-        (Io::Auto, Ok(())) => Ok(Choice { name: Uring::NAME, reason: "the kernel allows io_uring".to_owned() }),
-        (Io::Auto, Err(reason)) => Ok(Choice { name: Epoll::NAME, reason }),
-    }
+    // Only who may take io_uring asks the kernel for it: there are filters that kill whoever does.
+    let (name, reason) = match io {
+        Io::Sim(_) => (Sim::NAME, "asked for with --io; time is virtual".to_owned()),
+        Io::Epoll => (Epoll::NAME, ASKED_FOR.to_owned()),
+        Io::Uring => match Uring::probe() {
+            Ok(()) => (Uring::NAME, ASKED_FOR.to_owned()),
+            Err(reason) => return Err(Unavailable { name: Uring::NAME, reason }),
+        },
+        Io::Auto => match Uring::probe() {
+            Ok(()) => (Uring::NAME, "the kernel allows io_uring".to_owned()),
+            Err(reason) => (Epoll::NAME, reason),
+        },
+    };
+    Ok(Choice { name, reason })
 }
+
+const ASKED_FOR: &str = "asked for with --io";

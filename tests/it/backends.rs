@@ -9,28 +9,40 @@ use crate::harness::{Context, Scratch, Served, cases, target, url};
 cases! {
     the_version_line_says_which_backend_runs_and_why;
     forbidden_io_uring_is_replaced_unless_asked_for_by_name needs "python3", "io_uring";
+    who_asks_for_epoll_never_touches_io_uring needs "python3";
     waiting_without_sleep_is_said_and_can_be_chosen;
     no_request_leaves_before_its_clock_starts;
 }
 
-/// Forbids io_uring to itself by a filter, as Docker does, and becomes the program named on its command line.
+/// Filters a system call of its own, given by its number, and becomes the program named on its command line.
 const FORBID: &str = "\
 import ctypes, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
-rules = [(0x20, 0, 0, 0), (0x15, 0, 1, 425), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)]
+number, action = int(sys.argv[1]), int(sys.argv[2])
+rules = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, action), (0x06, 0, 0, 0x7fff0000)]
 code = ctypes.create_string_buffer(b''.join(struct.pack('HBBI', *rule) for rule in rules))
 program = struct.pack('HxxxxxxP', len(rules), ctypes.addressof(code))
 assert libc.prctl(38, 1, 0, 0, 0) == 0
 assert libc.prctl(22, 2, program, 0, 0) == 0, os.strerror(ctypes.get_errno())
-os.execv(sys.argv[1], sys.argv[1:])
+os.execv(sys.argv[3], sys.argv[3:])
 ";
 
-/// The program where the kernel answers no to io_uring.
-fn forbidden(words: &[&str]) -> (String, i32) {
+/// The number of `io_uring_setup`.
+const IO_URING_SETUP: u32 = 425;
+/// Whoever makes the call gets this error, as from Docker's filter.
+const fn answer(errno: u32) -> u32 {
+    0x0005_0000 | errno
+}
+/// Whoever makes the call is killed.
+const KILL: u32 = 0x8000_0000;
+
+/// The program where a filter watches over a system call.
+fn filtered(call: u32, action: u32, words: &[&str]) -> (String, i32) {
     let scratch = Scratch::new("forbidden");
     let script = scratch.file("forbid.py", FORBID);
     let mut command = Command::new("python3");
-    command.arg(script).arg(env!("CARGO_BIN_EXE_onrush")).args(words);
+    command.arg(script).args([call, action].map(|number| number.to_string()));
+    command.arg(env!("CARGO_BIN_EXE_onrush")).args(words);
     let output = command.output().expect("python3 starts");
     (String::from_utf8_lossy(&output.stderr).into_owned(), output.status.code().unwrap_or(-1))
 }
@@ -46,6 +58,7 @@ fn the_version_line_says_which_backend_runs_and_why(context: &Context) {
 
 fn forbidden_io_uring_is_replaced_unless_asked_for_by_name(_: &Context) {
     let server = target();
+    let forbidden = |words: &[&str]| filtered(IO_URING_SETUP, answer(1), words);
     let (said, code) = forbidden(&["-v", "-n1", "-c1", &url(&server, "/")]);
     assert_eq!(code, 0, "{said}");
     assert!(said.contains("[epoll]: a filter forbids io_uring, as Docker's seccomp profile does"), "{said}");
@@ -53,6 +66,15 @@ fn forbidden_io_uring_is_replaced_unless_asked_for_by_name(_: &Context) {
     assert_eq!(code, 2, "{said}");
     assert!(said.starts_with("onrush: --io uring: a filter forbids io_uring"), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+fn who_asks_for_epoll_never_touches_io_uring(_: &Context) {
+    let server = target();
+    let (said, code) = filtered(IO_URING_SETUP, KILL, &["-v", "--io", "epoll", "-n1", "-c1", &url(&server, "/")]);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("[epoll]: asked for with --io"), "{said}");
+    let (_, code) = filtered(IO_URING_SETUP, KILL, &["-n1", "-c1", &url(&server, "/")]);
+    assert_eq!(code, -1, "the filter kills who does touch it");
 }
 
 fn waiting_without_sleep_is_said_and_can_be_chosen(context: &Context) {
