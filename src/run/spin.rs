@@ -4,7 +4,7 @@
 //! time takes a processor, and if that is the target's, it makes the target slow. So it is done only where every
 //! thread has a processor and a target on this machine has one too.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 
 use crate::plan::{Plan, Spin};
@@ -22,7 +22,7 @@ pub struct Decision {
 pub fn decide(plan: &Plan, addresses: &[SocketAddr]) -> Decision {
     let allowed = thread::available_parallelism().map_or(1, |processors| processors.get());
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|text| count(&text));
-    let is_local = plan.way.unix.is_some() || addresses.iter().any(|address| address.ip().is_loopback());
+    let is_local = plan.way.unix.is_some() || addresses.iter().any(|&address| is_here(address));
     judge(plan.spin, plan.load.threads as usize, allowed, online.unwrap_or(allowed), is_local)
 }
 
@@ -35,6 +35,12 @@ fn judge(asked: Spin, threads: usize, allowed: usize, online: usize, is_local: b
         Spin::Auto if is_local && threads >= online => because(false, "a target on this machine needs a processor too"),
         Spin::Auto => because(true, "there are processors to spare"),
     }
+}
+
+/// Whether an address belongs to this machine: only to such a one a socket can be bound. Nothing is sent.
+fn is_here(mut address: SocketAddr) -> bool {
+    address.set_port(0);
+    UdpSocket::bind(address).is_ok()
 }
 
 /// The processors in a list of the kernel's, such as `0-3,8`.
@@ -61,6 +67,20 @@ mod tests {
         assert!(!spins(1, 1, 1, true));
         assert!(judge(Spin::On, 64, 1, 1, true).spins);
         assert!(!judge(Spin::Off, 1, 8, 8, false).spins);
+    }
+
+    #[test]
+    fn every_address_of_this_machine_is_local() {
+        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+        assert!(is_here(address("127.0.0.1:80")) && is_here(address("127.1.2.3:80")));
+        // Nobody has this one (RFC 5737). Where a packet there would leave from is an address of this machine.
+        let elsewhere = address("203.0.113.1:80");
+        assert!(!is_here(elsewhere));
+        let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+        if socket.connect(elsewhere).is_ok() {
+            let own = socket.local_addr().unwrap();
+            assert!(!own.ip().is_loopback() && is_here(own), "{own}");
+        }
     }
 
     #[test]
