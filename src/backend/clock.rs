@@ -1,5 +1,6 @@
 //! The monotonic clock, in nanoseconds since the run was set up, and the others that are needed beside it.
 
+use std::mem::MaybeUninit;
 use std::time::Instant;
 
 use onrush_proto::Nanos;
@@ -24,9 +25,13 @@ impl Clock {
 
 /// The processor time that this thread has taken so far, in nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
-    let mut taken = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // Other C libraries have more fields in it than the two that matter.
+    let mut taken = MaybeUninit::<libc::timespec>::zeroed();
     // The C library's way, not rustix's: that one reads the kernel's vDSO, which valgrind takes away.
-    // SAFETY: the record is ours, and this clock is always there.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut taken) };
+    // SAFETY: the record is ours, this clock is always there, and zeros would be a time, too.
+    let taken = unsafe {
+        libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, taken.as_mut_ptr());
+        taken.assume_init()
+    };
     taken.tv_sec as u64 * 1_000_000_000 + taken.tv_nsec as u64
 }
