@@ -81,11 +81,17 @@ pub(super) fn garbage(_: &Ask) -> Answered {
 
 /// The greeting; every so many requests of a connection it comes late.
 pub(super) fn stall(ask: &Ask) -> Answered {
-    let every = ask.value(&["every"]).unwrap_or("10");
-    let every: NonZeroU64 = every.parse().map_err(|_| format!("'{every}' is not a whole number from 1"))?;
     let pause = wait(ask.value(&["ms"]).unwrap_or("1000"), MILLISECOND)?;
-    let stalls = ask.number.is_multiple_of(every.get());
+    let stalls = ask.is_chosen(ask.numbers.request)?;
     Ok(Answer::hello(ask.manner).after(if stalls { pause } else { Duration::ZERO }))
+}
+
+/// The greeting; every so many connections are quick, the others slow.
+pub(super) fn mixed(ask: &Ask) -> Answered {
+    let quick = wait(ask.value(&["ms"]).unwrap_or("0.1"), MILLISECOND)?;
+    let slow = wait(ask.value(&["rest"]).unwrap_or("1000"), MILLISECOND)?;
+    let is_quick = ask.is_chosen(ask.numbers.connection)?;
+    Ok(Answer::hello(ask.manner).after(if is_quick { quick } else { slow }))
 }
 
 /// A body that ends when the connection closes.
@@ -170,6 +176,13 @@ impl Ask<'_> {
     fn value(&self, names: &[&str]) -> Option<&str> {
         let pair = |name| self.query.split('&').find_map(move |pair| pair.strip_prefix(name)?.strip_prefix('='));
         names.iter().find_map(|name| pair(*name))
+    }
+
+    /// Whether `number` is one of those that `every` in the query picks out: every tenth unless it says otherwise.
+    fn is_chosen(&self, number: u64) -> Result<bool, String> {
+        let every = self.value(&["every"]).unwrap_or("10");
+        let every: NonZeroU64 = every.parse().map_err(|_| format!("'{every}' is not a whole number from 1"))?;
+        Ok(number.is_multiple_of(every.get()))
     }
 }
 

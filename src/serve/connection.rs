@@ -26,7 +26,7 @@ use super::answer::{Answer, End, Manner, PLAIN};
 use super::body::Body;
 use super::counters::Counters;
 use super::request::{Head, Persistence, Refusal, scan};
-use super::routes::{self, Then};
+use super::routes::{self, Numbers, Then};
 use super::stream::{BLOCK, Fill, Stream};
 
 /// A client and what is going on with it.
@@ -44,8 +44,8 @@ pub(super) struct Connection {
     half_closed: bool,
     /// Whether everything the client sent was received.
     ended: bool,
-    /// How many requests there were.
-    requests: u64,
+    /// Its number and that of its last request.
+    numbers: Numbers,
 }
 
 /// What a connection does.
@@ -139,8 +139,8 @@ enum Step {
 }
 
 impl Connection {
-    /// A connection over an accepted socket.
-    pub(super) fn new(socket: OwnedFd) -> Self {
+    /// A connection over an accepted socket; `number` is its place among those of its thread, from 1.
+    pub(super) fn new(socket: OwnedFd, number: u64) -> Self {
         Self {
             socket,
             stage: Stage::Reading,
@@ -149,7 +149,7 @@ impl Connection {
             readable: false,
             half_closed: false,
             ended: false,
-            requests: 0,
+            numbers: Numbers { connection: number, request: 0 },
         }
     }
 
@@ -266,14 +266,14 @@ impl Connection {
     /// Reads a head and answers it, unless a body comes first. Returns how many bytes were used, 0 if it is incomplete.
     fn take_head(&mut self, input: &[u8], desk: &mut Desk) -> Result<usize, Refusal> {
         let Some(head) = scan(input)? else { return Ok(0) };
-        self.requests += 1;
+        self.numbers.request += 1;
         if is_plain(&head) {
             // The request of nearly every benchmark: no routing, no allocation.
             desk.counters().add_request();
             desk.output.extend_from_slice(PLAIN);
             return Ok(head.size);
         }
-        let reply = routes::reply(&head, &input[..head.size], self.requests, &desk.counters);
+        let reply = routes::reply(&head, &input[..head.size], self.numbers, &desk.counters);
         if reply.counts {
             desk.counters().add_request();
         }

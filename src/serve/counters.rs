@@ -12,9 +12,11 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Counts a connection that was accepted.
-    pub(super) fn add_connection(&self) {
-        self.connections.store(self.connections.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    /// Counts a connection that was accepted, and gives its number on this thread, from 1.
+    pub(super) fn add_connection(&self) -> u64 {
+        let number = self.connections.load(Ordering::Relaxed) + 1;
+        self.connections.store(number, Ordering::Relaxed);
+        number
     }
 
     /// Counts a request whose head was read.
@@ -37,9 +39,9 @@ mod tests {
     #[test]
     fn the_counts_of_all_threads_are_added_up() {
         let threads = [Counters::default(), Counters::default()];
-        threads[0].add_connection();
+        assert_eq!([threads[0].add_connection(), threads[0].add_connection()], [1, 2]);
         threads[0].add_request();
         threads[1].add_request();
-        assert_eq!(to_json(&threads), "{\"connections\": 1, \"requests\": 2}\n");
+        assert_eq!(to_json(&threads), "{\"connections\": 2, \"requests\": 2}\n");
     }
 }

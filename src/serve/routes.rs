@@ -38,8 +38,17 @@ pub(super) struct Ask<'a> {
     pub query: &'a str,
     /// The form of the answer.
     pub manner: Manner,
-    /// The number of this request on its connection, from 1.
-    pub number: u64,
+    /// Which request it is.
+    pub numbers: Numbers,
+}
+
+/// Which request on which connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbers {
+    /// The number of the connection on its thread, from 1.
+    pub connection: u64,
+    /// The number of the request on its connection, from 1.
+    pub request: u64,
 }
 
 /// What to do with a request.
@@ -78,6 +87,12 @@ pub(super) const ROUTES: &[Route] = &[
     route("/garbage", "", "bytes that are no HTTP, then closes", Action::Answer(answers::garbage)),
     route("/hang", "", "never answers", Action::Answer(|_| Ok(Answer::raw("", End::Hang)))),
     route("/stall", "?every=K&ms=M", "every K-th request waits M ms", Action::Answer(answers::stall)),
+    route(
+        "/mixed",
+        "?every=K&ms=M&rest=N",
+        "every K-th connection waits M ms, others N ms",
+        Action::Answer(answers::mixed),
+    ),
     route("/eof", "", "a body without length, ended by close", Action::Answer(answers::eof)),
     route("/http10", "[?keep-alive]", "an answer of HTTP/1.0, then closes [or not]", Action::Answer(answers::http10)),
     route("/early-hints", "", "103 Early Hints, then 200", Action::Answer(answers::early_hints)),
@@ -117,13 +132,15 @@ pub fn help() -> String {
         let shown = format!("{path}{usage}");
         text += &format!("  {shown:<27} {about}\n");
     }
-    text += "\n/drip also takes httpbin's numbytes, duration (seconds) and delay (seconds).\n\
+    text += "\n/mixed without a query: every 10th connection waits 0.1 ms, others a second;\n\
+             each thread numbers its own connections.\n\
+             /drip also takes httpbin's numbytes, duration (seconds) and delay (seconds).\n\
              /stats counts heads that were read, without requests for /stats itself.\n";
     text
 }
 
-/// What `head` gets. `raw` are its bytes, `number` is its place on its connection, from 1.
-pub(super) fn reply(head: &Head, raw: &[u8], number: u64, threads: &[Counters]) -> Reply {
+/// What `head` gets. `raw` are its bytes.
+pub(super) fn reply(head: &Head, raw: &[u8], numbers: Numbers, threads: &[Counters]) -> Reply {
     let manner = Manner { head_only: head.method == b"HEAD", persistence: head.persistence };
     let later = |answer| Reply { early: Vec::new(), then: Then::Answer(answer), counts: true };
     let Ok(target) = str::from_utf8(head.target) else {
@@ -133,7 +150,7 @@ pub(super) fn reply(head: &Head, raw: &[u8], number: u64, threads: &[Counters]) 
     let Some((route, argument)) = find(path) else {
         return later(Answer::text(404, "no such path; onrush serve --help lists them\n", manner));
     };
-    let ask = Ask { argument, query, manner, number };
+    let ask = Ask { argument, query, manner, numbers };
     match route.action {
         Action::Answer(make) => later(make(&ask).unwrap_or_else(|why| Answer::text(400, why + "\n", manner))),
         Action::Early(make) => {

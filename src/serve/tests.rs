@@ -232,6 +232,22 @@ fn stall_makes_every_kth_request_of_a_connection_wait() {
 }
 
 #[test]
+fn mixed_answers_every_kth_connection_sooner_than_the_others() {
+    let server = server();
+    for number in 1..=6 {
+        // A connection that waits although it should not would wait for an hour.
+        let (ms, rest) = if number % 3 == 0 { (20, 3_600_000) } else { (3_600_000, 20) };
+        let mut client = connect(&server);
+        let started = Instant::now();
+        for _ in 0..2 {
+            send(&mut client, &get(&format!("/mixed?every=3&ms={ms}&rest={rest}")));
+            expect(&mut client, PLAIN);
+        }
+        assert!(started.elapsed() >= Duration::from_millis(40), "connection {number} did not wait");
+    }
+}
+
+#[test]
 fn eof_ends_the_body_by_closing() {
     answers_and_closes("/eof", &format!("{HEAD}Connection: close\r\n\r\nHello, World!"));
 }
@@ -490,6 +506,8 @@ fn bad_paths_and_arguments_are_answered_with_what_is_wrong() {
         ("/drip?duration=3601", "'3601' is not a time of at most an hour, in s\n"),
         ("/status/1000", "'1000' is not a status from 100 to 999\n"),
         ("/stall?every=0", "'0' is not a whole number from 1\n"),
+        ("/mixed?every=x", "'x' is not a whole number from 1\n"),
+        ("/mixed?rest=-1", "'-1' is not a time of at most an hour, in ms\n"),
     ] {
         answers_and_lives(path, &answer("400 Bad Request", body));
     }

@@ -213,7 +213,7 @@ impl Worker {
     }
 
     fn open(&mut self, socket: OwnedFd) {
-        self.desk.counters().add_connection();
+        let number = self.desk.counters().add_connection();
         // Without it answers would be late, but right.
         let _ = sockopt::set_tcp_nodelay(&socket, true);
         let index = self.free.pop().unwrap_or_else(|| {
@@ -222,7 +222,7 @@ impl Worker {
         });
         let slot = &mut self.slots[index as usize];
         let token = Token::of_slot(index, slot.generation);
-        let connection = slot.connection.insert(Connection::new(socket));
+        let connection = slot.connection.insert(Connection::new(socket, number));
         // Writability is watched from the start: edge-triggered it costs nothing until a send was cut short.
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         if epoll::add(&self.epoll, connection.socket(), EventData::new_u64(token.0), flags).is_err() {
