@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use super::contender::Contender;
 use super::median::{Estimate, ratios};
 use super::process::{Server, Stage};
-use super::rows::{Comparison, Experiment, Limit, Target};
+use super::rows::{Comparison, Experiment, Limit, Measure, Sample, Target};
 
 /// One line of the table: a comparison and its figures, or why there are none.
 #[derive(Debug)]
@@ -33,39 +33,81 @@ const ATTEMPTS: u32 = 3;
 /// The figures of one comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figures {
-    /// Our value of every round.
-    pub ours: Vec<f64>,
-    /// The other's value of every round; empty where there is no other.
-    pub others: Vec<f64>,
+    /// Ours.
+    pub ours: Series,
+    /// The other's; empty where there is no other.
+    pub others: Series,
     /// The ratios of the rounds, or our values where there is no other.
     pub estimate: Estimate,
     /// How many runs of the two failed and were repeated.
     pub repeated: usize,
 }
 
+/// What one side did, round by round.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// What counts.
+    pub values: Vec<f64>,
+    /// Requests per second; empty where nothing was timed. Processor time that is saved by asking less is no gain.
+    pub rates: Vec<f64>,
+}
+
+impl Series {
+    fn of(samples: &[Sample], measure: Measure, experiment: &Experiment) -> Self {
+        let values = samples.iter().map(|sample| measure.value(sample, &experiment.load)).collect();
+        Self { values, rates: samples.iter().map(|sample| sample.per_second).collect() }
+    }
+}
+
+/// How the rounds stand to a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The median is within it.
+    Reached,
+    /// The median is not, but the interval touches it: these rounds cannot tell.
+    WithinNoise,
+    /// All of the interval is beyond it.
+    Missed,
+}
+
+impl Verdict {
+    /// How it is called in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reached => "reached",
+            Self::WithinNoise => "within noise",
+            Self::Missed => "missed",
+        }
+    }
+}
+
 impl Line {
-    /// Whether the limit is reached: where the interval of the ratio touches what is asked for. `None` without a limit
-    /// or without figures.
-    pub fn is_reached(&self) -> Option<bool> {
-        let Estimate { low, high, .. } = self.outcome.as_ref().ok()?.estimate;
-        Some(match self.comparison.limit? {
-            Limit::AtMost(limit) => low <= limit,
-            Limit::AtLeast(limit) => high >= limit,
+    /// How the rounds stand to the limit. `None` without a limit or without figures.
+    pub fn verdict(&self) -> Option<Verdict> {
+        let Estimate { median, low, high, .. } = self.outcome.as_ref().ok()?.estimate;
+        let (is_median_within, is_touched) = match self.comparison.limit? {
+            Limit::AtMost(limit) => (median <= limit, low <= limit),
+            Limit::AtLeast(limit) => (median >= limit, high >= limit),
+        };
+        Some(match (is_median_within, is_touched) {
+            (true, _) => Verdict::Reached,
+            (false, true) => Verdict::WithinNoise,
+            (false, false) => Verdict::Missed,
         })
     }
 }
 
-/// Who takes part and has not failed, and everybody's values so far.
+/// Who takes part and has not failed, and everybody's rounds so far.
 struct Field {
     contenders: Vec<Contender>,
-    values: HashMap<Contender, Vec<f64>>,
+    samples: HashMap<Contender, Vec<Sample>>,
     failures: HashMap<Contender, String>,
     /// Who failed in a round and then did not, once for each time.
     repeated: Vec<Contender>,
 }
 
-/// Measures an experiment in at most `rounds` rounds, comparing with some peers only; gives the figures of each
-/// comparison.
+/// Measures an experiment in at most `rounds` rounds, comparing with some peers only; gives the unit and the figures of
+/// each comparison.
 ///
 /// # Errors
 /// A target or a meter that cannot be started.
@@ -74,7 +116,7 @@ pub fn run(
     experiment: &Experiment,
     peers: &[Contender],
     rounds: usize,
-) -> io::Result<Vec<(Comparison, Outcome)>> {
+) -> io::Result<Vec<(&'static str, Comparison, Outcome)>> {
     let comparisons = wanted(experiment.comparisons, peers);
     let mut field = Field::new(&comparisons, |contender| {
         let target = experiment.target(contender).missing();
@@ -98,15 +140,28 @@ pub fn run(
                 field.repeated.push(contender);
                 sample = stage.round(contender, &experiment.load, server)?;
             }
-            field.take(contender, sample.map(|sample| experiment.measure.value(&sample, &experiment.load)));
+            field.take(contender, sample);
         }
     }
     println!();
-    Ok(comparisons.into_iter().map(|comparison| (comparison, field.figures(&comparison))).collect())
+    let outcome =
+        |comparison| (experiment.measure(&comparison).unit(), comparison, field.figures(&comparison, experiment));
+    Ok(comparisons.into_iter().map(outcome).collect())
+}
+
+/// Everybody who is compared, once.
+pub fn contenders(comparisons: &[Comparison]) -> Vec<Contender> {
+    let mut contenders = Vec::new();
+    for contender in comparisons.iter().flat_map(|comparison| [Some(comparison.ours), comparison.other]).flatten() {
+        if !contenders.contains(&contender) {
+            contenders.push(contender);
+        }
+    }
+    contenders
 }
 
 /// The comparisons that are left with these peers.
-fn wanted(comparisons: &[Comparison], peers: &[Contender]) -> Vec<Comparison> {
+pub fn wanted(comparisons: &[Comparison], peers: &[Contender]) -> Vec<Comparison> {
     let is_wanted = |contender: Contender| !Contender::PEERS.contains(&contender) || peers.contains(&contender);
     comparisons.iter().filter(|comparison| comparison.other.is_none_or(is_wanted)).copied().collect()
 }
@@ -115,12 +170,11 @@ impl Field {
     /// Everybody who is compared, once; `missing` says who cannot take part, and why.
     fn new(comparisons: &[Comparison], missing: impl Fn(Contender) -> Option<String>) -> Self {
         let mut field =
-            Self { contenders: Vec::new(), values: HashMap::new(), failures: HashMap::new(), repeated: Vec::new() };
-        for contender in comparisons.iter().flat_map(|comparison| [Some(comparison.ours), comparison.other]).flatten() {
-            if let Some(why) = missing(contender) {
-                field.failures.insert(contender, why);
-            } else if !field.contenders.contains(&contender) {
-                field.contenders.push(contender);
+            Self { contenders: Vec::new(), samples: HashMap::new(), failures: HashMap::new(), repeated: Vec::new() };
+        for contender in contenders(comparisons) {
+            match missing(contender) {
+                Some(why) => drop(field.failures.insert(contender, why)),
+                None => field.contenders.push(contender),
             }
         }
         field
@@ -139,21 +193,23 @@ impl Field {
     }
 
     /// Takes note of a round. Who has failed in it takes no further part.
-    fn take(&mut self, contender: Contender, value: Result<f64, String>) {
-        match value {
-            Ok(value) => self.values.entry(contender).or_default().push(value),
+    fn take(&mut self, contender: Contender, sample: Result<Sample, String>) {
+        match sample {
+            Ok(sample) => self.samples.entry(contender).or_default().push(sample),
             Err(why) => drop(self.failures.insert(contender, format!("{}: {why}", contender.name()))),
         }
     }
 
-    fn figures(&self, comparison: &Comparison) -> Outcome {
-        let values = |contender: Contender| match self.failures.get(&contender) {
+    fn figures(&self, comparison: &Comparison, experiment: &Experiment) -> Outcome {
+        let measure = experiment.measure(comparison);
+        let series = |contender: Contender| match self.failures.get(&contender) {
             Some(why) => Err(why.clone()),
-            None => Ok(self.values.get(&contender).cloned().unwrap_or_default()),
+            None => Ok(self.samples.get(&contender).map(|samples| Series::of(samples, measure, experiment))),
         };
-        let ours = values(comparison.ours)?;
-        let others = comparison.other.map_or(Ok(Vec::new()), values)?;
-        let compared = if comparison.other.is_some() { ratios(&ours, &others) } else { ours.clone() };
+        let ours = series(comparison.ours)?.unwrap_or_default();
+        let others = comparison.other.map_or(Ok(None), series)?.unwrap_or_default();
+        let is_compared = comparison.other.is_some();
+        let compared = if is_compared { ratios(&ours.values, &others.values) } else { ours.values.clone() };
         let estimate = Estimate::of(&compared).ok_or("no round was measured")?;
         let is_of_these = |one: &&Contender| **one == comparison.ours || Some(**one) == comparison.other;
         Ok(Figures { ours, others, estimate, repeated: self.repeated.iter().filter(is_of_these).count() })
@@ -165,13 +221,18 @@ mod tests {
     use super::super::rows::{Kind, ROWS};
     use super::*;
 
-    fn small() -> &'static [Comparison] {
+    fn small() -> &'static Experiment {
         let Kind::Rounds(small) = &ROWS[0].kind else { panic!("small is measured in rounds") };
-        small.comparisons
+        small
+    }
+
+    /// A round that took so much processor time, at this rate.
+    fn sample(cpu_us: f64, per_second: f64) -> Sample {
+        Sample { requests: 1, per_second, cpu_us, memory_bytes: 0.0, target_cpu_us: 0.0 }
     }
 
     fn field(missing: Option<Contender>) -> Field {
-        let comparisons = wanted(small(), &[Contender::Wrk, Contender::Shb]);
+        let comparisons = wanted(small().comparisons, &[Contender::Wrk, Contender::Shb]);
         Field::new(&comparisons, |contender| (Some(contender) == missing).then(|| "not had".to_owned()))
     }
 
@@ -191,50 +252,70 @@ mod tests {
     fn rounds_are_paired() {
         let mut field = field(None);
         for (ours, other) in [(1.0, 2.0), (3.0, 4.0), (2.0, 8.0)] {
-            field.take(Contender::Uring, Ok(ours));
-            field.take(Contender::Wrk, Ok(other));
+            field.take(Contender::Uring, Ok(sample(ours, 100.0)));
+            field.take(Contender::Wrk, Ok(sample(other, 50.0)));
         }
         field.repeated = vec![Contender::Wrk, Contender::Shb, Contender::Wrk];
-        let figures = field.figures(&small()[0]).unwrap();
+        let figures = field.figures(&small().comparisons[0], small()).unwrap();
         assert_eq!(figures.repeated, 2);
+        assert_eq!(
+            (&figures.ours.values[..], &figures.others.values[..]),
+            (&[1.0, 3.0, 2.0][..], &[2.0, 4.0, 8.0][..])
+        );
+        assert_eq!((figures.ours.rates, figures.others.rates), (vec![100.0; 3], vec![50.0; 3]));
         assert_eq!((figures.estimate.low, figures.estimate.median, figures.estimate.high), (0.25, 0.5, 0.75));
+    }
+
+    #[test]
+    fn a_comparison_may_be_of_something_else_than_counts_in_the_row() {
+        let mut field = field(None);
+        field.take(Contender::Uring, Ok(sample(1.0, 30.0)));
+        field.take(Contender::Wrk, Ok(sample(2.0, 40.0)));
+        let comparison = Comparison { measure: Some(Measure::Rate), ..small().comparisons[0] };
+        let figures = field.figures(&comparison, small()).unwrap();
+        assert_eq!((figures.ours.values, figures.others.values), (vec![30.0], vec![40.0]));
     }
 
     #[test]
     fn who_fails_takes_no_further_part_and_the_others_go_on() {
         let mut field = field(Some(Contender::Shb));
         field.take(Contender::Epoll, Err("no report: x".to_owned()));
-        field.take(Contender::Uring, Ok(1.0));
-        field.take(Contender::Wrk, Ok(2.0));
+        field.take(Contender::Uring, Ok(sample(1.0, 1.0)));
+        field.take(Contender::Wrk, Ok(sample(2.0, 1.0)));
         assert_eq!(field.order(0), [Contender::Uring, Contender::Wrk]);
-        let outcomes: Vec<_> = small()[..3].iter().map(|comparison| field.figures(comparison)).collect();
+        let outcome = |comparison| field.figures(comparison, small());
+        let outcomes: Vec<_> = small().comparisons[..3].iter().map(outcome).collect();
         assert!(outcomes[0].is_ok());
         assert_eq!(outcomes[1], Err("not had".to_owned()));
         assert_eq!(outcomes[2], Err("onrush (epoll): no report: x".to_owned()));
     }
 
     #[test]
-    fn a_limit_is_reached_where_the_interval_touches_it() {
-        let line = |limit, low, high| Line {
+    fn a_limit_is_reached_where_the_median_is_within_it_and_otherwise_at_most_touched() {
+        use Verdict::{Missed, Reached, WithinNoise};
+        let line = |limit, low, median, high| Line {
             row: "small",
             work: "",
             unit: "",
-            comparison: Comparison { limit, ..small()[0] },
+            comparison: Comparison { limit, ..small().comparisons[0] },
             outcome: Ok(Figures {
-                ours: Vec::new(),
-                others: Vec::new(),
-                estimate: Estimate { median: f64::midpoint(low, high), low, high, confidence: 0.97 },
+                ours: Series::default(),
+                others: Series::default(),
+                estimate: Estimate { median, low, high, confidence: 0.97 },
                 repeated: 0,
             }),
         };
-        for (limit, low, high, expected) in [
-            (Some(Limit::AtMost(0.76)), 0.76, 0.80, Some(true)),
-            (Some(Limit::AtMost(0.76)), 0.77, 0.80, Some(false)),
-            (Some(Limit::AtLeast(3.3)), 3.1, 3.3, Some(true)),
-            (Some(Limit::AtLeast(3.3)), 3.1, 3.2, Some(false)),
-            (None, 1.0, 2.0, None),
+        let (at_most, at_least) = (Some(Limit::AtMost(0.76)), Some(Limit::AtLeast(3.3)));
+        for (limit, low, median, high, expected) in [
+            (at_most, 0.70, 0.76, 0.80, Some(Reached)),
+            (at_most, 0.76, 0.77, 0.80, Some(WithinNoise)),
+            (at_most, 0.77, 0.78, 0.80, Some(Missed)),
+            (at_least, 3.1, 3.3, 3.5, Some(Reached)),
+            (at_least, 3.1, 3.2, 3.3, Some(WithinNoise)),
+            (at_least, 3.0, 3.1, 3.2, Some(Missed)),
+            (None, 1.0, 1.5, 2.0, None),
         ] {
-            assert_eq!(line(limit, low, high).is_reached(), expected, "{limit:?} {low} {high}");
+            assert_eq!(line(limit, low, median, high).verdict(), expected, "{limit:?} {low} {median} {high}");
         }
     }
 }

@@ -1,10 +1,11 @@
 //! `make bench`: generator against generator on this machine, and whether the limits are reached.
 //!
 //! [`rows`] is the table as data, [`contender`] who can be measured, [`mod@measure`] the rounds, [`overhead`] what is counted
-//! and not timed; [`outputs`], [`median`] and [`table`] are arithmetic and text. The programs of our own that it starts are in `benches/`.
+//! and not timed, [`estimate`] how long it takes; [`outputs`], [`median`] and [`table`] are arithmetic and text. The programs of our own that it starts are in `benches/`.
 
 mod contender;
 mod counter;
+mod estimate;
 mod instructions;
 mod machine;
 mod measure;
@@ -53,6 +54,7 @@ pub fn run(words: &[&str]) -> io::Result<ExitCode> {
         format!("Method: {} paired rounds of a second each, in turns; the median of their ratios.", options.rounds),
     ];
     println!("{}", about.join("\n"));
+    println!("It takes about {} minutes.", estimate::minutes(&options));
     let stage = Stage { machine: &machine, programs: &programs, directory: &directory };
     let (mut lines, mut counts) = (Vec::new(), Err("not asked for".to_owned()));
     for row in &options.rows {
@@ -79,10 +81,7 @@ pub fn run(words: &[&str]) -> io::Result<ExitCode> {
 fn measure(stage: &Stage<'_>, row: &Row, options: &Options) -> io::Result<Vec<Line>> {
     println!("\n{}: {}", row.name, row.work);
     let outcomes = match &row.kind {
-        Kind::Rounds(experiment) => {
-            let outcomes = measure::run(stage, experiment, &options.peers, options.rounds)?.into_iter();
-            outcomes.map(|(comparison, outcome)| (experiment.measure.unit(), comparison, outcome)).collect()
-        }
+        Kind::Rounds(experiment) => measure::run(stage, experiment, &options.peers, options.rounds)?,
         Kind::Counted(overhead) => overhead::run(stage, overhead, options)?,
         Kind::Instructions => Vec::new(),
     };

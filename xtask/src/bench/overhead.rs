@@ -6,7 +6,7 @@ use std::io;
 
 use super::contender::Contender;
 use super::counter::Counter;
-use super::measure::{self, Figures, Outcome};
+use super::measure::{self, Figures, Outcome, Series};
 use super::median::Estimate;
 use super::options::Options;
 use super::process::Stage;
@@ -15,7 +15,8 @@ use super::rows::{Comparison, Experiment, Limit, Load, Measure, Overhead, RESULT
 /// The two numbers of requests that are made; the difference leaves out what starting costs.
 const REQUESTS: [u32; 2] = [2_000, 22_000];
 /// Who is compared, once without a limit.
-const PAIR: Comparison = Comparison { ours: Contender::Uring, other: Some(Contender::Without), limit: None };
+const PAIR: Comparison =
+    Comparison { ours: Contender::Uring, other: Some(Contender::Without), limit: None, measure: None };
 
 /// Counts and measures; gives the unit and the figures of each comparison.
 ///
@@ -30,17 +31,16 @@ pub fn run(
         fs::create_dir_all(directory)?;
     }
     let limited = Comparison { limit: Some(Limit::AtMost(overhead.limit)), ..PAIR };
-    let experiment = Experiment {
-        load: overhead.load,
-        measure: Measure::CpuPerRequest,
-        rounds_max: usize::MAX,
-        comparisons: &[PAIR],
-    };
     let instructions = ("instructions/request, simulated", limited, instructions(stage, &overhead.load)?);
     let calls = ("system calls/request, epoll", limited, system_calls(stage, &overhead.load)?);
-    let measured = measure::run(stage, &experiment, &options.peers, options.rounds)?;
-    let beside = measured.into_iter().map(|(pair, outcome)| (experiment.measure.unit(), pair, outcome));
+    let beside = measure::run(stage, &experiment(overhead), &options.peers, options.rounds)?;
     Ok([instructions, calls].into_iter().chain(beside).collect())
+}
+
+/// What is timed beside the counting.
+pub fn experiment(overhead: &Overhead) -> Experiment {
+    let (load, measure) = (overhead.load, Measure::CpuPerRequest);
+    Experiment { load, measure, rounds_max: usize::MAX, comparisons: &[PAIR] }
 }
 
 /// Instructions of onrush and of the server that is simulated in it.
@@ -83,7 +83,8 @@ fn arguments(contender: Contender, load: &Load, requests: u32, io: &str, origin:
 
 /// Figures that do not come from rounds.
 fn counted(ours: f64, other: f64) -> Figures {
-    Figures { ours: vec![ours], others: vec![other], estimate: Estimate::exact(ours / other), repeated: 0 }
+    let series = |value| Series { values: vec![value], rates: Vec::new() };
+    Figures { ours: series(ours), others: series(other), estimate: Estimate::exact(ours / other), repeated: 0 }
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub enum Kind {
 pub struct Experiment {
     /// The work.
     pub load: Load,
-    /// What counts.
+    /// What counts, unless a comparison says otherwise.
     pub measure: Measure,
     /// More rounds than this tell nothing more.
     pub rounds_max: usize,
@@ -122,6 +122,11 @@ impl Experiment {
             _ => self.load.target,
         }
     }
+
+    /// What counts in a comparison.
+    pub fn measure(&self, comparison: &Comparison) -> Measure {
+        comparison.measure.unwrap_or(self.measure)
+    }
 }
 
 impl Measure {
@@ -173,6 +178,15 @@ pub struct Comparison {
     pub other: Option<Contender>,
     /// What has to be reached, if anything.
     pub limit: Option<Limit>,
+    /// What counts here, if not what counts in the row.
+    pub measure: Option<Measure>,
+}
+
+impl Comparison {
+    /// The same, of something else than counts in the row.
+    const fn of(self, measure: Measure) -> Self {
+        Self { measure: Some(measure), ..self }
+    }
 }
 
 /// What has to be reached.
@@ -185,15 +199,15 @@ pub enum Limit {
 }
 
 const fn at_most(ours: Contender, other: Contender, limit: f64) -> Comparison {
-    Comparison { ours, other: Some(other), limit: Some(Limit::AtMost(limit)) }
+    Comparison { limit: Some(Limit::AtMost(limit)), ..beside(ours, other) }
 }
 
 const fn at_least(ours: Contender, other: Contender, limit: f64) -> Comparison {
-    Comparison { ours, other: Some(other), limit: Some(Limit::AtLeast(limit)) }
+    Comparison { limit: Some(Limit::AtLeast(limit)), ..beside(ours, other) }
 }
 
 const fn beside(ours: Contender, other: Contender) -> Comparison {
-    Comparison { ours, other: Some(other), limit: None }
+    Comparison { ours, other: Some(other), limit: None, measure: None }
 }
 
 const SMALL: Load = Load {
@@ -210,6 +224,9 @@ const SMALL: Load = Load {
 
 /// The same work over TLS.
 const TLS: Load = Load { target: Target::Tls, connections: 50, ..SMALL };
+
+/// Requests with bodies, whose length is in the path; the target reads them.
+const UPLOAD: Load = Load { target: Target::Serve, options: &["-s", "benches/scripts/upload.lua"], ..SMALL };
 
 /// Where onrush writes a result file, from the root of the repository.
 pub const RESULT: &str = "target/bench/result.json";
@@ -301,6 +318,38 @@ pub const ROWS: &[Row] = &[
         ),
     },
     Row {
+        name: "upload",
+        work: "10 KiB in every request, 100 connections",
+        kind: rounds(
+            Load { path: "/sink?10240", ..UPLOAD },
+            Measure::CpuPerRequest,
+            &[at_most(Uring, Wrk, 0.80), beside(Epoll, Wrk)],
+        ),
+    },
+    Row {
+        name: "upload-big",
+        work: "1 MiB in every request, 10 connections",
+        kind: rounds(
+            Load { path: "/sink?1048576", connections: 10, ..UPLOAD },
+            Measure::CpuPerRequest,
+            &[at_most(Uring, Wrk, 1.0), beside(Epoll, Wrk)],
+        ),
+    },
+    Row {
+        name: "mixed",
+        work: "every tenth of 100 connections is answered after 0.1 ms, the others after a second",
+        kind: rounds(
+            Load { target: Target::Serve, path: "/mixed", seconds: 2, ..SMALL },
+            Measure::Rate,
+            &[
+                at_least(Uring, Wrk, 0.98),
+                at_least(Epoll, Wrk, 0.98),
+                beside(Uring, Wrk).of(Measure::CpuPerRequest),
+                beside(Epoll, Wrk).of(Measure::CpuPerRequest),
+            ],
+        ),
+    },
+    Row {
         name: "idle",
         work: "10,000 connections, answers after a second",
         kind: Kind::Rounds(Experiment {
@@ -309,7 +358,7 @@ pub const ROWS: &[Row] = &[
             // Memory differs by pages from run to run, and a round takes four seconds.
             rounds_max: 7,
             comparisons: &[
-                Comparison { ours: Uring, other: None, limit: Some(Limit::AtMost(20.0)) },
+                Comparison { ours: Uring, other: None, limit: Some(Limit::AtMost(20.0)), measure: None },
                 beside(Uring, Wrk),
                 beside(Uring, Shb),
                 beside(Uring, H2load),

@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 
 use super::instructions::Count;
-use super::measure::Line;
+use super::measure::{Figures, Line, Series, Verdict};
 use super::median::Estimate;
 use super::rows::Limit;
 
 /// The heading of the table of comparisons.
-const HEADING: [&str; 8] = ["row", "work", "measured", "compared", "limit", "median", "interval", "verdict"];
+const HEADING: [&str; 9] =
+    ["row", "work", "measured", "requests/s", "compared", "limit", "median", "interval", "verdict"];
 /// The heading of the table of instructions.
 const HEADING_INSTRUCTIONS: [&str; 4] = ["operation", "instructions", "reference", "verdict"];
 
@@ -61,16 +62,24 @@ fn cells(line: &Line) -> Vec<String> {
         Some(Limit::AtLeast(limit)) => format!("≥ {limit:.2}"),
         None => "–".to_owned(),
     };
-    let (measured, median, interval) = match &line.outcome {
-        Err(_) => (line.unit.to_owned(), "–".to_owned(), "–".to_owned()),
+    let none = || "–".to_owned();
+    let (measured, rates, median, interval) = match &line.outcome {
+        Err(_) => (line.unit.to_owned(), none(), none(), none()),
         Ok(figures) => {
-            let values = [&figures.ours, &figures.others].into_iter().filter_map(|values| Estimate::of(values));
-            let values: Vec<String> = values.map(|value| short(value.median)).collect();
+            let measured = format!("{} {}", medians(figures, |side| &side.values).unwrap_or_else(none), line.unit);
+            let rates = medians(figures, |side| &side.rates).unwrap_or_else(none);
             let Estimate { median, low, high, .. } = figures.estimate;
-            (format!("{} {}", values.join(" ÷ "), line.unit), format!("{median:.3}"), format!("{low:.3}–{high:.3}"))
+            (measured, rates, format!("{median:.3}"), format!("{low:.3}–{high:.3}"))
         }
     };
-    vec![line.row.to_owned(), line.work.to_owned(), measured, compared, limit, median, interval, verdict(line)]
+    vec![line.row.to_owned(), line.work.to_owned(), measured, rates, compared, limit, median, interval, verdict(line)]
+}
+
+/// The medians of something of both sides, one where there is no other; `None` where nobody has it.
+fn medians(figures: &Figures, of: impl Fn(&Series) -> &Vec<f64>) -> Option<String> {
+    let estimates = [&figures.ours, &figures.others].into_iter().filter_map(|side| Estimate::of(of(side)));
+    let medians: Vec<String> = estimates.map(|estimate| short(estimate.median)).collect();
+    (!medians.is_empty()).then(|| medians.join(" ÷ "))
 }
 
 /// Whether the limit is reached, as far as the rounds can tell, or why there are no figures.
@@ -79,12 +88,7 @@ fn verdict(line: &Line) -> String {
         Ok(figures) => figures,
         Err(why) => return why.replace(['|', '\n'], " "),
     };
-    let mut verdict = match line.is_reached() {
-        Some(true) => "reached",
-        Some(false) => "NOT reached",
-        None => "–",
-    }
-    .to_owned();
+    let mut verdict = line.verdict().map_or("–", Verdict::name).to_owned();
     if !figures.estimate.is_sure() {
         verdict += ", too few rounds";
     }
@@ -113,14 +117,16 @@ pub fn json(about: &[String], lines: &[Line], counts: &[Count]) -> Value {
         };
         let mut entry = json!({
             "row": line.row, "work": line.work, "unit": line.unit, "ours": line.comparison.ours.name(),
-            "other": line.comparison.other.map(|other| other.name()), "limit": limit, "is_reached": line.is_reached(),
+            "other": line.comparison.other.map(|other| other.name()), "limit": limit, "verdict": line.verdict().map(Verdict::name),
         });
         match &line.outcome {
             Err(why) => entry["failure"] = json!(why),
             Ok(figures) => {
                 let Estimate { median, low, high, confidence } = figures.estimate;
-                entry["values_ours"] = json!(figures.ours);
-                entry["values_other"] = json!(figures.others);
+                entry["values_ours"] = json!(figures.ours.values);
+                entry["values_other"] = json!(figures.others.values);
+                entry["requests_per_second_ours"] = json!(figures.ours.rates);
+                entry["requests_per_second_other"] = json!(figures.others.rates);
                 entry["repeated"] = json!(figures.repeated);
                 entry["estimate"] = json!({"median": median, "low": low, "high": high, "confidence": confidence});
             }
@@ -140,37 +146,41 @@ mod tests {
     use super::super::rows::Comparison;
     use super::*;
 
-    fn lines() -> [Line; 3] {
+    fn lines() -> [Line; 4] {
         let line = |other, limit, outcome| Line {
             row: "small",
             work: "13 bytes",
             unit: "µs",
-            comparison: Comparison { ours: Contender::Uring, other, limit },
+            comparison: Comparison { ours: Contender::Uring, other, limit, measure: None },
             outcome,
         };
         let figures = |ours: &[f64], others: &[f64], median| Figures {
-            ours: ours.to_vec(),
-            others: others.to_vec(),
+            ours: Series { values: ours.to_vec(), rates: vec![51_234.0; ours.len()] },
+            others: Series { values: others.to_vec(), rates: vec![49_876.0; others.len()] },
             estimate: Estimate { median, low: median - 0.25, high: median + 0.25, confidence: 0.973 },
             repeated: 0,
         };
         let limit = Some(Limit::AtMost(0.76));
         let mut doubtful = figures(&[120.0], &[], 120.0);
         (doubtful.estimate.confidence, doubtful.repeated) = (0.5, 2);
+        let mut counted = figures(&[3.0], &[3.0], 1.0);
+        (counted.ours.rates, counted.others.rates) = (Vec::new(), Vec::new());
         [
             line(Some(Contender::Wrk), limit, Ok(figures(&[3.0, 4.0, 5.0], &[8.0, 80.0, 10.0], 0.5))),
             line(None, Some(Limit::AtMost(20.0)), Ok(doubtful)),
+            line(Some(Contender::Without), limit, Ok(counted)),
             line(Some(Contender::Shb), limit, Err("not had: no network".to_owned())),
         ]
     }
 
     #[test]
-    fn the_text_is_aligned() {
+    fn the_text_is_aligned_and_has_the_rates_of_both_sides() {
         let expected = "\
-row    work      measured        compared      limit    median   interval         verdict
-small  13 bytes  4.00 ÷ 10.0 µs  onrush ÷ wrk  ≤ 0.76   0.500    0.250–0.750      reached
-small  13 bytes  120 µs          onrush        ≤ 20.00  120.000  119.750–120.250  NOT reached, too few rounds, failed runs repeated: 2
-small  13 bytes  µs              onrush ÷ shb  ≤ 0.76   –        –                not had: no network
+row    work      measured        requests/s     compared                 limit    median   interval         verdict
+small  13 bytes  4.00 ÷ 10.0 µs  51234 ÷ 49876  onrush ÷ wrk             ≤ 0.76   0.500    0.250–0.750      reached
+small  13 bytes  120 µs          51234          onrush                   ≤ 20.00  120.000  119.750–120.250  missed, too few rounds, failed runs repeated: 2
+small  13 bytes  3.00 ÷ 3.00 µs  –              onrush ÷ onrush without  ≤ 0.76   1.000    0.750–1.250      within noise
+small  13 bytes  µs              –              onrush ÷ shb             ≤ 0.76   –        –                not had: no network
 ";
         assert_eq!(Table::of_lines(&lines()).text(), expected);
     }
@@ -192,6 +202,11 @@ small  13 bytes  µs              onrush ÷ shb  ≤ 0.76   –        –      
         assert_eq!(json["comparisons"][0]["values_other"], serde_json::json!([8.0, 80.0, 10.0]));
         assert_eq!(json["comparisons"][0]["limit"], serde_json::json!({"at_most": 0.76}));
         assert_eq!(json["comparisons"][1]["other"], Value::Null);
-        assert_eq!(json["comparisons"][2]["failure"], "not had: no network");
+        assert_eq!(
+            json["comparisons"][0]["requests_per_second_ours"],
+            serde_json::json!([51_234.0, 51_234.0, 51_234.0])
+        );
+        assert_eq!(json["comparisons"][0]["verdict"], "reached");
+        assert_eq!(json["comparisons"][3]["failure"], "not had: no network");
     }
 }

@@ -1,0 +1,63 @@
+//! How long a measurement takes, from the table: what documents say and what `make bench` says before it begins.
+
+use super::measure::{contenders, wanted};
+use super::options::Options;
+use super::overhead;
+use super::rows::{Experiment, Kind, Row};
+
+/// What a run takes besides its seconds: a generator that starts and ends, the meter, and the target's processor time.
+const RUN_S: f64 = 0.1;
+/// What counting takes for one of a pair, instructions under valgrind mostly.
+const COUNTED_S: f64 = 15.0;
+/// What counting the instructions of all operations takes.
+const INSTRUCTIONS_S: f64 = 15.0;
+
+/// The minutes that the rows asked for take, once everything is built and installed.
+pub fn minutes(options: &Options) -> u64 {
+    let seconds: f64 = options.rows.iter().map(|row| seconds(row, options)).sum();
+    (seconds / 60.0).ceil() as u64
+}
+
+fn seconds(row: &Row, options: &Options) -> f64 {
+    match &row.kind {
+        Kind::Rounds(experiment) => rounds(experiment, options),
+        Kind::Counted(overhead) => 2.0 * COUNTED_S + rounds(&overhead::experiment(overhead), options),
+        Kind::Instructions => INSTRUCTIONS_S,
+    }
+}
+
+/// Everybody once in every round.
+fn rounds(experiment: &Experiment, options: &Options) -> f64 {
+    let contenders = contenders(&wanted(experiment.comparisons, &options.peers)).len();
+    let rounds = options.rounds.min(experiment.rounds_max);
+    (rounds * contenders) as f64 * (f64::from(experiment.load.seconds) + RUN_S)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn documents_say_how_long_it_takes() {
+        let contributing = fs::read_to_string(crate::root().join("CONTRIBUTING.md")).unwrap();
+        let template = include_str!("benchmarks.md");
+        for (words, command) in [
+            ("", "make bench"),
+            ("ROWS=small,big PEERS=wrk", "make bench ROWS=small,big PEERS=wrk"),
+            ("ROWS=script-static", "make bench ROWS=script-static"),
+        ] {
+            let words: Vec<&str> = words.split_whitespace().collect();
+            let minutes = minutes(&Options::parse(&words).unwrap());
+            // Nobody needs the minute of an hour.
+            let minutes = if minutes > 10 { minutes.next_multiple_of(5) } else { minutes };
+            let row = format!("| `{command}` | {minutes} minutes |");
+            assert!(contributing.contains(&row), "CONTRIBUTING.md lacks {row}");
+            let lines = template.lines().filter_map(|line| line.split_once('#'));
+            let comment = lines.filter(|(before, _)| before.trim() == command).map(|(_, comment)| comment).next();
+            let says_so = comment.is_some_and(|comment| comment.ends_with(&format!(" {minutes} minutes")));
+            assert!(says_so, "the template says of {command}: {comment:?}, not {minutes} minutes");
+        }
+    }
+}
