@@ -10,10 +10,11 @@ use onrush_proto::Parts;
 use super::flags::{self, Id};
 use super::request::{self, Header};
 use super::typed::{Typed, wrong};
-use super::{Refusal, Warned};
+use super::{Refusal, Warned, framing, hints};
 use crate::plan::limits::{GIVE_UP_MIN, GIVE_UP_TIMEOUTS, URL_MAX};
 use crate::plan::target::InvalidUrl;
-use crate::plan::{Dialect, Format, Load, Plan, Script, Stop, Target};
+use crate::plan::{Dialect, Format, Load, PerConnection, Plan, Script, Stop, Target};
+use crate::report::units::exact;
 
 const CONNECTIONS: u64 = 10;
 const THREADS: u64 = 2;
@@ -29,12 +30,15 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         return Err(Refusal::Cannot(format!("--{}: {}", flag.long, flag.later.unwrap_or_default())));
     }
     nothing_is_zero(&typed)?;
+    if let Some(line) = hints::stray(&typed.words, typed.script.is_some()).filter(|_| !dialect.is_compat()) {
+        return Err(Refusal::Misused(line));
+    }
     let mut target = target(url, dialect)?;
     let load = load(&typed)?;
     if dialect == Dialect::Wrk2 {
         return Err(Refusal::Wrk("Throughput MUST be specified with the --rate or -R option".to_owned()));
     }
-    let (timeout, give_up) = patience(&typed)?;
+    let (timeout, give_up) = patience(&mut typed)?;
     if typed.once && typed.format == Format::Json {
         return Err(Refusal::Cannot(
             "--format json: --once shows its request as text; leave one of the two out".to_owned(),
@@ -49,6 +53,10 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let tls = std::mem::take(&mut typed.tls).decide(&target, dialect, &typed.io, &mut typed.warnings)?;
     let stop = stop(&typed);
     let mut request = parts(typed.method, typed.body, typed.headers, &target)?;
+    if script.is_none() {
+        // What a script makes of it is looked at when it is there.
+        typed.warnings.extend(framing::contradiction(&request));
+    }
     if let Some(proxy) = &way.proxy {
         proxy.address(&target, &mut request);
     }
@@ -142,7 +150,7 @@ fn load(typed: &Typed) -> Result<Load, Refusal> {
 
 /// After how long a request counts as timed out, and after how long it is given up. In wrk zero makes every answer
 /// late and nothing is ever given up, except where nothing else would end the run; natively zero switches either off.
-fn patience(typed: &Typed) -> Result<(Option<Duration>, Option<Duration>), Refusal> {
+fn patience(typed: &mut Typed) -> Result<(Option<Duration>, Option<Duration>), Refusal> {
     let timeout = typed.timeout.unwrap_or(TIMEOUT);
     if typed.dialect.is_compat() {
         return match typed.give_up {
@@ -159,11 +167,20 @@ fn patience(typed: &Typed) -> Result<(Option<Duration>, Option<Duration>), Refus
     }
     let give_up = typed.give_up.unwrap_or(GIVE_UP_MIN.max(timeout * GIVE_UP_TIMEOUTS));
     let unless_zero = |time: Duration| (!time.is_zero()).then_some(time);
-    Ok((unless_zero(timeout), unless_zero(give_up)))
+    let (timeout, give_up) = (unless_zero(timeout), unless_zero(give_up));
+    if let (Some(timeout), Some(give_up)) = (timeout.filter(|_| typed.timeout.is_some()), give_up)
+        && give_up < timeout
+    {
+        let [give_up, timeout] = [give_up, timeout].map(exact);
+        typed.warnings.push(format!(
+            "--give-up {give_up} comes before --timeout {timeout}: a request is abandoned before it can count as timed out"
+        ));
+    }
+    Ok((timeout, give_up))
 }
 
 /// How many requests a connection may have. The last one, or with one each, says so in a header that must be ours.
-fn requests_per_connection(typed: &mut Typed) -> Result<Option<u64>, Refusal> {
+fn requests_per_connection(typed: &mut Typed) -> Result<Option<PerConnection>, Refusal> {
     let (option, most) = match (typed.disable_keepalive, typed.requests_per_connection) {
         (false, None) => return Ok(None),
         (true, Some(most @ 2..)) => {
@@ -180,10 +197,12 @@ fn requests_per_connection(typed: &mut Typed) -> Result<Option<u64>, Refusal> {
         let line = format!("{option} and the header 'Connection: {value}': leave one of the two out");
         return Err(Refusal::Misused(line));
     }
-    if most == 1 {
+    // A script would write it into each request of a batch, behind the first of which nothing may follow. The engine
+    // puts it into the last request of every connection, whoever made that.
+    if most == 1 && typed.script.is_none() {
         typed.headers.push(("Connection".to_owned(), "close".to_owned()));
     }
-    Ok(Some(most))
+    Ok(Some(PerConnection { most, option }))
 }
 
 fn stop(typed: &Typed) -> Stop {

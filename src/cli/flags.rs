@@ -356,7 +356,10 @@ pub(super) const FLAGS: &[Flag] = &[
         short: None,
         long: "connect-to",
         value: Some("ADDR"),
-        help: &["connect to HOST:PORT, whatever the URL says"],
+        help: &[
+            "connect to HOST:PORT, whatever the URL says; curl's",
+            "HOST1:PORT1:HOST2:PORT2 holds for a URL of the first",
+        ],
         group: Group::Way,
         origin: Origin::Ours,
         later: None,

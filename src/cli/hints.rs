@@ -1,8 +1,13 @@
-//! What a misused option is answered with natively: the right spelling where it can be guessed, also for those who
-//! come from another load generator.
+//! What a misused option or word is answered with natively: the right spelling where it can be guessed, also for those
+//! who come from another load generator.
+
+use std::ffi::{OsStr, OsString};
+
+use strsim::damerau_levenshtein;
 
 use super::flags::{self, FLAGS, Flag};
 use super::front::Misuse;
+use crate::plan::secrets;
 
 /// One line about a misused option, without the program's name.
 pub(super) fn hint(misuse: &Misuse) -> String {
@@ -44,29 +49,58 @@ fn unknown_name(name: &str) -> String {
     }
 }
 
+/// One line about a first word that names no host, but a command at the wrong place or, but for a letter, rightly.
+pub(super) fn command(word: &OsStr) -> Option<String> {
+    let is_bare = |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    let word = word.to_str().filter(is_bare)?;
+    let (near, command) = COMMANDS.iter().find(|(name, _)| damerau_levenshtein(word, name) <= 1)?;
+    let reason = match (word == *near, *near) {
+        (true, "help") => "is not a host: onrush --help prints the help,".to_owned(),
+        (true, _) => format!("has to be the first word: {command};"),
+        (false, _) => format!("is not a host: did you mean {command}?"),
+    };
+    Some(format!("{word:?} {reason} http://{word}/ is a host of that name"))
+}
+
+/// Words that look like the first of a command line, and what is to be written for them.
+const COMMANDS: [(&str, &str); 3] = [("help", "onrush --help"), ("serve", "onrush serve"), ("merge", "onrush merge")];
+
+/// One line about words that cannot be meant where they stand: a number for a host, a URL behind the first word.
+pub(super) fn stray(words: &[OsString], has_script: bool) -> Option<String> {
+    let shown = |word: &OsStr| format!("{:?}", secrets::url(&word.to_string_lossy()));
+    let has_scheme = |word: &OsStr| word.to_string_lossy().contains("://");
+    let (first, rest) = words.split_first()?;
+    // Behind the URL of a script stand its arguments.
+    if let Some(second) = rest.iter().find(|word| !has_script && has_scheme(word)) {
+        let (first, second, are_urls) = (shown(first), shown(second), has_scheme(first));
+        return Some(match are_urls {
+            true => format!("{first} and {second} are two URLs, but a run has one target: start a run for each"),
+            false => format!("{first} stands in front of the URL {second} and belongs to no option: leave it out"),
+        });
+    }
+    let word = first.to_str()?;
+    let (host, path) = word.split_at(word.find(['/', '?', '#']).unwrap_or(word.len()));
+    if host.is_empty() || !host.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let path = secrets::text(if path.is_empty() { "/" } else { path });
+    let is_port = host.parse::<u16>().is_ok_and(|port| port > 0);
+    let port = if is_port {
+        format!("http://127.0.0.1:{host}{path} for that port of this machine, or ")
+    } else {
+        String::new()
+    };
+    Some(format!("{} is a number, not a host: write {port}http://{host}{path} for a host of that name", shown(first)))
+}
+
 /// The option whose name begins like this, else the one with the fewest letters wrong, if they are few.
 fn nearest(name: &str) -> Option<&'static Flag> {
     if let Some(flag) = FLAGS.iter().find(|flag| flag.long.starts_with(name)) {
         return Some(flag);
     }
-    let (distance, flag) = FLAGS.iter().map(|flag| (distance(name, flag.long), flag)).min_by_key(|(far, _)| *far)?;
+    let (distance, flag) =
+        FLAGS.iter().map(|flag| (damerau_levenshtein(name, flag.long), flag)).min_by_key(|(far, _)| *far)?;
     (distance <= name.chars().count() / 2).then_some(flag)
-}
-
-/// How many letters have to be put in, taken out or replaced to make one name of the other (Levenshtein).
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.chars().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, b) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[to.len()]
 }
 
 /// The answer to another tool's option.
@@ -173,11 +207,55 @@ mod tests {
     }
 
     #[test]
-    fn the_distance_counts_letters() {
-        let table =
-            [("", "abc", 3), ("abc", "", 3), ("kitten", "sitting", 3), ("latency", "latency", 0), ("io", "oi", 2)];
-        for (from, to, expected) in table {
-            assert_eq!(distance(from, to), expected, "{from} {to}");
+    fn a_word_that_is_nearly_a_command_is_not_taken_for_a_host() {
+        let said = |word: &str| command(OsStr::new(word));
+        for (word, expected) in [
+            ("help", "\"help\" is not a host: onrush --help prints the help, http://help/ is a host of that name"),
+            ("serve", "\"serve\" has to be the first word: onrush serve; http://serve/ is a host of that name"),
+            ("merge", "\"merge\" has to be the first word: onrush merge; http://merge/ is a host of that name"),
+            ("server", "\"server\" is not a host: did you mean onrush serve? http://server/ is a host of that name"),
+            ("mrege", "\"mrege\" is not a host: did you mean onrush merge? http://mrege/ is a host of that name"),
+            ("halp", "\"halp\" is not a host: did you mean onrush --help? http://halp/ is a host of that name"),
+        ] {
+            assert_eq!(said(word).as_deref(), Some(expected));
         }
+        for word in
+            ["h", "localhost", "hello", "serve:8080", "serve/", "server.local", "http://serve", "http://help/", ""]
+        {
+            assert_eq!(said(word), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_stray_word_is_not_taken_for_a_host() {
+        let said = |line: &str, has_script| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            stray(&words, has_script)
+        };
+        let number = |word: &str, url: &str, host: &str| {
+            Some(format!(
+                "{word:?} is a number, not a host: write {url} for that port of this machine, or {host} for a host of that name"
+            ))
+        };
+        assert_eq!(said("8080", false), number("8080", "http://127.0.0.1:8080/", "http://8080/"));
+        assert_eq!(said("8080/a?b", true), number("8080/a?b", "http://127.0.0.1:8080/a?b", "http://8080/a?b"));
+        assert_eq!(
+            said("70000", false).as_deref(),
+            Some("\"70000\" is a number, not a host: write http://70000/ for a host of that name")
+        );
+        assert_eq!(
+            said("10 http://h/?token=x", false).as_deref(),
+            Some(
+                "\"10\" stands in front of the URL \"http://h/?token=REDACTED\" and belongs to no option: leave it out"
+            )
+        );
+        assert_eq!(
+            said("http://a/ x http://b/", false).as_deref(),
+            Some("\"http://a/\" and \"http://b/\" are two URLs, but a run has one target: start a run for each")
+        );
+        for line in ["http://8080/", "10.0.0.5", "127.1", "8080.example", "http://h/ x 10", "h"] {
+            assert_eq!(said(line, false), None, "{line}");
+        }
+        assert_eq!(said("h http://b/", true), None);
     }
 }

@@ -8,6 +8,7 @@ mod command;
 mod compat;
 mod decide;
 mod flags;
+mod framing;
 mod front;
 mod help;
 mod hints;
@@ -111,6 +112,9 @@ fn parse_ordered(args: &[OsString], words_end_options: bool) -> Invocation {
     }
     let name = if dialect.is_compat() { program.map(|name| name.to_string_lossy()) } else { None };
     let name = name.as_deref().unwrap_or("onrush");
+    // What a mistyped command calls its options is unknown here.
+    let command = typed.words.first().filter(|_| !dialect.is_compat()).and_then(|word| hints::command(word));
+    let read = command.map_or(read, |line| Err(Refusal::Misused(line)));
     match read.and_then(|()| decide::decide(typed)) {
         Ok((mut plan, warnings)) => {
             plan.command = command::shown(args, &plan.target.typed, plan.keeps_secrets);

@@ -377,6 +377,20 @@ fn what_is_ignored_is_said_before_the_run() {
     let expected = |name| vec![format!("{name}: ignored behind the URL, as no script runs: \"x\" \"-y\"")];
     assert_eq!(warned("onrush http://h/ x -- -y"), expected("onrush"));
     assert_eq!(warned("wrk http://h/ x -- -y"), expected("wrk"));
+    assert_eq!(
+        warned("onrush --timeout 5s --give-up 1s h"),
+        ["onrush: --give-up 1s comes before --timeout 5s: a request is abandoned before it can count as timed out"]
+    );
+    assert_eq!(
+        warned("onrush -k --sni a -k h"),
+        ["insecure", "sni"]
+            .map(|name| { format!("onrush: --{name} does nothing: no TLS is spoken, as the URL is not https://") })
+    );
+    for program in ["onrush", "wrk"] {
+        let lines = warned(&format!("{program} --once -H Content-Length:9 --body hello http://h/"));
+        assert!(lines.len() == 1 && lines[0].contains("the server waits for 4 more"), "{lines:?}");
+        assert_eq!(warned(&format!("{program} -H Content-Length:9 -s x.lua http://h/")), [""; 0]);
+    }
     assert_eq!(warned("wrk -H Foo http://h/"), ["wrk: --header \"Foo\" is ignored: no colon; write 'Name: value'"]);
 }
 
@@ -395,7 +409,23 @@ fn serve_is_a_subcommand_natively_and_as_the_first_word_only() {
     assert_eq!(printed("onrush serve --help"), (serve::help(), String::new(), 0));
     assert_eq!(refused_by_wrk("wrk serve"), "invalid URL: serve\n");
     assert_eq!(refused_by_wrk("onrush --compat wrk serve"), "invalid URL: serve\n");
-    assert_eq!(run("onrush -c10 serve").target.host, "serve");
+    assert!(refused("onrush -c10 serve").contains("has to be the first word"));
+    assert_eq!(run("onrush -c10 http://serve/").target.host, "serve");
+    assert!(refused("onrush serv --addr 8080").contains("did you mean onrush serve?"));
+    assert!(refused("onrush help").contains("onrush --help prints the help"));
+}
+
+#[test]
+fn a_stray_word_puts_load_on_nobody() {
+    assert!(refused("onrush -d1 8080").contains("http://127.0.0.1:8080/"));
+    assert!(refused("onrush -k 10 http://h/").contains("belongs to no option"));
+    assert!(refused("onrush -k 10 -s x.lua http://h/").contains("is a number, not a host"));
+    assert_eq!(run("onrush -s x.lua http://h/ http://b/").target.host, "h");
+    assert_eq!(refused_by_wrk("wrk -d1 8080"), "invalid URL: 8080\n");
+    let Invocation::Run { warnings, .. } = parse_ordered(&words("wrk http://h/ http://b/"), false) else {
+        panic!("it runs")
+    };
+    assert_eq!(warnings, ["wrk: ignored behind the URL, as no script runs: \"http://b/\""]);
 }
 
 #[test]
@@ -465,13 +495,16 @@ fn results_go_where_their_options_say() {
 }
 
 #[test]
-fn an_option_of_wrk_cmms_brings_its_layout() {
+fn options_of_wrk_cmms_bring_its_layout_but_natively_not_the_source_address() {
     for (line, cmm_layout, breakout) in [
         ("onrush h", false, Breakout::None),
         ("onrush --breakout h", true, Breakout::WrkCmm),
         ("wrk --breakout=all http://h/", true, Breakout::All),
         ("onrush -D 1 h", true, Breakout::None),
         ("onrush --warmup 1 h", false, Breakout::None),
+        ("onrush -b 127.0.0.1 h", false, Breakout::None),
+        ("onrush -b 127.0.0.1 -D 1 h", true, Breakout::None),
+        ("wrk -b 127.0.0.1 http://h/", true, Breakout::None),
         ("wrk-cmm http://h/", true, Breakout::None),
     ] {
         let plan = run(line);
@@ -516,7 +549,7 @@ fn a_connection_has_as_many_requests_as_are_asked_for() {
     let limits = |line: &str| {
         let plan = run(line);
         let closes = plan.request.headers.contains(&("Connection".to_owned(), "close".to_owned()));
-        (plan.requests_per_connection, closes)
+        (plan.requests_per_connection.map(|limit| limit.most), closes)
     };
     for (line, expected) in [
         ("onrush h", (None, false)),
@@ -528,6 +561,47 @@ fn a_connection_has_as_many_requests_as_are_asked_for() {
     ] {
         assert_eq!(limits(line), expected, "{line}");
     }
+}
+
+#[test]
+fn connections_go_where_curls_four_parts_say() {
+    let instead =
+        |typed: &str, url: &str| match parse_ordered(&words(&format!("onrush --connect-to {typed} {url}")), false) {
+            Invocation::Run { plan, warnings } => (plan.way.instead, warnings.len()),
+            other => panic!("{typed}: {other:?}"),
+        };
+    let to = |host: &str, port| (Some((host.to_owned(), port)), 0);
+    for (typed, expected) in [
+        ("10.0.0.5:81", to("10.0.0.5", Some(81))),
+        ("10.0.0.5", to("10.0.0.5", None)),
+        ("::1", to("::1", None)),
+        ("[::1]", to("::1", None)),
+        ("[::1]:81", to("::1", Some(81))),
+        ("www.example.com:80:b.example:81", to("b.example", Some(81))),
+        ("WWW.example.com::[::1]:81", to("::1", Some(81))),
+        ("::b.example:", to("b.example", None)),
+        (":80::81", to("www.example.com", Some(81))),
+        (":::", to("www.example.com", None)),
+        ("a.example:80:b.example:81", (None, 1)),
+        (":443:b.example:81", (None, 1)),
+        ("a.example::a.example: --connect-to www.example.com:80:b.example:", (Some(("b.example".to_owned(), None)), 1)),
+    ] {
+        assert_eq!(instead(typed, "http://www.example.com/"), expected, "{typed}");
+    }
+    assert_eq!(instead("[::1]:80:b:81", "http://[::1]/"), to("b", Some(81)));
+    assert_eq!(instead("::there:81", "https://h/"), to("there", Some(81)));
+    assert!(refused("onrush --connect-to ::b:81 h").contains("an address or four parts?"));
+    assert_eq!(instead("h:443::1", "https://h/"), to("h", Some(1)));
+    for typed in ["", ":80", "h:", "h:0", "h:x", "[::1", "a:b:c", "a:80:b:81:c", "a:x:b:1", "[]:80:b:1", "h:80:b:0"] {
+        let line = refused(&format!("onrush --connect-to '{typed}' http://h/"));
+        assert!(line.ends_with("not a host and a port; write for instance 10.0.0.5:8080"), "{line}");
+    }
+}
+
+#[test]
+fn a_resolved_name_is_that_of_the_host_that_is_connected_to() {
+    let plan = run("onrush --connect-to there:81 --resolve there:81:10.0.0.5 http://h/");
+    assert_eq!(plan.way.resolved, ["10.0.0.5".parse::<std::net::IpAddr>().unwrap()]);
 }
 
 #[test]

@@ -23,8 +23,8 @@ pub(super) struct TypedTls {
     suites: Vec<u16>,
     groups: Vec<u16>,
     resume: Option<bool>,
-    /// The last option that means nothing without TLS.
-    last: Option<&'static Flag>,
+    /// The names of the options that were typed, none twice.
+    names: Vec<&'static str>,
 }
 
 impl TypedTls {
@@ -40,13 +40,11 @@ impl TypedTls {
             Id::TlsCiphers => self.suites = list(flag, &value, SUITES, no_suite)?,
             Id::TlsGroups => self.groups = list(flag, &value, GROUPS, |_| String::new())?,
             Id::TlsResume => self.resume = Some(on_or_off(flag, &value)?),
-            // Many people type it always, and it promises nothing.
-            _ => {
-                self.insecure = true;
-                return Ok(());
-            }
+            _ => self.insecure = true,
         }
-        self.last = Some(flag);
+        if !self.names.contains(&flag.long) {
+            self.names.push(flag.long);
+        }
         Ok(())
     }
 
@@ -59,8 +57,8 @@ impl TypedTls {
         warnings: &mut Vec<String>,
     ) -> Result<Option<Tls>, Refusal> {
         if target.scheme != Scheme::Https {
-            let unused = self.last.map(|flag| format!("--{}: no TLS is spoken, as the URL is not https://", flag.long));
-            warnings.extend(unused);
+            let unused = |name| format!("--{name} does nothing: no TLS is spoken, as the URL is not https://");
+            warnings.extend(self.names.into_iter().map(unused));
             return Ok(None);
         }
         if matches!(io, Io::Sim(_)) {

@@ -67,7 +67,7 @@ pub(super) struct Typed {
     pub percents: Option<Vec<Percent>>,
     /// `--breakout`.
     pub breakout: Breakout,
-    /// Whether an option of wrk-cmm's own was typed.
+    /// Whether an option was typed that brings wrk-cmm's layout.
     pub cmm_layout: bool,
     /// `--output`, every one.
     pub outputs: Vec<Output>,
@@ -142,7 +142,9 @@ impl Typed {
 
     fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), Refusal> {
         let native = Dialect::Native;
-        self.cmm_layout |= flag.origin == Origin::WrkCmm;
+        // Natively a source address says nothing about the layout; a tool that knows it prints this one.
+        let is_native_option = self.dialect == native && flag.id == Id::BindIp;
+        self.cmm_layout |= flag.origin == Origin::WrkCmm && !is_native_option;
         match flag.id {
             Id::Help => return Err(Refusal::Help),
             Id::Connections => self.connections = Some(count(flag, &value, self.dialect, CONNECTIONS_MAX)?),

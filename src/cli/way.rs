@@ -18,10 +18,20 @@ const UNIX_MAX: usize = 107;
 #[derive(Debug, Default)]
 pub(super) struct TypedWay {
     way: Way,
+    /// `--connect-to`, every one.
+    instead: Vec<Instead>,
     /// `--resolve`, every one.
     resolved: Vec<Resolved>,
     /// The last option that means nothing in a simulation.
     last: Option<&'static Flag>,
+}
+
+/// One `--connect-to`. An empty host and no port mean any, or that of the URL.
+#[derive(Debug)]
+struct Instead {
+    typed: String,
+    of: (String, Option<u16>),
+    to: (String, Option<u16>),
 }
 
 /// One `--resolve`.
@@ -38,7 +48,7 @@ impl TypedWay {
     pub fn take(&mut self, flag: &'static Flag, value: &OsStr, dialect: Dialect) -> Result<(), Refusal> {
         match flag.id {
             Id::BindIp => self.way.sources = Some(sources(flag, value, dialect)?),
-            Id::ConnectTo => self.way.instead = Some(host_and_port(flag, value)?),
+            Id::ConnectTo => self.instead.push(instead(flag, value)?),
             Id::Resolve => self.resolved.push(resolved(flag, value)?),
             Id::HttpProxy => self.way.proxy = Some(proxy::proxy(flag, value)?),
             Id::Ipv4 => self.way.family = Some(Family::V4),
@@ -60,14 +70,12 @@ impl TypedWay {
                 format!("--{}: the simulated servers have only one way to them; leave one of the two out", flag.long);
             return Err(Refusal::Cannot(line));
         }
-        if self.way.unix.is_some() && (self.way.instead.is_some() || self.way.sources.is_some()) {
+        if self.way.unix.is_some() && (!self.instead.is_empty() || self.way.sources.is_some()) {
             let line = "--unix goes to no address: leave out --connect-to and --bind-ip, or it";
             return Err(Refusal::Misused(line.to_owned()));
         }
         let elsewhere = self.way.unix.as_ref().map(|_| "--unix");
-        if let (Some(option), Some(_)) =
-            (elsewhere.or(self.way.instead.as_ref().map(|_| "--connect-to")), &self.way.proxy)
-        {
+        if let (Some(option), Some(_)) = (elsewhere.or(self.instead.first().map(|_| "--connect-to")), &self.way.proxy) {
             let line = format!("--http-proxy and {option} both say where connections go: leave one of the two out");
             return Err(Refusal::Misused(line));
         }
@@ -81,17 +89,33 @@ impl TypedWay {
             );
             return Err(Refusal::Misused(line));
         }
+        self.decide_host(target, warnings);
+        Ok(self.way)
+    }
+
+    /// Which host is connected to, and which addresses it has. Of entries that are for the URL the last one counts.
+    fn decide_host(&mut self, target: &Target, warnings: &mut Vec<String>) {
         let usual = if target.scheme == Scheme::Https { 443 } else { 80 };
-        let proxy = self.way.proxy.as_ref().map(|proxy| (&proxy.host, proxy.port, "proxy"));
-        let (wanted, port, whose) = proxy.unwrap_or((&target.host, target.port.unwrap_or(usual), "URL"));
-        for Resolved { typed, host, port: only, address } in self.resolved {
+        let (host, port) = (&target.host, target.port.unwrap_or(usual));
+        for Instead { typed, of, to } in std::mem::take(&mut self.instead) {
+            let is_meant = (of.0.is_empty() || of.0.eq_ignore_ascii_case(host)) && of.1.is_none_or(|only| only == port);
+            if is_meant {
+                let there = if to.0.is_empty() { host.clone() } else { to.0 };
+                self.way.instead = Some((there, to.1));
+            } else {
+                warnings.push(format!("--connect-to {typed}: the URL is for {host}:{port}, so it means nothing"));
+            }
+        }
+        let instead = self.way.instead.as_ref().map(|to| (&to.0, to.1.unwrap_or(port), "--connect-to"));
+        let proxy = self.way.proxy.as_ref().map(|proxy| (&proxy.host, proxy.port, "the proxy"));
+        let (wanted, port, whose) = proxy.or(instead).unwrap_or((host, port, "the URL"));
+        for Resolved { typed, host, port: only, address } in std::mem::take(&mut self.resolved) {
             if host.eq_ignore_ascii_case(wanted) && only.is_none_or(|only| only == port) {
                 self.way.resolved.push(address);
             } else {
-                warnings.push(format!("--resolve {typed}: the {whose} is for {wanted}:{port}, so it means nothing"));
+                warnings.push(format!("--resolve {typed}: {whose} is for {wanted}:{port}, so it means nothing"));
             }
         }
-        Ok(self.way)
     }
 }
 
@@ -111,20 +135,45 @@ fn sources(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Sources, Refu
     })
 }
 
-/// `HOST:PORT`, `HOST` or `[ADDRESS]:PORT`.
-fn host_and_port(flag: &Flag, value: &OsStr) -> Result<(String, Option<u16>), Refusal> {
+/// `HOST:PORT`, `HOST`, or curl's `HOST1:PORT1:HOST2:PORT2`, of which each part may be empty. An IPv6 address is in
+/// brackets unless it stands alone.
+fn instead(flag: &Flag, value: &OsStr) -> Result<Instead, Refusal> {
     const EXAMPLE: &str = "not a host and a port; write for instance 10.0.0.5:8080";
-    let text = value.to_str().ok_or_else(|| wrong(flag, value, EXAMPLE))?;
-    let (host, port) = match text.strip_prefix('[').and_then(|inside| inside.split_once(']')) {
-        Some((address, rest)) => (address, rest.strip_prefix(':').or(if rest.is_empty() { None } else { Some("?") })),
-        None if text.parse::<IpAddr>().is_ok() => (text, None),
-        None => text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
+    let bad = || wrong(flag, value, EXAMPLE);
+    let host = |part: &str| {
+        let inside = part.strip_prefix('[').and_then(|inside| inside.strip_suffix(']'));
+        let host = inside.unwrap_or(part);
+        if inside == Some("") || host.contains(['[', ']']) { Err(bad()) } else { Ok(host.to_owned()) }
     };
-    let port = port.map(|port| port.parse().ok().filter(|port| *port > 0).ok_or_else(|| wrong(flag, value, EXAMPLE)));
-    if host.is_empty() {
-        return Err(wrong(flag, value, EXAMPLE));
+    let port = |part: &str| match part {
+        "" => Ok(None),
+        part => part.parse().ok().filter(|port| *port > 0).map(Some).ok_or_else(bad),
+    };
+    let typed = value.to_str().ok_or_else(bad)?;
+    let any = || (String::new(), None);
+    let parts = between_colons(typed);
+    let is_address = typed.parse::<IpAddr>().is_ok();
+    if is_address && parts.len() == 4 {
+        return Err(wrong(flag, value, "an address or four parts? Write the address in brackets, or fewer colons"));
     }
-    Ok((host.to_owned(), port.transpose()?))
+    let (of, to) = match *parts {
+        _ if is_address => (any(), (typed.to_owned(), None)),
+        [there] if !there.is_empty() => (any(), (host(there)?, None)),
+        [there, number] if !there.is_empty() && !number.is_empty() => (any(), (host(there)?, port(number)?)),
+        [of, of_port, to, to_port] => ((host(of)?, port(of_port)?), (host(to)?, port(to_port)?)),
+        _ => return Err(bad()),
+    };
+    Ok(Instead { typed: typed.to_owned(), of, to })
+}
+
+/// The parts of a text between its colons, those in brackets left alone.
+fn between_colons(text: &str) -> Vec<&str> {
+    let mut is_inside = false;
+    let is_border = |character: char| {
+        is_inside = character == '[' || (is_inside && character != ']');
+        character == ':' && !is_inside
+    };
+    text.split(is_border).collect()
 }
 
 /// `HOST:ADDRESS`, or as curl has it `HOST:PORT:ADDRESS`; an IPv6 address may be in brackets.

@@ -7,6 +7,7 @@ use onrush_proto::Nanos;
 
 use super::Engine;
 use crate::backend::{Backend, ConnId};
+use crate::plan::PerConnection;
 
 /// How long a server may take to close behind its last answer, in nanoseconds.
 const PATIENCE_NS: u64 = 1_000_000_000;
@@ -42,8 +43,8 @@ impl<B: Backend> Engine<B> {
     /// Ends the run if the batch that waits fits on no connection.
     fn refuse_if_too_long(&mut self) {
         let length = self.batch.len() as u64;
-        if let Some(most) = self.settings.requests_per_connection.filter(|most| *most < length) {
-            self.script.fail(too_long("request()", length, most));
+        if let Some(limit) = self.settings.requests_per_connection.filter(|limit| limit.most < length) {
+            self.script.fail(too_long("request()", length, limit));
         }
     }
 
@@ -73,13 +74,13 @@ impl<B: Backend> Engine<B> {
 }
 
 /// What to say of a script that sends more requests at once than a connection may have.
-pub fn too_long(function: &str, length: u64, most: u64) -> String {
-    let limit = match most {
-        1 => "it may have one (--disable-keepalive, or --requests-per-connection 1): leave that out".to_owned(),
-        _ => format!("--requests-per-connection allows {most}: raise it"),
+pub fn too_long(function: &str, length: u64, PerConnection { most, option }: PerConnection) -> String {
+    let (limit, way_out) = match most {
+        1 => ("1 request".to_owned(), "leave that out"),
+        _ => (format!("{most} requests"), "raise that"),
     };
     format!(
-        "{function} of the script returned {length} requests, which go out together on one connection, and {limit}, or \
-         return fewer"
+        "{function} of the script returned a batch of {length} requests, which go out together on one connection, but \
+         with {option} a connection has at most {limit}: {way_out}, or return fewer"
     )
 }

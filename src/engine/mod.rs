@@ -46,6 +46,7 @@ use std::sync::Arc;
 use onrush_proto::{Nanos, Parts, Request};
 
 use crate::backend::{Backend, ConnId, thread_cpu_ns};
+use crate::plan::PerConnection;
 use crate::random::Random;
 use crate::stats::{Cause, Interval, Phase, ProxyFailure, Transcript};
 use connection::{Slot, State};
@@ -71,8 +72,8 @@ pub struct Settings {
     pub first_connection: usize,
     /// Requests in flight on one connection at most.
     pub slots: usize,
-    /// Requests on one connection at most, before the next one is opened; at least one.
-    pub requests_per_connection: Option<u64>,
+    /// Requests on one connection at most, before the next one is opened.
+    pub requests_per_connection: Option<PerConnection>,
     /// The addresses of the target, or of the proxy, in the resolver's order, at least one.
     pub addresses: Vec<SocketAddr>,
     /// What asks a proxy for a tunnel on each new connection, if that is needed.

@@ -1,4 +1,4 @@
-//! How much load: threads and connections, and each thread's share of them.
+//! How much load: threads and connections, each thread's share of them, and how long a connection is used.
 
 /// The number of threads and the total number of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,6 +7,15 @@ pub struct Load {
     pub threads: u32,
     /// Connections of all threads together; at least one each.
     pub connections: u32,
+}
+
+/// How many requests a connection may have before it is replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PerConnection {
+    /// So many at most, at least one.
+    pub most: u64,
+    /// The option that asked for it, to be named where a script does not keep to it.
+    pub option: &'static str,
 }
 
 impl Load {

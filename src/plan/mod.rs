@@ -14,7 +14,7 @@ pub mod target;
 pub mod tls;
 pub mod way;
 
-pub use load::Load;
+pub use load::{Load, PerConnection};
 pub use output::{Breakout, Format, Kind, Output};
 pub use percent::Percent;
 pub use proxy::Proxy;
@@ -45,7 +45,7 @@ pub struct Plan {
     /// How many threads and connections.
     pub load: Load,
     /// Requests on one connection at most, before it is replaced; `None`: any number.
-    pub requests_per_connection: Option<u64>,
+    pub requests_per_connection: Option<PerConnection>,
     /// When the run ends.
     pub stop: Stop,
     /// How long load is put on the target before anything is measured; the end is counted from there.

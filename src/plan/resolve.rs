@@ -47,7 +47,7 @@ fn addresses(target: &Target, way: &Way, host: &str, port: Option<u16>) -> Resul
         Scheme::Other(_) => None,
     };
     let port = port.or(target.port).or(usual).ok_or("the scheme has no usual port and the URL names none")?;
-    let mut found: Vec<SocketAddr> = if way.resolved.is_empty() || way.instead.is_some() {
+    let mut found: Vec<SocketAddr> = if way.resolved.is_empty() {
         (host, port).to_socket_addrs().map_err(|error| reason(&error))?.collect()
     } else {
         way.resolved.iter().map(|address| SocketAddr::new(*address, port)).collect()

@@ -12,7 +12,7 @@ pub struct Way {
     pub instead: Option<(String, Option<u16>)>,
     /// The proxy that all connections go to.
     pub proxy: Option<Proxy>,
-    /// The addresses that the host (the proxy's, if there is one) has, in place of those that the system knows.
+    /// The addresses that the host which is connected to has, in place of those that the system knows.
     pub resolved: Vec<IpAddr>,
     /// The only family of addresses to use.
     pub family: Option<Family>,

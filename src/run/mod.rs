@@ -185,10 +185,10 @@ pub fn prepare(
         try_sources(sources, plan.dialect)?;
     }
     let tls = plan.tls.as_ref().map(tls::Config::new).transpose()?;
-    if let (Some(script), Some(most)) = (&script, plan.requests_per_connection) {
+    if let (Some(script), Some(limit)) = (&script, plan.requests_per_connection) {
         let (function, length) =
             (if script.wants().request { "request()" } else { "wrk.request()" }, script.depth() as u64);
-        ensure!(length <= most, engine::too_long(function, length, most));
+        ensure!(length <= limit.most, engine::too_long(function, length, limit));
     }
     let pipelines = script.as_ref().is_some_and(|script| script.depth() > 1);
     let settings = |index| settings(plan, addresses, tls.clone(), pipelines, index);

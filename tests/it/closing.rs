@@ -208,22 +208,31 @@ fn a_scripts_requests_are_told_apart_by_number_only(context: &Context) {
 
 fn a_script_that_sends_more_at_once_is_refused(context: &Context) {
     let (address, heard) = listening(true);
-    let script = r"function request() return ('GET / HTTP/1.1\r\nHost: here\r\n\r\n'):rep(3) end";
+    let script = "function request() return wrk.format():rep(3) end";
     for (option, expected) in [
-        ("--requests-per-connection 2", "--requests-per-connection allows 2: raise it, or return fewer"),
+        (
+            "--requests-per-connection 2",
+            "--requests-per-connection a connection has at most 2 requests: raise that, or return fewer",
+        ),
         (
             "--disable-keepalive",
-            "it may have one (--disable-keepalive, or --requests-per-connection 1): leave that out, or return fewer",
+            "--disable-keepalive a connection has at most 1 request: leave that out, or return fewer",
         ),
     ] {
         let onrush = context.onrush().lua(script).words("-c1 -n9").words(option);
         let output = onrush.word(format!("http://{address}/")).run();
         assert_eq!(output.code, 1, "{output:?}");
-        let returned =
-            "onrush: request() of the script returned 3 requests, which go out together on one connection, and";
+        let returned = "onrush: request() of the script returned a batch of 3 requests, which go out together on one \
+                        connection, but with";
         assert_eq!(output.stderr.trim_end(), format!("{returned} {expected}"));
     }
     assert!(heard.lock().expect("nobody fails with the lock").is_empty());
+    // One at a time is what was asked for, and the server is told.
+    let script = "function request() return wrk.format('GET', '/one') end";
+    let onrush = context.onrush().lua(script).words("-c1 -n3 --disable-keepalive");
+    let output = onrush.word(format!("http://{address}/")).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(counts(&heard, 1), [1, 1, 1]);
 }
 
 fn limits_that_contradict_are_refused(context: &Context) {

@@ -490,7 +490,10 @@ fn files_and_lists_that_cannot_be_used_are_named(context: &Context) {
     }
     let plain = target();
     let output = context.onrush().words("-n1 -c1 --sni a.example").word(url(&plain, "/")).run_plain();
-    assert!(output.stderr.starts_with("onrush: --sni: no TLS is spoken, as the URL is not https://"), "{output:?}");
+    assert!(
+        output.stderr.starts_with("onrush: --sni does nothing: no TLS is spoken, as the URL is not https://"),
+        "{output:?}"
+    );
 }
 
 fn too_old_or_other_tls_is_said(context: &Context) {

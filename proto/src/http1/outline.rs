@@ -35,6 +35,13 @@ pub struct Malformed {
     pub column: usize,
 }
 
+impl Malformed {
+    /// Whether there is nothing wrong but that the bytes end too soon.
+    pub fn is_incomplete(&self) -> bool {
+        self.reason == INCOMPLETE
+    }
+}
+
 /// Finds the requests in `bytes`, which must be one or more complete ones and nothing else, and appends them to `found`.
 ///
 /// They lie one behind the other from the first byte on. Line ends before a request belong to it; line ends behind the

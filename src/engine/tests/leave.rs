@@ -96,7 +96,12 @@ fn run_against(settings: Settings, servers: Servers, script: Option<Script>) -> 
 
 /// So many requests, at most `most` on each connection, and no other end.
 fn limited(most: u64, requests: u64) -> Settings {
-    Settings { requests_per_connection: Some(most), requests: Some(requests), duration_ns: None, ..settings() }
+    Settings {
+        requests_per_connection: Some(per_connection(most)),
+        requests: Some(requests),
+        duration_ns: None,
+        ..settings()
+    }
 }
 
 fn assert_only_the_last_says_so(seen: &[Vec<bool>]) {
@@ -185,8 +190,11 @@ fn a_batch_that_fits_on_no_connection_ends_the_run() {
     let (ran, seen) = run(limited(10, 100), Manners::Closes(0), Some(Script::writing(&[2, 11])));
     assert_eq!(seen.iter().flatten().count(), 2);
     let failure = ran.end.failure.expect("it says why");
-    assert!(failure.starts_with("request() of the script returned 11 requests, which go out together"), "{failure}");
-    assert!(failure.contains("--requests-per-connection allows 10: raise it"), "{failure}");
+    assert!(failure.starts_with("request() of the script returned a batch of 11 requests, which go out"), "{failure}");
+    assert!(
+        failure.contains("but with --requests-per-connection a connection has at most 10 requests: raise that"),
+        "{failure}"
+    );
 }
 
 #[test]

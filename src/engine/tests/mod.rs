@@ -21,6 +21,11 @@ use crate::stats::Totals;
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
 
+/// At most so many requests on a connection.
+pub fn per_connection(most: u64) -> PerConnection {
+    PerConnection { most, option: "--requests-per-connection" }
+}
+
 /// One worker with one connection and no limits; tests change what they are about.
 pub fn settings() -> Settings {
     Settings {

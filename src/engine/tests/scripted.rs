@@ -155,7 +155,7 @@ fn a_server_that_closes_during_pauses_gets_a_new_connection_that_pauses_too() {
 
 #[test]
 fn a_batch_that_waits_for_another_connection_does_not_pause_again() {
-    let limited = Settings { requests_per_connection: Some(3), requests: Some(4), ..settings() };
+    let limited = Settings { requests_per_connection: Some(per_connection(3)), requests: Some(4), ..settings() };
     let script = Script { delay_ns: 9 * MS, ..Script::writing(&[1, 3]) };
     let script = Script { wants: Wants { delay: true, ..writes() }, ..script };
     let ran = run_script(limited, "connect_us = 0.0\nlatency_us = 1000.0", script);

@@ -126,7 +126,7 @@ impl Plan {
             }),
             threads: plan.load.threads,
             connections: plan.load.connections,
-            requests_per_connection: plan.requests_per_connection,
+            requests_per_connection: plan.requests_per_connection.map(|limit| limit.most),
             duration_s: plan.stop.duration.map(seconds),
             requests: plan.stop.requests,
             warmup_s: (!plan.warmup.is_zero()).then(|| seconds(plan.warmup)),
