@@ -194,7 +194,8 @@ fn closing(plan: &Plan, outcome: &Outcome) -> String {
 fn verbose(plan: &Plan, choice: &Choice, addresses: &Addresses) -> String {
     let spin = run::spin::decide(plan, &addresses.0);
     let waits = if spin.spins { "few requests in flight are waited for without sleep" } else { "waits sleep" };
-    format!("{}: {}; {waits}: {}\n", cli::version(plan.dialect, choice.name), choice.reason, spin.reason)
+    let ports = run::host::unchosen_ports(plan).map_or(String::new(), |reason| format!("; {reason}"));
+    format!("{}: {}; {waits}: {}{ports}\n", cli::version(plan.dialect, choice.name), choice.reason, spin.reason)
 }
 
 fn exit_code(plan: &Plan, outcome: &Outcome) -> u8 {

@@ -16,7 +16,7 @@ use rustix::event::epoll::{self, EventFlags as Flags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv, sockopt};
 
-use super::socket::{Delay, send_some};
+use super::socket::{Delay, Refusal, send_some};
 use super::{Backend, Clock, Completion, ConnId, Dialer, What, socket};
 
 /// The most events taken from the kernel at once.
@@ -192,15 +192,17 @@ impl Backend for Epoll {
         socket.generation = socket.generation.wrapping_add(1);
         let data = epoll::EventData::new_u64(u64::from(socket.generation) << 32 | u64::from(conn.0));
         let interest = Flags::IN | Flags::OUT | Flags::RDHUP | Flags::PRI | Flags::ET;
-        let started =
-            self.dialer.start_connect(address).and_then(|fd| epoll::add(&self.poll, &fd, data, interest).map(|()| fd));
+        let started = self.dialer.dial(address).and_then(|fd| {
+            epoll::add(&self.poll, &fd, data, interest).map_err(Refusal::Failed)?;
+            Ok(fd)
+        });
         match started {
             Ok(fd) => {
                 socket.fd = Some(fd);
                 socket.connecting = true;
             }
-            Err(errno) => {
-                let completion = Completion { conn, at: self.clock.now(), what: What::Connected(Err(errno)) };
+            Err(refusal) => {
+                let completion = Completion { conn, at: self.clock.now(), what: refusal.into() };
                 self.immediate.push_back((socket.generation, completion));
             }
         }
@@ -249,6 +251,7 @@ impl Backend for Epoll {
     }
 
     fn wait(&mut self, until: Nanos) -> bool {
+        self.dialer.begin_turn();
         let busy = !self.ready.is_empty() || !self.immediate.is_empty();
         let left = if busy { 0 } else { until.since(self.clock.now()) };
         let timeout = Timespec::try_from(Duration::from_nanos(left)).ok();

@@ -8,8 +8,9 @@
 //!
 //! * Connections are named by small numbers that the engine chose ([`ConnId`]) and that it uses again and again. After
 //!   [`Backend::close`] nothing of the closed connection is ever reported, also when its number is in use again.
-//! * A connection that [`Backend::connect`] was asked for ends in exactly one [`What::Connected`]. From a successful
-//!   one on, everything that arrives is reported until the end of the stream or an error, without being asked for.
+//! * A connection that [`Backend::connect`] was asked for ends in exactly one [`What::Connected`] or [`What::Postponed`].
+//!   From a successful one on, everything that arrives is reported until the end of the stream or an error, without being
+//!   asked for.
 //! * At most one send is under way on a connection; the engine waits until it has been accepted whole.
 //! * [`Backend::wait`] starts what was asked for and sleeps until something happened or a moment came;
 //!   [`Backend::next`] then gives the completions one by one until it gives none. Received bytes are lent until
@@ -18,12 +19,17 @@
 
 mod clock;
 pub mod epoll;
+pub mod ports;
 pub mod sim;
 pub mod socket;
 pub mod uring;
 
+#[cfg(test)]
+mod tests;
+
 pub use clock::{Clock, thread_cpu_ns};
 pub use epoll::Epoll;
+pub use ports::PortRing;
 pub use sim::Sim;
 pub use socket::Dialer;
 pub use uring::Uring;
@@ -60,6 +66,8 @@ pub struct Completion {
 pub enum What {
     /// The connection is there, or will not be.
     Connected(Result<(), Errno>),
+    /// No local port was found in the time of one turn: [`Backend::close`] it and ask again to go on looking.
+    Postponed,
     /// So many more bytes were accepted of what [`Backend::send`] could not take at once; or the send failed.
     Sent(Result<usize, Errno>),
     /// So many bytes arrived, see [`Backend::received`]; none: the peer will send no more.

@@ -16,6 +16,9 @@ use rustix::net::{
 use crate::plan::Way;
 use crate::plan::way::Sources;
 
+use super::What;
+use super::ports::{Advice, Chooser, PairId};
+
 /// Makes sockets that come from where the plan says, and knows where they go.
 #[derive(Clone, Debug, Default)]
 pub struct Dialer {
@@ -24,6 +27,35 @@ pub struct Dialer {
     sources: Option<Sources>,
     /// Whose turn it is among the sources.
     next: usize,
+    /// Chooses local ports; none: the kernel does.
+    ports: Option<Chooser>,
+}
+
+/// A socket that is to be connected.
+#[derive(Debug)]
+pub struct Dial {
+    /// The socket.
+    pub fd: OwnedFd,
+    /// The addresses that its local port was chosen for, if we chose it.
+    pub pair: Option<PairId>,
+}
+
+impl From<Refusal> for What {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Failed(errno) => Self::Connected(Err(errno)),
+            Refusal::Postponed => Self::Postponed,
+        }
+    }
+}
+
+/// Why a connection is not on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It never will be.
+    Failed(Errno),
+    /// All local ports that could be tried in this turn of the loop are taken; others may be free.
+    Postponed,
 }
 
 impl Dialer {
@@ -34,7 +66,19 @@ impl Dialer {
     /// When the path of a Unix socket is too long.
     pub fn new(way: &Way, first_connection: usize) -> Result<Self, Errno> {
         let unix = way.unix.as_ref().map(SocketAddrUnix::new).transpose()?;
-        Ok(Self { unix, sources: way.sources, next: first_connection })
+        Ok(Self { unix, sources: way.sources, next: first_connection, ports: None })
+    }
+
+    /// The same with local ports that are chosen like that.
+    #[must_use]
+    pub fn with_ports(self, ports: Option<Chooser>) -> Self {
+        // A Unix socket has none.
+        Self { ports: ports.filter(|_| self.unix.is_none()), ..self }
+    }
+
+    /// A new turn of the loop begins, in which ports may be tried again.
+    pub fn begin_turn(&mut self) {
+        self.ports.iter_mut().for_each(Chooser::begin_turn);
     }
 
     /// Whether connections are TCP's: only those can throw received bytes away inside the kernel, and only of those the
@@ -48,26 +92,71 @@ impl Dialer {
         self.unix.as_ref().map_or_else(|| address.as_any(), SocketAddrArg::as_any)
     }
 
-    /// A socket for connections to this address.
-    pub fn create(&mut self, address: SocketAddr) -> Result<OwnedFd, Errno> {
+    /// A socket for a connection to this address.
+    pub fn create(&mut self, address: SocketAddr) -> Result<Dial, Errno> {
         if self.unix.is_some() {
-            return open(AddressFamily::UNIX);
+            return Ok(Dial { fd: open(AddressFamily::UNIX)?, pair: None });
         }
         let fd = open(if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 })?;
-        if let Some(sources) = self.sources {
-            come_from(&fd, sources.of_connection(self.next))?;
+        let source = self.sources.map(|sources| sources.of_connection(self.next));
+        if let Some(source) = source {
+            come_from(&fd, source)?;
             self.next = self.next.wrapping_add(1);
         }
+        let pair = self.ports.as_mut().map(|ports| {
+            let pair = ports.pair(source, address);
+            ports.assign_next(&fd, pair);
+            pair
+        });
+        Ok(Dial { fd, pair })
+    }
+
+    /// Opens a connection. `Ok` means that it is under way (or there already, which the first readiness tells).
+    pub fn dial(&mut self, address: SocketAddr) -> Result<OwnedFd, Refusal> {
+        let Dial { fd, pair } = self.create(address).map_err(Refusal::Failed)?;
+        self.start(&fd, pair, address)?;
         Ok(fd)
     }
 
-    /// Starts a connection. `Ok` means that it is under way (or there already, which the first readiness tells).
-    pub fn start_connect(&mut self, address: SocketAddr) -> Result<OwnedFd, Errno> {
-        let fd = self.create(address)?;
-        match connect(&fd, &self.destination(address)) {
-            Ok(()) | Err(Errno::INPROGRESS) => Ok(fd),
-            Err(errno) => Err(errno),
+    /// Starts to connect a socket; where we choose its local port, from the next one that is free.
+    pub fn start(&mut self, fd: &OwnedFd, pair: Option<PairId>, address: SocketAddr) -> Result<(), Refusal> {
+        let destination = self.destination(address);
+        loop {
+            let started = match connect(fd, &destination) {
+                Err(Errno::INPROGRESS) => Ok(()),
+                outcome => outcome,
+            };
+            if !self.steps_on(fd, pair, started)? {
+                return Ok(());
+            }
         }
+    }
+
+    /// Looks at the outcome of an attempt to connect. `Ok(true)`: its local port is taken, and the socket has been given
+    /// the next one to try. `Ok(false)`: all is well.
+    pub fn steps_on(
+        &mut self,
+        fd: &OwnedFd,
+        pair: Option<PairId>,
+        outcome: Result<(), Errno>,
+    ) -> Result<bool, Refusal> {
+        let done = outcome.map(|()| false).map_err(Refusal::Failed);
+        let (Some(ports), Some(pair)) = (&mut self.ports, pair) else { return done };
+        if !matches!(outcome, Err(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE)) {
+            ports.was_free(pair);
+            return done;
+        }
+        match ports.was_taken(pair) {
+            Advice::StepOn => ports.assign_next(fd, pair),
+            Advice::Later => return Err(Refusal::Postponed),
+            Advice::Exhausted => return Err(Refusal::Failed(Errno::ADDRNOTAVAIL)),
+        }
+        Ok(true)
+    }
+
+    /// Where the addresses lead that a port was chosen for.
+    pub fn target(&self, pair: PairId) -> Option<SocketAddr> {
+        Some(self.ports.as_ref()?.target(pair))
     }
 }
 
@@ -147,11 +236,12 @@ impl Threshold {
     }
 }
 
-/// Sets an option of a socket that the library has no name for; the socket does without where that fails.
-pub fn set_option(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) {
+/// Sets an option of a socket that the library has no name for; returns whether the kernel knows it. Where it does not,
+/// the socket does without.
+pub fn set_option(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> bool {
     let size = size_of::<libc::c_int>() as libc::socklen_t;
     // SAFETY: the value is an integer that lives as long as the call.
-    let _ = unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), size) };
+    unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), size) == 0 }
 }
 
 /// A shorter rest of a body is not worth the calls.
@@ -171,7 +261,12 @@ pub fn try_connect(
     patience: Duration,
     is_asked: &dyn Fn() -> bool,
 ) -> Result<(), Errno> {
-    let fd = dialer.start_connect(address)?;
+    let fd = match dialer.dial(address) {
+        Ok(fd) => fd,
+        Err(Refusal::Failed(errno)) => return Err(errno),
+        // It never is where the kernel chooses ports.
+        Err(Refusal::Postponed) => return Err(Errno::ADDRNOTAVAIL),
+    };
     let deadline = Instant::now() + patience;
     let slice = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
     loop {

@@ -10,6 +10,10 @@
 //! 2. Handle each: bytes go to the connection's protocol, its events to the tally.
 //! 3. Pump the connection: start requests while there is room, hand over what is to be sent, replace it when it ends.
 //! 4. Fire the timers that are due; end when the time, the requests or somebody's patience are used up.
+//! 5. Open connections that are to be opened.
+//!
+//! However much there is to do, one turn does a bounded part of it, and the rest follows in the next: answers are served
+//! while ten thousand connections are being made, and the end comes when it is due.
 //!
 //! This file has the loop, the timers and the end; `pump` has what is done with one connection, `secure` what TLS adds to
 //! that, `tunnel` what a proxy does, and `leave` what a limit on the requests of a connection does.
@@ -40,6 +44,7 @@ pub use mailbox::Mailbox;
 pub use protocol::Protocol;
 pub use tally::Rules;
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -60,6 +65,13 @@ use timers::{SAMPLE_NS, Timer, Timers};
 const SPIN_NS: u64 = 1_000_000;
 /// With at most so many connects and requests under way, waking up for one takes a large part of its time.
 const FEW: u64 = 4;
+/// So many connections are opened in one turn of the loop: a connect takes about ten times as long as a request, on this
+/// machine even more, and answers wait meanwhile.
+const OPENED_PER_TURN: usize = 32;
+/// So many completions are handled in one turn of the loop, and so many timers fire.
+const HANDLED_PER_TURN: usize = 1024;
+/// So many connections are looked after in one turn of the loop.
+const SWEPT_PER_TURN: u32 = 16_384;
 /// A connect that is under way at the end for longer than this, in nanoseconds, is an error: nobody answers it.
 const UNANSWERED_NS: u64 = 1_000_000_000;
 
@@ -141,6 +153,8 @@ pub struct Engine<B: Backend> {
     slots: Vec<Slot>,
     routes: Routes,
     timers: Timers,
+    /// Slots that are to be opened, in turn.
+    to_open: VecDeque<ConnId>,
     tally: Tally,
     random: Random,
     control: Arc<Control>,
@@ -183,6 +197,7 @@ impl<B: Backend> Engine<B> {
             slots: (0..settings.connections).map(|_| Slot::new(settings.tls.as_ref())).collect(),
             routes: Routes::new(&settings.addresses, settings.first_connection),
             timers: Timers::default(),
+            to_open: VecDeque::new(),
             tally: Tally::new(settings.rules, settings.requests, transcript),
             random: Random::new(settings.seed),
             settings,
@@ -213,7 +228,8 @@ impl<B: Backend> Engine<B> {
         self.begin();
         loop {
             let now = self.backend.now().min(self.end_at);
-            while let Some((due, timer)) = self.timers.take_due(now) {
+            for _ in 0..HANDLED_PER_TURN {
+                let Some((due, timer)) = self.timers.take_due(now) else { break };
                 self.fire(timer, due, now);
             }
             let stayed_away = self.has_stayed_away(now);
@@ -224,9 +240,11 @@ impl<B: Backend> Engine<B> {
             if now == self.end_at || stayed_away || self.tally.is_done() || is_stopped {
                 return self.finish(now, stayed_away);
             }
+            self.open_some(now);
             self.stamp();
             self.wait();
-            while let Some(completion) = self.backend.next() {
+            for _ in 0..HANDLED_PER_TURN {
+                let Some(completion) = self.backend.next() else { break };
                 if self.script.has_ended {
                     break;
                 }
@@ -251,10 +269,20 @@ impl<B: Backend> Engine<B> {
         } else {
             self.timers.set(start + SAMPLE_NS, Timer::Sample);
         }
-        self.timers.set(now + self.sweep_ns(), Timer::Sweep);
-        if self.tally.may_start() {
-            // The first connection finds the way; the others follow when it is there.
-            self.open(ConnId(0), now);
+        self.timers.set(now + self.sweep_ns(), Timer::Sweep(ConnId(0)));
+        // The first connection finds the way; the others follow when it is there.
+        self.to_open.push_back(ConnId(0));
+    }
+
+    /// Opens some of the slots that are to be opened.
+    fn open_some(&mut self, now: Nanos) {
+        for _ in 0..OPENED_PER_TURN {
+            let Some(conn) = self.to_open.pop_front() else { break };
+            if self.tally.may_start() {
+                self.open(conn, now);
+            } else {
+                self.enter(conn, State::Parked);
+            }
         }
     }
 
@@ -281,8 +309,12 @@ impl<B: Backend> Engine<B> {
     }
 
     /// Waits for completions, but not past the next timer or the end. With little under way and a processor to spare it
-    /// looks for a while before it sleeps.
+    /// looks for a while before it sleeps; with something left to do it looks once.
     fn wait(&mut self) {
+        if !self.to_open.is_empty() {
+            self.backend.wait(Nanos::default());
+            return;
+        }
         let until = self.timers.next_at().min(self.end_at);
         if self.settings.spins && (1..=FEW).contains(&(self.tally.open() + self.connecting)) {
             let began = self.backend.now();
@@ -301,18 +333,15 @@ impl<B: Backend> Engine<B> {
 
     fn fire(&mut self, timer: Timer, due: Nanos, now: Nanos) {
         match timer {
-            Timer::Reopen(conn) => {
-                if self.tally.may_start() {
-                    self.open(conn, now);
-                } else {
-                    self.enter(conn, State::Parked);
-                }
-            }
+            Timer::Reopen(conn) => self.to_open.push_back(conn),
             Timer::Begin(conn) => self.resume(conn, due, now),
             Timer::Wake(conn) => self.wake(conn, due, now),
-            Timer::Sweep => {
-                (0..self.settings.connections).for_each(|number| self.sweep(ConnId(number), now));
-                self.timers.set(now + self.sweep_ns(), Timer::Sweep);
+            Timer::Sweep(ConnId(first)) => {
+                let (all, next) = (self.settings.connections, first.saturating_add(SWEPT_PER_TURN));
+                (first..next.min(all)).for_each(|number| self.sweep(ConnId(number), now));
+                // In the next turn, when time has moved on.
+                let (at, next) = if next < all { (now + 1, next) } else { (now + self.sweep_ns(), 0) };
+                self.timers.set(at, Timer::Sweep(ConnId(next)));
             }
             Timer::Start => {
                 self.count_from(now);

@@ -37,6 +37,10 @@ impl<B: Backend> Engine<B> {
                 }
             }
             What::Connected(Ok(())) => self.connected(conn, at),
+            What::Postponed => {
+                self.backend.close(conn);
+                self.open_soon(conn);
+            }
             // Whoever resets a connection has accepted it before.
             What::Connected(Err(errno @ (Errno::CONNRESET | Errno::PIPE))) => {
                 self.connected(conn, at);
@@ -44,6 +48,12 @@ impl<B: Backend> Engine<B> {
             }
             What::Connected(Err(errno)) => self.connect_failed(conn, errno, cause_of(errno), at),
         }
+    }
+
+    /// Has a slot opened when its turn comes.
+    pub(super) fn open_soon(&mut self, conn: ConnId) {
+        self.enter(conn, State::Waiting);
+        self.to_open.push_back(conn);
     }
 
     /// Starts to connect a slot.
@@ -91,7 +101,7 @@ impl<B: Backend> Engine<B> {
         if is_first {
             self.desk.set_refused(false);
             self.refusal = None;
-            (1..self.settings.connections).for_each(|number| self.open(ConnId(number), at));
+            self.to_open.extend((1..self.settings.connections).map(ConnId));
         }
     }
 
@@ -99,7 +109,7 @@ impl<B: Backend> Engine<B> {
         self.backend.close(conn);
         let route = self.slots[conn.index()].route;
         if !is_local(errno) && self.routes.refused(route, errno) {
-            return self.open(conn, at);
+            return self.open_soon(conn);
         }
         let address = self.routes.address(route);
         self.tally.error(Phase::Connect, cause, at, || address.to_string().into_bytes());
@@ -255,7 +265,7 @@ impl<B: Backend> Engine<B> {
         } else if is_troubled {
             self.back_off(conn, true, now);
         } else {
-            self.open(conn, now);
+            self.open_soon(conn);
         }
     }
 

@@ -19,8 +19,8 @@ pub enum Timer {
     Begin(ConnId),
     /// Wake the protocol of a connection.
     Wake(ConnId),
-    /// Look for requests that are late or to be given up.
-    Sweep,
+    /// Look for requests that are late or to be given up, from this connection on.
+    Sweep(ConnId),
     /// The warm-up is over.
     Start,
     /// Sample the rate and hand the interval over.
@@ -61,7 +61,7 @@ mod tests {
     fn timers_come_in_order_and_not_early() {
         let mut timers = Timers::default();
         assert_eq!(timers.next_at(), Nanos::MAX);
-        timers.set(Nanos(30), Timer::Sweep);
+        timers.set(Nanos(30), Timer::Sweep(ConnId(0)));
         timers.set(Nanos(10), Timer::Reopen(ConnId(7)));
         assert_eq!(timers.take_due(Nanos(9)), None);
         assert_eq!(timers.take_due(Nanos(10)), Some((Nanos(10), Timer::Reopen(ConnId(7)))));

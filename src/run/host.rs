@@ -5,7 +5,9 @@ use std::thread;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::plan::{Addresses, Plan};
+use crate::backend::PortRing;
+use crate::backend::ports::{self, Unchosen};
+use crate::plan::{Addresses, Io, Plan};
 
 /// Descriptors a run needs beside its connections: standard streams, one ring or epoll instance per thread, the name service.
 const SPARE: u64 = 32;
@@ -63,7 +65,7 @@ pub struct Facts {
 }
 
 /// The settings of the kernel that change what a load test measures.
-const SYSCTLS: [&str; 16] = [
+const SYSCTLS: [&str; 17] = [
     "fs.nr_open",
     "kernel.io_uring_disabled",
     "net.core.busy_poll",
@@ -73,6 +75,7 @@ const SYSCTLS: [&str; 16] = [
     "net.core.somaxconn",
     "net.core.wmem_max",
     "net.ipv4.ip_local_port_range",
+    "net.ipv4.ip_local_reserved_ports",
     "net.ipv4.tcp_congestion_control",
     "net.ipv4.tcp_fin_timeout",
     "net.ipv4.tcp_max_syn_backlog",
@@ -121,23 +124,21 @@ pub struct Ports {
 impl Ports {
     /// Asks the kernel; `None` where it does not say.
     pub fn read() -> Option<Self> {
-        let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
         let sockets = fs::read_to_string("/proc/net/sockstat").ok()?;
-        Some(Self { usable: usable(&range)?, time_wait: time_wait(&sockets)? })
+        Some(Self { usable: ports::usable()?.len() as u64, time_wait: time_wait(&sockets)? })
     }
-}
-
-/// The ports of a range such as `32768 60999`.
-fn usable(range: &str) -> Option<u64> {
-    let mut bounds = range.split_whitespace().map(str::parse::<u64>);
-    let (first, last) = (bounds.next()?.ok()?, bounds.next()?.ok()?);
-    Some(last.checked_sub(first)? + 1)
 }
 
 /// The number behind `tw` of the line about TCP.
 fn time_wait(sockets: &str) -> Option<u64> {
     let line = sockets.lines().find_map(|line| line.strip_prefix("TCP: "))?;
     line.split_whitespace().skip_while(|word| *word != "tw").nth(1)?.parse().ok()
+}
+
+/// Why the kernel chooses the local ports of a run, if it does.
+pub fn unchosen_ports(plan: &Plan) -> Option<Unchosen> {
+    let has_ports = plan.way.unix.is_none() && !matches!(plan.io, Io::Sim(_));
+    PortRing::of_this_machine().err().filter(|_| has_ports)
 }
 
 /// How many local ports there are for a plan, if they are fewer than its connections.
@@ -168,7 +169,6 @@ mod tests {
 
     #[test]
     fn the_kernels_files_are_read() {
-        assert_eq!(usable("32768\t60999\n"), Some(28_232));
         let sockets = "sockets: used 290\nTCP: inuse 5 orphan 0 tw 17 alloc 8 mem 2\nUDP: inuse 1 mem 0\n";
         assert_eq!(time_wait(sockets), Some(17));
         assert!(Ports::read().is_some_and(|ports| ports.usable > 0));

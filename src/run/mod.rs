@@ -29,8 +29,9 @@ use onrush_proto::{Http1, Parts, Request};
 use rustix::io::Errno;
 use thiserror::Error;
 
+use crate::backend::ports::Chooser;
 use crate::backend::sim::Scenario;
-use crate::backend::{Backend, Clock, Dialer, Epoll, Sim, Uring, socket};
+use crate::backend::{Backend, Clock, Dialer, Epoll, PortRing, Sim, Uring, socket};
 use crate::engine::{self, Control, Desk, Engine, Hooks, Protocol, Rules, Settings, WorkerEnd, tls};
 use crate::plan::way::Sources;
 use crate::plan::{Addresses, Dialect, Io, Plan, load};
@@ -193,8 +194,7 @@ pub fn prepare(
     let pipelines = script.as_ref().is_some_and(|script| script.depth() > 1);
     let settings = |index| settings(plan, addresses, tls.clone(), pipelines, index);
     let clock = Clock::start();
-    let way = plan.way.clone();
-    let dialer = move |settings: &Settings| Dialer::new(&way, settings.first_connection);
+    let dialer = dialers(plan);
     let mut prepared = match &plan.io {
         Io::Sim(path) => {
             let scenario = Scenario::read(path)?;
@@ -211,6 +211,16 @@ pub fn prepare(
     }?;
     prepared.descriptors = descriptors;
     Ok(prepared)
+}
+
+/// What makes the sockets of each worker.
+fn dialers(plan: &Plan) -> impl Fn(&Settings) -> Result<Dialer, Errno> + Clone + Send + use<> {
+    let (way, connections, ring) = (plan.way.clone(), plan.load.connections, PortRing::of_this_machine().ok());
+    move |settings| {
+        let share_before = settings.first_connection as f64 / f64::from(connections);
+        let ports = ring.as_ref().map(|ring| Chooser::new(ring, share_before));
+        Ok(Dialer::new(&way, settings.first_connection)?.with_ports(ports))
+    }
 }
 
 /// Looks whether this machine has all the addresses that connections are to come from.

@@ -34,9 +34,10 @@ use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use onrush_proto::{Nanos, Transmit};
 use rustix::io::Errno;
-use rustix::net::{Shutdown, SocketAddrAny, shutdown};
+use rustix::net::{Shutdown, SocketAddrAny, shutdown, sockopt};
 
-use super::socket::{Delay, Threshold};
+use super::ports::PairId;
+use super::socket::{Delay, Dial, Threshold};
 use super::{Backend, Clock, Completion, ConnId, Dialer, What};
 use buffers::Buffers;
 use names::{Operation, name, named};
@@ -102,6 +103,8 @@ struct Socket {
     /// What is to be sent behind it.
     behind: Option<Box<Transmit>>,
     delay: Delay,
+    /// The addresses that its local port was chosen for.
+    pair: Option<PairId>,
     /// Whether the kernel's table has it.
     in_table: bool,
     /// Whether a connect, receive or discard is under way, which keeps the socket open.
@@ -277,7 +280,7 @@ impl Uring {
         }
         let outcome = usize::try_from(entry.result()).map_err(|_| Errno::from_raw_os_error(-entry.result()));
         let what = match operation {
-            Operation::Connect => What::Connected(self.connected(conn, outcome)),
+            Operation::Connect => self.connected(conn, outcome)?,
             Operation::Send => self.sent(conn, outcome)?,
             Operation::SendSilently => self.refused(conn, outcome)?,
             Operation::Receive => self.took(conn, outcome, buffer, false)?,
@@ -288,9 +291,32 @@ impl Uring {
         Some(Completion { conn, at: self.reaped_at, what })
     }
 
-    fn connected(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Result<(), Errno> {
-        self.sockets[conn.index()].is_busy = false;
-        outcome.map(|_| self.receive(conn))
+    /// A connect has ended, or the wait for one, which says what is ready.
+    fn connected(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Option<What> {
+        let Socket { fd, pair, is_busy, .. } = &mut self.sockets[conn.index()];
+        let (fd, pair) = (fd.as_ref()?, *pair);
+        let has_failed = |ready: usize| ready & (libc::POLLERR | libc::POLLHUP) as usize != 0;
+        let outcome = match outcome {
+            Ok(ready) if has_failed(ready) => sockopt::socket_error(fd).and_then(|outcome| outcome),
+            outcome => outcome.map(drop),
+        };
+        let started = match (self.dialer.steps_on(fd, pair, outcome), pair.and_then(|pair| self.dialer.target(pair))) {
+            (Ok(true), Some(address)) => self.dialer.start(fd, pair, address).map(|()| true),
+            (stepped, _) => stepped,
+        };
+        *is_busy = started == Ok(true);
+        match started {
+            Ok(true) => {
+                let entry = opcode::PollAdd::new(self.file(conn), libc::POLLOUT as u32).build();
+                self.push(entry, conn, Operation::Connect);
+                None
+            }
+            Ok(false) => {
+                self.receive(conn);
+                Some(What::Connected(Ok(())))
+            }
+            Err(refusal) => Some(refusal.into()),
+        }
     }
 
     fn took(
@@ -377,6 +403,14 @@ impl Uring {
         self.push(opcode::AsyncCancel::new(armed).build(), conn, Operation::Cancel);
     }
 
+    /// The engine has seen what was received last.
+    fn give_back(&mut self) {
+        if let Some((id, _)) = self.received.take() {
+            self.buffers.give_back(id);
+        }
+        self.resume_receive();
+    }
+
     /// Goes on where a receive or discard has ended, now that the engine has had its say.
     fn resume_receive(&mut self) {
         let Some((conn, ended)) = self.resume.take() else { return };
@@ -404,8 +438,8 @@ impl Backend for Uring {
         let socket = &mut self.sockets[conn.index()];
         *socket = Socket { generation: socket.generation.wrapping_add(1), ..Socket::default() };
         match created {
-            Ok(fd) => {
-                (socket.fd, socket.is_busy) = (Some(fd), true);
+            Ok(Dial { fd, pair }) => {
+                (socket.fd, socket.pair, socket.is_busy) = (Some(fd), pair, true);
                 let address =
                     self.addresses.entry(address).or_insert_with(|| Box::new(self.dialer.destination(address)));
                 let (bytes, length) = (address.as_ptr().cast(), address.addr_len());
@@ -452,6 +486,8 @@ impl Backend for Uring {
     }
 
     fn wait(&mut self, until: Nanos) -> bool {
+        self.dialer.begin_turn();
+        self.give_back();
         self.follow_up();
         self.submit_backlog();
         if until == Nanos::default() && !self.has_work() {
@@ -477,10 +513,7 @@ impl Backend for Uring {
     }
 
     fn next(&mut self) -> Option<Completion> {
-        if let Some((id, _)) = self.received.take() {
-            self.buffers.give_back(id);
-        }
-        self.resume_receive();
+        self.give_back();
         while let Some((generation, completion)) = self.immediate.pop() {
             if self.sockets[completion.conn.index()].generation == generation {
                 return Some(completion);

@@ -4,6 +4,7 @@ mod hostile;
 mod http1;
 mod leave;
 mod multiplex;
+mod opening;
 mod phases;
 mod scripted;
 mod second_protocol;

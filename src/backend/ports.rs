@@ -1,0 +1,278 @@
+//! Local ports, chosen by us where the kernel allows it.
+//!
+//! Left to itself, the kernel searches for a free port each time a connection is made, and once half of them are in use
+//! it looks at thousands before it finds one. So each socket is given a range of exactly one port
+//! (`IP_LOCAL_PORT_RANGE`, Linux 6.3), and the kernel only has to say whether that one is free.
+//!
+//! The ports of a run form a ring, which begins at a random place so that two processes do not meet. Each worker starts
+//! its own part of the way round and steps on; past the end of its part it goes on through the parts of the others.
+//! Nothing is shared but the list of ports: the kernel decides who gets one. Stepping on also means that the port that
+//! was released longest ago comes next, which is the first to leave TIME_WAIT.
+
+use std::collections::HashMap;
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::net::{AddressFamily, SocketType, ipproto, socket};
+use thiserror::Error;
+
+use super::socket::set_option;
+
+/// `IP_LOCAL_PORT_RANGE` of `linux/in.h`, at `SOL_IP` for IPv6 sockets too: the lowest port in the lower half of the
+/// value, the highest in the upper.
+const IP_LOCAL_PORT_RANGE: libc::c_int = 51;
+/// So many ports that are taken may be stepped over in one turn of the loop, so that answers do not have to wait.
+const STEPS_PER_TURN: u32 = 64;
+
+/// The local ports that connections of this machine may use. All workers share it, and nothing in it changes.
+#[derive(Clone, Debug)]
+pub struct PortRing {
+    usable: Arc<[u16]>,
+    /// Where in them the run begins.
+    begin: usize,
+}
+
+/// Why the kernel has to choose local ports.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum Unchosen {
+    /// The option is missing.
+    #[error("the kernel chooses local ports, because choosing them ourselves takes Linux 6.3")]
+    Kernel,
+    /// Nobody says which there are.
+    #[error("the kernel chooses local ports, because /proc/sys/net/ipv4/ip_local_port_range cannot be read")]
+    Range,
+}
+
+impl PortRing {
+    /// Those that the kernel would choose from, which leaves out what the administrator has reserved.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel has to choose.
+    pub fn of_this_machine() -> Result<Self, Unchosen> {
+        let usable = usable().filter(|ports| !ports.is_empty()).ok_or(Unchosen::Range)?;
+        let fd = socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::TCP));
+        let is_possible = fd.is_ok_and(|fd| assign(&fd, usable[0]));
+        // Not from the seed of the run: two processes with the same one would meet at every port.
+        let begin = RandomState::new().hash_one(()) as usize % usable.len();
+        if is_possible { Ok(Self { usable: usable.into(), begin }) } else { Err(Unchosen::Kernel) }
+    }
+}
+
+/// The ports that the kernel would choose from, in order; `None` where it does not say.
+pub fn usable() -> Option<Vec<u16>> {
+    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
+    // Kernels before 2.6.35 reserve none.
+    let reserved = fs::read_to_string("/proc/sys/net/ipv4/ip_local_reserved_ports").unwrap_or_default();
+    parse(&range, &reserved)
+}
+
+/// The ports of a range such as `32768 60999` without those of a list such as `8080,9000-9010`.
+fn parse(range: &str, reserved: &str) -> Option<Vec<u16>> {
+    let mut bounds = range.split_whitespace().map(str::parse::<u16>);
+    let (first, last) = (bounds.next()?.ok()?, bounds.next()?.ok()?);
+    let reserved: Vec<_> = reserved
+        .trim()
+        .split(',')
+        .filter_map(|entry| {
+            let (from, to) = entry.split_once('-').unwrap_or((entry, entry));
+            Some(from.parse::<u16>().ok()?..=to.parse::<u16>().ok()?)
+        })
+        .collect();
+    Some((first..=last).filter(|port| !reserved.iter().any(|range| range.contains(port))).collect())
+}
+
+/// Has a socket take this port or none; returns whether the kernel can do that.
+fn assign(fd: &OwnedFd, port: u16) -> bool {
+    let range = u32::from(port) << 16 | u32::from(port);
+    set_option(fd, libc::SOL_IP, IP_LOCAL_PORT_RANGE, range as libc::c_int)
+}
+
+/// One worker's way through the ports.
+#[derive(Clone, Debug)]
+pub struct Chooser {
+    ports: PortRing,
+    /// Its state for each two addresses: the same port can serve between others.
+    pairs: Vec<Pair>,
+    numbers: HashMap<(Option<IpAddr>, SocketAddr), PairId>,
+    /// How many taken ports may still be stepped over in this turn.
+    steps_left: u32,
+}
+
+/// Names a source address and a target of a [`Chooser`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PairId(u32);
+
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    target: SocketAddr,
+    /// The place of the next port.
+    next: usize,
+    /// How many ports in a row turned out to be taken.
+    taken: usize,
+}
+
+/// What to do when a port turned out to be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// Try the next one.
+    StepOn,
+    /// Try the next one in another turn of the loop.
+    Later,
+    /// There is none: a whole round found only ports that are taken.
+    Exhausted,
+}
+
+impl Chooser {
+    /// The way of a worker before which that share (0 to 1) of the connections is other workers'.
+    pub fn new(ports: &PortRing, share_before: f64) -> Self {
+        let PortRing { usable, begin } = ports;
+        let begin = (begin + (usable.len() as f64 * share_before) as usize) % usable.len();
+        let ports = PortRing { begin, ..ports.clone() };
+        Self { ports, pairs: Vec::new(), numbers: HashMap::new(), steps_left: STEPS_PER_TURN }
+    }
+
+    /// A new turn of the loop begins.
+    pub fn begin_turn(&mut self) {
+        self.steps_left = STEPS_PER_TURN;
+    }
+
+    /// The name of two addresses; no source: the kernel chooses that.
+    pub fn pair(&mut self, source: Option<IpAddr>, target: SocketAddr) -> PairId {
+        *self.numbers.entry((source, target)).or_insert_with(|| {
+            self.pairs.push(Pair { target, next: self.ports.begin, taken: 0 });
+            PairId(self.pairs.len() as u32 - 1)
+        })
+    }
+
+    /// Where a pair leads.
+    pub fn target(&self, pair: PairId) -> SocketAddr {
+        self.pairs[pair.0 as usize].target
+    }
+
+    /// Has a socket take the next port.
+    pub fn assign_next(&mut self, fd: &OwnedFd, pair: PairId) {
+        let port = self.next(pair);
+        // It was possible when the run began.
+        assign(fd, port);
+    }
+
+    fn next(&mut self, pair: PairId) -> u16 {
+        let Pair { target, next, .. } = &mut self.pairs[pair.0 as usize];
+        let usable = &self.ports.usable;
+        let mut step = || {
+            let port = usable[*next];
+            *next = (*next + 1) % usable.len();
+            port
+        };
+        // From the target's own port a connection on this machine could reach itself, if nobody listens there.
+        let port = step();
+        if port == target.port() { step() } else { port }
+    }
+
+    /// The port that the pair was given last was free.
+    pub fn was_free(&mut self, pair: PairId) {
+        self.pairs[pair.0 as usize].taken = 0;
+    }
+
+    /// It was not.
+    pub fn was_taken(&mut self, pair: PairId) -> Advice {
+        let count = self.ports.usable.len();
+        let Pair { taken, .. } = &mut self.pairs[pair.0 as usize];
+        *taken += 1;
+        if *taken >= count {
+            // Whoever tries again looks at some more, lest a port that becomes free is found only a round later.
+            *taken = count.saturating_sub(STEPS_PER_TURN as usize);
+            return Advice::Exhausted;
+        }
+        if self.steps_left == 0 {
+            return Advice::Later;
+        }
+        self.steps_left -= 1;
+        Advice::StepOn
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A worker that may use only these ports, where the kernel allows choosing.
+    pub fn only(ports: &[u16]) -> Option<Chooser> {
+        let possible = PortRing::of_this_machine().is_ok();
+        possible.then(|| Chooser::new(&PortRing { usable: ports.into(), begin: 0 }, 0.0))
+    }
+
+    fn ring(begin: usize) -> PortRing {
+        PortRing { usable: (1..=100).collect(), begin }
+    }
+
+    fn target(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn reserved_ports_are_left_out() {
+        assert_eq!(parse("32768\t60999\n", "\n").map(|ports| ports.len()), Some(28_232));
+        assert_eq!(parse("10 20", "8,11,13-18,20-30\n"), Some(vec![10, 12, 19]));
+        assert_eq!(parse("65535 65535", ""), Some(vec![65_535]));
+        assert_eq!(parse("", ""), None);
+    }
+
+    #[test]
+    fn workers_begin_apart_and_each_goes_round_all() {
+        let workers = [0.0, 0.5].map(|share| Chooser::new(&ring(70), share));
+        let ways = workers.map(|mut worker| {
+            let pair = worker.pair(None, target("10.0.0.1:8080"));
+            (0..100).map(|_| worker.next(pair)).collect::<Vec<_>>()
+        });
+        assert_eq!((ways[0][0], ways[0][29], ways[0][30]), (71, 100, 1));
+        assert_eq!(ways[1][0], 21);
+        assert!(ways[0][..50].iter().all(|port| !ways[1][..50].contains(port)), "each has its own half first");
+        for mut way in ways {
+            way.sort_unstable();
+            way.dedup();
+            assert_eq!(way.len(), 100);
+        }
+    }
+
+    #[test]
+    fn other_addresses_have_the_same_ports_again() {
+        let mut worker = Chooser::new(&ring(0), 0.0);
+        let targets =
+            [(None, "10.0.0.1:80"), (None, "10.0.0.2:80"), (Some("10.0.0.9".parse().unwrap()), "10.0.0.1:80")];
+        for (source, text) in targets {
+            let pair = worker.pair(source, target(text));
+            assert_eq!(worker.pair(source, target(text)), pair);
+            assert_eq!([worker.next(pair), worker.next(pair)], [1, 2]);
+        }
+    }
+
+    #[test]
+    fn the_targets_own_port_is_left_out() {
+        let mut worker = Chooser::new(&ring(78), 0.0);
+        let pair = worker.pair(None, target("10.0.0.1:80"));
+        assert_eq!([worker.next(pair), worker.next(pair)], [79, 81]);
+    }
+
+    #[test]
+    fn a_turn_is_bounded_and_a_round_without_a_free_port_is_exhaustion() {
+        let mut worker = Chooser::new(&ring(0), 0.0);
+        let pair = worker.pair(None, target("10.0.0.1:80"));
+        let mut advice = |worker: &mut Chooser, n: usize| (0..n).map(|_| worker.was_taken(pair)).collect::<Vec<_>>();
+        assert_eq!(advice(&mut worker, 64), [Advice::StepOn; 64]);
+        assert_eq!(advice(&mut worker, 1), [Advice::Later]);
+        worker.begin_turn();
+        assert_eq!(advice(&mut worker, 34), [Advice::StepOn; 34]);
+        assert_eq!(advice(&mut worker, 1), [Advice::Exhausted]);
+        worker.begin_turn();
+        assert_eq!(advice(&mut worker, 63), [Advice::StepOn; 63], "the next attempt looks a little further");
+        assert_eq!(advice(&mut worker, 1), [Advice::Exhausted]);
+        worker.was_free(pair);
+        worker.begin_turn();
+        assert_eq!(advice(&mut worker, 64), [Advice::StepOn; 64]);
+    }
+}

@@ -1,0 +1,104 @@
+//! Thousands of connections: they are opened in batches, between which everything else has its turn.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use rustix::io::Errno;
+
+use super::*;
+use crate::backend::sim::{Act, Action, Peer};
+
+/// What the other side saw, in order: a `c` for each connect, an `r` for each request.
+type Seen = Rc<RefCell<String>>;
+
+/// A network in which everything happens at once.
+struct Instant {
+    seen: Seen,
+    answer: Answer,
+    /// Asked to stop at that connect.
+    stops: Option<(usize, Arc<Control>)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    KeepAlive,
+    Close,
+    Never,
+}
+
+struct Server(Seen, Answer);
+
+impl Network for Instant {
+    fn connect(&mut self, now: Nanos, _: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>) {
+        self.seen.borrow_mut().push('c');
+        if let Some((at, control)) = &self.stops
+            && self.seen.borrow().matches('c').count() == *at
+        {
+            control.stop();
+        }
+        (now, Ok(Box::new(Server(Rc::clone(&self.seen), self.answer))))
+    }
+}
+
+impl Peer for Server {
+    fn receive(&mut self, now: Nanos, _: &[u8], actions: &mut Vec<Action>) {
+        self.0.borrow_mut().push('r');
+        let mut act = |act| actions.push(Action { at: now, act });
+        match self.1 {
+            Answer::KeepAlive => act(Act::Send(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec())),
+            Answer::Close => {
+                act(Act::Send(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".to_vec()));
+                act(Act::Close);
+            }
+            Answer::Never => {}
+        }
+    }
+}
+
+fn run(settings: Settings, answer: Answer, stop_at: Option<usize>) -> (Totals, String) {
+    let (seen, control, desk) = (Seen::default(), Arc::new(Control::default()), Arc::new(Desk::default()));
+    let stops = stop_at.map(|at| (at, Arc::clone(&control)));
+    let network = Instant { seen: Rc::clone(&seen), answer, stops };
+    let backend = Sim::new(settings.connections, Box::new(network));
+    let protocols = Box::new(|| Protocol::Http1(Http1::new(1)));
+    let end = Engine::new(settings, backend, vec![get()], protocols, None, control, Arc::clone(&desk)).run();
+    let mut totals = Totals::default();
+    desk.mailbox.collect(|interval| totals += interval);
+    totals += &*end.interval;
+    (totals, seen.take())
+}
+
+/// The most connects that followed one another without a request in between.
+fn longest_burst(seen: &str) -> usize {
+    seen.split('r').map(str::len).max().unwrap_or(0)
+}
+
+#[test]
+fn answers_are_served_while_connections_are_opened() {
+    let many = Settings { connections: 1_000, requests: Some(50_000), duration_ns: None, ..settings() };
+    for answer in [Answer::KeepAlive, Answer::Close] {
+        let (totals, seen) = run(many.clone(), answer, None);
+        assert_eq!((totals.counters.completed, totals.counters.slots_opened), (50_000, 1_000));
+        assert!(longest_burst(&seen) <= OPENED_PER_TURN, "{}", longest_burst(&seen));
+        let served = seen[..seen.rfind('c').unwrap()].matches('r').count();
+        assert!(served > 1_000, "{served} requests before the last connect");
+    }
+}
+
+#[test]
+fn the_end_is_looked_at_while_connections_are_opened() {
+    let many = Settings { connections: 10_000, ..settings() };
+    let (totals, seen) = run(many, Answer::Never, Some(100));
+    let connects = seen.matches('c').count();
+    assert!((100..100 + OPENED_PER_TURN).contains(&connects), "{connects}");
+    assert!(totals.counters.slots_opened < 10_000);
+}
+
+#[test]
+fn every_connection_is_looked_after_however_many_there_are() {
+    let connections = 2 * SWEPT_PER_TURN + 1;
+    let many = Settings { connections, duration_ns: Some(150 * MS), give_up_ns: Some(100 * MS), ..settings() };
+    let (totals, _) = run(many, Answer::Never, None);
+    assert_eq!(totals.counters.abandoned, u64::from(connections));
+}
