@@ -67,9 +67,9 @@ const SPIN_NS: u64 = 1_000_000;
 const FEW: u64 = 4;
 /// So many connections are opened in one turn of the loop: a connect takes about ten times as long as a request, on this
 /// machine even more, and answers wait meanwhile.
-const OPENED_PER_TURN: usize = 32;
+const OPENED_PER_TURN: usize = 64;
 /// So many completions are handled in one turn of the loop, and so many timers fire.
-const HANDLED_PER_TURN: usize = 1024;
+const HANDLED_PER_TURN: usize = 512;
 /// So many connections are looked after in one turn of the loop.
 const SWEPT_PER_TURN: u32 = 16_384;
 /// A connect that is under way at the end for longer than this, in nanoseconds, is an error: nobody answers it.

@@ -21,6 +21,8 @@ pub struct Failure {
     pub throughout: bool,
     /// The threshold of `--timeout`.
     pub timeout: Option<Duration>,
+    /// Whether other connections were made.
+    pub others_connected: bool,
     /// The local ports of this machine, if there was one too few.
     pub ports: Option<Ports>,
     /// How many connections onrush closed before the server did, although that had its turn.
@@ -72,7 +74,7 @@ impl Failure {
             Cause::Tls(failure) => return tls::way_out(failure).map(str::to_owned),
             Cause::Proxy(failure) => proxy::way_out(failure),
             Cause::Unanswered if self.row.phase == Phase::Tls => "does that port speak TLS?",
-            Cause::Unanswered => NOBODY_ANSWERS,
+            Cause::Unanswered => self.why_nobody_answers(),
             Cause::Late => "--timeout sets another threshold",
             Cause::Protocol(Error::ClosedBeforeResponse | Error::ConnectionEnded) | Cause::Status(_) => return None,
             Cause::Protocol(Error::ClosedInHead | Error::ClosedInBody) => "the server's log may say why",
@@ -93,13 +95,23 @@ impl Failure {
             Errno::ADDRNOTAVAIL => {
                 "a closed connection blocks its port for a minute: keep them alive or use more addresses"
             }
-            Errno::TIMEDOUT if self.row.phase == Phase::Connect => NOBODY_ANSWERS,
+            Errno::TIMEDOUT if self.row.phase == Phase::Connect => self.why_nobody_answers(),
             Errno::TIMEDOUT => "the network or the host went away",
             Errno::CONNRESET => "the server's log or its limits on connections may say why",
             Errno::PIPE => "the server's log or its limits on keep-alive may say why",
             _ => return None,
         };
         Some(text.to_owned())
+    }
+
+    /// What to think of attempts to connect that nobody answers.
+    fn why_nobody_answers(&self) -> &'static str {
+        if self.others_connected {
+            "others were accepted, so the server's queue was full, or a firewall limits connections: see its listen \
+             backlog and net.core.somaxconn"
+        } else {
+            "a firewall drops the packets, or the address is wrong"
+        }
     }
 
     fn way_there(&self) -> String {
@@ -123,9 +135,6 @@ fn more_ports(Ports { usable, time_wait }: Ports, closed_first: u64) -> String {
         counted(time_wait, "connection")
     )
 }
-
-/// What to think of attempts to connect that nobody answers.
-const NOBODY_ANSWERS: &str = "a firewall drops the packets, the address is wrong, or too many connections wait there";
 
 /// The cause of a row in plain words; `timeout` is the threshold of `--timeout`.
 pub(super) fn why_row(row: &Row, timeout: Option<Duration>) -> String {

@@ -197,6 +197,7 @@ fn failure(plan: &Plan, outcome: &Outcome, row: &Row) -> Failure {
         row,
         timeout: plan.timeout,
         // Where the hard limit is too low another note says what to do.
+        others_connected: outcome.totals.counters.connects > 0,
         ports: outcome.ports,
         closed_first: outcome.totals.counters.closed_first,
         files_needed: outcome.descriptors.is_none().then_some(files_needed),

@@ -34,6 +34,8 @@ mod native;
 mod old_scripts;
 /// How long connecting, the handshake, the first and the last byte take.
 mod phases;
+/// The local ports of connections.
+mod ports;
 /// Through proxies, real and hostile ones.
 mod proxies;
 /// Result files.
@@ -73,6 +75,7 @@ fn main() {
         ("native", native::cases()),
         ("old_scripts", old_scripts::cases()),
         ("phases", phases::cases()),
+        ("ports", ports::cases()),
         ("proxies", proxies::cases()),
         ("results", results::cases()),
         ("scripts", scripts::cases()),

@@ -139,13 +139,13 @@ fn failures_to_connect_are_said_with_a_way_out() {
             Cause::Errno(110),
             there,
             "connect: 2 × no answer from the host (ETIMEDOUT), for instance 10.0.0.1:80: \
-             a firewall drops the packets, the address is wrong, or too many connections wait there",
+             a firewall drops the packets, or the address is wrong",
         ),
         (
             Cause::Unanswered,
             there,
             "connect: 2 × no answer to an attempt to connect, for instance 10.0.0.1:80: \
-             a firewall drops the packets, the address is wrong, or too many connections wait there",
+             a firewall drops the packets, or the address is wrong",
         ),
         (
             Cause::Errno(101),
@@ -163,6 +163,16 @@ fn failures_to_connect_are_said_with_a_way_out() {
     for (cause, example, sentence) in table {
         assert_eq!(said(&failing(2, Phase::Connect, cause, example)), [sentence]);
     }
+}
+
+#[test]
+fn nobody_suspects_an_address_at_which_others_were_accepted() {
+    let mut outcome = failing(2, Phase::Connect, Cause::Unanswered, "10.0.0.1:80");
+    outcome.totals.counters.connects = 10;
+    let expected = "connect: 2 × no answer to an attempt to connect, for instance 10.0.0.1:80: others were accepted, so \
+                    the server's queue was full, or a firewall limits connections: see its listen backlog and \
+                    net.core.somaxconn";
+    assert_eq!(said(&outcome), [expected]);
 }
 
 #[test]

@@ -28,6 +28,10 @@ pub enum Contender {
     BarePoll,
     /// The bare loop that discards large bodies.
     BareDiscard,
+    /// The bare loop of connects.
+    BareStorm,
+    /// onrush on io_uring with a thousand connections in place of many.
+    Thousand,
     /// `onrush serve` as the target of onrush.
     Serve,
     /// The bare server as the target of onrush.
@@ -52,6 +56,8 @@ impl Contender {
             Self::BareEpoll => "bare epoll",
             Self::BarePoll => "bare receive",
             Self::BareDiscard => "bare discard",
+            Self::BareStorm => "bare connects",
+            Self::Thousand => "onrush with 1,000",
             Self::Serve => "onrush serve",
             Self::BareServer => "bare server",
         }
@@ -60,11 +66,12 @@ impl Contender {
     /// The program that makes the load.
     pub fn program(self) -> &'static str {
         match self {
-            Self::Uring | Self::Epoll | Self::Without | Self::Serve | Self::BareServer => "onrush",
+            Self::Uring | Self::Epoll | Self::Without | Self::Thousand | Self::Serve | Self::BareServer => "onrush",
             Self::BareUring => "bare-uring",
             Self::BareEpoll => "bare-epoll",
             Self::BarePoll => "bare-poll",
             Self::BareDiscard => "bare-discard",
+            Self::BareStorm => "bare-storm",
             peer => peer.name(),
         }
     }
@@ -83,7 +90,7 @@ impl Contender {
     pub fn arguments(self, load: &Load, origin: &str) -> Vec<String> {
         let Load { path, threads, connections, seconds, .. } = load;
         let line = match self {
-            Self::Uring | Self::Without | Self::Serve | Self::BareServer => {
+            Self::Uring | Self::Without | Self::Thousand | Self::Serve | Self::BareServer => {
                 format!("-t{threads} -c{connections} -d{seconds}s --io uring")
             }
             Self::Epoll => format!("-t{threads} -c{connections} -d{seconds}s --io epoll"),
@@ -92,7 +99,7 @@ impl Contender {
             Self::Shb => format!("-t {threads} -c {connections} -z {seconds}s"),
             // It has a thread for every processor it is pinned to.
             Self::Oha => format!("--no-tui --output-format json -c {connections} -z {seconds}s"),
-            Self::BareUring | Self::BareEpoll | Self::BarePoll | Self::BareDiscard => {
+            Self::BareUring | Self::BareEpoll | Self::BarePoll | Self::BareDiscard | Self::BareStorm => {
                 let (_, address) = origin.split_once("://").unwrap_or(("", origin));
                 return vec![address.to_owned(), connections.to_string(), seconds.to_string()];
             }

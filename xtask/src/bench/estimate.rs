@@ -1,5 +1,6 @@
 //! How long a measurement takes, from the table: what documents say and what `make bench` says before it begins.
 
+use super::connecting;
 use super::measure::{contenders, wanted};
 use super::options::Options;
 use super::overhead;
@@ -22,6 +23,8 @@ fn seconds(row: &Row, options: &Options) -> f64 {
     match &row.kind {
         Kind::Rounds(experiment) => rounds(experiment, options),
         Kind::Counted(overhead) => 2.0 * COUNTED_S + rounds(&overhead::experiment(overhead), options),
+        Kind::Storm => connecting::storm_s(&options.peers, options.rounds),
+        Kind::Steady => connecting::steady_s(options.rounds),
         Kind::Instructions => INSTRUCTIONS_S,
     }
 }

@@ -1,8 +1,9 @@
 //! `make bench`: generator against generator on this machine, and whether the limits are reached.
 //!
 //! [`rows`] is the table as data, [`contender`] who can be measured, [`mod@measure`] the rounds, [`overhead`] what is counted
-//! and not timed, [`estimate`] how long it takes; [`outputs`], [`median`] and [`table`] are arithmetic and text. The programs of our own that it starts are in `benches/`.
+//! and not timed, [`connecting`] what connections cost, [`estimate`] how long it takes; [`outputs`], [`median`] and [`table`] are arithmetic and text. The programs of our own that it starts are in `benches/`.
 
+mod connecting;
 mod contender;
 mod counter;
 mod estimate;
@@ -83,6 +84,8 @@ fn measure(stage: &Stage<'_>, row: &Row, options: &Options) -> io::Result<Vec<Li
     let outcomes = match &row.kind {
         Kind::Rounds(experiment) => measure::run(stage, experiment, &options.peers, options.rounds)?,
         Kind::Counted(overhead) => overhead::run(stage, overhead, options)?,
+        Kind::Storm => connecting::storm(stage, &options.peers, options.rounds)?,
+        Kind::Steady => connecting::steady(stage, options.rounds)?,
         Kind::Instructions => Vec::new(),
     };
     let line = |(unit, comparison, outcome)| Line { row: row.name, work: row.work, unit, comparison, outcome };

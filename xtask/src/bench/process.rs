@@ -38,6 +38,7 @@ impl Stage<'_> {
         command.args(["hold", cpus]);
         match target {
             Target::Bare => command.arg(self.programs.own("bare-server")),
+            Target::Gate(connections) => command.arg(self.programs.own("bare-gate")).arg(connections.to_string()),
             Target::Serve => command.arg(self.programs.own("onrush")).args(["serve", "--addr", "127.0.0.1:0"]),
             Target::Tls => {
                 let origin = nginx::prepare(&mut command, self.directory)?;

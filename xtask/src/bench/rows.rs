@@ -19,7 +19,8 @@ impl Row {
     pub fn compares_with(&self, contender: Contender) -> bool {
         match &self.kind {
             Kind::Rounds(experiment) => experiment.comparisons.iter().any(|pair| pair.other == Some(contender)),
-            Kind::Counted(_) | Kind::Instructions => false,
+            Kind::Storm => contender == Wrk,
+            Kind::Counted(_) | Kind::Steady | Kind::Instructions => false,
         }
     }
 }
@@ -31,6 +32,10 @@ pub enum Kind {
     Rounds(Experiment),
     /// onrush does the same work with something and without it: too small a difference for processor time to show.
     Counted(Overhead),
+    /// Thousands of connections at once.
+    Storm,
+    /// A new connection per request for a long time.
+    Steady,
     /// Instructions are counted.
     Instructions,
 }
@@ -89,6 +94,8 @@ pub enum Target {
     Serve,
     /// nginx, over TLS.
     Tls,
+    /// Answers when that many connections have asked.
+    Gate(u32),
 }
 
 impl Target {
@@ -375,6 +382,8 @@ pub const ROWS: &[Row] = &[
             &[at_most(Uring, Wrk, 0.88), at_most(Uring, Shb, 1.0), at_most(Epoll, Wrk, 0.92)],
         ),
     },
+    Row { name: "storm", work: "19,000 connections that ask once each", kind: Kind::Storm },
+    Row { name: "reconnect-long", work: "new connection per request, 20 seconds", kind: Kind::Steady },
     Row {
         name: "tls",
         work: "TLS, keep-alive, small responses, 50 connections",
@@ -502,7 +511,7 @@ mod tests {
             let (load, comparisons) = match &row.kind {
                 Kind::Rounds(experiment) => (experiment.load, experiment.comparisons),
                 Kind::Counted(overhead) => (overhead.load, &[][..]),
-                Kind::Instructions => continue,
+                Kind::Storm | Kind::Steady | Kind::Instructions => continue,
             };
             for pair in load.options.windows(2).filter(|pair| pair[0] == "-s") {
                 assert!(crate::root().join(pair[1]).is_file(), "{}", pair[1]);

@@ -1,0 +1,69 @@
+//! The local ports of connections, each time in a network of its own with few of them.
+
+use std::process::Command;
+
+use crate::harness::{Context, cases};
+
+cases! {
+    ports_are_taken_one_after_the_other needs "unshare -rn true", "ip -V";
+    two_runs_share_all_ports_but_the_reserved needs "unshare -rn true", "ip -V";
+    another_source_has_the_same_ports_again needs "unshare -rn true", "ip -V";
+    closed_connections_leave_their_ports_to_others needs "unshare -rn true", "ip -V";
+}
+
+/// Runs a script in a network of its own with an embedded target on port 8080 and the ports from 40000 to 40119, of which
+/// the first ten are reserved. In it `$run` is onrush. Returns what it printed, notes included.
+fn run(context: &Context, script: &str) -> String {
+    let script = format!(
+        "ip link set lo up; cd /proc/sys/net/ipv4; echo 40000 40119 > ip_local_port_range
+         echo 40000-40009 > ip_local_reserved_ports; run=\"$0 --io $1\"
+         $0 serve --addr 127.0.0.1:8080 >/dev/null & server=$!; sleep 0.5; {{ {script}
+         }} 2>&1; kill $server"
+    );
+    let mut command = Command::new("unshare");
+    command.args(["-rn", "sh", "-c", &script, env!("CARGO_BIN_EXE_onrush"), context.backend]);
+    String::from_utf8(command.output().expect("it runs").stdout).expect("a text")
+}
+
+/// The local ports of connections to the target, in order, as `/proc/net/tcp` shows them.
+fn local_ports(shown: &str) -> Vec<u16> {
+    let port = |address: &str| u16::from_str_radix(address.split_once(':')?.1, 16).ok();
+    let established = shown.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (local, remote, state) = (words.get(1)?, words.get(2)?, words.get(3)?);
+        (*state == "01" && remote.ends_with(":1F90")).then(|| port(local)).flatten()
+    });
+    let mut ports: Vec<u16> = established.collect();
+    ports.sort_unstable();
+    ports
+}
+
+fn ports_are_taken_one_after_the_other(context: &Context) {
+    let shown = run(context, "$run -t1 -c20 -d1s http://127.0.0.1:8080/ & sleep 0.5; cat /proc/net/tcp; wait $!");
+    let ports = local_ports(&shown);
+    assert_eq!(ports.len(), 20, "{shown}");
+    // They may go round the end of the range.
+    let gaps = ports.windows(2).filter(|pair| pair[1] != pair[0] + 1).count();
+    assert!(gaps == 0 || (gaps == 1 && ports[0] == 40_010 && ports[19] == 40_119), "{ports:?}");
+}
+
+fn two_runs_share_all_ports_but_the_reserved(context: &Context) {
+    let one = "$run -t2 -c55 -d1s http://127.0.0.1:8080/ &";
+    let shown = run(context, &format!("{one} first=$!; {one} sleep 0.7; cat /proc/net/tcp; wait $! $first"));
+    assert_eq!(local_ports(&shown), (40_010..=40_119).collect::<Vec<_>>(), "{shown}");
+    assert!(!shown.contains("lived") && !shown.contains("Socket errors"), "{shown}");
+}
+
+fn another_source_has_the_same_ports_again(context: &Context) {
+    let shown = run(
+        context,
+        "$run -t2 -c330 -d1s -b 127.0.0.4/30 http://127.0.0.1:8080/ & sleep 0.7; cat /proc/net/tcp; wait $!",
+    );
+    assert_eq!(local_ports(&shown), (40_010..=40_119).flat_map(|port| [port; 3]).collect::<Vec<_>>(), "{shown}");
+    assert!(!shown.contains("lived") && !shown.contains("Socket errors"), "{shown}");
+}
+
+fn closed_connections_leave_their_ports_to_others(context: &Context) {
+    let shown = run(context, "$run -t2 -c20 -n2000 http://127.0.0.1:8080/close");
+    assert!(shown.contains("  2000 requests in ") && !shown.contains("Socket errors"), "{shown}");
+}
