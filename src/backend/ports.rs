@@ -262,7 +262,7 @@ pub(super) mod tests {
     fn a_turn_is_bounded_and_a_round_without_a_free_port_is_exhaustion() {
         let mut worker = Chooser::new(&ring(0), 0.0);
         let pair = worker.pair(None, target("10.0.0.1:80"));
-        let mut advice = |worker: &mut Chooser, n: usize| (0..n).map(|_| worker.was_taken(pair)).collect::<Vec<_>>();
+        let advice = |worker: &mut Chooser, n: usize| (0..n).map(|_| worker.was_taken(pair)).collect::<Vec<_>>();
         assert_eq!(advice(&mut worker, 64), [Advice::StepOn; 64]);
         assert_eq!(advice(&mut worker, 1), [Advice::Later]);
         worker.begin_turn();
