@@ -11,6 +11,7 @@ use crate::report::merge::Merge;
 /// What `onrush merge --help` prints.
 pub(super) const HELP: &str = "\
 onrush merge makes one result of several: histograms and counts are added up.
+Runs that took place at the same time add their rates, others their times.
 
 Usage: onrush merge [options] FILE.json...
 

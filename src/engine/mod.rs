@@ -380,9 +380,10 @@ impl<B: Backend> Engine<B> {
         kept.for_each(|link| self.tally.interval.handshakes.found(link.negotiated().0, 1));
     }
 
-    /// Gives the watcher what was recorded since the last time.
+    /// Gives the watcher what was recorded since the last time. An interval ends when it was due to, so that it lies in one
+    /// row of the time line, and the turn of the loop in which that happened still belongs to it.
     fn hand_over(&mut self, now: Nanos) {
-        let until_ns = now.since(self.start);
+        let until_ns = now.since(self.start) / SAMPLE_NS * SAMPLE_NS;
         self.tally.interval.until_ns = until_ns;
         if self.desk.mailbox.hand_over(&mut self.tally.interval) {
             self.tally.interval.from_ns = until_ns;
@@ -396,14 +397,17 @@ impl<B: Backend> Engine<B> {
         (shortest / 16).clamp(1_000_000, SAMPLE_NS)
     }
 
-    /// Records the rate since the last sample. A compatible run leaves idle stretches out and lets them grow.
+    /// Records the rate since the last sample. A compatible run knows whole milliseconds, leaves idle stretches out and
+    /// lets them grow.
     fn sample(&mut self, now: Nanos) {
-        let elapsed_ms = now.since(self.sampled_at) / 1_000_000;
+        let is_compat = self.settings.rules.compat;
+        let unit_ns = if is_compat { 1_000_000 } else { 1 };
+        let elapsed = now.since(self.sampled_at) / unit_ns;
         let completed = self.tally.completed - self.sampled_completed;
-        if elapsed_ms == 0 || (self.settings.rules.compat && completed == 0) {
+        if elapsed == 0 || (is_compat && completed == 0) {
             return;
         }
-        self.tally.interval.rates.record(completed * 1_000 / elapsed_ms);
+        self.tally.interval.rates.record(completed * (1_000_000_000 / unit_ns) / elapsed);
         self.sampled_completed = self.tally.completed;
         self.sampled_at = now;
     }

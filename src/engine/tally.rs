@@ -258,8 +258,8 @@ impl Tally {
         let Some(status) = status else { return };
         self.interval.statuses.record(status);
         if status >= 400 {
-            let second = self.second(at);
-            self.interval.ledger.record(Phase::Status, Cause::Status(status), second, Vec::new);
+            let tenth = self.tenth(at);
+            self.interval.ledger.record(Phase::Status, Cause::Status(status), tenth, Vec::new);
         }
     }
 
@@ -288,8 +288,8 @@ impl Tally {
 
     /// Something failed that belongs to no request.
     pub fn error(&mut self, phase: Phase, cause: Cause, at: Nanos, example: impl FnOnce() -> Vec<u8>) {
-        let second = self.second(at);
-        self.interval.ledger.record(phase, cause, second, example);
+        let tenth = self.tenth(at);
+        self.interval.ledger.record(phase, cause, tenth, example);
     }
 
     /// A request was given up.
@@ -319,8 +319,9 @@ impl Tally {
         self.interval.censored.get_or_insert_default().record(age_ns);
     }
 
-    fn second(&self, at: Nanos) -> u32 {
-        (at.since(self.start) / 1_000_000_000) as u32
+    /// The tenth of a second of the run in which this moment lies.
+    fn tenth(&self, at: Nanos) -> u32 {
+        (at.since(self.start) / 100_000_000) as u32
     }
 }
 

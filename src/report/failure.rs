@@ -17,7 +17,7 @@ use crate::stats::{Cause, Phase, Row, TlsFailure};
 pub struct Failure {
     /// What happened.
     pub row: Row,
-    /// Whether it happened from the first to the last second of the run.
+    /// Whether it happened from the first to the last tenth of a second of the run.
     pub throughout: bool,
     /// The threshold of `--timeout`.
     pub timeout: Option<Duration>,
@@ -57,13 +57,13 @@ impl fmt::Display for Failure {
 impl Failure {
     /// When it happened, unless it was the whole time.
     fn seconds(&self) -> String {
-        let Row { first_s, last_s, .. } = self.row;
+        let (first_s, last_s) = (self.row.first_s(), self.row.last_s());
         if self.throughout {
             String::new()
         } else if first_s == last_s {
-            format!(" in second {first_s}")
+            format!(" at {first_s:.1} s")
         } else {
-            format!(" in seconds {first_s} to {last_s}")
+            format!(" from {first_s:.1} to {last_s:.1} s")
         }
     }
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::files::Files;
-use super::result::{Document, SCHEMA};
+use super::result::{self, Document, Named, SCHEMA};
 use crate::plan::Output;
 use crate::reason::reason;
 
@@ -40,19 +40,25 @@ struct Version {
 /// What cannot be read, added up or written.
 pub fn run(merge: &Merge) -> anyhow::Result<String> {
     let files = Files::open(&merge.outputs)?;
-    let [first, others @ ..] = &merge.inputs[..] else { bail!("nothing to merge") };
-    let mut sum = read(first)?;
-    for (index, path) in others.iter().enumerate() {
-        if let Some(known) = merge.inputs[..=index].iter().find(|known| are_one(known, path)) {
+    ensure!(!merge.inputs.is_empty(), "nothing to merge");
+    let mut named = Vec::new();
+    for (index, path) in merge.inputs.iter().enumerate() {
+        if let Some(known) = merge.inputs[..index].iter().find(|known| are_one(known, path)) {
             bail!("{path:?} and {known:?} are the same file; a result counts once");
         }
-        let other = read(path)?;
-        let different = sum.plan.difference(&other.plan);
-        if let (Some(different), false) = (&different, merge.force) {
-            bail!("{path:?} has another plan than {first:?}: {different}; --force adds them up nevertheless");
+        let document = read(path)?;
+        document.check().with_context(|| format!("{path:?} cannot be added"))?;
+        named.push(Named { name: path.to_string_lossy().into_owned(), document });
+    }
+    let named = result::in_order(named);
+    let mut sum = Document::sum(&named)?;
+    for other in &named[1..] {
+        let Some(different) = named[0].document.plan.difference(&other.document.plan) else { continue };
+        if !merge.force {
+            let (name, first) = (&other.name, &named[0].name);
+            bail!("{name:?} has another plan than {first:?}: {different}; --force adds them up nevertheless");
         }
-        sum.add(&other).with_context(|| format!("{path:?} cannot be added to {first:?}"))?;
-        sum.notes.extend(different.map(|different| format!("a result of another plan was added: {different}")));
+        sum.notes.push(format!("a result of another plan was added: {different}"));
     }
     if merge.outputs.is_empty() {
         return Ok(sum.to_json());

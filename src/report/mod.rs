@@ -71,7 +71,7 @@ pub fn closing(plan: &Plan, outcome: &Outcome) -> String {
     if plan.percentiles {
         text += &layout.percentiles(plan.percents.as_deref(), |percent| latency.percentile_us(percent));
     }
-    text + &summary(outcome)
+    text + &summary(plan, outcome)
 }
 
 /// The rows of the phases that are to be shown, in their order; never corrected.
@@ -176,11 +176,13 @@ fn rewritten(plan: &Plan, outcome: &Outcome) -> Rewritten {
 }
 
 /// The lines below the table. Those about errors are there only if there was one.
-fn summary(outcome: &Outcome) -> String {
+fn summary(plan: &Plan, outcome: &Outcome) -> String {
     let counters = &outcome.totals.counters;
     let errors = outcome.totals.ledger.totals();
     let elapsed_us = outcome.elapsed.as_micros() as f64;
-    let per_second = |number: u64| if elapsed_us > 0.0 { number as f64 / (elapsed_us / 1e6) } else { 0.0 };
+    // The imitated tools know whole microseconds.
+    let seconds = if plan.dialect.is_compat() { elapsed_us / 1e6 } else { outcome.elapsed.as_secs_f64() };
+    let per_second = |number: u64| result::rate(number, seconds);
 
     let read = units::binary(counters.bytes_received as f64);
     let mut text = format!("  {} requests in {}, {read}B read\n", counters.completed, units::time_us(elapsed_us));

@@ -193,7 +193,7 @@ fn failure(plan: &Plan, outcome: &Outcome, row: &Row) -> Failure {
         row.example = path.display().to_string().into_bytes();
     }
     Failure {
-        throughout: row.first_s == 0 && f64::from(row.last_s) + 1.0 >= outcome.elapsed.as_secs_f64(),
+        throughout: row.first_tenth == 0 && row.last_s() + 0.1 >= outcome.elapsed.as_secs_f64(),
         row,
         timeout: plan.timeout,
         // Where the hard limit is too low another note says what to do.

@@ -100,7 +100,20 @@ fn statuses_of_400_and_more_have_a_line_below_the_other_errors() {
 Requests/sec:    938.40
 Transfer/sec:    159.46KB
 ";
-    assert_eq!(summary(&outcome), printed);
+    assert_eq!(summary(&plan(Dialect::Wrk, "http://h/", 30, 1, 1), &outcome), printed);
+}
+
+#[test]
+fn rates_are_those_of_the_document_natively_and_of_whole_microseconds_in_wrks_place() {
+    let rates = |dialect| {
+        let plan = plan(dialect, "http://h/", 1, 1, 1);
+        let mut outcome = outcome(10, counters(3, 3_000));
+        outcome.elapsed = Duration::from_nanos(10_900);
+        let document = result::Document::of(&plan, &outcome);
+        (summary(&plan, &outcome).lines().nth(1).unwrap().to_owned(), format!("{:.2}", document.rate_per_s))
+    };
+    assert_eq!(rates(Dialect::Native), ("Requests/sec: 275229.36".to_owned(), "275229.36".to_owned()));
+    assert_eq!(rates(Dialect::Wrk), ("Requests/sec: 300000.00".to_owned(), "275229.36".to_owned()));
 }
 
 #[test]

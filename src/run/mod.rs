@@ -166,7 +166,8 @@ pub struct Prepared {
     gate: Arc<Gate>,
     control: Arc<Control>,
     desks: Vec<Arc<Desk>>,
-    workers: Vec<JoinHandle<Option<WorkerEnd>>>,
+    /// Those that have not been joined.
+    workers: Vec<Option<JoinHandle<Option<WorkerEnd>>>>,
     script: Option<Vec<u8>>,
 }
 
@@ -268,7 +269,7 @@ fn spawn_all<B: Backend>(
         let (make, ready) = (make.clone(), ready.clone());
         let thread = thread::Builder::new().name(format!("worker-{index}")).stack_size(STACK_BYTES);
         let thread = thread.spawn(move || worker.work(make, ready));
-        prepared.workers.push(thread.map_err(|reason| NotStarted::Thread { number: index + 1, reason })?);
+        prepared.workers.push(Some(thread.map_err(|reason| NotStarted::Thread { number: index + 1, reason })?));
     }
     drop(ready);
     let failed = set_up.iter().find_map(Result::err);
@@ -377,6 +378,7 @@ impl Prepared {
         let waits = plan.stop.requests.is_some() && !plan.once;
         let is_patient = |collector: &Collector| is_compat || (waits && !collector.is_hopeless());
         let mut collector = Collector::new(self.desks.clone());
+        let mut ends: Vec<Option<WorkerEnd>> = self.workers.iter().map(|_| None).collect();
         let (mut interrupted, mut refused, mut shown_at) = (false, false, Duration::ZERO);
         let mut due = plan.stop.duration.map(|duration| duration + plan.warmup);
         let start = Instant::now();
@@ -385,7 +387,8 @@ impl Prepared {
         self.gate.open(true);
         while !self.has_ended(start, due) {
             collector.collect();
-            collector.finished().iter().for_each(|second| observer.second(second));
+            self.join_ended(&mut ends, &mut collector)?;
+            std::iter::from_fn(|| collector.finished()).for_each(|second| observer.second(&second));
             interrupted |= interrupt.is_asked();
             refused |= collector.all_refused() && !is_patient(&collector);
             if interrupted || refused {
@@ -401,23 +404,24 @@ impl Prepared {
             thread::park_timeout(WATCH);
         }
         collector.collect();
+        self.join_ended(&mut ends, &mut collector)?;
         refused |= collector.all_refused() && !is_patient(&collector);
         let mut outcome = Outcome::new(self.backend, self.descriptors, started_at);
         outcome.script = self.script.take();
-        let desks = std::mem::take(&mut self.desks);
-        for (index, worker) in std::mem::take(&mut self.workers).into_iter().enumerate() {
-            if !worker.is_finished() {
-                outcome.stuck.extend(desks[index].callback().name().map(|callback| (index + 1, callback)));
+        for (index, end) in ends.into_iter().enumerate() {
+            let Some(end) = end else {
+                outcome.stuck.extend(self.desks[index].callback().name().map(|callback| (index + 1, callback)));
                 outcome.elapsed = outcome.elapsed.max(due.unwrap_or_default().saturating_sub(plan.warmup));
                 let connections = plan.load.connections_of(index as u32);
                 outcome.workers.push(WorkerShare { connections, counters: Counters::default(), cpu_ns: 0 });
                 continue;
-            }
-            let Ok(Some(end)) = worker.join() else { bail!("a worker ended before its time: this is a bug in onrush") };
-            collector.add(index, &end.interval);
+            };
             outcome.add(end, refused);
         }
-        collector.last().iter().for_each(|second| observer.second(second));
+        // A thread that never came back may have handed over later than it was to end.
+        outcome.elapsed = outcome.elapsed.max(Duration::from_nanos(collector.totals.until_ns));
+        let elapsed_ns = nanos(outcome.elapsed);
+        std::iter::from_fn(|| collector.rest(elapsed_ns)).for_each(|second| observer.second(&second));
         outcome.take_over(collector, plan);
         let no_port = Cause::Errno(Errno::ADDRNOTAVAIL.raw_os_error());
         if outcome.totals.ledger.rows().iter().any(|row| row.cause == no_port) {
@@ -431,11 +435,23 @@ impl Prepared {
         Ok(outcome)
     }
 
+    /// Takes over from the workers that have ended since the last look.
+    fn join_ended(&mut self, ends: &mut [Option<WorkerEnd>], collector: &mut Collector) -> anyhow::Result<()> {
+        for (index, worker) in self.workers.iter_mut().enumerate() {
+            let Some(worker) = worker.take_if(|worker| worker.is_finished()) else { continue };
+            let Ok(Some(end)) = worker.join() else { bail!("a worker ended before its time: this is a bug in onrush") };
+            collector.end(index, &end.interval);
+            ends[index] = Some(end);
+        }
+        Ok(())
+    }
+
     /// Whether every worker has ended, or has had [`PATIENCE_WITH_SCRIPTS`] since it was due and is stuck in its script.
     fn has_ended(&self, start: Instant, due: Option<Duration>) -> bool {
         let is_overdue = due.is_some_and(|due| start.elapsed() >= due + PATIENCE_WITH_SCRIPTS);
         let is_stuck = |desk: &Desk| is_overdue && desk.callback().name().is_some();
-        self.workers.iter().zip(&self.desks).all(|(worker, desk)| worker.is_finished() || is_stuck(desk))
+        let has_ended = |worker: &Option<JoinHandle<_>>| worker.as_ref().is_none_or(JoinHandle::is_finished);
+        self.workers.iter().zip(&self.desks).all(|(worker, desk)| has_ended(worker) || is_stuck(desk))
     }
 }
 
@@ -469,6 +485,8 @@ impl Outcome {
         }
         self.totals.settle();
         self.timeline = collector.timeline;
+        self.timeline.end(nanos(self.elapsed));
+        debug_assert!(self.timeline.is_all_of(&self.totals), "the rows are the run");
         self.host = host::facts();
         for (worker, counters) in self.workers.iter_mut().zip(collector.shares) {
             worker.counters = counters;
@@ -514,7 +532,6 @@ impl Outcome {
 
 /// The part of the plan that falls to worker `index`.
 fn settings(plan: &Plan, addresses: &Addresses, tls: Option<tls::Config>, pipelines: bool, index: u32) -> Settings {
-    let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
     let requests = plan.stop.requests.map(|requests| load::share(requests, plan.load.threads, index));
     let connections = plan.load.connections_of(index);
     Settings {
@@ -541,4 +558,9 @@ fn settings(plan: &Plan, addresses: &Addresses, tls: Option<tls::Config>, pipeli
         seed: plan.seed.wrapping_add(u64::from(index)),
         transcribe: plan.once,
     }
+}
+
+/// A duration in nanoseconds.
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

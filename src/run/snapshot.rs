@@ -1,13 +1,12 @@
 //! The sums of intervals that a run shows while it lasts and when it has ended.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Desk;
+use crate::stats::timeline::{SECOND_NS, row_of};
 use crate::stats::{Cause, Count, Counters, ProxyFailure, Stats, Stretch, Timeline, Totals};
-
-/// A row is finished when it is so long, in nanoseconds.
-const SECOND_NS: u64 = 1_000_000_000;
 
 /// A run as it stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,8 +21,8 @@ pub struct Progress {
     pub errors: u64,
 }
 
-/// What was done in a stretch of the run, usually of a second.
-#[derive(Clone, Debug, Default)]
+/// What was done in a second of the run, the last of which may be shorter: a row of the time line.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Second {
     /// When it began, in nanoseconds since measuring did.
     pub from_ns: u64,
@@ -42,8 +41,12 @@ pub struct Collector {
     pub shares: Vec<Counters>,
     /// The run second by second.
     pub timeline: Timeline,
-    /// What is not finished yet.
-    second: Second,
+    /// How far each worker's intervals reach, in nanoseconds; `u64::MAX` when it has ended.
+    past_ns: Vec<u64>,
+    /// How many seconds have been given out.
+    given: u64,
+    /// The seconds after them, as far as something was recorded.
+    seconds: VecDeque<Stretch>,
     /// When, and how many responses there were, at most a second ago.
     mark: (Duration, u64),
     rate: f64,
@@ -54,10 +57,12 @@ impl Collector {
     pub fn new(desks: Vec<Arc<Desk>>) -> Self {
         Self {
             shares: vec![Counters::default(); desks.len()],
+            past_ns: vec![0; desks.len()],
             desks,
             totals: Totals::default(),
             timeline: Timeline::default(),
-            second: Second::default(),
+            given: 0,
+            seconds: VecDeque::new(),
             mark: (Duration::ZERO, 0),
             rate: 0.0,
         }
@@ -65,36 +70,56 @@ impl Collector {
 
     /// Takes what is there.
     pub fn collect(&mut self) {
-        for index in 0..self.desks.len() {
-            let desk = Arc::clone(&self.desks[index]);
-            desk.mailbox.collect(|interval| self.add(index, interval));
-        }
+        (0..self.desks.len()).for_each(|index| self.collect_from(index));
+    }
+
+    fn collect_from(&mut self, index: usize) {
+        let desk = Arc::clone(&self.desks[index]);
+        desk.mailbox.collect(|interval| self.add(index, interval));
+    }
+
+    /// Takes what is left of a worker that has ended, this interval last.
+    pub fn end<C: Count>(&mut self, index: usize, last: &Stats<C>) {
+        self.collect_from(index);
+        self.add(index, last);
+        self.past_ns[index] = u64::MAX;
     }
 
     /// Adds what worker `index` recorded.
-    pub fn add<C: Count>(&mut self, index: usize, interval: &Stats<C>) {
+    fn add<C: Count>(&mut self, index: usize, interval: &Stats<C>) {
         self.totals += interval;
         self.shares[index] += interval.counters;
         self.timeline.record(interval);
-        self.second.stretch.record(interval);
-        self.second.until_ns = self.second.until_ns.max(interval.until_ns);
+        self.past_ns[index] = interval.until_ns;
+        let row = row_of(interval, SECOND_NS);
+        debug_assert!(row >= self.given, "no second is given out before all workers are past it");
+        let place = row.saturating_sub(self.given) as usize;
+        if self.seconds.len() <= place {
+            self.seconds.resize_with(place + 1, Stretch::default);
+        }
+        self.seconds[place].record(interval);
     }
 
-    /// The second that has passed since the last one, if it has.
+    /// The next second that all workers are past.
     pub fn finished(&mut self) -> Option<Second> {
-        let is_whole = self.second.until_ns - self.second.from_ns >= SECOND_NS;
-        is_whole.then(|| self.next_second())
+        let until_ns = (self.given + 1) * SECOND_NS;
+        // A worker that is just there may end there, and has more to say then. When all have ended the end is known.
+        let is_past = |past_ns: &u64| *past_ns > until_ns;
+        let is_running = self.past_ns.iter().any(|past_ns| *past_ns < u64::MAX);
+        (is_running && self.past_ns.iter().all(is_past)).then(|| self.give(until_ns))
     }
 
-    /// What has passed since the last second, at the end of the run.
-    pub fn last(&mut self) -> Option<Second> {
-        (self.second.until_ns > self.second.from_ns).then(|| self.next_second())
+    /// The next second of what is left when the run has ended after so many nanoseconds.
+    pub fn rest(&mut self, elapsed_ns: u64) -> Option<Second> {
+        let from_ns = self.given * SECOND_NS;
+        let is_left = from_ns < elapsed_ns || self.seconds.iter().any(|stretch| *stretch != Stretch::default());
+        is_left.then(|| self.give(elapsed_ns.clamp(from_ns, from_ns + SECOND_NS)))
     }
 
-    fn next_second(&mut self) -> Second {
-        let until_ns = self.second.until_ns;
-        let next = Second { from_ns: until_ns, until_ns, stretch: Stretch::default() };
-        std::mem::replace(&mut self.second, next)
+    fn give(&mut self, until_ns: u64) -> Second {
+        let from_ns = self.given * SECOND_NS;
+        self.given += 1;
+        Second { from_ns, until_ns, stretch: self.seconds.pop_front().unwrap_or_default() }
     }
 
     /// Whether no worker found anybody to connect to.
@@ -124,8 +149,99 @@ impl Collector {
         if window >= Duration::from_secs(1) {
             self.mark = (elapsed, requests);
         }
-        let errors = self.totals.ledger.totals();
-        let errors = errors.connect + errors.read + errors.write + errors.timeout + errors.status;
+        let errors = self.totals.ledger.totals().total();
         Progress { elapsed, requests, requests_per_s: self.rate, errors }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use crate::stats::Interval;
+
+    const TENTH_NS: u64 = SECOND_NS / 10;
+
+    fn interval(from_ns: u64, until_ns: u64, completed: u64) -> Interval {
+        let mut interval = Interval { from_ns, until_ns, ..Interval::default() };
+        interval.counters.completed = completed;
+        (0..completed).for_each(|_| interval.latency.record(1_000_000));
+        interval
+    }
+
+    fn collector(workers: usize) -> Collector {
+        Collector::new((0..workers).map(|_| Arc::default()).collect())
+    }
+
+    fn seen(second: &Second) -> (u64, u64, u64) {
+        (second.from_ns, second.until_ns, second.stretch.completed)
+    }
+
+    #[test]
+    fn a_second_is_given_out_when_the_last_worker_is_past_it() {
+        let mut collector = collector(2);
+        (0..11).for_each(|tenth| collector.add(0, &interval(tenth * TENTH_NS, (tenth + 1) * TENTH_NS, 1)));
+        (0..10).for_each(|tenth| collector.add(1, &interval(tenth * TENTH_NS, (tenth + 1) * TENTH_NS, 100)));
+        assert_eq!(collector.finished(), None, "the second worker may end here, and has more to say then");
+        collector.add(1, &interval(SECOND_NS, SECOND_NS + TENTH_NS, 100));
+        assert_eq!(collector.finished().as_ref().map(seen), Some((0, SECOND_NS, 1_010)));
+        assert_eq!(collector.finished(), None);
+        collector.end(0, &interval(SECOND_NS + TENTH_NS, SECOND_NS + TENTH_NS, 7));
+        collector.end(1, &interval(SECOND_NS + TENTH_NS, SECOND_NS + TENTH_NS + 5, 7));
+        let rest = collector.rest(SECOND_NS + TENTH_NS + 5);
+        assert_eq!(rest.as_ref().map(seen), Some((SECOND_NS, SECOND_NS + TENTH_NS + 5, 115)));
+        assert_eq!(collector.rest(SECOND_NS + TENTH_NS + 5), None);
+    }
+
+    #[test]
+    fn a_worker_that_has_ended_holds_nobody_back() {
+        let mut collector = collector(2);
+        collector.end(0, &interval(0, 300, 1));
+        (0..25).for_each(|tenth| collector.add(1, &interval(tenth * TENTH_NS, (tenth + 1) * TENTH_NS, 1)));
+        assert_eq!(collector.finished().as_ref().map(seen), Some((0, SECOND_NS, 11)));
+        assert_eq!(collector.finished().as_ref().map(seen), Some((SECOND_NS, 2 * SECOND_NS, 10)));
+        assert_eq!(collector.finished(), None);
+    }
+
+    /// Workers that hand over early, late and not at all, end at different times, and are collected in any order.
+    #[test]
+    fn seconds_are_the_rows_of_the_time_line_and_cover_the_run() {
+        let mut random = Random::new(5);
+        for round in 0..300 {
+            let mut collector = collector(1 + random.below(4) as usize);
+            let workers = collector.desks.len();
+            let ends: Vec<u64> = (0..workers)
+                .map(|_| match random.below(3) {
+                    0 => random.below(5) * SECOND_NS,
+                    1 => random.below(50) * TENTH_NS,
+                    _ => random.below(5 * SECOND_NS),
+                })
+                .collect();
+            let elapsed_ns = ends.iter().copied().max().unwrap_or(0).max(1);
+            let (mut at, mut ended, mut seconds) = (vec![0; workers], vec![false; workers], Vec::new());
+            while ended.contains(&false) {
+                let index = random.below(workers as u64) as usize;
+                if ended[index] {
+                    continue;
+                }
+                let stall = if random.below(20) == 0 { random.below(30) } else { 0 };
+                let until_ns = (at[index] / TENTH_NS + 1 + stall) * TENTH_NS;
+                if until_ns <= ends[index] {
+                    collector.add(index, &interval(at[index], until_ns, random.below(5)));
+                    at[index] = until_ns;
+                } else {
+                    collector.end(index, &interval(at[index], ends[index], random.below(5)));
+                    ended[index] = true;
+                }
+                seconds.extend(std::iter::from_fn(|| collector.finished()));
+            }
+            seconds.extend(std::iter::from_fn(|| collector.rest(elapsed_ns)));
+            collector.timeline.end(elapsed_ns);
+            let stretches: Vec<Stretch> = seconds.iter().map(|second| second.stretch.clone()).collect();
+            assert_eq!(stretches, collector.timeline.rows, "round {round}");
+            assert_eq!(collector.timeline.sum().completed, collector.totals.counters.completed);
+            assert!(seconds.is_sorted_by(|one, next| one.until_ns == next.from_ns), "{seconds:?}");
+            assert_eq!((seconds[0].from_ns, seconds[seconds.len() - 1].until_ns), (0, elapsed_ns));
+        }
     }
 }

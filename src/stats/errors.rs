@@ -122,12 +122,24 @@ pub struct Row {
     pub cause: Cause,
     /// How often.
     pub count: u64,
-    /// The whole seconds since the start when it happened for the first time.
-    pub first_s: u32,
-    /// The whole seconds since the start when it happened for the last time.
-    pub last_s: u32,
+    /// The tenth of a second of the run, from zero, in which it happened for the first time.
+    pub first_tenth: u32,
+    /// The one in which it happened for the last time.
+    pub last_tenth: u32,
     /// One example: the address, or what the server sent. Unescaped; empty if there is nothing to show.
     pub example: Vec<u8>,
+}
+
+impl Row {
+    /// When it happened for the first time, in seconds since the start, down to a tenth.
+    pub fn first_s(&self) -> f64 {
+        f64::from(self.first_tenth) / 10.0
+    }
+
+    /// When it happened for the last time, likewise.
+    pub fn last_s(&self) -> f64 {
+        f64::from(self.last_tenth) / 10.0
+    }
 }
 
 /// Everything that went wrong, one row per phase and cause, in the order in which they were recorded or added.
@@ -137,16 +149,23 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Takes note of one failure in `second` of the run. The example is made only for a new row.
-    pub fn record(&mut self, phase: Phase, cause: Cause, second: u32, example: impl FnOnce() -> Vec<u8>) {
+    /// Takes note of one failure in this tenth of a second of the run. The example is made only for a new row.
+    pub fn record(&mut self, phase: Phase, cause: Cause, tenth: u32, example: impl FnOnce() -> Vec<u8>) {
         match self.find(phase, cause) {
             Some(row) => {
                 row.count += 1;
-                row.first_s = row.first_s.min(second);
-                row.last_s = row.last_s.max(second);
+                row.first_tenth = row.first_tenth.min(tenth);
+                row.last_tenth = row.last_tenth.max(tenth);
             }
             None => {
-                self.rows.push(Row { phase, cause, count: 1, first_s: second, last_s: second, example: example() });
+                self.rows.push(Row {
+                    phase,
+                    cause,
+                    count: 1,
+                    first_tenth: tenth,
+                    last_tenth: tenth,
+                    example: example(),
+                });
             }
         }
     }
@@ -188,8 +207,8 @@ impl AddAssign<&Self> for Ledger {
             match self.find(new.phase, new.cause) {
                 Some(row) => {
                     row.count += new.count;
-                    row.first_s = row.first_s.min(new.first_s);
-                    row.last_s = row.last_s.max(new.last_s);
+                    row.first_tenth = row.first_tenth.min(new.first_tenth);
+                    row.last_tenth = row.last_tenth.max(new.last_tenth);
                 }
                 None => self.rows.push(new.clone()),
             }
@@ -244,14 +263,14 @@ mod tests {
         ledger.record(Phase::Send, REFUSED, 9, Vec::new);
         let example = b"127.0.0.1:9".to_vec();
         let rows = [
-            Row { phase: Phase::Connect, cause: REFUSED, count: 2, first_s: 3, last_s: 5, example },
-            Row { phase: Phase::Send, cause: REFUSED, count: 1, first_s: 9, last_s: 9, example: Vec::new() },
+            Row { phase: Phase::Connect, cause: REFUSED, count: 2, first_tenth: 3, last_tenth: 5, example },
+            Row { phase: Phase::Send, cause: REFUSED, count: 1, first_tenth: 9, last_tenth: 9, example: Vec::new() },
         ];
         assert_eq!(ledger.rows(), rows);
     }
 
     #[test]
-    fn added_ledgers_keep_the_first_and_the_last_second() {
+    fn added_ledgers_keep_the_first_and_the_last_time() {
         let mut early = Ledger::default();
         early.record(Phase::Head, REFUSED, 1, || b"early".to_vec());
         let mut late = Ledger::default();
@@ -260,7 +279,7 @@ mod tests {
         early += &late;
         let first = &early.rows()[0];
         assert_eq!(
-            (first.count, first.first_s, first.last_s, first.example.as_slice()),
+            (first.count, first.first_tenth, first.last_tenth, first.example.as_slice()),
             (2, 1, 8, b"early".as_slice())
         );
         assert_eq!(early.rows()[1], late.rows()[1]);

@@ -139,7 +139,8 @@ impl<C: Count> Distribution<C> {
 
     /// The arithmetic mean, from the values and not from the bins.
     pub fn mean(&self) -> Option<f64> {
-        (self.count() > 0).then(|| self.sum as f64 / self.count() as f64)
+        // Rounding may carry the mean of equal values beyond them.
+        (self.count() > 0).then(|| (self.sum as f64 / self.count() as f64).clamp(self.min as f64, self.max as f64))
     }
 
     /// The sum of all values.
@@ -167,12 +168,21 @@ impl<C: Count> Distribution<C> {
         reached.map_or(self.max, |(value, _)| value)
     }
 
-    /// The share (0 to 1) of values at most one standard deviation away from the mean.
+    /// The share (0 to 1) of values at most one standard deviation away from the mean. A bin that contains one of these
+    /// bounds counts as inside, because its values cannot be told apart.
     pub fn share_within_stdev(&self) -> Option<f64> {
         let (mean, stdev) = (self.mean()?, self.stdev());
-        let within = |value: u64| (mean - stdev..=mean + stdev).contains(&(value as f64));
-        let inside: u64 = self.values().filter(|&(value, _)| within(value)).map(|(_, count)| count).sum();
+        let lowest = self.bin_start((mean - stdev).max(0.0).ceil() as u64);
+        let highest = (mean + stdev) as u64;
+        let bins = self.histogram.iter_recorded();
+        let inside = bins.filter(|bin| (lowest..=highest).contains(&self.bin_start(bin.value_iterated_to())));
+        let inside: u64 = inside.map(|bin| bin.count_at_value().into()).sum();
         Some(inside as f64 / self.count() as f64)
+    }
+
+    /// The smallest value in the same bin as this one.
+    pub fn bin_start(&self, value: u64) -> u64 {
+        self.histogram.lowest_equivalent(value)
     }
 
     /// The bins that are not empty, ascending: the middle of the bin, moved into min to max, and its count.
@@ -223,25 +233,23 @@ impl Distribution<u64> {
         if count == 0 {
             return Ok(());
         }
-        let plausible = min as f64 <= mean && mean <= max as f64 && max <= HIGHEST && stdev >= 0.0;
+        // A change of units may carry the mean of equal values beyond them, in its last bits.
+        let is_at_most = |one: f64, other: f64| one <= other * (1.0 + 1e-12);
+        let is_between = is_at_most(min as f64, mean) && is_at_most(mean, max as f64);
+        let plausible = min <= max && is_between && max <= HIGHEST && stdev >= 0.0;
         // The sum of squares has to fit into 128 bits.
         let squares = count as f64 * max as f64 * max as f64;
         if !plausible || stdev > max as f64 || squares >= u128::MAX as f64 / 4.0 {
             return Err(Corrupt::Figures);
         }
         let number = u128::from(count);
-        self.sum = (mean * count as f64).round() as u128;
+        self.sum = ((mean * count as f64).round() as u128).clamp(number * u128::from(min), number * u128::from(max));
         // Around the whole part of the mean, as in `sample_stdev`, so that nothing large is subtracted.
         let (whole, rest) = (self.sum / number, self.sum % number);
         let spread = stdev * stdev * (count - 1) as f64 + rest as f64 * (rest as f64 / count as f64);
         self.sum_of_squares = number * whole * whole + 2 * whole * rest + spread.round() as u128;
         (self.min, self.max) = (min, max);
         Ok(())
-    }
-
-    /// The smallest value in the same bin as this one.
-    pub fn bin_start(&self, value: u64) -> u64 {
-        self.histogram.lowest_equivalent(value)
     }
 
     /// The exact figures; `None` without a value.
@@ -391,6 +399,31 @@ mod tests {
         assert_eq!(of(&[0, 0, 0, 0, 0, 10, 10, 10, 10, 10]).share_within_stdev(), Some(1.0));
         assert_eq!(of(&[4, 4, 4, 4, 4, 4, 4, 4, 4, 100]).share_within_stdev(), Some(0.9));
         assert_eq!(of(&[3]).share_within_stdev(), Some(1.0));
+    }
+
+    #[test]
+    fn the_share_within_one_deviation_is_exact_up_to_the_bins_that_its_bounds_lie_in() {
+        // Eight latencies of about 100 µs, closer to each other than the width of a bin.
+        assert_eq!(
+            of(&[100_000, 100_003, 100_005, 100_007, 100_009, 100_011, 100_013, 100_020]).share_within_stdev(),
+            Some(1.0)
+        );
+        let mut random = crate::random::Random::new(25);
+        for round in 0..2_000 {
+            let (base, spread) = (random.below(1 << (round % 40)), 1 + random.below(1 << (round % 37)));
+            let values: Vec<u64> = (0..=random.below(20)).map(|_| base + random.below(spread)).collect();
+            let distribution = of(&values);
+            let (mean, stdev) = (distribution.mean().unwrap(), distribution.stdev());
+            // A bin is at most a thousandth wide.
+            let share = |slack: f64| {
+                let (least, most) = ((mean - stdev) * (1.0 - slack), (mean + stdev) * (1.0 + slack));
+                let inside = values.iter().filter(|&&value| (least..=most).contains(&(value as f64))).count();
+                inside as f64 / values.len() as f64
+            };
+            let got = distribution.share_within_stdev().unwrap();
+            assert!((share(-1e-12)..=share(1e-3)).contains(&got), "{got} for {values:?}");
+            assert!(got > 0.0, "{values:?}");
+        }
     }
 
     #[test]

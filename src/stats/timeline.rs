@@ -19,10 +19,17 @@ pub const BINS_PER_OCTAVE: u32 = 8;
 /// The stretches of a run, all of the same length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
-    /// How long each row is, in nanoseconds: [`SECOND_NS`] times a power of two.
+    /// How long each row is, in nanoseconds: [`SECOND_NS`] times a power of two. The last one ends with the run.
     pub length_ns: u64,
     /// The rows from the start of the run on, without gaps.
     pub rows: Vec<Stretch>,
+}
+
+/// The row to which an interval belongs, where rows are so long: the one in which it began. Workers end their intervals
+/// where rows end; only one that is handed over late, because a thread was stalled, goes beyond its row.
+pub fn row_of<C: Count>(interval: &Stats<C>, length_ns: u64) -> u64 {
+    // What is recorded when the run has ended belongs to the row that ends with it.
+    interval.from_ns.min(interval.until_ns.saturating_sub(1)) / length_ns
 }
 
 /// What was done in one stretch of a run.
@@ -57,17 +64,44 @@ pub fn bin_start_ns(bin: u16) -> f64 {
 }
 
 impl Timeline {
-    /// Takes note of what was recorded in an interval: it belongs to the row in which its middle lies.
+    /// Takes note of what was recorded in an interval.
     pub fn record<C: Count>(&mut self, interval: &Stats<C>) {
-        let middle_ns = interval.from_ns.midpoint(interval.until_ns);
-        while middle_ns / self.length_ns >= ROWS_MAX as u64 {
+        while row_of(interval, self.length_ns) >= ROWS_MAX as u64 {
             self.coarsen();
         }
-        let index = (middle_ns / self.length_ns) as usize;
+        let index = row_of(interval, self.length_ns) as usize;
         if self.rows.len() <= index {
             self.rows.resize_with(index + 1, Stretch::default);
         }
         self.rows[index].record(interval);
+    }
+
+    /// The run has ended after so many nanoseconds: from now on there are rows for all of it.
+    pub fn end(&mut self, elapsed_ns: u64) {
+        while elapsed_ns.div_ceil(self.length_ns) > ROWS_MAX as u64 {
+            self.coarsen();
+        }
+        let rows = elapsed_ns.div_ceil(self.length_ns) as usize;
+        // A run without any length may have something to say nevertheless.
+        let recorded = self.rows.iter().rposition(|row| *row != Stretch::default()).map_or(0, |last| last + 1);
+        debug_assert!(recorded <= rows.max(1), "nothing is recorded after the end");
+        self.rows.resize_with(rows.max(recorded), Stretch::default);
+    }
+
+    /// Everything in it.
+    pub fn sum(&self) -> Stretch {
+        let mut sum = Stretch::default();
+        self.rows.iter().for_each(|row| sum += row);
+        sum
+    }
+
+    /// Whether its rows add up to these totals.
+    pub fn is_all_of<C: Count>(&self, totals: &Stats<C>) -> bool {
+        let (mut whole, sum) = (Stretch::default(), self.sum());
+        whole.record(totals);
+        // The bins of an interval are clamped to its own extremes, so that a value may move to the next bin in the sum.
+        (sum.latencies(), whole.latencies()) == (totals.latency.count(), totals.latency.count())
+            && whole == Stretch { latency_bins: whole.latency_bins.clone(), ..sum }
     }
 
     /// Joins neighbours.
@@ -85,23 +119,6 @@ impl Timeline {
 impl Default for Timeline {
     fn default() -> Self {
         Self { length_ns: SECOND_NS, rows: Vec::new() }
-    }
-}
-
-/// Rows that are as far from their starts are added.
-impl AddAssign<&Self> for Timeline {
-    fn add_assign(&mut self, other: &Self) {
-        let mut other = other.clone();
-        while other.length_ns < self.length_ns {
-            other.coarsen();
-        }
-        while self.length_ns < other.length_ns {
-            self.coarsen();
-        }
-        if self.rows.len() < other.rows.len() {
-            self.rows.resize_with(other.rows.len(), Stretch::default);
-        }
-        self.rows.iter_mut().zip(&other.rows).for_each(|(row, more)| *row += more);
     }
 }
 
@@ -138,6 +155,47 @@ impl Stretch {
                 Err(index) => self.latency_bins.insert(index, (bin, count)),
             }
         }
+    }
+
+    /// Takes the share `part` / `whole` of everything out of it; in numbers, so that nothing is lost or taken twice.
+    pub fn take(&mut self, part: u64, whole: u64) -> Self {
+        let share = |count: u64| (u128::from(count) * u128::from(part) / u128::from(whole.max(1))) as u64;
+        let take = |count: &mut u64| {
+            let taken = share(*count);
+            *count -= taken;
+            taken
+        };
+        let mean_ns = self.mean_ns().unwrap_or(0.0);
+        let mut taken = Self {
+            started: take(&mut self.started),
+            completed: take(&mut self.completed),
+            bytes_sent: take(&mut self.bytes_sent),
+            bytes_received: take(&mut self.bytes_received),
+            errors: Errors {
+                connect: take(&mut self.errors.connect),
+                read: take(&mut self.errors.read),
+                write: take(&mut self.errors.write),
+                timeout: take(&mut self.errors.timeout),
+                status: take(&mut self.errors.status),
+            },
+            latency_sum_ns: 0,
+            latency_max_ns: self.latency_max_ns,
+            latency_bins: Vec::new(),
+        };
+        // All bins together give their share, however few are in each.
+        let mut seen = 0;
+        for (bin, count) in &mut self.latency_bins {
+            let here = share(seen + *count) - share(seen);
+            seen += *count;
+            *count -= here;
+            taken.latency_bins.push((*bin, here));
+        }
+        for stretch in [&mut *self, &mut taken] {
+            stretch.latency_bins.retain(|&(_, count)| count > 0);
+        }
+        taken.latency_sum_ns = ((mean_ns * taken.latencies() as f64).round() as u128).min(self.latency_sum_ns);
+        self.latency_sum_ns -= taken.latency_sum_ns;
+        taken
     }
 
     /// How many latencies there are.
@@ -202,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_belongs_to_the_second_in_which_its_middle_lies() {
+    fn an_interval_belongs_to_the_row_in_which_it_began() {
         let mut timeline = Timeline::default();
         for tenths in [1, 9, 10, 11, 35] {
             timeline.record(&interval(tenths, 1_000));
@@ -241,19 +299,50 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_added_by_their_distance_from_the_start_whatever_their_length() {
-        let (mut long, mut short) = (Timeline::default(), Timeline::default());
-        for second in 0..1_201 {
-            long.record(&interval(second * 10 + 1, 1_000));
+    fn rows_cover_the_run_and_nothing_else_whatever_its_length() {
+        for (elapsed_ns, rows) in [
+            (1, 1),
+            (SECOND_NS - 1, 1),
+            (SECOND_NS, 1),
+            (SECOND_NS + 1, 2),
+            (10 * SECOND_NS, 10),
+            (1_200 * SECOND_NS, 1_200),
+            (1_200 * SECOND_NS + 1, 601),
+        ] {
+            let mut timeline = Timeline::default();
+            // The last interval may begin where the run ends: requests that are open then are late.
+            for (from_ns, until_ns) in [(0, elapsed_ns), (elapsed_ns, elapsed_ns)] {
+                timeline.record(&Interval { from_ns, until_ns, ..interval(1, 1_000) });
+            }
+            timeline.end(elapsed_ns);
+            assert_eq!((timeline.rows.len(), timeline.sum().completed), (rows, 2), "{elapsed_ns}");
         }
-        short.record(&interval(1, 2_000));
-        short.record(&interval(31, 2_000));
-        let mut sum = short.clone();
-        sum += &long;
-        long += &short;
-        assert_eq!(sum, long);
-        assert_eq!(&completed(&sum)[..3], [3, 3, 2]);
-        assert_eq!(sum.rows[0].mean_ns(), Some(4_000.0 / 3.0));
+        let mut timeline = Timeline::default();
+        timeline.record(&Interval::default());
+        timeline.end(0);
+        assert_eq!(timeline.rows, []);
+    }
+
+    #[test]
+    fn an_interval_that_goes_beyond_its_row_stays_in_it() {
+        let mut timeline = Timeline::default();
+        timeline.record(&Interval { until_ns: 3 * SECOND_NS, ..interval(10, 1_000) });
+        timeline.end(3 * SECOND_NS);
+        assert_eq!(completed(&timeline), [1, 0, 0]);
+    }
+
+    #[test]
+    fn a_stretch_is_divided_without_loss() {
+        let mut whole = Stretch::default();
+        (1..=1_000).for_each(|us| whole.record(&interval(1, us * 1_000)));
+        let (mut left, mut sum) = (whole.clone(), Stretch::default());
+        let first = left.take(1, 4);
+        assert_eq!((first.completed, first.latencies(), left.completed), (250, 250, 750));
+        assert_eq!(first.mean_ns(), whole.mean_ns());
+        sum += &first;
+        sum += &left.take(1, 3);
+        sum += &left.take(5, 5);
+        assert_eq!((sum, left.completed, left.latencies()), (whole, 0, 0));
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::tls_peers::{TlsServer, self_signed};
 
 cases! {
     every_file_says_what_the_report_says;
+    the_rows_of_every_file_are_the_whole_run;
     every_document_follows_the_schema;
     the_document_has_exactly_the_keys_that_apply;
     jq_reads_the_document needs "jq";
@@ -72,6 +73,42 @@ fn every_file_says_what_the_report_says(context: &Context) {
     assert_eq!(rows.iter().map(|row| row["completed"].as_u64().unwrap()).sum::<u64>(), requests, "{lines}");
     assert!(hgrm.contains(&format!("Total count    = {requests:12}]")), "{hgrm}");
     assert!(markdown.lines().nth(2).unwrap().starts_with(&format!("| {requests} | 1500")), "{markdown}");
+}
+
+/// Whatever ends the run, and however many threads take part: not one request is in no row.
+fn the_rows_of_every_file_are_the_whole_run(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("rows"));
+    let stops = ["-d 1s", "-d 2s", "-d 1300ms", "-n 5000", "-d 1s --warmup 150ms"];
+    for (threads, stop) in [1, 2, 4].into_iter().flat_map(|threads| stops.map(|stop| (threads, stop))) {
+        let words = format!("-t{threads} -c8 {stop}");
+        let program = context.onrush().words(&words).word(url(&server, "/status/404"));
+        let (_, [json, csv, lines]) = written(program, &scratch, ["r.json", "r.csv", "r.ndjson"]);
+        let document: Value = serde_json::from_str(&json).unwrap();
+        let rows = document["timeline"].as_array().unwrap();
+        let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines, *rows, "{words}");
+        let nanos = |seconds: f64| (seconds * 1e9).round() as u64;
+        let end_ns = rows.iter().fold(0, |end_ns, row| {
+            assert_eq!(nanos(number(row, "/start_s")), end_ns, "{words}");
+            assert!(number(row, "/length_s") > 0.0, "{words}");
+            end_ns + nanos(number(row, "/length_s"))
+        });
+        assert_eq!(end_ns, nanos(number(&document, "/duration_s")), "{words}");
+        let cells: Vec<Vec<&str>> = csv.lines().map(|row| row.split(',').collect()).collect();
+        for (total, row, heading) in [
+            ("/requests/started", "/started", "started"),
+            ("/requests/completed", "/completed", "completed"),
+            ("/bytes_sent", "/bytes_sent", "bytes_sent"),
+            ("/bytes_received", "/bytes_received", "bytes_received"),
+            ("/errors/status", "/errors/status", "status_errors"),
+        ] {
+            let expected = number(&document, total);
+            assert_eq!(rows.iter().map(|of| number(of, row)).sum::<f64>(), expected, "{words}: {total}");
+            let column = cells[0].iter().position(|cell| *cell == heading).unwrap();
+            let in_csv = cells[1..].iter().map(|row| row[column].parse::<f64>().unwrap()).sum::<f64>();
+            assert_eq!(in_csv, expected, "{words}: {heading}");
+        }
+    }
 }
 
 fn every_document_follows_the_schema(context: &Context) {
@@ -272,7 +309,7 @@ fn lines_are_written_while_the_test_runs(context: &Context) {
     );
     assert!(child.wait().unwrap().success());
     let lines = fs::read_to_string(&path).unwrap();
-    assert!((2..=4).contains(&lines.lines().count()), "{lines}");
+    assert_eq!(lines.lines().count(), 3, "{lines}");
 }
 
 fn secrets_stay_out_of_every_file(context: &Context) {
@@ -334,6 +371,5 @@ fn a_long_run_has_at_most_1200_rows(context: &Context) {
     let rows = document["timeline"].as_array().unwrap();
     assert!(rows.len() <= 1_200, "{}", rows.len());
     assert_eq!(rows.iter().map(|row| row["completed"].as_u64().unwrap()).sum::<u64>(), output.requests());
-    // How finely virtual time is handed over is a matter of real time.
-    assert!([4.0, 8.0].contains(&number(&document, "/timeline/1/start_s")), "two hours in 1,200 rows");
+    assert_eq!((rows.len(), number(&document, "/timeline/1/start_s")), (900, 8.0), "two hours in 1,200 rows");
 }

@@ -44,6 +44,18 @@ fn idle_stretches_are_zeros_in_native_rates_and_grow_in_compatible_ones() {
 }
 
 #[test]
+fn a_run_of_less_than_a_millisecond_has_a_rate_natively() {
+    let one = |compat| {
+        let rules = Rules { compat, ..settings().rules };
+        let ran = run_http(Settings { rules, requests: Some(1), duration_ns: None, ..settings() }, SHORT);
+        assert_eq!(ran.end.elapsed_ns, 400_000);
+        ran.totals.rates.values().collect::<Vec<_>>()
+    };
+    const SHORT: &str = "connect_us = 0.0\nlatency_us = 400.0";
+    assert_eq!((one(false), one(true)), (vec![(2_500, 1)], vec![]));
+}
+
+#[test]
 fn exactly_so_many_requests_are_started() {
     let limited = Settings { connections: 7, requests: Some(1000), duration_ns: None, ..settings() };
     let ran = run_http(limited, "connect_us = 0.0");

@@ -1,6 +1,6 @@
 //! The time line as comma-separated values: a heading, then a row a second.
 
-use super::super::result::{Document, Row};
+use super::super::result::{Document, Row, rate};
 
 /// The heading and the rows.
 pub fn render(document: &Document) -> String {
@@ -19,9 +19,9 @@ fn row(row: &Row) -> String {
     // A second without an answer has no latency: the cell is empty, not zero.
     let us = |us: Option<f64>| us.map_or(String::new(), |us| format!("{us:.1}"));
     let percentile = |percent| us(stretch.percentile_ns(percent).map(|ns| ns / 1e3));
-    let mut cells = vec![format!("{}", row.start_s), format!("{:.3}", row.length_s)];
+    let mut cells = [row.start_s, row.length_s].map(|seconds| seconds.to_string()).to_vec();
     cells.extend([row.started, row.completed].map(|count| count.to_string()));
-    cells.push(format!("{:.2}", row.completed as f64 / row.length_s));
+    cells.push(format!("{:.2}", rate(row.completed, row.length_s)));
     cells.extend([row.bytes_sent, row.bytes_received].map(|bytes| bytes.to_string()));
     cells.extend(counts.map(|count| count.to_string()));
     cells.extend([us(row.mean_us), percentile(50.0), percentile(90.0), percentile(99.0), us(row.max_us)]);

@@ -18,12 +18,12 @@ fn good() -> Outcome {
     flawless(100_000, 10)
 }
 
-/// A failure that happened in all seconds of the run.
+/// A failure that happened from the beginning of the run to its end.
 fn failing(times: u64, phase: Phase, cause: Cause, example: &str) -> Outcome {
     let mut outcome = good();
     for i in 0..times {
-        let second = if i == 0 { 0 } else { 9 };
-        outcome.totals.ledger.record(phase, cause, second, || example.chars().map(|byte| byte as u8).collect());
+        let tenth = if i == 0 { 0 } else { 99 };
+        outcome.totals.ledger.record(phase, cause, tenth, || example.chars().map(|byte| byte as u8).collect());
     }
     outcome
 }
@@ -259,17 +259,18 @@ fn broken_answers_are_said_with_an_example() {
 }
 
 #[test]
-fn what_did_not_last_the_whole_run_is_said_with_its_seconds() {
+fn what_did_not_last_the_whole_run_is_said_with_its_time() {
     let table = [
-        (0, 9, "2 connections refused by 127.0.0.1:9: nothing listens there"),
-        (3, 5, "2 connections refused by 127.0.0.1:9 in seconds 3 to 5: nothing listened there"),
-        (0, 5, "2 connections refused by 127.0.0.1:9 in seconds 0 to 5: nothing listened there"),
-        (4, 4, "2 connections refused by 127.0.0.1:9 in second 4: nothing listened there"),
+        (0, 99, "2 connections refused by 127.0.0.1:9: nothing listens there"),
+        (10, 24, "2 connections refused by 127.0.0.1:9 from 1.0 to 2.4 s: nothing listened there"),
+        (0, 98, "2 connections refused by 127.0.0.1:9 from 0.0 to 9.8 s: nothing listened there"),
+        (4, 99, "2 connections refused by 127.0.0.1:9 from 0.4 to 9.9 s: nothing listened there"),
+        (4, 4, "2 connections refused by 127.0.0.1:9 at 0.4 s: nothing listened there"),
     ];
     for (first, last, sentence) in table {
         let mut outcome = good();
-        for second in [first, last] {
-            outcome.totals.ledger.record(Phase::Connect, Cause::Errno(111), second, || b"127.0.0.1:9".to_vec());
+        for tenth in [first, last] {
+            outcome.totals.ledger.record(Phase::Connect, Cause::Errno(111), tenth, || b"127.0.0.1:9".to_vec());
         }
         assert_eq!(said(&outcome), [sentence]);
     }
@@ -278,7 +279,7 @@ fn what_did_not_last_the_whole_run_is_said_with_its_seconds() {
 #[test]
 fn one_of_a_kind_is_said_in_the_singular() {
     let outcome = failing(1, Phase::Connect, Cause::Errno(111), "127.0.0.1:9");
-    assert_eq!(said(&outcome), ["1 connection refused by 127.0.0.1:9 in second 0: nothing listened there"]);
+    assert_eq!(said(&outcome), ["1 connection refused by 127.0.0.1:9 at 0.0 s: nothing listened there"]);
 }
 
 #[test]
@@ -297,7 +298,7 @@ fn connections_that_never_lived_are_counted_with_the_reason() {
     let files = "1,024 open files are allowed, 2,060 needed; 'sudo prlimit --pid $$ --nofile=2060' allows them";
     assert_eq!(said(&outcome), [format!("only 7 of 10 connections lived: {files}")]);
     fail(&mut outcome, 3, Phase::Connect, Cause::Errno(24));
-    assert!(said(&outcome)[1].ends_with("too many open files (EMFILE) in second 0"), "{:?}", said(&outcome));
+    assert!(said(&outcome)[1].ends_with("too many open files (EMFILE) at 0.0 s"), "{:?}", said(&outcome));
     outcome.descriptors = None;
     assert_eq!(said(&outcome)[0], "only 7 of 10 connections lived");
     assert!(said(&outcome)[1].ends_with("raise the limit with 'ulimit -n 44'"), "{:?}", said(&outcome));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::failure::why_row;
 use super::super::{escape, notes, rewritten};
+use super::distribution::figure;
 use super::{
     Agreed, Connections, Distribution, Document, Host, Latency, LedgerRow, Moment, Phases, Requests, Row, SCHEMA,
     Script, Thread, Tls, Tool, distribution,
@@ -37,6 +38,7 @@ impl Document {
             plan: super::Plan::of(plan, outcome.script.as_deref()),
             started_at,
             duration_s,
+            sources: None,
             requests: Requests::of(counters),
             bytes_received: counters.bytes_received,
             bytes_sent: counters.bytes_sent,
@@ -57,7 +59,7 @@ impl Document {
             },
             phases: phases.as_deref().map(|phases| Phases::of(phases, view)),
             censored: censored.as_deref().map(view),
-            timeline: rows(&outcome.timeline, Some(duration_s)),
+            timeline: rows(&outcome.timeline, u64::try_from(outcome.elapsed.as_nanos()).unwrap_or(u64::MAX)),
             threads: outcome.workers.iter().map(Thread::of).collect(),
             script: plan.script.is_some().then(|| Script { share: outcome.script_share(plan) }),
             tls: Tls::of(&outcome.totals.handshakes),
@@ -71,26 +73,26 @@ pub fn rate(number: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { number as f64 / seconds } else { 0.0 }
 }
 
-/// The rows of a time line. The last one ends with the run, where its end is known.
-pub(super) fn rows(timeline: &Timeline, end_s: Option<f64>) -> Vec<Row> {
-    let length_s = timeline.length_ns as f64 / NS_PER_S;
-    let rows = timeline.rows.iter().enumerate().map(|(index, stretch)| {
-        let start_s = index as f64 * length_s;
-        let left_s = end_s.map_or(length_s, |end_s| end_s - start_s);
-        // A worker that ended a little late made the last row; its length is not negative.
-        Row::of(stretch, start_s, if left_s > 0.0 { left_s.min(length_s) } else { length_s })
+/// The rows of the time line of a run that lasted so long.
+fn rows(timeline: &Timeline, elapsed_ns: u64) -> Vec<Row> {
+    let rows = (0..).zip(&timeline.rows).map(|(index, stretch)| {
+        let from_ns = index * timeline.length_ns;
+        let until_ns = (from_ns + timeline.length_ns).min(elapsed_ns);
+        Row::of(stretch, from_ns, until_ns)
     });
     rows.collect()
 }
 
 impl Row {
-    /// A stretch of the run that begins and lasts so long.
-    pub fn of(stretch: &Stretch, start_s: f64, length_s: f64) -> Self {
-        let us = |ns: f64| ns / 1e3;
+    /// What was done between these two moments, in nanoseconds since measuring began.
+    pub fn of(stretch: &Stretch, from_ns: u64, until_ns: u64) -> Self {
+        let us = |ns: f64| figure(ns / 1e3);
         let mean_us = stretch.mean_ns().map(us);
+        let seconds = |ns: u64| ns as f64 / NS_PER_S;
         Self {
-            start_s,
-            length_s,
+            start_s: seconds(from_ns),
+            length_s: seconds(until_ns.saturating_sub(from_ns)),
+            runs: None,
             started: stretch.started,
             completed: stretch.completed,
             bytes_sent: stretch.bytes_sent,
@@ -153,8 +155,8 @@ impl LedgerRow {
             phase: row.phase.name().to_owned(),
             cause: why_row(row, plan.timeout),
             count: row.count,
-            first_s: row.first_s,
-            last_s: row.last_s,
+            first_s: row.first_s(),
+            last_s: row.last_s(),
             example: (!example.is_empty()).then(|| if plan.keeps_secrets { example } else { secrets::text(&example) }),
         }
     }

@@ -47,8 +47,8 @@ pub fn distribution(measured: &stats::Distribution<u64>, percents: Option<&[Perc
     let us = |ns: u64| ns as f64 / NS_PER_US;
     Distribution {
         count: measured.count(),
-        mean_us: moments.map(|moments| moments.mean / NS_PER_US),
-        stdev_us: moments.map(|moments| moments.stdev / NS_PER_US),
+        mean_us: moments.map(|moments| figure(moments.mean / NS_PER_US)),
+        stdev_us: moments.map(|moments| figure(moments.stdev / NS_PER_US)),
         min_us: moments.map(|moments| us(moments.min)),
         max_us: moments.map(|moments| us(moments.max)),
         percentiles_us: percents
@@ -58,6 +58,12 @@ pub fn distribution(measured: &stats::Distribution<u64>, percents: Option<&[Perc
             .collect(),
         hdr: STANDARD.encode(measured.encode()),
     }
+}
+
+/// A figure with 14 significant digits. What is read and computed again has other last bits, and rounds to the same
+/// figure.
+pub(super) fn figure(number: f64) -> f64 {
+    format!("{number:.13e}").parse().unwrap_or(number)
 }
 
 impl Distribution {
@@ -78,19 +84,57 @@ impl Distribution {
         };
         stats::Distribution::decode(&bytes, moments)
     }
+}
 
-    /// The sum of both, with the percentiles that either has.
-    ///
-    /// # Errors
-    ///
-    /// As [`Distribution::values`].
-    pub fn plus(&self, other: &Self) -> Result<Self, Corrupt> {
-        let mut sum = self.values()?;
-        sum += &other.values()?;
-        let mut percents: Vec<Percent> =
-            self.percentiles_us.keys().chain(other.percentiles_us.keys()).copied().collect();
-        percents.sort_unstable();
-        percents.dedup();
-        Ok(distribution(&sum, (!percents.is_empty()).then_some(&percents)))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    /// A few values or millions, of any size, equal or apart.
+    fn random_distribution(random: &mut Random) -> stats::Distribution<u64> {
+        let mut up_to = |bits| {
+            let bits = random.below(bits);
+            random.below(1 << bits)
+        };
+        let (base, spread, times) = (up_to(41), 1 + up_to(41), 1 + up_to(24));
+        let mut measured = stats::Distribution::new();
+        (0..=random.below(12)).for_each(|_| measured.record_many(base + random.below(spread), times));
+        measured
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_the_same_figures() {
+        let mut random = Random::new(1);
+        for _ in 0..3_000 {
+            let written = distribution(&random_distribution(&mut random), None);
+            let text = serde_json::to_string(&written).unwrap();
+            let read: Distribution = serde_json::from_str(&text).unwrap();
+            let values = read.values().unwrap_or_else(|corrupt| panic!("{corrupt}: {text}"));
+            let again = distribution(&values, None);
+            let (mean, least, most) = (read.mean_us.unwrap(), read.min_us.unwrap(), read.max_us.unwrap());
+            assert!((least..=most).contains(&mean), "{least} {mean} {most}");
+            let (stdev, known) = (again.stdev_us.unwrap(), written.stdev_us.unwrap());
+            if known > mean / 100.0 {
+                assert_eq!(again, written);
+            } else {
+                // Millions of values that hardly differ: whole squares of nanoseconds are too coarse for 14 digits.
+                assert!((stdev - known).abs() <= 1e-6 + known * 1e-9, "{stdev} instead of {known}");
+                assert_eq!(Distribution { stdev_us: written.stdev_us, ..again.clone() }, written);
+            }
+            assert_eq!(distribution(&again.values().unwrap(), None), again, "the second time nothing changes");
+        }
+    }
+
+    #[test]
+    fn a_single_value_is_read_whatever_it_is() {
+        for ns in (1..2_000_000).step_by(7) {
+            let mut measured = stats::Distribution::new();
+            measured.record(ns);
+            let (mean, us) = (figure(ns as f64 / NS_PER_US), ns as f64 / NS_PER_US);
+            assert_eq!(mean, us);
+            let moments = Moments { count: 1, mean: us * NS_PER_US, stdev: 0.0, min: ns, max: ns };
+            assert_eq!(measured.set_moments(moments), Ok(()), "{ns}");
+        }
     }
 }

@@ -1,43 +1,88 @@
 //! Several documents as one: everything is added, no percentile is averaged.
+//!
+//! What comes out does not depend on the order in which the documents are named: they are added in the order in which
+//! their runs began.
 
 use std::collections::BTreeMap;
 
-use super::build::{rate, rows};
+use super::build::rate;
 use super::{
-    Agreed, Connections, Distribution, Document, Latency, LedgerRow, Moment, Phases, Requests, Row, Script, Tls,
+    Agreed, Connections, Distribution, Document, Latency, LedgerRow, Phases, Requests, Script, Sources, Tls, axis,
 };
-use crate::stats::Corrupt;
-use crate::stats::histogram::HIGHEST;
-use crate::stats::timeline::{ROWS_MAX, SECOND_NS, Timeline, bin_of};
+use crate::stats::{Corrupt, Distribution as Values};
+
+/// A document and the file that it comes from, as it was named.
+pub struct Named {
+    /// The name of the file.
+    pub name: String,
+    /// What is in it.
+    pub document: Document,
+}
 
 impl Document {
-    /// Adds another document. Runs that took place at the same time share it; others follow one another.
+    /// Whether everything in it can be added to something.
     ///
     /// # Errors
     ///
-    /// When a distribution of either cannot be read.
-    pub fn add(&mut self, other: &Self) -> Result<(), Corrupt> {
-        self.latency.add(&other.latency)?;
-        sum(&mut self.censored, other.censored.as_ref())?;
-        match (&mut self.phases, &other.phases) {
-            (Some(mine), Some(theirs)) => mine.add(theirs)?,
-            // A sum that leaves some requests out would be one of nothing.
-            (mine, _) => *mine = None,
+    /// When a distribution cannot be read, or figures contradict each other.
+    pub fn check(&self) -> Result<(), Corrupt> {
+        let Latency { service, batch, wrk } = &self.latency;
+        let phases = self.phases.as_ref();
+        let of_phases =
+            phases.map(|phases| [Some(&phases.connect), phases.tls.as_ref(), Some(&phases.ttfb), Some(&phases.ttlb)]);
+        let views = [Some(service), batch.as_ref(), wrk.as_ref(), self.censored.as_ref()];
+        views
+            .into_iter()
+            .chain(of_phases.into_iter().flatten())
+            .flatten()
+            .try_for_each(|view| view.values().map(|_| ()))?;
+        let sources = Sources::of("", self)?;
+        axis::rows(std::slice::from_ref(self), &sources.segments()).map(|_| ())
+    }
+
+    /// The sum of these documents, which are to be in the order of [`in_order`]. Runs that took place at the same time
+    /// share it: the rate of the sum is the sum of theirs then. Others follow one another, and their times are added.
+    ///
+    /// # Errors
+    ///
+    /// As [`Document::check`].
+    pub fn sum(named: &[Named]) -> Result<Self, Corrupt> {
+        let documents: Vec<Self> = named.iter().map(|named| named.document.clone()).collect();
+        let [first, others @ ..] = &documents[..] else { return Err(Corrupt::Count) };
+        let mut sum = first.clone();
+        sum.latency = Latency::sum(&documents)?;
+        sum.censored = total(documents.iter().filter_map(|document| document.censored.as_ref()))?;
+        sum.phases = Phases::sum(&documents)?;
+        let mut sources = Sources::of(&named[0].name, first)?;
+        sum.notes = own_notes(first, &sources);
+        for (Named { name, .. }, other) in named[1..].iter().zip(others) {
+            let theirs = Sources::of(name, other)?;
+            sum.add(other, own_notes(other, &theirs));
+            sources.add(theirs);
         }
-        let (started_at, duration_s) =
-            together((self.started_at, self.duration_s), (other.started_at, other.duration_s));
-        (self.started_at, self.duration_s) = (started_at, duration_s);
+        let segments = sources.segments();
+        let lasted_ns: u128 = segments.iter().map(|segment| segment.until_ns - segment.from_ns).sum();
+        sum.duration_s = lasted_ns as f64 / 1e9;
+        sum.rate_per_s = rate(sum.requests.completed, sum.duration_s);
+        let most = |of: fn(&super::sources::Segment) -> u64| segments.iter().map(of).max().unwrap_or(0);
+        sum.connections.asked = most(|segment| segment.asked).max(sum.connections.asked);
+        sum.connections.lived = most(|segment| segment.lived).max(sum.connections.lived);
+        sum.timeline = axis::rows(&documents, &segments)?;
+        sum.notes.splice(0..0, sources.note());
+        sum.sources = Some(sources);
+        Ok(sum)
+    }
+
+    /// Adds what is only counted, and `notes`.
+    fn add(&mut self, other: &Self, notes: Vec<String>) {
         self.requests.add(other.requests);
         self.bytes_received += other.bytes_received;
         self.bytes_sent += other.bytes_sent;
-        self.rate_per_s = rate(self.requests.completed, duration_s);
         self.connections.add(other.connections);
         add_counts(&mut self.status, &other.status);
         self.errors += other.errors;
-        other.ledger.iter().for_each(|row| add_row(&mut self.ledger, row));
-        let mut timeline = timeline(&self.timeline)?;
-        timeline += &self::timeline(&other.timeline)?;
-        self.timeline = rows(&timeline, None);
+        let later_s = (other.started_at.0 - self.started_at.0) as f64 / 1e6;
+        other.ledger.iter().for_each(|row| add_row(&mut self.ledger, row.later(later_s)));
         match (&mut self.tls, &other.tls) {
             (Some(mine), Some(theirs)) => mine.add(theirs),
             (mine, theirs) => *mine = mine.take().or_else(|| theirs.clone()),
@@ -47,30 +92,77 @@ impl Document {
             (mine, theirs) => mine.or(theirs),
         };
         self.threads.extend(other.threads.iter().cloned());
-        let new: Vec<String> = other.notes.iter().filter(|note| !self.notes.contains(note)).cloned().collect();
+        let new: Vec<String> = notes.into_iter().filter(|note| !self.notes.contains(note)).collect();
         self.notes.extend(new);
-        Ok(())
     }
 }
 
+/// The order in which documents are added: that in which their runs began.
+pub fn in_order(mut named: Vec<Named>) -> Vec<Named> {
+    named.sort_by_cached_key(|Named { name, document }| (document.started_at, document.to_json(), name.clone()));
+    named
+}
+
+/// The notes of a document but the one about its own runs.
+fn own_notes(document: &Document, sources: &Sources) -> Vec<String> {
+    let about_runs = sources.note();
+    document.notes.iter().filter(|note| Some(*note) != about_runs.as_ref()).cloned().collect()
+}
+
 impl Latency {
-    fn add(&mut self, other: &Self) -> Result<(), Corrupt> {
-        self.service = self.service.plus(&other.service)?;
-        sum(&mut self.batch, other.batch.as_ref())?;
-        match (&self.wrk, &other.wrk) {
-            (Some(mine), Some(theirs)) => self.wrk = Some(mine.plus(theirs)?),
-            _ => self.wrk = None,
-        }
-        Ok(())
+    fn sum(documents: &[Document]) -> Result<Self, Corrupt> {
+        let service = total(documents.iter().map(|document| &document.latency.service))?;
+        Ok(Self {
+            service: service.ok_or(Corrupt::Count)?,
+            batch: total(documents.iter().filter_map(|document| document.latency.batch.as_ref()))?,
+            wrk: all(documents, |document| document.latency.wrk.as_ref())?,
+        })
     }
 }
 
 impl Phases {
-    fn add(&mut self, other: &Self) -> Result<(), Corrupt> {
-        self.connect = self.connect.plus(&other.connect)?;
-        self.ttfb = self.ttfb.plus(&other.ttfb)?;
-        self.ttlb = self.ttlb.plus(&other.ttlb)?;
-        sum(&mut self.tls, other.tls.as_ref())
+    /// `None` if one has none: a sum that leaves some requests out would be one of nothing.
+    fn sum(documents: &[Document]) -> Result<Option<Self>, Corrupt> {
+        let of = |view: fn(&Self) -> &Distribution| all(documents, |document| document.phases.as_ref().map(view));
+        let (connect, ttfb, ttlb) = (of(|it| &it.connect)?, of(|it| &it.ttfb)?, of(|it| &it.ttlb)?);
+        let tls = total(documents.iter().filter_map(|document| document.phases.as_ref()?.tls.as_ref()))?;
+        let (Some(connect), Some(ttfb), Some(ttlb)) = (connect, ttfb, ttlb) else { return Ok(None) };
+        Ok(Some(Self { connect, tls, ttfb, ttlb }))
+    }
+}
+
+/// The sum of a view that all documents have.
+fn all<'a>(
+    documents: &'a [Document],
+    view: impl Fn(&'a Document) -> Option<&'a Distribution>,
+) -> Result<Option<Distribution>, Corrupt> {
+    let views: Option<Vec<&Distribution>> = documents.iter().map(view).collect();
+    total(views.into_iter().flatten())
+}
+
+/// The sum of these, with the percentiles that any of them has.
+fn total<'a>(views: impl Iterator<Item = &'a Distribution>) -> Result<Option<Distribution>, Corrupt> {
+    let views: Vec<&Distribution> = views.collect();
+    if let [only] = views[..] {
+        return Ok(Some(only.clone()));
+    }
+    let mut sum = Values::new();
+    for view in &views {
+        sum += &view.values()?;
+    }
+    let mut percents: Vec<_> = views.iter().flat_map(|view| view.percentiles_us.keys().copied()).collect();
+    percents.sort_unstable();
+    percents.dedup();
+    let shown = (!percents.is_empty()).then_some(&percents[..]);
+    Ok((!views.is_empty()).then(|| super::distribution(&sum, shown)))
+}
+
+impl LedgerRow {
+    /// The same row in a run that began so many seconds earlier.
+    fn later(&self, later_s: f64) -> Self {
+        // Tenths of seconds, as everywhere in the ledger.
+        let later = |seconds: f64| ((seconds + later_s) * 10.0 + 1e-6).floor() / 10.0;
+        Self { first_s: later(self.first_s), last_s: later(self.last_s), ..self.clone() }
     }
 }
 
@@ -109,9 +201,10 @@ impl Requests {
 }
 
 impl Connections {
+    /// Adds what is counted. How many were asked for and lived at one time depends on when.
     fn add(&mut self, other: Self) {
-        self.asked += other.asked;
-        self.lived += other.lived;
+        self.asked = self.asked.max(other.asked);
+        self.lived = self.lived.max(other.lived);
         self.opened += other.opened;
         self.closed_first = match (self.closed_first, other.closed_first) {
             (Some(mine), Some(theirs)) => Some(mine + theirs),
@@ -120,52 +213,22 @@ impl Connections {
     }
 }
 
-/// Adds what is there.
-fn sum(mine: &mut Option<Distribution>, theirs: Option<&Distribution>) -> Result<(), Corrupt> {
-    if let Some(theirs) = theirs {
-        *mine = Some(match mine {
-            Some(mine) => mine.plus(theirs)?,
-            None => theirs.clone(),
-        });
-    }
-    Ok(())
-}
-
-/// The beginning of the first and the time that either was running.
-fn together(one: (Moment, f64), other: (Moment, f64)) -> (Moment, f64) {
-    let (first, second) = if one.0 <= other.0 { (one, other) } else { (other, one) };
-    let apart_s = (second.0.0 - first.0.0) as f64 / 1e6;
-    let shared_s = (first.1 - apart_s).clamp(0.0, second.1);
-    (first.0, first.1 + second.1 - shared_s)
-}
-
 fn add_counts(mine: &mut BTreeMap<u16, u64>, theirs: &BTreeMap<u16, u64>) {
     for (&key, count) in theirs {
         *mine.entry(key).or_default() += count;
     }
 }
 
-fn add_row(ledger: &mut Vec<LedgerRow>, row: &LedgerRow) {
+fn add_row(ledger: &mut Vec<LedgerRow>, row: LedgerRow) {
     match ledger.iter_mut().find(|known| (&known.phase, &known.cause) == (&row.phase, &row.cause)) {
         Some(known) => {
             known.count += row.count;
             known.first_s = known.first_s.min(row.first_s);
             known.last_s = known.last_s.max(row.last_s);
         }
-        None => ledger.push(row.clone()),
+        None => ledger.push(row),
     }
 }
 
-/// The time line that these are the rows of: the first begins at zero, and the second tells how long they are.
-fn timeline(rows: &[Row]) -> Result<Timeline, Corrupt> {
-    let length_s = rows.get(1).map_or(1.0, |second| second.start_s);
-    let is_known = |length: &u64| length.is_power_of_two() && *length as f64 == length_s && rows.len() <= ROWS_MAX;
-    let length = Some(length_s as u64).filter(is_known);
-    let length_ns = length.and_then(|length| length.checked_mul(SECOND_NS)).ok_or(Corrupt::Figures)?;
-    let is_ascending = |bins: &[(u16, u64)]| bins.is_sorted_by(|one, next| one.0 < next.0);
-    let is_known = |bins: &[(u16, u64)]| bins.last().is_none_or(|(bin, _)| *bin <= bin_of(HIGHEST));
-    if !rows.iter().all(|row| is_ascending(&row.latency_bins) && is_known(&row.latency_bins)) {
-        return Err(Corrupt::Figures);
-    }
-    Ok(Timeline { length_ns, rows: rows.iter().map(Row::stretch).collect() })
-}
+#[cfg(test)]
+mod tests;

@@ -3,11 +3,13 @@
 //! These structs are the format. `docs/result.schema.json` is generated from them, and every change of what is there
 //! raises [`SCHEMA`]; something new beside it does not. A key that does not apply is left out.
 
+mod axis;
 mod build;
 mod distribution;
 mod merge;
 mod moment;
 mod plan;
+mod sources;
 #[cfg(test)]
 mod tests;
 mod way;
@@ -20,8 +22,10 @@ use crate::stats::Errors;
 
 pub use build::rate;
 pub use distribution::{Distribution, distribution};
+pub use merge::{Named, in_order};
 pub use moment::Moment;
 pub use plan::{Different, Header, Plan, Script as PlannedScript};
+pub use sources::{Source, Sources};
 pub use way::{Offer, Way};
 
 /// The version of the format.
@@ -44,8 +48,11 @@ pub struct Document {
     /// When measuring began: RFC 3339, UTC.
     #[cfg_attr(test, schemars(with = "String"))]
     pub started_at: Moment,
-    /// How long was measured, in seconds.
+    /// How long was measured, in seconds. Of a sum: how long at least one of its runs took place.
     pub duration_s: f64,
+    /// The runs that this is the sum of; only in sums.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sources: Option<Sources>,
     /// What became of the requests.
     pub requests: Requests,
     /// All bytes received, heads included.
@@ -73,7 +80,8 @@ pub struct Document {
     /// Ages of the requests that were abandoned or open at the end: each lasted at least that long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub censored: Option<Distribution>,
-    /// The run row by row: a row a second, or twice as long until there are at most 1,200.
+    /// The run row by row: a row a second, or twice as long until there are at most 1,200. Their lengths add up to the
+    /// duration, and what is in them to the totals.
     pub timeline: Vec<Row>,
     /// The generator's threads.
     pub threads: Vec<Thread>,
@@ -140,9 +148,9 @@ pub struct Requests {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Connections {
-    /// How many were to be kept open.
+    /// How many were to be kept open. Of a sum: the most at one time.
     pub asked: u64,
-    /// How many of them were open at least once.
+    /// How many of them were open at least once. Of a sum: the most in runs that took place at one time.
     pub lived: u64,
     /// How many were opened while the run was measured, those that replaced another included.
     pub opened: u64,
@@ -153,7 +161,7 @@ pub struct Connections {
 }
 
 /// One thing that went wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LedgerRow {
     /// In which part of a request's life.
@@ -162,10 +170,10 @@ pub struct LedgerRow {
     pub cause: String,
     /// How often.
     pub count: u64,
-    /// The second of the run in which it happened first.
-    pub first_s: u32,
-    /// The second of the run in which it happened last.
-    pub last_s: u32,
+    /// When it happened first: the seconds since measuring began, down to a tenth.
+    pub first_s: f64,
+    /// When it happened last, likewise.
+    pub last_s: f64,
     /// One example: an address, or the beginning of what the server sent; bytes that are no text as `\xNN`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example: Option<String>,
@@ -244,6 +252,9 @@ pub struct Row {
     pub start_s: f64,
     /// How long it lasted, in seconds; the last one may be shorter.
     pub length_s: f64,
+    /// How many runs took place then; only in sums.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<u64>,
     /// Requests started.
     pub started: u64,
     /// Responses complete.

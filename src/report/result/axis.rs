@@ -1,0 +1,127 @@
+//! The time lines of several runs on one axis, which begins with the first of them.
+//!
+//! A row of the sum ends where one of the runs does, so that what is in it took place at the same time. Runs that follow
+//! one another keep their rows; those of runs that overlap rarely coincide, and are divided in proportion to time.
+
+use super::sources::{Segment, Sources, nanos};
+use super::{Document, Row};
+use crate::stats::Corrupt;
+use crate::stats::histogram::HIGHEST;
+use crate::stats::timeline::{ROWS_MAX, SECOND_NS, Stretch, bin_of};
+
+/// Seconds are numbers with a point: in a very long run they are off by so many nanoseconds.
+const ROUNDING_NS: u128 = 1_000;
+
+/// What was done in a stretch of time. Times are nanoseconds since 1970.
+struct Part {
+    from_ns: u128,
+    until_ns: u128,
+    stretch: Stretch,
+}
+
+/// The rows of all these documents, whose runs took place in these segments.
+///
+/// # Errors
+///
+/// When the rows of one cannot be those of its runs.
+pub(super) fn rows(documents: &[Document], segments: &[Segment]) -> Result<Vec<Row>, Corrupt> {
+    let mut parts = Vec::new();
+    for document in documents {
+        parts.extend(parts_of(document)?);
+    }
+    let mut cells = cells(segments, &parts);
+    for part in parts {
+        part.spread(&mut cells);
+    }
+    let first_ns = segments.first().map_or(0, |segment| segment.from_ns);
+    let since = |at_ns: u128| u64::try_from(at_ns - first_ns).unwrap_or(u64::MAX);
+    let row = |(Segment { from_ns, until_ns, runs, .. }, stretch): &(Segment, Stretch)| Row {
+        runs: Some(*runs),
+        ..Row::of(stretch, since(*from_ns), since(*until_ns))
+    };
+    Ok(cells.iter().map(row).collect())
+}
+
+/// The rows of a document on the common axis.
+///
+/// # Errors
+///
+/// When they overlap, or lie outside of its runs, or have latencies that nothing can have.
+fn parts_of(document: &Document) -> Result<Vec<Part>, Corrupt> {
+    let runs = Sources::of("", document)?.files;
+    let first_ns = runs.iter().map(|run| run.began_ns()).min().unwrap_or(0);
+    let last_ns = runs.iter().map(|run| run.ended_ns()).max().unwrap_or(0);
+    if document.timeline.len() > ROWS_MAX + 2 * runs.len() {
+        return Err(Corrupt::Figures);
+    }
+    let mut reached_ns = first_ns;
+    let part = |row: &Row| {
+        let starts_ns = first_ns + u128::from(nanos(row.start_s));
+        let ends_ns = starts_ns + u128::from(nanos(row.length_s));
+        let bins = &row.latency_bins;
+        let are_bins =
+            bins.is_sorted_by(|one, next| one.0 < next.0) && bins.last().is_none_or(|(bin, _)| *bin <= bin_of(HIGHEST));
+        let is_in_order = reached_ns <= starts_ns + ROUNDING_NS && ends_ns <= last_ns + ROUNDING_NS;
+        let from_ns = starts_ns.clamp(reached_ns, last_ns);
+        let until_ns = ends_ns.clamp(from_ns, last_ns);
+        reached_ns = until_ns;
+        let part = Part { from_ns, until_ns, stretch: row.stretch() };
+        if are_bins && is_in_order { Ok(part) } else { Err(Corrupt::Figures) }
+    };
+    document.timeline.iter().map(part).collect()
+}
+
+/// The rows of the sum, still empty: segments cut every so many seconds since load was last put on the target.
+fn cells(segments: &[Segment], parts: &[Part]) -> Vec<(Segment, Stretch)> {
+    let longest_ns = parts.iter().map(|part| part.until_ns - part.from_ns).max().unwrap_or(0);
+    let mut length_ns = u128::from(SECOND_NS);
+    while length_ns < longest_ns {
+        length_ns *= 2;
+    }
+    let mut cells = cut(segments, length_ns);
+    while cells.len() > ROWS_MAX.max(2 * segments.len()) {
+        length_ns *= 2;
+        cells = cut(segments, length_ns);
+    }
+    cells.into_iter().map(|cell| (cell, Stretch::default())).collect()
+}
+
+fn cut(segments: &[Segment], length_ns: u128) -> Vec<Segment> {
+    let (mut cells, mut began_ns, mut reached_ns) = (Vec::new(), 0, 0);
+    for segment in segments {
+        if segment.from_ns != reached_ns {
+            began_ns = segment.from_ns;
+        }
+        reached_ns = segment.until_ns;
+        let mut from_ns = segment.from_ns;
+        loop {
+            let next_ns = began_ns + ((from_ns - began_ns) / length_ns + 1) * length_ns;
+            let until_ns = next_ns.min(segment.until_ns);
+            cells.push(Segment { from_ns, until_ns, ..*segment });
+            from_ns = until_ns;
+            if from_ns == segment.until_ns || cells.len() > ROWS_MAX.max(2 * segments.len()) {
+                break;
+            }
+        }
+    }
+    cells
+}
+
+impl Part {
+    /// Divides it among the cells in which it lies.
+    fn spread(mut self, cells: &mut [(Segment, Stretch)]) {
+        let last = cells.len().saturating_sub(1);
+        // What has no length lies in the cell that it ends.
+        let index = cells.partition_point(|(cell, _)| cell.until_ns <= self.from_ns && cell.until_ns < self.until_ns);
+        for (cell, stretch) in &mut cells[index.min(last)..] {
+            if cell.until_ns >= self.until_ns {
+                *stretch += &self.stretch;
+                return;
+            }
+            let from_ns = self.from_ns.max(cell.from_ns);
+            let (here_ns, left_ns) = (cell.until_ns - from_ns, self.until_ns - self.from_ns);
+            *stretch += &self.stretch.take(here_ns as u64, left_ns as u64);
+            self.from_ns = cell.until_ns;
+        }
+    }
+}

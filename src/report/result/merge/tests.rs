@@ -1,0 +1,191 @@
+//! Sums of hand-made documents, above all of runs that overlap in every way.
+
+use super::super::sources::nanos;
+use super::super::tests::document;
+use super::super::{Moment, Row};
+use super::*;
+use crate::random::Random;
+
+/// A run of ten connections that began and lasted so long, in milliseconds, and completed `per_ms` requests in each.
+fn run(began_ms: u64, lasted_ms: u64, per_ms: u64) -> Document {
+    let mut run = document([5]);
+    run.started_at = Moment(run.started_at.0 + began_ms * 1_000);
+    run.duration_s = lasted_ms as f64 / 1e3;
+    run.requests.completed = lasted_ms * per_ms;
+    run.rate_per_s = rate(run.requests.completed, run.duration_s);
+    (run.connections.asked, run.connections.lived) = (10, 10);
+    let row = |second: u64| {
+        let (start_ms, end_ms) = (second * 1_000, lasted_ms.min((second + 1) * 1_000));
+        let completed = (end_ms - start_ms) * per_ms;
+        Row {
+            start_s: start_ms as f64 / 1e3,
+            length_s: (end_ms - start_ms) as f64 / 1e3,
+            completed,
+            latency_bins: vec![(80, completed / 3), (90, completed - completed / 3)],
+            mean_us: Some(1.5),
+            max_us: Some(2.5),
+            ..run.timeline[0].clone()
+        }
+    };
+    run.timeline = (0..lasted_ms.div_ceil(1_000)).map(row).collect();
+    run
+}
+
+fn sum(documents: &[Document]) -> Document {
+    let name =
+        |(index, document): (usize, &Document)| Named { name: format!("{index}.json"), document: document.clone() };
+    Document::sum(&in_order(documents.iter().enumerate().map(name).collect())).unwrap()
+}
+
+/// Begin, length, number of runs and completed requests of each row; times in milliseconds.
+fn rows(document: &Document) -> Vec<(u64, u64, u64, u64)> {
+    let ms = |seconds: f64| nanos(seconds) / 1_000_000;
+    let row = |row: &Row| (ms(row.start_s), ms(row.length_s), row.runs.unwrap(), row.completed);
+    document.timeline.iter().map(row).collect()
+}
+
+#[test]
+fn a_sum_of_parts_is_one_run_of_everything() {
+    let (sum, whole) = (sum(&[document(1..=600), document(601..=1_000)]), document(1..=1_000));
+    assert_eq!(sum.latency, whole.latency);
+    let (phases, all) = (sum.phases.unwrap(), whole.phases.unwrap());
+    assert_eq!((phases.ttfb, phases.ttlb), (all.ttfb, all.ttlb));
+    assert_eq!((phases.connect.count, phases.connect.mean_us), (2, all.connect.mean_us));
+    assert_eq!(sum.requests, whole.requests);
+    assert_eq!(sum.status, whole.status);
+    assert_eq!(sum.timeline[0].latency_bins, whole.timeline[0].latency_bins);
+    assert_eq!(sum.timeline[0].mean_us, whole.timeline[0].mean_us);
+    assert_eq!((sum.ledger.len(), sum.ledger[0].count, sum.errors.timeout + sum.errors.read), (1, 2, 2));
+    assert_eq!((sum.threads.len(), sum.connections.asked), (2, 20));
+    assert_eq!((sum.duration_s, sum.rate_per_s), (1.0, 1_000.0), "both ran at the same time");
+}
+
+#[test]
+fn ten_results_of_one_connection_are_added_every_time() {
+    let mut random = Random::new(1);
+    for _ in 0..200 {
+        let runs: Vec<Document> = (0..10).map(|_| document([1 + random.below(5_000)])).collect();
+        let text = sum(&runs).to_json();
+        let read: Document = serde_json::from_str(&text).unwrap();
+        assert_eq!(read.check(), Ok(()), "{text}");
+        assert_eq!(read.latency.service.count, 10);
+    }
+}
+
+#[test]
+fn runs_at_the_same_time_add_their_rates_and_those_one_after_another_their_times() {
+    let table = [
+        (0, 1_000, 20.0, 20, "2 runs at the same time: their rates are added"),
+        (400, 1_400, 10.0 / 0.7, 20, "2 runs at the same time: their rates are added"),
+        (1_000, 2_000, 10.0, 10, "2 runs, one after another: their times are added"),
+        (9_000, 2_000, 10.0, 10, "2 runs, one after another: their times are added"),
+    ];
+    for (later_ms, duration_ms, per_ms, asked, words) in table {
+        let sum = sum(&[run(0, 1_000, 10), run(later_ms, 1_000, 10)]);
+        assert_eq!(nanos(sum.duration_s), duration_ms * 1_000_000, "{later_ms} ms apart");
+        assert!((sum.rate_per_s / (per_ms * 1e3) - 1.0).abs() < 1e-9, "{later_ms} ms apart: {}", sum.rate_per_s);
+        assert_eq!(sum.connections.asked, asked);
+        assert_eq!(sum.notes[0], format!("the sum of {words}"));
+    }
+}
+
+#[test]
+fn rows_of_runs_one_after_another_stay_as_they_are() {
+    let sum = sum(&[run(5_300, 1_250, 7), run(0, 1_500, 10)]);
+    let expected = [(0, 1_000, 1, 10_000), (1_000, 500, 1, 5_000), (5_300, 1_000, 1, 7_000), (6_300, 250, 1, 1_750)];
+    assert_eq!(rows(&sum), expected);
+}
+
+#[test]
+fn rows_of_runs_that_overlap_end_where_a_run_does_and_keep_its_rate() {
+    let two = sum(&[run(0, 2_000, 10), run(500, 2_000, 1)]);
+    let expected = [(0, 500, 1, 5_000), (500, 500, 2, 5_500), (1_000, 1_000, 2, 11_000), (2_000, 500, 1, 500)];
+    assert_eq!(rows(&two), expected);
+    // Two that follow one another, and two that overlap the second.
+    let four = sum(&[run(0, 1_000, 4), run(2_000, 2_000, 4), run(3_000, 2_000, 4), run(3_500, 1_000, 4)]);
+    assert_eq!((nanos(four.duration_s) / 1_000_000, four.connections.asked, four.rate_per_s), (4_000, 30, 6_000.0));
+    let seen: Vec<_> = rows(&four).into_iter().map(|(from, length, runs, _)| (from, length, runs)).collect();
+    let expected =
+        [(0, 1_000, 1), (2_000, 1_000, 1), (3_000, 500, 2), (3_500, 500, 3), (4_000, 500, 2), (4_500, 500, 1)];
+    assert_eq!(seen, expected);
+    let words =
+        "the sum of 4 runs, up to 3 of them at the same time: the duration is the time in which any of them ran";
+    assert_eq!(four.notes[0], words);
+}
+
+#[test]
+fn what_went_wrong_is_on_the_common_axis() {
+    let sum = sum(&[run(0, 1_000, 1), run(2_650, 1_000, 1)]);
+    assert_eq!((sum.ledger[0].first_s, sum.ledger[0].last_s), (0.3, 2.9));
+}
+
+#[test]
+fn any_order_of_files_gives_the_same_sum_whose_rows_are_all_of_it() {
+    let mut random = Random::new(31);
+    for _ in 0..200 {
+        let count = 1 + random.below(6);
+        let mut named: Vec<Named> = (0..count)
+            .map(|index| {
+                let (began_ms, lasted_ms) = (random.below(4_000), random.below(3_000));
+                Named { name: format!("{index}.json"), document: run(began_ms, lasted_ms, 1 + random.below(20)) }
+            })
+            .collect();
+        let expected = named.iter().map(|named| named.document.requests.completed).sum::<u64>();
+        let mut texts = Vec::new();
+        for _ in 0..3 {
+            let step = random.below(count) as usize;
+            named.rotate_left(step);
+            named.reverse();
+            named = in_order(named);
+            let sum = Document::sum(&named).unwrap();
+            let lengths: u64 = sum.timeline.iter().map(|row| nanos(row.length_s)).sum();
+            assert_eq!(lengths, nanos(sum.duration_s));
+            assert_eq!(sum.timeline.iter().map(|row| row.completed).sum::<u64>(), expected);
+            let latencies = sum.timeline.iter().flat_map(|row| &row.latency_bins).map(|(_, count)| count).sum::<u64>();
+            assert_eq!(latencies, expected);
+            let ends = |row: &Row| nanos(row.start_s) + nanos(row.length_s);
+            assert!(sum.timeline.is_sorted_by(|one, next| ends(one) <= nanos(next.start_s)), "{:?}", rows(&sum));
+            texts.push(sum.to_json());
+        }
+        assert!(texts.iter().all(|text| *text == texts[0]));
+    }
+}
+
+#[test]
+fn a_sum_can_be_added_to() {
+    let runs = [run(0, 1_000, 3), run(500, 1_700, 5), run(4_000, 1_000, 7)];
+    let whole = sum(&runs);
+    let part = Named { name: "sum.json".to_owned(), document: sum(&runs[..2]) };
+    let last = Named { name: "2.json".to_owned(), document: runs[2].clone() };
+    let steps = Document::sum(&in_order(vec![last, part])).unwrap();
+    assert_eq!(steps, whole);
+    let sources = whole.sources.unwrap();
+    assert_eq!((sources.count, sources.files[1].name.as_str(), sources.files[1].duration_s), (3, "1.json", 1.7));
+}
+
+#[test]
+fn many_runs_have_few_rows() {
+    let runs: Vec<Document> = (0..7).map(|index| run(index * 400_000, 300_000, 1)).collect();
+    let sum = sum(&runs);
+    assert_eq!((sum.timeline.len(), sum.timeline[0].length_s), (1_050, 2.0));
+}
+
+#[test]
+fn damaged_histograms_and_time_lines_are_refused() {
+    let good = document([5, 6]);
+    assert_eq!(good.check(), Ok(()));
+    let mut bad = good.clone();
+    bad.latency.service.hdr = "AAAA".to_owned();
+    assert!(bad.check().is_err());
+    bad = good.clone();
+    bad.latency.service.hdr.truncate(7);
+    assert!(bad.check().is_err());
+    for start_s in [0.0, 0.5, 1.5, 1e300, f64::NAN] {
+        bad = good.clone();
+        bad.timeline.push(Row { start_s, ..bad.timeline[0].clone() });
+        assert!(bad.check().is_err(), "{start_s}");
+    }
+    for duration_s in [-1.0, 1e12, f64::NAN] {
+        assert!(Document { duration_s, ..good.clone() }.check().is_err(), "{duration_s}");
+    }
+}

@@ -1,0 +1,132 @@
+//! Where a sum comes from: the runs in it, and when they took place.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Document, Moment};
+use crate::report::units::counted;
+use crate::stats::Corrupt;
+
+/// Longest run that is believed, in seconds: a century.
+const DURATION_MAX_S: f64 = 100.0 * 366.0 * 86_400.0;
+
+/// The runs that were added up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Sources {
+    /// How many there are.
+    pub count: u64,
+    /// Each of them, the earliest first.
+    pub files: Vec<Source>,
+}
+
+/// One of the runs that were added up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Source {
+    /// Its file, as it was named.
+    pub name: String,
+    /// When measuring began.
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub started_at: Moment,
+    /// How long was measured, in seconds.
+    pub duration_s: f64,
+    /// Connections that were to be kept open.
+    pub asked: u64,
+    /// How many of them were open at least once.
+    pub lived: u64,
+}
+
+/// A stretch of time in which the same runs took place. Times are nanoseconds since 1970.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Segment {
+    pub from_ns: u128,
+    pub until_ns: u128,
+    /// How many runs took place.
+    pub runs: u64,
+    /// Their connections.
+    pub asked: u64,
+    /// Those of them that were open at least once.
+    pub lived: u64,
+}
+
+impl Sources {
+    /// Those of one document: the run that it is of, or the runs that it is the sum of.
+    pub fn of(name: &str, document: &Document) -> Result<Self, Corrupt> {
+        let Document { started_at, duration_s, connections, .. } = document;
+        let sources = document.sources.clone().unwrap_or_else(|| {
+            let (name, asked, lived) = (name.to_owned(), connections.asked, connections.lived);
+            let run = Source { name, started_at: *started_at, duration_s: *duration_s, asked, lived };
+            Self { count: 1, files: vec![run] }
+        });
+        let is_believed = |run: &Source| (0.0..=DURATION_MAX_S).contains(&run.duration_s);
+        let is_whole = sources.count == sources.files.len() as u64 && sources.count > 0;
+        if is_whole && sources.files.iter().all(is_believed) { Ok(sources) } else { Err(Corrupt::Figures) }
+    }
+
+    /// Adds those of another document.
+    pub fn add(&mut self, other: Self) {
+        self.files.extend(other.files);
+        self.files.sort_by(|one, other| (one.started_at, &one.name).cmp(&(other.started_at, &other.name)));
+        self.count = self.files.len() as u64;
+    }
+
+    /// The time in which at least one run took place, cut wherever one began or ended.
+    pub(super) fn segments(&self) -> Vec<Segment> {
+        // What ends makes room before something begins at the same moment.
+        let mut changes: Vec<(u128, bool, &Source)> = self
+            .files
+            .iter()
+            .filter(|run| run.began_ns() < run.ended_ns())
+            .flat_map(|run| [(run.began_ns(), true, run), (run.ended_ns(), false, run)])
+            .collect();
+        changes.sort_by_key(|&(at_ns, begins, _)| (at_ns, begins));
+        let (mut segments, mut now) = (Vec::new(), Segment::default());
+        for (at_ns, begins, run) in changes {
+            now.until_ns = at_ns;
+            segments.extend((now.runs > 0 && now.from_ns < at_ns).then_some(now));
+            now.from_ns = at_ns;
+            if begins {
+                (now.runs, now.asked, now.lived) = (now.runs + 1, now.asked + run.asked, now.lived + run.lived);
+            } else {
+                (now.runs, now.asked, now.lived) = (now.runs - 1, now.asked - run.asked, now.lived - run.lived);
+            }
+        }
+        if segments.is_empty() {
+            // None lasted any time.
+            let at_ns = self.files.first().map_or(0, Source::began_ns);
+            segments.push(Segment { from_ns: at_ns, until_ns: at_ns, runs: 1, ..Segment::default() });
+        }
+        segments
+    }
+
+    /// What there is to say about when they took place, if there are several.
+    pub fn note(&self) -> Option<String> {
+        let runs = counted(self.count, "run");
+        let most = self.segments().iter().map(|segment| segment.runs).max().unwrap_or(1);
+        match most {
+            _ if self.count < 2 => None,
+            1 => Some(format!("the sum of {runs}, one after another: their times are added")),
+            _ if most == self.count => Some(format!("the sum of {runs} at the same time: their rates are added")),
+            _ => Some(format!(
+                "the sum of {runs}, up to {most} of them at the same time: the duration is the time in which any of them ran"
+            )),
+        }
+    }
+}
+
+impl Source {
+    /// When it began, in nanoseconds since 1970.
+    pub(super) fn began_ns(&self) -> u128 {
+        u128::from(self.started_at.0) * 1_000
+    }
+
+    /// When it ended, likewise.
+    pub(super) fn ended_ns(&self) -> u128 {
+        self.began_ns() + u128::from(nanos(self.duration_s))
+    }
+}
+
+/// Seconds as whole nanoseconds.
+pub(super) fn nanos(seconds: f64) -> u64 {
+    (seconds * 1e9).round() as u64
+}
