@@ -8,21 +8,26 @@ use super::rows::{Experiment, Kind, Row};
 
 /// What a run takes besides its seconds: a generator that starts and ends, the meter, and the target's processor time.
 const RUN_S: f64 = 0.1;
-/// What counting takes for one of a pair, instructions under valgrind mostly.
-const COUNTED_S: f64 = 15.0;
+/// What counting takes for both of a pair, instructions under valgrind mostly.
+const COUNTED_S: f64 = 8.0;
 /// What counting the instructions of all operations takes.
-const INSTRUCTIONS_S: f64 = 15.0;
+const INSTRUCTIONS_S: f64 = 12.0;
 
-/// The minutes that the rows asked for take, once everything is built and installed.
-pub fn minutes(options: &Options) -> u64 {
+/// How long the rows asked for take, once everything is built and installed: `35 minutes`.
+pub fn duration(options: &Options) -> String {
     let seconds: f64 = options.rows.iter().map(|row| seconds(row, options)).sum();
-    (seconds / 60.0).ceil() as u64
+    match (seconds / 60.0).ceil() as u64 {
+        ..=1 => "a minute".to_owned(),
+        minutes @ 2..=10 => format!("{minutes} minutes"),
+        // Nobody needs the minute of an hour.
+        minutes => format!("{} minutes", minutes.next_multiple_of(5)),
+    }
 }
 
 fn seconds(row: &Row, options: &Options) -> f64 {
     match &row.kind {
         Kind::Rounds(experiment) => rounds(experiment, options),
-        Kind::Counted(overhead) => 2.0 * COUNTED_S + rounds(&overhead::experiment(overhead), options),
+        Kind::Counted(overhead) => COUNTED_S + rounds(&overhead::experiment(overhead), options),
         Kind::Storm => connecting::storm_s(&options.peers, options.rounds),
         Kind::Steady => connecting::steady_s(options.rounds),
         Kind::Instructions => INSTRUCTIONS_S,
@@ -52,15 +57,13 @@ mod tests {
             ("ROWS=script-static", "make bench ROWS=script-static"),
         ] {
             let words: Vec<&str> = words.split_whitespace().collect();
-            let minutes = minutes(&Options::parse(&words).unwrap());
-            // Nobody needs the minute of an hour.
-            let minutes = if minutes > 10 { minutes.next_multiple_of(5) } else { minutes };
-            let row = format!("| `{command}` | {minutes} minutes |");
+            let duration = duration(&Options::parse(&words).unwrap());
+            let row = format!("| `{command}` | {duration} |");
             assert!(contributing.contains(&row), "CONTRIBUTING.md lacks {row}");
             let lines = template.lines().filter_map(|line| line.split_once('#'));
             let comment = lines.filter(|(before, _)| before.trim() == command).map(|(_, comment)| comment).next();
-            let says_so = comment.is_some_and(|comment| comment.ends_with(&format!(" {minutes} minutes")));
-            assert!(says_so, "the template says of {command}: {comment:?}, not {minutes} minutes");
+            let says_so = comment.is_some_and(|comment| comment.ends_with(&format!(" {duration}")));
+            assert!(says_so, "the template says of {command}: {comment:?}, not {duration}");
         }
     }
 }

@@ -55,7 +55,7 @@ pub fn run(words: &[&str]) -> io::Result<ExitCode> {
         format!("Method: {} paired rounds of a second each, in turns; the median of their ratios.", options.rounds),
     ];
     println!("{}", about.join("\n"));
-    println!("It takes about {} minutes.", estimate::minutes(&options));
+    println!("It takes {}.", estimate::duration(&options));
     let stage = Stage { machine: &machine, programs: &programs, directory: &directory };
     let (mut lines, mut counts) = (Vec::new(), Err("not asked for".to_owned()));
     for row in &options.rows {
