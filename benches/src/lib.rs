@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use memchr::memmem;
 use rustix::net::{AddressFamily, SocketType, connect, ipproto, socket, sockopt};
 
-/// What a bare loop is called with: `ADDRESS CONNECTIONS SECONDS`.
+/// What a bare loop is called with: `ADDRESS CONNECTIONS SECONDS [spin]`.
 pub struct Arguments {
     /// The target.
     pub address: SocketAddr,
@@ -21,6 +21,8 @@ pub struct Arguments {
     pub connections: usize,
     /// How long.
     pub duration: Duration,
+    /// Whether it busy-polls, if it can do both.
+    pub spins: bool,
 }
 
 impl Arguments {
@@ -31,11 +33,16 @@ impl Arguments {
     /// When one is missing or cannot be read.
     pub fn read() -> io::Result<Self> {
         let words: Vec<String> = env::args().skip(1).collect();
-        let [address, connections, seconds] = &words[..] else { return Err(usage()) };
+        let (words, spins) = match &words[..] {
+            [words @ .., last] if last == "spin" => (words, true),
+            words => (words, false),
+        };
+        let [address, connections, seconds] = words else { return Err(usage()) };
         Ok(Self {
             address: address.parse().map_err(|_| usage())?,
             connections: connections.parse().map_err(|_| usage())?,
             duration: Duration::from_secs_f64(seconds.parse().map_err(|_| usage())?),
+            spins,
         })
     }
 
@@ -55,7 +62,7 @@ impl Arguments {
 }
 
 fn usage() -> io::Error {
-    io::Error::other("usage: ADDRESS CONNECTIONS SECONDS")
+    io::Error::other("usage: ADDRESS CONNECTIONS SECONDS [spin]")
 }
 
 fn open(address: SocketAddr) -> io::Result<OwnedFd> {

@@ -1,5 +1,6 @@
 //! The limit of a generator on io_uring: armed receives into buffers of the thread, registered files, silent sends, one
-//! call into the kernel for everything a round of answers has caused.
+//! call into the kernel for everything a round of answers has caused. With `spin` it busy-polls, as onrush does with few
+//! connections, and takes a second call for what has come.
 
 use std::alloc::{self, Layout};
 use std::io;
@@ -17,12 +18,16 @@ const BUFFER_BYTES: usize = 4096;
 const RECEIVE: u64 = 1 << 32;
 /// How long it may sleep before it looks at the clock.
 const TICK: Timespec = Timespec::new().nsec(100_000_000);
+/// `IORING_ENTER_GETEVENTS`: completions are wanted.
+const ENTER_GETEVENTS: u32 = 1;
 
 fn main() -> io::Result<()> {
     let arguments = Arguments::read()?;
     let request = arguments.request("/");
     let connections = arguments.open()?;
-    let ring = IoUring::builder().setup_single_issuer().setup_defer_taskrun().setup_cqsize(16384).build(4096)?;
+    let mut builder = IoUring::builder();
+    builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().setup_cqsize(16384);
+    let ring = builder.build(4096)?;
     let files: Vec<i32> = connections.iter().map(AsRawFd::as_raw_fd).collect();
     ring.submitter().register_files(&files)?;
     let buffers = Buffers::register(&ring)?;
@@ -34,7 +39,11 @@ fn main() -> io::Result<()> {
     let mut tally = Tally::start(arguments.duration);
     let mut completions: Vec<cqueue::Entry> = Vec::with_capacity(512);
     while tally.is_running() {
-        client.wait()?;
+        if arguments.spins {
+            client.spin()?
+        } else {
+            client.wait()?
+        }
         completions.extend(client.ring.completion());
         for completion in completions.drain(..) {
             tally.completed += u64::from(client.handle(&completion)?);
@@ -59,6 +68,19 @@ impl Client {
             Err(error) if error.raw_os_error() != Some(libc::ETIME) => Err(error),
             _ => Ok(()),
         }
+    }
+
+    /// Hands over what was gathered, and looks at the memory that the kernel shares until something is there.
+    fn spin(&mut self) -> io::Result<()> {
+        let mut queued = self.ring.submission().len() as u32;
+        while queued > 0 || self.ring.completion().is_empty() {
+            if queued > 0 || self.ring.submission().taskrun() {
+                // SAFETY: no argument is passed, and what operations point to outlives them, as in `push`.
+                unsafe { self.ring.submitter().enter::<libc::sigset_t>(queued, 0, ENTER_GETEVENTS, None)? };
+                queued = 0;
+            }
+        }
+        Ok(())
     }
 
     /// Looks at what was received, and asks again; says whether it was an answer.

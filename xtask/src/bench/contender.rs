@@ -22,6 +22,8 @@ pub enum Contender {
     Oha,
     /// The bare loop on io_uring.
     BareUring,
+    /// The bare loop on io_uring, busy-polling.
+    BareSpin,
     /// The bare loop on epoll.
     BareEpoll,
     /// The bare loop of non-blocking receive on one connection.
@@ -53,6 +55,7 @@ impl Contender {
             Self::Shb => "shb",
             Self::Oha => "oha",
             Self::BareUring => "bare io_uring",
+            Self::BareSpin => "bare io_uring, busy-polling",
             Self::BareEpoll => "bare epoll",
             Self::BarePoll => "bare receive",
             Self::BareDiscard => "bare discard",
@@ -67,7 +70,7 @@ impl Contender {
     pub fn program(self) -> &'static str {
         match self {
             Self::Uring | Self::Epoll | Self::Without | Self::Thousand | Self::Serve | Self::BareServer => "onrush",
-            Self::BareUring => "bare-uring",
+            Self::BareUring | Self::BareSpin => "bare-uring",
             Self::BareEpoll => "bare-epoll",
             Self::BarePoll => "bare-poll",
             Self::BareDiscard => "bare-discard",
@@ -99,9 +102,16 @@ impl Contender {
             Self::Shb => format!("-t {threads} -c {connections} -z {seconds}s"),
             // It has a thread for every processor it is pinned to.
             Self::Oha => format!("--no-tui --output-format json -c {connections} -z {seconds}s"),
-            Self::BareUring | Self::BareEpoll | Self::BarePoll | Self::BareDiscard | Self::BareStorm => {
+            Self::BareUring
+            | Self::BareSpin
+            | Self::BareEpoll
+            | Self::BarePoll
+            | Self::BareDiscard
+            | Self::BareStorm => {
                 let (_, address) = origin.split_once("://").unwrap_or(("", origin));
-                return vec![address.to_owned(), connections.to_string(), seconds.to_string()];
+                let spin = (self == Self::BareSpin).then(|| "spin".to_owned());
+                let words = [address.to_owned(), connections.to_string(), seconds.to_string()];
+                return words.into_iter().chain(spin).collect();
             }
         };
         // The certificate is nobody's; the peers never look.
@@ -152,6 +162,7 @@ mod tests {
             (Contender::Shb, "-t|1|-c|100|-z|2s|http://h:1/a"),
             (Contender::Oha, "--no-tui|--output-format|json|-c|100|-z|2s|http://h:1/a"),
             (Contender::BareEpoll, "h:1|100|2"),
+            (Contender::BareSpin, "h:1|100|2|spin"),
         ] {
             assert_eq!(contender.arguments(&load, "http://h:1").join("|"), expected);
         }

@@ -440,7 +440,12 @@ pub const ROWS: &[Row] = &[
         kind: rounds(
             Load { connections: 1, ..SMALL },
             Measure::Rate,
-            &[at_least(Uring, Wrk, 1.0), at_least(Uring, BarePoll, 0.95)],
+            &[
+                at_least(Uring, Wrk, 1.0),
+                at_least(Uring, BarePoll, 0.95),
+                at_least(Uring, BareSpin, 0.95),
+                beside(BareSpin, BarePoll),
+            ],
         ),
     },
     Row {
