@@ -36,7 +36,7 @@ use crate::engine::{self, Control, Desk, Engine, Hooks, Protocol, Rules, Setting
 use crate::plan::way::Sources;
 use crate::plan::{Addresses, Dialect, Io, Plan, load};
 use crate::reason::reason;
-use crate::script::Script;
+use crate::script::{self, Script};
 use crate::stats::{Cause, Counters, Timeline, Totals, Transcript};
 use snapshot::Collector;
 
@@ -46,9 +46,6 @@ const WATCH: Duration = Duration::from_millis(20);
 const SHOW: Duration = Duration::from_millis(200);
 /// How long a callback may last at the end of a run.
 const PATIENCE_WITH_SCRIPTS: Duration = Duration::from_secs(1);
-/// The stack of a thread that calls a script. One that calls itself through a library function without end needs this
-/// much until LuaJIT stops it with an error; what is not used costs nothing but addresses.
-const STACK_BYTES: usize = 64 * 1024 * 1024;
 /// How long a target may stay away where the plan sets no limit.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -267,7 +264,8 @@ fn spawn_all<B: Backend>(
             watcher: thread::current(),
         };
         let (make, ready) = (make.clone(), ready.clone());
-        let thread = thread::Builder::new().name(format!("worker-{index}")).stack_size(STACK_BYTES);
+        let thread = thread::Builder::new().name(format!("worker-{index}"));
+        let thread = if worker.hooks.is_some() { thread.stack_size(script::STACK_BYTES) } else { thread };
         let thread = thread.spawn(move || worker.work(make, ready));
         prepared.workers.push(Some(thread.map_err(|reason| NotStarted::Thread { number: index + 1, reason })?));
     }
@@ -288,7 +286,7 @@ fn spawn_all<B: Backend>(
 /// When there can be no such thread.
 pub fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     thread::scope(|scope| {
-        let thread = thread::Builder::new().name("script".to_owned()).stack_size(STACK_BYTES);
+        let thread = thread::Builder::new().name("script".to_owned()).stack_size(script::STACK_BYTES);
         let outcome = thread.spawn_scoped(scope, work)?.join();
         Ok(outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })

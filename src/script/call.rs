@@ -16,7 +16,7 @@ use mlua::{Lua, Table};
 use onrush_proto::Request;
 
 use super::state::State;
-use super::{Script, Slot, fields, lock, outline, refusal};
+use super::{Script, Slot, fields, lock, message, outline, refusal};
 use crate::engine::{Answer, Failure, Hooks, Wants};
 
 /// Where things lie on the stack of a state.
@@ -109,7 +109,8 @@ impl Hooks for ThreadHooks {
         let delay = unsafe { delay_ms(self.state().raw()) };
         self.meter.end(began);
         // A cast cuts the fraction off and makes zero of what is negative or no number.
-        delay.map(|ms| (ms as u64).saturating_mul(1_000_000))
+        let delay_ns = delay.map(|ms| (ms as u64).saturating_mul(1_000_000));
+        delay_ns.map_err(|problem| self.state().located(problem))
     }
 
     fn write(&mut self, batch: &mut Vec<Request>) -> Result<(), Failure> {
@@ -117,7 +118,7 @@ impl Hooks for ThreadHooks {
         // SAFETY: the state is ours alone, and the text is used before the next call.
         let text = unsafe { request(self.state().raw()) };
         self.meter.end(began);
-        let text = text?;
+        let text = text.map_err(|problem| self.state().located(problem))?;
         if text.as_ptr() != self.last {
             self.last = std::ptr::null();
             let outlines = outline(text).map_err(|error| refusal("request()", error, self.is_compat))?;
@@ -138,7 +139,7 @@ impl Hooks for ThreadHooks {
         // SAFETY: the state is ours alone.
         let told = unsafe { tell(self.state().raw(), &Telling { answer, arguments: self.arguments }) };
         self.meter.end(began);
-        told
+        told.map_err(|problem| self.state().located(problem))
     }
 
     fn is_stopped(&self) -> bool {
@@ -266,20 +267,10 @@ unsafe fn call(raw: *mut lua_State, place: c_int, argument: *mut c_void, results
         let mut length = 0;
         let text = ffi::lua_tolstring(raw, -1, &mut length);
         let bytes = if text.is_null() { &[] } else { std::slice::from_raw_parts(text.cast::<u8>(), length) };
-        let problem = told(bytes);
+        let problem = message::told(bytes);
         ffi::lua_settop(raw, LAST);
         Err(problem)
     }
-}
-
-/// What was raised, in words. For want of memory LuaJIT names neither the place nor the culprit.
-pub fn told(problem: &[u8]) -> String {
-    let problem = String::from_utf8_lossy(problem);
-    if problem == "not enough memory" {
-        return "the script wanted more memory than there is; what it keeps in tables and strings grows too large"
-            .to_owned();
-    }
-    problem.into_owned()
 }
 
 /// `request()`, or where there is none, `wrk.request()`. Returns one string.

@@ -6,14 +6,17 @@
 //! ask the others. A state is never used by two threads at the same time.
 //!
 //! To read in this order: `state` makes a state, `wrk.lua` is what scripts find in it, `native` what that file needs
-//! of the host, `copy`, `address` and `statistics` are parts of it, `call` is the way in while requests are under
-//! way, `fields` are the header fields that it shows. Nothing here sends a request or measures a response.
+//! of the host, `copy`, `address` and `statistics` are parts of it, `stack` keeps recursion within the C stack, `call` is
+//! the way in while requests are under way, `fields` are the header fields that it shows, `message` is what a user reads
+//! of an error. Nothing here sends a request or measures a response.
 
 mod address;
 mod call;
 mod copy;
 mod fields;
+mod message;
 mod native;
+mod stack;
 mod state;
 mod statistics;
 #[cfg(test)]
@@ -31,6 +34,7 @@ use self::state::{State, Who};
 use crate::engine::{Hooks, Wants};
 use crate::stats::Errors;
 
+pub use self::stack::STACK_BYTES;
 pub use self::statistics::View;
 
 /// What the command line says, as far as scripts can see it.

@@ -13,7 +13,7 @@ use mlua::{Lua, LuaString, Table, Value};
 
 use super::copy::{self, Way};
 use super::state::{Decisions, Who};
-use super::{Setting, Slot, address, exit, lock};
+use super::{Setting, Slot, address, exit, lock, stack};
 
 /// The functions, for one state.
 pub fn table(lua: &Lua, setting: &Setting<'_>, who: Who, decisions: &Rc<Decisions>) -> mlua::Result<Table> {
@@ -35,6 +35,8 @@ pub fn table(lua: &Lua, setting: &Setting<'_>, who: Who, decisions: &Rc<Decision
         Ok(address::lookup(&host.to_string_lossy(), &service.to_string_lossy()))
     };
     native.raw_set("lookup", lua.create_function(lookup)?)?;
+    // SAFETY: it does nothing but push a boolean, for which every C function has room.
+    native.raw_set("is_stack_low", unsafe { lua.create_c_function(stack::is_low_for_lua)? })?;
     let reach = Rc::new(match who {
         Who::Main(threads) => Reach::Others(threads),
         Who::Thread(_) => Reach::Own(Rc::clone(decisions)),
@@ -48,7 +50,7 @@ fn add_thread_functions(lua: &Lua, native: &Table, reach: &Rc<Reach>) -> mlua::R
     let of = Rc::clone(reach);
     let get = move |lua: &Lua, (number, name): (usize, LuaString)| {
         let copied = of.visit(lua, number, |thread, _| {
-            let value = same_name(thread, &name).and_then(|name| thread.globals().get::<Value>(name));
+            let value = globals(thread)?.get::<Value>(same_name(thread, &name)?);
             copy::copy(&value.map_err(|error| error.to_string())?, lua, Way::FromThread)
         });
         Ok(copied.flatten().map_or_else(|problem| (Value::Nil, Some(problem)), |value| (value, None)))
@@ -57,8 +59,7 @@ fn add_thread_functions(lua: &Lua, native: &Table, reach: &Rc<Reach>) -> mlua::R
     let set = move |lua: &Lua, (number, name, value): (usize, LuaString, Value)| {
         let set = of.visit(lua, number, |thread, _| {
             let value = copy::copy(&value, thread, Way::ToThread)?;
-            let set = same_name(thread, &name).and_then(|name| thread.globals().set(name, value));
-            set.map_err(|error| error.to_string())
+            globals(thread)?.set(same_name(thread, &name)?, value).map_err(|error| error.to_string())
         });
         Ok(set.flatten().err())
     };
@@ -105,9 +106,14 @@ impl Reach {
     }
 }
 
+/// The globals of a thread. They may have a metatable, so that whoever looks into them calls the script again.
+fn globals(lua: &Lua) -> Result<Table, String> {
+    if stack::is_low() { Err("stack overflow".to_owned()) } else { Ok(lua.globals()) }
+}
+
 /// A name of one state in another.
-fn same_name(lua: &Lua, name: &LuaString) -> mlua::Result<LuaString> {
-    lua.create_string(&*name.as_bytes())
+fn same_name(lua: &Lua, name: &LuaString) -> Result<LuaString, String> {
+    lua.create_string(&*name.as_bytes()).map_err(|error| error.to_string())
 }
 
 /// Prints a line of the script on standard error, at once.

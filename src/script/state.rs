@@ -8,10 +8,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use mlua::{Function, IntoLuaMulti, Lua, LuaString, Table, Value, ffi};
+use mlua::{Function, IntoLuaMulti, Lua, Table, Value, ffi};
 
 use super::call::{self, Arity};
-use super::{Setting, Slot, native};
+use super::{Setting, Slot, message, native};
 use crate::random::Random;
 
 /// Whose state it is.
@@ -33,6 +33,8 @@ pub struct Decisions {
 
 /// A Lua state with all that belongs to it.
 pub struct State {
+    /// The script's file, as messages name it.
+    path: String,
     decisions: Rc<Decisions>,
     /// The functions that `wrk.lua` returns.
     calls: Table,
@@ -61,26 +63,29 @@ impl State {
         };
         let prepared = prepare(&lua, raw, setting, who);
         let (decisions, calls) = prepared.map_err(|error| anyhow!("cannot set up Lua: {error}"))?;
-        Ok(Self { decisions, calls, lua, owner })
+        Ok(Self { path: setting.path.display().to_string(), decisions, calls, lua, owner })
     }
 
     /// Runs the script's file.
     pub fn run(&self, setting: &Setting<'_>, file: &[u8]) -> anyhow::Result<()> {
-        let name = format!("@{}", setting.path.display());
-        let chunk = self.lua.load(file).set_name(name).into_function();
-        self.call("run", chunk.map_err(|error| anyhow!(words(&error)))?)
+        let chunk = self.lua.load(file).set_name(format!("@{}", setting.path.display())).into_function();
+        self.call("run", chunk.map_err(|error| anyhow!(self.located(words(&error))))?)
+    }
+
+    /// A problem that the script's file is named in. Where memory or Lua's stack is used up, LuaJIT names no place.
+    pub fn located(&self, problem: String) -> String {
+        if problem.contains(&self.path) { problem } else { format!("{}: {problem}", self.path) }
     }
 
     /// Calls one of the functions of `wrk.lua`.
     pub fn call(&self, name: &str, arguments: impl IntoLuaMulti) -> anyhow::Result<()> {
-        let result =
-            self.calls.get::<Function>(name).and_then(|call| call.call::<(bool, Option<LuaString>)>(arguments));
+        let result = self.calls.get::<Function>(name).and_then(|call| call.call::<(bool, Value)>(arguments));
         match result {
+            // What it returns does not matter.
             Ok((true, _)) => Ok(()),
-            Ok((false, problem)) => {
-                Err(anyhow!(call::told(&problem.map_or_else(Vec::new, |text| text.as_bytes().to_vec()))))
-            }
-            Err(error) => Err(anyhow!(words(&error))),
+            Ok((false, Value::String(problem))) => Err(anyhow!(self.located(message::told(&problem.as_bytes())))),
+            Ok((false, problem)) => Err(anyhow!("{}: error: a {} value", self.path, problem.type_name())),
+            Err(error) => Err(anyhow!(self.located(words(&error)))),
         }
     }
 
@@ -94,7 +99,7 @@ impl State {
     /// The requests of one batch, as the script writes them; they last until the state is used again.
     pub fn request(&mut self) -> Result<&[u8], String> {
         // SAFETY: the state is ours while we are borrowed, and so are the bytes, which the state keeps.
-        unsafe { call::request(self.owner.0) }
+        unsafe { call::request(self.owner.0).map_err(|problem| self.located(problem)) }
     }
 
     /// What `response` takes.
@@ -207,7 +212,9 @@ fn given(lua: &Lua, setting: &Setting<'_>) -> mlua::Result<Table> {
 /// What went wrong, without words about where it was noticed.
 fn words(error: &mlua::Error) -> String {
     match error {
-        mlua::Error::SyntaxError { message, .. } | mlua::Error::RuntimeError(message) => message.clone(),
-        other => other.to_string(),
+        mlua::Error::SyntaxError { message, .. } | mlua::Error::RuntimeError(message) => {
+            message::told(message.as_bytes())
+        }
+        other => message::told(other.to_string().as_bytes()),
     }
 }

@@ -7,7 +7,7 @@ local native, given, id = ...
 
 -- Scripts may replace any global; the table must work all the same.
 local error, find, format, getmetatable, gsub = error, string.find, string.format, getmetatable, string.gsub
-local newproxy, next = newproxy, next
+local newproxy, next, pcall = newproxy, next, pcall
 local select, setmetatable, tonumber, tostring, type, xpcall = select, setmetatable, tonumber, tostring, type, xpcall
 local concat, getinfo, ipairs, traceback = table.concat, debug.getinfo, ipairs, debug.traceback
 
@@ -33,6 +33,70 @@ function wrk.log(...)
     words[i] = tostring((select(i, ...)))
   end
   native.say(concat(words, "\t"))
+end
+
+-- Recursion through C: see `stack.rs`. What is called last here counts as called by the script itself, so that its errors
+-- name the script's line.
+
+local is_stack_low = native.is_stack_low
+
+function string.gsub(...)
+  if is_stack_low() then
+    error("stack overflow", 2)
+  end
+  return gsub(...)
+end
+
+-- How many coroutines and parsers wait for what runs. More than so many have no purpose but recursion, and each may add
+-- its place to the message.
+local nested, nested_max = 0, 1000
+
+local function enter()
+  local outer = nested
+  if outer > 0 and (outer >= nested_max or is_stack_low()) then
+    error("stack overflow", 3)
+  end
+  nested = outer + 1
+  return outer
+end
+
+local function leave(outer, ...)
+  nested = outer
+  return ...
+end
+
+local function leave_or_raise(outer, is_well, ...)
+  nested = outer
+  if is_well then
+    return ...
+  end
+  error((...), 2)
+end
+
+local create, resume, wrap = coroutine.create, coroutine.resume, coroutine.wrap
+
+function coroutine.resume(...)
+  return leave(enter(), resume(...))
+end
+
+function coroutine.wrap(body)
+  if type(body) ~= "function" then
+    return wrap(body)
+  end
+  local thread = create(body)
+  return function(...)
+    return leave_or_raise(enter(), resume(thread, ...))
+  end
+end
+
+for _, name in ipairs({ "load", "loadstring" }) do
+  local load = _G[name]
+  _G[name] = function(...)
+    if type((...)) ~= "function" then
+      return load(...)
+    end
+    return leave(enter(), load(...))
+  end
 end
 
 -- Addresses: userdata without content; what they stand for is in `places`.
@@ -276,15 +340,47 @@ end
 
 -- What the host calls.
 
+-- An error that is no string, in words.
+local function words_for(problem)
+  local is_well, words = pcall(tostring, problem)
+  if is_well and type(words) == "string" then
+    return words
+  end
+  return format("a %s value whose __tostring fails", type(problem))
+end
+
+-- Where Lua's stack has overflowed there is little left of it: hence these are small, and called last where they can be.
+
+local function with_trace(words)
+  -- The text itself may contain a zero, where `traceback` would end it.
+  return words .. traceback("", 2)
+end
+
+-- With the place, where an error does not say where it was raised.
+local function with_place(words)
+  -- The first level is this function.
+  local level = 2
+  local about = getinfo(level, "Sl")
+  while about and (about.currentline < 1 or about.source == "=wrk") do
+    level = level + 1
+    about = getinfo(level, "Sl")
+  end
+  if not about then
+    return with_trace(given.script .. ": " .. words)
+  end
+  return with_trace(format("%s:%d: %s", about.short_src, about.currentline, words))
+end
+
 local function handler(problem)
-  local words = type(problem) == "string" and problem or "error: " .. tostring(problem)
-  -- Where this file stumbles over something that the script left in `wrk`, no line of the script can be named.
-  words = gsub(words, "^wrk:%d+:", function() return given.script .. ":" end)
-  local trace = traceback(words, 2)
-  -- This file and what the host calls with are no part of the script.
-  trace = gsub(trace, "\n\twrk:[^\n]*", "")
-  trace = gsub(trace, "\n\t%[C%]: at 0x%x+", "")
-  return (gsub(trace, "\n\t%[builtin#%d+%]: at 0x%x+", ""))
+  if type(problem) ~= "string" then
+    return with_place("error: " .. words_for(problem))
+  elseif problem == "stack overflow" or find(problem, "^%[builtin:.*stack overflow$") then
+    return with_place("stack overflow")
+  elseif find(problem, "^wrk:%d+:") then
+    -- Where this file stumbles over something that the script left in `wrk`, no line of the script can be named.
+    problem = given.script .. gsub(problem, "^wrk:%d+", "")
+  end
+  return with_trace(problem)
 end
 
 local calls = {}

@@ -20,6 +20,7 @@ cases! {
     a_signal_ends_a_script_that_never_comes_to_the_start;
     a_second_signal_ends_a_script_whose_output_nobody_reads;
     a_script_that_calls_itself_without_end_is_told_so;
+    a_script_that_returns_something_runs;
     a_callback_that_never_returns_is_named_and_the_rest_is_reported;
     what_cannot_be_handed_to_a_thread_is_refused;
     an_old_script_that_calls_wrk_init_runs;
@@ -94,8 +95,10 @@ fn a_value_of_the_wrong_type_is_named(context: &Context) {
         ("function setup(thread) thread.other = 5 end", "cannot set 'number' on thread"),
         ("function init() wrk.connect(5) end", "wrk.addr expected, got number"),
         ("function init() wrk.lookup() end", "lookup"),
-        ("error({})", "table"),
-        ("error()", "nil"),
+        ("error({})", "stdin:1: error: table: 0x"),
+        ("error()", "stdin:1: error: nil"),
+        ("local made = {} made:missing()", "stdin:1: attempt to call method 'missing' (a nil value)"),
+        ("error('seen\\0hidden')", "stdin:1: seen\\x00hidden"),
     ] {
         for onrush in context.both() {
             let output = onrush.words("-t1 -c1 -d5s").lua(script).word(url(&server, "/")).run();
@@ -245,13 +248,34 @@ fn a_second_signal_ends_a_script_whose_output_nobody_reads(context: &Context) {
 
 fn a_script_that_calls_itself_without_end_is_told_so(context: &Context) {
     let server = target();
-    let recursion = "local function deep() return (string.gsub('a', 'a', deep)) end";
-    for callback in ["init", "request", "response", "delay"] {
+    // In and out of coroutines, which have Lua stacks of their own, and through a function that needs much of the C stack.
+    let recursion = "\
+        local depth = 0
+        local function deep()
+            depth = depth + 1
+            if depth % 500 == 0 then return (coroutine.wrap(deep)()) end
+            return (string.gsub('a', 'a', deep))
+        end\n";
+    for callback in ["do", "setup", "init", "request", "response", "delay", "done"] {
         for onrush in context.both() {
-            let script = format!("{recursion} function {callback}() deep() end");
-            let output = onrush.words("-t1 -c1 -d5s").lua(&script).word(url(&server, "/")).run();
-            assert_refused(&output, &["stack overflow"]);
+            let head = if callback == "do" { "do".to_owned() } else { format!("function {callback}()") };
+            let output = onrush
+                .words("-t1 -c1 -d1s")
+                .lua(&format!("{recursion}{head} deep() end"))
+                .word(url(&server, "/"))
+                .run();
+            assert_eq!(output.code, 1, "{callback}: {output:?}");
+            assert!(output.stderr.contains("stdin:5: stack overflow\nstack traceback:\n"), "{callback}: {output:?}");
         }
+    }
+}
+
+fn a_script_that_returns_something_runs(context: &Context) {
+    let server = target();
+    for onrush in context.both() {
+        let output = onrush.words("-t2 -c2 -d1").lua("return { encode = print }, 5").word(url(&server, "/")).run();
+        assert_eq!(output.code, 0, "{output:?}");
+        output.assert_standard();
     }
 }
 

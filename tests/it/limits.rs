@@ -1,6 +1,10 @@
 //! Absurd and edge numbers, files that cannot be read, names that nobody knows, limits of the machine.
 
+use std::fs::{self, DirEntry};
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::harness::{Context, Output, Scratch, cases, counts, target, url};
 
@@ -13,6 +17,7 @@ cases! {
     a_body_of_megabytes_comes_through_a_pipe;
     an_unknown_host_is_one_line;
     too_few_open_files_are_said_with_the_way_out;
+    a_thread_has_a_large_stack_only_where_a_script_runs;
 }
 
 fn the_smallest_and_largest_loads_run(context: &Context) {
@@ -166,4 +171,38 @@ fn assert_is_one_line(output: &Output, code: i32) {
     assert_eq!((output.code, output.stderr.lines().count()), (code, 1), "{output:?}");
     assert_eq!(output.stdout, "", "{output:?}");
     assert!(output.stderr.ends_with('\n') && output.stderr.len() < 300, "{output:?}");
+}
+
+fn a_thread_has_a_large_stack_only_where_a_script_runs(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("stacks"));
+    let script = scratch.file("script.lua", "function request() return wrk.format() end");
+    for (script, expected) in [(None, 0), (Some(&script), 3)] {
+        let onrush = context.onrush().words("-t2 -c2 -d10s");
+        let onrush = script.into_iter().fold(onrush, |onrush, script| onrush.script(script));
+        let mut child = onrush.word(url(&server, "/")).spawn();
+        let process = Path::new("/proc").join(child.id().to_string());
+        let is_worker =
+            |task: DirEntry| fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.starts_with("worker-"));
+        let workers = || {
+            fs::read_dir(process.join("task"))
+                .map_or(0, |tasks| tasks.flatten().map(is_worker).filter(|&is| is).count())
+        };
+        let start = Instant::now();
+        while workers() < 2 && start.elapsed() < Duration::from_secs(8) {
+            thread::sleep(Duration::from_millis(10));
+        }
+        let maps = fs::read_to_string(process.join("maps")).unwrap();
+        let _ = child.kill();
+        let _ = child.wait();
+        assert_eq!(maps.lines().filter(|map| is_large_stack(map)).count(), expected, "{script:?}\n{maps}");
+    }
+}
+
+/// Whether a line of `/proc/PID/maps` is memory of our own that can be written, of no file, and of 16 MiB or more.
+fn is_large_stack(map: &str) -> bool {
+    let mut words = map.split_whitespace();
+    let (range, rights) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let (from, to) = range.split_once('-').unwrap_or_default();
+    let bytes = u64::from_str_radix(to, 16).unwrap_or(0) - u64::from_str_radix(from, 16).unwrap_or(0);
+    rights == "rw-p" && words.nth(3).is_none() && bytes >= 16 << 20
 }

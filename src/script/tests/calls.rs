@@ -71,7 +71,8 @@ fn what_a_callback_raises_is_told_with_file_line_and_traceback() {
     assert!(problem.contains("incomplete request at 1:4"), "{problem}");
     let problem = hooks.answered(&ANSWER).unwrap_err();
     assert!(problem.starts_with(&format!("{name}:4: heard\n")), "{problem}");
-    assert!(hooks.delay_ns().unwrap_err().starts_with("error: shown\n"));
+    let problem = hooks.delay_ns().unwrap_err();
+    assert!(problem.starts_with(&format!("{name}:5: error: shown\n")), "{problem}");
     // The state is still good.
     assert_eq!(written(&mut *hooks).unwrap().len(), 1);
 }
@@ -82,7 +83,10 @@ fn nothing_that_a_callback_does_gets_past_the_protected_call() {
         ("local function f() return 1 + f() end return f()", "stack overflow"),
         ("error(nil)", "error: nil"),
         ("error(error)", "error: function: builtin"),
-        ("error(setmetatable({}, { __tostring = error }))", "error in error handling"),
+        ("error(setmetatable({}, { __tostring = error }))", "error: a table value whose __tostring fails"),
+        ("error('a\\0b')", "a\\x00b"),
+        ("local o = {} o:missing()", "attempt to call method 'missing' (a nil value)"),
+        ("local o o:missing()", "attempt to index local 'o' (a nil value)"),
         ("coroutine.wrap(function() error('within') end)()", "within"),
         ("coroutine.yield()", "attempt to yield"),
         ("return { wrk.format() }", "request() returned a table value"),

@@ -1,6 +1,7 @@
 //! Scripts as people write them, each from its file.
 
 mod calls;
+mod recursion;
 mod results;
 mod start;
 mod values;

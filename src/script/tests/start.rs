@@ -159,8 +159,17 @@ fn what_is_wrong_with_a_file_ends_the_start() {
         message.starts_with("test.lua: bad path for wrk.format (string or number expected, got table)"),
         "{message}"
     );
-    assert!(refused("function init() error({}) end").starts_with("error: table: 0x"));
-    assert!(refused("function init() error() end").starts_with("error: nil"));
+    assert!(refused("function init() error({}) end").starts_with("test.lua:1: error: table: 0x"));
+    assert!(refused("function init() error() end").starts_with("test.lua:1: error: nil\n"));
+    // A zero does not end the message.
+    assert!(refused("error('a\\0b\\27[31m')").starts_with("test.lua:1: a\\x00b\\x1b[31m\nstack traceback:\n"));
+}
+
+#[test]
+fn what_a_script_returns_does_not_matter() {
+    for value in ["{}", "nil, {}", "function() end", "io.stdout", "false", "5"] {
+        assert!(prebuilt(&format!("wrk.path = '/set' return {value}")).starts_with("GET /set HTTP/1.1\r\n"), "{value}");
+    }
 }
 
 #[test]

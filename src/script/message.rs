@@ -1,0 +1,101 @@
+//! What a user reads of an error that a script raised.
+
+/// What stands above a stack trace.
+const TRACE: &str = "\nstack traceback:\n";
+
+/// What was raised, in words that a terminal shows as they are. For want of memory LuaJIT names neither the place nor the
+/// culprit.
+pub fn told(problem: &[u8]) -> String {
+    if problem == b"not enough memory" {
+        return "the script wanted more memory than there is; what it keeps in tables and strings grows too large"
+            .to_owned();
+    }
+    without_own_lines(without_repeated_places(&printable(problem)))
+}
+
+/// Bytes as a terminal shows them.
+fn printable(bytes: &[u8]) -> String {
+    let mut words = String::with_capacity(bytes.len());
+    for piece in bytes.utf8_chunks() {
+        for character in piece.valid().chars() {
+            match character {
+                // Stack traces consist of lines.
+                '\n' | '\t' => words.push(character),
+                '\0'..='\x7f' if character.is_control() => words.push_str(&escaped(character as u8)),
+                _ if character.is_control() => words.extend(character.escape_unicode()),
+                _ => words.push(character),
+            }
+        }
+        words.extend(piece.invalid().iter().map(|&byte| escaped(byte)));
+    }
+    words
+}
+
+fn escaped(byte: u8) -> String {
+    format!("\\x{byte:02x}")
+}
+
+/// A stack trace without the lines that are no part of the script: `wrk.lua`, and what the host calls with.
+fn without_own_lines(words: String) -> String {
+    let Some((_, trace)) = words.rsplit_once(TRACE) else { return words };
+    let is_own = |line: &&str| ["\twrk:", "\t[C]: at 0x", "\t[builtin#"].iter().any(|start| line.starts_with(start));
+    let others: Vec<&str> = trace.lines().filter(|line| !is_own(line)).collect();
+    words[..words.len() - trace.len()].to_owned() + &others.join("\n")
+}
+
+/// What comes through many calls of `assert` or many coroutines has the same `file:line: ` in front of it again and again.
+fn without_repeated_places(words: &str) -> String {
+    let (mut kept, mut last, mut rest) = (String::with_capacity(words.len()), "", words);
+    while let Some((place, behind)) = rest.split_once(": ") {
+        let line = place.rsplit(':').next().unwrap_or_default();
+        if line.is_empty() || !line.bytes().all(|byte| byte.is_ascii_digit()) || line.len() == place.len() {
+            break;
+        }
+        if place != last {
+            kept.push_str(place);
+            kept.push_str(": ");
+        }
+        (last, rest) = (place, behind);
+    }
+    kept + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_no_terminal_shows_are_escaped() {
+        let table: [(&[u8], &str); 5] = [
+            (b"a.lua:1: boom\nstack traceback:\n\ta.lua:1:", "a.lua:1: boom\nstack traceback:\n\ta.lua:1:"),
+            (b"a.lua:1: \0hidden\x7f", "a.lua:1: \\x00hidden\\x7f"),
+            (b"\x1b[31mred\r", "\\x1b[31mred\\x0d"),
+            (b"gr\xc3\xbc\xc3\x9f \xff\xfe", "gr\u{fc}\u{df} \\xff\\xfe"),
+            ("\u{85}".as_bytes(), "\\u{85}"),
+        ];
+        for (raised, words) in table {
+            assert_eq!(told(raised), words);
+        }
+    }
+
+    #[test]
+    fn a_trace_shows_the_script_alone() {
+        let trace = "a.lua:1: boom\nstack traceback:\n\t[C]: in function 'error'\n\ta.lua:1: in function 'init'\n\t\
+                     wrk:300: in function <wrk:290>\n\t[C]: at 0x55d0\n\t[builtin#21]: at 0x55d1";
+        let shown = "a.lua:1: boom\nstack traceback:\n\t[C]: in function 'error'\n\ta.lua:1: in function 'init'";
+        assert_eq!(told(trace.as_bytes()), shown);
+    }
+
+    #[test]
+    fn a_place_is_named_once_however_many_calls_have_added_it() {
+        for (raised, words) in [
+            ("a.lua:1: a.lua:1: a.lua:1: boom", "a.lua:1: boom"),
+            ("a.lua:1: b.lua:2: b.lua:2: boom: 5: 5: 7", "a.lua:1: b.lua:2: boom: 5: 5: 7"),
+            ("a.lua:1: a.lua:2: a.lua:1: ", "a.lua:1: a.lua:2: a.lua:1: "),
+            ("boom: boom: 5: 5", "boom: boom: 5: 5"),
+            ("", ""),
+        ] {
+            assert_eq!(told(raised.as_bytes()), words);
+        }
+    }
+}

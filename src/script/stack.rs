@@ -1,0 +1,75 @@
+//! The C stack that a script may use up, and how much of it is left.
+//!
+//! LuaJIT limits its own stack, in every coroutine anew, and the C stack not at all. Three kinds of calls could take any
+//! amount of it: `string.gsub`, which keeps ten kilobytes there; `load`, which asks a function for more text while it
+//! keeps a whole parser there; and coroutines inside of coroutines. `wrk.lua` looks here before each of them. Anything
+//! else that calls itself is stopped by the end of LuaJIT's own stack, when it has taken at most 6 MiB of this one.
+
+use std::ffi::c_int;
+use std::hint::black_box;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use mlua::ffi::{self, lua_State};
+
+/// The stack of a thread that calls a script, in bytes. Half of it is for the calls that are looked at, the other half
+/// for what happens between two looks. What is not used costs nothing but addresses.
+pub const STACK_BYTES: usize = 32 * 1024 * 1024;
+
+thread_local! {
+    /// The address in the middle of this thread's stack.
+    static MIDDLE: usize = middle();
+}
+
+/// Whether this thread has used half of its stack.
+pub fn is_low() -> bool {
+    let here = 0_u8;
+    let here = ptr::from_ref(black_box(&here)).addr();
+    MIDDLE.with(|&middle| here < middle)
+}
+
+/// The same, for Lua.
+///
+/// # Safety
+///
+/// For Lua only.
+pub unsafe extern "C-unwind" fn is_low_for_lua(raw: *mut lua_State) -> c_int {
+    // SAFETY: Lua calls this with room for twenty values.
+    unsafe { ffi::lua_pushboolean(raw, c_int::from(is_low())) };
+    1
+}
+
+/// Where the middle of this thread's stack is. A thread that cannot be asked is never low.
+fn middle() -> usize {
+    let mut attributes = MaybeUninit::uninit();
+    let (mut lowest, mut bytes) = (ptr::null_mut(), 0);
+    // SAFETY: the attributes are only used if the first call has made them, and the last one destroys them.
+    unsafe {
+        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
+            return 0;
+        }
+        libc::pthread_attr_getstack(attributes.as_ptr(), &mut lowest, &mut bytes);
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+    }
+    lowest.addr() + bytes / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// Goes down until half of the stack is used; returns how many steps of at least a kilobyte that were.
+    fn descend(steps: usize) -> usize {
+        let step = black_box([0_u8; 1024]);
+        if is_low() { steps } else { descend(steps + 1) + usize::from(step[0]) }
+    }
+
+    #[test]
+    fn a_stack_is_low_when_half_of_it_is_used() {
+        let thread = thread::Builder::new().stack_size(1024 * 1024);
+        let steps = thread.spawn(|| descend(0)).unwrap().join().unwrap();
+        assert!((100..=512).contains(&steps), "{steps}");
+    }
+}
