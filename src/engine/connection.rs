@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 use onrush_proto::{Client, Error, Event, Nanos, StreamId};
 use rustix::io::Errno;
 
-use super::hooks::{Answer, Caller, Kept, Pause};
+use super::hooks::{Answer, Caller, Pause};
+use super::kept::Kept;
 use super::protocol::Protocol;
 use super::retry::Failures;
 use super::routes::RouteId;
@@ -19,8 +20,6 @@ use crate::stats::{Cause, Phase};
 
 /// How much of what a server sent is kept as an example of an error, in bytes.
 const EXAMPLE_BYTES: usize = 120;
-/// The most of a body that is kept for a script, in bytes: a server that never ends may not use up all memory.
-const BODY_MAX: usize = 256 * 1024 * 1024;
 
 /// One connection slot.
 #[derive(Default)]
@@ -101,8 +100,9 @@ pub struct Live {
 }
 
 impl Live {
-    /// A new connection that speaks `protocol` and may have so many requests; `keeps`: a script looks at the responses.
-    pub fn new(protocol: Protocol, requests: u64, keeps: bool) -> Self {
+    /// A new connection that speaks `protocol` and may have so many requests; `kept`: where a script looks at the
+    /// responses.
+    pub fn new(protocol: Protocol, requests: u64, kept: Option<Box<Kept>>) -> Self {
         Self {
             protocol,
             // Most connections never have more than one, and the library would begin with four.
@@ -117,7 +117,7 @@ impl Live {
             troubled: false,
             wake_at: None,
             pause: Pause::default(),
-            kept: keeps.then(Box::default),
+            kept,
         }
     }
 
@@ -241,7 +241,7 @@ impl Live {
         let (head, trailers, body) = self
             .kept
             .as_ref()
-            .map_or_else(Default::default, |kept| (&kept.head[..], &kept.trailers[..], &kept.body[..]));
+            .map_or_else(Default::default, |kept| (&kept.head[..], &kept.trailers[..], kept.body.bytes()));
         script.answered(&Answer { status, head, trailers, body, latency_ns });
         if let Some(kept) = &mut self.kept {
             kept.clear();
@@ -266,12 +266,10 @@ impl Live {
         if let Some(transcript) = &mut tally.transcript {
             transcript.data(data);
         }
-        if let Some(kept) = self.kept.as_mut().filter(|_| script.wants.body) {
-            let room = BODY_MAX - kept.body.len();
-            if data.len() > room && room > 0 {
-                tally.interval.counters.cut_bodies += 1;
-            }
-            kept.body.extend_from_slice(&data[..data.len().min(room)]);
+        if let Some(kept) = self.kept.as_mut().filter(|_| script.wants.body)
+            && kept.body.add(data)
+        {
+            tally.interval.counters.cut_bodies += 1;
         }
     }
 

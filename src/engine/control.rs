@@ -1,14 +1,18 @@
-//! What a worker and the thread that watches it tell each other while a run lasts: flags, no lock.
+//! What workers share with each other and with the thread that watches them while a run lasts; no lock.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
+use super::kept::Budget;
 use super::mailbox::Mailbox;
 
-/// The flags of a whole run.
+/// What all workers of a run share.
 #[derive(Debug, Default)]
 pub struct Control {
     /// Everybody is to end now.
     stop: AtomicBool,
+    /// The memory for bodies that scripts want to see.
+    pub bodies: Arc<Budget>,
 }
 
 impl Control {

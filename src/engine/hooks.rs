@@ -8,6 +8,7 @@ use std::sync::Arc;
 use onrush_proto::{Nanos, Request};
 
 use super::control::{Callback, Desk};
+use super::kept::{Budget, Kept};
 
 /// What a script wants to be asked and told. Decided once, before the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,13 +89,20 @@ pub(super) struct Caller {
     /// Whether it has failed or wants this worker to end.
     pub has_ended: bool,
     desk: Arc<Desk>,
+    /// The memory for bodies that it wants to see.
+    bodies: Arc<Budget>,
 }
 
 impl Caller {
     /// Asks these hooks.
-    pub fn new(hooks: Option<Box<dyn Hooks>>, desk: Arc<Desk>) -> Self {
+    pub fn new(hooks: Option<Box<dyn Hooks>>, desk: Arc<Desk>, bodies: Arc<Budget>) -> Self {
         let wants = hooks.as_ref().map_or_else(Wants::default, |hooks| hooks.wants());
-        Self { hooks, wants, failure: None, has_ended: false, desk }
+        Self { hooks, wants, failure: None, has_ended: false, desk, bodies }
+    }
+
+    /// Where a new connection keeps what the script wants to see, if it wants to see more than statuses.
+    pub fn keeps(&self) -> Option<Box<Kept>> {
+        (self.wants.headers || self.wants.body).then(|| Box::new(Kept::new(&self.bodies)))
     }
 
     /// The run cannot go on, and the script is why.
@@ -155,24 +163,3 @@ pub(super) enum Pause {
     /// It has paused, or need not.
     Over,
 }
-
-/// What of a response is kept for the script.
-#[derive(Debug, Default)]
-pub(super) struct Kept {
-    pub head: Vec<u8>,
-    pub trailers: Vec<u8>,
-    pub body: Vec<u8>,
-}
-
-impl Kept {
-    /// Forgets the response and keeps the memory, unless that is much.
-    pub fn clear(&mut self) {
-        for part in [&mut self.head, &mut self.trailers, &mut self.body] {
-            part.clear();
-            part.shrink_to(KEPT_MAX);
-        }
-    }
-}
-
-/// So much memory of an earlier response stays with a connection, in bytes.
-const KEPT_MAX: usize = 64 * 1024;

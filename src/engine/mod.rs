@@ -22,6 +22,7 @@ mod batch;
 mod connection;
 mod control;
 mod hooks;
+mod kept;
 mod leave;
 mod mailbox;
 mod protocol;
@@ -39,6 +40,7 @@ mod tests;
 
 pub use control::{Callback, Control, Desk};
 pub use hooks::{Answer, Failure, Hooks, Wants};
+pub use kept::Budget;
 pub use leave::too_long;
 pub use mailbox::Mailbox;
 pub use protocol::Protocol;
@@ -207,7 +209,7 @@ impl<B: Backend> Engine<B> {
             batch_waits: false,
             spare: None,
             tunnel,
-            script: Caller::new(hooks, Arc::clone(&desk)),
+            script: Caller::new(hooks, Arc::clone(&desk), Arc::clone(&control.bodies)),
             control,
             desk,
             gathered: Vec::new(),

@@ -89,9 +89,8 @@ impl<B: Backend> Engine<B> {
         slot.lived = true;
         let is_first = !self.routes.found();
         self.routes.worked(slot.route);
-        let keeps = self.script.wants.headers || self.script.wants.body;
         let requests = self.settings.requests_per_connection.map_or(u64::MAX, |limit| limit.most);
-        let live = Live::new((self.protocols)(), requests, keeps);
+        let live = Live::new((self.protocols)(), requests, self.script.keeps());
         self.enter(conn, State::Open(Box::new(live)));
         self.away_since = None;
         if let Some(transcript) = &mut self.tally.transcript {

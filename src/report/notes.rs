@@ -332,7 +332,12 @@ impl fmt::Display for Note {
             }
             Self::CutBodies { count } => {
                 let bodies = if *count == 1 { "body" } else { "bodies" };
-                write!(f, "the script saw only the first 256 MiB of {} {bodies}", thousands(*count))
+                write!(
+                    f,
+                    "the script saw only the beginning of {} {bodies}: all that are being read at one time share 256 MiB; \
+                     use fewer connections (-c), or do without the third parameter of response()",
+                    thousands(*count)
+                )
             }
             Self::Resumed { resumed, handshakes } => f.write_str(&resumed_line(*resumed, *handshakes)),
             Self::Rewritten { mean_us } => {

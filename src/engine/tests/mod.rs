@@ -79,9 +79,21 @@ pub fn run_with(
     protocols: Box<dyn FnMut() -> Protocol>,
     hooks: Option<Box<dyn Hooks>>,
 ) -> Ran {
-    let desk = Arc::new(Desk::default());
+    run_under(Control::default(), settings, network, request, protocols, hooks)
+}
+
+/// The same with something that all workers share.
+pub fn run_under(
+    control: Control,
+    settings: Settings,
+    network: Box<dyn Network>,
+    request: Request,
+    protocols: Box<dyn FnMut() -> Protocol>,
+    hooks: Option<Box<dyn Hooks>>,
+) -> Ran {
+    let (control, desk) = (Arc::new(control), Arc::new(Desk::default()));
     let backend = Sim::new(settings.connections, network);
-    let engine = Engine::new(settings, backend, vec![request], protocols, hooks, Arc::default(), Arc::clone(&desk));
+    let engine = Engine::new(settings, backend, vec![request], protocols, hooks, control, Arc::clone(&desk));
     let end = engine.run();
     let mut totals = Totals::default();
     desk.mailbox.collect(|interval| totals += interval);

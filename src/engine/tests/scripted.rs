@@ -80,9 +80,13 @@ fn writes() -> Wants {
 }
 
 fn run_script(settings: Settings, scenario: &str, script: Script) -> Ran {
+    run_script_under(Control::default(), settings, scenario, script)
+}
+
+fn run_script_under(control: Control, settings: Settings, scenario: &str, script: Script) -> Ran {
     let scenario: Scenario = toml::from_str(scenario).expect("the scenario is well written");
     let protocols = Box::new(|| Protocol::Http1(Http1::new(usize::MAX)));
-    run_with(settings, scenario.network(1), get(), protocols, Some(Box::new(script)))
+    run_under(control, settings, scenario.network(1), get(), protocols, Some(Box::new(script)))
 }
 
 const INSTANT: &str = "connect_us = 0.0";
@@ -186,6 +190,25 @@ fn a_script_sees_of_responses_what_it_wants_to_see() {
             assert_eq!((status, head, trailers, body), (201, lengths.0, 0, lengths.1));
             assert!(latency_ns >= ran.totals.latency.min().unwrap());
         }
+    }
+}
+
+#[test]
+fn bodies_share_the_memory_there_is_and_those_that_are_cut_are_counted() {
+    let wants = Wants { response: true, body: true, ..Wants::default() };
+    let answer = format!("HTTP/1.1 200 OK\\r\\nContent-Length: 4000\\r\\n\\r\\n{}", "x".repeat(4000));
+    let scenario = format!("connect_us = 0.0\nlatency_us = 1000.0\nanswer = \"{answer}\"\nsplit = 100");
+    for (connections, bytes, are_cut) in [(1, 5_000, false), (4, 5_000, true), (4, 24_000, false)] {
+        let mut control = Control::default();
+        control.bodies = Arc::new(Budget::of(bytes));
+        let script = Script { wants, ..Script::default() };
+        let many = Settings { connections, requests: Some(40), duration_ns: None, ..settings() };
+        let ran = run_script_under(control, many, &scenario, script.clone());
+        let told = script.told.lock().unwrap();
+        assert_eq!((ran.totals.counters.completed, told.len()), (40, 40));
+        let cut = told.iter().filter(|told| told.3 < 4000).count();
+        assert_eq!(ran.totals.counters.cut_bodies, cut as u64);
+        assert_eq!(cut > 0, are_cut, "{connections} connections and {bytes} bytes: {told:?}");
     }
 }
 

@@ -45,7 +45,8 @@ fn a_script_that_limits_the_load_or_saw_too_little_is_said() {
         said(&outcome),
         [
             "the threads spent 63 % of their time inside the script: it limits the load; do less in it, or add threads (-t)",
-            "the script saw only the first 256 MiB of 1 body"
+            "the script saw only the beginning of 1 body: all that are being read at one time share 256 MiB; use fewer \
+             connections (-c), or do without the third parameter of response()"
         ]
     );
 }
