@@ -338,9 +338,22 @@ pub fn phase_of_transport(request: &OpenRequest) -> Phase {
     if request.status.is_some() { Phase::Body } else { Phase::Head }
 }
 
-/// The cause that an error number stands for.
+/// The cause that an error number stands for. No peer and no network leads to the numbers of the first kind: the kernel
+/// did not carry out what it was asked for.
 pub fn cause_of(errno: Errno) -> Cause {
-    Cause::Errno(errno.raw_os_error())
+    match errno {
+        Errno::AGAIN
+        | Errno::BADF
+        | Errno::FAULT
+        | Errno::INVAL
+        | Errno::NOBUFS
+        | Errno::NOMEM
+        | Errno::NOSYS
+        | Errno::NOTSOCK
+        | Errno::OPNOTSUPP
+        | Errno::OVERFLOW => Cause::Kernel(errno.raw_os_error()),
+        _ => Cause::Errno(errno.raw_os_error()),
+    }
 }
 
 /// The value of the `Location` field of a head.

@@ -71,6 +71,10 @@ impl Failure {
     fn way_out(&self) -> Option<String> {
         let text = match self.row.cause {
             Cause::Errno(number) => return self.way_out_of(errno::known(number)?),
+            Cause::Kernel(number) => match errno::known(number) {
+                Some(Errno::NOMEM | Errno::NOBUFS) => "this machine, or its control group, is short of memory",
+                _ => "--io epoll, or uring, takes another way through the kernel",
+            },
             Cause::Tls(failure) => return tls::way_out(failure).map(str::to_owned),
             Cause::Proxy(failure) => proxy::way_out(failure),
             Cause::Unanswered if self.row.phase == Phase::Tls => "does that port speak TLS?",
@@ -148,6 +152,7 @@ pub(super) fn why_row(row: &Row, timeout: Option<Duration>) -> String {
 pub(super) fn why(cause: Cause, timeout: Option<Duration>) -> String {
     match cause {
         Cause::Errno(number) => errno::words(number),
+        Cause::Kernel(number) => format!("refused by the kernel of this machine: {}", errno::words(number)),
         Cause::Protocol(error) => error.to_string(),
         Cause::Tls(failure) => tls::words(failure),
         Cause::Proxy(failure) => proxy::words(failure),

@@ -104,7 +104,9 @@ pub fn refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause
             format!("unable to connect to {address}: {}: nothing listens there", errno::words(number))
         }
         Cause::Proxy(failure) => format!("no way through {address}: {}", proxy::sentence(failure)),
-        Cause::Errno(number) => format!("unable to connect to {address}: {}", errno::words(number)),
+        Cause::Errno(number) | Cause::Kernel(number) => {
+            format!("unable to connect to {address}: {}", errno::words(number))
+        }
         Cause::Tls(failure) => {
             let row = rows.iter().find(|row| row.cause == cause);
             let example = row.map_or_else(String::new, |row| escape(&row.example));

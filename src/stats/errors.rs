@@ -46,8 +46,10 @@ impl Phase {
 /// Why it went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
-    /// The operating system refused; its error number.
+    /// The operating system reports what the peer or the network did, or what there are too few of; its error number.
     Errno(i32),
+    /// The kernel of this machine did not carry out an operation; its error number.
+    Kernel(i32),
     /// The response broke the protocol or ended too soon.
     Protocol(onrush_proto::Error),
     /// An attempt to connect was neither accepted nor refused.

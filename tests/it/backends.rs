@@ -9,6 +9,7 @@ use crate::harness::{Context, Scratch, Served, cases, target, url};
 cases! {
     the_version_line_says_which_backend_runs_and_why;
     forbidden_io_uring_is_replaced_unless_asked_for_by_name needs "python3", "io_uring";
+    what_the_kernel_refuses_is_not_the_servers_fault needs "python3";
     who_asks_for_epoll_never_touches_io_uring needs "python3";
     waiting_without_sleep_is_said_and_can_be_chosen;
     no_request_leaves_before_its_clock_starts;
@@ -27,8 +28,9 @@ assert libc.prctl(22, 2, program, 0, 0) == 0, os.strerror(ctypes.get_errno())
 os.execv(sys.argv[3], sys.argv[3:])
 ";
 
-/// The number of `io_uring_setup`.
+/// The numbers of `io_uring_setup` and `io_uring_enter`.
 const IO_URING_SETUP: u32 = 425;
+const IO_URING_ENTER: u32 = 426;
 /// Whoever makes the call gets this error, as from Docker's filter.
 const fn answer(errno: u32) -> u32 {
     0x0005_0000 | errno
@@ -58,14 +60,23 @@ fn the_version_line_says_which_backend_runs_and_why(context: &Context) {
 
 fn forbidden_io_uring_is_replaced_unless_asked_for_by_name(_: &Context) {
     let server = target();
-    let forbidden = |words: &[&str]| filtered(IO_URING_SETUP, answer(1), words);
-    let (said, code) = forbidden(&["-v", "-n1", "-c1", &url(&server, "/")]);
-    assert_eq!(code, 0, "{said}");
-    assert!(said.contains("[epoll]: a filter forbids io_uring, as Docker's seccomp profile does"), "{said}");
-    let (said, code) = forbidden(&["--io", "uring", "-n1", "-c1", &url(&server, "/")]);
+    for call in [IO_URING_SETUP, IO_URING_ENTER] {
+        let (said, code) = filtered(call, answer(1), &["-v", "-n1", "-c1", &url(&server, "/")]);
+        assert_eq!(code, 0, "{said}");
+        assert!(said.contains("[epoll]: a filter forbids io_uring, as Docker's seccomp profile does"), "{said}");
+    }
+    let (said, code) = filtered(IO_URING_SETUP, answer(1), &["--io", "uring", "-n1", "-c1", &url(&server, "/")]);
     assert_eq!(code, 2, "{said}");
     assert!(said.starts_with("onrush: --io uring: a filter forbids io_uring"), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+fn what_the_kernel_refuses_is_not_the_servers_fault(_: &Context) {
+    let server = target();
+    let words = ["--io", "epoll", "-d300ms", "-c1", "-t1", &url(&server, "/")];
+    let (said, code) = filtered(libc::SYS_sendto as u32, answer(libc::ENOMEM as u32), &words);
+    assert_eq!(code, 5, "{said}");
+    assert!(said.contains("× refused by the kernel of this machine: no memory left (ENOMEM)"), "{said}");
 }
 
 fn who_asks_for_epoll_never_touches_io_uring(_: &Context) {

@@ -152,6 +152,8 @@ impl Uring {
         let ring = builder.build(ENTRIES)?;
         let has_table = ring.submitter().register_files_sparse(connections).is_ok();
         let buffers = Buffers::register(&ring.submitter())?;
+        // A filter may allow all of that and forbid this.
+        ring.submit()?;
         Ok(Self {
             ring,
             dialer,

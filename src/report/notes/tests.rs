@@ -159,7 +159,12 @@ fn failures_to_connect_are_said_with_a_way_out() {
             "",
             "connect: 2 × no route to the host (EHOSTUNREACH): 'ip route' shows the ways there are",
         ),
-        (Cause::Errno(12), "", "connect: 2 × no memory left (ENOMEM)"),
+        (
+            Cause::Kernel(12),
+            "",
+            "connect: 2 × refused by the kernel of this machine: no memory left (ENOMEM): \
+             this machine, or its control group, is short of memory",
+        ),
     ];
     for (cause, example, sentence) in table {
         assert_eq!(said(&failing(2, Phase::Connect, cause, example)), [sentence]);
@@ -184,6 +189,12 @@ fn failures_to_send_and_to_read_are_said_with_a_way_out() {
             Cause::Errno(32),
             "write: 1,029 × connection already closed by the server (EPIPE): \
              the server's log or its limits on keep-alive may say why",
+        ),
+        (
+            Phase::Send,
+            Cause::Kernel(105),
+            "write: 1,029 × refused by the kernel of this machine: no buffer space left (ENOBUFS): \
+             this machine, or its control group, is short of memory",
         ),
         (
             Phase::Head,
