@@ -44,6 +44,8 @@ pub struct Epoll {
     immediate: VecDeque<(u32, Completion)>,
     buffer: Box<[u8]>,
     received: usize,
+    /// Bytes that the kernel took and nobody has asked for yet.
+    taken: u64,
 }
 
 /// One connection.
@@ -98,6 +100,7 @@ impl Epoll {
             immediate: VecDeque::new(),
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             received: 0,
+            taken: 0,
         })
     }
 
@@ -117,6 +120,7 @@ impl Epoll {
         if ready.writable {
             ready.writable = false;
             if let Some(outcome) = socket.resume_send() {
+                self.taken += outcome.unwrap_or(0) as u64;
                 return Some(What::Sent(outcome));
             }
         }
@@ -215,6 +219,7 @@ impl Backend for Epoll {
         socket.delay.before_send(fd, bytes.bytes().len());
         match send_some(fd, bytes.bytes()) {
             Ok(n) => {
+                self.taken += n as u64;
                 if n < bytes.bytes().len() {
                     socket.unsent = Some((bytes, n));
                 }
@@ -248,6 +253,10 @@ impl Backend for Epoll {
     fn close(&mut self, conn: ConnId) {
         let socket = &mut self.sockets[conn.index()];
         *socket = Socket { generation: socket.generation.wrapping_add(1), ..Socket::default() };
+    }
+
+    fn taken(&mut self) -> u64 {
+        std::mem::take(&mut self.taken)
     }
 
     fn wait(&mut self, until: Nanos) -> bool {

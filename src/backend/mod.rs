@@ -111,6 +111,15 @@ pub trait Backend {
     /// Closes a connection, with all that is under way on it.
     fn close(&mut self, conn: ConnId);
 
+    /// The number of bytes that the kernel has taken since this was last called, of closed connections too: what
+    /// [`Backend::send`] accepted and the kernel never saw is not among them. What it takes of a send that is cut off by
+    /// [`Backend::close`] may be known later.
+    fn taken(&mut self) -> u64;
+
+    /// Ends every send that is under way, so that [`Backend::taken`] knows what became of it. The run is over: what was
+    /// not handed over yet never is, and nothing is reported any more.
+    fn stop(&mut self) {}
+
     /// Starts what was asked for, then sleeps until there are completions, but not past `until`. Returns whether there
     /// may be any.
     fn wait(&mut self, until: Nanos) -> bool;

@@ -89,7 +89,7 @@ impl<B: Backend> Engine<B> {
                 status: None,
                 is_last: false,
             });
-            self.tally.started();
+            self.tally.started(B::GATHERS);
             live.left -= 1;
         }
         if let Some(request) = live.open.back_mut() {

@@ -290,6 +290,7 @@ impl<B: Backend> Engine<B> {
 
     /// Stamps the requests and connects that leave with the wait that follows.
     fn stamp(&mut self) {
+        self.tally.hand_over();
         if self.gathered.is_empty() {
             return;
         }
@@ -346,6 +347,9 @@ impl<B: Backend> Engine<B> {
                 self.timers.set(at, Timer::Sweep(ConnId(next)));
             }
             Timer::Start => {
+                // What was started before belongs to what was before.
+                self.stamp();
+                self.backend.wait(Nanos::default());
                 self.count_from(now);
                 self.timers.set(now + SAMPLE_NS, Timer::Sample);
             }
@@ -368,6 +372,7 @@ impl<B: Backend> Engine<B> {
 
     /// The warm-up is over: nothing that happened counts, and neither will what becomes of the requests in flight.
     fn count_from(&mut self, now: Nanos) {
+        self.count_sent();
         self.start = now;
         self.end_at = self.settings.duration_ns.map_or(Nanos::MAX, |duration_ns| now + duration_ns);
         self.sampled_at = now;
@@ -385,10 +390,20 @@ impl<B: Backend> Engine<B> {
     /// Gives the watcher what was recorded since the last time. An interval ends when it was due to, so that it lies in one
     /// row of the time line, and the turn of the loop in which that happened still belongs to it.
     fn hand_over(&mut self, now: Nanos) {
+        self.count_sent();
         let until_ns = now.since(self.start) / SAMPLE_NS * SAMPLE_NS;
         self.tally.interval.until_ns = until_ns;
         if self.desk.mailbox.hand_over(&mut self.tally.interval) {
             self.tally.interval.from_ns = until_ns;
+        }
+    }
+
+    /// Counts the bytes that the kernel has taken since the last time. What they are worth before they are encrypted only
+    /// the link knows.
+    fn count_sent(&mut self) {
+        let taken = self.backend.taken();
+        if self.settings.tls.is_none() {
+            self.tally.interval.counters.bytes_sent += taken;
         }
     }
 
@@ -428,6 +443,8 @@ impl<B: Backend> Engine<B> {
     }
 
     fn finish(mut self, now: Nanos, stayed_away: bool) -> WorkerEnd {
+        self.backend.stop();
+        self.count_sent();
         for slot in &mut self.slots {
             match &mut slot.state {
                 State::Open(live) => {
@@ -446,6 +463,7 @@ impl<B: Backend> Engine<B> {
                 State::Connecting(_) | State::Tunnelling(_) | State::Parked | State::Waiting => {}
             }
         }
+        self.tally.count_ended();
         if self.tally.is_warming_up() {
             // It ended before anything counted.
             self.count_from(now);

@@ -27,7 +27,8 @@ impl<B: Backend> Engine<B> {
             What::Discarded(n) => self.discarded(conn, n, at),
             What::Received(Err(errno)) => self.transport_failed(conn, errno, at),
             What::Sent(Ok(n)) => {
-                self.accepted(conn, n);
+                let n = self.accepted(conn, n);
+                self.encrypted(n, false);
                 self.flush(conn, at);
                 self.pump(conn, at);
             }
@@ -242,15 +243,17 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// The transport accepted so many more bytes.
-    pub(super) fn accepted(&mut self, conn: ConnId, n: usize) {
+    /// The transport accepted so many more bytes. Returns how many of them are the protocol's.
+    pub(super) fn accepted(&mut self, conn: ConnId, n: usize) -> usize {
         let slot = &mut self.slots[conn.index()];
         let plain = slot.link.as_mut().map_or(n, |link| link.accepted(n));
-        let Some(live) = slot.live() else { return slot.accepted_by_proxy(n) };
-        let n = plain;
-        live.unsent -= n;
-        live.protocol.handle_sent(n);
-        self.tally.interval.counters.bytes_sent += if live.is_warmup() { 0 } else { n as u64 };
+        let Some(live) = slot.live() else {
+            slot.accepted_by_proxy(n);
+            return 0;
+        };
+        live.unsent -= plain;
+        live.protocol.handle_sent(plain);
+        plain
     }
 
     /// Closes a connection, all of whose requests have ended, and opens the next: at once if the connection ended as

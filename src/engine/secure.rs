@@ -85,11 +85,19 @@ impl<B: Backend> Engine<B> {
             match link.seal() {
                 Ok(Some(sealed)) => {
                     let n = self.backend.send(conn, sealed);
-                    self.accepted(conn, n);
+                    let n = self.accepted(conn, n);
+                    self.encrypted(n, B::GATHERS);
                 }
                 Ok(None) => return,
                 Err(failure) => return self.link_failed(conn, failure, at),
             }
+        }
+    }
+
+    /// Counts bytes of the protocol that were accepted encrypted, and may leave only with the next wait.
+    pub(super) fn encrypted(&mut self, n: usize, is_gathered: bool) {
+        if self.settings.tls.is_some() {
+            self.tally.encrypted(n, is_gathered);
         }
     }
 

@@ -52,6 +52,9 @@ pub struct Tally {
     warms_up: bool,
     /// Requests that are open on all connections.
     open: u64,
+    /// Requests that were started and leave with the next wait, and bytes that do so encrypted.
+    gathered: u64,
+    gathered_bytes: u64,
     /// Responses that were complete, since the start.
     pub completed: u64,
     /// What went over the wire, where that is wanted.
@@ -70,6 +73,8 @@ impl Tally {
             left: requests,
             warms_up: false,
             open: 0,
+            gathered: 0,
+            gathered_bytes: 0,
             completed: 0,
             transcript,
             located: false,
@@ -115,13 +120,24 @@ impl Tally {
         self.open
     }
 
-    /// A request was started.
-    pub fn started(&mut self) {
+    /// A request was started. It counts when it is handed to the kernel: now, or with the next wait.
+    pub fn started(&mut self, is_gathered: bool) {
         if !self.warms_up {
             self.left = self.left.map(|left| left - 1);
         }
         self.open += 1;
-        self.interval.counters.started += 1;
+        *(if is_gathered { &mut self.gathered } else { &mut self.interval.counters.started }) += 1;
+    }
+
+    /// So many bytes of requests were accepted encrypted. They count when they are handed to the kernel, like requests.
+    pub fn encrypted(&mut self, n: usize, is_gathered: bool) {
+        *(if is_gathered { &mut self.gathered_bytes } else { &mut self.interval.counters.bytes_sent }) += n as u64;
+    }
+
+    /// What was gathered is handed to the kernel now.
+    pub fn hand_over(&mut self) {
+        self.interval.counters.started += std::mem::take(&mut self.gathered);
+        self.interval.counters.bytes_sent += std::mem::take(&mut self.gathered_bytes);
     }
 
     /// The peer announced that it did not look at a request: it will be started again, and is not counted twice.
@@ -303,8 +319,18 @@ impl Tally {
         self.censored(age_ns);
     }
 
-    /// A request was still open when the worker ended.
+    /// The worker has ended. A request that ended before it was handed to the kernel counts: something became of it.
+    pub fn count_ended(&mut self) {
+        self.interval.counters.started += std::mem::take(&mut self.gathered);
+    }
+
+    /// A request was still open when the worker ended. One that was never handed to the kernel was never started.
     pub fn left_open(&mut self, request: &OpenRequest, at: Nanos) {
+        if request.is_gathered {
+            self.open -= 1;
+            self.gathered -= 1;
+            return;
+        }
         let age_ns = at.since(request.sent_at);
         let late = request.late || self.is_late(age_ns);
         if self.becomes_late(request, age_ns) {

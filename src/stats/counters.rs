@@ -31,7 +31,7 @@ pub struct Counters {
     pub open_late_at_end: u64,
     /// Latencies recorded or left out as too late: responses, or whole batches where requests are pipelined.
     pub batches: u64,
-    /// Nanoseconds spent looking for completions instead of sleeping.
+    /// Nanoseconds of processor time spent looking for completions instead of sleeping.
     pub spun_ns: u64,
     /// Connection slots that were connected at least once.
     pub slots_opened: u64,

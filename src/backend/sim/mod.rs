@@ -73,6 +73,8 @@ pub struct Sim {
     planned: u64,
     received: Vec<u8>,
     actions: Vec<Action>,
+    /// Bytes that the network took and nobody has asked for yet.
+    taken: u64,
 }
 
 /// One connection.
@@ -114,6 +116,7 @@ impl Sim {
             planned: 0,
             received: Vec::new(),
             actions: Vec::new(),
+            taken: 0,
         }
     }
 
@@ -135,6 +138,7 @@ impl Sim {
     fn deliver(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
         let (window, pause) = self.network.send_window();
         let n = bytes.len().min(window);
+        self.taken += n as u64;
         if let Some(peer) = &mut self.lines[conn.index()].peer {
             peer.receive(self.now, &bytes[..n], &mut self.actions);
         }
@@ -231,6 +235,10 @@ impl Backend for Sim {
     fn close(&mut self, conn: ConnId) {
         let line = &mut self.lines[conn.index()];
         *line = Line { generation: line.generation.wrapping_add(1), ..Line::default() };
+    }
+
+    fn taken(&mut self) -> u64 {
+        std::mem::take(&mut self.taken)
     }
 
     fn wait(&mut self, until: Nanos) -> bool {

@@ -21,6 +21,7 @@
 mod buffers;
 mod names;
 mod sending;
+mod taken;
 #[cfg(test)]
 mod tests;
 
@@ -28,6 +29,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::thread;
 use std::time::Duration;
 
 use io_uring::types::{Fd, SubmitArgs, Timespec};
@@ -42,6 +44,7 @@ use super::{Backend, Clock, Completion, ConnId, Dialer, What};
 use buffers::Buffers;
 use names::{Operation, name, named};
 use sending::Sending;
+use taken::Taken;
 
 /// Operations that one call hands over.
 const ENTRIES: u32 = 4096;
@@ -55,6 +58,9 @@ const DISCARDED_AT_ONCE: u32 = 256 * 1024;
 const MANY: usize = 16;
 /// `IORING_RECVSEND_POLL_FIRST`: nothing can be there yet, so that the kernel need not look before it waits.
 const POLL_FIRST: u16 = 1;
+
+/// How long sends that were cut off may take to end, in nanoseconds. They take microseconds.
+const END_NS: u64 = 100_000_000;
 
 /// `IORING_ENTER_GETEVENTS`: completions are wanted.
 const ENTER_GETEVENTS: u32 = 1;
@@ -78,6 +84,7 @@ pub struct Uring {
     /// Whether the kernel can keep sockets in a table of its own, by the number of their connection. It makes that table
     /// no larger than the limit of open files.
     has_table: bool,
+    taken: Taken,
     /// Connections that have something to send behind a silent send.
     behind: Vec<ConnId>,
     /// Closed sockets that operations in the queue still name, and what those are to send.
@@ -165,6 +172,7 @@ impl Uring {
             clock,
             reaped_at: clock.now(),
             has_table,
+            taken: Taken::default(),
             behind: Vec::new(),
             closing: Vec::new(),
             turn: 0,
@@ -270,17 +278,23 @@ impl Uring {
         }
     }
 
+    /// The next completion that the kernel has ready.
+    fn take(&mut self) -> Option<cqueue::Entry> {
+        self.ring.completion().next()
+    }
+
     /// What a completion of the kernel means to the engine; `None`: nothing.
     fn translate(&mut self, entry: &cqueue::Entry) -> Option<Completion> {
         let (conn, operation) = named(entry.user_data());
         let is_present = name(conn, self.sockets[conn.index()].generation, operation) == entry.user_data();
         let buffer = cqueue::buffer_select(entry.flags());
+        let outcome = usize::try_from(entry.result()).map_err(|_| Errno::from_raw_os_error(-entry.result()));
+        self.count(entry);
         if !is_present {
             self.orphans.remove(&entry.user_data());
             buffer.into_iter().for_each(|id| self.buffers.give_back(id));
             return None;
         }
-        let outcome = usize::try_from(entry.result()).map_err(|_| Errno::from_raw_os_error(-entry.result()));
         let what = match operation {
             Operation::Connect => self.connected(conn, outcome)?,
             Operation::Send => self.sent(conn, outcome)?,
@@ -376,9 +390,8 @@ impl Uring {
         has_work || !self.immediate.is_empty() || !self.ring.completion().is_empty()
     }
 
-    /// Hands over what is queued and lets the kernel do its work, without the timer that a wait would cost.
-    fn enter(&mut self) -> io::Result<usize> {
-        let queued = self.ring.submission().len() as u32;
+    /// Hands over so many queued operations and lets the kernel do its work, without the timer that a wait would cost.
+    fn enter(&mut self, queued: u32) -> io::Result<usize> {
         // SAFETY: no argument is passed, and what operations point to outlives them, as in `push`.
         unsafe { self.ring.submitter().enter::<libc::sigset_t>(queued, 0, ENTER_GETEVENTS, None) }
     }
@@ -487,7 +500,31 @@ impl Backend for Uring {
         }
     }
 
+    fn taken(&mut self) -> u64 {
+        self.taken.take()
+    }
+
+    fn stop(&mut self) {
+        let is_sending = |socket: &&Socket| socket.sending.as_ref().is_some_and(Sending::may_last);
+        for fd in self.sockets.iter().filter(is_sending).filter_map(|socket| socket.fd.as_ref()) {
+            let _ = shutdown(fd, Shutdown::Both);
+        }
+        let end_at = self.clock.now() + END_NS;
+        loop {
+            // The kernel lets go of them now, and takes nothing of what is queued.
+            let _ = self.enter(0);
+            while let Some(entry) = self.take() {
+                self.count(&entry);
+            }
+            if self.taken.is_settled() || self.clock.now() >= end_at {
+                return;
+            }
+            thread::sleep(Duration::from_micros(100));
+        }
+    }
+
     fn wait(&mut self, until: Nanos) -> bool {
+        let has_seen_all = self.ring.completion().is_empty();
         self.dialer.begin_turn();
         self.give_back();
         self.follow_up();
@@ -501,12 +538,14 @@ impl Backend for Uring {
         }
         // Out of time or interrupted: the engine looks at its timers, and nothing is lost.
         let _ = if until == Nanos::default() {
-            self.enter()
+            let queued = self.ring.submission().len() as u32;
+            self.enter(queued)
         } else {
             let may_sleep = self.immediate.is_empty() && self.backlog.is_empty() && self.behind.is_empty();
             self.sleep(if may_sleep { until.since(self.clock.now()) } else { 0 })
         };
         if self.backlog.is_empty() && self.ring.submission().is_empty() {
+            self.taken.handed_over(self.turn, has_seen_all);
             self.turn = self.turn.wrapping_add(1);
             self.closing.clear();
         }
@@ -522,7 +561,7 @@ impl Backend for Uring {
             }
         }
         loop {
-            let entry = self.ring.completion().next()?;
+            let entry = self.take()?;
             if let Some(completion) = self.translate(&entry) {
                 return Some(completion);
             }

@@ -4,13 +4,13 @@
 //! woken for it, and its bytes are free with the next wait. What the kernel could not take of it, and every large send,
 //! is sent in the usual way: the kernel waits for room, and reports the end.
 
-use io_uring::{opcode, squeue};
+use io_uring::{cqueue, opcode, squeue};
 use onrush_proto::Transmit;
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
 use super::Uring;
-use super::names::{Operation, name};
+use super::names::{Operation, name, named};
 use crate::backend::socket::send_some;
 use crate::backend::{ConnId, What};
 
@@ -26,11 +26,13 @@ pub struct Sending {
     is_told: bool,
     /// It is silent, and was queued in that turn.
     silent_in: Option<u32>,
+    /// The length of the silent send before it, whose refusal may be heard after this one was queued.
+    before: usize,
 }
 
 impl Sending {
     fn new(bytes: Transmit) -> Self {
-        Self { bytes, start: 0, is_told: false, silent_in: None }
+        Self { bytes, start: 0, is_told: false, silent_in: None, before: 0 }
     }
 
     /// Whether the kernel may go on with it for long.
@@ -58,13 +60,15 @@ impl Uring {
             self.behind.push(conn);
             return 0;
         }
+        let before = socket.sending.as_ref().map_or(0, |sending| sending.bytes.bytes().len());
         if length > SILENT_MAX {
-            self.send_rest(conn, Sending::new(bytes));
+            self.send_rest(conn, Sending { before, ..Sending::new(bytes) });
             return 0;
         }
         let entry = self.send_operation(conn, bytes.bytes(), libc::MSG_DONTWAIT);
         self.push(entry.flags(squeue::Flags::SKIP_SUCCESS), conn, Operation::SendSilently);
-        let sending = Sending { is_told: true, silent_in: Some(turn), ..Sending::new(bytes) };
+        self.taken.queued_silently(length);
+        let sending = Sending { is_told: true, silent_in: Some(turn), before, ..Sending::new(bytes) };
         self.sockets[conn.index()].sending = Some(sending);
         length
     }
@@ -74,12 +78,30 @@ impl Uring {
         let entry = self.send_operation(conn, &sending.bytes.bytes()[sending.start..], 0);
         self.sockets[conn.index()].sending = Some(Sending { silent_in: None, ..sending });
         self.push(entry, conn, Operation::Send);
+        self.taken.queued();
     }
 
     fn send_operation(&self, conn: ConnId, bytes: &[u8], flags: libc::c_int) -> squeue::Entry {
         let most = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let flags = flags | libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
         opcode::Send::new(self.file(conn), bytes.as_ptr(), most).flags(flags).build()
+    }
+
+    /// Counts what the kernel took, or did not take after all, if this is the completion of a send.
+    pub(super) fn count(&mut self, entry: &cqueue::Entry) {
+        let (conn, operation) = named(entry.user_data());
+        let (n, socket) = (usize::try_from(entry.result()).unwrap_or(0), &self.sockets[conn.index()]);
+        match (operation, &socket.sending) {
+            (Operation::Send, _) => self.taken.reported(n),
+            (Operation::SendSilently, Some(sending))
+                if name(conn, socket.generation, operation) == entry.user_data() =>
+            {
+                let is_it = sending.is_over(self.turn);
+                self.taken.refused(if is_it { sending.bytes.bytes().len() } else { sending.before }, n);
+            }
+            (Operation::SendSilently, _) => self.taken.refused_after_close(entry.user_data(), n),
+            _ => {}
+        }
     }
 
     /// A silent send was refused, in whole or in part: the rest is sent next. If another send is on its way already,
@@ -147,9 +169,14 @@ impl Uring {
     pub(super) fn abandon_send(&mut self, conn: ConnId) -> Option<Transmit> {
         let socket = &mut self.sockets[conn.index()];
         socket.behind = None;
-        let sending = socket.sending.take().filter(|sending| !sending.is_over(self.turn))?;
-        if sending.silent_in.is_some() {
-            return Some(sending.bytes);
+        let sending = socket.sending.take()?;
+        let (silently, length) = (name(conn, socket.generation, Operation::SendSilently), sending.bytes.bytes().len());
+        if sending.before > 0 && !sending.is_over(self.turn) {
+            self.taken.closed(silently, sending.before, self.turn.wrapping_sub(1));
+        }
+        if let Some(turn) = sending.silent_in {
+            self.taken.closed(silently, length, turn);
+            return (turn == self.turn).then_some(sending.bytes);
         }
         self.orphans.insert(name(conn, socket.generation, Operation::Send), sending.bytes);
         None

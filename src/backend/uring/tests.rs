@@ -53,6 +53,7 @@ fn what_waits_to_be_sent_stays_what_it_is_and_where_it_is() {
         for (index, word) in received.chunks_exact(4).enumerate() {
             assert_eq!(u32::from_le_bytes(word.try_into().unwrap()) as usize, index * 4 / BYTES, "word {index}");
         }
+        assert_eq!(uring.taken(), received.len() as u64);
     }
 }
 
@@ -63,13 +64,14 @@ fn what_waits_to_be_sent_goes_with_its_connection() {
     for length in [BYTES, 64 * BYTES] {
         uring.connect(ConnId(0), listener.local_addr().unwrap());
         work(&mut uring);
-        let _peer = listener.accept().unwrap();
+        let (mut peer, _) = listener.accept().unwrap();
         // One that the kernel has, one that it could not take, one behind, and one that it has not seen.
         while uring.send(ConnId(0), Transmit::Owned(vec![b'x'; length])) == length {
             work(&mut uring);
         }
         uring.close(ConnId(0));
         assert_eq!(work(&mut uring), 0);
+        assert_eq!(uring.taken(), rest(&mut peer).len() as u64, "what it took of those counts");
 
         uring.connect(ConnId(0), listener.local_addr().unwrap());
         work(&mut uring);
@@ -80,6 +82,7 @@ fn what_waits_to_be_sent_goes_with_its_connection() {
         uring.close(ConnId(0));
         work(&mut uring);
         assert!(uring.orphans.is_empty() && uring.closing.is_empty(), "nothing is kept for longer than it is needed");
+        assert_eq!(uring.taken(), 7 + rest(&mut peer).len() as u64);
     }
 }
 
@@ -138,10 +141,44 @@ fn a_refusal_that_is_heard_behind_the_next_send_ends_the_connection() {
         uring.close(ConnId(0));
         work(&mut uring);
         assert!(uring.orphans.is_empty() && uring.closing.is_empty());
-        let mut received = Vec::new();
-        let _ = peer.read_to_end(&mut received);
+        let received = rest(&mut peer);
+        assert_eq!(uring.taken(), received.len() as u64);
         assert!(received.len() < BYTES && received.iter().all(|byte| *byte == b'a'), "nothing overtakes anything");
     }
+}
+
+#[test]
+fn what_the_kernel_took_of_a_send_that_was_cut_off_counts_and_what_it_never_saw_does_not() {
+    for (is_handed_over, is_closed) in [(true, true), (true, false), (false, true), (false, false)] {
+        for length in [BYTES, 1024 * BYTES] {
+            let Ok(mut uring) = Uring::new(1, Clock::start(), Dialer::default()) else { return };
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            uring.connect(ConnId(0), listener.local_addr().unwrap());
+            work(&mut uring);
+            let (mut peer, _) = listener.accept().unwrap();
+            uring.send(ConnId(0), Transmit::Owned(vec![b'x'; length]));
+            if is_handed_over {
+                work(&mut uring);
+            }
+            if is_closed {
+                uring.close(ConnId(0));
+            }
+            uring.stop();
+            let taken = uring.taken();
+            drop(uring);
+            assert_eq!(rest(&mut peer).len() as u64, taken, "{is_handed_over} {is_closed} {length}");
+            assert_eq!(taken > 0, is_handed_over);
+            assert!(taken < length as u64 || length == BYTES);
+        }
+    }
+}
+
+/// What is still to be read before the end.
+fn rest(peer: &mut TcpStream) -> Vec<u8> {
+    peer.set_nonblocking(false).unwrap();
+    let mut received = Vec::new();
+    let _ = peer.read_to_end(&mut received);
+    received
 }
 
 /// Reads so many bytes while the backend works.

@@ -1,0 +1,119 @@
+//! How many bytes the kernel has taken.
+//!
+//! A send that reports its end says so itself. A silent one counts as taken whole when it is handed over; where the kernel
+//! took less, that is among the completions of the same wait, and taken back. Connections may be closed meanwhile.
+
+/// The count, and what it still depends on.
+#[derive(Default)]
+pub struct Taken {
+    bytes: i64,
+    /// Bytes of silent sends that are handed over with the next wait.
+    queued: i64,
+    /// Sends under way that will report their end, and those of them that are handed over with the next wait.
+    reporting: i64,
+    reporting_queued: i64,
+    /// Silent sends of closed connections that the kernel may yet report as refused.
+    closed: Vec<Silent>,
+}
+
+/// A silent send of a closed connection.
+#[derive(Clone, Copy)]
+struct Silent {
+    name: u64,
+    length: usize,
+    /// The turn in which it was queued.
+    turn: u32,
+}
+
+impl Taken {
+    /// A silent send was queued.
+    pub fn queued_silently(&mut self, length: usize) {
+        self.queued += length as i64;
+    }
+
+    /// A send was queued that will report its end.
+    pub fn queued(&mut self) {
+        self.reporting_queued += 1;
+    }
+
+    /// All that was queued in this turn has been handed over. `has_seen_all`: no completion of earlier turns is left.
+    pub fn handed_over(&mut self, turn: u32, has_seen_all: bool) {
+        self.bytes += std::mem::take(&mut self.queued);
+        self.reporting += std::mem::take(&mut self.reporting_queued);
+        self.closed.retain(|silent| silent.turn == turn || !has_seen_all);
+    }
+
+    /// A send has reported its end, and that the kernel took so many bytes.
+    pub fn reported(&mut self, n: usize) {
+        self.reporting -= 1;
+        self.bytes += n as i64;
+    }
+
+    /// Of a silent send of that length the kernel took only so many bytes.
+    pub fn refused(&mut self, length: usize, n: usize) {
+        self.bytes -= length as i64 - n as i64;
+    }
+
+    /// A connection was closed after a silent send that was queued in that turn.
+    pub fn closed(&mut self, name: u64, length: usize, turn: u32) {
+        self.closed.push(Silent { name, length, turn });
+    }
+
+    /// The same as [`Self::refused`], of a connection that has been closed.
+    pub fn refused_after_close(&mut self, name: u64, n: usize) {
+        if let Some(index) = self.closed.iter().position(|silent| silent.name == name) {
+            let Silent { length, .. } = self.closed.remove(index);
+            self.refused(length, n);
+        }
+    }
+
+    /// Whether every send that was handed over has ended.
+    pub fn is_settled(&self) -> bool {
+        self.reporting <= 0
+    }
+
+    /// The bytes taken since the last time.
+    pub fn take(&mut self) -> u64 {
+        let bytes = self.bytes.max(0);
+        self.bytes -= bytes;
+        bytes as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silent_sends_count_when_they_are_handed_over_less_what_is_refused() {
+        let mut taken = Taken::default();
+        taken.queued_silently(100);
+        assert_eq!(taken.take(), 0, "it is not handed over yet");
+        taken.handed_over(0, true);
+        taken.refused(100, 30);
+        assert_eq!(taken.take(), 30);
+        // What turns out too late to have been too much is made up for by what follows.
+        taken.refused(10, 0);
+        assert_eq!(taken.take(), 0);
+        taken.queued();
+        taken.handed_over(1, true);
+        assert!(!taken.is_settled());
+        taken.reported(15);
+        assert_eq!((taken.take(), taken.is_settled()), (5, true));
+    }
+
+    #[test]
+    fn the_refusal_of_a_closed_connections_send_may_come_until_all_completions_have_been_seen() {
+        for (has_seen_all, expected) in [(false, 100), (true, 200)] {
+            let mut taken = Taken::default();
+            taken.queued_silently(100);
+            taken.closed(7, 100, 0);
+            taken.handed_over(0, true);
+            taken.queued_silently(100);
+            taken.handed_over(1, has_seen_all);
+            taken.refused_after_close(7, 0);
+            taken.refused_after_close(7, 0);
+            assert_eq!(taken.take(), expected);
+        }
+    }
+}
