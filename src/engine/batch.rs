@@ -74,6 +74,7 @@ impl<B: Backend> Engine<B> {
         if B::GATHERS && live.open.back().is_none_or(|request| !request.is_gathered) {
             self.gathered.push(conn);
         }
+        self.awaited_since = at;
         for request in &self.batch {
             if !self.tally.may_start() {
                 break;

@@ -34,6 +34,7 @@ mod tally;
 mod timers;
 pub mod tls;
 mod tunnel;
+mod wait;
 
 #[cfg(test)]
 mod tests;
@@ -62,11 +63,6 @@ use routes::Routes;
 use tally::Tally;
 use timers::{SAMPLE_NS, Timer, Timers};
 
-/// A worker that spins does so for this long before it sleeps, in nanoseconds: longer than a quick answer takes, and
-/// nothing against a slow one.
-const SPIN_NS: u64 = 1_000_000;
-/// With at most so many connects and requests under way, waking up for one takes a large part of its time.
-const FEW: u64 = 4;
 /// So many connections are opened in one turn of the loop: a connect takes about ten times as long as a request, on this
 /// machine even more, and answers wait meanwhile.
 const OPENED_PER_TURN: usize = 64;
@@ -165,6 +161,8 @@ pub struct Engine<B: Backend> {
     gathered: Vec<ConnId>,
     /// How many connections are being made.
     connecting: u64,
+    /// When the last request or connect began, or something happened to one.
+    awaited_since: Nanos,
     /// Processor time taken before everything counted, in nanoseconds.
     cpu_before_ns: u64,
     /// When everything begins to count.
@@ -214,6 +212,7 @@ impl<B: Backend> Engine<B> {
             desk,
             gathered: Vec::new(),
             connecting: 0,
+            awaited_since: Nanos::default(),
             cpu_before_ns: 0,
             start: Nanos::default(),
             end_at: Nanos::MAX,
@@ -250,6 +249,7 @@ impl<B: Backend> Engine<B> {
                 if self.script.has_ended {
                     break;
                 }
+                self.awaited_since = completion.at;
                 if completion.at <= self.end_at {
                     self.handle(completion);
                 }
@@ -309,29 +309,6 @@ impl<B: Backend> Engine<B> {
                 request.is_gathered = false;
             }
         }
-    }
-
-    /// Waits for completions, but not past the next timer or the end. With little under way and a processor to spare it
-    /// looks for a while before it sleeps; with something left to do it looks once.
-    fn wait(&mut self) {
-        if !self.to_open.is_empty() {
-            self.backend.wait(Nanos::default());
-            return;
-        }
-        let until = self.timers.next_at().min(self.end_at);
-        if self.settings.spins && (1..=FEW).contains(&(self.tally.open() + self.connecting)) {
-            let began = self.backend.now();
-            let (stop_at, mut now, mut is_ready) = (until.min(began + SPIN_NS), began, false);
-            while !is_ready && now < stop_at {
-                is_ready = self.backend.wait(Nanos::default());
-                now = self.backend.now();
-            }
-            self.tally.interval.counters.spun_ns += now.since(began);
-            if is_ready {
-                return;
-            }
-        }
-        self.backend.wait(until);
     }
 
     fn fire(&mut self, timer: Timer, due: Nanos, now: Nanos) {

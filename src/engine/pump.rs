@@ -68,6 +68,7 @@ impl<B: Backend> Engine<B> {
             link.end();
         }
         slot.route = route;
+        self.awaited_since = now;
         self.enter(conn, State::Connecting(now));
         if B::GATHERS {
             self.gathered.push(conn);

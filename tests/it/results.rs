@@ -5,7 +5,8 @@ use std::io::{BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,8 @@ use crate::tls_peers::{TlsServer, self_signed};
 cases! {
     every_file_says_what_the_report_says;
     the_rows_of_every_file_are_the_whole_run;
+    a_thread_that_busy_polls_is_busy_only_while_it_works;
+    bytes_sent_are_those_that_the_kernel_took;
     every_document_follows_the_schema;
     the_document_has_exactly_the_keys_that_apply;
     jq_reads_the_document needs "jq";
@@ -109,6 +112,50 @@ fn the_rows_of_every_file_are_the_whole_run(context: &Context) {
             assert_eq!(in_csv, expected, "{words}: {heading}");
         }
     }
+}
+
+fn a_thread_that_busy_polls_is_busy_only_while_it_works(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("spinning"));
+    let program = context.onrush().words("-c1 -t1 -d1s --spin on").word(url(&server, "/"));
+    let (_, document) = document(program, &scratch);
+    let [cpu_s, spin_s] = ["cpu_s", "spin_s"].map(|name| number(&document, &format!("/threads/0/{name}")));
+    // No request takes less of a processor than a microsecond, in whatever a machine is busy with.
+    assert!(cpu_s > 1e-6 * number(&document, "/requests/completed"), "{document}");
+    assert!(spin_s > 0.0 && cpu_s + spin_s < number(&document, "/duration_s"), "{document}");
+}
+
+/// A server that answers when it has read some of a request, and then reads what was sent of the rest.
+fn bytes_sent_are_those_that_the_kernel_took(context: &Context) {
+    let received = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&received);
+    let address = server(move |mut stream| {
+        let mut buffer = vec![0; 64 * 1024];
+        let mut is_answered = false;
+        loop {
+            let n = stream.read(&mut buffer)?;
+            count.fetch_add(n as u64, Ordering::Relaxed);
+            if n == 0 {
+                return Ok(());
+            }
+            if !std::mem::replace(&mut is_answered, true) {
+                thread::sleep(Duration::from_millis(2));
+                stream.write_all(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno")?;
+            }
+        }
+    });
+    let scratch = Scratch::new("cut-off");
+    let body = scratch.file("body", vec![b'x'; 16 << 20]);
+    let program = context.onrush().words("-c2 -t1 -n20 --body").word(format!("@{}", body.display()));
+    let (_, document) = document(program.word(format!("http://{address}/")), &scratch);
+    let sent = number(&document, "/bytes_sent") as u64;
+    for _ in 0..500 {
+        if received.load(Ordering::Relaxed) == sent {
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(sent, received.load(Ordering::Relaxed));
+    assert!(sent < 20 * (16 << 20), "{sent}");
 }
 
 fn every_document_follows_the_schema(context: &Context) {

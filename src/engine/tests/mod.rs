@@ -9,6 +9,7 @@ mod phases;
 mod scripted;
 mod second_protocol;
 mod tunnel;
+mod waiting;
 
 use std::sync::Arc;
 
@@ -91,8 +92,20 @@ pub fn run_under(
     protocols: Box<dyn FnMut() -> Protocol>,
     hooks: Option<Box<dyn Hooks>>,
 ) -> Ran {
-    let (control, desk) = (Arc::new(control), Arc::new(Desk::default()));
     let backend = Sim::new(settings.connections, network);
+    run_backend(control, settings, backend, request, protocols, hooks)
+}
+
+/// The same on any backend.
+pub fn run_backend(
+    control: Control,
+    settings: Settings,
+    backend: impl Backend,
+    request: Request,
+    protocols: Box<dyn FnMut() -> Protocol>,
+    hooks: Option<Box<dyn Hooks>>,
+) -> Ran {
+    let (control, desk) = (Arc::new(control), Arc::new(Desk::default()));
     let engine = Engine::new(settings, backend, vec![request], protocols, hooks, control, Arc::clone(&desk));
     let end = engine.run();
     let mut totals = Totals::default();

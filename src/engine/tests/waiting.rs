@@ -1,0 +1,102 @@
+//! What leaves with a wait, and how long a wait busy-polls.
+
+use std::net::TcpListener;
+
+use onrush_proto::Transmit;
+
+use super::*;
+use crate::backend::{Clock, Completion, Dialer, Epoll};
+
+/// A simulated network that sends leave for with the next wait, as on io_uring.
+struct Gathering {
+    sim: Sim,
+    queued: Vec<(ConnId, Transmit)>,
+}
+
+impl Backend for Gathering {
+    const NAME: &'static str = "gathering";
+    const GATHERS: bool = true;
+
+    fn now(&mut self) -> Nanos {
+        self.sim.now()
+    }
+
+    fn connect(&mut self, conn: ConnId, address: SocketAddr) {
+        self.sim.connect(conn, address);
+    }
+
+    fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize {
+        let length = bytes.bytes().len();
+        self.queued.push((conn, bytes));
+        length
+    }
+
+    fn discard(&mut self, conn: ConnId, n: u64) {
+        self.sim.discard(conn, n);
+    }
+
+    fn send_last(&mut self, _: ConnId, _: &[u8]) {}
+
+    fn close(&mut self, conn: ConnId) {
+        self.queued.retain(|(queued, _)| *queued != conn);
+        self.sim.close(conn);
+    }
+
+    fn taken(&mut self) -> u64 {
+        self.sim.taken()
+    }
+
+    fn wait(&mut self, until: Nanos) -> bool {
+        for (conn, bytes) in self.queued.drain(..) {
+            self.sim.send(conn, bytes);
+        }
+        self.sim.wait(until)
+    }
+
+    fn next(&mut self) -> Option<Completion> {
+        self.sim.next()
+    }
+
+    fn received(&mut self) -> &mut [u8] {
+        self.sim.received()
+    }
+}
+
+#[test]
+fn only_what_was_handed_to_the_kernel_was_started() {
+    // The answers at the very end are the last thing that is handled, and what they make room for never leaves.
+    let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 10000.0").unwrap();
+    // In the window after a warm-up, the first answers are to requests from before.
+    for (warmup_ns, expected) in [(0, 30), (50 * MS, 27)] {
+        let three = Settings { connections: 3, warmup_ns, duration_ns: Some(100 * MS), ..settings() };
+        let backend = Gathering { sim: Sim::new(3, scenario.clone().network(1)), queued: Vec::new() };
+        let ran =
+            run_backend(Control::default(), three, backend, get(), Box::new(|| Protocol::Http1(Http1::new(1))), None);
+        let counters = ran.totals.counters;
+        assert_eq!(
+            (counters.started, counters.completed, counters.open_at_end),
+            (expected, expected, 0),
+            "{warmup_ns}"
+        );
+        assert_eq!(counters.bytes_sent, expected * "GET / HTTP/1.1\r\nHost: test\r\n\r\n".len() as u64);
+        assert!(ran.totals.censored.is_none());
+        assert_conserved(&ran.totals);
+    }
+}
+
+#[test]
+fn timers_allow_no_further_busy_polling() {
+    // Somebody who accepts, in the kernel, and never answers.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let rules = Rules { timeout_ns: Some(MS), ..settings().rules };
+    let addresses = vec![listener.local_addr().unwrap()];
+    let settings = Settings { spins: true, addresses, rules, duration_ns: Some(SECOND / 2), ..settings() };
+    let backend = Epoll::new(1, Clock::start(), Dialer::default()).unwrap();
+    let ran =
+        run_backend(Control::default(), settings, backend, get(), Box::new(|| Protocol::Http1(Http1::new(1))), None);
+    let counters = ran.totals.counters;
+    assert_eq!((counters.started, counters.late), (1, 1));
+    // A millisecond for the connect and one for the request, and none for each sweep.
+    assert!((1..20 * MS).contains(&counters.spun_ns), "{counters:?}");
+    assert!(counters.spun_ns <= ran.end.cpu_ns, "{counters:?}, {}", ran.end.cpu_ns);
+}
