@@ -4,6 +4,7 @@
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::ops::AddAssign;
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::{python, tools};
@@ -14,18 +15,25 @@ struct Step {
     arguments: &'static [&'static str],
     /// The part of the toolchain it needs, which a minimal one lacks.
     component: Option<&'static str>,
+    /// The other system it is about, which few toolchains know.
+    target: Option<&'static str>,
 }
 
+/// Another C library: what compiles for both takes less for granted.
+const MUSL: &str = "x86_64-unknown-linux-musl";
+
 const STEPS: &[Step] = &[
-    Step { name: "format", arguments: &["fmt", "--all", "--check"], component: Some("rustfmt") },
+    Step { name: "format", arguments: &["fmt", "--all", "--check"], component: Some("rustfmt"), target: None },
     Step {
         name: "lint",
         arguments: &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
         component: Some("clippy"),
+        target: None,
     },
-    Step { name: "documentation", arguments: &["doc", "--workspace", "--no-deps"], component: None },
+    Step { name: "documentation", arguments: &["doc", "--workspace", "--no-deps"], component: None, target: None },
+    Step { name: "musl", arguments: &["check", "--target", MUSL], component: None, target: Some(MUSL) },
     // Unit, integration and documentation tests, the fuzz corpora, and tidy, which is a test of this crate.
-    Step { name: "tests", arguments: &["test", "--workspace", "--no-fail-fast"], component: None },
+    Step { name: "tests", arguments: &["test", "--workspace", "--no-fail-fast"], component: None, target: None },
 ];
 
 /// How a step ended.
@@ -69,8 +77,14 @@ impl Step {
             println!("{component} is missing; to add it: rustup component add {component}");
             return Ok(if tools::is_ci() { Ended::Failed } else { Ended::Skipped });
         }
+        if let Some(target) = self.target.filter(|target| !is_installed(target)) {
+            println!("{target} is not installed; to add it: rustup target add {target}");
+            return Ok(Ended::Skipped);
+        }
         let mut command = crate::cargo();
         command.args(self.arguments).env("RUSTDOCFLAGS", "-D warnings").env("PATH", tools::path());
+        // Nothing is linked for it, so this system's compiler will do for the parts in C.
+        command.envs([("CC_x86_64_unknown_linux_musl", "cc"), ("AR_x86_64_unknown_linux_musl", "ar")]);
         Ok(if run_counting(&mut command, &mut io::stdout(), tally)? { Ended::Passed } else { Ended::Failed })
     }
 
@@ -86,6 +100,12 @@ impl Step {
         let status = Command::new("rustup").args(["component", "add", component]).current_dir(crate::root()).status();
         status.is_ok_and(|status| status.success()) && self.has_component()
     }
+}
+
+/// Whether the toolchain has the standard library of another system.
+fn is_installed(target: &str) -> bool {
+    let output = Command::new("rustc").args(["--print", "target-libdir", "--target", target]).output();
+    output.is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir())
 }
 
 /// How many tests ran, by how they ended.
