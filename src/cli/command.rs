@@ -3,16 +3,21 @@
 use std::ffi::OsString;
 
 use super::flags;
-use crate::plan::secrets::{self, REDACTED};
+use crate::plan::Plan;
+use crate::plan::secrets::{self, Known, REDACTED};
 
-/// The words of a command line as one that a shell reads again. Unless `keeps_secrets`, their values are not in it;
-/// `url` is the word that is the URL.
-pub(super) fn shown(args: &[OsString], url: &str, keeps_secrets: bool) -> String {
+/// The words of the command line that a plan was made of, as one that a shell reads again. Unless they are to be kept,
+/// no secrets are in it.
+pub(super) fn shown(args: &[OsString], plan: &Plan) -> String {
     let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
+    if plan.keeps_secrets {
+        return words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    }
+    let known = Known::of(plan, None);
     let mut previous = "";
     let mut shown = Vec::new();
     for word in &words {
-        shown.push(quoted(&if keeps_secrets { word.to_string() } else { redacted(word, previous, url) }));
+        shown.push(quoted(&known.hide_in(&redacted(word, previous, &plan.target.typed))));
         previous = word;
     }
     shown.join(" ")
@@ -52,10 +57,12 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Dialect;
+    use crate::report::fixtures;
 
     fn command(words: &[&str]) -> String {
         let args: Vec<OsString> = words.iter().map(OsString::from).collect();
-        shown(&args, "u:p@h/?token=1", false)
+        shown(&args, &fixtures::plan(Dialect::Native, "u:p@h/?token=1", 1, 1, 1))
     }
 
     #[test]
@@ -86,7 +93,8 @@ mod tests {
     #[test]
     fn secrets_can_be_kept_and_options_of_ours_are_none() {
         let args = ["onrush", "-H", "Cookie: a"].map(OsString::from);
-        assert_eq!(shown(&args, "", true), "onrush -H 'Cookie: a'");
+        let plan = fixtures::plan(Dialect::Native, "", 1, 1, 1);
+        assert_eq!(shown(&args, &Plan { keeps_secrets: true, ..plan }), "onrush -H 'Cookie: a'");
         assert_eq!(command(&["onrush", "--keep-secrets", "h"]), "onrush --keep-secrets h");
     }
 }

@@ -12,6 +12,7 @@ use super::request::{self, Header};
 use super::typed::{Typed, wrong};
 use super::{Refusal, Warned, framing, hints};
 use crate::plan::limits::{GIVE_UP_MIN, GIVE_UP_TIMEOUTS, URL_MAX};
+use crate::plan::secrets;
 use crate::plan::target::InvalidUrl;
 use crate::plan::{Dialect, Format, Load, PerConnection, Plan, Script, Stop, Target};
 use crate::report::units::exact;
@@ -128,7 +129,12 @@ fn target(url: &OsStr, dialect: Dialect) -> Result<Target, Refusal> {
     match target {
         Ok(target) => Ok(target),
         Err(invalid) if dialect.is_compat() => Err(Refusal::Wrk(format!("invalid URL: {}", invalid.typed))),
-        Err(invalid) => Err(Refusal::Misused(invalid.to_string())),
+        Err(InvalidUrl { typed, reason }) => {
+            // What is said of the place may itself be part of a password.
+            let reason = if secrets::is_misspelt_user(&typed) { secrets::MISSPELT_USER.to_owned() } else { reason };
+            let invalid = InvalidUrl { typed: secrets::misspelt_url(&typed), reason };
+            Err(Refusal::Misused(invalid.to_string()))
+        }
     }
 }
 
@@ -218,7 +224,8 @@ fn script(typed: &mut Typed) -> Option<Script> {
     let args: Vec<String> = typed.words[1..].iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let Some(path) = typed.script.take() else {
         if !args.is_empty() {
-            let words: Vec<String> = args.iter().map(|word| format!("{word:?}")).collect();
+            let shown = secrets::words(args.iter().map(String::as_str));
+            let words: Vec<String> = shown.iter().map(|word| format!("{word:?}")).collect();
             typed.warnings.push(format!("ignored behind the URL, as no script runs: {}", words.join(" ")));
         }
         return None;

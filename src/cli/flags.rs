@@ -576,7 +576,7 @@ pub(super) const FLAGS: &[Flag] = &[
         short: None,
         long: "keep-secrets",
         value: None,
-        help: &["leave passwords, tokens and the like in result files"],
+        help: &["leave passwords, tokens and the like in results"],
         group: Group::Output,
         origin: Origin::Ours,
         later: None,

@@ -6,21 +6,21 @@ use super::Refusal;
 use super::flags::Flag;
 use super::request::basic;
 use super::typed::wrong;
-use crate::plan::secrets::{self, REDACTED};
+use crate::plan::secrets;
 use crate::plan::target::Scheme;
 use crate::plan::{Dialect, Proxy, Target};
 
 /// Reads `http://[user:password@]host:port`, the scheme of which may be left out.
 pub(super) fn proxy(flag: &Flag, value: &OsStr) -> Result<Proxy, Refusal> {
-    let refused = |reason: &str| wrong(flag, OsStr::new(&shown(&value.to_string_lossy())), reason);
+    let refused = |reason: &str| wrong(flag, OsStr::new(&secrets::misspelt_url(&value.to_string_lossy())), reason);
     let text = value.to_str().ok_or_else(|| refused("not UTF-8"))?;
     if let Some((scheme, _)) = text.split_once("://").filter(|(scheme, _)| scheme.to_lowercase().starts_with("socks")) {
         return Err(refused(&format!(
             "{scheme} proxies are not in onrush; write the http:// URL of one that speaks HTTP"
         )));
     }
-    if text.rsplit_once('@').is_some_and(|(user, _)| user.trim_start_matches("http://").contains(['/', '?', '#'])) {
-        return Err(refused("in a user or password / ? # are written %2F %3F %23"));
+    if secrets::is_misspelt_user(text) {
+        return Err(refused(secrets::MISSPELT_USER));
     }
     let target = Target::parse(text, Dialect::Native).map_err(|invalid| refused(&invalid.reason))?;
     let Target { scheme, host, port, path, userinfo, .. } = target;
@@ -36,17 +36,6 @@ pub(super) fn proxy(flag: &Flag, value: &OsStr) -> Result<Proxy, Refusal> {
     }
     let login = userinfo.map(|userinfo| basic(&userinfo));
     Ok(Proxy { typed: text.to_owned(), host, port, login })
-}
-
-/// The URL without user and password, whatever is wrong with it: a slash in a password ends the host for a parser.
-fn shown(url: &str) -> String {
-    match url.rsplit_once('@') {
-        Some((user, host)) => {
-            let scheme = if user.starts_with("http://") { "http://" } else { "" };
-            format!("{scheme}{REDACTED}@{}", secrets::url(host))
-        }
-        None => secrets::url(url),
-    }
 }
 
 #[cfg(test)]

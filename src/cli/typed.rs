@@ -12,6 +12,7 @@ use super::units::{self, Unreadable};
 use super::way::TypedWay;
 use super::{Refusal, compat, hints};
 use crate::plan::limits::{CONNECTIONS_MAX, REQUESTS_MAX, THREADS_MAX, TIME_MAX};
+use crate::plan::secrets;
 use crate::plan::{Breakout, Dialect, Format, Io, Kind, Output, Percent, Spin};
 
 /// Everything a command line said. Of a repeated option the last one counts; headers add up.
@@ -201,13 +202,14 @@ impl Typed {
     /// Natively a header must be one; in the compat dialects one that is none is passed over, as in wrk, but not in
     /// silence.
     fn header(&mut self, flag: &Flag, value: &OsStr) -> Result<(), Refusal> {
-        let text = value.to_str().ok_or_else(|| wrong(flag, value, "not UTF-8"))?;
+        let shown = secrets::misspelt_header(&value.to_string_lossy());
+        let text = value.to_str().ok_or_else(|| wrong(flag, OsStr::new(&shown), "not UTF-8"))?;
         match request::header(text, self.dialect) {
             Ok(header) => self.headers.push(header),
             Err(reason) if self.dialect.is_compat() => {
-                self.warnings.push(format!("--{} {text:?} is ignored: {reason}", flag.long));
+                self.warnings.push(format!("--{} {shown:?} is ignored: {reason}", flag.long));
             }
-            Err(reason) => return Err(wrong(flag, value, reason)),
+            Err(reason) => return Err(wrong(flag, OsStr::new(&shown), reason)),
         }
         Ok(())
     }

@@ -232,7 +232,7 @@ fn path(text: &str) -> String {
 }
 
 /// Replaces every `%` with two hexadecimal digits by its byte; `None` if that makes no UTF-8.
-fn percent_decoded(text: &str) -> Option<String> {
+pub(super) fn percent_decoded(text: &str) -> Option<String> {
     let mut decoded = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, after)) = rest.split_first() {

@@ -21,7 +21,7 @@ mod tls;
 mod told;
 
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;
 #[cfg(test)]
 mod tests;
 
@@ -38,7 +38,7 @@ use rustix::io::Errno;
 use correct::Rewritten;
 use table::{Figures, Layout};
 
-use crate::plan::{Breakout, Dialect, Plan, Stop};
+use crate::plan::{Breakout, Dialect, Plan, Stop, secrets};
 use crate::run::Outcome;
 use crate::stats::{Cause, Distribution, Phase, Totals};
 
@@ -51,9 +51,12 @@ pub fn opening(plan: &Plan) -> String {
         Stop { duration: None, requests: Some(requests) } => format!("{requests} requests"),
         Stop { duration, .. } => units::duration(duration.unwrap_or_default()),
     };
+    // A report is passed around as files are; wrk's says what was typed.
+    let keeps_url = plan.keeps_secrets || plan.dialect.is_compat();
+    let url = if keeps_url { plan.target.typed.clone() } else { secrets::url(&plan.target.typed) };
     format!(
-        "Running {length} test @ {}\n  {} threads and {} connections\n",
-        plan.target.typed, plan.load.threads, plan.load.connections
+        "Running {length} test @ {url}\n  {} threads and {} connections\n",
+        plan.load.threads, plan.load.connections
     )
 }
 

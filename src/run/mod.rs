@@ -33,6 +33,7 @@ use crate::backend::ports::Chooser;
 use crate::backend::sim::Scenario;
 use crate::backend::{Backend, Clock, Dialer, Epoll, PortRing, Sim, Uring, socket};
 use crate::engine::{self, Control, Desk, Engine, Hooks, Protocol, Rules, Settings, WorkerEnd, tls};
+use crate::plan::secrets::{self, Known};
 use crate::plan::way::Sources;
 use crate::plan::{Addresses, Dialect, Io, Plan, load};
 use crate::reason::reason;
@@ -478,6 +479,9 @@ impl Outcome {
     /// Takes the sums over.
     fn take_over(&mut self, collector: Collector, plan: &Plan) {
         self.totals = collector.totals;
+        if !plan.keeps_secrets {
+            self.hide_secrets(plan);
+        }
         if plan.wants_phases() {
             self.totals.phases.get_or_insert_default();
         }
@@ -489,6 +493,13 @@ impl Outcome {
         for (worker, counters) in self.workers.iter_mut().zip(collector.shares) {
             worker.counters = counters;
         }
+    }
+
+    /// Takes the secrets out of what servers sent, before anybody can show it.
+    fn hide_secrets(&mut self, plan: &Plan) {
+        let known = Known::of(plan, self.script.as_deref());
+        self.totals.ledger.rewrite_examples(|example| known.hide(&secrets::bytes(example)));
+        self.totals.location = self.totals.location.take().map(|location| known.hide_in(&secrets::url(&location)));
     }
 
     /// Adds what a worker gave back.

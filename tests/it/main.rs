@@ -43,6 +43,7 @@ mod results;
 /// Lua scripts: what they hear, what they decide, and the examples.
 mod scripts;
 /// The command lines that people published.
+mod secrets;
 mod seeds;
 /// Runs against nginx and Python's server, whose logs count the requests.
 mod servers;
@@ -79,6 +80,7 @@ fn main() {
         ("proxies", proxies::cases()),
         ("results", results::cases()),
         ("scripts", scripts::cases()),
+        ("secrets", secrets::cases()),
         ("seeds", seeds::cases()),
         ("servers", servers::cases()),
         ("simulation", simulation::cases()),

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::super::escape;
 use super::{Offer, Way};
-use crate::plan::secrets::{self, REDACTED};
+use crate::plan::secrets::{self, Known, REDACTED};
 use crate::plan::{self, Io, Percent, Spin};
 
 /// A body is shown up to this length, in bytes.
@@ -106,22 +106,33 @@ impl Plan {
         let seconds = |duration: std::time::Duration| duration.as_secs_f64();
         let body = &plan.request.body;
         let text = std::str::from_utf8(body).ok().filter(|text| !text.is_empty() && text.len() <= BODY_SHOWN);
-        let shown = |text: &str| if plan.keeps_secrets { text.to_owned() } else { secrets::text(text) };
+        // What is secret in one place may stand in another where nothing says so.
+        let known = if plan.keeps_secrets { None } else { Some(Known::of(plan, script)) };
+        let shown = |text: &str, redacted: fn(&str) -> String| {
+            known.as_ref().map_or(text.to_owned(), |known| known.hide_in(&redacted(text)))
+        };
+        let header = |(name, value): &(String, String)| Header {
+            name: name.clone(),
+            value: shown(value, if secrets::is_secret(name) { |_| REDACTED.to_owned() } else { secrets::text }),
+        };
         Self {
-            url: if plan.keeps_secrets { plan.target.typed.clone() } else { secrets::url(&plan.target.typed) },
+            url: shown(&plan.target.typed, secrets::url),
             method: plan.request.method.clone(),
-            headers: plan.request.headers.iter().map(|header| Header::of(header, plan.keeps_secrets)).collect(),
+            headers: plan.request.headers.iter().map(header).collect(),
             body_bytes: (!body.is_empty()).then_some(body.len()),
             body_sha256: (text.is_none() && !body.is_empty()).then(|| digest_of(body)),
-            body: text.map(shown),
+            body: text.map(|text| shown(text, secrets::text)),
             way: Way::of(&plan.way, plan.keeps_secrets),
             tls: plan.tls.as_ref().map(Offer::of),
             script: plan.script.as_ref().map(|plan::Script { path, args }| Script {
                 path: path.display().to_string(),
                 sha256: script.map(digest_of),
-                args: match plan.keeps_secrets {
-                    true => args.clone(),
-                    false => secrets::words(args.iter().map(String::as_str)),
+                args: match &known {
+                    None => args.clone(),
+                    Some(known) => {
+                        let words = secrets::words(args.iter().map(String::as_str));
+                        words.iter().map(|word| known.hide_in(word)).collect()
+                    }
                 },
             }),
             threads: plan.load.threads,
@@ -221,11 +232,6 @@ fn first_difference(name: &str, was: &Value, is: &Value) -> Option<Different> {
 }
 
 impl Header {
-    fn of((name, value): &(String, String), keeps_secrets: bool) -> Self {
-        let value = if keeps_secrets { value.clone() } else { Self::shown(name, value) };
-        Self { name: name.clone(), value }
-    }
-
     /// A value without its secrets.
     fn shown(name: &str, value: &str) -> String {
         if secrets::is_secret(name) { REDACTED.to_owned() } else { secrets::text(value) }

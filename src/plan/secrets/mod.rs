@@ -1,7 +1,17 @@
 //! What must not leave the machine with a result: the values of names that mean a secret, and the user of a URL.
 //!
-//! It works on text and knows no grammar but `name=value`, `Name: value` and `"name": "value"`, so that it finds
-//! secrets wherever they stand: in a URL, a header, a form, a document, an argument for a script, a sentence.
+//! It works on text and knows no grammar but `name=value`, `Name: value`, `"name": "value"` and `<name>value</name>`, so
+//! that it finds secrets wherever they stand: in a URL, a header, a form, a document, an argument for a script, a
+//! sentence. Names count as they are meant, whatever they are written in. `find` looks for the values of names in any
+//! text, `known` for values that the run was given.
+
+mod decode;
+mod find;
+mod known;
+
+use std::ops::Range;
+
+pub use known::Known;
 
 /// What stands in the place of a secret.
 pub const REDACTED: &str = "REDACTED";
@@ -12,16 +22,14 @@ const PARTS: [&str; 5] = ["token", "secret", "passw", "key", "session"];
 /// And names that end in one of these, whatever option they are glued to.
 const ENDS: [&str; 2] = ["authorization", "cookie"];
 
-/// Where a value ends that belongs to a `name=`. Rather too much is hidden than too little.
-const VALUE_ENDS: [char; 2] = ['&', '\n'];
-
-/// What may follow a quote that closes something.
-const BEHIND_QUOTES: [char; 8] = [',', '}', ']', ')', '>', ':', ';', '/'];
-
 /// Whether the value of a header, field, parameter or argument of this name is a secret.
 pub fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    PARTS.iter().any(|part| name.contains(part)) || ENDS.iter().any(|end| name.ends_with(end))
+    let name = decode::plain(name);
+    let name = name.as_bytes();
+    let contains = |part: &str| name.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part.as_bytes()));
+    let ends =
+        |end: &str| name.len() >= end.len() && name[name.len() - end.len()..].eq_ignore_ascii_case(end.as_bytes());
+    PARTS.into_iter().any(contains) || ENDS.into_iter().any(ends)
 }
 
 /// A URL, with or without its scheme: without the user and the secret parameters.
@@ -30,6 +38,36 @@ pub fn url(url: &str) -> String {
     match url.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) {
         Some((scheme, rest)) => format!("{scheme}{}", text(&format!("://{rest}"))),
         None => text(&format!("://{url}"))["://".len()..].to_owned(),
+    }
+}
+
+/// A URL that is perhaps none: without anything that may be meant as a user. A slash in a password ends the host for a
+/// parser.
+pub fn misspelt_url(typed: &str) -> String {
+    match typed.rsplit_once('@') {
+        Some((user, host)) => {
+            let scheme =
+                ["http://", "https://"].into_iter().find(|scheme| user.starts_with(scheme)).unwrap_or_default();
+            format!("{scheme}{REDACTED}@{}", url(host))
+        }
+        None => url(typed),
+    }
+}
+
+/// Whether a URL may be meant to have a user or a password with a character that ends both.
+pub fn is_misspelt_user(url: &str) -> bool {
+    let user = url.rsplit_once('@').map(|(user, _)| user.split_once("://").map_or(user, |(_, user)| user));
+    user.is_some_and(|user| user.contains(['/', '?', '#']))
+}
+
+/// What to say of it.
+pub const MISSPELT_USER: &str = "in a user or password / ? # are written %2F %3F %23";
+
+/// A header that is perhaps none, as typed.
+pub fn misspelt_header(typed: &str) -> String {
+    match typed.split_once([':', ' ', '\t', '=']) {
+        Some((name, _)) if is_secret(name) => format!("{name} {REDACTED}"),
+        _ => text(typed),
     }
 }
 
@@ -68,98 +106,18 @@ pub fn is_secret_option(word: &str) -> bool {
 }
 
 fn redacted(text: &str, blanks_end: bool) -> String {
-    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
-    while let Some(first) = rest.chars().next() {
-        if let Some(after) = rest.strip_prefix("://") {
-            let end = after.find(|c: char| "/?#\"".contains(c) || c.is_whitespace()).unwrap_or(after.len());
-            let (authority, tail) = after.split_at(end);
-            shown.push_str("://");
-            let host = authority.rsplit_once('@').map(|(_, host)| host);
-            shown.push_str(&host.map_or(authority.to_owned(), |host| format!("{REDACTED}@{host}")));
-            rest = tail;
-            continue;
-        }
-        let name_end = rest.find(|c: char| !is_of_name(c)).unwrap_or(rest.len());
-        let (name, tail) = rest.split_at(name_end.max(if name_end == 0 { first.len_utf8() } else { 0 }));
-        shown.push_str(name);
-        rest = tail;
-        let found = if is_secret(name) { value_behind(rest, blanks_end) } else { None };
-        if let Some((before, value)) = found.or_else(|| part_behind(name, rest)) {
-            shown.push_str(&rest[..before]);
-            shown.push_str(REDACTED);
-            rest = &rest[before + value..];
-        }
+    let (mut shown, mut copied) = (String::with_capacity(text.len()), 0);
+    for Range { start, end } in find::secrets(text, blanks_end) {
+        shown.push_str(&text[copied..start]);
+        shown.push_str(REDACTED);
+        copied = end;
     }
-    shown
+    shown + &text[copied..]
 }
 
-/// Whether a character may be part of a name.
-fn is_of_name(character: char) -> bool {
-    character.is_alphanumeric() || "_-.%[]".contains(character)
-}
-
-/// The lengths of what stands between a name and its value, and of the value; `None` if no value follows.
-fn value_behind(rest: &str, blanks_end: bool) -> Option<(usize, usize)> {
-    let unquoted = rest.strip_prefix(['"', '\'']).unwrap_or(rest);
-    let (is_quoted, closed) = (unquoted.len() < rest.len(), unquoted.trim_start_matches([' ', '\t']));
-    let mark = closed.chars().next().filter(|mark| "=:".contains(*mark))?;
-    let behind = closed[1..].trim_start_matches([' ', '\t']);
-    let before = rest.len() - behind.len();
-    let first = behind.chars().next()?;
-    let value = match first {
-        '"' | '\'' => return Some((before + 1, closing_quote(&behind[1..], first))),
-        '[' | '{' if is_quoted => group_end(behind),
-        _ if mark == '=' => value_end(behind, blanks_end),
-        // Behind the name of a field of a document stand numbers too, and further fields.
-        _ => behind.find(|c: char| c == '\n' || (is_quoted && ",}".contains(c))),
-    };
-    Some((before, value.unwrap_or(behind.len()))).filter(|&(_, value)| value > 0)
-}
-
-/// The same for a field of a form in parts: its name stands in its head, and its value behind an empty line.
-fn part_behind(name: &str, rest: &str) -> Option<(usize, usize)> {
-    let (field, behind) = rest.strip_prefix("=\"").filter(|_| name == "name")?.split_once('"')?;
-    let empty = ["\n\r\n", "\n\n"].into_iter().filter_map(|empty| Some(behind.find(empty)? + empty.len()));
-    let value = &behind[empty.min().filter(|_| is_secret(field))?..];
-    let length = value.find("\r\n--").or_else(|| value.find("\n--")).unwrap_or(value.len());
-    Some((rest.len() - value.len(), length)).filter(|&(_, length)| length > 0)
-}
-
-/// Where a list or an object of a document ends, with everything in it; `None` if it does not.
-fn group_end(text: &str) -> Option<usize> {
-    let (mut depth, mut quoted_until) = (0, 0);
-    for (at, c) in text.char_indices() {
-        match c {
-            _ if at < quoted_until => {}
-            '"' => quoted_until = at + 1 + closing_quote(&text[at + 1..], c) + 1,
-            '[' | '{' => depth += 1,
-            ']' | '}' if depth == 1 => return Some(at + 1),
-            ']' | '}' => depth -= 1,
-            _ => {}
-        }
-    }
-    None
-}
-
-/// Where the quote is that ends a text, unless a backslash stands before it; the end if there is none.
-fn closing_quote(text: &str, quote: char) -> usize {
-    let mut is_escaped = false;
-    let end = text.find(|c: char| {
-        let closes = c == quote && !is_escaped;
-        is_escaped = c == '\\' && !is_escaped;
-        closes
-    });
-    end.unwrap_or(text.len())
-}
-
-/// Where a value behind `name=` ends: at a quote only if something around it ends there too.
-fn value_end(text: &str, blanks_end: bool) -> Option<usize> {
-    let is_end = |(at, c): &(usize, char)| {
-        let next = text[at + c.len_utf8()..].chars().next();
-        let closes = next.is_none_or(|next| next.is_whitespace() || BEHIND_QUOTES.contains(&next));
-        VALUE_ENDS.contains(c) || (blanks_end && c.is_whitespace()) || ("\"'".contains(*c) && closes)
-    };
-    text.char_indices().find(is_end).map(|(at, _)| at)
+/// The secrets of a text, as they stand there.
+fn values(text: &str) -> Vec<String> {
+    find::secrets(text, false).into_iter().map(|place| text[place].to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -231,10 +189,98 @@ mod tests {
             (r#"{"keys":["a]\"b","c"],"n":1}"#, r#"{"keys":REDACTED,"n":1}"#),
             (r#"{"keys":["a"#, r#"{"keys":REDACTED"#),
             ("größe=1&schlüssel=2&kéy=3", "größe=1&schlüssel=2&kéy=3"),
+            (r#"headers["Authorization"] = "Bearer a b" x"#, r#"headers["Authorization"] = "REDACTED" x"#),
+            (r#"{"name":"password","value":"S","n":1}"#, r#"{"name":"password","value":"REDACTED","n":1}"#),
+            (r#"<input name="password" value="S">"#, r#"<input name="password" value="REDACTED">"#),
         ];
         for (typed, shown) in table {
             assert_eq!(text(typed), shown);
         }
+    }
+
+    #[test]
+    fn names_count_as_they_are_meant() {
+        let table = [
+            ("a=1&%74oken=S&b=2", "a=1&%74oken=REDACTED&b=2"),
+            ("pass%77ord=S", "pass%77ord=REDACTED"),
+            ("%2570assword=S", "%2570assword=REDACTED"),
+            (r#"{"pass\u0077ord":"S","n":1}"#, r#"{"pass\u0077ord":"REDACTED","n":1}"#),
+            (r#"{"\u0070\u0061ssword" : {"a":"S"},"n":1}"#, r#"{"\u0070\u0061ssword" : REDACTED,"n":1}"#),
+            (r#"{"a":"{\"password\":\"S\",\"n\":1}","n":2}"#, r#"{"a":"{\"password\":\"REDACTED\",\"n\":1}","n":2}"#),
+            (r#"{\\\"password\\\":\\\"S\\\"}"#, r#"{\\\"password\\\":\\\"REDACTED\\\"}"#),
+            (r"pass\x77ord=S", r"pass\x77ord=REDACTED"),
+            ("&quot;password&quot;:&quot;S&quot;,", "&quot;password&quot;:&quot;REDACTED&quot;,"),
+        ];
+        for (typed, shown) in table {
+            assert_eq!(text(typed), shown);
+        }
+    }
+
+    #[test]
+    fn elements_and_attributes_are_found_by_their_names() {
+        let table = [
+            ("<a><password>S</password><n>1</n></a>", "<a><password>REDACTED</password><n>1</n></a>"),
+            (
+                r#"<x:apiKey token='S' n="1"><![CDATA[S]]></x:apiKey>1"#,
+                r#"<x:apiKey token='REDACTED' n="1">REDACTED</x:apiKey>1"#,
+            ),
+            ("<keys><key>S</key><key>S</key></keys>1", "<keys>REDACTED</keys>1"),
+            ("<key><key>S</key>S</key>1", "<key>REDACTED</key>1"),
+            ("<token/><n>1</n>", "<token/><n>1</n>"),
+            ("<token></token><n>1</n>", "<token></token><n>1</n>"),
+            (r#"<login Password="S"/>1"#, r#"<login Password="REDACTED"/>1"#),
+            ("&lt;password&gt;S&lt;/password&gt;1", "&lt;password&gt;REDACTED&lt;/password&gt;1"),
+            ("<password>S", "<password>REDACTED"),
+            ("<passwords", "<passwords"),
+        ];
+        for (typed, shown) in table {
+            assert_eq!(text(typed), shown);
+        }
+    }
+
+    #[test]
+    fn what_is_encoded_as_a_whole_is_hidden_as_a_whole() {
+        let table = [
+            ("data=%7B%22password%22%3A+%22S%22%7D&n=1", "data=REDACTED&n=1"),
+            ("to=http%3A%2F%2Fme%3Apw%40h%2F&n=1", "to=REDACTED&n=1"),
+            ("q=a%3D1%26token%3DS n=1", "q=REDACTED n=1"),
+            ("x=eyJwYXNzd29yZCI6IlMifQ==&n=1", "x=REDACTED&n=1"),
+            ("q=caf%C3%A9%20au%20lait&n=100%25", "q=caf%C3%A9%20au%20lait&n=100%25"),
+            ("x=SGVsbG8sIFdvcmxkISBIZWxsbyE=", "x=SGVsbG8sIFdvcmxkISBIZWxsbyE="),
+        ];
+        for (typed, shown) in table {
+            assert_eq!(text(typed), shown);
+        }
+    }
+
+    #[test]
+    fn every_place_of_a_long_text_is_looked_at_once() {
+        // If each place were a reason to look through all that follows, this would not end.
+        let pieces = [
+            "name=\"x\" ",
+            "name=\"key\" ",
+            "<key ",
+            "<key>",
+            "a%20b+",
+            "ab/cd+ef",
+            "key:[",
+            "\"key\":[",
+            "\\",
+            "&lt;",
+            "://",
+        ];
+        for piece in pieces {
+            let text = piece.repeat((1 << 18) / piece.len());
+            assert!(!super::text(&text).is_empty(), "{piece}");
+        }
+    }
+
+    #[test]
+    fn what_is_typed_wrongly_is_shown_without_its_secrets() {
+        assert_eq!(misspelt_url("http://me:a/b@h /"), "http://REDACTED@h /");
+        assert_eq!(misspelt_url("h h/?token=S"), "h h/?token=REDACTED");
+        assert_eq!(misspelt_header("Authorization Bearer S"), "Authorization REDACTED");
+        assert_eq!(misspelt_header("X"), "X");
     }
 
     #[test]
@@ -247,6 +293,8 @@ mod tests {
         let form = |value: &str| part("user", "me") + &part("my-password", value) + &part("n", "1") + "--x--\r\n";
         assert_eq!(text(&form("a\r\n-b")), form(REDACTED));
         assert_eq!(text(&form("")), form(""));
+        let other = |value: &str| form(value).replace("\"my-password\"", "my-pass%77ord");
+        assert_eq!(text(&other("a b")), other(REDACTED));
     }
 
     #[test]

@@ -1,0 +1,183 @@
+//! What must not leave the machine with a result: secrets of ours that a server sends back in whatever spelling.
+
+use std::fs;
+use std::io::{BufReader, Read, Write};
+use std::net::SocketAddr;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::harness::{Context, Onrush, Output, Scratch, cases};
+use crate::peers::{read_head, server};
+
+cases! {
+    no_secret_is_in_any_output_wherever_it_stood;
+    no_secret_comes_back_in_any_spelling;
+    secrets_are_kept_where_that_is_asked_for;
+    what_is_typed_wrongly_is_refused_without_its_secrets;
+}
+
+/// What stands in every secret of these tests, so that it can be looked for.
+const CANARY: &str = "kanarienvogel7";
+
+/// Every form of a result file.
+const FILES: [&str; 5] = ["r.json", "r.csv", "r.hgrm", "r.md", "r.ndjson"];
+
+/// How a server spells what it sends back.
+type Spelling = fn(&str) -> String;
+
+/// A server that sends each connection two answers, both with what it was asked: a redirect, and one that is none.
+fn echoing(spelled: Spelling) -> SocketAddr {
+    server(move |mut stream| {
+        let mut requests = BufReader::new(stream.try_clone()?);
+        let (first, _) = read_request(&mut requests)?;
+        let target = first.split(' ').nth(1).unwrap_or_default();
+        write!(stream, "HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n")?;
+        let (head, body) = read_request(&mut requests)?;
+        let secret = format!("{head}{body}");
+        let start = secret.find(CANARY).unwrap_or_default();
+        write!(stream, "not for {}\r\n\r\n", spelled(&secret[start.saturating_sub(9)..]))
+    })
+}
+
+/// The head and the body of a request.
+fn read_request(stream: &mut BufReader<std::net::TcpStream>) -> std::io::Result<(String, String)> {
+    let head = read_head(stream)?;
+    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")?.parse().ok());
+    let mut body = vec![0; length.unwrap_or_default()];
+    stream.read_exact(&mut body)?;
+    Ok((head, String::from_utf8_lossy(&body).into_owned()))
+}
+
+fn percent(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02x}")).collect()
+}
+
+fn hex(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Runs and gives everything that came out: standard output, standard error and the files.
+fn everything(program: Onrush, scratch: &Scratch) -> (Output, Vec<String>) {
+    let paths = FILES.map(|name| scratch.path().join(name));
+    let program = paths.iter().fold(program, |program, path| program.word("-o").word(path));
+    let output = program.run();
+    assert_eq!(output.code, 0, "{output:?}");
+    let mut texts = vec![output.stdout.clone(), output.stderr.clone()];
+    texts.extend(paths.map(|path| fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"))));
+    (output, texts)
+}
+
+/// Looks for the canary as it is, and as it may be spelled.
+fn assert_silent(texts: &[String], what: &str) {
+    let reversed: String = CANARY.chars().rev().collect();
+    let mut spellings = vec![CANARY.to_owned(), reversed, percent(CANARY), hex(CANARY)];
+    // In base64 its first and last letters may be mixed with what stands beside them.
+    spellings.extend((0..3).map(|cut| STANDARD.encode(&CANARY[cut..])[..12].to_owned()));
+    for text in texts {
+        let lower = text.to_lowercase();
+        let found = spellings.iter().find(|spelling| lower.contains(&spelling.to_lowercase()));
+        assert_eq!(found, None, "{what}: {text}");
+    }
+}
+
+fn no_secret_is_in_any_output_wherever_it_stood(context: &Context) {
+    let scratch = Scratch::new("canary");
+    let part = format!("--x\r\nContent-Disposition: form-data; name=pass%77ord\r\n\r\n{CANARY}\r\n--x--\r\n");
+    let encoded = format!("x={}", STANDARD.encode(format!("{{\"password\":\"{CANARY}\"}}")));
+    let bodies = [
+        format!("user=me&pass%77ord={CANARY}"),
+        format!(r#"{{"user":"me","pass\u0077ord":"{CANARY}"}}"#),
+        format!(r#"{{"name":"password","value":"{CANARY}"}}"#),
+        format!("<login><ns:password>{CANARY}</ns:password></login>"),
+        format!("<login password='{CANARY}'/>"),
+        format!("data=%7B%22password%22%3A%22{CANARY}%22%7D"),
+        part,
+        encoded,
+    ];
+    for body in bodies {
+        let address = echoing(str::to_owned);
+        let program = context.onrush().words("-n2 -c1 --body").word(&body).word(format!("http://{address}/"));
+        assert_silent(&everything(program, &scratch).1, &body);
+    }
+    let script = scratch.file("script.lua", format!("wrk.headers['X-Api-Key'] = '{CANARY}'"));
+    let words: [&[&str]; 7] = [
+        &["http://me:{}@{at}/"],
+        &["http://{at}/?%74oken={}&n=1"],
+        &["http://{at}/;jsessionid={}?n=1"],
+        &["--basic-auth", "me:{}", "http://{at}/"],
+        &["-H", "Cookie: id={}; n=1", "http://{at}/"],
+        &["-H", "Authorization: Bearer {}", "-H", "X-Copy: {}", "http://{at}/?n=1"],
+        &["-s", "{script}", "http://{at}/", "--", "--token", "{}", "n={}"],
+    ];
+    for words in words {
+        let at = echoing(str::to_owned).to_string();
+        let filled = |word: &&str| {
+            let word = word.replace("{script}", &script.display().to_string());
+            word.replace("{at}", &at).replace("{}", CANARY)
+        };
+        let (before, behind) = words.split_at(words.iter().position(|word| *word == "--").unwrap_or(words.len()));
+        let program = context.onrush().words("-n2 -c1");
+        let program = before.iter().map(filled).fold(program, |program, word| program.word(word));
+        let behind: Vec<String> = behind.iter().skip(1).map(filled).collect();
+        let program = if behind.is_empty() { program } else { program.behind(&behind.join(" ")) };
+        assert_silent(&everything(program, &scratch).1, &words.join(" "));
+    }
+}
+
+fn no_secret_comes_back_in_any_spelling(context: &Context) {
+    let scratch = Scratch::new("spelled");
+    let spellings: [Spelling; 6] = [
+        str::to_owned,
+        str::to_uppercase,
+        percent,
+        hex,
+        |text| STANDARD.encode(text),
+        |text| {
+            // Cut off in the middle.
+            text[..9 + CANARY.len() / 2].to_owned()
+        },
+    ];
+    for (index, spelled) in spellings.into_iter().enumerate() {
+        let url = format!("http://{}/?token={CANARY}", echoing(spelled));
+        let (output, texts) = everything(context.onrush().words("-n2 -c1").word(url), &scratch);
+        assert_silent(&texts, &index.to_string());
+        let half = &CANARY[..CANARY.len() / 2];
+        assert!(texts.iter().all(|text| !text.contains(half)), "{index}: {output:?}");
+        assert!(output.stderr.contains("REDACTED") && texts[2].contains("not for "), "{index}: {output:?}");
+    }
+}
+
+fn secrets_are_kept_where_that_is_asked_for(context: &Context) {
+    let scratch = Scratch::new("kept");
+    let url = format!("http://{}/?%74oken={CANARY}", echoing(str::to_owned));
+    let (output, texts) = everything(context.onrush().words("--keep-secrets -n2 -c1").word(&url), &scratch);
+    assert!(texts[0].starts_with(&format!("Running 2 requests test @ {url}\n")), "{output:?}");
+    assert!(output.note("not for").contains(CANARY), "{output:?}");
+    // In the command, the URL of the plan and the ledger.
+    assert!(texts[2].matches(CANARY).count() >= 3, "{}", texts[2]);
+    // wrk says what was typed.
+    let url = format!("http://{}/?token={CANARY}", echoing(str::to_owned));
+    let wrk = context.called("wrk").words("-t1 -c1 -n2").word(&url).run();
+    assert!(wrk.stdout.contains(&format!(" test @ {url}\n")), "{wrk:?}");
+}
+
+fn what_is_typed_wrongly_is_refused_without_its_secrets(context: &Context) {
+    for words in [
+        &["http://me:{}@h:port/"][..],
+        &["http://me:a/{}@h/"],
+        &["http://h/ /?token={}"],
+        &["http://h/?token={}", "http://b/?token={}"],
+        &["80?token={}"],
+        &["http://h/", "-H", "Authorization Bearer {}"],
+        &["http://h/", "--http-proxy", "me:{}@proxy"],
+    ] {
+        let filled = words.iter().map(|word| word.replace("{}", CANARY));
+        let output = filled.fold(context.onrush(), |program, word| program.word(word)).run_plain();
+        assert_eq!(output.code, 1, "{output:?}");
+        assert_silent(&[output.stdout, output.stderr], &words.join(" "));
+    }
+    let ignored = context.onrush().words("-d10ms http://127.0.0.1:1/").behind(&format!("--token {CANARY}")).run_plain();
+    assert!(ignored.stderr.contains("ignored behind the URL"), "{ignored:?}");
+    assert_silent(&[ignored.stdout, ignored.stderr], "ignored");
+}
