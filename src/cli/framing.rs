@@ -74,6 +74,8 @@ fn wrong_coding(typed: &str, body: &[u8]) -> Option<String> {
 mod tests {
     use super::*;
 
+    type Headers = &'static [(&'static str, &'static str)];
+
     fn said(headers: &[(&str, &str)], body: &str) -> Option<String> {
         let headers = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         contradiction(&Parts { method: "POST".into(), target: "/".into(), headers, body: body.into() })
@@ -90,29 +92,30 @@ mod tests {
 
     #[test]
     fn what_a_server_will_do_is_said_of_headers_that_do_not() {
-        let (length, coding) = ("Content-Length", "Transfer-Encoding");
-        let table: [(&[(&str, &str)], &str, &str); 11] = [
+        const LENGTH: &str = "Content-Length";
+        const CODING: &str = "Transfer-Encoding";
+        let table: [(Headers, &str, &str); 11] = [
             (
-                &[(length, "2000")],
+                &[(LENGTH, "2000")],
                 "hello",
                 "'Content-Length: 2000' is wrong, as the body has 5 bytes: the server waits for 1,995 more, and no answer \
                  comes until one side gives up",
             ),
-            (&[(length, "7")], "", "as the body has 0 bytes: the server waits for 7 more"),
-            (&[(length, "3")], "hello", "takes the last 2 for the beginning of the next request"),
-            (&[(length, "5"), ("content-length", "7")], "hello", "more than one 'Content-Length' (5, 7): most servers"),
-            (&[(length, "+5")], "hello", "'Content-Length: +5' is not a length"),
-            (&[(length, "")], "hello", "'Content-Length: ' is not a length"),
-            (&[(length, "5"), (coding, "chunked")], "hello", "exclude each other"),
+            (&[(LENGTH, "7")], "", "as the body has 0 bytes: the server waits for 7 more"),
+            (&[(LENGTH, "3")], "hello", "takes the last 2 for the beginning of the next request"),
+            (&[(LENGTH, "5"), ("content-length", "7")], "hello", "more than one 'Content-Length' (5, 7): most servers"),
+            (&[(LENGTH, "+5")], "hello", "'Content-Length: +5' is not a length"),
+            (&[(LENGTH, "")], "hello", "'Content-Length: ' is not a length"),
+            (&[(LENGTH, "5"), (CODING, "chunked")], "hello", "exclude each other"),
             (
-                &[(coding, "chunked")],
+                &[(CODING, "chunked")],
                 "hello",
                 "'Transfer-Encoding: chunked': the body is sent as it is, and it is not in chunks: most servers answer 400",
             ),
-            (&[(coding, "chunked")], "", "the last chunk is missing, so the server waits for it, and no answer comes"),
-            (&[(coding, "chunked")], "0\r\n\r\nx", "takes what follows the last chunk for the beginning"),
+            (&[(CODING, "chunked")], "", "the last chunk is missing, so the server waits for it, and no answer comes"),
+            (&[(CODING, "chunked")], "0\r\n\r\nx", "takes what follows the last chunk for the beginning"),
             (
-                &[(coding, "chunked"), (coding, "gzip")],
+                &[(CODING, "chunked"), (CODING, "gzip")],
                 "x",
                 "'Transfer-Encoding: chunked, gzip' does not end in chunked",
             ),
