@@ -56,6 +56,14 @@ fn a_run_of_less_than_a_millisecond_has_a_rate_natively() {
 }
 
 #[test]
+fn what_went_wrong_is_known_to_a_tenth_of_a_second() {
+    let rules = Rules { timeout_ns: Some(200 * MS), ..settings().rules };
+    let ran = run_http(Settings { rules, ..settings() }, "connect_us = 0.0\n[[stall]]\nfrom_s = 0.35\nfor_s = 10.0");
+    let row = &ran.totals.ledger.rows()[0];
+    assert_eq!((row.cause, row.first_s(), row.last_s()), (Cause::Late, 0.5, 0.5), "sent just before 0.35 s");
+}
+
+#[test]
 fn exactly_so_many_requests_are_started() {
     let limited = Settings { connections: 7, requests: Some(1000), duration_ns: None, ..settings() };
     let ran = run_http(limited, "connect_us = 0.0");
