@@ -15,8 +15,8 @@
 //! However much there is to do, one turn does a bounded part of it, and the rest follows in the next: answers are served
 //! while ten thousand connections are being made, and the end comes when it is due.
 //!
-//! This file has the loop, the timers and the end; `pump` has what is done with one connection, `secure` what TLS adds to
-//! that, `tunnel` what a proxy does, and `leave` what a limit on the requests of a connection does.
+//! This file has the loop, the timers and the end; `opening` says when connections are opened, `pump` has what is done with
+//! one connection, `secure` what TLS adds to that, `tunnel` what a proxy does, and `leave` what a limit on the requests of a connection does.
 
 mod batch;
 mod connection;
@@ -25,6 +25,7 @@ mod hooks;
 mod kept;
 mod leave;
 mod mailbox;
+mod opening;
 mod protocol;
 mod pump;
 mod retry;
@@ -63,9 +64,6 @@ use routes::Routes;
 use tally::Tally;
 use timers::{SAMPLE_NS, Timer, Timers};
 
-/// So many connections are opened in one turn of the loop: a connect takes about ten times as long as a request, on this
-/// machine even more, and answers wait meanwhile.
-const OPENED_PER_TURN: usize = 64;
 /// So many completions are handled in one turn of the loop, and so many timers fire.
 const HANDLED_PER_TURN: usize = 512;
 /// So many connections are looked after in one turn of the loop.
@@ -227,6 +225,7 @@ impl<B: Backend> Engine<B> {
     /// Runs to the end of the plan.
     pub fn run(mut self) -> WorkerEnd {
         self.begin();
+        let mut handled = 0;
         loop {
             let now = self.backend.now().min(self.end_at);
             for _ in 0..HANDLED_PER_TURN {
@@ -241,11 +240,14 @@ impl<B: Backend> Engine<B> {
             if now == self.end_at || stayed_away || self.tally.is_done() || is_stopped {
                 return self.finish(now, stayed_away);
             }
-            self.open_some(now);
+            self.open_some(handled, now);
             self.stamp();
             self.wait();
-            for _ in 0..HANDLED_PER_TURN {
-                let Some(completion) = self.backend.next() else { break };
+            handled = 0;
+            while handled < HANDLED_PER_TURN
+                && let Some(completion) = self.backend.next()
+            {
+                handled += 1;
                 if self.script.has_ended {
                     break;
                 }
@@ -274,18 +276,6 @@ impl<B: Backend> Engine<B> {
         self.timers.set(now + self.sweep_ns(), Timer::Sweep(ConnId(0)));
         // The first connection finds the way; the others follow when it is there.
         self.to_open.push_back(ConnId(0));
-    }
-
-    /// Opens some of the slots that are to be opened.
-    fn open_some(&mut self, now: Nanos) {
-        for _ in 0..OPENED_PER_TURN {
-            let Some(conn) = self.to_open.pop_front() else { break };
-            if self.tally.may_start() {
-                self.open(conn, now);
-            } else {
-                self.enter(conn, State::Parked);
-            }
-        }
     }
 
     /// Stamps the requests and connects that leave with the wait that follows.
@@ -420,6 +410,7 @@ impl<B: Backend> Engine<B> {
     }
 
     fn finish(mut self, now: Nanos, stayed_away: bool) -> WorkerEnd {
+        self.hear_connects(now);
         self.backend.stop();
         self.count_sent();
         for slot in &mut self.slots {

@@ -51,34 +51,6 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Has a slot opened when its turn comes.
-    pub(super) fn open_soon(&mut self, conn: ConnId) {
-        self.enter(conn, State::Waiting);
-        self.to_open.push_back(conn);
-    }
-
-    /// Starts to connect a slot.
-    pub(super) fn open(&mut self, conn: ConnId, now: Nanos) {
-        if let Some(address) = self.script.address() {
-            self.routes.direct_to(address);
-        }
-        let (route, address) = self.routes.choose();
-        let slot = &mut self.slots[conn.index()];
-        if let Some(link) = &mut slot.link {
-            link.end();
-        }
-        slot.route = route;
-        self.awaited_since = now;
-        self.enter(conn, State::Connecting(now));
-        if B::GATHERS {
-            self.gathered.push(conn);
-        }
-        if let Some(transcript) = &mut self.tally.transcript {
-            transcript.connecting = now;
-        }
-        self.backend.connect(conn, address);
-    }
-
     /// Requests can be sent.
     pub(super) fn established(&mut self, conn: ConnId, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
