@@ -11,7 +11,7 @@ use onrush::plan::{self, Addresses, Dialect, Format, Plan, proxy};
 use onrush::report::files::Files;
 use onrush::report::result::Document;
 use onrush::run::{
-    self, Choice, Ended, Interrupt, NotStarted, Observer, Outcome, Prepared, Progress, Second, Unavailable,
+    self, Choice, Ended, Interrupt, NotStarted, Observer, Outcome, Prepared, Progress, Second, Unavailable, Waiting,
 };
 use onrush::script::{self, Script, Setting, Through};
 use onrush::{report, serve};
@@ -100,7 +100,7 @@ fn test(plan: &Plan) -> anyhow::Result<u8> {
     if plan.notes && printed.is_ok() {
         let colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         // Without a standard error there is nobody to tell.
-        let _ = report::print_notes(&report::notes(plan, &outcome), colour, &mut io::stderr().lock());
+        let _ = report::print_notes(&report::notes(plan, &outcome), plan.verbose, colour, &mut io::stderr().lock());
     }
     if !plan.outputs.is_empty() {
         files.write(&Document::of(plan, &outcome))?;
@@ -148,7 +148,7 @@ fn load(plan: &Plan, addresses: &Addresses) -> anyhow::Result<Option<Script>> {
 /// Carries the run out and shows on a terminal how far it is; what a script prints would tear the line.
 fn observe(plan: &Plan, prepared: Prepared, interrupt: &Interrupt, files: Files) -> anyhow::Result<(Outcome, Files)> {
     let line = if plan.script.is_none() { ProgressLine::on_stderr(plan.stop) } else { None };
-    let mut watcher = Watcher { line, files };
+    let mut watcher = Watcher { plan, line, files };
     let outcome = prepared.run(plan, interrupt, &mut watcher)?;
     Ok((outcome, watcher.files))
 }
@@ -164,12 +164,13 @@ fn tell(plan: &Plan, outcome: &Outcome, script: &mut Script) -> anyhow::Result<(
 }
 
 /// Shows how a run goes, and writes the files that are written meanwhile.
-struct Watcher {
+struct Watcher<'a> {
+    plan: &'a Plan,
     line: Option<ProgressLine>,
     files: Files,
 }
 
-impl Observer for Watcher {
+impl Observer for Watcher<'_> {
     fn progress(&mut self, progress: &Progress) {
         if let Some(line) = &mut self.line {
             line.draw(progress);
@@ -178,6 +179,13 @@ impl Observer for Watcher {
 
     fn second(&mut self, second: &Second) {
         self.files.second(second);
+    }
+
+    fn waiting(&mut self, waiting: &Waiting) {
+        if self.plan.notes {
+            self.line.iter_mut().for_each(ProgressLine::clear);
+            eprint_all(&format!("{}\n", report::waiting(self.plan, waiting)));
+        }
     }
 }
 

@@ -1,10 +1,14 @@
 //! What workers share with each other and with the thread that watches them while a run lasts; no lock.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+
+use crossbeam_utils::atomic::AtomicCell;
 
 use super::kept::Budget;
 use super::mailbox::Mailbox;
+use crate::stats::Cause;
 
 /// What all workers of a run share.
 #[derive(Debug, Default)]
@@ -34,9 +38,19 @@ pub struct Desk {
     pub mailbox: Mailbox,
     /// Nobody accepted its first connection, at any address.
     refused: AtomicBool,
+    /// Who refused it last and why, until the watcher takes it.
+    refusal: AtomicCell<Option<Box<Refusal>>>,
+    /// Responses complete in the warm-up.
+    warm_up: AtomicU64,
     /// The [`Callback`] it is in.
     callback: AtomicU8,
 }
+
+/// Who refused a first connection, and why.
+pub type Refusal = (SocketAddr, Cause);
+
+// A cell larger than a pointer would take a lock.
+const _: () = assert!(AtomicCell::<Option<Box<Refusal>>>::is_lock_free());
 
 /// Where in a script a worker is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,9 +80,30 @@ impl Callback {
 }
 
 impl Desk {
-    /// Nobody accepted the first connection, or somebody did after all.
-    pub fn set_refused(&self, refused: bool) {
-        self.refused.store(refused, Ordering::Relaxed);
+    /// Nobody accepted the first connection.
+    pub fn refuse(&self, address: SocketAddr, cause: Cause) {
+        self.refusal.store(Some(Box::new((address, cause))));
+        self.refused.store(true, Ordering::Relaxed);
+    }
+
+    /// Somebody accepted a connection.
+    pub fn accept(&self) {
+        self.refused.store(false, Ordering::Relaxed);
+    }
+
+    /// Who refused the first connection since this was last asked.
+    pub fn take_refusal(&self) -> Option<Refusal> {
+        self.refusal.take().map(|refusal| *refusal)
+    }
+
+    /// So many responses are complete, and the warm-up is not over.
+    pub fn show_warm_up(&self, completed: u64) {
+        self.warm_up.store(completed, Ordering::Relaxed);
+    }
+
+    /// Responses complete in the warm-up.
+    pub fn warm_up(&self) -> u64 {
+        self.warm_up.load(Ordering::Relaxed)
     }
 
     /// Whether the worker has found nobody to connect to.

@@ -40,7 +40,7 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
-pub use control::{Callback, Control, Desk};
+pub use control::{Callback, Control, Desk, Refusal};
 pub use hooks::{Answer, Failure, Hooks, Wants};
 pub use kept::Budget;
 pub use leave::too_long;
@@ -57,7 +57,7 @@ use onrush_proto::{Nanos, Parts, Request};
 use crate::backend::{Backend, ConnId, thread_cpu_ns};
 use crate::plan::PerConnection;
 use crate::random::Random;
-use crate::stats::{Cause, Interval, Phase, ProxyFailure, Transcript};
+use crate::stats::{Cause, Gap, Interval, Phase, ProxyFailure, Transcript};
 use connection::{Slot, State};
 use hooks::Caller;
 use routes::Routes;
@@ -128,6 +128,8 @@ pub struct WorkerEnd {
     pub working: Vec<SocketAddr>,
     /// What went over the wire.
     pub transcript: Option<Box<Transcript>>,
+    /// Stretches in which it completed nothing; none where its script decides when something is asked for.
+    pub silences: Vec<Gap>,
     /// What went wrong in its script.
     pub failure: Option<Failure>,
 }
@@ -312,6 +314,9 @@ impl<B: Backend> Engine<B> {
                 // In the next turn, when time has moved on.
                 let (at, next) = if next < all { (now + 1, next) } else { (now + self.sweep_ns(), 0) };
                 self.timers.set(at, Timer::Sweep(ConnId(next)));
+                if self.tally.is_warming_up() {
+                    self.desk.show_warm_up(self.tally.completed);
+                }
             }
             Timer::Start => {
                 // What was started before belongs to what was before.
@@ -344,6 +349,7 @@ impl<B: Backend> Engine<B> {
         self.end_at = self.settings.duration_ns.map_or(Nanos::MAX, |duration_ns| now + duration_ns);
         self.sampled_at = now;
         self.sampled_completed = self.tally.completed;
+        self.desk.show_warm_up(self.tally.completed);
         self.cpu_before_ns = thread_cpu_ns();
         self.script_noted_ns = self.script.spent_ns();
         self.slots.iter_mut().for_each(|slot| slot.lived = matches!(slot.state, State::Open(_)));
@@ -451,6 +457,7 @@ impl<B: Backend> Engine<B> {
             dropped: self.routes.dropped(),
             working: self.routes.working(),
             transcript: self.tally.transcript,
+            silences: if self.script.wants.delay { Vec::new() } else { self.tally.silences.into_gaps() },
             failure: self.script.failure,
         }
     }

@@ -72,7 +72,7 @@ impl<B: Backend> Engine<B> {
         }
         self.pump(conn, at);
         if is_first {
-            self.desk.set_refused(false);
+            self.desk.accept();
             self.refusal = None;
             self.to_open.extend((1..self.settings.connections).map(ConnId));
         }
@@ -97,7 +97,7 @@ impl<B: Backend> Engine<B> {
     pub(super) fn nobody_accepts(&mut self, address: SocketAddr, cause: Cause) {
         self.routes.start_over();
         self.refusal = Some((address, cause));
-        self.desk.set_refused(true);
+        self.desk.refuse(address, cause);
     }
 
     fn received(&mut self, conn: ConnId, at: Nanos) {

@@ -3,7 +3,7 @@
 use onrush_proto::{Nanos, Part};
 use rustix::io::Errno;
 
-use crate::stats::{Cause, Interval, Phase, Transcript};
+use crate::stats::{Cause, Interval, Phase, Silences, Transcript};
 
 /// What a worker counts with, fixed for the run.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +59,8 @@ pub struct Tally {
     pub completed: u64,
     /// What went over the wire, where that is wanted.
     pub transcript: Option<Box<Transcript>>,
+    /// When nothing was completed.
+    pub silences: Silences,
     /// Whether a `Location` was kept already.
     located: bool,
 }
@@ -77,6 +79,7 @@ impl Tally {
             gathered_bytes: 0,
             completed: 0,
             transcript,
+            silences: Silences::new(),
             located: false,
         }
     }
@@ -101,6 +104,7 @@ impl Tally {
         self.warms_up = false;
         self.start = now;
         self.located = false;
+        self.silences.clear();
         self.interval.clear();
         self.interval.counters.slots_opened = slots_open;
     }
@@ -231,6 +235,7 @@ impl Tally {
         let latency_ns = at.since(request.sent_at);
         self.open -= 1;
         self.completed += 1;
+        self.silences.completed(at.since(self.start));
         self.status(request.status, at);
         let counters = &mut self.interval.counters;
         counters.completed += 1;

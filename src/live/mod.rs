@@ -64,11 +64,16 @@ impl<W: Write> Drop for ProgressLine<W> {
 
 /// How far, how fast, how many errors.
 fn text(stop: Stop, progress: &Progress) -> String {
+    let rate = thousands(progress.requests_per_s.round() as u64);
+    if let Some(warm_up) = progress.warm_up {
+        let (elapsed, all) = (progress.elapsed.as_secs_f64(), warm_up.as_secs_f64());
+        return format!("warming up {elapsed:.1} of {all} s, {rate} requests/s");
+    }
     let elapsed = format!("{:.1}s", progress.elapsed.as_secs_f64());
     let elapsed = stop.duration.map_or(elapsed.clone(), |total| format!("{elapsed} of {}", exact(total)));
     let requests = thousands(progress.requests);
     let done = stop.requests.map_or(elapsed.clone(), |all| format!("{requests} of {} in {elapsed}", thousands(all)));
-    let (rate, errors) = (thousands(progress.requests_per_s.round() as u64), thousands(progress.errors));
+    let errors = thousands(progress.errors);
     format!("{done}, {rate} requests/s, {errors} errors")
 }
 
@@ -86,8 +91,13 @@ mod tests {
 
     use super::*;
 
-    const PROGRESS: Progress =
-        Progress { elapsed: Duration::from_millis(3_210), requests: 275_731, requests_per_s: 85_894.4, errors: 1_029 };
+    const PROGRESS: Progress = Progress {
+        elapsed: Duration::from_millis(3_210),
+        warm_up: None,
+        requests: 275_731,
+        requests_per_s: 85_894.4,
+        errors: 1_029,
+    };
 
     fn stop(seconds: Option<u64>, requests: Option<u64>) -> Stop {
         Stop { duration: seconds.map(Duration::from_secs), requests }
@@ -103,6 +113,16 @@ mod tests {
         for (stop, line) in table {
             assert_eq!(text(stop, &PROGRESS), line);
         }
+    }
+
+    #[test]
+    fn a_warm_up_is_told_from_the_run() {
+        let line = |elapsed_ms, warm_up_ms| {
+            let (elapsed, warm_up) = (Duration::from_millis(elapsed_ms), Some(Duration::from_millis(warm_up_ms)));
+            text(stop(Some(10), None), &Progress { elapsed, warm_up, requests: 0, ..PROGRESS })
+        };
+        assert_eq!(line(640, 1_000), "warming up 0.6 of 1 s, 85,894 requests/s");
+        assert_eq!(line(200, 1_500), "warming up 0.2 of 1.5 s, 85,894 requests/s");
     }
 
     #[test]

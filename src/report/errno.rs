@@ -36,6 +36,11 @@ pub fn words(number: i32) -> String {
     }
 }
 
+/// What it means, without its name: `connection refused`.
+pub fn short(number: i32) -> String {
+    find(number).map_or_else(|| words(number), |(_, _, words)| (*words).to_owned())
+}
+
 fn find(number: i32) -> Option<&'static (Errno, &'static str, &'static str)> {
     KNOWN.iter().find(|(errno, ..)| errno.raw_os_error() == number)
 }
@@ -48,6 +53,7 @@ mod tests {
     fn known_numbers_have_plain_words_and_their_name() {
         assert_eq!(words(111), "connection refused (ECONNREFUSED)");
         assert_eq!(words(24), "too many open files (EMFILE)");
+        assert_eq!(short(111), "connection refused");
         assert_eq!(known(24), Some(Errno::MFILE));
     }
 

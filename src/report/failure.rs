@@ -23,6 +23,8 @@ pub struct Failure {
     pub timeout: Option<Duration>,
     /// Whether other connections were made.
     pub others_connected: bool,
+    /// Whether there was only one request.
+    pub once: bool,
     /// The local ports of this machine, if there was one too few.
     pub ports: Option<Ports>,
     /// How many connections onrush closed before the server did, although that had its turn.
@@ -33,28 +35,50 @@ pub struct Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Row { phase, cause, count, ref example, .. } = self.row;
-        let (example, seconds) = (escape(example), self.seconds());
-        if (phase, cause) == (Phase::Connect, Cause::Errno(Errno::CONNREFUSED.raw_os_error())) {
+        let Row { phase, count, .. } = self.row;
+        let (seconds, why) = (self.seconds(), why_row(&self.row, self.timeout));
+        if self.is_refusal() {
+            let example = escape(&self.row.example);
             let by = if example.is_empty() { String::new() } else { format!(" by {example}") };
             let listens = if self.throughout { "listens" } else { "listened" };
             return write!(f, "{} refused{by}{seconds}: nothing {listens} there", counted(count, "connection"));
         }
-        write!(f, "{}: {} × {}{seconds}", class(phase), thousands(count), why_row(&self.row, self.timeout))?;
-        match cause {
-            _ if example.is_empty() => {}
-            Cause::Protocol(_) | Cause::Proxy(_) | Cause::Tls(TlsFailure::PlainText | TlsFailure::NotTls) => {
-                write!(f, ", for instance \"{example}\"")?;
-            }
-            Cause::Tls(_) => write!(f, ": {example}")?,
-            _ => write!(f, ", for instance {example}")?,
+        match self.once {
+            true => write!(f, "{}: {why}", class(phase))?,
+            false => write!(f, "{}: {} × {why}{seconds}", class(phase), thousands(count))?,
         }
-        let mark = if matches!(cause, Cause::Tls(_)) { ";" } else { ":" };
-        self.way_out().map_or(Ok(()), |way_out| write!(f, "{mark} {way_out}"))
+        self.way_out().map_or(Ok(()), |way_out| write!(f, ": {way_out}"))
     }
 }
 
 impl Failure {
+    /// One of the cases, unless the sentence names it.
+    pub fn example(&self) -> Option<String> {
+        let example = escape(&self.row.example);
+        match self.row.cause {
+            _ if example.is_empty() || self.is_refusal() => None,
+            Cause::Protocol(_) | Cause::Proxy(_) | Cause::Tls(TlsFailure::PlainText | TlsFailure::NotTls) => {
+                Some(format!("for instance \"{example}\""))
+            }
+            Cause::Tls(_) => Some(example),
+            _ => Some(format!("for instance {example}")),
+        }
+    }
+
+    /// Whether this machine was short of something.
+    pub fn is_ours(&self) -> bool {
+        let short = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL];
+        match self.row.cause {
+            Cause::Kernel(_) => true,
+            Cause::Errno(number) => errno::known(number).is_some_and(|errno| short.contains(&errno)),
+            _ => false,
+        }
+    }
+
+    fn is_refusal(&self) -> bool {
+        (self.row.phase, self.row.cause) == (Phase::Connect, Cause::Errno(Errno::CONNREFUSED.raw_os_error()))
+    }
+
     /// When it happened, unless it was the whole time.
     fn seconds(&self) -> String {
         let (first_s, last_s) = (self.row.first_s(), self.row.last_s());
@@ -84,6 +108,7 @@ impl Failure {
             Cause::Protocol(Error::ClosedInHead | Error::ClosedInBody) => "the server's log may say why",
             Cause::Protocol(Error::SpeaksTls) => "write https://",
             Cause::Protocol(Error::NotHttp) => "is it an HTTP port?",
+            Cause::Protocol(_) if self.once => return None,
             Cause::Protocol(_) => "--once shows an answer in full",
         };
         Some(text.to_owned())

@@ -70,6 +70,7 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         workers: Vec::new(),
         host: Facts::default(),
         ports: None,
+        silences: Vec::new(),
         transcript: None,
         script: None,
         failure: None,

@@ -27,7 +27,7 @@ mod tests;
 
 pub use escape::escape;
 pub use failure::Failure;
-pub use notes::{Lost, Note, notes, print_notes};
+pub use notes::{Flight, Lost, Note, Places, Stuck, notes, print_notes};
 pub use once::once;
 pub use told::told;
 
@@ -39,7 +39,7 @@ use correct::Rewritten;
 use table::{Figures, Layout};
 
 use crate::plan::{Breakout, Dialect, Plan, Stop, secrets};
-use crate::run::Outcome;
+use crate::run::{Outcome, Waiting};
 use crate::stats::{Cause, Distribution, Phase, Totals};
 
 /// Nanoseconds in a microsecond, the unit of wrk's latencies.
@@ -64,14 +64,22 @@ pub fn opening(plan: &Plan) -> String {
 pub fn closing(plan: &Plan, outcome: &Outcome) -> String {
     let layout = Layout::of(plan);
     let latency = Latency::of(plan, outcome);
+    let figures_us = latency.figures_us();
+    // The imitated tools show zeros where there is nothing to show.
+    let shows = |figures: &Figures| figures.within.is_some() || plan.dialect.is_compat();
     let mut text = layout.header();
-    text += &layout.row("Latency", &latency.figures_us(), units::time_us);
+    text += &if shows(&figures_us) { layout.row("Latency", &figures_us, units::time_us) } else { Layout::no_answers() };
     for (name, phase) in phases(plan, outcome) {
         let figures = phase.map_or_else(Figures::default, |phase| Figures::measured(phase, NS_PER_US));
-        text += &layout.row(name, &figures, units::time_us);
+        if shows(&figures) {
+            text += &layout.row(name, &figures, units::time_us);
+        }
     }
-    text += &layout.row("Req/Sec", &Figures::measured(&outcome.totals.rates, 1.0), units::metric);
-    if plan.percentiles {
+    let rates = Figures::measured(&outcome.totals.rates, 1.0);
+    if shows(&rates) || shows(&figures_us) {
+        text += &layout.row("Req/Sec", &rates, units::metric);
+    }
+    if plan.percentiles && shows(&figures_us) {
         text += &layout.percentiles(plan.percents.as_deref(), |percent| latency.percentile_us(percent));
     }
     text + &summary(plan, outcome)
@@ -95,13 +103,7 @@ fn phases<'a>(plan: &Plan, outcome: &'a Outcome) -> Vec<(&'static str, Option<&'
 pub fn refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
     let rows = outcome.totals.ledger.rows();
     let is_about_tls = rows.iter().any(|row| (row.phase, row.cause) == (Phase::Tls, cause));
-    let address = match (&plan.way.unix, &plan.way.proxy) {
-        (Some(path), _) => path.display().to_string(),
-        // TLS is spoken with whom the proxy leads to.
-        (None, Some(_)) if is_about_tls => plan.target.authority(),
-        (None, Some(_)) => format!("the proxy {address}"),
-        (None, None) => address.to_string(),
-    };
+    let address = whom(plan, address, is_about_tls);
     match cause {
         Cause::Errno(number) if errno::known(number) == Some(Errno::CONNREFUSED) => {
             format!("unable to connect to {address}: {}: nothing listens there", errno::words(number))
@@ -120,6 +122,27 @@ pub fn refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause
         }
         _ => format!("unable to connect to {address}: {}", errno::words(Errno::TIMEDOUT.raw_os_error())),
     }
+}
+
+/// Whom a connection to `address` leads to.
+fn whom(plan: &Plan, address: SocketAddr, is_about_tls: bool) -> String {
+    match (&plan.way.unix, &plan.way.proxy) {
+        (Some(path), _) => path.display().to_string(),
+        // TLS is spoken with whom the proxy leads to.
+        (None, Some(_)) if is_about_tls => plan.target.authority(),
+        (None, Some(_)) => format!("the proxy {address}"),
+        (None, None) => address.to_string(),
+    }
+}
+
+/// What there is to say while a run waits for its target.
+pub fn waiting(plan: &Plan, waiting: &Waiting) -> String {
+    let whom = whom(plan, waiting.address, matches!(waiting.cause, Cause::Tls(_)));
+    let why = match waiting.cause {
+        Cause::Errno(number) => errno::short(number),
+        cause => failure::why(cause, plan.timeout),
+    };
+    format!("onrush: waiting for {whom} ({why}), up to {}", units::spaced(waiting.limit))
 }
 
 /// A thread that never came back from its script, from 1.

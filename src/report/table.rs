@@ -68,6 +68,11 @@ impl Layout {
         format!("    {name:<10}{cells}{within:>8}%\n")
     }
 
+    /// What is in the place of the row of latencies where there are none.
+    pub fn no_answers() -> String {
+        format!("    {:<10}no answers\n", "Latency")
+    }
+
     /// The latency percentiles, each looked up in microseconds: those asked for, or the layout's own.
     pub fn percentiles(self, asked: Option<&[Percent]>, percentile_us: impl Fn(f64) -> f64) -> String {
         let mut text = "  Latency Distribution\n".to_owned();

@@ -193,6 +193,12 @@ fn compat_shows_whole_microseconds_and_onrush_nanoseconds() {
 
 #[test]
 fn a_run_without_an_answer_divides_by_nothing() {
+    let native = "  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency   no answers
+  0 requests in 0.00us, 0.00B read
+Requests/sec:      0.00
+Transfer/sec:       0.00B
+";
     let printed = "  Thread Stats   Avg      Stdev     Max   +/- Stdev
     Latency     0.00us    0.00us   0.00us    -nan%
     Req/Sec     0.00      0.00     0.00      -nan%
@@ -205,11 +211,27 @@ fn a_run_without_an_answer_divides_by_nothing() {
 Requests/sec:      0.00
 Transfer/sec:       0.00B
 ";
-    for dialect in [Dialect::Native, Dialect::Wrk] {
+    for (dialect, printed) in [(Dialect::Native, native), (Dialect::Wrk, printed)] {
         let mut plan = plan(dialect, "http://h/", 1, 1, 1);
         plan.percentiles = true;
         assert_eq!(closing(&plan, &outcome(0, Counters::default())), printed);
     }
+}
+
+#[test]
+fn rows_that_cannot_have_values_are_left_out_natively() {
+    let rows = |dialect| {
+        let mut plan = plan(dialect, "http://h/", 1, 1, 1);
+        plan.breakout = Breakout::All;
+        let mut outcome = stalled_once();
+        let phases = outcome.totals.phases.get_or_insert_default();
+        phases.connect.record(1_000);
+        let text = closing(&plan, &outcome);
+        let rows = text.lines().filter_map(|line| line.strip_prefix("    ")?.split_whitespace().next());
+        rows.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(rows(Dialect::Native), ["Latency", "Connect", "Req/Sec"]);
+    assert_eq!(rows(Dialect::Wrk), ["Latency", "Connect", "TLS", "TTFB", "TTLB", "Req/Sec"]);
 }
 
 #[test]

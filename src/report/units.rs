@@ -38,6 +38,13 @@ pub fn exact(duration: Duration) -> String {
     }
 }
 
+/// A duration in running text, without loss: `30 s`, `1.5 s`, `500 ms`.
+pub fn spaced(duration: Duration) -> String {
+    let text = exact(duration);
+    let (number, unit) = text.split_at(text.find(char::is_alphabetic).unwrap_or(text.len()));
+    format!("{number} {unit}")
+}
+
 /// A count with separators: `1,029`, `120,000`.
 pub fn thousands(count: u64) -> String {
     let digits = count.to_string();
@@ -158,6 +165,7 @@ mod tests {
         for (ns, text) in typed {
             assert_eq!(exact(Duration::from_nanos(ns)), text, "{ns}");
         }
+        assert_eq!([30_000, 1_500, 500].map(|ms| spaced(Duration::from_millis(ms))), ["30 s", "1.5 s", "500 ms"]);
     }
 
     #[test]

@@ -9,11 +9,13 @@ pub mod probe;
 pub mod signal;
 pub mod snapshot;
 pub mod spin;
+mod waiting;
 
 pub use choice::{Choice, Unavailable};
 pub use host::{Ports, Shortage};
 pub use signal::Interrupt;
 pub use snapshot::{Progress, Second};
+pub use waiting::Waiting;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -38,7 +40,7 @@ use crate::plan::way::Sources;
 use crate::plan::{Addresses, Dialect, Io, Plan, load};
 use crate::reason::reason;
 use crate::script::{self, Script};
-use crate::stats::{Cause, Counters, Timeline, Totals, Transcript};
+use crate::stats::{Cause, Counters, Gap, Timeline, Totals, Transcript, silences};
 use snapshot::Collector;
 
 /// How often the watcher looks at signals and hand-overs.
@@ -76,6 +78,8 @@ pub struct Outcome {
     pub host: host::Facts,
     /// The local ports at the end, if there was one too few.
     pub ports: Option<Ports>,
+    /// Stretches in which nothing was answered, in order.
+    pub silences: Vec<Gap>,
     /// What went over the wire, where the plan wanted that.
     pub transcript: Option<Box<Transcript>>,
     /// The script's file as it was read, if there is one.
@@ -104,6 +108,8 @@ pub trait Observer {
     fn progress(&mut self, progress: &Progress);
     /// What was done in another second of it, or in what was left at its end.
     fn second(&mut self, second: &Second);
+    /// Nobody accepts a first connection, and the run waits; at most once.
+    fn waiting(&mut self, waiting: &Waiting);
 }
 
 /// Why a run ended.
@@ -378,7 +384,7 @@ impl Prepared {
         let is_patient = |collector: &Collector| is_compat || (waits && !collector.is_hopeless());
         let mut collector = Collector::new(self.desks.clone());
         let mut ends: Vec<Option<WorkerEnd>> = self.workers.iter().map(|_| None).collect();
-        let (mut interrupted, mut refused, mut shown_at) = (false, false, Duration::ZERO);
+        let (mut interrupted, mut refused, mut has_told, mut shown_at) = (false, false, false, Duration::ZERO);
         let mut due = plan.stop.duration.map(|duration| duration + plan.warmup);
         let start = Instant::now();
         // A clock before 1970 is no reason not to measure.
@@ -392,13 +398,16 @@ impl Prepared {
             refused |= collector.all_refused() && !is_patient(&collector);
             if interrupted || refused {
                 self.control.stop();
+            } else if let Some(waiting) = Waiting::of(plan, &collector).filter(|_| !has_told) {
+                has_told = true;
+                observer.waiting(&waiting);
             }
             if self.control.is_stopped() {
                 due = due.min(Some(start.elapsed())).or(Some(start.elapsed()));
             }
             if start.elapsed() >= shown_at + SHOW {
                 shown_at = start.elapsed();
-                observer.progress(&collector.progress(shown_at.saturating_sub(plan.warmup)));
+                observer.progress(&collector.progress(shown_at, plan.warmup));
             }
             thread::park_timeout(WATCH);
         }
@@ -413,6 +422,8 @@ impl Prepared {
                 outcome.elapsed = outcome.elapsed.max(due.unwrap_or_default().saturating_sub(plan.warmup));
                 let connections = plan.load.connections_of(index as u32);
                 outcome.workers.push(WorkerShare { connections, counters: Counters::default(), cpu_ns: 0 });
+                // What it has completed since its last hand-over is not known.
+                outcome.silences.clear();
                 continue;
             };
             outcome.add(end, refused);
@@ -469,6 +480,7 @@ impl Outcome {
             workers: Vec::new(),
             host: host::Facts::default(),
             ports: None,
+            silences: vec![Gap::ALL],
             transcript: None,
             script: None,
             failure: None,
@@ -489,6 +501,8 @@ impl Outcome {
         self.timeline = collector.timeline;
         self.timeline.end(nanos(self.elapsed));
         debug_assert!(self.timeline.is_all_of(&self.totals), "the rows are the run");
+        let run = Gap { until_ns: nanos(self.elapsed), ..Gap::ALL };
+        self.silences = silences::common(&self.silences, &[run]);
         self.host = host::facts();
         for (worker, counters) in self.workers.iter_mut().zip(collector.shares) {
             worker.counters = counters;
@@ -522,6 +536,7 @@ impl Outcome {
                 self.addresses.push(address);
             }
         }
+        self.silences = silences::common(&self.silences, &end.silences);
         self.transcript = self.transcript.take().or(end.transcript);
         self.failure = self.failure.take().or(end.failure);
     }

@@ -4,16 +4,18 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::Desk;
+use crate::engine::{Desk, Refusal};
 use crate::stats::timeline::{SECOND_NS, row_of};
 use crate::stats::{Cause, Count, Counters, ProxyFailure, Stats, Stretch, Timeline, Totals};
 
 /// A run as it stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// How long the run has lasted.
+    /// How long the run has lasted, or its warm-up.
     pub elapsed: Duration,
-    /// Responses so far.
+    /// How long the warm-up lasts, if it is not over.
+    pub warm_up: Option<Duration>,
+    /// Responses so far, those of the warm-up not included.
     pub requests: u64,
     /// Responses per second over about the last second.
     pub requests_per_s: f64,
@@ -47,7 +49,7 @@ pub struct Collector {
     given: u64,
     /// The seconds after them, as far as something was recorded.
     seconds: VecDeque<Stretch>,
-    /// When, and how many responses there were, at most a second ago.
+    /// When, and how many responses there were, at most a second ago; the warm-up included.
     mark: (Duration, u64),
     rate: f64,
 }
@@ -127,30 +129,42 @@ impl Collector {
         self.desks.iter().all(|desk| desk.is_refused())
     }
 
-    /// Whether something failed that waiting does not mend: a server's certificate was not accepted, or a proxy says
-    /// that the fault is not its own.
+    /// One of the refusals since this was last asked.
+    pub fn take_refusal(&self) -> Option<Refusal> {
+        self.desks.iter().find_map(|desk| desk.take_refusal())
+    }
+
+    /// Whether something failed that waiting does not mend.
     pub fn is_hopeless(&self) -> bool {
-        let is_hopeless = |cause| match cause {
-            Cause::Tls(failure) => failure.is_about_certificate(),
-            Cause::Proxy(failure) => matches!(failure, ProxyFailure::Status(400..500)),
-            _ => false,
-        };
         self.totals.ledger.rows().iter().any(|row| is_hopeless(row.cause))
     }
 
-    /// The run as it stands after `elapsed`.
-    pub fn progress(&mut self, elapsed: Duration) -> Progress {
+    /// The run as it stands so long after it began with a warm-up of this length.
+    pub fn progress(&mut self, since_start: Duration, warm_up: Duration) -> Progress {
         let requests = self.totals.counters.completed;
+        let with_warm_up = requests + self.desks.iter().map(|desk| desk.warm_up()).sum::<u64>();
         let (since, before) = self.mark;
-        let window = elapsed.saturating_sub(since);
+        let window = since_start.saturating_sub(since);
         if window >= Duration::from_secs(1) || self.rate == 0.0 {
-            self.rate = (requests - before) as f64 / window.as_secs_f64().max(1e-9);
+            self.rate = (with_warm_up - before) as f64 / window.as_secs_f64().max(1e-9);
         }
         if window >= Duration::from_secs(1) {
-            self.mark = (elapsed, requests);
+            self.mark = (since_start, with_warm_up);
         }
+        let is_warming_up = since_start < warm_up;
+        let elapsed = if is_warming_up { since_start } else { since_start - warm_up };
         let errors = self.totals.ledger.totals().total();
-        Progress { elapsed, requests, requests_per_s: self.rate, errors }
+        Progress { elapsed, warm_up: is_warming_up.then_some(warm_up), requests, requests_per_s: self.rate, errors }
+    }
+}
+
+/// Whether this is nothing that waiting mends: a server's certificate was not accepted, or a proxy says that the fault is
+/// not its own.
+pub fn is_hopeless(cause: Cause) -> bool {
+    match cause {
+        Cause::Tls(failure) => failure.is_about_certificate(),
+        Cause::Proxy(failure) => matches!(failure, ProxyFailure::Status(400..500)),
+        _ => false,
     }
 }
 
@@ -243,5 +257,25 @@ mod tests {
             assert!(seconds.is_sorted_by(|one, next| one.until_ns == next.from_ns), "{seconds:?}");
             assert_eq!((seconds[0].from_ns, seconds[seconds.len() - 1].until_ns), (0, elapsed_ns));
         }
+    }
+
+    #[test]
+    fn the_rate_goes_on_from_the_warm_up_and_the_requests_begin_anew() {
+        let desk = Arc::new(Desk::default());
+        let mut collector = Collector::new(vec![Arc::clone(&desk)]);
+        let warm_up = Duration::from_secs(2);
+        let mut at = |ms: u64, warmed: u64, completed: u32| {
+            desk.show_warm_up(warmed);
+            let mut interval = Interval::default();
+            interval.counters.completed = u64::from(completed);
+            collector.add(0, &interval);
+            let Progress { elapsed, warm_up, requests, requests_per_s, .. } =
+                collector.progress(Duration::from_millis(ms), warm_up);
+            (elapsed.as_millis(), warm_up.is_some(), requests, requests_per_s)
+        };
+        assert_eq!(at(500, 50, 0), (500, true, 0, 100.0));
+        assert_eq!(at(1_000, 150, 0), (1_000, true, 0, 150.0));
+        assert_eq!(at(1_900, 250, 0), (1_900, true, 0, 150.0));
+        assert_eq!(at(2_500, 300, 150), (500, false, 150, 200.0));
     }
 }

@@ -9,6 +9,7 @@ pub mod errors;
 pub mod handshakes;
 pub mod histogram;
 pub mod phases;
+pub mod silences;
 pub mod timeline;
 pub mod transcript;
 
@@ -19,6 +20,7 @@ pub use errors::{Cause, Errors, Ledger, Phase, ProxyFailure, Row, TlsFailure};
 pub use handshakes::{Handshakes, Negotiated};
 pub use histogram::{Corrupt, Count, Distribution, Moments};
 pub use phases::Phases;
+pub use silences::{Gap, Silences};
 pub use timeline::{Stretch, Timeline};
 pub use transcript::Transcript;
 

@@ -1,19 +1,22 @@
 //! What goes wrong is counted, named in plain words, and never more than was asked for.
 
-use std::io::{BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::harness::{Context, Onrush, Output, Scratch, cases, counts, target, url};
+use rustix::process::Signal;
+
+use crate::harness::{Context, Onrush, Output, Scratch, cases, counts, signal, target, url};
 use crate::peers::{self, Refusing, Silent, read_head};
 
 cases! {
     a_refused_port_ends_the_run_with_one_line;
     a_target_that_stays_away_ends_a_run_of_requests;
+    waiting_for_a_target_is_said_at_once;
     a_connect_without_an_answer_is_given_up_and_named;
     requests_without_an_answer_are_timed_out_once_each;
     a_late_answer_is_counted_twice_but_not_with_timeout_0;
@@ -54,6 +57,18 @@ fn a_target_that_stays_away_ends_a_run_of_requests(context: &Context) {
     output.note(&format!("refused by {}", nobody.address));
     // One slot looks for the way. Its waits double from 1 ms: ten in a second, and a few more or less by chance.
     assert!((5..=20).contains(&output.socket_errors("connect")), "{output:?}");
+}
+
+fn waiting_for_a_target_is_said_at_once(context: &Context) {
+    let nobody = Refusing::new();
+    let mut child = context.onrush().words("-n2").word(format!("http://{}/", nobody.address)).spawn();
+    let start = Instant::now();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().expect("it is piped")).read_line(&mut line).expect("it can be read");
+    assert_eq!(line, format!("onrush: waiting for {} (connection refused), up to 30 s\n", nobody.address));
+    assert!(start.elapsed() < Duration::from_secs(5), "at once: {:?}", start.elapsed());
+    signal(&child, Signal::INT);
+    child.wait().expect("it ends");
 }
 
 fn a_connect_without_an_answer_is_given_up_and_named(context: &Context) {
@@ -147,8 +162,8 @@ fn bytes_behind_an_answer_are_named_and_the_answer_counts(context: &Context) {
     let server = target();
     let output = context.onrush().words("-c2 -n10").word(url(&server, "/extra")).run();
     assert_eq!((output.code, output.requests()), (0, 10), "{output:?}");
-    let note = output.note("× bytes after a complete response");
-    assert!(note.contains("stray"), "the bytes are shown: {note}");
+    output.note("× bytes after a complete response");
+    assert!(output.note("      for instance ").contains("stray"), "the bytes are shown: {output:?}");
     assert!((1..=10).contains(&output.socket_errors("read")), "{output:?}");
 }
 
@@ -181,7 +196,8 @@ fn hostile_garbage_is_escaped_and_cut(context: &Context) {
     let garbage = [b"\x1b]0;mine\x07\x1b[2J\r\nnote: all is well\r\n\x9b31m\xff".to_vec(), vec![b'A'; 5_000]].concat();
     let output = run_against_answer(context, garbage);
     assert_eq!(output.code, 5, "{output:?}");
-    assert!(output.note("not an HTTP response").contains(r"\x1b]0;mine\x07\x1b[2J\x0d\x0anote"), "{output:?}");
+    output.note("not an HTTP response");
+    assert!(output.note("      for instance ").contains(r"\x1b]0;mine\x07\x1b[2J\x0d\x0anote"), "{output:?}");
     assert_is_fit_for_a_terminal(&output);
     let escapes = vec![0x1b; 5_000];
     assert_is_fit_for_a_terminal(&run_against_answer(context, escapes));

@@ -206,7 +206,7 @@ fn the_document_has_exactly_the_keys_that_apply(context: &Context) {
     assert_eq!(keys(&native["connections"]), "asked lived opened");
     assert_eq!(keys(&native["errors"]), "connect read status timeout write");
     assert_eq!(keys(&native["phases"]), "connect ttfb ttlb");
-    assert_eq!(keys(&native["latency"]), "service");
+    assert_eq!(keys(&native["latency"]), "service wrk_mean_us");
     assert_eq!(keys(&native["latency"]["service"]), "count hdr max_us mean_us min_us percentiles_us stdev_us");
     let (_, wrk) = document(context.called("wrk").words("-t1 -c1 -d1").word(url(&server, "/")), &scratch);
     assert_eq!(keys(&wrk["latency"]), "service wrk");

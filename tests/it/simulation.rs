@@ -8,6 +8,7 @@ cases! {
     a_stall_of_ten_seconds_in_a_minute_is_reported_as_computed;
     a_stall_is_reported_by_wrks_rules_as_computed;
     answers_that_are_all_late_leave_wrks_latency_empty;
+    times_without_answers_are_those_of_all_threads_together;
     the_same_seed_gives_the_same_report_to_the_byte;
     resets_and_closes_are_named_wherever_they_happen;
     running_out_of_ports_is_named_and_survived;
@@ -69,8 +70,10 @@ fn a_stall_of_ten_seconds_in_a_minute_is_reported_as_computed(context: &Context)
         let output = simulate(context.onrush().words("-c1 -d60s --latency"), STALL);
         assert_eq!((output.code, output.stdout.as_str()), (0, STALLED));
         // Sent at 19.999 s, it passes the timeout of 2 s at 21.999 s, and is looked at every tenth of a second.
-        let note = "note: timeout: 1 × no complete answer within 2s at 22.0 s: --timeout sets another threshold\n";
-        assert_eq!(output.stderr, note);
+        let notes = "note: nothing was answered from 20.0 s to 30.0 s
+note: timeout: 1 × no complete answer within 2s at 22.0 s: --timeout sets another threshold
+";
+        assert_eq!(output.stderr, notes);
         fastest = fastest.min(output.took);
     }
     // A tenth of a second where nothing else runs.
@@ -90,6 +93,33 @@ fn answers_that_are_all_late_leave_wrks_latency_empty(context: &Context) {
     let compat = simulate(context.called("wrk").words("-t1 -c1 -d9s"), slow);
     assert_eq!((compat.requests(), compat.socket_errors("timeout")), (3, 3), "{compat:?}");
     assert_eq!(compat.line("Latency"), Some("Latency     0.00us    0.00us   0.00us    -nan%"));
+}
+
+fn times_without_answers_are_those_of_all_threads_together(context: &Context) {
+    let words = "nothing was answered";
+    let outage = simulate(context.onrush().words("-t2 -c4 -d4s"), "[[stall]]\nfrom_s = 1.3\nfor_s = 1.2");
+    assert!(outage.note(words).ends_with("nothing was answered from 1.3 s to 2.5 s"), "{outage:?}");
+    let to_the_end = simulate(context.onrush().words("-t2 -c4 -d4s"), "[[stall]]\nfrom_s = 3.5\nfor_s = 9.0");
+    assert!(to_the_end.note(words).ends_with("from 3.5 s to the end"), "{to_the_end:?}");
+    // Connections that are closed after each answer, and refused for a while.
+    let refused = "connect_us = 0.0\nclose = true\nanswer = \"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: \
+                   0\\r\\n\\r\\n\"\n[[refuse]]\nfrom_s = 1.0\nfor_s = 0.5";
+    let refused = simulate(context.onrush().words("-t2 -c2 -d4s"), refused);
+    assert!(refused.note(words).contains("nothing was answered from 1.0 s to "), "{refused:?}");
+    for (options, scenario) in [
+        // Every answer takes as long.
+        ("-t1 -c1 -d9s", "latency_us = 900000.0"),
+        // Somebody else is answered meanwhile.
+        ("-t1 -c4 -d3s", "[[fault]]\nevery = 5000\nwhat = 'hang'"),
+        // Workers that have had all their requests.
+        ("-t2 -c2 -n999", ""),
+    ] {
+        let output = simulate(context.onrush().words(options), scenario);
+        assert!(output.requests() > 5 && !output.stderr.contains(words), "{output:?}");
+    }
+    let pauses = "function delay() return 700 end";
+    let output = simulate(context.onrush().words("-t1 -c1 -d5s").lua(pauses), "");
+    assert!(!output.stderr.contains(words), "nothing was asked either: {output:?}");
 }
 
 fn the_same_seed_gives_the_same_report_to_the_byte(context: &Context) {

@@ -13,6 +13,7 @@ use crate::peers::Silent;
 
 cases! {
     a_line_of_progress_is_drawn_and_gone_at_the_end;
+    a_warm_up_is_shown_with_its_rate;
     notes_are_coloured_on_a_terminal_unless_asked_not_to_be;
     nothing_is_drawn_where_there_is_no_terminal;
     the_first_line_comes_at_once_through_a_pipe;
@@ -48,6 +49,16 @@ fn a_line_of_progress_is_drawn_and_gone_at_the_end(context: &Context) {
     assert!(lines.iter().any(|line| !line.contains(" 0 requests/s")), "{shown:?}");
     assert!(!last.contains("requests/s"), "the line is gone at the end: {shown:?}");
     assert!(last.contains("you measured the redirect\r\n"), "notes follow in its place: {shown:?}");
+}
+
+fn a_warm_up_is_shown_with_its_rate(context: &Context) {
+    let server = target();
+    let (shown, output) = with_terminal(context.onrush().words("-c2 --warmup 900ms -d500ms").word(url(&server, "/")));
+    assert_eq!(output.code, 0, "{output:?}");
+    let lines: Vec<&str> = shown.split(ERASE).filter(|line| line.starts_with("warming up ")).collect();
+    assert!(lines.iter().all(|line| line.contains(" of 0.9 s, ") && line.ends_with(" requests/s")), "{shown:?}");
+    assert!(lines.iter().any(|line| !line.contains(", 0 requests/s")), "{shown:?}");
+    assert!(shown.contains("s of 500ms, "), "the run follows: {shown:?}");
 }
 
 fn notes_are_coloured_on_a_terminal_unless_asked_not_to_be(context: &Context) {

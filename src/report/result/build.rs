@@ -25,6 +25,8 @@ impl Document {
         let view = |measured: &stats::Distribution<u64>| distribution(measured, plan.percents.as_deref());
         let started_at = Moment(u64::try_from(outcome.started_at.as_micros()).unwrap_or(u64::MAX));
         let duration_s = outcome.elapsed.as_secs_f64();
+        let notes = notes(plan, outcome);
+        let sentences = notes.iter().filter(|note| !note.is_a_figure());
         let shown = |text: String| if plan.keeps_secrets { text } else { secrets::sentence(&text) };
         Self {
             schema: SCHEMA,
@@ -55,6 +57,7 @@ impl Document {
             latency: Latency {
                 service: view(latency),
                 batch: batch_latency.as_deref().map(view),
+                wrk_mean_us: rewritten(plan, outcome).mean_us().filter(|_| !plan.dialect.is_compat() && !plan.once),
                 wrk: plan.dialect.is_compat().then(|| view(&rewritten(plan, outcome).distribution())),
             },
             phases: phases.as_deref().map(|phases| Phases::of(phases, view)),
@@ -63,7 +66,7 @@ impl Document {
             threads: outcome.workers.iter().map(Thread::of).collect(),
             script: plan.script.is_some().then(|| Script { share: outcome.script_share(plan) }),
             tls: Tls::of(&outcome.totals.handshakes),
-            notes: notes(plan, outcome).iter().map(|note| shown(note.to_string())).collect(),
+            notes: sentences.map(|note| shown(note.in_full())).collect(),
         }
     }
 }

@@ -26,7 +26,7 @@ impl Document {
     ///
     /// When a distribution cannot be read, or figures contradict each other.
     pub fn check(&self) -> Result<(), Corrupt> {
-        let Latency { service, batch, wrk } = &self.latency;
+        let Latency { service, batch, wrk, wrk_mean_us: _ } = &self.latency;
         let phases = self.phases.as_ref();
         let of_phases =
             phases.map(|phases| [Some(&phases.connect), phases.tls.as_ref(), Some(&phases.ttfb), Some(&phases.ttlb)]);
@@ -115,6 +115,8 @@ impl Latency {
         Ok(Self {
             service: service.ok_or(Corrupt::Count)?,
             batch: total(documents.iter().filter_map(|document| document.latency.batch.as_ref()))?,
+            // What wrk makes of several runs follows from no sum.
+            wrk_mean_us: if let [only] = documents { only.latency.wrk_mean_us } else { None },
             wrk: all(documents, |document| document.latency.wrk.as_ref())?,
         })
     }

@@ -189,6 +189,9 @@ pub struct Latency {
     /// Of batches, up to the last byte of their last response; only where a script sends several requests at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<Distribution>,
+    /// The mean that wrk would print for this run, in microseconds; only where no tool is imitated, and not in sums.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wrk_mean_us: Option<f64>,
     /// As the imitated tool rewrites it; only where one is imitated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrk: Option<Distribution>,

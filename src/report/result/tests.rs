@@ -128,6 +128,15 @@ fn an_imitated_tool_has_its_view_beside_what_was_measured() {
     assert_eq!(document.shown_latency(), wrk);
 }
 
+#[test]
+fn natively_wrks_mean_is_a_number_and_no_sentence() {
+    let mut latencies = vec![1_000; 99];
+    latencies.push(450_000);
+    let document = Document::of(&plan(Dialect::Native), &outcome(latencies));
+    assert!(document.latency.wrk_mean_us > Some(2.0 * document.latency.service.mean_us.unwrap()), "{document:?}");
+    assert!(!document.notes.iter().any(|note| note.contains("wrk")), "{:?}", document.notes);
+}
+
 /// What merging two results says in which only this differs, from what they have in common and the way back.
 fn difference(common: impl Fn(&mut crate::plan::Plan), change: impl Fn(&mut crate::plan::Plan)) -> String {
     let mut plans = [plan(Dialect::Native), plan(Dialect::Native)];

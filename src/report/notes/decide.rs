@@ -1,0 +1,228 @@
+//! What there is to say about an outcome.
+
+use std::cmp::Reverse;
+
+use super::super::failure::Failure;
+use super::super::{NS_PER_US, rewritten};
+use super::fold::in_order;
+use super::{Flight, Lost, Note, Stuck};
+use crate::plan::Plan;
+use crate::run::{Ended, Outcome, host};
+use crate::stats::{Gap, Handshakes, Phase, Row, Totals};
+
+/// A script that takes a larger share of the threads' time limits the load.
+const SCRIPT_SHARE: f64 = 0.5;
+/// A class of statuses other than 2xx is worth a note above this percentage of the answers.
+const STATUS_PERCENT: u64 = 1;
+/// Resumed TLS handshakes are worth a note above this percentage of the answers.
+const RESUMED_PERCENT: u64 = 1;
+/// wrk's mean is worth a note when one of the two is so many times the other.
+const REWRITING_FACTOR: f64 = 2.0;
+/// An open request younger than this, in nanoseconds, is nothing unusual, however quick the answers were.
+const USUAL_NS: u64 = 500_000_000;
+/// A time without answers is worth a note when it is so many times as long as 99 % of the answers took.
+const SILENCE_FACTOR: u64 = 10;
+/// The most times without answers that are named.
+const SILENCES_NAMED: usize = 3;
+
+/// Everything there is to say about an outcome, the weightiest first; nothing if it is beyond doubt.
+pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
+    // What a thread that never came back has opened and sent is not known.
+    let is_known = outcome.stuck.is_empty();
+    let mut rows: Vec<&Row> = outcome.totals.ledger.rows().iter().filter(|row| row.phase != Phase::Status).collect();
+    // Which thread's rows were added first is chance, and must not show.
+    rows.sort_by_key(|row| (Reverse(row.count), row.phase, row.cause));
+    let flight = if is_known { in_flight(plan, outcome) } else { Vec::new() };
+    let has_stuck = flight.iter().any(|note| matches!(note, Note::Stuck { .. }));
+
+    let mut notes = flight;
+    notes.extend(early_end(plan, outcome));
+    notes.extend(fewer_connections(plan, outcome).filter(|_| is_known));
+    notes.extend(unanswered(plan, outcome, has_stuck).filter(|_| is_known));
+    notes.extend(silences(plan, outcome));
+    notes.extend(rows.into_iter().map(|row| Note::Failure(failure(plan, outcome, row))));
+    notes.extend(statuses(plan, outcome));
+    notes.extend(script(plan, outcome));
+    notes.extend(hints(plan, outcome));
+    in_order(notes)
+}
+
+/// What is in flight, and where the connections are.
+fn in_flight(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
+    let Totals { latency, censored, counters, .. } = &outcome.totals;
+    let elapsed_ns = u64::try_from(outcome.elapsed.as_nanos()).unwrap_or(u64::MAX);
+    // The imitated tools leave answers out of the latencies, so that these tell of too few.
+    if plan.once || plan.dialect.is_compat() || counters.completed == 0 || elapsed_ns == 0 {
+        return Vec::new();
+    }
+    let censored = censored.as_deref();
+    let mean = |sum_ns: u128| sum_ns as f64 / elapsed_ns as f64;
+    let flight = Flight {
+        connections: u64::from(plan.load.connections),
+        elapsed_ns,
+        mean: mean(latency.sum() + censored.map_or(0, |censored| censored.sum())),
+        answered: mean(latency.sum()),
+        places: None,
+        stuck: censored.and_then(|censored| Stuck::of(censored, counters.abandoned, latency)),
+        slowest_ns: latency.max().unwrap_or(0),
+    };
+    flight.notes()
+}
+
+fn early_end(plan: &Plan, outcome: &Outcome) -> Option<Note> {
+    match outcome.ended {
+        Ended::Signal => Some(Note::Signal { elapsed: outcome.elapsed }),
+        Ended::StayedAway => Some(Note::StayedAway {
+            give_up: plan.give_up.unwrap_or(outcome.elapsed),
+            started: outcome.totals.counters.started,
+            asked: plan.stop.requests.unwrap_or_default(),
+        }),
+        // Whoever could not start says so instead of a report.
+        Ended::Duration | Ended::Requests | Ended::Refused { .. } => None,
+    }
+}
+
+fn fewer_connections(plan: &Plan, outcome: &Outcome) -> Option<Note> {
+    let (opened, asked) = (outcome.totals.counters.slots_opened, u64::from(plan.load.connections));
+    let failures = outcome.totals.ledger.totals().connect > 0;
+    // All requests were answered before every connection was there: nobody misses those.
+    let is_moot = outcome.ended == Ended::Requests && !failures && outcome.descriptors.is_none();
+    (opened < asked && !is_moot && !plan.once).then_some(Note::FewerConnections {
+        opened,
+        asked,
+        shortage: outcome.descriptors,
+        failures,
+    })
+}
+
+fn failure(plan: &Plan, outcome: &Outcome, row: &Row) -> Failure {
+    let files_needed = host::needed(plan.load.connections, plan.load.threads);
+    let mut row = row.clone();
+    if let Some(path) = plan.way.unix.as_ref().filter(|_| row.phase == Phase::Connect) {
+        row.example = path.display().to_string().into_bytes();
+    }
+    Failure {
+        throughout: row.first_tenth == 0 && row.last_s() + 0.1 >= outcome.elapsed.as_secs_f64(),
+        row,
+        timeout: plan.timeout,
+        once: plan.once,
+        others_connected: outcome.totals.counters.connects > 0,
+        // Where the hard limit is too low another note says what to do.
+        ports: outcome.ports,
+        closed_first: outcome.totals.counters.closed_first,
+        files_needed: outcome.descriptors.is_none().then_some(files_needed),
+    }
+}
+
+fn unanswered(plan: &Plan, outcome: &Outcome, has_stuck: bool) -> Option<Note> {
+    if outcome.elapsed.is_zero() {
+        // A run that never began owes no answer.
+        return None;
+    }
+    let counters = &outcome.totals.counters;
+    let nothing_answered = counters.completed == 0;
+    let censored = outcome.totals.censored.as_deref();
+    let open = match nothing_answered {
+        true => counters.open_at_end,
+        // Those have a note of their own.
+        false if has_stuck => 0,
+        false => unusual(plan, outcome),
+    };
+    let lost = Lost {
+        started: counters.started - counters.returned,
+        failed: counters.failed,
+        abandoned: counters.abandoned,
+        open,
+        // Requests that are open and ordinary are in the distribution too.
+        youngest_ns: censored.filter(|_| open == counters.open_at_end).and_then(|censored| censored.min()),
+        oldest_ns: censored.and_then(|censored| censored.max()),
+    };
+    match nothing_answered {
+        // Why it failed has a note of its own.
+        true if plan.once && lost.started > 0 => (lost.failed == 0).then_some(Note::NoAnswer(lost)),
+        true => Some(Note::NothingAnswered(lost)),
+        false => (lost.total() > 0).then_some(Note::Unanswered(lost)),
+    }
+}
+
+/// Requests open at the end that have waited longer than answers take: than the slowest, if they are late, and else so
+/// much longer that they belong to another story.
+fn unusual(plan: &Plan, outcome: &Outcome) -> u64 {
+    let Totals { latency, censored, counters, .. } = &outcome.totals;
+    let slowest_ns = latency.max().unwrap_or(0);
+    let timeout_ns = plan.timeout.map_or(u64::MAX, |timeout| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
+    let usual_ns = (slowest_ns * 2).max(USUAL_NS).min(slowest_ns.max(timeout_ns));
+    let ages = censored.iter().flat_map(|censored| censored.values());
+    let older: u64 = ages.filter(|&(age_ns, _)| age_ns > usual_ns).map(|(_, count)| count).sum();
+    older.saturating_sub(counters.abandoned).min(counters.open_at_end)
+}
+
+/// The longest times in which nothing was answered, if they stand out.
+fn silences(plan: &Plan, outcome: &Outcome) -> Option<Note> {
+    let Totals { latency, counters, .. } = &outcome.totals;
+    if plan.once || counters.completed == 0 {
+        return None;
+    }
+    let ordinary_ns = latency.percentile(99.0).saturating_mul(SILENCE_FACTOR);
+    let is_long = |gap: &&Gap| gap.length_ns() >= ordinary_ns;
+    let mut gaps: Vec<Gap> = outcome.silences.iter().filter(is_long).copied().collect();
+    let count = gaps.len();
+    gaps.sort_by_key(|gap| Reverse(gap.length_ns()));
+    gaps.truncate(SILENCES_NAMED);
+    gaps.sort_by_key(|gap| gap.from_ns);
+    let elapsed_ns = u64::try_from(outcome.elapsed.as_nanos()).unwrap_or(u64::MAX);
+    (count > 0).then_some(Note::Silences { longest: gaps, count, elapsed_ns })
+}
+
+fn statuses(plan: &Plan, outcome: &Outcome) -> Option<Note> {
+    let (answers, statuses) = (outcome.totals.counters.completed, &outcome.totals.statuses);
+    let doubtful = |class: u16| class != 2 && statuses.class_total(class) * 100 > answers * STATUS_PERCENT;
+    if !(0..10).any(doubtful) {
+        return None;
+    }
+    let location = outcome.totals.location.clone();
+    let mut counts: Vec<(u16, u64)> = statuses.iter().collect();
+    if let (true, &[(status, _)]) = (plan.once, &counts[..]) {
+        return Some(Note::Answer { status, location });
+    }
+    counts.sort_by_key(|&(status, count)| (Reverse(count), status));
+    Some(Note::Statuses { answers, counts, location })
+}
+
+/// A script that limits the load.
+fn script(plan: &Plan, outcome: &Outcome) -> Option<Note> {
+    let share = outcome.script_share(plan);
+    (share > SCRIPT_SHARE && !plan.once).then_some(Note::Script { share })
+}
+
+/// What does not make the result doubtful.
+fn hints(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
+    let used = &outcome.addresses;
+    let dropped = outcome.dropped.iter().map(|&(address, errno)| Note::Dropped { address, errno, used: used.clone() });
+    let (clamped, cut) = (outcome.totals.latency.clamped, outcome.totals.counters.cut_bodies);
+    let mut notes: Vec<Note> = dropped.collect();
+    notes.extend((clamped > 0).then_some(Note::Clamped { count: clamped }));
+    notes.extend((cut > 0).then_some(Note::CutBodies { count: cut }));
+    notes.extend(resumed(outcome));
+    notes.extend(rewriting(plan, outcome));
+    notes
+}
+
+/// Resumed sessions, where handshakes are a part of the load.
+fn resumed(outcome: &Outcome) -> Option<Note> {
+    let Handshakes { total: handshakes, resumed, .. } = outcome.totals.handshakes;
+    let matters = resumed * 100 > outcome.totals.counters.completed * RESUMED_PERCENT;
+    matters.then_some(Note::Resumed { resumed, handshakes })
+}
+
+/// What wrk would have printed, where it is far off or somebody wants to know.
+fn rewriting(plan: &Plan, outcome: &Outcome) -> Option<Note> {
+    if plan.dialect.is_compat() || plan.once {
+        return None;
+    }
+    let Totals { latency, batch_latency, .. } = &outcome.totals;
+    let measured_us = batch_latency.as_deref().unwrap_or(latency).mean()? / NS_PER_US;
+    let mean_us = rewritten(plan, outcome).mean_us()?;
+    let is_far_off = mean_us >= REWRITING_FACTOR * measured_us || measured_us >= REWRITING_FACTOR * mean_us;
+    (is_far_off || plan.verbose).then_some(Note::Rewritten { mean_us })
+}

@@ -1,0 +1,227 @@
+//! Whether as many requests were in flight as there were connections for, and whether the latencies tell of all of them.
+//!
+//! By Little's law the rate times the mean latency is the mean number of requests in flight that were answered. In a closed
+//! loop every connection has one in flight all the time; where the numbers differ, something is not in the figures.
+
+use super::Note;
+use crate::stats::{Count, Distribution};
+
+/// Connections are as busy as they were asked to be from this share on.
+const BUSY_SHARE: f64 = 0.95;
+/// Requests that wait in vain are worth a note when they are more than this share of the requests in flight.
+const STUCK_SHARE: f64 = 0.05;
+/// A request that has waited for less, in nanoseconds, is not stuck.
+const STUCK_MIN_NS: u64 = 200_000_000;
+
+/// What was in flight, as plain numbers; means are over the time that was measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Flight {
+    /// How many connections were to be kept busy.
+    pub connections: u64,
+    /// How long was measured, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// The mean number of requests in flight, whatever became of them.
+    pub mean: f64,
+    /// The part of it that the latencies stand for: the rate times the mean latency.
+    pub answered: f64,
+    /// Where the connections were, if that was measured.
+    pub places: Option<Places>,
+    /// Requests that wait in vain at the end.
+    pub stuck: Option<Stuck>,
+    /// The slowest answer, in nanoseconds.
+    pub slowest_ns: u64,
+}
+
+/// How many connections were busy and how many were not for which reason, each as a mean over the time measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Places {
+    /// With at least one request in flight.
+    pub busy: f64,
+    /// Never established.
+    pub never_established: f64,
+    /// Waiting after a failure before the next attempt.
+    pub waiting: f64,
+    /// Being established.
+    pub connecting: f64,
+    /// Pausing because a script wants it.
+    pub pausing: f64,
+    /// With nothing left to ask for: `-n`.
+    pub done: f64,
+}
+
+/// Requests open at the end that have waited longer than answers took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// How many.
+    pub count: u64,
+    /// The sum of their ages, in nanoseconds.
+    pub sum_ns: u128,
+    /// The age of the youngest of them, in nanoseconds.
+    pub youngest_ns: u64,
+    /// The age of the oldest of them, in nanoseconds.
+    pub oldest_ns: u64,
+    /// How many answers took at least as long as the youngest has waited.
+    pub as_slow: u64,
+}
+
+impl Stuck {
+    /// The requests in flight at the end that outnumber the answers which took as long as they have waited; `None` if there
+    /// are none. Of the ages in `censored` the greatest are those of abandoned requests.
+    pub fn of<A: Count, B: Count>(
+        censored: &Distribution<A>,
+        abandoned: u64,
+        latency: &Distribution<B>,
+    ) -> Option<Self> {
+        let descending = |values: Vec<(u64, u64)>| values.into_iter().rev();
+        let mut answers = descending(latency.values().collect()).peekable();
+        let (mut skip, mut open, mut as_slow, mut sum_ns) = (abandoned, 0, 0, 0);
+        let (mut oldest_ns, mut stuck) = (None, None);
+        for (age_ns, count) in descending(censored.values().collect()) {
+            let skipped = skip.min(count);
+            skip -= skipped;
+            let count = count - skipped;
+            if age_ns < STUCK_MIN_NS {
+                break;
+            } else if count == 0 {
+                continue;
+            }
+            while let Some((_, count)) = answers.next_if(|&(latency_ns, _)| latency_ns >= age_ns) {
+                as_slow += count;
+            }
+            open += count;
+            sum_ns += u128::from(age_ns) * u128::from(count);
+            let oldest_ns = *oldest_ns.get_or_insert(age_ns);
+            if open > as_slow {
+                stuck = Some(Self { count: open, sum_ns, youngest_ns: age_ns, oldest_ns, as_slow });
+            }
+        }
+        stuck
+    }
+}
+
+impl Flight {
+    /// What there is to say about it, the weightiest first.
+    pub fn notes(&self) -> Vec<Note> {
+        let idle = self.places.filter(|places| {
+            let needed = self.connections as f64 - places.done;
+            places.busy < BUSY_SHARE * needed
+        });
+        let idle = idle.map(|places| Note::Idle { connections: self.connections, places });
+        let stuck = self.stuck.filter(|stuck| {
+            let share = stuck.sum_ns as f64 / self.elapsed_ns.max(1) as f64 / self.mean;
+            share > STUCK_SHARE
+        });
+        let stuck = stuck.map(|stuck| Note::Stuck { flight: *self, stuck });
+        idle.into_iter().chain(stuck).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// Ten connections for ten seconds, all busy.
+    const BUSY: Flight = Flight {
+        connections: 10,
+        elapsed_ns: 10_000 * MS,
+        mean: 10.0,
+        answered: 9.9,
+        places: None,
+        stuck: None,
+        slowest_ns: 836 * MS,
+    };
+
+    fn said(flight: Flight) -> Vec<String> {
+        flight.notes().iter().map(Note::to_string).collect()
+    }
+
+    fn distribution(values: &[(u64, u64)]) -> Distribution<u64> {
+        let mut distribution = Distribution::new();
+        values.iter().for_each(|&(ms, times)| distribution.record_many(ms * MS, times));
+        distribution
+    }
+
+    fn stuck(censored: &[(u64, u64)], abandoned: u64, latency: &[(u64, u64)]) -> Option<(u64, u64)> {
+        let stuck = Stuck::of(&distribution(censored), abandoned, &distribution(latency));
+        stuck.map(|stuck| (stuck.count, stuck.as_slow))
+    }
+
+    #[test]
+    fn connections_that_are_not_busy_are_said_with_where_they_were() {
+        let places = Places { busy: 9.5, connecting: 0.5, ..Places::default() };
+        assert_eq!(said(Flight { places: Some(places), ..BUSY }), Vec::<String>::new());
+        let places = Places { busy: 6.7, never_established: 2.0, waiting: 1.1, connecting: 0.2, ..Places::default() };
+        assert_eq!(
+            said(Flight { places: Some(places), ..BUSY }),
+            [
+                "only 6.7 of 10 connections had a request in flight on average: 2.0 were never established, 1.1 were waiting \
+                 to reconnect, 0.2 were connecting"
+            ]
+        );
+        let places = Places { busy: 4.0, pausing: 5.5, ..Places::default() };
+        assert_eq!(
+            said(Flight { places: Some(places), ..BUSY }),
+            [
+                "only 4.0 of 10 connections had a request in flight on average: 5.5 were pausing for the script, 0.5 were \
+                 between two requests"
+            ]
+        );
+    }
+
+    #[test]
+    fn connections_with_nothing_left_to_ask_for_are_not_missed() {
+        let places = Places { busy: 3.0, done: 7.0, ..Places::default() };
+        assert_eq!(said(Flight { places: Some(places), ..BUSY }), Vec::<String>::new());
+    }
+
+    #[test]
+    fn requests_that_wait_in_vain_are_said_by_littles_law() {
+        // 93 of 100 have waited all the time; one answer took 836 ms.
+        let censored = distribution(&[(950, 93), (3, 7)]);
+        let latency = distribution(&[(1, 6_000), (836, 1)]);
+        let stuck = Stuck::of(&censored, 0, &latency);
+        assert_eq!(stuck.map(|stuck| stuck.count), Some(93));
+        let flight = Flight {
+            connections: 100,
+            elapsed_ns: 1_000 * MS,
+            mean: 100.0,
+            answered: 7.0,
+            stuck,
+            slowest_ns: 836 * MS,
+            ..BUSY
+        };
+        let sentence = "93 requests have had no answer since 0.1 s, and the slowest answer took 836.00ms: the latencies tell \
+                        of only 7.0 of the 100.0 requests in flight";
+        assert_eq!(said(flight), [sentence]);
+        let few = Flight { mean: 100_000.0, ..flight };
+        assert_eq!(said(few), Vec::<String>::new(), "a small part of the requests in flight");
+    }
+
+    #[test]
+    fn one_slow_answer_does_not_explain_many_that_wait() {
+        assert_eq!(stuck(&[(4_800, 93)], 0, &[(1, 6_000), (4_900, 1)]), Some((93, 1)));
+        let flight = Flight {
+            stuck: Stuck::of(&distribution(&[(4_000, 1), (5_000, 2)]), 0, &distribution(&[(1, 9), (4_900, 1)])),
+            ..BUSY
+        };
+        let sentence = "3 requests have had no answer since 6.0 s or before, and only 1 answer took that long: the latencies \
+                        tell of only 9.9 of the 10.0 requests in flight";
+        assert_eq!(said(flight), [sentence]);
+    }
+
+    #[test]
+    fn requests_no_older_than_as_many_answers_are_ordinary() {
+        assert_eq!(stuck(&[(396, 4)], 0, &[(400, 16)]), None);
+        assert_eq!(stuck(&[(900, 8), (1, 2)], 0, &[(1_000, 8)]), None);
+        assert_eq!(stuck(&[(150, 8)], 0, &[(1, 1_000)]), None, "too short a wait");
+        assert_eq!(stuck(&[], 0, &[(1, 1)]), None);
+    }
+
+    #[test]
+    fn what_was_abandoned_is_not_open() {
+        assert_eq!(stuck(&[(30_000, 5), (1, 3)], 5, &[(1, 9)]), None);
+        assert_eq!(stuck(&[(30_000, 5), (20_000, 3)], 5, &[(1, 9)]), Some((3, 0)));
+    }
+}

@@ -1,0 +1,96 @@
+//! Which notes come first, and how many of them are printed.
+
+use std::io;
+
+use super::Note;
+
+/// The most lines that notes take, examples included.
+const LINES_MAX: usize = 8;
+
+/// How much a note matters, the weightiest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Weight {
+    /// The result does not show what was asked for.
+    Worthless,
+    /// Something failed.
+    Failure,
+    /// Good to know.
+    Hint,
+}
+
+impl Note {
+    fn weight(&self) -> Weight {
+        match self {
+            Self::Idle { .. }
+            | Self::Stuck { .. }
+            | Self::Signal { .. }
+            | Self::StayedAway { .. }
+            | Self::FewerConnections { .. }
+            | Self::NothingAnswered(_)
+            | Self::NoAnswer(_)
+            | Self::Script { .. } => Weight::Worthless,
+            Self::Failure(failure) if failure.is_ours() => Weight::Worthless,
+            Self::Failure(_)
+            | Self::Unanswered(_)
+            | Self::Silences { .. }
+            | Self::Answer { .. }
+            | Self::Statuses { .. } => Weight::Failure,
+            Self::Dropped { .. }
+            | Self::Clamped { .. }
+            | Self::CutBodies { .. }
+            | Self::Resumed { .. }
+            | Self::Rewritten { .. } => Weight::Hint,
+        }
+    }
+
+    /// An example of what it says, where there is one.
+    pub fn example(&self) -> Option<String> {
+        match self {
+            Self::Failure(failure) => failure.example(),
+            _ => None,
+        }
+    }
+
+    /// All of it in one line.
+    pub fn in_full(&self) -> String {
+        self.example().map_or_else(|| self.to_string(), |example| format!("{self} ({example})"))
+    }
+
+    /// Whether a figure in the document says the same.
+    pub fn is_a_figure(&self) -> bool {
+        matches!(self, Self::Rewritten { .. })
+    }
+}
+
+/// The weightiest first; those that weigh the same stay in their order.
+pub(super) fn in_order(mut notes: Vec<Note>) -> Vec<Note> {
+    notes.sort_by_key(Note::weight);
+    notes
+}
+
+/// Writes the notes: a line each after `note: `, an example below it; in colour if asked. Unless all are wanted, what is
+/// more than a few lines is only counted.
+pub fn print_notes(notes: &[Note], all: bool, colour: bool, out: &mut impl io::Write) -> io::Result<()> {
+    let (before, after) = if colour { ("\x1b[1;33m", "\x1b[0m") } else { ("", "") };
+    let shown = if all { notes.len() } else { fitting(notes) };
+    for note in &notes[..shown] {
+        writeln!(out, "{before}note:{after} {note}")?;
+        if let Some(example) = note.example() {
+            writeln!(out, "      {example}")?;
+        }
+    }
+    match notes.len() - shown {
+        0 => Ok(()),
+        more => writeln!(out, "{before}note:{after} … {more} more: -v"),
+    }
+}
+
+/// How many of the first notes fit.
+fn fitting(notes: &[Note]) -> usize {
+    let mut lines = 0;
+    let fits = |note: &&Note| {
+        lines += 1 + usize::from(note.example().is_some());
+        lines <= LINES_MAX
+    };
+    notes.iter().take_while(fits).count()
+}

@@ -1,0 +1,161 @@
+//! Every sentence of doubt: what happened to the run, to what, why, and what to do next.
+//!
+//! A note is plain data until it is printed. This file has what there is to say, `decide` says when, `flight` compares what
+//! was in flight with the latencies, `fold` says in which order and how many of them, and `words` has the sentences.
+//! Whatever came from a server is escaped.
+
+mod decide;
+mod flight;
+mod fold;
+mod words;
+
+pub use decide::notes;
+pub use flight::{Flight, Places, Stuck};
+pub use fold::print_notes;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::failure::Failure;
+use crate::run::Shortage;
+use crate::stats::Gap;
+
+/// One thing to know about a result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Note {
+    /// An address refused before the run while another one worked.
+    Dropped {
+        /// The address that was left out.
+        address: SocketAddr,
+        /// Its error number.
+        errno: i32,
+        /// The addresses that took the load.
+        used: Vec<SocketAddr>,
+    },
+    /// A signal ended the run before its time.
+    Signal {
+        /// How long the run had lasted.
+        elapsed: Duration,
+    },
+    /// The target stayed away and the run was ended.
+    StayedAway {
+        /// How long it was waited for.
+        give_up: Duration,
+        /// The requests that were started before.
+        started: u64,
+        /// The requests that were asked for.
+        asked: u64,
+    },
+    /// Not every connection that was asked for was ever open.
+    FewerConnections {
+        /// How many were open at least once.
+        opened: u64,
+        /// How many were asked for.
+        asked: u64,
+        /// Whether the limit of open files was the reason.
+        shortage: Option<Shortage>,
+        /// Whether attempts to connect failed; each kind of failure has its own note then.
+        failures: bool,
+    },
+    /// Connections were not as busy as they were asked to be.
+    Idle {
+        /// How many were asked for.
+        connections: u64,
+        /// Where they were.
+        places: Places,
+    },
+    /// More requests wait in vain than the latencies can tell.
+    Stuck {
+        /// What was in flight.
+        flight: Flight,
+        /// What waits.
+        stuck: Stuck,
+    },
+    /// Something went wrong; one note for each row of the ledger but the statuses.
+    Failure(Failure),
+    /// Some of the requests got no answer.
+    Unanswered(Lost),
+    /// No request at all was answered.
+    NothingAnswered(Lost),
+    /// The only request was not answered.
+    NoAnswer(Lost),
+    /// For a while nothing was answered.
+    Silences {
+        /// The longest of those times, in their order.
+        longest: Vec<Gap>,
+        /// How many there were.
+        count: usize,
+        /// How long was measured, in nanoseconds.
+        elapsed_ns: u64,
+    },
+    /// The only answer was none of 2xx.
+    Answer {
+        /// Its status.
+        status: u16,
+        /// Where it leads to, as the server sent it.
+        location: Option<String>,
+    },
+    /// Other answers than 2xx came.
+    Statuses {
+        /// All answers.
+        answers: u64,
+        /// Statuses and how often each came, the most frequent first.
+        counts: Vec<(u16, u64)>,
+        /// Where one of the redirects led, as the server sent it.
+        location: Option<String>,
+    },
+    /// Latencies were too long to be recorded.
+    Clamped {
+        /// How many.
+        count: u64,
+    },
+    /// The threads spent most of their time inside the script.
+    Script {
+        /// The share of their time, 0 to 1.
+        share: f64,
+    },
+    /// The script saw only the beginning of some bodies.
+    CutBodies {
+        /// How many.
+        count: u64,
+    },
+    /// Many TLS handshakes were cheaper than those of new clients.
+    Resumed {
+        /// How many resumed an earlier session.
+        resumed: u64,
+        /// All handshakes.
+        handshakes: u64,
+    },
+    /// The mean that wrk would have printed.
+    Rewritten {
+        /// In microseconds.
+        mean_us: f64,
+    },
+}
+
+/// What became of the requests without an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// All requests that were started, answered or not.
+    pub started: u64,
+    /// Requests that failed; the ledger says how.
+    pub failed: u64,
+    /// Requests given up.
+    pub abandoned: u64,
+    /// Requests open at the end of the run; where others were answered, only those that waited longer than answers took.
+    pub open: u64,
+    /// How long, in nanoseconds, the youngest of those abandoned or open had lasted, where that is known.
+    pub youngest_ns: Option<u64>,
+    /// How long, in nanoseconds, the oldest of those abandoned or open had lasted.
+    pub oldest_ns: Option<u64>,
+}
+
+impl Lost {
+    /// How many there are.
+    pub fn total(&self) -> u64 {
+        self.failed + self.abandoned + self.open
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,240 @@
+//! What is said about failures.
+
+use super::*;
+use crate::run::Ports;
+
+/// A failure that happened from the beginning of the run to its end.
+fn failing(times: u64, phase: Phase, cause: Cause, example: &str) -> Outcome {
+    let mut outcome = good();
+    for i in 0..times {
+        let tenth = if i == 0 { 0 } else { 99 };
+        outcome.totals.ledger.record(phase, cause, tenth, || example.chars().map(|byte| byte as u8).collect());
+    }
+    outcome
+}
+
+#[test]
+fn too_few_ports_are_explained_by_who_closed_first() {
+    let mut outcome = failing(2, Phase::Connect, Cause::Errno(99), "10.0.0.1:80");
+    outcome.ports = Some(Ports { usable: 28_232, time_wait: 28_000 });
+    let expected = |ours: &str| {
+        format!(
+            "connect: 2 × no local port left (EADDRNOTAVAIL): there are 28,232 between two addresses, and 28,000 \
+             connections on this machine are in TIME_WAIT{ours}: keep connections alive, use more source addresses (-b) or \
+             more addresses of the target, or widen net.ipv4.ip_local_port_range (for instance 10.0.0.1:80)"
+        )
+    };
+    assert_eq!(said(&outcome), [expected("")]);
+    outcome.totals.counters.closed_first = 27_000;
+    let ours = " (onrush closed 27,000 connections first, because the server left them open)";
+    assert_eq!(said(&outcome), [expected(ours)]);
+}
+
+#[test]
+fn what_a_proxy_did_is_said_with_the_way_out() {
+    let table = [
+        (
+            ProxyFailure::Status(407),
+            "",
+            "the proxy wants a user and a password (status 407): write them in its URL: \
+             --http-proxy http://user:password@host:port",
+        ),
+        (
+            ProxyFailure::Answer(Error::NotHttp),
+            "SSH\u{1b}",
+            "the proxy's answer to the request for a tunnel cannot be read: not an HTTP response: is it the port of a proxy \
+             that speaks HTTP? (for instance \"SSH\\x1b\")",
+        ),
+        (
+            ProxyFailure::Early,
+            "",
+            "the proxy answered before it had been asked for a tunnel: is it the port of a proxy that speaks HTTP?",
+        ),
+        (
+            ProxyFailure::Status(418),
+            "",
+            "the proxy answered the request for a tunnel with status 418: its log may say why",
+        ),
+    ];
+    for (failure, example, expected) in table {
+        let outcome = failing(2, Phase::Connect, Cause::Proxy(failure), example);
+        assert_eq!(said(&outcome), [format!("connect: 2 × {expected}")]);
+    }
+}
+
+#[test]
+fn failures_to_connect_are_said_with_a_way_out() {
+    let there = "10.0.0.1:80";
+    let table = [
+        (Cause::Errno(111), "127.0.0.1:9", "2 connections refused by 127.0.0.1:9: nothing listens there"),
+        (Cause::Errno(111), "", "2 connections refused: nothing listens there"),
+        (Cause::Errno(24), "", "connect: 2 × too many open files (EMFILE): raise the limit with 'ulimit -n 44'"),
+        (
+            Cause::Errno(99),
+            there,
+            "connect: 2 × no local port left (EADDRNOTAVAIL): a closed connection blocks its port for a minute: keep them \
+             alive or use more addresses (for instance 10.0.0.1:80)",
+        ),
+        (
+            Cause::Errno(110),
+            there,
+            "connect: 2 × no answer from the host (ETIMEDOUT): a firewall drops the packets, or the address is wrong (for \
+             instance 10.0.0.1:80)",
+        ),
+        (
+            Cause::Unanswered,
+            there,
+            "connect: 2 × no answer to an attempt to connect: a firewall drops the packets, or the address is wrong (for \
+             instance 10.0.0.1:80)",
+        ),
+        (
+            Cause::Errno(101),
+            "[2001:db8::1]:80",
+            "connect: 2 × no route to the network (ENETUNREACH): 'ip route get 2001:db8::1' shows the way there (for \
+             instance [2001:db8::1]:80)",
+        ),
+        (
+            Cause::Errno(113),
+            "",
+            "connect: 2 × no route to the host (EHOSTUNREACH): 'ip route' shows the ways there are",
+        ),
+        (
+            Cause::Kernel(12),
+            "",
+            "connect: 2 × refused by the kernel of this machine: no memory left (ENOMEM): \
+             this machine, or its control group, is short of memory",
+        ),
+    ];
+    for (cause, example, sentence) in table {
+        assert_eq!(said(&failing(2, Phase::Connect, cause, example)), [sentence]);
+    }
+}
+
+#[test]
+fn nobody_suspects_an_address_at_which_others_were_accepted() {
+    let mut outcome = failing(2, Phase::Connect, Cause::Unanswered, "10.0.0.1:80");
+    outcome.totals.counters.connects = 10;
+    let expected = "connect: 2 × no answer to an attempt to connect: others were accepted, so the server's queue was full, \
+                    or a firewall limits connections: see its listen backlog and net.core.somaxconn (for instance \
+                    10.0.0.1:80)";
+    assert_eq!(said(&outcome), [expected]);
+}
+
+#[test]
+fn failures_to_send_and_to_read_are_said_with_a_way_out() {
+    let table = [
+        (
+            Phase::Send,
+            Cause::Errno(32),
+            "write: 1,029 × connection already closed by the server (EPIPE): \
+             the server's log or its limits on keep-alive may say why",
+        ),
+        (
+            Phase::Send,
+            Cause::Kernel(105),
+            "write: 1,029 × refused by the kernel of this machine: no buffer space left (ENOBUFS): \
+             this machine, or its control group, is short of memory",
+        ),
+        (
+            Phase::Head,
+            Cause::Errno(104),
+            "read: 1,029 × connection reset by the server (ECONNRESET): \
+             the server's log or its limits on connections may say why",
+        ),
+        (
+            Phase::Body,
+            Cause::Errno(110),
+            "read: 1,029 × no answer from the host (ETIMEDOUT): the network or the host went away",
+        ),
+        (
+            Phase::Timeout,
+            Cause::Late,
+            "timeout: 1,029 × no complete answer within 2s: --timeout sets another threshold",
+        ),
+    ];
+    for (phase, cause, sentence) in table {
+        assert_eq!(said(&failing(1_029, phase, cause, "")), [sentence]);
+    }
+}
+
+#[test]
+fn the_most_frequent_failures_come_first_and_in_the_order_of_their_phases() {
+    let failures = [
+        (3, Phase::Timeout, Cause::Late),
+        (1, Phase::Head, Cause::Errno(104)),
+        (2, Phase::Head, Cause::Errno(32)),
+        (2, Phase::Head, Cause::Errno(103)),
+        (1, Phase::Connect, Cause::Errno(111)),
+    ];
+    let order = |failures: &[(u64, Phase, Cause)]| {
+        let mut outcome = good();
+        failures.iter().for_each(|&(times, phase, cause)| fail(&mut outcome, times, phase, cause));
+        let plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+        let rows = notes(&plan, &outcome).into_iter().filter_map(|note| match note {
+            Note::Failure(failure) => Some((failure.row.count, failure.row.phase, failure.row.cause)),
+            _ => None,
+        });
+        rows.collect::<Vec<_>>()
+    };
+    let sorted = [failures[0], failures[2], failures[3], failures[4], failures[1]];
+    assert_eq!(order(&failures), sorted);
+    let reversed: Vec<_> = failures.iter().copied().rev().collect();
+    assert_eq!(order(&reversed), sorted);
+}
+
+#[test]
+fn broken_answers_are_said_with_an_example() {
+    let table = [
+        (Error::ClosedBeforeResponse, "", "read: 28 × closed by the server before a response began"),
+        (
+            Error::ClosedInBody,
+            "",
+            "read: 28 × closed by the server inside a response body: the server's log may say why",
+        ),
+        (
+            Error::NotHttp,
+            "\x16\x03\u{ff}",
+            "read: 28 × not an HTTP response: is it an HTTP port? (for instance \"\\x16\\x03\\xff\")",
+        ),
+        (
+            Error::NotHttp,
+            "\u{0}\u{ff}",
+            "read: 28 × not an HTTP response: is it an HTTP port? (for instance \"\\x00\\xff\")",
+        ),
+        (Error::Length, "-5", "read: 28 × bad Content-Length: --once shows an answer in full (for instance \"-5\")"),
+    ];
+    for (error, example, sentence) in table {
+        assert_eq!(said(&failing(28, Phase::Head, Cause::Protocol(error), example)), [sentence]);
+    }
+}
+
+#[test]
+fn what_did_not_last_the_whole_run_is_said_with_its_time() {
+    let table = [
+        (0, 99, "2 connections refused by 127.0.0.1:9: nothing listens there"),
+        (10, 24, "2 connections refused by 127.0.0.1:9 from 1.0 to 2.4 s: nothing listened there"),
+        (0, 98, "2 connections refused by 127.0.0.1:9 from 0.0 to 9.8 s: nothing listened there"),
+        (4, 99, "2 connections refused by 127.0.0.1:9 from 0.4 to 9.9 s: nothing listened there"),
+        (4, 4, "2 connections refused by 127.0.0.1:9 at 0.4 s: nothing listened there"),
+    ];
+    for (first, last, sentence) in table {
+        let mut outcome = good();
+        for tenth in [first, last] {
+            outcome.totals.ledger.record(Phase::Connect, Cause::Errno(111), tenth, || b"127.0.0.1:9".to_vec());
+        }
+        assert_eq!(said(&outcome), [sentence]);
+    }
+}
+
+#[test]
+fn one_of_a_kind_is_said_in_the_singular() {
+    let outcome = failing(1, Phase::Connect, Cause::Errno(111), "127.0.0.1:9");
+    assert_eq!(said(&outcome), ["1 connection refused by 127.0.0.1:9 at 0.0 s: nothing listened there"]);
+}
+
+#[test]
+fn statuses_in_the_ledger_are_not_said_twice() {
+    let mut outcome = good();
+    fail(&mut outcome, 5, Phase::Status, Cause::Status(503));
+    assert_eq!(said(&outcome), Vec::<String>::new());
+}

@@ -1,0 +1,380 @@
+//! Every sentence, said about the outcome that causes it.
+
+mod failures;
+
+use onrush_proto::Error;
+
+use super::*;
+use crate::plan::{Dialect, Plan};
+use crate::report::fixtures::{address, fail, flawless, outcome, plan};
+use crate::run::{Ended, Outcome};
+use crate::stats::{Cause, Counters, Distribution, Negotiated, Phase, ProxyFailure};
+
+/// What is said about an outcome of 10 seconds of `http://h/` on 2 threads and 10 connections.
+fn said(outcome: &Outcome) -> Vec<String> {
+    said_of(&plan(Dialect::Native, "http://h/", 10, 2, 10), outcome)
+}
+
+fn said_of(plan: &Plan, outcome: &Outcome) -> Vec<String> {
+    notes(plan, outcome).iter().map(Note::in_full).collect()
+}
+
+/// 100,000 answers after 1 ms each on 10 connections in 10 seconds: beyond doubt.
+fn good() -> Outcome {
+    flawless(100_000, 10)
+}
+
+#[test]
+fn a_good_run_needs_no_words() {
+    assert_eq!(said(&good()), Vec::<String>::new());
+}
+
+#[test]
+fn a_script_that_limits_the_load_or_saw_too_little_is_said() {
+    let mut outcome = good();
+    // 2 threads, 10 seconds.
+    outcome.totals.counters.script_ns = 10_000_000_000;
+    assert_eq!(said(&outcome), Vec::<String>::new(), "half of the time is not most of it");
+    outcome.totals.counters.script_ns = 12_600_000_000;
+    outcome.totals.counters.cut_bodies = 1;
+    assert_eq!(
+        said(&outcome),
+        [
+            "the threads spent 63 % of their time inside the script: it limits the load; do less in it, or add threads (-t)",
+            "the script saw only the beginning of 1 body: all that are being read at one time share 256 MiB; use fewer \
+             connections (-c), or do without the third parameter of response()"
+        ]
+    );
+}
+
+#[test]
+fn resumed_sessions_are_said_where_handshakes_are_a_part_of_the_load() {
+    let mut outcome = good();
+    for answer in 0..1_002 {
+        outcome.totals.handshakes.record(Negotiated::default(), answer > 1);
+    }
+    assert_eq!(said(&outcome), Vec::<String>::new(), "one for a hundred answers");
+    outcome.totals.handshakes.record(Negotiated::default(), true);
+    assert_eq!(
+        said(&outcome),
+        ["1,001 of 1,003 TLS handshakes resumed an earlier session, which costs less than a new client does: \
+             --tls-resume off has none resumed"]
+    );
+}
+
+#[test]
+fn of_threads_that_never_came_back_it_is_not_said_that_they_did_nothing() {
+    let mut outcome = outcome(10_000_000, Counters::default());
+    assert_eq!(said(&outcome).len(), 2);
+    outcome.stuck = vec![(1, "request"), (2, "request")];
+    assert_eq!(said(&outcome), Vec::<String>::new());
+}
+
+#[test]
+fn connections_that_never_lived_are_counted_with_the_reason() {
+    let mut outcome = flawless(100_000, 10);
+    outcome.totals.counters.slots_opened = 7;
+    assert_eq!(said(&outcome), ["only 7 of 10 connections lived: the run ended before the others were open"]);
+    outcome.descriptors = Some(Shortage { needed: 2_060, hard: 1_024 });
+    let files = "1,024 open files are allowed, 2,060 needed; 'sudo prlimit --pid $$ --nofile=2060' allows them";
+    assert_eq!(said(&outcome), [format!("only 7 of 10 connections lived: {files}")]);
+    fail(&mut outcome, 3, Phase::Connect, Cause::Errno(24));
+    assert!(said(&outcome)[1].ends_with("too many open files (EMFILE) at 0.0 s"), "{:?}", said(&outcome));
+    outcome.descriptors = None;
+    assert_eq!(said(&outcome)[0], "only 7 of 10 connections lived");
+    assert!(said(&outcome)[1].ends_with("raise the limit with 'ulimit -n 44'"), "{:?}", said(&outcome));
+    outcome.totals.counters.slots_opened = 0;
+    assert_eq!(said(&outcome)[0], "none of 10 connections lived");
+}
+
+#[test]
+fn connections_that_no_request_needed_are_not_missed() {
+    let mut outcome = flawless(100_000, 10);
+    outcome.totals.counters.slots_opened = 7;
+    outcome.ended = Ended::Requests;
+    assert_eq!(said(&outcome), Vec::<String>::new());
+}
+
+#[test]
+fn requests_without_an_answer_are_said_with_their_share() {
+    let mut outcome = good();
+    let counters = &mut outcome.totals.counters;
+    (counters.started, counters.abandoned, counters.open_at_end, counters.open_late_at_end) = (101_000, 12, 10, 2);
+    counters.failed = 978;
+    let censored = outcome.totals.censored.get_or_insert_default();
+    censored.record_many(31_200_000_000, 12);
+    censored.record_many(2_100_000_000, 2);
+    censored.record_many(4_000_000, 8);
+    let sentence = "0.98 % of 101,000 requests got no answer: \
+                    978 failed, 12 abandoned, 2 still open at the end (after up to 31.20s)";
+    assert_eq!(said(&outcome), [sentence]);
+}
+
+#[test]
+fn abandoned_requests_are_said_with_how_long_they_lasted() {
+    let mut outcome = good();
+    outcome.totals.counters.started += 2;
+    outcome.totals.counters.abandoned = 2;
+    let censored = outcome.totals.censored.get_or_insert_default();
+    [30_000_000_000, 31_200_000_000].into_iter().for_each(|age| censored.record(age));
+    assert_eq!(said(&outcome), ["0.00 % of 100,002 requests got no answer: 2 abandoned (after 30.00s to 31.20s)"]);
+}
+
+#[test]
+fn requests_that_are_open_at_the_end_and_not_late_are_nothing_unusual() {
+    let mut outcome = good();
+    outcome.totals.counters.started += 10;
+    outcome.totals.counters.open_at_end = 10;
+    outcome.totals.censored.get_or_insert_default().record(50_000);
+    assert_eq!(said(&outcome), Vec::<String>::new());
+}
+
+#[test]
+fn requests_that_are_open_at_the_end_and_no_older_than_the_slowest_answers_are_nothing_unusual() {
+    let counters = Counters { slots_opened: 10, started: 20, completed: 16, open_at_end: 4, ..Counters::default() };
+    let mut outcome = outcome(1_000_000, Counters { open_late_at_end: 4, ..counters });
+    (0..16).for_each(|_| outcome.totals.statuses.record(200));
+    outcome.totals.latency.record_many(400_000_000, 16);
+    outcome.totals.censored.get_or_insert_default().record_many(396_000_000, 4);
+    let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+    plan.timeout = Some(Duration::from_millis(300));
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
+    // Those are older than any answer, and late.
+    outcome.totals.censored = None;
+    outcome.totals.censored.get_or_insert_default().record_many(420_000_000, 4);
+    assert_eq!(said_of(&plan, &outcome).len(), 1);
+}
+
+#[test]
+fn requests_that_wait_far_longer_than_any_answer_took_are_said() {
+    let mut outcome = good();
+    outcome.totals.counters.started += 10;
+    outcome.totals.counters.open_at_end = 10;
+    let censored = |outcome: &mut Outcome, age_ns, count| {
+        outcome.totals.censored.get_or_insert_default().record_many(age_ns, count);
+    };
+    censored(&mut outcome, 900_000, 3);
+    censored(&mut outcome, 1_900_000_000, 2);
+    let sentence = "0.00 % of 100,010 requests got no answer: 2 still open at the end (after up to 1.90s)";
+    assert_eq!(said(&outcome), [sentence]);
+    censored(&mut outcome, 1_900_000_000, 5);
+    let sentence = "7 requests have had no answer since 8.1 s, and the slowest answer took 1.00ms: the latencies tell of only \
+                    10.0 of the 11.3 requests in flight";
+    assert_eq!(said(&outcome), [sentence]);
+}
+
+#[test]
+fn a_run_without_any_answer_says_what_became_of_the_requests() {
+    let counters = Counters { started: 12, failed: 2, open_at_end: 10, slots_opened: 10, ..Counters::default() };
+    let mut silent = outcome(10_000_000, counters);
+    let censored = silent.totals.censored.get_or_insert_default();
+    [9_970_000_000, 9_980_000_000].into_iter().for_each(|age| censored.record(age));
+    let sentence = "nothing was answered: of 12 requests 2 failed, 10 still open at the end (after 9.97s to 9.98s)";
+    assert_eq!(said(&silent), [sentence]);
+    let unsent = outcome(10_000_000, Counters { slots_opened: 10, ..Counters::default() });
+    assert_eq!(said(&unsent), ["nothing was answered: no request could be sent"]);
+}
+
+/// 100,000 answers with these statuses.
+fn answering(statuses: &[(u16, u64)], location: Option<&str>) -> Outcome {
+    let mut outcome = good();
+    outcome.totals.statuses.clear();
+    for &(status, times) in statuses {
+        (0..times).for_each(|_| outcome.totals.statuses.record(status));
+    }
+    outcome.totals.location = location.map(str::to_owned);
+    outcome
+}
+
+#[test]
+fn statuses_are_counted_when_a_class_beside_2xx_exceeds_a_hundredth() {
+    assert_eq!(said(&answering(&[(200, 99_000), (503, 1_000)], None)), Vec::<String>::new());
+    let sentence = "of 100,000 answers: 98,999 × 200, 1,001 × 503";
+    assert_eq!(said(&answering(&[(200, 98_999), (503, 1_001)], None)), [sentence]);
+    let sentence = "of 100,000 answers: 90,000 × 404, 9,000 × 200, 600 × 500, 400 × 502";
+    assert_eq!(said(&answering(&[(404, 90_000), (200, 9_000), (500, 600), (502, 400)], None)), [sentence]);
+    let many: Vec<(u16, u64)> = (400..410).map(|status| (status, 10_000)).collect();
+    let sentence = "of 100,000 answers: 10,000 × 400, 10,000 × 401, 10,000 × 402, 10,000 × 403, 10,000 × 404, \
+                    10,000 × 405, 40,000 × others";
+    assert_eq!(said(&answering(&many, None)), [sentence]);
+}
+
+#[test]
+fn a_measured_redirect_is_said_with_its_destination() {
+    let all = answering(&[(301, 100_000)], Some("https://h/\x1b[2J"));
+    assert_eq!(said(&all), ["all 100,000 answers were 301 to https://h/\\x1b[2J: you measured the redirect"]);
+    let some = answering(&[(200, 60_000), (302, 40_000)], Some("/login"));
+    assert_eq!(said(&some), ["of 100,000 answers: 60,000 × 200, 40,000 × 302; a redirect leads to /login"]);
+    let none = answering(&[(304, 100_000)], None);
+    assert_eq!(said(&none), ["all 100,000 answers were 304: --once shows one in full"]);
+    let broken = answering(&[(500, 100_000)], None);
+    assert_eq!(said(&broken), ["all 100,000 answers were 500: --once shows one in full"]);
+}
+
+#[test]
+fn an_address_that_was_left_out_is_named_with_those_that_were_not() {
+    let mut outcome = good();
+    outcome.dropped = vec![(address("[::1]:8080"), 111)];
+    let sentence =
+        "[::1]:8080 was left out: connection refused (ECONNREFUSED) at the start; the load went to 127.0.0.1:8080";
+    assert_eq!(said(&outcome), [sentence]);
+}
+
+#[test]
+fn an_early_end_is_said_with_its_time() {
+    let mut outcome = good();
+    outcome.ended = Ended::Signal;
+    assert_eq!(said(&outcome), ["ended by a signal after 10.00s: the report covers only that time"]);
+    outcome.ended = Ended::StayedAway;
+    outcome.totals.counters.started = 100_000;
+    let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+    plan.stop.requests = Some(1_000_000);
+    let sentence = "the target stayed away for 30s: the run ended after 100,000 of 1,000,000 requests";
+    assert_eq!(notes(&plan, &outcome)[0].to_string(), sentence);
+}
+
+#[test]
+fn latencies_beyond_an_hour_are_counted() {
+    let mut outcome = good();
+    outcome.totals.latency.record_many(u64::MAX, 3);
+    assert_eq!(said(&outcome)[0], "latencies longer than an hour: 3, recorded as one hour");
+}
+
+#[test]
+fn wrks_mean_is_said_when_it_is_twice_the_measured_one_or_asked_for() {
+    // 100 us apart: a stall of 350 us makes a mean of 80 us, and wrk would add 250 us and 150 us.
+    let counters = Counters { started: 10, completed: 10, batches: 10, slots_opened: 1, ..Counters::default() };
+    let mut outcome = outcome(1_000, counters);
+    outcome.totals.latency.record_many(50_000, 9);
+    outcome.totals.latency.record(350_000);
+    let mut plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new(), "a quarter more is nothing to talk about");
+    plan.verbose = true;
+    assert_eq!(said_of(&plan, &outcome), ["latency as measured; wrk would print Avg 100.00us: see docs/measuring.md"]);
+    // A stall of 950 us, and wrk would add 850 us, 750 us and so on.
+    outcome.totals.latency = Distribution::new();
+    outcome.totals.latency.record_many(5_000, 9);
+    outcome.totals.latency.record(950_000);
+    plan.verbose = false;
+    let notes = notes(&plan, &outcome);
+    let [note @ Note::Rewritten { mean_us }] = &notes[..] else { panic!("{notes:?}") };
+    assert!(note.is_a_figure() && *mean_us > 2.0 * 99.5, "{note}");
+    plan.dialect = Dialect::Wrk;
+    plan.verbose = true;
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
+}
+
+/// An outcome with these silences, in milliseconds.
+fn silent(gaps_ms: &[(u64, u64)]) -> Outcome {
+    let mut outcome = good();
+    let gap = |&(from_ms, until_ms): &(u64, u64)| Gap { from_ns: from_ms * 1_000_000, until_ns: until_ms * 1_000_000 };
+    outcome.silences = gaps_ms.iter().map(gap).collect();
+    outcome
+}
+
+#[test]
+fn times_without_answers_are_said_and_the_longest_named() {
+    assert_eq!(said(&silent(&[(1_312, 2_489)])), ["nothing was answered from 1.3 s to 2.5 s"]);
+    let many = [(100, 400), (1_312, 2_489), (3_000, 3_300), (4_000, 4_600), (9_500, 10_000)];
+    let sentence = "nothing was answered from 1.3 s to 2.5 s, from 4.0 s to 4.6 s, from 9.5 s to the end (the longest of 5 \
+                    such times)";
+    assert_eq!(said(&silent(&many)), [sentence]);
+}
+
+#[test]
+fn times_without_answers_do_not_stand_out_where_answers_take_as_long() {
+    let mut slow = silent(&[(1_000, 1_500), (5_000, 5_999)]);
+    slow.totals.latency = Distribution::new();
+    slow.totals.latency.record_many(100_000_000, 2_000);
+    assert_eq!(said(&slow), Vec::<String>::new());
+    slow.silences = vec![Gap { from_ns: 0, until_ns: 1_100_000_000 }];
+    assert_eq!(said(&slow), ["nothing was answered from 0.0 s to 1.1 s"]);
+    slow.totals.counters.completed = 0;
+    assert!(!said(&slow).concat().contains("from 0.0 s"), "{:?}", said(&slow));
+}
+
+/// What is said about a single request.
+fn said_once(outcome: &Outcome) -> Vec<String> {
+    let mut plan = plan(Dialect::Native, "http://h/", 10, 1, 1);
+    plan.once = true;
+    plan.verbose = true;
+    said_of(&plan, outcome)
+}
+
+#[test]
+fn what_is_said_about_one_request_fits_one_request() {
+    let answered = |status, location: Option<&str>| {
+        let mut outcome = flawless(1, 1);
+        outcome.totals.statuses.clear();
+        outcome.totals.statuses.record(status);
+        outcome.totals.location = location.map(str::to_owned);
+        outcome
+    };
+    assert_eq!(said_once(&answered(200, None)), Vec::<String>::new());
+    assert_eq!(said_once(&answered(403, None)), ["the answer was 403: a run would measure the error page"]);
+    assert_eq!(said_once(&answered(301, Some("/a"))), ["the answer was 301 to /a: a run would measure the redirect"]);
+    assert_eq!(said_once(&answered(304, None)), ["the answer was 304"]);
+    let counters = Counters { started: 1, slots_opened: 1, ..Counters::default() };
+    let mut failed = outcome(1_000, Counters { failed: 1, ..counters });
+    fail(&mut failed, 1, Phase::Head, Cause::Protocol(Error::ClosedInHead));
+    let sentence = "read: closed by the server inside a response head: the server's log may say why";
+    assert_eq!(said_once(&failed), [sentence]);
+    let mut silent = outcome(30_000_000, Counters { abandoned: 1, ..counters });
+    silent.totals.censored.get_or_insert_default().record(30_000_000_000);
+    assert_eq!(said_once(&silent), ["the request was not answered: abandoned (after 30.00s)"]);
+    let unsent = outcome(1_000, Counters::default());
+    assert_eq!(said_once(&unsent), ["nothing was answered: no request could be sent"]);
+}
+
+#[test]
+fn what_makes_a_result_worthless_comes_first_and_hints_come_last() {
+    let mut outcome = silent(&[(1_312, 2_489)]);
+    outcome.dropped = vec![(address("[::1]:8080"), 111)];
+    outcome.totals.counters.script_ns = 12_600_000_000;
+    outcome.totals.counters.failed = 6;
+    fail(&mut outcome, 6, Phase::Head, Cause::Errno(104));
+    fail(&mut outcome, 2, Phase::Connect, Cause::Errno(24));
+    let beginnings =
+        ["connect: 2 × too many", "the threads spent", "0.01 % of", "nothing was answered from", "read: 6", "[::1]"];
+    let said = said(&outcome);
+    assert_eq!(said.len(), beginnings.len(), "{said:?}");
+    assert!(said.iter().zip(beginnings).all(|(note, beginning)| note.starts_with(beginning)), "{said:?}");
+}
+
+/// What is printed of as many failures, all of which have an example if `has_examples`.
+fn printed(count: u16, has_examples: bool, all: bool, colour: bool) -> String {
+    let mut outcome = good();
+    for status in 0..count {
+        let example = if has_examples { status.to_string().into_bytes() } else { Vec::new() };
+        let cause = Cause::Proxy(ProxyFailure::Status(600 + status));
+        outcome.totals.ledger.record(Phase::Connect, cause, 0, || example);
+    }
+    let notes = notes(&plan(Dialect::Native, "http://h/", 10, 2, 10), &outcome);
+    let mut out = Vec::new();
+    print_notes(&notes, all, colour, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn an_example_is_below_its_note() {
+    let text = "note: connect: 1 × the proxy answered the request for a tunnel with status 600 at 0.0 s: its log may say \
+                why\n      for instance \"0\"\n";
+    assert_eq!(printed(1, true, false, false), text);
+    assert_eq!(printed(1, true, false, true), text.replace("note:", "\x1b[1;33mnote:\x1b[0m"));
+}
+
+#[test]
+fn more_than_eight_lines_are_only_counted_unless_all_are_wanted() {
+    for (count, has_examples, lines, last) in [
+        (8, false, 8, "note: connect: "),
+        (9, false, 9, "note: … 1 more: -v"),
+        (12, false, 9, "note: … 4 more: -v"),
+        (4, true, 8, "      for instance "),
+        (6, true, 9, "note: … 2 more: -v"),
+    ] {
+        let text = printed(count, has_examples, false, false);
+        assert_eq!(text.lines().count(), lines, "{text}");
+        assert!(text.lines().last().unwrap().starts_with(last), "{text}");
+    }
+    assert_eq!(printed(12, true, true, false).lines().count(), 24);
+}

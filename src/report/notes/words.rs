@@ -1,0 +1,217 @@
+//! The words for each note.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::super::units::{counted, exact, thousands, time_us};
+use super::super::{NS_PER_US, errno, escape};
+use super::{Flight, Lost, Note, Places, Stuck};
+use crate::run::Shortage;
+use crate::stats::Gap;
+
+/// The most statuses that are named in one line.
+const STATUSES_NAMED: usize = 6;
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dropped { address, errno, used } => {
+                let used: Vec<String> = used.iter().map(SocketAddr::to_string).collect();
+                let (why, used) = (errno::words(*errno), used.join(", "));
+                write!(f, "{address} was left out: {why} at the start; the load went to {used}")
+            }
+            Self::Signal { elapsed: Duration::ZERO } => {
+                f.write_str("ended by a signal before anything was measured: the warm-up was not over")
+            }
+            Self::Signal { elapsed } => {
+                let elapsed = time_us(elapsed.as_nanos() as f64 / NS_PER_US);
+                write!(f, "ended by a signal after {elapsed}: the report covers only that time")
+            }
+            Self::StayedAway { give_up, started, asked } => {
+                let (give_up, started, asked) = (exact(*give_up), thousands(*started), counted(*asked, "request"));
+                write!(f, "the target stayed away for {give_up}: the run ended after {started} of {asked}")
+            }
+            Self::FewerConnections { opened, asked, shortage, failures } => {
+                match opened {
+                    0 => write!(f, "none of {} connections lived", thousands(*asked))?,
+                    _ => write!(f, "only {} of {} connections lived", thousands(*opened), thousands(*asked))?,
+                }
+                match shortage {
+                    Some(shortage) => write!(f, ": {}", too_few_files(shortage)),
+                    None if *failures => Ok(()),
+                    None => f.write_str(": the run ended before the others were open"),
+                }
+            }
+            Self::Idle { connections, places } => f.write_str(&idle_line(*connections, places)),
+            Self::Stuck { flight, stuck } => f.write_str(&stuck_line(flight, stuck)),
+            Self::Failure(failure) => write!(f, "{failure}"),
+            Self::Unanswered(lost) => {
+                let share = lost.total() as f64 / lost.started.max(1) as f64 * 100.0;
+                write!(f, "{share:.2} % of {} got no answer: {lost}", counted(lost.started, "request"))
+            }
+            Self::NothingAnswered(Lost { started: 0, .. }) => {
+                f.write_str("nothing was answered: no request could be sent")
+            }
+            Self::NothingAnswered(lost) => {
+                write!(f, "nothing was answered: of {} {lost}", counted(lost.started, "request"))
+            }
+            Self::NoAnswer(lost) => write!(f, "the request was not answered: {}{}", lost.fates(false), lost.ages()),
+            Self::Silences { longest, count, elapsed_ns } => f.write_str(&silences_line(longest, *count, *elapsed_ns)),
+            Self::Answer { status, location } => f.write_str(&answer_line(*status, location.as_deref())),
+            Self::Statuses { answers, counts, location } => {
+                f.write_str(&statuses_line(*answers, counts, location.as_deref()))
+            }
+            Self::Clamped { count } => {
+                write!(f, "latencies longer than an hour: {}, recorded as one hour", thousands(*count))
+            }
+            Self::Script { share } => {
+                let percent = share * 100.0;
+                write!(
+                    f,
+                    "the threads spent {percent:.0} % of their time inside the script: it limits the load; do less in it, \
+                     or add threads (-t)"
+                )
+            }
+            Self::CutBodies { count } => f.write_str(&cut_bodies_line(*count)),
+            Self::Resumed { resumed, handshakes } => f.write_str(&resumed_line(*resumed, *handshakes)),
+            Self::Rewritten { mean_us } => {
+                let mean = time_us(*mean_us);
+                write!(f, "latency as measured; wrk would print Avg {mean}: see docs/measuring.md")
+            }
+        }
+    }
+}
+
+impl Lost {
+    /// What became of them, with or without how many.
+    fn fates(&self, with_counts: bool) -> String {
+        let fates = [(self.failed, "failed"), (self.abandoned, "abandoned"), (self.open, "still open at the end")];
+        let fates = fates.into_iter().filter(|&(count, _)| count > 0);
+        let text = |(count, fate): (u64, &str)| {
+            if with_counts { format!("{} {fate}", thousands(count)) } else { fate.to_owned() }
+        };
+        fates.map(text).collect::<Vec<_>>().join(", ")
+    }
+
+    /// How long those lasted of which that is known.
+    fn ages(&self) -> String {
+        let text = |ns: u64| time_us(ns as f64 / NS_PER_US);
+        match (self.youngest_ns.map(text), self.oldest_ns.map(text)) {
+            _ if self.abandoned + self.open == 0 => String::new(),
+            (Some(youngest), Some(oldest)) if youngest != oldest => format!(" (after {youngest} to {oldest})"),
+            (Some(_), Some(oldest)) => format!(" (after {oldest})"),
+            (None, Some(oldest)) => format!(" (after up to {oldest})"),
+            (_, None) => String::new(),
+        }
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.fates(true), self.ages())
+    }
+}
+
+fn statuses_line(answers: u64, counts: &[(u16, u64)], location: Option<&str>) -> String {
+    let answers = thousands(answers);
+    let location = location.map(|location| escape(location.as_bytes()));
+    match (counts, location) {
+        ([(status @ 300..400, _)], Some(location)) => {
+            format!("all {answers} answers were {status} to {location}: you measured the redirect")
+        }
+        ([(status, _)], _) => format!("all {answers} answers were {status}: --once shows one in full"),
+        (_, location) => {
+            let (named, others) = counts.split_at(counts.len().min(STATUSES_NAMED));
+            let mut parts: Vec<String> =
+                named.iter().map(|&(status, count)| format!("{} × {status}", thousands(count))).collect();
+            let others: u64 = others.iter().map(|&(_, count)| count).sum();
+            parts.extend((others > 0).then(|| format!("{} × others", thousands(others))));
+            let redirect = location.map_or(String::new(), |location| format!("; a redirect leads to {location}"));
+            format!("of {answers} answers: {}{redirect}", parts.join(", "))
+        }
+    }
+}
+
+fn answer_line(status: u16, location: Option<&str>) -> String {
+    match (status, location.map(|location| escape(location.as_bytes()))) {
+        (300..400, Some(location)) => {
+            format!("the answer was {status} to {location}: a run would measure the redirect")
+        }
+        (400.., _) => format!("the answer was {status}: a run would measure the error page"),
+        _ => format!("the answer was {status}"),
+    }
+}
+
+/// Seconds since measuring began.
+fn seconds(ns: u64) -> String {
+    format!("{:.1} s", ns as f64 / 1e9)
+}
+
+fn silences_line(longest: &[Gap], count: usize, elapsed_ns: u64) -> String {
+    let text = |gap: &Gap| match gap.until_ns {
+        until_ns if until_ns >= elapsed_ns => format!("from {} to the end", seconds(gap.from_ns)),
+        until_ns => format!("from {} to {}", seconds(gap.from_ns), seconds(until_ns)),
+    };
+    let times: Vec<String> = longest.iter().map(text).collect();
+    let others = match count - longest.len() {
+        0 => String::new(),
+        _ => format!(" (the longest of {count} such times)"),
+    };
+    format!("nothing was answered {}{others}", times.join(", "))
+}
+
+fn idle_line(connections: u64, places: &Places) -> String {
+    let Places { busy, never_established, waiting, connecting, pausing, done } = *places;
+    let rest = connections as f64 - done - busy - never_established - waiting - connecting - pausing;
+    let reasons = [
+        (never_established, "were never established"),
+        (waiting, "were waiting to reconnect"),
+        (connecting, "were connecting"),
+        (pausing, "were pausing for the script"),
+        (rest, "were between two requests"),
+    ];
+    // What is printed as 0.0 is left out.
+    let reasons = reasons.into_iter().filter(|&(mean, _)| mean >= 0.05);
+    let reasons: Vec<String> = reasons.map(|(mean, why)| format!("{mean:.1} {why}")).collect();
+    let connections = thousands(connections);
+    format!("only {busy:.1} of {connections} connections had a request in flight on average: {}", reasons.join(", "))
+}
+
+fn stuck_line(flight: &Flight, stuck: &Stuck) -> String {
+    let since = |age_ns: u64| seconds(flight.elapsed_ns.saturating_sub(age_ns));
+    let (first, last) = (since(stuck.oldest_ns), since(stuck.youngest_ns));
+    let before = if first == last { "" } else { " or before" };
+    let answers = match stuck.as_slow {
+        0 => format!("the slowest answer took {}", time_us(flight.slowest_ns as f64 / NS_PER_US)),
+        count => format!("only {} took that long", counted(count, "answer")),
+    };
+    let (requests, have) = (counted(stuck.count, "request"), if stuck.count == 1 { "has" } else { "have" });
+    format!(
+        "{requests} {have} had no answer since {last}{before}, and {answers}: the latencies tell of only {:.1} of the {:.1} \
+         requests in flight",
+        flight.answered, flight.mean
+    )
+}
+
+fn cut_bodies_line(count: u64) -> String {
+    let (count, bodies) = (thousands(count), if count == 1 { "body" } else { "bodies" });
+    format!(
+        "the script saw only the beginning of {count} {bodies}: all that are being read at one time share 256 MiB; use fewer \
+         connections (-c), or do without the third parameter of response()"
+    )
+}
+
+fn resumed_line(resumed: u64, handshakes: u64) -> String {
+    let (resumed, handshakes) = (thousands(resumed), counted(handshakes, "TLS handshake"));
+    format!(
+        "{resumed} of {handshakes} resumed an earlier session, which costs less than a new client does: --tls-resume off \
+         has none resumed"
+    )
+}
+
+fn too_few_files(shortage: &Shortage) -> String {
+    let (hard, needed) = (thousands(shortage.hard), thousands(shortage.needed));
+    let nofile = shortage.needed;
+    format!("{hard} open files are allowed, {needed} needed; 'sudo prlimit --pid $$ --nofile={nofile}' allows them")
+}

@@ -1,0 +1,32 @@
+//! A run that waits for its target to come.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::PATIENCE;
+use super::snapshot::{Collector, is_hopeless};
+use crate::plan::Plan;
+use crate::stats::Cause;
+
+/// Whom a run waits for, why, and how long at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// The address that was tried last.
+    pub address: SocketAddr,
+    /// Why there was no connection.
+    pub cause: Cause,
+    /// The longest the run waits, from its start.
+    pub limit: Duration,
+}
+
+impl Waiting {
+    /// What there is to say as long as every first connection is refused and the run is not to end because of that.
+    pub(super) fn of(plan: &Plan, collector: &Collector) -> Option<Self> {
+        if !collector.all_refused() {
+            return None;
+        }
+        let (address, cause) = collector.take_refusal()?;
+        let limit = plan.stop.duration.map_or(plan.give_up.unwrap_or(PATIENCE), |duration| duration + plan.warmup);
+        (plan.dialect.is_compat() || !is_hopeless(cause)).then_some(Self { address, cause, limit })
+    }
+}

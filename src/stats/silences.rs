@@ -1,0 +1,162 @@
+//! Stretches of a run in which nothing was answered, exact to the completion.
+//!
+//! Each worker keeps the long gaps between its own completions. What is common to the gaps of all workers is a stretch in
+//! which no worker completed anything, and it begins and ends with a completion of one of them.
+
+/// Shorter gaps, in nanoseconds, are not kept.
+pub const GAP_MIN_NS: u64 = 200_000_000;
+
+/// The most gaps that one worker keeps; of more, the longest.
+const GAPS_MAX: usize = 1024;
+
+/// A stretch without any completion, in nanoseconds since measuring began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The completion before it, or the beginning of the run.
+    pub from_ns: u64,
+    /// The completion after it, or the end of the run.
+    pub until_ns: u64,
+}
+
+/// The gaps of one worker.
+#[derive(Clone, Debug, Default)]
+pub struct Silences {
+    last_ns: u64,
+    gaps: Vec<Gap>,
+}
+
+impl Gap {
+    /// All of a run, however long it is.
+    pub const ALL: Self = Self { from_ns: 0, until_ns: u64::MAX };
+
+    /// How long it is, in nanoseconds.
+    pub fn length_ns(self) -> u64 {
+        self.until_ns.saturating_sub(self.from_ns)
+    }
+}
+
+impl Silences {
+    /// No gap yet; room for all, so that recording allocates nothing.
+    pub fn new() -> Self {
+        Self { last_ns: 0, gaps: Vec::with_capacity(GAPS_MAX) }
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub fn clear(&mut self) {
+        self.last_ns = 0;
+        self.gaps.clear();
+    }
+
+    /// Something was completed so long after measuring began.
+    #[inline]
+    pub fn completed(&mut self, at_ns: u64) {
+        if at_ns.saturating_sub(self.last_ns) >= GAP_MIN_NS {
+            self.keep(Gap { from_ns: self.last_ns, until_ns: at_ns });
+        }
+        // Timestamps of the kernel may be a little out of order.
+        self.last_ns = self.last_ns.max(at_ns);
+    }
+
+    /// All gaps, in order; the last one has no end, for others may have gone on when this worker had nothing left to do.
+    pub fn into_gaps(mut self) -> Vec<Gap> {
+        self.gaps.push(Gap { from_ns: self.last_ns, until_ns: u64::MAX });
+        self.gaps
+    }
+
+    #[cold]
+    fn keep(&mut self, gap: Gap) {
+        if self.gaps.len() == GAPS_MAX {
+            self.gaps.select_nth_unstable_by_key(GAPS_MAX / 2, |gap| std::cmp::Reverse(gap.length_ns()));
+            self.gaps.truncate(GAPS_MAX / 2);
+            self.gaps.sort_unstable_by_key(|gap| gap.from_ns);
+        }
+        self.gaps.push(gap);
+    }
+}
+
+/// What two lists have in common, each in order and without overlaps, as far as it is long enough to be kept.
+pub fn common(some: &[Gap], others: &[Gap]) -> Vec<Gap> {
+    let (mut left, mut right, mut gaps) = (some, others, Vec::new());
+    while let ([first, left_rest @ ..], [second, right_rest @ ..]) = (left, right) {
+        let gap = Gap { from_ns: first.from_ns.max(second.from_ns), until_ns: first.until_ns.min(second.until_ns) };
+        if gap.length_ns() >= GAP_MIN_NS {
+            gaps.push(gap);
+        }
+        // The one that ends first has nothing in common with what follows in the other list.
+        if first.until_ns <= second.until_ns {
+            left = left_rest;
+        } else {
+            right = right_rest;
+        }
+    }
+    gaps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// The gaps of a worker that completed something at these milliseconds, in milliseconds.
+    fn of(completions_ms: &[u64]) -> Vec<Gap> {
+        let mut silences = Silences::new();
+        completions_ms.iter().for_each(|ms| silences.completed(ms * MS));
+        silences.into_gaps()
+    }
+
+    fn in_ms(gaps: &[Gap]) -> Vec<(u64, u64)> {
+        gaps.iter().map(|gap| (gap.from_ns / MS, gap.until_ns / MS)).collect()
+    }
+
+    #[test]
+    fn gaps_are_exact_to_the_completion_and_the_last_one_has_no_end() {
+        let end = u64::MAX / MS;
+        assert_eq!(in_ms(&of(&[])), [(0, end)]);
+        assert_eq!(in_ms(&of(&[199, 398, 597])), [(597, end)], "too short");
+        assert_eq!(in_ms(&of(&[250, 300, 301, 1_300, 1_299, 1_498])), [(0, 250), (301, 1_300), (1_498, end)]);
+    }
+
+    #[test]
+    fn only_what_all_workers_have_in_common_is_a_silence() {
+        let some = of(&[100, 1_300, 1_400, 2_500, 2_600]);
+        let others = of(&[50, 200, 1_350, 2_450, 2_700]);
+        let both = common(&some, &others);
+        assert_eq!(in_ms(&both[..2]), [(200, 1_300), (1_400, 2_450)], "between the last before and the first after");
+        assert_eq!(in_ms(&both[2..]), [(2_700, u64::MAX / MS)]);
+        assert_eq!(common(&others, &some), both, "in any order");
+        assert_eq!(common(&[Gap::ALL], &some), some);
+        let busy: Vec<u64> = (0..30).map(|tenth| tenth * 100).collect();
+        assert_eq!(in_ms(&common(&some, &of(&busy))), [(2_900, u64::MAX / MS)]);
+    }
+
+    /// The common gaps are those of one worker that completed everything, whoever completed what.
+    #[test]
+    fn dealt_to_several_workers_the_silences_are_the_same() {
+        let mut random = crate::random::Random::new(7);
+        for _ in 0..200 {
+            let mut at_ms = 0;
+            let (mut all, mut dealt) = (Vec::new(), [Vec::new(), Vec::new(), Vec::new()]);
+            for _ in 0..30 {
+                at_ms += 1 + random.next() % 400;
+                all.push(at_ms);
+                dealt[(random.next() % 3) as usize].push(at_ms);
+            }
+            let merged = dealt.iter().fold(vec![Gap::ALL], |gaps, worker| common(&gaps, &of(worker)));
+            assert_eq!(merged, of(&all));
+        }
+    }
+
+    #[test]
+    fn of_too_many_gaps_the_longest_are_kept_in_order() {
+        let mut silences = Silences::new();
+        let mut at_ns = 0;
+        for index in 0..10 * GAPS_MAX as u64 {
+            at_ns += if index % 1_000 == 999 { 5_000 * MS } else { 250 * MS };
+            silences.completed(at_ns);
+        }
+        let gaps = silences.into_gaps();
+        assert!(gaps.len() <= GAPS_MAX + 1 && gaps.is_sorted_by_key(|gap| gap.from_ns), "{}", gaps.len());
+        assert_eq!(gaps.iter().filter(|gap| gap.length_ns() == 5_000 * MS).count(), 10);
+    }
+}
