@@ -442,7 +442,8 @@ impl<B: Backend> Engine<B> {
             // It ended before anything counted.
             self.count_from(now);
         }
-        if self.sampled_at == self.start {
+        // A short run has its rate too; a worker that had nothing to send has none.
+        if self.sampled_at == self.start && self.settings.requests != Some(0) {
             self.sample(now);
         }
         self.note_script_time();

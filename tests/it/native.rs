@@ -31,6 +31,7 @@ cases! {
     the_users_headers_and_the_urls_parts_are_sent;
     too_few_descriptors_are_said_with_the_way_out;
     no_connection_is_made_that_was_not_asked_for;
+    a_single_request_has_its_rate_and_an_idle_thread_has_none;
 }
 
 /// A short run of one thread and two connections.
@@ -338,4 +339,13 @@ fn no_connection_is_made_that_was_not_asked_for(context: &Context) {
     assert_eq!((output.code, output.requests()), (0, 3), "{output:?}");
     let counts = counts(server.address());
     assert_eq!((counts.connections, counts.requests), (3, 3));
+}
+
+fn a_single_request_has_its_rate_and_an_idle_thread_has_none(context: &Context) {
+    let server = target();
+    let output = context.onrush().words("-n1 -t2 -c2").word(url(&server, "/")).run();
+    let row = output.stdout.lines().find(|line| line.contains("Req/Sec")).expect("the row is there");
+    let cells: Vec<&str> = row.split_whitespace().skip(1).collect();
+    assert_eq!((cells.len(), cells[1], cells[3]), (4, "0.00", "100.00%"), "{row}");
+    assert!(cells[0] == cells[2] && cells[0] != "0.00", "{row}");
 }

@@ -1,9 +1,8 @@
 //! What went wrong in a handshake or behind it: which kind of failure, and an example in words.
 
-use std::time::Duration;
-
 use rustls::pki_types::{ServerName, UnixTime};
 use rustls::{CertificateError, Error, InvalidMessage, PeerIncompatible};
+use time::OffsetDateTime;
 
 use crate::stats::TlsFailure;
 
@@ -105,24 +104,17 @@ fn incompatible(reason: &PeerIncompatible) -> String {
 
 /// A moment as a date in UTC: `2024-02-29 12:00:00 UTC`.
 fn date(time: UnixTime) -> String {
-    const DAY_S: u64 = 24 * 60 * 60;
-    let seconds = Duration::from_secs(time.as_secs()).as_secs();
-    let (day, second) = (seconds / DAY_S, seconds % DAY_S);
-    // Years begin in March here, so that the leap day is their last; eras have 400 of them (146,097 days).
-    let shifted = day + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day_of_month = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{year}-{month:02}-{day_of_month:02} {hour:02}:{minute:02}:{second:02} UTC")
+    let moment =
+        i64::try_from(time.as_secs()).ok().and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
+    let Some(moment) = moment else { return "a year after 9999".to_owned() };
+    let (hour, minute, second) = moment.to_hms();
+    format!("{} {hour:02}:{minute:02}:{second:02} UTC", moment.date())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -132,6 +124,7 @@ mod tests {
         assert_eq!(at(951_782_400), "2000-02-29 00:00:00 UTC");
         assert_eq!(at(1_709_251_199), "2024-02-29 23:59:59 UTC");
         assert_eq!(at(4_102_444_800), "2100-01-01 00:00:00 UTC");
+        assert_eq!(at(u64::MAX / 2), "a year after 9999");
     }
 
     #[test]
