@@ -10,10 +10,12 @@ pub mod cli;
 pub mod engine;
 pub mod live;
 pub mod plan;
+pub mod program;
 pub mod report;
 pub mod run;
 pub mod script;
 pub mod serve;
+pub mod session;
 pub mod stats;
 
 mod random;

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use onrush_proto::{Nanos, Request};
+use thiserror::Error;
 
 use super::control::{Callback, Desk};
 use super::kept::{Budget, Kept};
@@ -40,8 +41,16 @@ pub struct Answer<'a> {
     pub latency_ns: u64,
 }
 
-/// A callback failed: what happened and where, in the words for the user.
-pub type Failure = String;
+/// Why a script cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Failure {
+    /// A callback failed: what happened and where, in the words for the user.
+    #[error("{0}")]
+    Raised(String),
+    /// It wants the program to end, with this code.
+    #[error("the script ended the program")]
+    Exit(i32),
+}
 
 /// One worker's script.
 pub trait Hooks: Send {

@@ -73,7 +73,7 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         silences: Vec::new(),
         transcript: None,
         script: None,
-        failure: None,
+        breakdown: None,
         stuck: Vec::new(),
     }
 }

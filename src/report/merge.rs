@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::files::Files;
+use super::files::{self, Files};
 use super::result::{self, Document, Named, SCHEMA};
 use crate::plan::Output;
 use crate::reason::reason;
@@ -39,7 +39,7 @@ struct Version {
 ///
 /// What cannot be read, added up or written.
 pub fn run(merge: &Merge) -> anyhow::Result<String> {
-    let files = Files::open(&merge.outputs)?;
+    let files = Files::open(&merge.outputs, false)?;
     ensure!(!merge.inputs.is_empty(), "nothing to merge");
     let mut named = Vec::new();
     for (index, path) in merge.inputs.iter().enumerate() {
@@ -63,8 +63,10 @@ pub fn run(merge: &Merge) -> anyhow::Result<String> {
     if merge.outputs.is_empty() {
         return Ok(sum.to_json());
     }
-    files.write(&sum)?;
-    Ok(String::new())
+    let fates = files.fates().clone();
+    files.write(&sum);
+    fates.wait(files::PATIENCE);
+    files::unwritable(&fates).into_iter().next().map_or(Ok(String::new()), |error| Err(error.into()))
 }
 
 /// Whether two paths lead to one file.

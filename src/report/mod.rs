@@ -39,7 +39,7 @@ use correct::Rewritten;
 use table::{Figures, Layout};
 
 use crate::plan::{Breakout, Dialect, Plan, Stop, secrets};
-use crate::run::{Outcome, Waiting};
+use crate::run::{Breakdown, Outcome, Waiting};
 use crate::stats::{Cause, Distribution, Phase, Totals};
 
 /// Nanoseconds in a microsecond, the unit of wrk's latencies.
@@ -150,6 +150,24 @@ pub fn stuck(thread: usize, callback: &str) -> String {
     format!(
         "thread {thread} is still in {callback}() of the script, more than a second after the end: what it measured last \
          is not in the report; look for a loop without end in {callback}()"
+    )
+}
+
+/// Why a run broke off, or what is missing of it; `None`: it is whole.
+pub fn incomplete(outcome: &Outcome) -> Option<String> {
+    let breakdown = outcome.breakdown.as_ref().map(|breakdown| match breakdown {
+        Breakdown::Script(words) => words.clone(),
+        Breakdown::Exit(code) => format!("the script called os.exit({code})"),
+        Breakdown::Bug(thread) => fallen(*thread),
+    });
+    breakdown.or_else(|| outcome.stuck.first().map(|&(thread, callback)| stuck(thread, callback)))
+}
+
+/// What is said of a thread, numbered from 1, that fell over a mistake of ours.
+pub fn fallen(thread: usize) -> String {
+    format!(
+        "thread {thread} ended in the middle of the run because of the bug in onrush named above: the report covers what was \
+         measured until then, but for the last tenth of a second of that thread; please report it with the command line"
     )
 }
 

@@ -19,13 +19,14 @@ pub use waiting::Waiting;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::{bail, ensure};
+use anyhow::ensure;
 use onrush_proto::http1::outline;
 use onrush_proto::{Http1, Parts, Request};
 use rustix::io::Errno;
@@ -84,8 +85,8 @@ pub struct Outcome {
     pub transcript: Option<Box<Transcript>>,
     /// The script's file as it was read, if there is one.
     pub script: Option<Vec<u8>>,
-    /// What went wrong in the script.
-    pub failure: Option<String>,
+    /// Why it broke off before its end, if it did.
+    pub breakdown: Option<Breakdown>,
     /// Threads that never came back from their script, from 1, and the callback they are in. What they measured since
     /// their last hand-over is missing.
     pub stuck: Vec<(usize, &'static str)>,
@@ -102,14 +103,31 @@ pub struct WorkerShare {
     pub cpu_ns: u64,
 }
 
+/// Why a run broke off. What was measured until then is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Breakdown {
+    /// Something went wrong in the script: what and where, in the words for the user.
+    Script(String),
+    /// The script wants the program to end, with this code.
+    Exit(i32),
+    /// A thread, numbered from 1, fell over a mistake of ours. What it measured since its last hand-over is missing.
+    Bug(usize),
+}
+
 /// Who is told how a run goes while it lasts.
 pub trait Observer {
+    /// Which backend it runs on.
+    fn chosen(&mut self, _: &Choice) {}
+    /// Where the load goes.
+    fn resolved(&mut self, _: &Choice, _: &Addresses) {}
+    /// Everything is set up, and it begins.
+    fn ready(&mut self) {}
     /// How it stands; about five times a second.
-    fn progress(&mut self, progress: &Progress);
+    fn progress(&mut self, _: &Progress) {}
     /// What was done in another second of it, or in what was left at its end.
-    fn second(&mut self, second: &Second);
+    fn second(&mut self, _: &Second) {}
     /// Nobody accepts a first connection, and the run waits; at most once.
-    fn waiting(&mut self, waiting: &Waiting);
+    fn waiting(&mut self, _: &Waiting) {}
 }
 
 /// Why a run ended.
@@ -121,6 +139,8 @@ pub enum Ended {
     Requests,
     /// Somebody sent a signal.
     Signal,
+    /// Somebody sent a signal before anything was sent to the target.
+    NeverBegun,
     /// Every first connection was refused.
     Refused {
         /// The address that was tried last.
@@ -171,7 +191,7 @@ pub struct Prepared {
     control: Arc<Control>,
     desks: Vec<Arc<Desk>>,
     /// Those that have not been joined.
-    workers: Vec<Option<JoinHandle<Option<WorkerEnd>>>>,
+    workers: Vec<Option<JoinHandle<Option<Worked>>>>,
     script: Option<Vec<u8>>,
 }
 
@@ -197,20 +217,24 @@ pub fn prepare(
         ensure!(length <= limit.most, engine::too_long(function, length, limit));
     }
     let pipelines = script.as_ref().is_some_and(|script| script.depth() > 1);
+    let (script, hooks) = script.map_or((None, Vec::new()), |script| {
+        let hooks = script.hooks();
+        (Some(&*script), hooks)
+    });
     let settings = |index| settings(plan, addresses, tls.clone(), pipelines, index);
     let clock = Clock::start();
     let dialer = dialers(plan);
     let mut prepared = match &plan.io {
         Io::Sim(path) => {
             let scenario = Scenario::read(path)?;
-            spawn_all(plan, settings, script, move |settings| {
+            spawn_all(plan, settings, script, hooks, move |settings| {
                 Ok(Sim::new(settings.connections, scenario.clone().network(settings.seed)))
             })
         }
-        _ if backend == Uring::NAME => spawn_all(plan, settings, script, move |settings| {
+        _ if backend == Uring::NAME => spawn_all(plan, settings, script, hooks, move |settings| {
             Uring::new(settings.connections, clock, dialer(settings)?)
         }),
-        _ => spawn_all(plan, settings, script, move |settings| {
+        _ => spawn_all(plan, settings, script, hooks, move |settings| {
             Epoll::new(settings.connections, clock, dialer(settings)?)
         }),
     }?;
@@ -245,7 +269,8 @@ fn try_sources(sources: Sources, dialect: Dialect) -> Result<(), BadSource> {
 fn spawn_all<B: Backend>(
     plan: &Plan,
     settings: impl Fn(u32) -> Settings,
-    mut script: Option<&mut Script>,
+    script: Option<&Script>,
+    hooks: Vec<Box<dyn Hooks>>,
     make: impl Fn(&Settings) -> io::Result<B> + Clone + Send + 'static,
 ) -> Result<Prepared, NotStarted> {
     let mut prepared = Prepared {
@@ -255,15 +280,15 @@ fn spawn_all<B: Backend>(
         control: Arc::default(),
         desks: (0..plan.load.threads).map(|_| Arc::default()).collect(),
         workers: Vec::with_capacity(plan.load.threads as usize),
-        script: script.as_ref().map(|script| script.file().to_vec()),
+        script: script.map(|script| script.file().to_vec()),
     };
     let (ready, set_up) = mpsc::channel();
-    let mut hooks = script.as_mut().map_or_else(Vec::new, |script| script.hooks()).into_iter();
+    let mut hooks = hooks.into_iter();
     for index in 0..plan.load.threads {
         let worker = Worker {
             settings: settings(index),
             parts: plan.request.clone(),
-            prebuilt: script.as_ref().and_then(|script| script.prebuilt(index as usize)).map(<[u8]>::to_vec),
+            prebuilt: script.and_then(|script| script.prebuilt(index as usize)).map(<[u8]>::to_vec),
             hooks: hooks.next(),
             gate: Arc::clone(&prepared.gate),
             control: Arc::clone(&prepared.control),
@@ -299,6 +324,18 @@ pub fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T>
     })
 }
 
+/// What may take for ever, in a thread that nobody waits for.
+///
+/// # Errors
+///
+/// When there can be no such thread.
+pub fn beside(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
+}
+
+/// What became of a worker: what it measured, or that it fell over a mistake of ours.
+type Worked = thread::Result<WorkerEnd>;
+
 /// What a worker's thread is given.
 struct Worker {
     settings: Settings,
@@ -318,7 +355,7 @@ impl Worker {
         self,
         make: impl Fn(&Settings) -> io::Result<B>,
         ready: Sender<io::Result<()>>,
-    ) -> Option<WorkerEnd> {
+    ) -> Option<Worked> {
         let backend = match make(&self.settings) {
             Ok(backend) => backend,
             Err(error) => {
@@ -331,11 +368,15 @@ impl Worker {
         // A script may pipeline as many as it likes.
         let depth = if self.hooks.is_some() { usize::MAX } else { 1 };
         let protocols = Box::new(move || Protocol::Http1(Http1::new(depth)));
+        let control = Arc::clone(&self.control);
         let engine = Engine::new(self.settings, backend, batch, protocols, self.hooks, self.control, self.desk);
         drop(ready);
-        let end = self.gate.wait().then(|| engine.run());
+        let worked = self.gate.wait().then(|| catch_unwind(AssertUnwindSafe(|| engine.run())));
+        if worked.as_ref().is_some_and(Result::is_err) {
+            control.stop();
+        }
         self.watcher.unpark();
-        end
+        worked
     }
 }
 
@@ -372,11 +413,7 @@ impl Drop for Prepared {
 
 impl Prepared {
     /// Releases the workers, watches them until the last has ended, and adds up.
-    ///
-    /// # Errors
-    ///
-    /// When a worker ended in a way that only a bug in onrush explains.
-    pub fn run(mut self, plan: &Plan, interrupt: &Interrupt, observer: &mut dyn Observer) -> anyhow::Result<Outcome> {
+    pub fn run(mut self, plan: &Plan, interrupt: &Interrupt, observer: &mut dyn Observer) -> Outcome {
         // A run of a number of requests waits for its target; `--once` is a question, and wants the answer now. A
         // certificate does not get better by waiting, nor does a password.
         let is_compat = plan.dialect.is_compat();
@@ -392,7 +429,7 @@ impl Prepared {
         self.gate.open(true);
         while !self.has_ended(start, due) {
             collector.collect();
-            self.join_ended(&mut ends, &mut collector)?;
+            self.join_ended(&mut ends, &mut collector);
             std::iter::from_fn(|| collector.finished()).for_each(|second| observer.second(&second));
             interrupted |= interrupt.is_asked();
             refused |= collector.all_refused() && !is_patient(&collector);
@@ -412,48 +449,55 @@ impl Prepared {
             thread::park_timeout(WATCH);
         }
         collector.collect();
-        self.join_ended(&mut ends, &mut collector)?;
+        self.join_ended(&mut ends, &mut collector);
         refused |= collector.all_refused() && !is_patient(&collector);
         let mut outcome = Outcome::new(self.backend, self.descriptors, started_at);
         outcome.script = self.script.take();
         for (index, end) in ends.into_iter().enumerate() {
-            let Some(end) = end else {
-                outcome.stuck.extend(self.desks[index].callback().name().map(|callback| (index + 1, callback)));
-                outcome.elapsed = outcome.elapsed.max(due.unwrap_or_default().saturating_sub(plan.warmup));
-                let connections = plan.load.connections_of(index as u32);
-                outcome.workers.push(WorkerShare { connections, counters: Counters::default(), cpu_ns: 0 });
-                // What it has completed since its last hand-over is not known.
-                outcome.silences.clear();
-                continue;
-            };
-            outcome.add(end, refused);
+            match end {
+                Some(end) => outcome.add(end, refused),
+                None => self.lose(&mut outcome, index, plan, due.unwrap_or_default(), start.elapsed()),
+            }
         }
         // A thread that never came back may have handed over later than it was to end.
         outcome.elapsed = outcome.elapsed.max(Duration::from_nanos(collector.totals.until_ns));
         let elapsed_ns = nanos(outcome.elapsed);
-        std::iter::from_fn(|| collector.rest(elapsed_ns)).for_each(|second| observer.second(&second));
-        outcome.take_over(collector, plan);
-        let no_port = Cause::Errno(Errno::ADDRNOTAVAIL.raw_os_error());
-        if outcome.totals.ledger.rows().iter().any(|row| row.cause == no_port) {
-            outcome.ports = Ports::read();
+        if !matches!(outcome.ended, Ended::Refused { .. }) {
+            std::iter::from_fn(|| collector.rest(elapsed_ns)).for_each(|second| observer.second(&second));
         }
+        outcome.take_over(collector, plan);
         if interrupted {
             outcome.ended = Ended::Signal;
         } else if outcome.ended == Ended::Duration && outcome.all_requests_ended(plan) {
             outcome.ended = Ended::Requests;
         }
-        Ok(outcome)
+        outcome
     }
 
-    /// Takes over from the workers that have ended since the last look.
-    fn join_ended(&mut self, ends: &mut [Option<WorkerEnd>], collector: &mut Collector) -> anyhow::Result<()> {
+    /// Takes note of a worker that gave nothing back: it has been stuck since the end was `due`, or fell until now.
+    fn lose(&self, outcome: &mut Outcome, index: usize, plan: &Plan, due: Duration, now: Duration) {
+        let until = if self.workers[index].is_some() {
+            outcome.stuck.extend(self.desks[index].callback().name().map(|callback| (index + 1, callback)));
+            due
+        } else {
+            outcome.breakdown.get_or_insert(Breakdown::Bug(index + 1));
+            now
+        };
+        outcome.elapsed = outcome.elapsed.max(until.saturating_sub(plan.warmup));
+        let connections = plan.load.connections_of(index as u32);
+        outcome.workers.push(WorkerShare { connections, counters: Counters::default(), cpu_ns: 0 });
+        // What it has completed since its last hand-over is not known.
+        outcome.silences.clear();
+    }
+
+    /// Takes over from the workers that have ended since the last look; one that fell leaves nothing.
+    fn join_ended(&mut self, ends: &mut [Option<WorkerEnd>], collector: &mut Collector) {
         for (index, worker) in self.workers.iter_mut().enumerate() {
             let Some(worker) = worker.take_if(|worker| worker.is_finished()) else { continue };
-            let Ok(Some(end)) = worker.join() else { bail!("a worker ended before its time: this is a bug in onrush") };
+            let Ok(Some(Ok(end))) = worker.join() else { continue };
             collector.end(index, &end.interval);
             ends[index] = Some(end);
         }
-        Ok(())
     }
 
     /// Whether every worker has ended, or has had [`PATIENCE_WITH_SCRIPTS`] since it was due and is stuck in its script.
@@ -483,9 +527,15 @@ impl Outcome {
             silences: vec![Gap::ALL],
             transcript: None,
             script: None,
-            failure: None,
+            breakdown: None,
             stuck: Vec::new(),
         }
+    }
+
+    /// A run that a signal ended before it began.
+    pub fn interrupted(choice: &Choice) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { ended: Ended::NeverBegun, host: host::facts(), ..Self::new(choice.name, None, now) }
     }
 
     /// Takes the sums over.
@@ -498,6 +548,10 @@ impl Outcome {
             self.totals.phases.get_or_insert_default();
         }
         self.totals.settle();
+        let no_port = Cause::Errno(Errno::ADDRNOTAVAIL.raw_os_error());
+        if self.totals.ledger.rows().iter().any(|row| row.cause == no_port) {
+            self.ports = Ports::read();
+        }
         self.timeline = collector.timeline;
         self.timeline.end(nanos(self.elapsed));
         debug_assert!(self.timeline.is_all_of(&self.totals), "the rows are the run");
@@ -538,7 +592,11 @@ impl Outcome {
         }
         self.silences = silences::common(&self.silences, &end.silences);
         self.transcript = self.transcript.take().or(end.transcript);
-        self.failure = self.failure.take().or(end.failure);
+        let breakdown = end.failure.map(|failure| match failure {
+            engine::Failure::Raised(words) => Breakdown::Script(words),
+            engine::Failure::Exit(code) => Breakdown::Exit(code),
+        });
+        self.breakdown = self.breakdown.take().or(breakdown);
     }
 
     /// The share (0 to 1) of their time that the threads spent inside the script, estimated.
@@ -588,3 +646,6 @@ fn settings(plan: &Plan, addresses: &Addresses, tls: Option<tls::Config>, pipeli
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

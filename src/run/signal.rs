@@ -1,13 +1,13 @@
-//! Ctrl-C: the first SIGINT or SIGTERM ends a run early and its report is printed, the second one quits.
+//! Ctrl-C: the first SIGINT, SIGTERM or SIGHUP ends a run early and its report is printed, the second one quits.
 
 use std::io;
 use std::process;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
@@ -19,10 +19,10 @@ pub const EXIT_QUIT: i32 = 130;
 const ECHO: Duration = Duration::from_millis(20);
 
 /// Tells whether somebody asked the process to end.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Interrupt(Arc<Flags>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Flags {
     /// A signal came.
     asked: AtomicBool,
@@ -30,12 +30,17 @@ struct Flags {
     quits: AtomicBool,
     /// The process is about to quit: a signal now ends it without more ado.
     is_quitting: Arc<AtomicBool>,
+    /// What is done before that.
+    before: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl Flags {
     /// Ends the process. What a script has printed is written out before, which lasts as long as nobody reads it.
     fn quit(&self) -> ! {
         self.is_quitting.store(true, Ordering::Relaxed);
+        if let Some(before) = self.before.get() {
+            before();
+        }
         process::exit(EXIT_QUIT)
     }
 }
@@ -48,17 +53,20 @@ impl Interrupt {
     /// When the kernel takes no handler or gives no thread.
     pub fn listen() -> io::Result<Self> {
         let interrupt = Self::default();
-        let (mut signals, Self(flags)) = (Signals::new([SIGINT, SIGTERM])?, interrupt.clone());
-        for signal in [SIGINT, SIGTERM] {
+        // Under nohup(1) a terminal that goes away is to end nothing.
+        let heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal));
+        let heard: Vec<_> = heard.collect();
+        let (mut signals, Self(flags)) = (Signals::new(&heard)?, interrupt.clone());
+        for signal in heard {
             flag::register_conditional_shutdown(signal, EXIT_QUIT, Arc::clone(&flags.is_quitting))?;
         }
         let listen = move || {
-            let mut first = None;
+            let mut first: Option<(i32, Instant)> = None;
             for signal in signals.forever() {
                 match first {
+                    Some((same, at)) if same == signal && at.elapsed() < ECHO => {}
                     _ if flags.quits.load(Ordering::Relaxed) => flags.quit(),
                     None => first = Some((signal, Instant::now())),
-                    Some((same, at)) if same == signal && at.elapsed() < ECHO => {}
                     Some(_) => flags.quit(),
                 }
                 flags.asked.store(true, Ordering::Relaxed);
@@ -66,6 +74,11 @@ impl Interrupt {
         };
         thread::Builder::new().name("signals".to_owned()).spawn(listen)?;
         Ok(interrupt)
+    }
+
+    /// What a second signal does before it quits; only the first call counts.
+    pub fn before_quitting(&self, work: impl Fn() + Send + Sync + 'static) {
+        let _ = self.0.before.set(Box::new(work));
     }
 
     /// Does what may never come back: meanwhile the first signal quits.
@@ -80,4 +93,11 @@ impl Interrupt {
     pub fn is_asked(&self) -> bool {
         self.0.asked.load(Ordering::Relaxed)
     }
+}
+
+/// Whether whoever started the process has it ignore a signal. Where the kernel does not say: no.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

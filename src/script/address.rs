@@ -4,8 +4,6 @@ use std::ffi::{CStr, CString};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, TcpStream};
 use std::time::Duration;
 
-use super::exit;
-
 /// How long a test connection may take. wrk waits as long as the kernel does, which is minutes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -15,14 +13,11 @@ pub fn connects(place: &str) -> bool {
     place.is_ok_and(|place| TcpStream::connect_timeout(&place, PATIENCE).is_ok())
 }
 
-/// The addresses of a host and a service. If there are none the process ends, as wrk's does.
-pub fn lookup(host: &str, service: &str) -> Vec<String> {
+/// The addresses of a host and a service; if there are none, why, in wrk's words.
+pub fn lookup(host: &str, service: &str) -> Result<Vec<String>, String> {
     match resolve(host, service) {
-        Ok(places) => places.iter().map(ToString::to_string).collect(),
-        Err(reason) => {
-            eprintln!("unable to resolve {host}:{service} {reason}");
-            exit(1)
-        }
+        Ok(places) => Ok(places.iter().map(ToString::to_string).collect()),
+        Err(reason) => Err(format!("unable to resolve {host}:{service} {reason}")),
     }
 }
 

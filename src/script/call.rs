@@ -87,6 +87,14 @@ impl ThreadHooks {
         }
     }
 
+    /// The outcome of a call: that the script has called `os.exit` in it counts, whatever it did with that afterwards.
+    fn ended<T>(&self, outcome: Result<T, String>) -> Result<T, Failure> {
+        match self.state().decisions().exit.get() {
+            Some(code) => Err(Failure::Exit(code)),
+            None => outcome.map_err(|problem| Failure::Raised(self.state().located(problem))),
+        }
+    }
+
     fn state(&self) -> &State {
         self.state.as_ref().expect("hooks are made once for every thread and have its state until they are dropped")
     }
@@ -109,8 +117,7 @@ impl Hooks for ThreadHooks {
         let delay = unsafe { delay_ms(self.state().raw()) };
         self.meter.end(began);
         // A cast cuts the fraction off and makes zero of what is negative or no number.
-        let delay_ns = delay.map(|ms| (ms as u64).saturating_mul(1_000_000));
-        delay_ns.map_err(|problem| self.state().located(problem))
+        self.ended(delay.map(|ms| (ms as u64).saturating_mul(1_000_000)))
     }
 
     fn write(&mut self, batch: &mut Vec<Request>) -> Result<(), Failure> {
@@ -118,10 +125,11 @@ impl Hooks for ThreadHooks {
         // SAFETY: the state is ours alone, and the text is used before the next call.
         let text = unsafe { request(self.state().raw()) };
         self.meter.end(began);
-        let text = text.map_err(|problem| self.state().located(problem))?;
+        let text = self.ended(text)?;
         if text.as_ptr() != self.last {
             self.last = std::ptr::null();
-            let outlines = outline(text).map_err(|error| refusal("request()", error, self.is_compat))?;
+            let outlines =
+                outline(text).map_err(|error| Failure::Raised(refusal("request()", error, self.is_compat)))?;
             let wire: Rc<[u8]> = text.into();
             self.requests.clear();
             self.requests.extend(outlines.into_iter().map(|outline| Request::from_wire(&wire, outline)));
@@ -139,7 +147,7 @@ impl Hooks for ThreadHooks {
         // SAFETY: the state is ours alone.
         let told = unsafe { tell(self.state().raw(), &Telling { answer, arguments: self.arguments }) };
         self.meter.end(began);
-        told.map_err(|problem| self.state().located(problem))
+        self.ended(told)
     }
 
     fn is_stopped(&self) -> bool {

@@ -28,6 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, anyhow};
 use onrush_proto::http1::{self, Outline};
+use thiserror::Error;
 
 use self::call::{Arity, ThreadHooks};
 use self::state::{State, Who};
@@ -135,7 +136,7 @@ impl Script {
     ///
     /// # Errors
     ///
-    /// The first thing that goes wrong, with file and line.
+    /// The first thing that goes wrong, with file and line; [`Exit`], if the script ended the program.
     pub fn load(setting: &Setting<'_>) -> anyhow::Result<Self> {
         let file = std::fs::read(setting.path)
             .with_context(|| format!("cannot read the script '{}' (-s)", setting.path.display()))?;
@@ -197,7 +198,7 @@ impl Script {
     ///
     /// # Errors
     ///
-    /// What the script raised.
+    /// What the script raised, or [`Exit`].
     pub fn done(&mut self, summary: &Summary) -> anyhow::Result<()> {
         if !self.has_done() {
             return Ok(());
@@ -224,7 +225,8 @@ impl Script {
             return Ok(());
         }
         let name = if is_dynamic { "request()" } else { "wrk.request()" };
-        let bytes = state.request().map_err(|problem| anyhow!(problem))?.to_vec();
+        let bytes = state.request().map(<[u8]>::to_vec);
+        let bytes = state.ended(bytes.map_err(|problem| anyhow!(state.located(problem))))?;
         let outlines = outline(&bytes).map_err(|error| anyhow!(refusal(name, error, setting.is_compat)))?;
         if number == 1 {
             self.depth = outlines.len();
@@ -251,12 +253,10 @@ pub fn flush() {
     unsafe { libc::fflush(std::ptr::null_mut()) };
 }
 
-/// Ends the process in an orderly way: `os.exit` of a script, in whatever thread it is called.
-pub fn exit(code: i32) -> ! {
-    flush();
-    // SAFETY: nothing is left to be written, and other threads may be anywhere: no handlers are to run.
-    unsafe { libc::_exit(code) }
-}
+/// The script has called `os.exit`, which ends the run and gives the program this code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the script ended the program (os.exit)")]
+pub struct Exit(pub i32);
 
 /// Finds the requests in what a script returned.
 fn outline(bytes: &[u8]) -> Result<Vec<Outline>, http1::Malformed> {

@@ -13,7 +13,7 @@ use mlua::{Lua, LuaString, Table, Value};
 
 use super::copy::{self, Way};
 use super::state::{Decisions, Who};
-use super::{Setting, Slot, address, exit, lock, stack};
+use super::{Setting, Slot, address, lock, stack};
 
 /// The functions, for one state.
 pub fn table(lua: &Lua, setting: &Setting<'_>, who: Who, decisions: &Rc<Decisions>) -> mlua::Result<Table> {
@@ -27,12 +27,23 @@ pub fn table(lua: &Lua, setting: &Setting<'_>, who: Who, decisions: &Rc<Decision
         Ok(())
     };
     let native = lua.create_table()?;
-    native.raw_set("exit", lua.create_function(|_, code: f64| -> mlua::Result<()> { exit(code as i64 as i32) })?)?;
+    let decided = Rc::clone(decisions);
+    let exit = move |_: &Lua, code: f64| {
+        decided.exit.set(Some(code as i64 as i32));
+        Ok(())
+    };
+    native.raw_set("exit", lua.create_function(exit)?)?;
     native.raw_set("say", lua.create_function(say)?)?;
+    let tell = |_: &Lua, text: LuaString| {
+        print(&[&*text.as_bytes(), b"\n"].concat());
+        Ok(())
+    };
+    native.raw_set("tell", lua.create_function(tell)?)?;
     native.raw_set("time_us", lua.create_function(|_, ()| Ok(time_us()))?)?;
     native.raw_set("connect", lua.create_function(|_, place: String| Ok(address::connects(&place)))?)?;
     let lookup = |_: &Lua, (host, service): (LuaString, LuaString)| {
-        Ok(address::lookup(&host.to_string_lossy(), &service.to_string_lossy()))
+        let found = address::lookup(&host.to_string_lossy(), &service.to_string_lossy());
+        Ok(found.map_or_else(|problem| (None, Some(problem)), |places| (Some(places), None)))
     };
     native.raw_set("lookup", lua.create_function(lookup)?)?;
     // SAFETY: it does nothing but push a boolean, for which every C function has room.
@@ -118,9 +129,12 @@ fn same_name(lua: &Lua, name: &LuaString) -> Result<LuaString, String> {
 
 /// Prints a line of the script on standard error, at once.
 fn say(speaker: &str, text: &[u8]) {
-    let line = [speaker.as_bytes(), b": ", text, b"\n"].concat();
+    print(&[speaker.as_bytes(), b": ", text, b"\n"].concat());
+}
+
+fn print(line: &[u8]) {
     // If it is closed there is nobody to tell.
-    let _ = std::io::stderr().lock().write_all(&line);
+    let _ = std::io::stderr().lock().write_all(line);
 }
 
 /// The wall clock, in whole microseconds.

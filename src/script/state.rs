@@ -11,7 +11,7 @@ use anyhow::anyhow;
 use mlua::{Function, IntoLuaMulti, Lua, Table, Value, ffi};
 
 use super::call::{self, Arity};
-use super::{Setting, Slot, message, native};
+use super::{Exit, Setting, Slot, message, native};
 use crate::random::Random;
 
 /// Whose state it is.
@@ -29,6 +29,8 @@ pub struct Decisions {
     pub is_stopped: Cell<bool>,
     /// Where further connections are to go.
     pub address: Cell<Option<SocketAddr>>,
+    /// The program is to end, with this code.
+    pub exit: Cell<Option<i32>>,
 }
 
 /// A Lua state with all that belongs to it.
@@ -80,13 +82,18 @@ impl State {
     /// Calls one of the functions of `wrk.lua`.
     pub fn call(&self, name: &str, arguments: impl IntoLuaMulti) -> anyhow::Result<()> {
         let result = self.calls.get::<Function>(name).and_then(|call| call.call::<(bool, Value)>(arguments));
-        match result {
+        self.ended(match result {
             // What it returns does not matter.
             Ok((true, _)) => Ok(()),
             Ok((false, Value::String(problem))) => Err(anyhow!(self.located(message::told(&problem.as_bytes())))),
             Ok((false, problem)) => Err(anyhow!("{}: error: a {} value", self.path, problem.type_name())),
             Err(error) => Err(anyhow!(self.located(words(&error)))),
-        }
+        })
+    }
+
+    /// The outcome of a call; an error if the script has called `os.exit`, whatever it did with that afterwards.
+    pub fn ended<T>(&self, outcome: anyhow::Result<T>) -> anyhow::Result<T> {
+        self.decisions.exit.get().map_or(outcome, |code| Err(Exit(code).into()))
     }
 
     /// Runs `init`.

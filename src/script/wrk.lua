@@ -23,8 +23,14 @@ local wrk = {
 }
 _G.wrk = wrk
 
+-- The host ends the run as soon as the call it made returns, even if somebody catches the error.
+local function exit(code)
+  native.exit(code)
+  error("os.exit was called", 0)
+end
+
 function os.exit(code)
-  native.exit(code == false and 1 or tonumber(code) or 0)
+  exit(code == false and 1 or tonumber(code) or 0)
 end
 
 function wrk.log(...)
@@ -134,7 +140,13 @@ function wrk.lookup(host, service)
   if type(service) ~= "string" and type(service) ~= "number" then
     error(format("bad argument #2 to 'lookup' (string or number expected, got %s)", type(service)), 2)
   end
-  return addresses_of(native.lookup(host, tostring(service)))
+  local places, problem = native.lookup(host, tostring(service))
+  if not places then
+    -- wrk ends here, and so do we.
+    native.tell(problem)
+    exit(1)
+  end
+  return addresses_of(places)
 end
 
 function wrk.connect(address)

@@ -20,6 +20,8 @@ mod closing;
 mod compat;
 /// Runs the examples in the documents, and looks for what they name.
 mod documents;
+/// However a run ends, what becomes of its files.
+mod endings;
 /// What goes wrong is counted and named.
 mod failures;
 /// Broken and hostile servers, where the kernel matters.
@@ -69,6 +71,7 @@ fn main() {
         ("closing", closing::cases()),
         ("compat", compat::cases()),
         ("documents", documents::cases()),
+        ("endings", endings::cases()),
         ("failures", failures::cases()),
         ("hostile", hostile::cases()),
         ("limits", limits::cases()),

@@ -195,7 +195,7 @@ fn the_duration_is_echoed_as_wrk_rounds_it_and_an_interrupt_is_no_failure(contex
         assert!(output.took < Duration::from_secs(10), "{typed}: {output:?}");
         let elapsed = output.elapsed();
         assert!(elapsed.len() == "350.00ms".len() && elapsed.ends_with("ms"), "{typed}: {output:?}");
-        assert!(output.stderr.starts_with("note: ended by a signal after "), "{output:?}");
+        assert!(output.stderr.starts_with("note: interrupted after "), "{output:?}");
     }
 }
 

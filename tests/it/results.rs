@@ -301,7 +301,8 @@ fn a_disk_without_room_keeps_what_was_there(context: &Context) {
     let output = command.arg(url(&server, "/")).current_dir(scratch.path()).output().expect("it runs");
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(stdout.contains("Requests/sec: ") && stdout.ends_with("\ncode 1\nold.json\nold\n"), "{stdout}{stderr}");
-    let expected = "onrush: --output \"disk/old.json\": the disk is full; make room, or choose another\n";
+    let expected = "onrush: --output \"disk/old.json\": the disk is full; make room, or choose another\n\
+                    onrush: \"disk/old.json\" was not written, \"good.json\" is complete\n";
     assert!(stderr.ends_with(expected), "{stderr}");
     assert!(fs::read_to_string(scratch.path().join("good.json")).unwrap().ends_with("}\n"), "the others are written");
 }

@@ -114,10 +114,10 @@ fn a_full_disk_is_one_line_and_code_1(context: &Context) {
         let onrush = name.map_or_else(|| context.onrush(), |name| context.called(name));
         let onrush = onrush.with(|command| _ = command.stdout(full()));
         let output = onrush.words("-t1 -c1 -d1s").word(url(&server, "/")).run_plain();
-        assert_eq!((output.code, output.stderr.lines().count()), (1, 1), "{output:?}");
-        assert!(output.stderr.contains("No space left on device"), "{output:?}");
+        assert_eq!(output.code, 1, "{output:?}");
+        output.note("cannot write the report to standard output: No space left on device");
     }
-    assert_eq!(counts(server.address()).requests, 0, "nothing was half-started");
+    assert!(counts(server.address()).requests > 0, "the runs took place");
 }
 
 fn closed_streams_do_no_harm(context: &Context) {
@@ -159,7 +159,7 @@ fn one_signal_ends_the_run_and_the_report_comes_at_once(context: &Context) {
                 output.assert_standard();
                 assert!(output.requests() > 0, "{output:?}");
                 if name.is_none() {
-                    output.note("ended by a signal after");
+                    output.note("interrupted after");
                 }
                 if fastest < Duration::from_millis(300) {
                     break;
@@ -176,7 +176,7 @@ fn a_signal_ends_a_run_of_requests(context: &Context) {
     let output = onrush.words("-c2 -n1000000").word(url(&server, "/delay/20")).run();
     assert_eq!(output.code, 0, "{output:?}");
     assert!((2..1_000_000).contains(&output.requests()), "{output:?}");
-    output.note("ended by a signal after");
+    output.note("interrupted after");
 }
 
 fn two_signals_quit(context: &Context) {

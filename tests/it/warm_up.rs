@@ -41,7 +41,7 @@ fn a_signal_in_the_warm_up_ends_a_test_that_measured_nothing(context: &Context) 
     let program = context.onrush().words("--warmup 30s -d 1s -o").word(&path).word(url(&server, "/"));
     let output = program.interrupt_after(Duration::from_millis(500)).run();
     assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
-    output.note("ended by a signal before anything was measured: the warm-up was not over");
+    output.note("interrupted before anything was measured: the warm-up was not over");
     let document: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     assert_eq!((number(&document, "/duration_s"), number(&document, "/bytes_received")), (0.0, 0.0));
 }

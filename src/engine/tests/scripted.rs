@@ -45,7 +45,7 @@ impl Hooks for Script {
 
     fn write(&mut self, batch: &mut Vec<Request>) -> Result<(), Failure> {
         if self.fails_at == Some(self.written) {
-            return Err("boom".into());
+            return Err(Failure::Raised("boom".to_owned()));
         }
         let size = *self.batches.get(self.written).or(self.batches.last()).expect("a size");
         self.written += 1;
@@ -225,7 +225,7 @@ fn a_script_can_end_its_worker_at_an_answer() {
 fn a_script_that_fails_ends_the_run_and_is_not_asked_again() {
     let script = Script { wants: writes(), batches: vec![1], fails_at: Some(5), ..Script::default() };
     let ran = run_script(Settings { connections: 4, ..settings() }, INSTANT, script);
-    assert_eq!(ran.end.failure.as_deref(), Some("boom"));
+    assert_eq!(ran.end.failure, Some(Failure::Raised("boom".to_owned())));
     assert_eq!(ran.totals.counters.started, 5);
 }
 

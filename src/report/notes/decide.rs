@@ -28,7 +28,7 @@ const SILENCES_NAMED: usize = 3;
 /// Everything there is to say about an outcome, the weightiest first; nothing if it is beyond doubt.
 pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     // What a thread that never came back has opened and sent is not known.
-    let is_known = outcome.stuck.is_empty();
+    let is_known = outcome.stuck.is_empty() && outcome.ended != Ended::NeverBegun;
     let mut rows: Vec<&Row> = outcome.totals.ledger.rows().iter().filter(|row| row.phase != Phase::Status).collect();
     // Which thread's rows were added first is chance, and must not show.
     rows.sort_by_key(|row| (Reverse(row.count), row.phase, row.cause));
@@ -71,7 +71,8 @@ fn in_flight(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
 
 fn early_end(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     match outcome.ended {
-        Ended::Signal => Some(Note::Signal { elapsed: outcome.elapsed }),
+        Ended::Signal => Some(Note::Signal { elapsed: outcome.elapsed, planned: plan.stop.duration }),
+        Ended::NeverBegun => Some(Note::NeverBegun),
         Ended::StayedAway => Some(Note::StayedAway {
             give_up: plan.give_up.unwrap_or(outcome.elapsed),
             started: outcome.totals.counters.started,

@@ -24,6 +24,7 @@ impl Note {
             Self::Idle { .. }
             | Self::Stuck { .. }
             | Self::Signal { .. }
+            | Self::NeverBegun
             | Self::StayedAway { .. }
             | Self::FewerConnections { .. }
             | Self::NothingAnswered(_)

@@ -36,7 +36,11 @@ pub enum Note {
     Signal {
         /// How long the run had lasted.
         elapsed: Duration,
+        /// How long it was to last; `None`: until its requests had ended.
+        planned: Option<Duration>,
     },
+    /// A signal came before anything was sent.
+    NeverBegun,
     /// The target stayed away and the run was ended.
     StayedAway {
         /// How long it was waited for.

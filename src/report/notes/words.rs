@@ -21,12 +21,14 @@ impl fmt::Display for Note {
                 let (why, used) = (errno::words(*errno), used.join(", "));
                 write!(f, "{address} was left out: {why} at the start; the load went to {used}")
             }
-            Self::Signal { elapsed: Duration::ZERO } => {
-                f.write_str("ended by a signal before anything was measured: the warm-up was not over")
+            Self::NeverBegun => f.write_str("interrupted before anything was sent: there is nothing to report"),
+            Self::Signal { elapsed: Duration::ZERO, .. } => {
+                f.write_str("interrupted before anything was measured: the warm-up was not over")
             }
-            Self::Signal { elapsed } => {
+            Self::Signal { elapsed, planned } => {
                 let elapsed = time_us(elapsed.as_nanos() as f64 / NS_PER_US);
-                write!(f, "ended by a signal after {elapsed}: the report covers only that time")
+                let of = planned.map_or(String::new(), |planned| format!(" of {}", exact(planned)));
+                write!(f, "interrupted after {elapsed}{of}: the report covers only that time")
             }
             Self::StayedAway { give_up, started, asked } => {
                 let (give_up, started, asked) = (exact(*give_up), thousands(*started), counted(*asked, "request"));

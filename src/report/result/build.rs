@@ -11,7 +11,7 @@ use super::{
 };
 use crate::plan::tls::{GROUPS, Named, SUITES, Version};
 use crate::plan::{Plan, secrets};
-use crate::run::{Outcome, WorkerShare, host};
+use crate::run::{Ended, Outcome, WorkerShare, host};
 use crate::stats::timeline::{Stretch, Timeline};
 use crate::stats::{self, Count, Counters, Handshakes, Negotiated, Stats};
 
@@ -41,6 +41,8 @@ impl Document {
             started_at,
             duration_s,
             sources: None,
+            interrupted: matches!(outcome.ended, Ended::Signal | Ended::NeverBegun),
+            incomplete: super::super::incomplete(outcome).map(shown),
             requests: Requests::of(counters),
             bytes_received: counters.bytes_received,
             bytes_sent: counters.bytes_sent,

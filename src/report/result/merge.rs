@@ -75,6 +75,8 @@ impl Document {
 
     /// Adds what is only counted, and `notes`.
     fn add(&mut self, other: &Self, notes: Vec<String>) {
+        self.interrupted |= other.interrupted;
+        self.incomplete = self.incomplete.take().or_else(|| other.incomplete.clone());
         self.requests.add(other.requests);
         self.bytes_received += other.bytes_received;
         self.bytes_sent += other.bytes_sent;

@@ -50,6 +50,12 @@ pub struct Document {
     pub started_at: Moment,
     /// How long was measured, in seconds. Of a sum: how long at least one of its runs took place.
     pub duration_s: f64,
+    /// A signal ended the run early.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+    /// Why the run broke off, or why something that was measured is missing; left out of a whole one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<String>,
     /// The runs that this is the sum of; only in sums.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<Sources>,

@@ -69,9 +69,9 @@ fn what_a_callback_raises_is_told_with_file_line_and_traceback() {
     assert!(problem.contains("test.lua:3: request() returned a nil value"), "{problem}");
     let problem = written(&mut *hooks).unwrap_err();
     assert!(problem.contains("incomplete request at 1:4"), "{problem}");
-    let problem = hooks.answered(&ANSWER).unwrap_err();
+    let problem = hooks.answered(&ANSWER).unwrap_err().to_string();
     assert!(problem.starts_with(&format!("{name}:4: heard\n")), "{problem}");
-    let problem = hooks.delay_ns().unwrap_err();
+    let problem = hooks.delay_ns().unwrap_err().to_string();
     assert!(problem.starts_with(&format!("{name}:5: error: shown\n")), "{problem}");
     // The state is still good.
     assert_eq!(written(&mut *hooks).unwrap().len(), 1);

@@ -15,7 +15,7 @@ use mlua::FromLua;
 use onrush_proto::Request;
 
 use super::*;
-use crate::engine::Answer;
+use crate::engine::{Answer, Failure};
 use crate::stats::Distribution;
 
 const ADDRESSES: [SocketAddr; 2] = [
@@ -103,7 +103,7 @@ fn first(script: &mut Script) -> Box<dyn Hooks> {
 
 fn written(hooks: &mut dyn Hooks) -> Result<Vec<Request>, String> {
     let mut batch = Vec::new();
-    hooks.write(&mut batch).map(|()| batch)
+    hooks.write(&mut batch).map(|()| batch).map_err(|failure| failure.to_string())
 }
 
 const ANSWER: Answer<'_> = Answer {

@@ -239,9 +239,19 @@ const SOURCE: &str = "ONRUSH_TEST_SCRIPT";
 #[test]
 fn a_process_of_its_own() {
     let Ok(source) = std::env::var(SOURCE) else { return };
-    let mut script = load(&source);
-    script.hooks().iter_mut().for_each(|hooks| drop(hooks.write(&mut Vec::new())));
-    std::process::exit(99);
+    let folder = Folder::new(&source);
+    let outcome = folder
+        .load(|_| ())
+        .and_then(|mut script| script.hooks().iter_mut().try_for_each(|hooks| Ok(hooks.write(&mut Vec::new())?)));
+    flush();
+    let code = outcome.err().and_then(|error| {
+        let failure = error.downcast_ref::<Failure>().map(|failure| match failure {
+            Failure::Exit(code) => Some(*code),
+            Failure::Raised(_) => None,
+        });
+        failure.unwrap_or_else(|| error.downcast_ref::<Exit>().map(|exit| exit.0))
+    });
+    std::process::exit(code.unwrap_or(99));
 }
 
 #[test]

@@ -224,7 +224,7 @@ fn an_address_that_was_left_out_is_named_with_those_that_were_not() {
 fn an_early_end_is_said_with_its_time() {
     let mut outcome = good();
     outcome.ended = Ended::Signal;
-    assert_eq!(said(&outcome), ["ended by a signal after 10.00s: the report covers only that time"]);
+    assert_eq!(said(&outcome), ["interrupted after 10.00s of 10s: the report covers only that time"]);
     outcome.ended = Ended::StayedAway;
     outcome.totals.counters.started = 100_000;
     let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);

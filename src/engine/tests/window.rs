@@ -1,0 +1,84 @@
+//! What belongs to the window that is measured: requests that began before it, and the time in which requests were open.
+
+use super::*;
+
+/// So much load before anything is measured, then so much that is.
+fn window(warmup_ms: u64, duration_ms: u64) -> Settings {
+    Settings { warmup_ns: warmup_ms * MS, duration_ns: Some(duration_ms * MS), ..settings() }
+}
+
+#[test]
+fn what_completes_in_the_window_counts_with_its_whole_latency() {
+    // Sent at 0, 500 and 1,000 ms; the window goes from 250 to 1,250 ms.
+    let ran = run_http(window(250, 1000), "connect_us = 0.0\nlatency_us = 500000.0");
+    let counters = &ran.totals.counters;
+    assert_eq!((counters.carried, counters.started, counters.completed, counters.open_at_end), (1, 2, 2, 1));
+    assert_eq!((ran.totals.latency.min(), ran.totals.latency.max()), (Some(500 * MS), Some(500 * MS)));
+    assert_eq!(ran.totals.censored.unwrap().max(), Some(250 * MS));
+    assert_eq!((counters.in_flight_ns, counters.busy_ns), (1000 * MS, 1000 * MS), "there was always one");
+}
+
+#[test]
+fn a_stall_across_the_start_of_the_window_is_in_the_latency() {
+    let stall = "connect_us = 0.0\nlatency_us = 1000.0\n[[stall]]\nfrom_s = 0.9\nfor_s = 1.0";
+    let ran = run_http(Settings { connections: 4, ..window(1000, 2000) }, stall);
+    assert_eq!(ran.totals.latency.max(), Some(1001 * MS), "sent at 899 ms, answered at 1,900 ms");
+    assert_eq!(ran.totals.counters.carried, 4);
+    assert_conserved(&ran.totals);
+}
+
+#[test]
+fn requests_that_were_carried_fail_are_given_up_and_stay_open_like_others() {
+    for (what, give_up_ns) in [("'hang'", Some(700 * MS)), ("'hang'", None), ("'reset'", None)] {
+        let fault = format!("connect_us = 0.0\nlatency_us = 600000.0\n[[fault]]\nevery = 1\nwhat = {what}");
+        let ran = run_http(Settings { connections: 3, give_up_ns, ..window(500, 300) }, &fault);
+        let counters = &ran.totals.counters;
+        assert_eq!(counters.carried, 3, "{what}");
+        assert_conserved(&ran.totals);
+        assert_eq!(counters.failed + counters.abandoned + counters.open_at_end, 3 + counters.started);
+    }
+}
+
+#[test]
+fn a_number_of_requests_is_started_in_the_window_and_what_was_carried_comes_on_top() {
+    let limited = Settings { connections: 5, requests: Some(20), warmup_ns: 100 * MS, duration_ns: None, ..settings() };
+    let ran = run_http(limited, "connect_us = 0.0\nlatency_us = 30000.0");
+    let counters = &ran.totals.counters;
+    assert_eq!((counters.carried, counters.started, counters.completed), (5, 20, 25));
+    assert_conserved(&ran.totals);
+}
+
+#[test]
+fn time_in_flight_is_counted_whatever_becomes_of_the_request() {
+    let faults = "
+        connect_us = 0.0
+        [[fault]]\nevery = 7\nwhat = 'hang'
+        [[fault]]\nevery = 11\nwhat = { answer = 'nonsense' }";
+    let ran = run_http(Settings { connections: 10, give_up_ns: Some(200 * MS), ..window(0, 3000) }, faults);
+    let counters = &ran.totals.counters;
+    assert_conserved(&ran.totals);
+    // Between two requests there is nothing, but for the waits behind nonsense.
+    assert_eq!(counters.in_flight_ns, counters.busy_ns);
+    assert_eq!(counters.busy_ns + counters.waiting_ns + counters.connecting_ns, 10 * 3000 * MS);
+    assert!(counters.waiting_ns > 0 && counters.waiting_ns < 3000 * MS, "{counters:?}");
+}
+
+#[test]
+fn pipelined_requests_overlap_and_their_connection_is_busy_once() {
+    let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 1000.0").unwrap();
+    let pipelined = Settings { slots: 4, ..window(0, 1000) };
+    let ran = run_on(pipelined, scenario.network(1), get(), Box::new(|| Protocol::Http1(Http1::new(4))));
+    let counters = &ran.totals.counters;
+    assert_eq!((counters.in_flight_ns, counters.busy_ns), (4 * 1000 * MS, 1000 * MS));
+}
+
+#[test]
+fn a_connection_that_is_not_there_is_not_busy() {
+    let outage = "connect_us = 1000.0\nlatency_us = 1000.0\nclose = true\n[[refuse]]\nfrom_s = 0.5\nfor_s = 1.0";
+    let ran = run_http(Settings { connections: 2, ..window(0, 2000) }, outage);
+    let counters = &ran.totals.counters;
+    let accounted_ns = counters.busy_ns + counters.connecting_ns + counters.waiting_ns;
+    // While the first connection finds the way, for a millisecond, the other one has not begun.
+    assert_eq!(accounted_ns, 2 * 2000 * MS - MS, "{counters:?}");
+    assert!(counters.waiting_ns > 1000 * MS, "{counters:?}");
+}

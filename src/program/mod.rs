@@ -1,0 +1,328 @@
+//! A test as a program: what is shown while it runs, and how it ends.
+//!
+//! # One way to end
+//!
+//! 1. **Measure.** Time, requests, a signal, a script, a bug: whatever ends the run, what was measured until then is there.
+//! 2. **Files.** They are written, each in a thread of its own; nobody is kept waiting for the report by a slow one.
+//! 3. **Report**, and the notes.
+//! 4. **Wait** for files that are not there yet, for [`files::PATIENCE`] at most.
+//! 5. **`done()`** of the script, which may do anything at all.
+//! 6. **Exit code.** Zero means that every file that was named is new and complete. Any other comes with a line that says
+//!    what became of each.
+//!
+//! Each step is taken whatever became of those before it. Only a second signal, or one while a step is under way that may
+//! never end, leaves the path; the line about the files is printed then, too.
+
+mod screen;
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+
+use crate::live::ProgressLine;
+use crate::plan::{Addresses, Format, Plan};
+use crate::reason::reason;
+use crate::report::files::{self, Fates, Files};
+use crate::report::result::Document;
+use crate::run::{
+    self, Breakdown, Choice, Ended, Interrupt, NotStarted, Observer, Outcome, Progress, Second, Unavailable, Waiting,
+};
+use crate::script::{Exit, Script};
+use crate::session::{self, Ran};
+use crate::{cli, report};
+use screen::has_colours;
+pub use screen::{Screen, say};
+
+/// A bad option, URL or file, an unresolvable host, a script that fails, something that could not be written; in compatible
+/// runs, anything.
+pub const EXIT_WRONG: u8 = 1;
+/// The run could not start.
+const EXIT_NOT_STARTED: u8 = 2;
+/// The run ended and not one request was answered, or its target stayed away.
+const EXIT_NOTHING_COMPLETED: u8 = 5;
+
+/// The report waits so long for the files: those on a disk are there by then.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Runs a test from its plan to its exit code.
+pub fn test(plan: &Plan) -> u8 {
+    if plan.script.is_none() {
+        return steps(plan);
+    }
+    // A script may call itself more deeply than a main thread bears.
+    run::on_large_stack(|| steps(plan)).unwrap_or_else(|error| {
+        say(&format!("onrush: unable to create a thread for the script: {error}"));
+        EXIT_WRONG
+    })
+}
+
+/// Takes the steps, one after the other.
+fn steps(plan: &Plan) -> u8 {
+    let begun = Files::open(&plan.outputs, plan.keeps_secrets).map_err(anyhow::Error::new);
+    let begun = begun.and_then(|files| Ok((files, Interrupt::listen().context("signals cannot be heard")?)));
+    let (files, interrupt) = match begun {
+        Ok(begun) => begun,
+        Err(error) => {
+            say(&format!("{}{error:#}", speaker(plan)));
+            return EXIT_WRONG;
+        }
+    };
+    let fates = files.fates().clone();
+    interrupt.before_quitting({
+        let fates = fates.clone();
+        move || {
+            if let Some(account) = fates.account() {
+                say(&format!("onrush: {}", account.text));
+                // What was said stays true: nothing is put into its place any more.
+                std::mem::forget(account);
+            }
+        }
+    });
+    let is_ours = plan.script.is_some() && plan.format == Format::Json;
+    let mut watcher = Watcher { plan, screen: Screen::open(is_ours), is_open: false, line: None, files };
+    let ran = guard(|| session::run(plan, &interrupt, &mut watcher)).and_then(|ran| ran);
+    watcher.line = None;
+    let mut ending = Ending { plan, interrupt, fates, said: Vec::new(), code: 0, was_written: false };
+    let screen = match ran {
+        Ok(ran) => ending.conclude(ran, watcher),
+        Err(error) => {
+            ending.give_up(&error);
+            // A file that was only opened is as if it had never been.
+            drop(watcher.files);
+            watcher.screen
+        }
+    };
+    ending.last_words(screen)
+}
+
+/// Shows how a run goes, and has the files written that are written meanwhile.
+struct Watcher<'a> {
+    plan: &'a Plan,
+    screen: Screen,
+    /// Whether the first lines of the report are there.
+    is_open: bool,
+    line: Option<ProgressLine>,
+    files: Files,
+}
+
+impl Watcher<'_> {
+    /// Prints the first lines of the report.
+    fn open(&mut self) {
+        if !std::mem::replace(&mut self.is_open, true) && !self.plan.once && self.plan.format == Format::Text {
+            self.screen.print(&report::opening(self.plan));
+        }
+    }
+}
+
+impl Observer for Watcher<'_> {
+    fn chosen(&mut self, choice: &Choice) {
+        if self.plan.verbose && self.plan.dialect.is_compat() {
+            self.screen.print(&format!("{}\n", cli::version(self.plan.dialect, choice.name)));
+        }
+    }
+
+    fn resolved(&mut self, choice: &Choice, addresses: &Addresses) {
+        let plan = self.plan;
+        if plan.verbose && !plan.dialect.is_compat() {
+            say(&verbose(plan, choice, addresses));
+        }
+        let too_few = run::host::too_few_ports(plan, addresses, run::Ports::read());
+        if let Some(ports) = too_few.filter(|_| plan.notes) {
+            say(&report::too_few_ports(plan, ports));
+        }
+    }
+
+    fn ready(&mut self) {
+        self.open();
+        // What a script prints would tear the line.
+        self.line = if self.plan.script.is_none() { ProgressLine::on_stderr(self.plan.stop) } else { None };
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        if let Some(line) = &mut self.line {
+            line.draw(progress);
+        }
+    }
+
+    fn second(&mut self, second: &Second) {
+        self.files.second(second);
+    }
+
+    fn waiting(&mut self, waiting: &Waiting) {
+        if self.plan.notes {
+            self.line.iter_mut().for_each(ProgressLine::clear);
+            say(&report::waiting(self.plan, waiting));
+        }
+    }
+}
+
+/// The steps behind the measurement, and what is known of their outcome.
+struct Ending<'a> {
+    plan: &'a Plan,
+    interrupt: Interrupt,
+    fates: Fates,
+    /// What went wrong, to be said last.
+    said: Vec<String>,
+    code: u8,
+    /// Whether the files were to be written.
+    was_written: bool,
+}
+
+impl Ending<'_> {
+    /// Files, report, wait, `done()`.
+    fn conclude(&mut self, Ran { outcome, script }: Ran, mut watcher: Watcher<'_>) -> Screen {
+        if let Ended::Refused { address, cause } = outcome.ended {
+            self.said.push(format!("onrush: {}", report::refusal(self.plan, &outcome, address, cause)));
+            self.code = EXIT_NOT_STARTED;
+            return watcher.screen;
+        }
+        self.code = exit_code(self.plan, &outcome);
+        watcher.open();
+        let (plan, interrupt) = (self.plan, self.interrupt.clone());
+        let Watcher { mut screen, files, .. } = watcher;
+        if !plan.outputs.is_empty() {
+            self.was_written = true;
+            self.step(|| files.write(&Document::of(plan, &outcome)));
+            self.fates.wait(GRACE);
+        }
+        // Whoever is to read it may not, and whoever is to hear it may loop: from here on the first signal quits.
+        interrupt.quitting(|| {
+            self.step(|| screen.print(&report(plan, &outcome)));
+            if !screen.is_unheard() {
+                self.step(|| print_notes(plan, &outcome));
+            }
+            self.wait_for_files();
+            if let Some(mut script) = script.filter(|_| outcome.breakdown.is_none() && outcome.stuck.is_empty()) {
+                // The state of a thread that never came back must not be touched, and `done` might.
+                let told = guard(|| tell(plan, &outcome, &mut script)).and_then(|told| told);
+                told.unwrap_or_else(|error| self.give_up(&error));
+            }
+        });
+        self.explain(&outcome);
+        screen
+    }
+
+    /// Does one step, and goes on whatever becomes of it.
+    fn step(&mut self, work: impl FnOnce()) {
+        if let Err(error) = guard(work) {
+            self.give_up(&error);
+        }
+    }
+
+    fn wait_for_files(&self) {
+        if self.plan.outputs.is_empty() || self.fates.wait(Duration::ZERO) {
+            return;
+        }
+        say(&format!("onrush: waiting for the files, up to {} s: Ctrl-C ends that", files::PATIENCE.as_secs()));
+        self.fates.wait(files::PATIENCE);
+    }
+
+    /// Something went wrong, or a script wants to end the program.
+    fn give_up(&mut self, error: &anyhow::Error) {
+        if let Some(&Exit(code)) = error.downcast_ref() {
+            return self.exit(code);
+        }
+        let not_started = error.is::<NotStarted>() || error.is::<Unavailable>();
+        self.code = if not_started { EXIT_NOT_STARTED } else { EXIT_WRONG };
+        self.said.push(format!("{}{error:#}", speaker(self.plan)));
+    }
+
+    /// Why a run broke off.
+    fn explain(&mut self, outcome: &Outcome) {
+        for &(thread, callback) in &outcome.stuck {
+            self.code = EXIT_WRONG;
+            self.said.push(format!("onrush: {}", report::stuck(thread, callback)));
+        }
+        match &outcome.breakdown {
+            None => {}
+            Some(Breakdown::Exit(code)) => self.exit(*code),
+            Some(Breakdown::Script(words)) => {
+                self.code = EXIT_WRONG;
+                self.said.push(format!("{}{words}", speaker(self.plan)));
+            }
+            Some(Breakdown::Bug(thread)) => {
+                self.code = EXIT_WRONG;
+                self.said.push(format!("onrush: {}", report::fallen(*thread)));
+            }
+        }
+    }
+
+    /// A script wants to end the program with this code, of which the system keeps eight bits.
+    fn exit(&mut self, code: i32) {
+        self.code = code as u8;
+    }
+
+    /// Says what is left to be said; returns the exit code.
+    fn last_words(mut self, screen: Screen) -> u8 {
+        let unwritten = if self.was_written { files::unwritable(&self.fates) } else { Vec::new() };
+        let mut said: Vec<String> = unwritten.iter().map(|error| format!("onrush: {error}")).collect();
+        let unread = screen
+            .failure()
+            .map(|error| format!("onrush: cannot write the report to standard output: {}", reason(&error)));
+        said.extend(unread);
+        let is_short = !self.was_written && !self.plan.outputs.is_empty();
+        if self.code == 0 && (!said.is_empty() || is_short) || self.code == EXIT_NOTHING_COMPLETED && !said.is_empty() {
+            self.code = EXIT_WRONG;
+        }
+        if self.code != 0 {
+            said.extend(self.fates.account().map(|account| format!("onrush: {}", account.text)));
+        }
+        said.iter().chain(&self.said).for_each(|line| say(line));
+        self.code
+    }
+}
+
+/// Does work that must not take the rest down with it if it panics.
+fn guard<T>(work: impl FnOnce() -> T) -> anyhow::Result<T> {
+    let what = |panic: Box<dyn Any + Send>| {
+        let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
+        words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+    };
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| anyhow!("this is a bug in onrush: {}", what(panic)))
+}
+
+/// What is printed after the run.
+fn report(plan: &Plan, outcome: &Outcome) -> String {
+    match plan.format {
+        _ if plan.once => report::once(outcome),
+        Format::Text => report::closing(plan, outcome),
+        Format::Json => Document::of(plan, outcome).to_json(),
+    }
+}
+
+fn print_notes(plan: &Plan, outcome: &Outcome) {
+    if plan.notes {
+        // Without a standard error there is nobody to tell.
+        let _ = report::print_notes(
+            &report::notes(plan, outcome),
+            plan.verbose,
+            has_colours(),
+            &mut std::io::stderr().lock(),
+        );
+    }
+}
+
+/// Tells a script how the run went.
+fn tell(plan: &Plan, outcome: &Outcome, script: &mut Script) -> anyhow::Result<()> {
+    if script.has_done() { script.done(&report::told(plan, outcome)) } else { Ok(()) }
+}
+
+/// The line of `-v`: the version, the backend, and why.
+fn verbose(plan: &Plan, choice: &Choice, addresses: &Addresses) -> String {
+    let spin = run::spin::decide(plan, &addresses.0);
+    let waits = if spin.spins { "few requests in flight are waited for without sleep" } else { "waits sleep" };
+    let ports = run::host::unchosen_ports(plan).map_or(String::new(), |reason| format!("; {reason}"));
+    format!("{}: {}; {waits}: {}{ports}", cli::version(plan.dialect, choice.name), choice.reason, spin.reason)
+}
+
+fn exit_code(plan: &Plan, outcome: &Outcome) -> u8 {
+    let nothing = outcome.totals.counters.completed == 0 || outcome.ended == Ended::StayedAway;
+    if nothing && !plan.dialect.is_compat() { EXIT_NOTHING_COMPLETED } else { 0 }
+}
+
+/// Who speaks when something goes wrong: wrk's own words stand alone.
+fn speaker(plan: &Plan) -> &'static str {
+    if plan.dialect.is_compat() { "" } else { "onrush: " }
+}

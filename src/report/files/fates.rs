@@ -1,0 +1,142 @@
+//! What became of each file of a run, known at any moment: to the thread that writes, to the one that ends the program,
+//! and to whoever reads its last line.
+
+use std::fmt::Write;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What became of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Nothing was written: what was there is there, be it nothing.
+    Untouched,
+    /// It is being written line by line, or into something that is no file.
+    Begun,
+    /// All of it is there.
+    Complete,
+}
+
+/// The fates of all files of a run.
+#[derive(Clone, Debug)]
+pub struct Fates(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    files: Mutex<Vec<Known>>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    path: PathBuf,
+    fate: Fate,
+    /// Whether nothing more will happen to it.
+    is_settled: bool,
+    /// Why it is not complete and never will be.
+    failure: Option<String>,
+}
+
+impl Fates {
+    /// Those of files that nobody has touched.
+    pub fn of<'a>(paths: impl Iterator<Item = &'a Path>) -> Self {
+        let known =
+            |path: &Path| Known { path: path.to_owned(), fate: Fate::Untouched, is_settled: false, failure: None };
+        Self(Arc::new(Shared { files: Mutex::new(paths.map(known).collect()), changed: Condvar::new() }))
+    }
+
+    /// Something is about to be written into file `index`.
+    pub fn begin(&self, index: usize) {
+        self.lock()[index].fate = Fate::Begun;
+    }
+
+    /// Puts file `index` in its place, unless it was given up. Whoever asks meanwhile what became of it waits for that.
+    ///
+    /// # Errors
+    ///
+    /// Why it could not be done.
+    pub fn publish(&self, index: usize, put: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()> {
+        let mut files = self.lock();
+        if files[index].is_settled {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        put().inspect(|()| files[index].fate = Fate::Complete)
+    }
+
+    /// Nothing more will happen to file `index`; if it is not complete, why. The first word counts.
+    pub fn settle(&self, index: usize, failure: Option<String>) {
+        let mut files = self.lock();
+        if !files[index].is_settled {
+            (files[index].is_settled, files[index].failure) = (true, failure);
+        }
+        drop(files);
+        self.0.changed.notify_all();
+    }
+
+    /// Waits until nothing more will happen to any file, but no longer than that; returns whether it came to that.
+    pub fn wait(&self, most: Duration) -> bool {
+        let is_open = |files: &mut Vec<Known>| files.iter().any(|file| !file.is_settled);
+        let waited = self.0.changed.wait_timeout_while(self.lock(), most, is_open);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
+    /// The files that are not complete, and why.
+    pub fn failures(&self) -> Vec<(PathBuf, String)> {
+        let why = |file: &Known| {
+            let unread = || "nobody reads it, or the disk is too slow: it is not complete".to_owned();
+            (file.path.clone(), file.failure.clone().unwrap_or_else(unread))
+        };
+        self.lock().iter().filter(|file| file.fate != Fate::Complete).map(why).collect()
+    }
+
+    /// One line about what is in each file now; `None` if there are no files. Nothing changes any more until it is dropped,
+    /// so that it stays true if the program ends meanwhile.
+    pub fn account(&self) -> Option<Account<'_>> {
+        let files = self.lock();
+        let mut text = String::new();
+        for Known { path, fate, .. } in &*files {
+            let words = match fate {
+                Fate::Untouched => "was not written",
+                Fate::Begun => "has only what came before",
+                Fate::Complete => "is complete",
+            };
+            let _ = write!(text, "{}{path:?} {words}", if text.is_empty() { "" } else { ", " });
+        }
+        (!text.is_empty()).then_some(Account { text, _files: files })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Known>> {
+        self.0.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is in each file, in words.
+pub struct Account<'a> {
+    /// The words.
+    pub text: String,
+    _files: MutexGuard<'a, Vec<Known>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fate_has_its_words() {
+        let fates = Fates::of(["a.json", "b.csv", "c.ndjson"].map(Path::new).into_iter());
+        assert!(!fates.wait(Duration::ZERO));
+        fates.publish(0, &mut || Ok(())).unwrap();
+        fates.settle(0, None);
+        assert!(fates.publish(1, &mut || Err(io::ErrorKind::StorageFull.into())).is_err());
+        fates.settle(1, Some("the disk is full".to_owned()));
+        fates.begin(2);
+        let account = fates.account().unwrap().text;
+        assert_eq!(account, r#""a.json" is complete, "b.csv" was not written, "c.ndjson" has only what came before"#);
+        let failures: Vec<String> = fates.failures().into_iter().map(|(_, reason)| reason).collect();
+        assert_eq!(failures, ["the disk is full", "nobody reads it, or the disk is too slow: it is not complete"]);
+        fates.settle(2, None);
+        assert!(fates.wait(Duration::ZERO));
+        assert!(Fates::of(std::iter::empty()).account().is_none());
+    }
+}

@@ -1,0 +1,99 @@
+//! A run from the name of its target to what it measured.
+//!
+//! [`run`] may be called any number of times in one process. It prints nothing, writes no file and ends nobody: an
+//! [`Observer`] is told what happens, and the caller shows it.
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use anyhow::Context;
+
+use crate::plan::{self, Addresses, Dialect, Plan, proxy};
+use crate::run::{self, Interrupt, Observer, Outcome};
+use crate::script::{Script, Setting, Through};
+
+/// How often somebody who waits for the name service looks whether a signal came.
+const WATCH: Duration = Duration::from_millis(20);
+
+/// What a run left behind.
+pub struct Ran {
+    /// What it measured.
+    pub outcome: Outcome,
+    /// Its script, which may want to hear the results.
+    pub script: Option<Script>,
+}
+
+/// Carries a plan out. A signal ends it early, with what was measured until then, be it nothing.
+///
+/// # Errors
+///
+/// Why nothing could be measured: a name that is not known, a script or a file that is wrong, a backend or thread that
+/// cannot be had. [`crate::script::Exit`], if the script ended it.
+pub fn run(plan: &Plan, interrupt: &Interrupt, observer: &mut dyn Observer) -> anyhow::Result<Ran> {
+    let choice = run::choice::choose(&plan.io)?;
+    observer.chosen(&choice);
+    let nothing = || Ran { outcome: Outcome::interrupted(&choice), script: None };
+    let Some(addresses) = resolve(plan, interrupt)? else { return Ok(nothing()) };
+    let addresses = if plan.dialect.is_compat() { run::probe::probe(plan, &addresses, interrupt)? } else { addresses };
+    observer.resolved(&choice, &addresses);
+    // A script may do anything at all, and for ever, before the run begins.
+    let mut script = interrupt.quitting(|| load(plan, &addresses))?;
+    if interrupt.is_asked() {
+        return Ok(nothing());
+    }
+    let prepared = run::prepare(plan, &addresses, choice.name, script.as_mut())?;
+    observer.ready();
+    let outcome = prepared.run(plan, interrupt, observer);
+    Ok(Ran { outcome, script })
+}
+
+/// Asks for the target's addresses; `None`: somebody sent a signal before there was an answer.
+fn resolve(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Option<Addresses>> {
+    let (sender, answer) = mpsc::channel();
+    let (target, way) = (plan.target.clone(), plan.way.clone());
+    let ask = move || {
+        // Whoever asked may have gone.
+        let _ = sender.send(plan::resolve::resolve(&target, &way));
+    };
+    run::beside("resolver", ask).context("unable to create a thread for the name service")?;
+    loop {
+        match answer.recv_timeout(WATCH) {
+            Ok(addresses) => return Ok(Some(addresses?)),
+            Err(RecvTimeoutError::Timeout) if interrupt.is_asked() => return Ok(None),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => anyhow::bail!("the name service gave no answer"),
+        }
+    }
+}
+
+/// Loads the script, if there is one, and runs everything in it that comes before the run.
+fn load(plan: &Plan, addresses: &Addresses) -> anyhow::Result<Option<Script>> {
+    let Some(plan::Script { path, args }) = &plan.script else { return Ok(None) };
+    let authority = plan.target.authority();
+    let login = plan.way.proxy.as_ref().and_then(|proxy| proxy.login.as_deref());
+    let is_login = |(name, value): &&(String, String)| name == proxy::LOGIN && Some(value.as_str()) == login;
+    // The header that every request has unless the user says otherwise is the script's to decide.
+    let is_own = |header: &&(String, String)| !is_login(header) && (header.0 != "Host" || header.1 != authority);
+    let headers: Vec<_> = plan.request.headers.iter().filter(is_own).cloned().collect();
+    let origin = proxy::origin(&plan.target);
+    let login = login.filter(|_| plan.request.headers.iter().any(|header| is_login(&header)));
+    let setting = Setting {
+        path,
+        args,
+        url: &plan.target.typed,
+        scheme: plan.target.scheme.name(),
+        host: &plan.target.host,
+        port: plan.target.port_text.as_deref(),
+        method: &plan.request.method,
+        target: &plan.target.path,
+        headers: &headers,
+        body: Some(&*plan.request.body).filter(|body| !body.is_empty()),
+        proxy: plan.way.proxy.as_ref().map(|_| Through { origin: origin.as_deref(), login }),
+        addresses: &addresses.0,
+        threads: plan.load.threads,
+        seed: plan.seed,
+        is_compat: plan.dialect.is_compat(),
+        is_wrk2: plan.dialect == Dialect::Wrk2,
+    };
+    Script::load(&setting).map(Some)
+}
