@@ -124,6 +124,12 @@ pub trait Backend {
     /// may be any.
     fn wait(&mut self, until: Nanos) -> bool;
 
+    /// Looks for completions of what was handed over, without handing anything over or waiting. Returns whether there may be
+    /// any.
+    fn reap(&mut self) -> bool {
+        self.wait(Nanos::default())
+    }
+
     /// The next completion, if there is one.
     fn next(&mut self) -> Option<Completion>;
 

@@ -56,10 +56,10 @@ impl<B: Backend> Engine<B> {
             if !std::mem::take(&mut self.batch_waits) && !self.script.write(&mut self.batch) {
                 return false;
             }
-            if !B::GATHERS {
-                // The script's time is not the server's.
-                sent_at = self.backend.now();
-            }
+        }
+        if !B::GATHERS && self.script.wants.any() {
+            // The script's time is not the server's.
+            sent_at = self.backend.now();
         }
         let Some(mut live) = self.slots[conn.index()].live() else { return false };
         live.pause = Pause::Unasked;
@@ -80,11 +80,10 @@ impl<B: Backend> Engine<B> {
                 break;
             }
             let Ok(stream) = live.protocol.start(request) else { break };
-            live.open.push_back(OpenRequest {
+            live.begin(OpenRequest {
                 stream,
                 sent_at,
                 first_at: None,
-                is_warmup: self.tally.is_warming_up(),
                 is_gathered: B::GATHERS,
                 late: false,
                 status: None,

@@ -34,6 +34,10 @@ pub struct Slot {
     pub lived: bool,
     /// When its last TLS handshake began.
     pub handshake_at: Nanos,
+    /// Up to when its time has been counted.
+    pub counted_until: Nanos,
+    /// Its time within the window without ever having had a connection, in nanoseconds.
+    pub absent_ns: u64,
     /// Its way to speak TLS, if it does.
     pub link: Option<Box<Link>>,
 }
@@ -75,6 +79,10 @@ pub struct Live {
     pub protocol: Protocol,
     /// Its requests that have not ended, the oldest first.
     pub open: VecDeque<OpenRequest>,
+    /// When the first of those was started that it has had without a break.
+    busy_since: Nanos,
+    /// When the last of them ended, where there is none.
+    pub idle_since: Nanos,
     /// Bytes under way that the kernel has not accepted yet.
     pub unsent: usize,
     /// A send failed; what arrives still counts, and the end of the stream will tell what was lost.
@@ -107,6 +115,8 @@ impl Live {
             protocol,
             // Most connections never have more than one, and the library would begin with four.
             open: VecDeque::with_capacity(1),
+            busy_since: Nanos::default(),
+            idle_since: Nanos::default(),
             unsent: 0,
             send_error: None,
             left: requests,
@@ -121,14 +131,41 @@ impl Live {
         }
     }
 
-    /// Whether what goes over the wire belongs to a request that began before anything counted.
-    pub fn is_warmup(&self) -> bool {
-        self.open.front().is_some_and(|request| request.is_warmup)
+    /// Takes a request that was started.
+    pub fn begin(&mut self, request: OpenRequest) {
+        if self.open.is_empty() {
+            self.busy_since = request.sent_at;
+        }
+        self.open.push_back(request);
+    }
+
+    /// What was gathered is handed to the kernel now.
+    pub fn stamp(&mut self, now: Nanos) {
+        if self.open.front().is_some_and(|request| request.is_gathered) {
+            self.busy_since = now;
+        }
+        for request in self.open.iter_mut().rev().take_while(|request| request.is_gathered) {
+            request.sent_at = now;
+            request.is_gathered = false;
+        }
+    }
+
+    /// Lets requests that are late be counted as such again.
+    pub fn forget_late(&mut self) {
+        self.open.iter_mut().for_each(|request| request.late = false);
+    }
+
+    /// The run is over.
+    pub fn leave_open(&mut self, now: Nanos, tally: &mut Tally) {
+        if self.open.front().is_some_and(|request| !request.is_gathered) {
+            tally.was_busy(self.busy_since, now);
+        }
+        self.open.drain(..).for_each(|request| tally.left_open(&request, now));
     }
 
     /// Takes received bytes.
     pub fn receive(&mut self, mut bytes: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
-        let (length, counts) = (bytes.len(), !self.is_warmup());
+        let length = bytes.len();
         if let Some(transcript) = &mut tally.transcript {
             transcript.first_received.get_or_insert(at);
         }
@@ -144,9 +181,7 @@ impl Live {
             self.take_events(bytes, at, tally, script);
             bytes = &bytes[taken.clamp(1, bytes.len())..];
         }
-        if counts {
-            tally.received(length, self.troubled);
-        }
+        tally.received(length, self.troubled);
     }
 
     /// Records all events that the protocol has; `input` is what it was last given.
@@ -161,8 +196,12 @@ impl Live {
                         kept.trailers.extend_from_slice(&input[range]);
                     }
                 }
-                Event::Interim { .. } => {
+                Event::Interim { stream, .. } => {
                     tally.interval.counters.interim += 1;
+                    // The first byte that counts is that of the answer itself.
+                    if let Some(request) = self.open.iter_mut().find(|request| request.stream == stream) {
+                        request.first_at = None;
+                    }
                     self.transcribe_head(input, tally);
                 }
                 Event::Failed { stream, error, retryable } => self.failed(stream, error, retryable, input, at, tally),
@@ -185,12 +224,12 @@ impl Live {
         if self.open.is_empty() {
             tally.error(if is_send { Phase::Send } else { Phase::Head }, cause, at, || example.to_vec());
         }
+        if !self.open.is_empty() {
+            tally.was_busy(self.busy_since, at);
+        }
         for request in self.open.drain(..) {
-            if tally.forgets(&request) {
-                continue;
-            }
             let phase = if is_send { Phase::Send } else { phase_of_transport(&request) };
-            tally.failed(phase, cause, at, || example.to_vec());
+            tally.failed(&request, phase, cause, at, || example.to_vec());
         }
     }
 
@@ -200,11 +239,9 @@ impl Live {
         while let Some(&request) = self.open.get(index) {
             let age_ns = now.since(request.sent_at);
             if limit_ns.is_some_and(|limit_ns| age_ns >= limit_ns) {
-                self.open.remove(index);
+                self.end(request.stream, now, tally);
                 self.protocol.cancel(request.stream);
-                if !tally.forgets(&request) {
-                    tally.abandoned(&request, now);
-                }
+                tally.abandoned(&request, now);
                 self.take_events(&[], now, tally, script);
                 // It was waited for long enough: the next connection need not wait too.
                 self.answered = true;
@@ -221,12 +258,9 @@ impl Live {
     }
 
     fn completed(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally, script: &mut Caller) {
-        let Some(request) = self.end(stream) else { return };
+        let Some(request) = self.end(stream, at, tally) else { return };
         self.answered = true;
         self.troubled = false;
-        if tally.forgets(&request) {
-            return;
-        }
         let latency_ns = tally.complete(&request, at);
         if let Some(transcript) = &mut tally.transcript {
             transcript.completed = Some(at);
@@ -274,21 +308,23 @@ impl Live {
     }
 
     fn failed(&mut self, stream: StreamId, error: Error, retryable: bool, input: &[u8], at: Nanos, tally: &mut Tally) {
-        let Some(request) = self.end(stream) else { return };
+        let Some(request) = self.end(stream, at, tally) else { return };
         self.troubled |= !retryable;
-        if tally.forgets(&request) {
-            return;
-        }
         if retryable {
-            tally.returned();
+            tally.returned(&request, at);
         } else {
-            tally.failed(phase_of(error.part()), Cause::Protocol(error), at, || example(error, input));
+            tally.failed(&request, phase_of(error.part()), Cause::Protocol(error), at, || example(error, input));
         }
     }
 
-    fn end(&mut self, stream: StreamId) -> Option<OpenRequest> {
+    fn end(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally) -> Option<OpenRequest> {
         let index = self.open.iter().position(|request| request.stream == stream)?;
-        self.open.remove(index)
+        let request = self.open.remove(index);
+        if self.open.is_empty() {
+            tally.was_busy(self.busy_since, at);
+            self.idle_since = at;
+        }
+        request
     }
 
     fn transcribe_head(&self, input: &[u8], tally: &mut Tally) {

@@ -26,6 +26,13 @@ pub struct Wants {
     pub body: bool,
 }
 
+impl Wants {
+    /// Whether it is called at all while requests are under way.
+    pub fn any(&self) -> bool {
+        self.request || self.delay || self.response
+    }
+}
+
 /// A complete response, as far as the script wants to see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer<'a> {

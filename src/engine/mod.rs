@@ -25,6 +25,7 @@ mod hooks;
 mod kept;
 mod leave;
 mod mailbox;
+mod occupancy;
 mod opening;
 mod protocol;
 mod pump;
@@ -58,7 +59,7 @@ use crate::backend::{Backend, ConnId, thread_cpu_ns};
 use crate::plan::PerConnection;
 use crate::random::Random;
 use crate::stats::{Cause, Gap, Interval, Phase, ProxyFailure, Transcript};
-use connection::{Slot, State};
+use connection::{Live, Slot, State};
 use hooks::Caller;
 use routes::Routes;
 use tally::Tally;
@@ -130,6 +131,8 @@ pub struct WorkerEnd {
     pub transcript: Option<Box<Transcript>>,
     /// Stretches in which it completed nothing; none where its script decides when something is asked for.
     pub silences: Vec<Gap>,
+    /// Whether its script was asked how long to pause.
+    pub pauses: bool,
     /// What went wrong in its script.
     pub failure: Option<Failure>,
 }
@@ -296,10 +299,7 @@ impl<B: Backend> Engine<B> {
                 }
                 State::Tunnelling(_) | State::Parked | State::Waiting => continue,
             };
-            for request in live.open.iter_mut().rev().take_while(|request| request.is_gathered) {
-                request.sent_at = now;
-                request.is_gathered = false;
-            }
+            live.stamp(now);
         }
     }
 
@@ -329,20 +329,14 @@ impl<B: Backend> Engine<B> {
                 self.sample(now);
                 self.note_script_time();
                 self.hand_over(now);
-                self.timers.set((due + SAMPLE_NS).max(now), Timer::Sample);
+                // Intervals end on whole multiples of their length, however late the one before was.
+                let next_ns = (now.since(self.start) / SAMPLE_NS + 1) * SAMPLE_NS;
+                self.timers.set(self.start + next_ns, Timer::Sample);
             }
         }
     }
 
-    /// Changes what a slot is doing.
-    fn enter(&mut self, conn: ConnId, state: State) {
-        let before = std::mem::replace(&mut self.slots[conn.index()].state, state);
-        let is_connecting = |state: &State| matches!(state, State::Connecting(_) | State::Tunnelling(_));
-        self.connecting -= u64::from(is_connecting(&before));
-        self.connecting += u64::from(is_connecting(&self.slots[conn.index()].state));
-    }
-
-    /// The warm-up is over: nothing that happened counts, and neither will what becomes of the requests in flight.
+    /// The warm-up is over: nothing that happened counts. Requests in flight do, with their whole latency, when they end.
     fn count_from(&mut self, now: Nanos) {
         self.count_sent();
         self.start = now;
@@ -355,6 +349,9 @@ impl<B: Backend> Engine<B> {
         self.slots.iter_mut().for_each(|slot| slot.lived = matches!(slot.state, State::Open(_)));
         let open = self.slots.iter().filter(|slot| slot.lived).count();
         self.tally.count_from(now, open as u64);
+        self.forget_occupancy();
+        // Who was late before is late in what counts, too.
+        self.slots.iter_mut().filter_map(Slot::live).for_each(Live::forget_late);
         // What the connections that are kept have agreed on is in use, though nobody measured how they came to it.
         let kept = self.slots.iter().filter(|slot| slot.lived).filter_map(|slot| slot.link.as_ref());
         kept.for_each(|link| self.tally.interval.handshakes.found(link.negotiated().0, 1));
@@ -419,12 +416,10 @@ impl<B: Backend> Engine<B> {
         self.hear_connects(now);
         self.backend.stop();
         self.count_sent();
+        self.occupy_to_the_end(now);
         for slot in &mut self.slots {
             match &mut slot.state {
-                State::Open(live) => {
-                    let left = live.open.drain(..).filter(|request| !request.is_warmup);
-                    left.for_each(|request| self.tally.left_open(&request, now));
-                }
+                State::Open(live) => live.leave_open(now, &mut self.tally),
                 State::Connecting(since) if now.since(*since) >= UNANSWERED_NS => {
                     let address = self.routes.address(slot.route);
                     let has_begun = slot.link.as_ref().is_some_and(|link| link.has_begun());
@@ -459,6 +454,7 @@ impl<B: Backend> Engine<B> {
             working: self.routes.working(),
             transcript: self.tally.transcript,
             silences: if self.script.wants.delay { Vec::new() } else { self.tally.silences.into_gaps() },
+            pauses: self.script.wants.delay,
             failure: self.script.failure,
         }
     }

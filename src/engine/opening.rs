@@ -19,8 +19,8 @@ pub(super) const fn opened_per_turn(handled: usize) -> usize {
 
 impl<B: Backend> Engine<B> {
     /// Has a slot opened when its turn comes.
-    pub(super) fn open_soon(&mut self, conn: ConnId) {
-        self.enter(conn, State::Waiting);
+    pub(super) fn open_soon(&mut self, conn: ConnId, now: Nanos) {
+        self.enter(conn, State::Parked, now);
         self.to_open.push_back(conn);
     }
 
@@ -31,7 +31,7 @@ impl<B: Backend> Engine<B> {
             if self.tally.may_start() {
                 self.open(conn, now);
             } else {
-                self.enter(conn, State::Parked);
+                self.enter(conn, State::Parked, now);
             }
         }
     }
@@ -48,7 +48,7 @@ impl<B: Backend> Engine<B> {
         }
         slot.route = route;
         self.awaited_since = now;
-        self.enter(conn, State::Connecting(now));
+        self.enter(conn, State::Connecting(now), now);
         if B::GATHERS {
             self.gathered.push(conn);
         }
@@ -72,11 +72,10 @@ impl<B: Backend> Engine<B> {
                 Some(Completion { what: What::Sent(_), .. }) => {}
                 Some(Completion { conn, .. }) => {
                     if matches!(self.slots[conn.index()].state, State::Connecting(_)) {
-                        self.enter(conn, State::Parked);
+                        self.enter(conn, State::Parked, now);
                     }
                 }
-                // A wait that hands something over would start what nobody counts any more.
-                None if !B::GATHERS && self.backend.wait(Nanos::default()) => {}
+                None if self.backend.reap() => {}
                 None => break,
             }
         }

@@ -40,7 +40,7 @@ impl<B: Backend> Engine<B> {
             What::Connected(Ok(())) => self.connected(conn, at),
             What::Postponed => {
                 self.backend.close(conn);
-                self.open_soon(conn);
+                self.open_soon(conn, at);
             }
             // Whoever resets a connection has accepted it before.
             What::Connected(Err(errno @ (Errno::CONNRESET | Errno::PIPE))) => {
@@ -60,12 +60,13 @@ impl<B: Backend> Engine<B> {
         let counters = &mut self.tally.interval.counters;
         counters.connects += 1;
         counters.slots_opened += u64::from(!slot.lived);
+        counters.occupancy.connecting_ns += std::mem::take(&mut slot.absent_ns);
         slot.lived = true;
         let is_first = !self.routes.found();
         self.routes.worked(slot.route);
         let requests = self.settings.requests_per_connection.map_or(u64::MAX, |limit| limit.most);
         let live = Live::new((self.protocols)(), requests, self.script.keeps());
-        self.enter(conn, State::Open(Box::new(live)));
+        self.enter(conn, State::Open(Box::new(live)), at);
         self.away_since = None;
         if let Some(transcript) = &mut self.tally.transcript {
             transcript.connected = at;
@@ -82,7 +83,7 @@ impl<B: Backend> Engine<B> {
         self.backend.close(conn);
         let route = self.slots[conn.index()].route;
         if !is_local(errno) && self.routes.refused(route, errno) {
-            return self.open_soon(conn);
+            return self.open_soon(conn, at);
         }
         let address = self.routes.address(route);
         self.tally.error(Phase::Connect, cause, at, || address.to_string().into_bytes());
@@ -123,7 +124,7 @@ impl<B: Backend> Engine<B> {
     fn discarded(&mut self, conn: ConnId, n: usize, at: Nanos) {
         let Some(live) = self.slots[conn.index()].live() else { return };
         let completed = self.tally.completed;
-        self.tally.interval.counters.bytes_received += if live.is_warmup() { 0 } else { n as u64 };
+        self.tally.interval.counters.bytes_received += n as u64;
         live.protocol.handle_skipped(n as u64);
         live.take_events(&[], at, &mut self.tally, &mut self.script);
         self.forget_failures(conn, completed);
@@ -236,17 +237,17 @@ impl<B: Backend> Engine<B> {
         let slot = &mut self.slots[conn.index()];
         let is_troubled = slot.live().is_none_or(|live| live.troubled || !live.answered);
         if !self.tally.may_start() {
-            self.enter(conn, State::Parked);
+            self.enter(conn, State::Parked, now);
         } else if is_troubled {
             self.back_off(conn, true, now);
         } else {
-            self.open_soon(conn);
+            self.open_soon(conn, now);
         }
     }
 
     /// Lets a slot wait before its next connection.
     pub(super) fn back_off(&mut self, conn: ConnId, was_accepted: bool, now: Nanos) {
-        self.enter(conn, State::Waiting);
+        self.enter(conn, State::Waiting, now);
         let failures = &mut self.slots[conn.index()].failures;
         let wait_ns = failures.wait_ns(was_accepted, self.settings.rules.compat, &mut self.random);
         self.timers.set(now + wait_ns, Timer::Reopen(conn));

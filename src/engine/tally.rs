@@ -27,8 +27,6 @@ pub struct OpenRequest {
     pub sent_at: Nanos,
     /// When the first byte of its response came, where phases are recorded.
     pub first_at: Option<Nanos>,
-    /// Whether it was started before anything counted, so that nothing about it does.
-    pub is_warmup: bool,
     /// Whether it only leaves with the next wait, and is stamped then.
     pub is_gathered: bool,
     /// Whether it has been counted as timed out.
@@ -99,7 +97,8 @@ impl Tally {
         self.warms_up
     }
 
-    /// Everything counts from now on and nothing that was before; so many connection slots are open.
+    /// Everything counts from now on and nothing that was before, but for the requests in flight; so many connection slots
+    /// are open.
     pub fn count_from(&mut self, now: Nanos, slots_open: u64) {
         self.warms_up = false;
         self.start = now;
@@ -107,6 +106,7 @@ impl Tally {
         self.silences.clear();
         self.interval.clear();
         self.interval.counters.slots_opened = slots_open;
+        self.interval.counters.carried = self.open - self.gathered;
     }
 
     /// Whether a further request may be started.
@@ -145,11 +145,11 @@ impl Tally {
     }
 
     /// The peer announced that it did not look at a request: it will be started again, and is not counted twice.
-    pub fn returned(&mut self) {
+    pub fn returned(&mut self, request: &OpenRequest, at: Nanos) {
         if !self.warms_up {
             self.left = self.left.map(|left| left + 1);
         }
-        self.open -= 1;
+        self.ended(request, at);
         self.interval.counters.returned += 1;
     }
 
@@ -161,14 +161,18 @@ impl Tally {
     /// Keeps the `Location` of a head, if it has one.
     pub fn locate(&mut self, head: &[u8]) {
         self.interval.location = location(head).map(|value| String::from_utf8_lossy(value).into_owned());
-        self.located = self.interval.location.is_some();
+        self.located = true;
     }
 
-    /// Whether a request that has ended began before everything counted, so that this is all there is to say about it.
-    pub fn forgets(&mut self, request: &OpenRequest) -> bool {
-        let is_forgotten = request.is_warmup && !self.warms_up;
-        self.open -= u64::from(is_forgotten);
-        is_forgotten
+    /// A request has ended in whatever way: it was in flight until now.
+    fn ended(&mut self, request: &OpenRequest, at: Nanos) {
+        self.open -= 1;
+        self.interval.counters.occupancy.in_flight_ns += at.since(request.sent_at.max(self.start));
+    }
+
+    /// A connection had at least one request in flight all that time.
+    pub fn was_busy(&mut self, since: Nanos, until: Nanos) {
+        self.interval.counters.occupancy.busy_ns += until.since(since.max(self.start));
     }
 
     /// Whether the first byte of each response is to be noted.
@@ -233,7 +237,7 @@ impl Tally {
     /// A request was answered whole; returns its latency in nanoseconds.
     pub fn complete(&mut self, request: &OpenRequest, at: Nanos) -> u64 {
         let latency_ns = at.since(request.sent_at);
-        self.open -= 1;
+        self.ended(request, at);
         self.completed += 1;
         self.silences.completed(at.since(self.start));
         self.status(request.status, at);
@@ -286,7 +290,7 @@ impl Tally {
 
     /// Whether a request that has not ended is to be counted as late now: where wrk is imitated, once for a batch.
     pub fn becomes_late(&self, request: &OpenRequest, age_ns: u64) -> bool {
-        !request.late && !request.is_warmup && self.is_late(age_ns) && (request.is_last || !self.rules.compat)
+        !request.late && self.is_late(age_ns) && (request.is_last || !self.rules.compat)
     }
 
     /// Whether a request of that age is late.
@@ -301,8 +305,15 @@ impl Tally {
     }
 
     /// A request will get no complete answer.
-    pub fn failed(&mut self, phase: Phase, cause: Cause, at: Nanos, example: impl FnOnce() -> Vec<u8>) {
-        self.open -= 1;
+    pub fn failed(
+        &mut self,
+        request: &OpenRequest,
+        phase: Phase,
+        cause: Cause,
+        at: Nanos,
+        example: impl FnOnce() -> Vec<u8>,
+    ) {
+        self.ended(request, at);
         self.interval.counters.failed += 1;
         self.error(phase, cause, at, example);
     }
@@ -315,7 +326,7 @@ impl Tally {
 
     /// A request was given up.
     pub fn abandoned(&mut self, request: &OpenRequest, at: Nanos) {
-        self.open -= 1;
+        self.ended(request, at);
         self.interval.counters.abandoned += 1;
         let age_ns = at.since(request.sent_at);
         if self.becomes_late(request, age_ns) {
@@ -336,6 +347,7 @@ impl Tally {
             self.gathered -= 1;
             return;
         }
+        self.ended(request, at);
         let age_ns = at.since(request.sent_at);
         let late = request.late || self.is_late(age_ns);
         if self.becomes_late(request, age_ns) {

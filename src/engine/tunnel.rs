@@ -56,7 +56,7 @@ impl<B: Backend> Engine<B> {
         if let Some(transmit) = tunnel.http.poll_transmit() {
             tunnel.http.handle_sent(self.backend.send(conn, transmit));
         }
-        self.enter(conn, State::Tunnelling(tunnel));
+        self.enter(conn, State::Tunnelling(tunnel), at);
     }
 
     /// There is a way to the target; with TLS the handshake follows.
@@ -77,7 +77,7 @@ impl<B: Backend> Engine<B> {
             Ok(Some(used)) => {
                 let is_all = used == bytes.len();
                 let since = tunnel.since;
-                self.enter(conn, State::Connecting(since));
+                self.enter(conn, State::Connecting(since), at);
                 self.reached(conn, at);
                 if !is_all {
                     self.received_sealed(conn, used, at);

@@ -217,6 +217,7 @@ impl Ending<'_> {
         }
         say(&format!("onrush: waiting for the files, up to {} s: Ctrl-C ends that", files::PATIENCE.as_secs()));
         self.fates.wait(files::PATIENCE);
+        self.fates.give_up();
     }
 
     /// Something went wrong, or a script wants to end the program.
@@ -249,9 +250,10 @@ impl Ending<'_> {
         }
     }
 
-    /// A script wants to end the program with this code, of which the system keeps eight bits.
+    /// A script wants to end the program with this code, of which the system keeps eight bits. That hides no failure.
     fn exit(&mut self, code: i32) {
-        self.code = code as u8;
+        let code = code as u8;
+        self.code = if code == 0 && !self.said.is_empty() { EXIT_WRONG } else { code };
     }
 
     /// Says what is left to be said; returns the exit code.

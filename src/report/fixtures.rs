@@ -11,7 +11,7 @@ use crate::plan::target::Scheme;
 use crate::plan::{Breakout, Dialect, Format, Io, Load, Plan, Spin, Stop, Target, Way};
 use crate::run::host::Facts;
 use crate::run::{Ended, Outcome};
-use crate::stats::{Cause, Counters, Distribution, Phase, Timeline, Totals};
+use crate::stats::{Cause, Counters, Distribution, Occupancy, Phase, Timeline, Totals};
 
 /// A run of `seconds` on `url`.
 pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections: u32) -> Plan {
@@ -73,6 +73,7 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         silences: Vec::new(),
         transcript: None,
         script: None,
+        pauses: false,
         breakdown: None,
         stuck: Vec::new(),
     }
@@ -85,6 +86,13 @@ pub fn flawless(completed: u64, connections: u64) -> Outcome {
         completed,
         batches: completed,
         slots_opened: connections,
+        // Each request lasts a millisecond, and the next one follows at once.
+        occupancy: Occupancy {
+            in_flight_ns: completed * 1_000_000,
+            busy_ns: completed * 1_000_000,
+            open_ns: completed * 1_000_000,
+            ..Occupancy::default()
+        },
         ..Counters::default()
     };
     let mut outcome = outcome(completed * 1000 / connections, counters);

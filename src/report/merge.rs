@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail, ensure};
@@ -39,7 +40,9 @@ struct Version {
 ///
 /// What cannot be read, added up or written.
 pub fn run(merge: &Merge) -> anyhow::Result<String> {
-    let files = Files::open(&merge.outputs, false)?;
+    // What nobody else may read stays so in the sum.
+    let is_private = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| there.mode() & 0o077 == 0);
+    let files = Files::open(&merge.outputs, merge.inputs.iter().any(is_private))?;
     ensure!(!merge.inputs.is_empty(), "nothing to merge");
     let mut named = Vec::new();
     for (index, path) in merge.inputs.iter().enumerate() {
@@ -51,6 +54,9 @@ pub fn run(merge: &Merge) -> anyhow::Result<String> {
         named.push(Named { name: path.to_string_lossy().into_owned(), document });
     }
     let named = result::in_order(named);
+    if let Some((name, other)) = result::counted_twice(&named) {
+        bail!("{name:?} and {other:?} hold the same run; a result counts once");
+    }
     let mut sum = Document::sum(&named)?;
     for other in &named[1..] {
         let Some(different) = named[0].document.plan.difference(&other.document.plan) else { continue };
@@ -66,6 +72,7 @@ pub fn run(merge: &Merge) -> anyhow::Result<String> {
     let fates = files.fates().clone();
     files.write(&sum);
     fates.wait(files::PATIENCE);
+    fates.give_up();
     files::unwritable(&fates).into_iter().next().map_or(Ok(String::new()), |error| Err(error.into()))
 }
 

@@ -238,6 +238,9 @@ fn summary(plan: &Plan, outcome: &Outcome) -> String {
             errors.connect, errors.read, errors.write, errors.timeout
         );
     }
+    if plan.breakout == Breakout::All && counters.interim > 0 {
+        text += &format!("  Interim responses (1xx): {}\n", counters.interim);
+    }
     if errors.status > 0 {
         text += &format!("  Non-2xx or 3xx responses: {}\n", errors.status);
     }

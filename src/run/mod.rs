@@ -85,6 +85,8 @@ pub struct Outcome {
     pub transcript: Option<Box<Transcript>>,
     /// The script's file as it was read, if there is one.
     pub script: Option<Vec<u8>>,
+    /// Whether a script had a say in when requests were sent.
+    pub pauses: bool,
     /// Why it broke off before its end, if it did.
     pub breakdown: Option<Breakdown>,
     /// Threads that never came back from their script, from 1, and the callback they are in. What they measured since
@@ -527,6 +529,7 @@ impl Outcome {
             silences: vec![Gap::ALL],
             transcript: None,
             script: None,
+            pauses: false,
             breakdown: None,
             stuck: Vec::new(),
         }
@@ -592,6 +595,7 @@ impl Outcome {
         }
         self.silences = silences::common(&self.silences, &end.silences);
         self.transcript = self.transcript.take().or(end.transcript);
+        self.pauses |= end.pauses;
         let breakdown = end.failure.map(|failure| match failure {
             engine::Failure::Raised(words) => Breakdown::Script(words),
             engine::Failure::Exit(code) => Breakdown::Exit(code),
@@ -608,7 +612,7 @@ impl Outcome {
     fn all_requests_ended(&self, plan: &Plan) -> bool {
         let counters = &self.totals.counters;
         let ended = counters.completed + counters.failed + counters.abandoned;
-        plan.stop.requests.is_some_and(|requests| ended >= requests)
+        plan.stop.requests.is_some_and(|requests| ended >= requests + counters.carried)
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use libc::SIGXFSZ;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
@@ -60,6 +61,8 @@ impl Interrupt {
         for signal in heard {
             flag::register_conditional_shutdown(signal, EXIT_QUIT, Arc::clone(&flags.is_quitting))?;
         }
+        // A file that grows beyond a limit of the shell is an error of its own, and no reason to be killed.
+        flag::register(SIGXFSZ, Arc::default())?;
         let listen = move || {
             let mut first: Option<(i32, Instant)> = None;
             for signal in signals.forever() {

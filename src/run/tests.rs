@@ -23,6 +23,8 @@ impl Hooks for Falls {
     }
 
     fn answered(&mut self, _: &Answer<'_>) -> Result<(), Failure> {
+        // The other thread is to have measured something by then.
+        thread::sleep(Duration::from_millis(300));
         panic!("on purpose")
     }
 

@@ -2,12 +2,16 @@
 
 use std::ops::AddAssign;
 
+use super::Occupancy;
+
 /// Everything that needs no more than a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Requests of which the first byte was handed to the kernel.
     pub started: u64,
-    /// Those of them that the server, by its own announcement, did not look at; they were started again.
+    /// Requests that were in flight when measuring began.
+    pub carried: u64,
+    /// Requests that the server, by its own announcement, did not look at; they were started again.
     pub returned: u64,
     /// Responses read to their last byte, whatever their status.
     pub completed: u64,
@@ -41,11 +45,14 @@ pub struct Counters {
     pub cut_bodies: u64,
     /// Connections with a limit on their requests that the server did not close, so that onrush did.
     pub closed_first: u64,
+    /// Where requests and connections spent the time.
+    pub occupancy: Occupancy,
 }
 
 impl AddAssign for Counters {
     fn add_assign(&mut self, other: Self) {
         self.started += other.started;
+        self.carried += other.carried;
         self.returned += other.returned;
         self.completed += other.completed;
         self.bytes_sent += other.bytes_sent;
@@ -63,6 +70,7 @@ impl AddAssign for Counters {
         self.script_ns += other.script_ns;
         self.cut_bodies += other.cut_bodies;
         self.closed_first += other.closed_first;
+        self.occupancy += other.occupancy;
     }
 }
 
@@ -137,6 +145,16 @@ mod tests {
             script_ns: 16,
             cut_bodies: 17,
             closed_first: 18,
+            carried: 19,
+            occupancy: Occupancy {
+                in_flight_ns: 20,
+                busy_ns: 21,
+                open_ns: 22,
+                connecting_ns: 23,
+                waiting_ns: 24,
+                absent_ns: 25,
+                done_ns: 26,
+            },
         };
         let mut sum = one;
         sum += one;
@@ -159,6 +177,16 @@ mod tests {
             script_ns: 32,
             cut_bodies: 34,
             closed_first: 36,
+            carried: 38,
+            occupancy: Occupancy {
+                in_flight_ns: 40,
+                busy_ns: 42,
+                open_ns: 44,
+                connecting_ns: 46,
+                waiting_ns: 48,
+                absent_ns: 50,
+                done_ns: 52,
+            },
         };
         assert_eq!(sum, doubled);
     }

@@ -28,6 +28,9 @@ cases! {
     what_a_script_prints_stays_out_of_the_document;
     a_run_that_never_begins_touches_no_file;
     an_old_file_of_lines_is_cut_when_the_first_row_comes;
+    one_file_is_not_written_twice;
+    a_limit_on_the_size_of_files_is_an_error_like_others;
+    a_stuck_thread_is_not_hidden_by_an_exit;
 }
 
 /// What was in every file before.
@@ -366,6 +369,49 @@ fn an_old_file_of_lines_is_cut_when_the_first_row_comes(context: &Context) {
     assert_eq!(output.code, 0, "{output:?}");
     let text = fs::read_to_string(&path).unwrap();
     assert!(is_complete("r.ndjson", &text) && text.lines().count() == 1, "{text}");
+}
+
+fn one_file_is_not_written_twice(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("twice"));
+    std::os::unix::fs::symlink("a.json", scratch.path().join("link.csv")).unwrap();
+    let at = |name: &str| scratch.path().join(name);
+    for (one, other) in [("a.json", "link.csv"), ("link.csv", "a.json")] {
+        let onrush = context.onrush().words("-c1 -n1 -o").word(at(one)).word("-o").word(at(other));
+        let output = onrush.word(url(&server, "/")).run_plain();
+        assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
+        output.note("it is the same file as");
+    }
+}
+
+fn a_limit_on_the_size_of_files_is_an_error_like_others(context: &Context) {
+    let server = target();
+    let old = Old::new("size");
+    let limited = |command: &mut Command| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "ulimit -f 1; exec \"$0\" \"$@\""]).arg(command.get_program()).args(command.get_args());
+        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        *command = shell;
+    };
+    let onrush = old.written_by(context.onrush().words("-c1 -n10")).word(url(&server, "/"));
+    let output = onrush.with(limited).run_plain();
+    assert_eq!(output.code, 1, "{output:?}");
+    output.note("File too large");
+    assert!(old.check(&output, "limited") < NAMES.len());
+    output.assert_standard();
+}
+
+fn a_stuck_thread_is_not_hidden_by_an_exit(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("hidden"));
+    let script = "local n = 0 function response()
+                    n = n + 1
+                    if n > 20 and wrk.thread.id == 1 then while true do end end
+                    if n > 200 and wrk.thread.id == 2 then os.exit(0) end
+                  end";
+    let path = scratch.path().join("r.json");
+    let onrush = context.onrush().words("-t2 -c2 -d1s -o").word(&path).lua(script).word(url(&server, "/"));
+    let output = onrush.run_plain();
+    assert_eq!(output.code, 1, "{output:?}");
+    output.note("thread 1 is still in response()");
 }
 
 fn document(path: &Path) -> Value {

@@ -1,7 +1,7 @@
 //! `onrush merge`: what is added up, and what is refused.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 use std::time::Duration;
 
@@ -111,6 +111,9 @@ fn what_cannot_be_merged_is_refused_with_its_reason(context: &Context) {
     scratch.file("half.json", &text[..text.len() / 2]);
     let damaged = text.replacen("\"hdr\": \"HIST", "\"hdr\": \"MIST", 1);
     scratch.file("damaged.json", damaged);
+    scratch.file("copy.json", &text);
+    run("-n 10 -c 2", "b.json");
+    assert_eq!(merge(&scratch, "a.json b.json -o sum.json").code, 0);
     for (words, reason) in [
         (
             "a.json other.json",
@@ -125,6 +128,8 @@ fn what_cannot_be_merged_is_refused_with_its_reason(context: &Context) {
         ("nowhere.json", "\"nowhere.json\" cannot be read"),
         ("a.json ./a.json", "\"./a.json\" and \"a.json\" are the same file"),
         ("a.json linked.json", "\"linked.json\" and \"a.json\" are the same file"),
+        ("a.json copy.json", "\"a.json\" and \"copy.json\" hold the same run; a result counts once"),
+        ("sum.json b.json", "hold the same run; a result counts once"),
         ("/dev/zero", "\"/dev/zero\" is no result of onrush: none is longer"),
         ("a.json -o nowhere/sum.json", "there is no directory"),
     ] {
@@ -196,6 +201,10 @@ fn a_result_that_keeps_its_secrets_belongs_to_one_that_does_not(context: &Contex
     };
     run("", "a.json");
     run("--keep-secrets", "b.json");
+    let sum = scratch.path().join("sum.json");
+    assert_eq!(merge(&scratch, "a.json b.json -o sum.json").code, 0);
+    let mode = fs::metadata(sum).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "what nobody else may read stays so");
     for files in ["a.json b.json", "b.json a.json"] {
         let output = merge(&scratch, files);
         assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{files}: {output:?}");

@@ -471,7 +471,7 @@ fn a_proxy_that_gets_better_is_found_again(context: &Context) {
 fn a_proxy_that_is_not_there_is_named(context: &Context) {
     let nobody = Refusing::new();
     for url in ["http://h.invalid/", "https://h.invalid/"] {
-        let output = through(context.onrush(), nobody.address).words("-k -d1s").word(url).run();
+        let output = through(context.onrush(), nobody.address).words("-d1s").word(url).run();
         assert_eq!(output.code, 2, "{output:?}");
         output.note(&format!("onrush: unable to connect to the proxy {}: connection refused", nobody.address));
         let output = through(context.called("wrk"), nobody.address).words("-d1").word(url).run();

@@ -199,10 +199,10 @@ fn the_document_has_exactly_the_keys_that_apply(context: &Context) {
     let (_, native) = document(context.onrush().words("-n 10 -c 1").word(url(&server, "/")), &scratch);
     assert_eq!(
         keys(&native),
-        "bytes_received bytes_sent command connections duration_s errors host latency ledger notes phases plan \
-         rate_per_s requests schema started_at status threads timeline tool"
+        "bytes_received bytes_sent command connections duration_s errors host in_flight latency ledger notes phases \
+         plan rate_per_s requests schema started_at status threads timeline tool"
     );
-    assert_eq!(keys(&native["requests"]), "abandoned completed open started timeout");
+    assert_eq!(keys(&native["requests"]), "abandoned carried completed interim open started timeout");
     assert_eq!(keys(&native["connections"]), "asked lived opened");
     assert_eq!(keys(&native["errors"]), "connect read status timeout write");
     assert_eq!(keys(&native["phases"]), "connect ttfb ttlb");

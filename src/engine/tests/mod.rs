@@ -10,6 +10,7 @@ mod scripted;
 mod second_protocol;
 mod tunnel;
 mod waiting;
+mod window;
 
 use std::sync::Arc;
 
@@ -132,5 +133,5 @@ pub fn request(method: &str, body: Vec<u8>) -> Request {
 pub fn assert_conserved(totals: &Totals) {
     let counters = &totals.counters;
     let ended = counters.completed + counters.failed + counters.abandoned + counters.returned + counters.open_at_end;
-    assert_eq!(counters.started, ended, "{counters:?}");
+    assert_eq!(counters.started + counters.carried, ended, "{counters:?}");
 }

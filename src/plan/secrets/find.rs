@@ -183,10 +183,12 @@ fn value_behind(rest: &str, blanks_end: bool) -> Option<Range<usize>> {
     let closing = quote(rest);
     let is_quoted = !closing.is_empty();
     let behind = &rest[closing.len()..];
+    // Documents go on behind the end of a line; without quotes that would be another field.
+    let is_blank = |c: char| c == ' ' || c == '\t' || (is_quoted && (c == '\n' || c == '\r'));
     // As in `headers["Cookie"] = …`.
-    let behind = behind.strip_prefix(']').filter(|_| is_quoted).unwrap_or(behind).trim_start_matches([' ', '\t']);
+    let behind = behind.strip_prefix(']').filter(|_| is_quoted).unwrap_or(behind).trim_start_matches(is_blank);
     let mark = behind.chars().next().filter(|mark| "=:".contains(*mark))?;
-    let behind = behind[1..].trim_start_matches([' ', '\t']);
+    let behind = behind[1..].trim_start_matches(is_blank);
     let start = rest.len() - behind.len();
     let opening = quote(behind);
     if !opening.is_empty() {

@@ -173,6 +173,8 @@ mod tests {
             ("Accept: text/html", "Accept: text/html"),
             ("user=me&password=my pass&n=1", "user=me&password=REDACTED&n=1"),
             (r#"{"user":"me","password": "a,b","n":1}"#, r#"{"user":"me","password": "REDACTED","n":1}"#),
+            ("{\"password\":\n  \"abc\"}", "{\"password\":\n  \"REDACTED\"}"),
+            ("Password:\nX: y", "Password:\nX: y"),
             (r#"{"session": 12, "n": 1}"#, r#"{"session": REDACTED, "n": 1}"#),
             ("--access-token=abc", "--access-token=REDACTED"),
             ("--http-proxy=http://u:p@proxy:3128", "--http-proxy=http://REDACTED@proxy:3128"),

@@ -81,6 +81,11 @@ impl Fates {
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
+    /// Nobody waits any longer: what is not complete now never will be.
+    pub fn give_up(&self) {
+        self.lock().iter_mut().for_each(|file| file.is_settled = true);
+    }
+
     /// The files that are not complete, and why.
     pub fn failures(&self) -> Vec<(PathBuf, String)> {
         let why = |file: &Known| {

@@ -74,10 +74,15 @@ impl Files {
     ///
     /// The first one that cannot.
     pub fn open(outputs: &[Output], is_private: bool) -> Result<Self, Unwritable> {
-        let (mut whole, mut streams) = (Vec::new(), Vec::new());
+        let (mut whole, mut streams, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for (index, Output { path, kind }) in outputs.iter().enumerate() {
             let refuse = |error: io::Error| Unwritable { path: path.clone(), reason: words(&error, path) };
             let place = Place::of(path, is_private).map_err(refuse)?;
+            if let Some(earlier) = places.iter().position(|earlier: &Place| earlier.is_one_with(&place)) {
+                let reason = format!("it is the same file as {:?}; leave one of the two out", outputs[earlier].path);
+                return Err(Unwritable { path: path.clone(), reason });
+            }
+            places.push(place.clone());
             if *kind == Kind::Lines {
                 let file = place.open().map_err(refuse)?;
                 streams.push(Stream { index, lines: None, idle: Some(Idle { place, file }) });
@@ -106,6 +111,9 @@ impl Files {
         for (index, kind, place) in self.whole {
             let text = export::render(kind, document).map_err(|corrupt| corrupt.to_string());
             let fates = self.fates.clone();
+            if place.is_special() {
+                fates.begin(index);
+            }
             let write = move || {
                 let publish = |put: &mut dyn FnMut() -> io::Result<()>| fates.publish(index, put);
                 let written = text.and_then(|text| place.write(&text, publish).map_err(|error| place.words(&error)));

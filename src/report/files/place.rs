@@ -49,6 +49,20 @@ impl Place {
         &self.path
     }
 
+    /// Whether something other than a regular file is there.
+    pub fn is_special(&self) -> bool {
+        self.is_special
+    }
+
+    /// Whether another place is the same file; a device may be named twice.
+    pub fn is_one_with(&self, other: &Self) -> bool {
+        let whole = |path: &Path| {
+            let directory = fs::canonicalize(directory(path)).unwrap_or_default();
+            directory.join(path.file_name().unwrap_or_default())
+        };
+        !self.is_special && whole(&self.path) == whole(&other.path)
+    }
+
     /// Makes sure that it can be written, and leaves no trace.
     ///
     /// # Errors

@@ -2,13 +2,15 @@
 
 use std::cmp::Reverse;
 
+use rustix::io::Errno;
+
 use super::super::failure::Failure;
 use super::super::{NS_PER_US, rewritten};
 use super::fold::in_order;
-use super::{Flight, Lost, Note, Stuck};
+use super::{Flight, Lost, Note, Places, Stuck};
 use crate::plan::Plan;
-use crate::run::{Ended, Outcome, host};
-use crate::stats::{Gap, Handshakes, Phase, Row, Totals};
+use crate::run::{Breakdown, Ended, Outcome, host};
+use crate::stats::{Cause, Counters, Gap, Handshakes, Occupancy, Phase, Row, Totals};
 
 /// A script that takes a larger share of the threads' time limits the load.
 const SCRIPT_SHARE: f64 = 0.5;
@@ -22,22 +24,27 @@ const REWRITING_FACTOR: f64 = 2.0;
 const USUAL_NS: u64 = 500_000_000;
 /// A time without answers is worth a note when it is so many times as long as 99 % of the answers took.
 const SILENCE_FACTOR: u64 = 10;
+/// In a run shorter than this, in nanoseconds, the first connects are a large part of it and no sign of anything.
+const PLACES_MIN_NS: u64 = 200_000_000;
+/// Requests from before the warm-up's end are worth a note above this percentage of the answers.
+const CARRIED_PERCENT: u64 = 1;
 /// The most times without answers that are named.
 const SILENCES_NAMED: usize = 3;
 
 /// Everything there is to say about an outcome, the weightiest first; nothing if it is beyond doubt.
 pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     // What a thread that never came back has opened and sent is not known.
-    let is_known = outcome.stuck.is_empty() && outcome.ended != Ended::NeverBegun;
+    let has_fallen = matches!(outcome.breakdown, Some(Breakdown::Bug(_)));
+    let is_known = outcome.stuck.is_empty() && !has_fallen && outcome.ended != Ended::NeverBegun;
     let mut rows: Vec<&Row> = outcome.totals.ledger.rows().iter().filter(|row| row.phase != Phase::Status).collect();
     // Which thread's rows were added first is chance, and must not show.
     rows.sort_by_key(|row| (Reverse(row.count), row.phase, row.cause));
     let flight = if is_known { in_flight(plan, outcome) } else { Vec::new() };
     let has_stuck = flight.iter().any(|note| matches!(note, Note::Stuck { .. }));
 
-    let mut notes = flight;
+    let mut notes: Vec<Note> = fewer_connections(plan, outcome).filter(|_| is_known).into_iter().collect();
+    notes.extend(flight);
     notes.extend(early_end(plan, outcome));
-    notes.extend(fewer_connections(plan, outcome).filter(|_| is_known));
     notes.extend(unanswered(plan, outcome, has_stuck).filter(|_| is_known));
     notes.extend(silences(plan, outcome));
     notes.extend(rows.into_iter().map(|row| Note::Failure(failure(plan, outcome, row))));
@@ -56,13 +63,25 @@ fn in_flight(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
         return Vec::new();
     }
     let censored = censored.as_deref();
-    let mean = |sum_ns: u128| sum_ns as f64 / elapsed_ns as f64;
+    let mean = |sum_ns: u64| sum_ns as f64 / elapsed_ns as f64;
+    let Occupancy { in_flight_ns, busy_ns, open_ns, connecting_ns, waiting_ns, absent_ns, done_ns } =
+        counters.occupancy;
+    let places = Places {
+        busy: mean(busy_ns),
+        never_established: mean(absent_ns),
+        waiting: mean(waiting_ns),
+        connecting: mean(connecting_ns),
+        pausing: if outcome.pauses { mean(open_ns.saturating_sub(busy_ns)) } else { 0.0 },
+        done: mean(done_ns),
+    };
     let flight = Flight {
         connections: u64::from(plan.load.connections),
         elapsed_ns,
-        mean: mean(latency.sum() + censored.map_or(0, |censored| censored.sum())),
-        answered: mean(latency.sum()),
-        places: None,
+        mean: mean(in_flight_ns),
+        // The part of latencies from before the warm-up's end was in flight outside the window.
+        answered: (latency.sum() as f64 / elapsed_ns as f64).min(mean(in_flight_ns)),
+        places: (elapsed_ns >= PLACES_MIN_NS).then_some(places),
+        reconnects: counters.connects * 2 > counters.completed,
         stuck: censored.and_then(|censored| Stuck::of(censored, counters.abandoned, latency)),
         slowest_ns: latency.max().unwrap_or(0),
     };
@@ -91,9 +110,15 @@ fn fewer_connections(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     (opened < asked && !is_moot && !plan.once).then_some(Note::FewerConnections {
         opened,
         asked,
-        shortage: outcome.descriptors,
+        shortage: outcome.descriptors.filter(|_| ran_out_of_files(outcome)),
         failures,
     })
+}
+
+/// Whether a connection could not be opened for want of a descriptor.
+fn ran_out_of_files(outcome: &Outcome) -> bool {
+    let codes = [Errno::MFILE, Errno::NFILE].map(|errno| Cause::Errno(errno.raw_os_error()));
+    outcome.totals.ledger.rows().iter().any(|row| codes.contains(&row.cause))
 }
 
 fn failure(plan: &Plan, outcome: &Outcome, row: &Row) -> Failure {
@@ -130,7 +155,7 @@ fn unanswered(plan: &Plan, outcome: &Outcome, has_stuck: bool) -> Option<Note> {
         false => unusual(plan, outcome),
     };
     let lost = Lost {
-        started: counters.started - counters.returned,
+        started: counters.started + counters.carried - counters.returned,
         failed: counters.failed,
         abandoned: counters.abandoned,
         open,
@@ -201,7 +226,11 @@ fn hints(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let used = &outcome.addresses;
     let dropped = outcome.dropped.iter().map(|&(address, errno)| Note::Dropped { address, errno, used: used.clone() });
     let (clamped, cut) = (outcome.totals.latency.clamped, outcome.totals.counters.cut_bodies);
+    let Counters { carried, interim, completed, .. } = outcome.totals.counters;
+    let matters = carried * 100 > completed * CARRIED_PERCENT;
     let mut notes: Vec<Note> = dropped.collect();
+    notes.extend(matters.then_some(Note::Carried { carried, answers: completed }));
+    notes.extend((interim > 0 && !plan.once).then_some(Note::Interim { count: interim }));
     notes.extend((clamped > 0).then_some(Note::Clamped { count: clamped }));
     notes.extend((cut > 0).then_some(Note::CutBodies { count: cut }));
     notes.extend(resumed(outcome));

@@ -26,6 +26,8 @@ pub struct Flight {
     pub answered: f64,
     /// Where the connections were, if that was measured.
     pub places: Option<Places>,
+    /// Whether connections serve for one or two requests each, so that connecting is part of the load.
+    pub reconnects: bool,
     /// Requests that wait in vain at the end.
     pub stuck: Option<Stuck>,
     /// The slowest answer, in nanoseconds.
@@ -104,7 +106,10 @@ impl Flight {
     pub fn notes(&self) -> Vec<Note> {
         let idle = self.places.filter(|places| {
             let needed = self.connections as f64 - places.done;
-            places.busy < BUSY_SHARE * needed
+            let connecting = if self.reconnects { 0.0 } else { places.connecting };
+            // The moments between two requests are our own, and a busy thread has many of them.
+            let away = places.never_established + places.waiting + places.pausing + connecting;
+            away > (1.0 - BUSY_SHARE) * needed
         });
         let idle = idle.map(|places| Note::Idle { connections: self.connections, places });
         let stuck = self.stuck.filter(|stuck| {
@@ -129,6 +134,7 @@ mod tests {
         mean: 10.0,
         answered: 9.9,
         places: None,
+        reconnects: false,
         stuck: None,
         slowest_ns: 836 * MS,
     };

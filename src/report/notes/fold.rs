@@ -37,6 +37,8 @@ impl Note {
             | Self::Answer { .. }
             | Self::Statuses { .. } => Weight::Failure,
             Self::Dropped { .. }
+            | Self::Carried { .. }
+            | Self::Interim { .. }
             | Self::Clamped { .. }
             | Self::CutBodies { .. }
             | Self::Resumed { .. }

@@ -108,6 +108,18 @@ pub enum Note {
         /// Where one of the redirects led, as the server sent it.
         location: Option<String>,
     },
+    /// Requests were in flight when measuring began.
+    Carried {
+        /// How many.
+        carried: u64,
+        /// All answers.
+        answers: u64,
+    },
+    /// There were answers before the answers.
+    Interim {
+        /// How many.
+        count: u64,
+    },
     /// Latencies were too long to be recorded.
     Clamped {
         /// How many.

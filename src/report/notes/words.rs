@@ -25,11 +25,7 @@ impl fmt::Display for Note {
             Self::Signal { elapsed: Duration::ZERO, .. } => {
                 f.write_str("interrupted before anything was measured: the warm-up was not over")
             }
-            Self::Signal { elapsed, planned } => {
-                let elapsed = time_us(elapsed.as_nanos() as f64 / NS_PER_US);
-                let of = planned.map_or(String::new(), |planned| format!(" of {}", exact(planned)));
-                write!(f, "interrupted after {elapsed}{of}: the report covers only that time")
-            }
+            Self::Signal { elapsed, planned } => f.write_str(&interrupted_line(*elapsed, *planned)),
             Self::StayedAway { give_up, started, asked } => {
                 let (give_up, started, asked) = (exact(*give_up), thousands(*started), counted(*asked, "request"));
                 write!(f, "the target stayed away for {give_up}: the run ended after {started} of {asked}")
@@ -64,6 +60,8 @@ impl fmt::Display for Note {
             Self::Statuses { answers, counts, location } => {
                 f.write_str(&statuses_line(*answers, counts, location.as_deref()))
             }
+            Self::Carried { carried, answers } => f.write_str(&carried_line(*carried, *answers)),
+            Self::Interim { count } => f.write_str(&interim_line(*count)),
             Self::Clamped { count } => {
                 write!(f, "latencies longer than an hour: {}, recorded as one hour", thousands(*count))
             }
@@ -163,6 +161,12 @@ fn silences_line(longest: &[Gap], count: usize, elapsed_ns: u64) -> String {
     format!("nothing was answered {}{others}", times.join(", "))
 }
 
+fn interrupted_line(elapsed: Duration, planned: Option<Duration>) -> String {
+    let elapsed = time_us(elapsed.as_nanos() as f64 / NS_PER_US);
+    let of = planned.map_or(String::new(), |planned| format!(" of {}", exact(planned)));
+    format!("interrupted after {elapsed}{of}: the report covers only that time")
+}
+
 fn idle_line(connections: u64, places: &Places) -> String {
     let Places { busy, never_established, waiting, connecting, pausing, done } = *places;
     let rest = connections as f64 - done - busy - never_established - waiting - connecting - pausing;
@@ -194,6 +198,19 @@ fn stuck_line(flight: &Flight, stuck: &Stuck) -> String {
          requests in flight",
         flight.answered, flight.mean
     )
+}
+
+fn carried_line(carried: u64, answers: u64) -> String {
+    let (carried, answers) = (counted(carried, "request"), counted(answers, "answer"));
+    format!(
+        "{carried} of the warm-up were still in flight when measuring began, beside {answers}: they count with their whole \
+         latency; in a longer run they matter less"
+    )
+}
+
+fn interim_line(count: u64) -> String {
+    let answers = counted(count, "interim answer");
+    format!("{answers} (1xx) came before the answers: the first byte that counts is that of the answer itself")
 }
 
 fn cut_bodies_line(count: u64) -> String {

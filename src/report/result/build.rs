@@ -1,19 +1,20 @@
 //! From what was decided and measured to the document.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::super::failure::why_row;
 use super::super::{escape, notes, rewritten};
 use super::distribution::figure;
 use super::{
-    Agreed, Connections, Distribution, Document, Host, Latency, LedgerRow, Moment, Phases, Requests, Row, SCHEMA,
-    Script, Thread, Tls, Tool, distribution,
+    Agreed, Connections, Distribution, Document, Host, InFlight, Latency, LedgerRow, Moment, Phases, Requests, Row,
+    SCHEMA, Script, Thread, Tls, Tool, distribution,
 };
 use crate::plan::tls::{GROUPS, Named, SUITES, Version};
 use crate::plan::{Plan, secrets};
 use crate::run::{Ended, Outcome, WorkerShare, host};
 use crate::stats::timeline::{Stretch, Timeline};
-use crate::stats::{self, Count, Counters, Handshakes, Negotiated, Stats};
+use crate::stats::{self, Count, Counters, Handshakes, Negotiated, Occupancy, Stats};
 
 /// Nanoseconds in a second.
 const NS_PER_S: f64 = 1e9;
@@ -47,6 +48,7 @@ impl Document {
             bytes_received: counters.bytes_received,
             bytes_sent: counters.bytes_sent,
             rate_per_s: rate(counters.completed, duration_s),
+            in_flight: InFlight::of(&counters.occupancy, outcome.elapsed),
             connections: Connections {
                 asked: u64::from(plan.load.connections),
                 lived: counters.slots_opened,
@@ -141,6 +143,14 @@ impl Host {
     }
 }
 
+impl InFlight {
+    fn of(occupancy: &Occupancy, elapsed: Duration) -> Option<Self> {
+        let mean = |sum_ns: u64| sum_ns as f64 / elapsed.as_nanos() as f64;
+        (!elapsed.is_zero())
+            .then(|| Self { mean: mean(occupancy.in_flight_ns), busy_connections: mean(occupancy.busy_ns) })
+    }
+}
+
 impl Requests {
     fn of(counters: &Counters) -> Self {
         Self {
@@ -149,6 +159,8 @@ impl Requests {
             timeout: counters.late,
             abandoned: counters.abandoned,
             open: counters.open_at_end,
+            carried: counters.carried,
+            interim: counters.interim,
         }
     }
 }

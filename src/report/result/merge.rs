@@ -75,6 +75,8 @@ impl Document {
 
     /// Adds what is only counted, and `notes`.
     fn add(&mut self, other: &Self, notes: Vec<String>) {
+        // Runs that did not last equally long have no average in common.
+        self.in_flight = None;
         self.interrupted |= other.interrupted;
         self.incomplete = self.incomplete.take().or_else(|| other.incomplete.clone());
         self.requests.add(other.requests);
@@ -201,6 +203,8 @@ impl Requests {
         self.timeout += other.timeout;
         self.abandoned += other.abandoned;
         self.open += other.open;
+        self.carried += other.carried;
+        self.interim += other.interim;
     }
 }
 

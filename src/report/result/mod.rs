@@ -25,7 +25,7 @@ pub use distribution::{Distribution, distribution};
 pub use merge::{Named, in_order};
 pub use moment::Moment;
 pub use plan::{Different, Header, Plan, Script as PlannedScript};
-pub use sources::{Source, Sources};
+pub use sources::{Source, Sources, counted_twice};
 pub use way::{Offer, Way};
 
 /// The version of the format.
@@ -67,6 +67,9 @@ pub struct Document {
     pub bytes_sent: u64,
     /// Complete responses per second.
     pub rate_per_s: f64,
+    /// What was in flight, on average over the time that was measured; left out of sums.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<InFlight>,
     /// Connections.
     pub connections: Connections,
     /// How often each status came.
@@ -134,12 +137,15 @@ pub struct Host {
     pub sysctls: BTreeMap<String, String>,
 }
 
-/// What became of the requests. What is in none of the last four failed.
+/// What became of the requests. `started` and `carried` together are `completed`, `abandoned`, `open` and those that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Requests {
     /// Requests whose first byte was handed to the kernel.
     pub started: u64,
+    /// Requests that were in flight when measuring began, at the end of a warm-up.
+    #[serde(default)]
+    pub carried: u64,
     /// Requests whose response was read to its last byte, whatever its status.
     pub completed: u64,
     /// Requests that lasted longer than `--timeout`, completed or not.
@@ -148,6 +154,19 @@ pub struct Requests {
     pub abandoned: u64,
     /// Requests in flight when the run ended.
     pub open: u64,
+    /// Answers before the answer (1xx), which count as nothing else.
+    #[serde(default)]
+    pub interim: u64,
+}
+
+/// What was in flight, on average over the time that was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct InFlight {
+    /// Requests, whatever became of them.
+    pub mean: f64,
+    /// Connections with at least one request in flight.
+    pub busy_connections: f64,
 }
 
 /// Connections.

@@ -8,7 +8,7 @@ use super::*;
 use crate::plan::{Dialect, Plan};
 use crate::report::fixtures::{address, fail, flawless, outcome, plan};
 use crate::run::{Ended, Outcome};
-use crate::stats::{Cause, Counters, Distribution, Negotiated, Phase, ProxyFailure};
+use crate::stats::{Cause, Counters, Distribution, Negotiated, Occupancy, Phase, ProxyFailure};
 
 /// What is said about an outcome of 10 seconds of `http://h/` on 2 threads and 10 connections.
 fn said(outcome: &Outcome) -> Vec<String> {
@@ -75,10 +75,12 @@ fn connections_that_never_lived_are_counted_with_the_reason() {
     let mut outcome = flawless(100_000, 10);
     outcome.totals.counters.slots_opened = 7;
     assert_eq!(said(&outcome), ["only 7 of 10 connections lived: the run ended before the others were open"]);
+    // The limit would have been reached, but was not.
     outcome.descriptors = Some(Shortage { needed: 2_060, hard: 1_024 });
-    let files = "1,024 open files are allowed, 2,060 needed; 'sudo prlimit --pid $$ --nofile=2060' allows them";
-    assert_eq!(said(&outcome), [format!("only 7 of 10 connections lived: {files}")]);
+    assert_eq!(said(&outcome), ["only 7 of 10 connections lived: the run ended before the others were open"]);
     fail(&mut outcome, 3, Phase::Connect, Cause::Errno(24));
+    let files = "1,024 open files are allowed, 2,060 needed; 'sudo prlimit --pid $$ --nofile=2060' allows them";
+    assert_eq!(said(&outcome)[0], format!("only 7 of 10 connections lived: {files}"));
     assert!(said(&outcome)[1].ends_with("too many open files (EMFILE) at 0.0 s"), "{:?}", said(&outcome));
     outcome.descriptors = None;
     assert_eq!(said(&outcome)[0], "only 7 of 10 connections lived");
@@ -133,6 +135,9 @@ fn requests_that_are_open_at_the_end_and_not_late_are_nothing_unusual() {
 fn requests_that_are_open_at_the_end_and_no_older_than_the_slowest_answers_are_nothing_unusual() {
     let counters = Counters { slots_opened: 10, started: 20, completed: 16, open_at_end: 4, ..Counters::default() };
     let mut outcome = outcome(1_000_000, Counters { open_late_at_end: 4, ..counters });
+    let ten_seconds = 10_000_000_000;
+    outcome.totals.counters.occupancy =
+        Occupancy { in_flight_ns: ten_seconds, busy_ns: ten_seconds, open_ns: ten_seconds, ..Occupancy::default() };
     (0..16).for_each(|_| outcome.totals.statuses.record(200));
     outcome.totals.latency.record_many(400_000_000, 16);
     outcome.totals.censored.get_or_insert_default().record_many(396_000_000, 4);
@@ -152,6 +157,7 @@ fn requests_that_wait_far_longer_than_any_answer_took_are_said() {
     outcome.totals.counters.open_at_end = 10;
     let censored = |outcome: &mut Outcome, age_ns, count| {
         outcome.totals.censored.get_or_insert_default().record_many(age_ns, count);
+        outcome.totals.counters.occupancy.in_flight_ns += age_ns * count;
     };
     censored(&mut outcome, 900_000, 3);
     censored(&mut outcome, 1_900_000_000, 2);

@@ -1,0 +1,53 @@
+//! What the slots were doing while the run was measured.
+
+use onrush_proto::Nanos;
+
+use super::Engine;
+use super::connection::{Slot, State};
+use crate::backend::{Backend, ConnId};
+
+impl<B: Backend> Engine<B> {
+    /// Changes what a slot is doing.
+    pub(super) fn enter(&mut self, conn: ConnId, state: State, now: Nanos) {
+        self.occupy(conn, now);
+        let before = std::mem::replace(&mut self.slots[conn.index()].state, state);
+        let is_connecting = |state: &State| matches!(state, State::Connecting(_) | State::Tunnelling(_));
+        self.connecting -= u64::from(is_connecting(&before));
+        self.connecting += u64::from(is_connecting(&self.slots[conn.index()].state));
+    }
+
+    /// Counts the time that a slot has spent since it was last looked at, as what it was doing.
+    pub(super) fn occupy(&mut self, conn: ConnId, now: Nanos) {
+        let slot = &mut self.slots[conn.index()];
+        let spent_ns = now.since(slot.counted_until.max(self.start));
+        slot.counted_until = now;
+        let may_start = self.tally.may_start();
+        let occupancy = &mut self.tally.interval.counters.occupancy;
+        match &slot.state {
+            State::Open(_) => occupancy.open_ns += spent_ns,
+            State::Parked if !may_start => occupancy.done_ns += spent_ns,
+            // Until it is established nobody knows whether it ever will be.
+            _ if !slot.lived => slot.absent_ns += spent_ns,
+            State::Waiting => occupancy.waiting_ns += spent_ns,
+            State::Parked | State::Connecting(_) | State::Tunnelling(_) => occupancy.connecting_ns += spent_ns,
+        }
+    }
+
+    /// Everything that a slot has done before the start of the window is forgotten.
+    pub(super) fn forget_occupancy(&mut self) {
+        self.slots.iter_mut().for_each(|slot| slot.absent_ns = 0);
+    }
+
+    /// The run is over: counts what the slots have been doing up to now. Those that had nothing left to ask for are done.
+    pub(super) fn occupy_to_the_end(&mut self, now: Nanos) {
+        (0..self.settings.connections).for_each(|number| self.occupy(ConnId(number), now));
+        if !self.tally.may_start() {
+            let start = self.start;
+            let idle = self.slots.iter_mut().filter_map(Slot::live).filter(|live| live.open.is_empty());
+            let done_ns: u64 = idle.map(|live| now.since(live.idle_since.max(start))).sum();
+            self.tally.interval.counters.occupancy.done_ns += done_ns;
+        }
+        let absent_ns: u64 = self.slots.iter().filter(|slot| !slot.lived).map(|slot| slot.absent_ns).sum();
+        self.tally.interval.counters.occupancy.absent_ns += absent_ns;
+    }
+}

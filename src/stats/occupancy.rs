@@ -1,0 +1,35 @@
+//! Where requests and connections spent the time that was measured.
+
+use std::ops::AddAssign;
+
+/// Sums over all requests, or over all connections, in nanoseconds; only time within the window that is measured counts.
+/// What began before it, or goes on after it, counts with the part that lies inside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Occupancy {
+    /// Requests: from their first byte handed to the kernel to their end, whatever that was.
+    pub in_flight_ns: u64,
+    /// Connections: with at least one request in flight.
+    pub busy_ns: u64,
+    /// Connections: open, busy or not.
+    pub open_ns: u64,
+    /// Connections: being opened, or about to be.
+    pub connecting_ns: u64,
+    /// Connections: waiting after a failure before the next attempt.
+    pub waiting_ns: u64,
+    /// Connections that were never established: all of their time.
+    pub absent_ns: u64,
+    /// Connections: not needed any more, as all requests have been started.
+    pub done_ns: u64,
+}
+
+impl AddAssign for Occupancy {
+    fn add_assign(&mut self, other: Self) {
+        self.in_flight_ns += other.in_flight_ns;
+        self.busy_ns += other.busy_ns;
+        self.open_ns += other.open_ns;
+        self.connecting_ns += other.connecting_ns;
+        self.waiting_ns += other.waiting_ns;
+        self.absent_ns += other.absent_ns;
+        self.done_ns += other.done_ns;
+    }
+}
