@@ -52,10 +52,9 @@ impl<B: Backend> Engine<B> {
     /// Starts the requests of a batch; returns whether there was one.
     pub(super) fn start_batch(&mut self, conn: ConnId, at: Nanos) -> bool {
         let mut sent_at = at;
-        if self.script.wants.request {
-            if !std::mem::take(&mut self.batch_waits) && !self.script.write(&mut self.batch) {
-                return false;
-            }
+        let is_new = self.script.wants.request && !std::mem::take(&mut self.batch_waits);
+        if is_new && !self.script.write(&mut self.batch) {
+            return false;
         }
         if !B::GATHERS && self.script.wants.any() {
             // The script's time is not the server's.

@@ -68,7 +68,7 @@ pub trait Hooks: Send {
     ///
     /// # Errors
     ///
-    /// When the callback fails; the run then ends without a report.
+    /// When the callback fails; the run then ends, with what was measured until then.
     fn delay_ns(&mut self) -> Result<u64, Failure>;
 
     /// Adds the requests of the next batch, at least one, to an empty `batch`.

@@ -60,8 +60,9 @@ pub fn test(plan: &Plan) -> u8 {
 
 /// Takes the steps, one after the other.
 fn steps(plan: &Plan) -> u8 {
-    let begun = Files::open(&plan.outputs, plan.keeps_secrets).map_err(anyhow::Error::new);
-    let begun = begun.and_then(|files| Ok((files, Interrupt::listen().context("signals cannot be heard")?)));
+    // A signal that comes while files are tried leaves nothing behind.
+    let begun = Interrupt::listen().context("signals cannot be heard");
+    let begun = begun.and_then(|interrupt| Ok((Files::open(&plan.outputs, plan.keeps_secrets)?, interrupt)));
     let (files, interrupt) = match begun {
         Ok(begun) => begun,
         Err(error) => {
@@ -81,7 +82,8 @@ fn steps(plan: &Plan) -> u8 {
         }
     });
     let is_ours = plan.script.is_some() && plan.format == Format::Json;
-    let mut watcher = Watcher { plan, screen: Screen::open(is_ours), is_open: false, line: None, files };
+    let screen = Screen::open(is_ours);
+    let mut watcher = Watcher { plan, screen, is_open: false, line: None, files };
     let ran = guard(|| session::run(plan, &interrupt, &mut watcher)).and_then(|ran| ran);
     watcher.line = None;
     let mut ending = Ending { plan, interrupt, fates, said: Vec::new(), code: 0, was_written: false };
@@ -271,7 +273,7 @@ impl Ending<'_> {
         if self.code != 0 {
             said.extend(self.fates.account().map(|account| format!("onrush: {}", account.text)));
         }
-        said.iter().chain(&self.said).for_each(|line| say(line));
+        self.interrupt.quitting(|| said.iter().chain(&self.said).for_each(|line| say(line)));
         self.code
     }
 }

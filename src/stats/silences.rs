@@ -53,8 +53,7 @@ impl Silences {
         if at_ns.saturating_sub(self.last_ns) >= GAP_MIN_NS {
             self.keep(Gap { from_ns: self.last_ns, until_ns: at_ns });
         }
-        // Timestamps of the kernel may be a little out of order.
-        self.last_ns = self.last_ns.max(at_ns);
+        self.last_ns = at_ns;
     }
 
     /// All gaps, in order; the last one has no end, for others may have gone on when this worker had nothing left to do.

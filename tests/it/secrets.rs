@@ -36,7 +36,9 @@ fn echoing(spelled: Spelling) -> SocketAddr {
         let (head, body) = read_request(&mut requests)?;
         let secret = format!("{head}{body}");
         let start = secret.find(CANARY).unwrap_or_default();
-        write!(stream, "not for {}\r\n\r\n", spelled(&secret[start.saturating_sub(9)..]))
+        // In one piece, as the example of it is what comes first.
+        let garbage = format!("not for {}\r\n\r\n", spelled(&secret[start.saturating_sub(9)..]));
+        stream.write_all(garbage.as_bytes())
     })
 }
 
