@@ -429,7 +429,10 @@ impl Prepared {
         // A clock before 1970 is no reason not to measure.
         let started_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + plan.warmup;
         self.gate.open(true);
-        while !self.has_ended(start, due) {
+        let stuck = loop {
+            if let Some(stuck) = self.ended(start, due) {
+                break stuck;
+            }
             collector.collect();
             self.join_ended(&mut ends, &mut collector);
             std::iter::from_fn(|| collector.finished()).for_each(|second| observer.second(&second));
@@ -449,12 +452,15 @@ impl Prepared {
                 observer.progress(&collector.progress(shown_at, plan.warmup));
             }
             thread::park_timeout(WATCH);
-        }
+        };
         collector.collect();
         self.join_ended(&mut ends, &mut collector);
         refused |= collector.all_refused() && !is_patient(&collector);
         let mut outcome = Outcome::new(self.backend, self.descriptors, started_at);
         outcome.script = self.script.take();
+        outcome.stuck = stuck;
+        // Those that have returned meanwhile have given all they measured.
+        outcome.stuck.retain(|&(thread, _)| self.workers[thread - 1].is_some());
         for (index, end) in ends.into_iter().enumerate() {
             match end {
                 Some(end) => outcome.add(end, refused),
@@ -479,7 +485,6 @@ impl Prepared {
     /// Takes note of a worker that gave nothing back: it has been stuck since the end was `due`, or fell until now.
     fn lose(&self, outcome: &mut Outcome, index: usize, plan: &Plan, due: Duration, now: Duration) {
         let until = if self.workers[index].is_some() {
-            outcome.stuck.extend(self.desks[index].callback().name().map(|callback| (index + 1, callback)));
             due
         } else {
             outcome.breakdown.get_or_insert(Breakdown::Bug(index + 1));
@@ -502,12 +507,17 @@ impl Prepared {
         }
     }
 
-    /// Whether every worker has ended, or has had [`PATIENCE_WITH_SCRIPTS`] since it was due and is stuck in its script.
-    fn has_ended(&self, start: Instant, due: Option<Duration>) -> bool {
+    /// The threads that are stuck, once every other worker has ended: those in their script for longer than
+    /// [`PATIENCE_WITH_SCRIPTS`] after the end was due. Asked only once, because a thread may return at any moment.
+    fn ended(&self, start: Instant, due: Option<Duration>) -> Option<Vec<(usize, &'static str)>> {
         let is_overdue = due.is_some_and(|due| start.elapsed() >= due + PATIENCE_WITH_SCRIPTS);
-        let is_stuck = |desk: &Desk| is_overdue && desk.callback().name().is_some();
-        let has_ended = |worker: &Option<JoinHandle<_>>| worker.as_ref().is_none_or(JoinHandle::is_finished);
-        self.workers.iter().zip(&self.desks).all(|(worker, desk)| has_ended(worker) || is_stuck(desk))
+        let mut stuck = Vec::new();
+        for (index, desk) in self.desks.iter().enumerate() {
+            if self.workers[index].as_ref().is_some_and(|worker| !worker.is_finished()) {
+                stuck.push((index + 1, desk.callback().name().filter(|_| is_overdue)?));
+            }
+        }
+        Some(stuck)
     }
 }
 

@@ -1,15 +1,17 @@
-//! What becomes of a run in which a thread falls over a mistake of ours.
+//! What becomes of a run in which a thread falls over a mistake of ours, or does not come back from its script.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::*;
 use crate::cli::{self, Invocation};
-use crate::engine::{Answer, Failure, Wants};
+use crate::engine::{Answer, Callback, Failure, Wants};
+use crate::random::Random;
 
-/// A script that is a mistake of ours.
-struct Falls;
+/// A script that does this with every response.
+struct Does(fn());
 
-impl Hooks for Falls {
+impl Hooks for Does {
     fn wants(&self) -> Wants {
         Wants { response: true, ..Wants::default() }
     }
@@ -23,9 +25,8 @@ impl Hooks for Falls {
     }
 
     fn answered(&mut self, _: &Answer<'_>) -> Result<(), Failure> {
-        // The other thread is to have measured something by then.
-        thread::sleep(Duration::from_millis(300));
-        panic!("on purpose")
+        self.0();
+        Ok(())
     }
 
     fn is_stopped(&self) -> bool {
@@ -46,9 +47,8 @@ struct Nobody;
 
 impl Observer for Nobody {}
 
-#[test]
-fn a_thread_that_falls_ends_the_run_and_the_others_are_reported() {
-    let words = "onrush -t2 -c2 -d 1000000s --io sim:unused http://127.0.0.1/";
+/// Sets up a run whose first threads have these scripts.
+fn set_up(words: &str, scripts: Vec<Box<dyn Hooks>>) -> (Box<Plan>, Prepared) {
     let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into)) else { panic!("{words}") };
     let addresses = Addresses(vec!["127.0.0.1:80".parse().unwrap()]);
     let settings = |index| settings(&plan, &addresses, None, false, index);
@@ -56,12 +56,51 @@ fn a_thread_that_falls_ends_the_run_and_the_others_are_reported() {
         let scenario: Scenario = toml::from_str("").unwrap();
         Ok(Sim::new(settings.connections, scenario.network(settings.seed)))
     };
+    let prepared = spawn_all(&plan, settings, None, scripts, make).unwrap();
+    (plan, prepared)
+}
+
+#[test]
+fn a_thread_that_falls_ends_the_run_and_the_others_are_reported() {
+    let falls = || {
+        // The other thread is to have measured something by then.
+        thread::sleep(Duration::from_millis(300));
+        panic!("on purpose")
+    };
     let began = Instant::now();
-    // The hooks go to the first thread.
-    let prepared = spawn_all(&plan, settings, None, vec![Box::new(Falls)], make).unwrap();
+    let words = "onrush -t2 -c2 -d 1000000s --io sim:unused http://127.0.0.1/";
+    let (plan, prepared) = set_up(words, vec![Box::new(Does(falls))]);
     let outcome = prepared.run(&plan, &Interrupt::default(), &mut Nobody);
     assert_eq!(outcome.breakdown, Some(Breakdown::Bug(1)));
     assert!(began.elapsed() < Duration::from_secs(20), "the other one does not go on to the end");
     assert!(outcome.totals.counters.completed > 0, "what the other one measured is there");
     assert_eq!(outcome.workers.len(), 2);
+}
+
+#[test]
+fn a_thread_that_the_run_does_not_wait_for_is_stuck_though_it_returns_meanwhile() {
+    let stays: fn() = || thread::sleep(Duration::from_secs(30));
+    let set_up = |_| {
+        let scripts = (0..4).map(|_| Box::new(Does(stays)) as Box<dyn Hooks>).collect();
+        set_up("onrush -t4 -c4 -d1s --io sim:unused http://127.0.0.1/", scripts)
+    };
+    let runs: Vec<_> = (0..8).map(set_up).collect();
+    let desks: Vec<Arc<Desk>> = runs.iter().flat_map(|(_, prepared)| prepared.desks.clone()).collect();
+    let are_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        // They seem to come and go all the time, so that whoever asks twice hears two things.
+        scope.spawn(|| {
+            let (mut random, places) = (Random::new(1), [Callback::None, Callback::Response]);
+            while !are_over.load(Ordering::Relaxed) {
+                desks.iter().for_each(|desk| desk.enter(places[random.below(2) as usize]));
+            }
+        });
+        let run = |(plan, prepared): (Box<Plan>, Prepared)| {
+            scope.spawn(move || prepared.run(&plan, &Interrupt::default(), &mut Nobody).stuck)
+        };
+        let stuck: Vec<_> = runs.into_iter().map(run).collect();
+        let stuck: Vec<_> = stuck.into_iter().map(|run| run.join().unwrap()).collect();
+        are_over.store(true, Ordering::Relaxed);
+        assert_eq!(stuck, vec![[1, 2, 3, 4].map(|thread| (thread, "response")); 8]);
+    });
 }
