@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use super::table::Figures;
 use crate::stats::histogram::sample_stdev;
-use crate::stats::{Distribution, Moments};
+use crate::stats::{Distribution, Moments, rank};
 
 /// Latencies in whole microseconds, rewritten as wrk does.
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ impl Rewritten {
 
     /// The value at rank floor(`p` / 100 · count) + 1, at most count; zero if there is no value.
     pub fn percentile_us(&self, p: f64) -> u64 {
-        let rank = (p / 100.0 * self.count as f64) as u64 + 1;
+        let rank = rank(p, self.count);
         if rank >= self.count {
             return if self.count == 0 { 0 } else { self.max_us };
         }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use mlua::{Lua, Table, Value};
 
 use super::Summary;
-use crate::stats::Distribution;
+use crate::stats::{Distribution, rank};
 
 /// A distribution as scripts see it.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,7 +58,7 @@ impl View {
 
     /// The value at rank floor(`p` / 100 · count) + 1, at most count; zero if there is no value.
     fn percentile(&self, p: f64) -> f64 {
-        let rank = ((p / 100.0 * self.count() as f64) as u64).saturating_add(1);
+        let rank = rank(p, self.count());
         if rank >= self.count() {
             return self.max;
         }

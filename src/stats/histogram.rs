@@ -10,6 +10,8 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use hdrhistogram::{Counter, Histogram};
 use thiserror::Error;
 
+use super::rank;
+
 /// The largest value told apart: one hour in nanoseconds. Larger ones are recorded as this and counted.
 pub const HIGHEST: u64 = 3_600_000_000_000;
 
@@ -156,7 +158,7 @@ impl<C: Count> Distribution<C> {
     /// The value at rank floor(`p` / 100 · count) + 1, at most count: wrk's definition, but 100 gives the maximum.
     /// Zero if there is no value.
     pub fn percentile(&self, p: f64) -> u64 {
-        let rank = (p / 100.0 * self.count() as f64) as u64 + 1;
+        let rank = rank(p, self.count());
         if rank >= self.count() {
             return self.max;
         }
@@ -385,8 +387,8 @@ mod tests {
         let distribution = of(&values);
         let mut sorted = values;
         sorted.sort_unstable();
-        for p in [1.0, 25.0, 50.0, 90.0, 99.0, 99.9] {
-            let expected = sorted[(p / 100.0 * 10_000.0) as usize] as f64;
+        for hundredths in 0..10_000 {
+            let (p, expected) = (hundredths as f64 / 100.0, sorted[hundredths] as f64);
             let got = distribution.percentile(p) as f64;
             assert!((got - expected).abs() <= expected / 1000.0, "{p} %: {got} instead of {expected}");
         }

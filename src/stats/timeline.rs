@@ -5,7 +5,7 @@
 
 use std::ops::AddAssign;
 
-use super::{Count, Distribution, Errors, Stats};
+use super::{Count, Distribution, Errors, Stats, rank};
 
 /// Most rows; more than a screen has columns, and 20 minutes at a second each.
 pub const ROWS_MAX: usize = 1200;
@@ -212,7 +212,7 @@ impl Stretch {
     /// The latency that so many per cent did not exceed, in nanoseconds, from the bins: at most 4.5 % off. `None`
     /// without any.
     pub fn percentile_ns(&self, percent: f64) -> Option<f64> {
-        let rank = (percent / 100.0 * self.latencies() as f64) as u64 + 1;
+        let rank = rank(percent, self.latencies());
         let mut seen = 0;
         let &(bin, _) = self.latency_bins.iter().find(|&&(_, count)| {
             seen += count;

@@ -1,0 +1,60 @@
+//! Which of many values, in ascending order, a percentile is.
+
+/// So many parts has one per cent. A percentage is rounded to whole parts, so that everything after that is exact.
+const PARTS: f64 = 1e12;
+
+/// floor(`p` / 100 · count) + 1, for a percentage of up to twelve decimals; at most one more than `count`.
+///
+/// That is wrk's definition. In floating point the product of 99.99 % and 10,000 is a little less than 9,999 and the
+/// rank one too low; wrk's is not, because its 80 bits are rounded to 64 before the fraction is cut off.
+pub fn rank(p: f64, count: u64) -> u64 {
+    let parts = ((p * PARTS).round() as u128).min((100.0 * PARTS) as u128);
+    (parts * u128::from(count) / (100.0 * PARTS) as u128) as u64 + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    #[test]
+    fn a_whole_product_is_not_rounded_down() {
+        let table = [
+            (99.99, 10_000, 10_000),
+            (99.9, 1_000, 1_000),
+            (99.9, 5_000, 4_996),
+            (55.0, 100, 56),
+            (29.0, 100, 30),
+            (7.0, 100, 8),
+            (0.000_001, 100_000_000, 2),
+            (100.0, 7, 8),
+            (100.0, u64::MAX / 2, u64::MAX / 2 + 1),
+            (0.0, 7, 1),
+            (50.0, 0, 1),
+            // What only scripts ask for.
+            (-3.0, 7, 1),
+            (f64::NAN, 7, 1),
+            (1e300, 7, 8),
+        ];
+        for (p, count, expected) in table {
+            assert_eq!(rank(p, count), expected, "{p} % of {count}");
+        }
+    }
+
+    #[test]
+    fn ranks_are_those_of_whole_numbers() {
+        let mut random = Random::new(1);
+        for _ in 0..200_000 {
+            let (millionths, bits) = (random.below(100_000_001), random.below(41));
+            let count = random.below(1 << bits);
+            let expected = (u128::from(millionths) * u128::from(count) / 100_000_000) as u64 + 1;
+            assert_eq!(rank(millionths as f64 / 1e6, count), expected, "{millionths} of {count}");
+        }
+        // Where the product is whole, which chance rarely meets.
+        for tenths in 0..=1_000 {
+            for count in (1_000..=20_000).step_by(1_000) {
+                assert_eq!(rank(tenths as f64 / 10.0, count), tenths * count / 1_000 + 1, "{tenths} of {count}");
+            }
+        }
+    }
+}
