@@ -234,19 +234,12 @@ impl Live {
     }
 
     /// Gives up the requests that have lasted longer than `limit_ns`, and takes note of those that are late.
-    pub fn sweep(&mut self, limit_ns: Option<u64>, now: Nanos, tally: &mut Tally, script: &mut Caller) {
+    pub fn sweep(&mut self, limit_ns: Option<u64>, now: Nanos, tally: &mut Tally) {
         let mut index = 0;
         while let Some(&request) = self.open.get(index) {
             let age_ns = now.since(request.sent_at);
             if limit_ns.is_some_and(|limit_ns| age_ns >= limit_ns) {
-                self.end(request.stream, now, tally);
-                self.protocol.cancel(request.stream);
-                tally.abandoned(&request, now);
-                self.take_events(&[], now, tally, script);
-                // It was waited for long enough: the next connection need not wait too.
-                self.answered = true;
-                self.troubled = false;
-                self.leaves_at_once = true;
+                self.give_up(request.stream, now, tally);
                 continue;
             }
             if tally.becomes_late(&request, age_ns) {
@@ -254,6 +247,30 @@ impl Live {
                 tally.late(now);
             }
             index += 1;
+        }
+    }
+
+    /// Gives a request up, and with it those that the protocol cannot have answered without it.
+    fn give_up(&mut self, stream: StreamId, now: Nanos, tally: &mut Tally) {
+        self.protocol.cancel(stream);
+        self.abandon(stream, now, tally);
+        while let Some(event) = self.protocol.poll_event() {
+            match event {
+                Event::Failed { stream, retryable: false, .. } => self.abandon(stream, now, tally),
+                Event::Failed { stream, error, .. } => self.failed(stream, error, true, &[], now, tally),
+                Event::Draining { .. } => self.draining = true,
+                _ => debug_assert!(false, "nothing else follows from giving up: {event:?}"),
+            }
+        }
+        // It was waited for long enough: the next connection need not wait too.
+        self.answered = true;
+        self.troubled = false;
+        self.leaves_at_once = true;
+    }
+
+    fn abandon(&mut self, stream: StreamId, now: Nanos, tally: &mut Tally) {
+        if let Some(request) = self.end(stream, now, tally) {
+            tally.abandoned(&request, now);
         }
     }
 

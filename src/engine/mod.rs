@@ -437,8 +437,10 @@ impl<B: Backend> Engine<B> {
             // It ended before anything counted.
             self.count_from(now);
         }
-        // A short run has its rate too; a worker that had nothing to send has none.
-        if self.sampled_at == self.start && self.settings.requests != Some(0) {
+        // A short run has its rate too; a worker that had nothing to send has none. The rest behind the last sample counts
+        // if it is long enough to say something, but not where wrk is imitated.
+        let is_long = now.since(self.sampled_at) >= SAMPLE_NS / 2 && !self.settings.rules.compat;
+        if (is_long || self.sampled_at == self.start) && self.settings.requests != Some(0) {
             self.sample(now);
         }
         self.note_script_time();

@@ -288,7 +288,7 @@ impl<B: Backend> Engine<B> {
             }
             State::Open(live) => {
                 self.away_since = None;
-                live.sweep(self.settings.give_up_ns, now, &mut self.tally, &mut self.script);
+                live.sweep(self.settings.give_up_ns, now, &mut self.tally);
                 if live.send_error.is_some() {
                     // What had arrived before the send failed has been read by now.
                     self.transport_failed(conn, Errno::PIPE, now);

@@ -56,6 +56,15 @@ fn a_run_of_less_than_a_millisecond_has_a_rate_natively() {
 }
 
 #[test]
+fn the_rest_behind_the_last_whole_tenth_has_a_rate_if_it_is_at_least_half_as_long() {
+    for (duration_ms, compat, expected) in [(149, false, 1), (150, false, 2), (150, true, 1), (49, false, 1)] {
+        let rules = Rules { compat, ..settings().rules };
+        let ran = run_http(Settings { rules, duration_ns: Some(duration_ms * MS), ..settings() }, "connect_us = 0.0");
+        assert_eq!(ran.totals.rates.values().collect::<Vec<_>>(), [(1_000, expected)], "{duration_ms} ms, {compat}");
+    }
+}
+
+#[test]
 fn what_went_wrong_is_known_to_a_tenth_of_a_second() {
     let rules = Rules { timeout_ns: Some(200 * MS), ..settings().rules };
     let ran = run_http(Settings { rules, ..settings() }, "connect_us = 0.0\n[[stall]]\nfrom_s = 0.35\nfor_s = 10.0");
@@ -94,6 +103,17 @@ fn every_started_request_ends_in_one_way_whatever_goes_wrong() {
     assert_eq!(count(Phase::Body, Cause::Protocol(Error::ClosedInBody)), Some(39));
     assert_eq!(counters.abandoned, 30);
     assert_eq!(count(Phase::Head, Cause::Protocol(Error::NotHttp)), Some(21));
+}
+
+#[test]
+fn giving_up_the_first_of_a_batch_gives_up_those_behind_it() {
+    let hanging: Scenario = toml::from_str("connect_us = 0.0\n[[fault]]\nevery = 1\nwhat = 'hang'").unwrap();
+    let give_up_ns = Some(100 * MS);
+    let pipelined = Settings { slots: 4, requests: Some(8), duration_ns: None, give_up_ns, ..settings() };
+    let totals = run_on(pipelined, hanging.network(1), get(), Box::new(|| Protocol::Http1(Http1::new(4)))).totals;
+    assert_eq!((totals.counters.abandoned, totals.counters.failed), (8, 0));
+    assert_eq!(totals.ledger.rows(), []);
+    assert_conserved(&totals);
 }
 
 #[test]
