@@ -1,11 +1,19 @@
 //! What becomes of a run in which a thread falls over a mistake of ours, or does not come back from its script.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use onrush_proto::Request;
+
+use super::prepare::{settings, spawn_all};
 use super::*;
+use crate::backend::Sim;
+use crate::backend::sim::Scenario;
 use crate::cli::{self, Invocation};
-use crate::engine::{Answer, Callback, Failure, Wants};
+use crate::engine::{Answer, Callback, Desk, Failure, Hooks, Settings, Wants};
+use crate::plan::Plan;
 use crate::random::Random;
 
 /// A script that does this with every response.

@@ -3,10 +3,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::PATIENCE;
 use super::snapshot::{Collector, is_hopeless};
 use crate::plan::Plan;
 use crate::stats::Cause;
+
+/// How long a target may stay away where the plan sets no limit.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Whom a run waits for, why, and how long at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

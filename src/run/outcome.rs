@@ -1,0 +1,225 @@
+//! What a run measured, and how it went.
+
+use std::net::SocketAddr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::io::Errno;
+
+use super::snapshot::Collector;
+use super::{Choice, Ports, Shortage, host, nanos};
+use crate::engine::{self, WorkerEnd};
+use crate::plan::Plan;
+use crate::plan::secrets::{self, Known};
+use crate::stats::{Cause, Counters, Gap, Timeline, Totals, Transcript, silences};
+
+/// What a run measured, and how it went.
+pub struct Outcome {
+    /// The sum of all workers.
+    pub totals: Totals,
+    /// From the common start to the end of the last worker.
+    pub elapsed: Duration,
+    /// Why the run ended.
+    pub ended: Ended,
+    /// The backend that ran.
+    pub backend: &'static str,
+    /// Addresses that refused at the start while another worked, with the error number.
+    pub dropped: Vec<(SocketAddr, i32)>,
+    /// The addresses that worked.
+    pub addresses: Vec<SocketAddr>,
+    /// Set if the hard limit of open files was too low.
+    pub descriptors: Option<Shortage>,
+    /// When measuring began, since the beginning of 1970.
+    pub started_at: Duration,
+    /// The run second by second.
+    pub timeline: Timeline,
+    /// What each worker did, in their order.
+    pub workers: Vec<WorkerShare>,
+    /// The machine.
+    pub host: host::Facts,
+    /// The local ports at the end, if there was one too few.
+    pub ports: Option<Ports>,
+    /// Stretches in which nothing was answered, in order.
+    pub silences: Vec<Gap>,
+    /// What went over the wire, where the plan wanted that.
+    pub transcript: Option<Box<Transcript>>,
+    /// The script's file as it was read, if there is one.
+    pub script: Option<Vec<u8>>,
+    /// Whether a script had a say in when requests were sent.
+    pub pauses: bool,
+    /// Why it broke off before its end, if it did.
+    pub breakdown: Option<Breakdown>,
+    /// Threads that never came back from their script, from 1, and the callback they are in. What they measured since
+    /// their last hand-over is missing.
+    pub stuck: Vec<(usize, &'static str)>,
+}
+
+/// One worker's part in a run.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkerShare {
+    /// Its connections.
+    pub connections: u32,
+    /// What it counted.
+    pub counters: Counters,
+    /// The processor time it took, in nanoseconds.
+    pub cpu_ns: u64,
+}
+
+/// Where a worker's thread is stuck, and since when after the start it was to have ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stuck {
+    pub callback: &'static str,
+    pub since: Duration,
+}
+
+/// Why a run broke off. What was measured until then is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Breakdown {
+    /// Something went wrong in the script: what and where, in the words for the user.
+    Script(String),
+    /// The script wants the program to end, with this code.
+    Exit(i32),
+    /// A thread, numbered from 1, fell over a mistake of ours. What it measured since its last hand-over is missing.
+    Bug(usize),
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Its time was up.
+    Duration,
+    /// All its requests had ended.
+    Requests,
+    /// Somebody sent a signal.
+    Signal,
+    /// Somebody sent a signal before anything was sent to the target.
+    NeverBegun,
+    /// Every first connection was refused.
+    Refused {
+        /// The address that was tried last.
+        address: SocketAddr,
+        /// Why.
+        cause: Cause,
+    },
+    /// Nobody could be connected to any more.
+    StayedAway,
+}
+
+impl Outcome {
+    pub(super) fn new(backend: &'static str, descriptors: Option<Shortage>, started_at: Duration) -> Self {
+        Self {
+            totals: Totals::default(),
+            elapsed: Duration::ZERO,
+            ended: Ended::Duration,
+            backend,
+            dropped: Vec::new(),
+            addresses: Vec::new(),
+            descriptors,
+            started_at,
+            timeline: Timeline::default(),
+            workers: Vec::new(),
+            host: host::Facts::default(),
+            ports: None,
+            silences: vec![Gap::ALL],
+            transcript: None,
+            script: None,
+            pauses: false,
+            breakdown: None,
+            stuck: Vec::new(),
+        }
+    }
+
+    /// A run that a signal ended before it began.
+    pub fn interrupted(choice: &Choice) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { ended: Ended::NeverBegun, host: host::facts(), ..Self::new(choice.name, None, now) }
+    }
+
+    /// Takes note of a worker that gave nothing back: it is stuck, or fell until `now`.
+    pub(super) fn lose(&mut self, plan: &Plan, index: usize, stuck: Option<Stuck>, now: Duration) {
+        if let Some(Stuck { callback, .. }) = stuck {
+            self.stuck.push((index + 1, callback));
+        } else {
+            self.breakdown.get_or_insert(Breakdown::Bug(index + 1));
+        }
+        let until = stuck.map_or(now, |stuck| stuck.since);
+        self.elapsed = self.elapsed.max(until.saturating_sub(plan.warmup));
+        let connections = plan.load.connections_of(index as u32);
+        self.workers.push(WorkerShare { connections, counters: Counters::default(), cpu_ns: 0 });
+        // What it has completed since its last hand-over is not known.
+        self.silences.clear();
+    }
+
+    /// Takes the sums over.
+    pub(super) fn take_over(&mut self, collector: Collector, plan: &Plan) {
+        self.totals = collector.totals;
+        if !plan.keeps_secrets {
+            self.hide_secrets(plan);
+        }
+        if plan.wants_phases() {
+            self.totals.phases.get_or_insert_default();
+        }
+        self.totals.settle();
+        let no_port = Cause::Errno(Errno::ADDRNOTAVAIL.raw_os_error());
+        if self.totals.ledger.rows().iter().any(|row| row.cause == no_port) {
+            self.ports = Ports::read();
+        }
+        self.timeline = collector.timeline;
+        self.timeline.end(nanos(self.elapsed));
+        debug_assert!(self.timeline.is_all_of(&self.totals), "the rows are the run");
+        let run = Gap { until_ns: nanos(self.elapsed), ..Gap::ALL };
+        self.silences = silences::common(&self.silences, &[run]);
+        self.host = host::facts();
+        for (worker, counters) in self.workers.iter_mut().zip(collector.shares) {
+            worker.counters = counters;
+        }
+    }
+
+    /// Takes the secrets out of what servers sent, before anybody can show it.
+    fn hide_secrets(&mut self, plan: &Plan) {
+        let known = Known::of(plan, self.script.as_deref());
+        self.totals.ledger.rewrite_examples(|example| known.hide(&secrets::bytes(example)));
+        self.totals.location = self.totals.location.take().map(|location| known.hide_in(&secrets::url(&location)));
+    }
+
+    /// Adds what a worker gave back.
+    pub(super) fn add(&mut self, end: WorkerEnd, refused: bool) {
+        self.elapsed = self.elapsed.max(Duration::from_nanos(end.elapsed_ns));
+        let (connections, cpu_ns) = (end.connections, end.cpu_ns);
+        self.workers.push(WorkerShare { connections, counters: Counters::default(), cpu_ns });
+        if let Some((address, cause)) = end.refusal.filter(|_| refused) {
+            self.ended = Ended::Refused { address, cause };
+        } else if end.stayed_away {
+            self.ended = Ended::StayedAway;
+        }
+        for dropped in end.dropped {
+            if !self.dropped.contains(&dropped) {
+                self.dropped.push(dropped);
+            }
+        }
+        for address in end.working {
+            if !self.addresses.contains(&address) {
+                self.addresses.push(address);
+            }
+        }
+        self.silences = silences::common(&self.silences, &end.silences);
+        self.transcript = self.transcript.take().or(end.transcript);
+        self.pauses |= end.pauses;
+        let breakdown = end.failure.map(|failure| match failure {
+            engine::Failure::Raised(words) => Breakdown::Script(words),
+            engine::Failure::Exit(code) => Breakdown::Exit(code),
+        });
+        self.breakdown = self.breakdown.take().or(breakdown);
+    }
+
+    /// The share (0 to 1) of their time that the threads spent inside the script, estimated.
+    pub fn script_share(&self, plan: &Plan) -> f64 {
+        let time_ns = self.elapsed.as_nanos() as f64 * f64::from(plan.load.threads);
+        if time_ns > 0.0 { (self.totals.counters.script_ns as f64 / time_ns).min(1.0) } else { 0.0 }
+    }
+
+    pub(super) fn all_requests_ended(&self, plan: &Plan) -> bool {
+        let counters = &self.totals.counters;
+        let ended = counters.completed + counters.failed + counters.abandoned;
+        plan.stop.requests.is_some_and(|requests| ended >= requests + counters.carried)
+    }
+}

@@ -1,0 +1,208 @@
+//! Sets up the workers of a plan: their parts of it, their sockets, their threads.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread;
+
+use anyhow::ensure;
+use rustix::io::Errno;
+use thiserror::Error;
+
+use super::waiting::PATIENCE;
+use super::watch::Prepared;
+use super::worker::Worker;
+use super::{host, nanos, spin};
+use crate::backend::ports::Chooser;
+use crate::backend::sim::Scenario;
+use crate::backend::{Backend, Clock, Dialer, Epoll, PortRing, Sim, Uring, socket};
+use crate::engine::{self, Hooks, Rules, Settings, tls};
+use crate::plan::way::Sources;
+use crate::plan::{Addresses, Dialect, Io, Plan, load};
+use crate::reason::reason;
+use crate::script::{self, Script};
+
+/// The workers could not be set up; nothing was sent.
+#[derive(Debug, Error)]
+pub enum NotStarted {
+    /// A thread could not be made.
+    #[error("unable to create thread {number}: {reason}; fewer threads (-t) need less memory and processes")]
+    Thread {
+        /// Which thread, from 1.
+        number: u32,
+        /// Why.
+        reason: io::Error,
+    },
+    /// A thread's way to the kernel could not be made.
+    #[error("unable to set up a thread: {reason}{way_out}")]
+    Backend {
+        /// Why.
+        reason: io::Error,
+        /// What to do about it, where that is known.
+        way_out: String,
+    },
+}
+
+/// This machine does not have an address that connections are to come from. In wrk-cmm's words.
+#[derive(Debug, Error)]
+#[error("{program}bind({address}): {reason}{way_out}")]
+pub struct BadSource {
+    program: String,
+    address: IpAddr,
+    reason: String,
+    way_out: &'static str,
+}
+
+/// Sets up all workers of a plan on the backend that [`choose`](super::choice::choose) chose.
+///
+/// # Errors
+///
+/// [`NotStarted`], or what is wrong with a file that the plan names: a scenario, certificates, keys.
+pub fn prepare(
+    plan: &Plan,
+    addresses: &Addresses,
+    backend: &'static str,
+    script: Option<&mut Script>,
+) -> anyhow::Result<Prepared> {
+    let descriptors = host::raise_descriptor_limit(plan.load.connections, plan.load.threads);
+    if let Some(sources) = plan.way.sources {
+        try_sources(sources, plan.dialect)?;
+    }
+    let tls = plan.tls.as_ref().map(tls::Config::new).transpose()?;
+    if let (Some(script), Some(limit)) = (&script, plan.requests_per_connection) {
+        let (function, length) =
+            (if script.wants().request { "request()" } else { "wrk.request()" }, script.depth() as u64);
+        ensure!(length <= limit.most, engine::too_long(function, length, limit));
+    }
+    let pipelines = script.as_ref().is_some_and(|script| script.depth() > 1);
+    let (script, hooks) = script.map_or((None, Vec::new()), |script| {
+        let hooks = script.hooks();
+        (Some(&*script), hooks)
+    });
+    let spins = !matches!(plan.io, Io::Sim(_)) && spin::decide(plan, &addresses.0).spins;
+    let settings = |index| Settings { spins, ..settings(plan, addresses, tls.clone(), pipelines, index) };
+    let clock = Clock::start();
+    let dialer = dialers(plan);
+    let mut prepared = match &plan.io {
+        Io::Sim(path) => {
+            let scenario = Scenario::read(path)?;
+            spawn_all(plan, settings, script, hooks, move |settings| {
+                Ok(Sim::new(settings.connections, scenario.clone().network(settings.seed)))
+            })
+        }
+        _ if backend == Uring::NAME => spawn_all(plan, settings, script, hooks, move |settings| {
+            Uring::new(settings.connections, clock, dialer(settings)?)
+        }),
+        _ => spawn_all(plan, settings, script, hooks, move |settings| {
+            Epoll::new(settings.connections, clock, dialer(settings)?)
+        }),
+    }?;
+    prepared.descriptors = descriptors;
+    Ok(prepared)
+}
+
+/// What makes the sockets of each worker.
+fn dialers(plan: &Plan) -> impl Fn(&Settings) -> Result<Dialer, Errno> + Clone + Send + use<> {
+    let (way, connections, ring) = (plan.way.clone(), plan.load.connections, PortRing::of_this_machine().ok());
+    move |settings| {
+        let share_before = settings.first_connection as f64 / f64::from(connections);
+        let ports = ring.as_ref().map(|ring| Chooser::new(ring, share_before));
+        Ok(Dialer::new(&way, settings.first_connection)?.with_ports(ports))
+    }
+}
+
+/// Looks whether this machine has all the addresses that connections are to come from.
+fn try_sources(sources: Sources, dialect: Dialect) -> Result<(), BadSource> {
+    for address in (0..sources.count() as usize).map(|place| sources.of_connection(place)) {
+        socket::try_source(address).map_err(|errno| {
+            let reason = reason(&errno.into());
+            let program = if dialect.is_compat() { format!("{}: ", dialect.name()) } else { String::new() };
+            let way_out = if dialect.is_compat() { "" } else { ": 'ip address' lists the addresses of this machine" };
+            BadSource { program, address, reason, way_out }
+        })?;
+    }
+    Ok(())
+}
+
+/// Makes every worker in a thread of its own; each makes its backend itself, because only it can use it.
+pub(super) fn spawn_all<B: Backend>(
+    plan: &Plan,
+    settings: impl Fn(u32) -> Settings,
+    script: Option<&Script>,
+    hooks: Vec<Box<dyn Hooks>>,
+    make: impl Fn(&Settings) -> io::Result<B> + Clone + Send + 'static,
+) -> Result<Prepared, NotStarted> {
+    let mut prepared = Prepared {
+        backend: B::NAME,
+        descriptors: None,
+        gate: Arc::default(),
+        control: Arc::default(),
+        desks: (0..plan.load.threads).map(|_| Arc::default()).collect(),
+        workers: Vec::with_capacity(plan.load.threads as usize),
+        script: script.map(|script| script.file().to_vec()),
+    };
+    let (ready, set_up) = mpsc::channel();
+    let mut hooks = hooks.into_iter();
+    for index in 0..plan.load.threads {
+        let worker = Worker {
+            settings: settings(index),
+            parts: plan.request.clone(),
+            prebuilt: script.and_then(|script| script.prebuilt(index as usize)).map(<[u8]>::to_vec),
+            hooks: hooks.next(),
+            gate: Arc::clone(&prepared.gate),
+            control: Arc::clone(&prepared.control),
+            desk: Arc::clone(&prepared.desks[index as usize]),
+            watcher: thread::current(),
+        };
+        let (make, ready) = (make.clone(), ready.clone());
+        let thread = thread::Builder::new().name(format!("worker-{index}"));
+        let thread = if worker.hooks.is_some() { thread.stack_size(script::STACK_BYTES) } else { thread };
+        let thread = thread.spawn(move || worker.work(make, ready));
+        prepared.workers.push(Some(thread.map_err(|reason| NotStarted::Thread { number: index + 1, reason })?));
+    }
+    drop(ready);
+    let failed = set_up.iter().find_map(Result::err);
+    failed.map_or(Ok(prepared), |reason| {
+        let too_many_files = Errno::from_io_error(&reason) == Some(Errno::MFILE);
+        let way_out =
+            if too_many_files { host::way_out(plan.load.connections, plan.load.threads) } else { String::new() };
+        Err(NotStarted::Backend { reason, way_out })
+    })
+}
+
+/// The part of the plan that falls to worker `index`.
+pub(super) fn settings(
+    plan: &Plan,
+    addresses: &Addresses,
+    tls: Option<tls::Config>,
+    pipelines: bool,
+    index: u32,
+) -> Settings {
+    let requests = plan.stop.requests.map(|requests| load::share(requests, plan.load.threads, index));
+    let connections = plan.load.connections_of(index);
+    Settings {
+        // A connection more than there are requests would only be looked at.
+        connections: u64::from(connections).min(requests.unwrap_or(u64::MAX).max(1)) as u32,
+        first_connection: (0..index).map(|before| plan.load.connections_of(before)).sum::<u32>() as usize,
+        slots: 1,
+        requests_per_connection: plan.requests_per_connection,
+        tunnel: plan.way.proxy.as_ref().and_then(|proxy| proxy.tunnel(&plan.target)),
+        addresses: addresses.0.clone(),
+        tls,
+        rules: Rules {
+            compat: plan.dialect.is_compat(),
+            timeout_ns: plan.timeout.map(nanos),
+            phases: plan.wants_phases(),
+            pipelines,
+        },
+        warmup_ns: nanos(plan.warmup),
+        duration_ns: plan.stop.duration.map(nanos),
+        requests,
+        give_up_ns: plan.give_up.map(nanos),
+        patience_ns: nanos(plan.give_up.unwrap_or(PATIENCE)),
+        spins: false,
+        seed: plan.seed.wrapping_add(u64::from(index)),
+        transcribe: plan.once,
+    }
+}

@@ -1,0 +1,127 @@
+//! Watches workers while they run, stops them, and takes over what they measured.
+
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::outcome::Stuck;
+use super::snapshot::Collector;
+use super::worker::{Gate, Worked};
+use super::{Ended, Interrupt, Observer, Outcome, Shortage, Waiting, nanos};
+use crate::engine::{Control, Desk, WorkerEnd};
+use crate::plan::Plan;
+
+/// How often the watcher looks at signals and hand-overs.
+const WATCH: Duration = Duration::from_millis(20);
+/// How often the observer is told how the run stands.
+const SHOW: Duration = Duration::from_millis(200);
+/// How long a callback may last at the end of a run.
+const PATIENCE_WITH_SCRIPTS: Duration = Duration::from_secs(1);
+
+/// Workers that are set up and wait to be released together. Dropped instead, they end without having sent anything.
+pub struct Prepared {
+    pub(super) backend: &'static str,
+    pub(super) descriptors: Option<Shortage>,
+    pub(super) gate: Arc<Gate>,
+    pub(super) control: Arc<Control>,
+    pub(super) desks: Vec<Arc<Desk>>,
+    /// Those that have not been joined.
+    pub(super) workers: Vec<Option<JoinHandle<Option<Worked>>>>,
+    pub(super) script: Option<Vec<u8>>,
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        self.gate.open(false);
+    }
+}
+
+impl Prepared {
+    /// Releases the workers, watches them until the last has ended, and adds up.
+    pub fn run(mut self, plan: &Plan, interrupt: &Interrupt, observer: &mut dyn Observer) -> Outcome {
+        // A run of a number of requests waits for its target; `--once` is a question, and wants the answer now. A
+        // certificate does not get better by waiting, nor does a password.
+        let is_compat = plan.dialect.is_compat();
+        let waits = plan.stop.requests.is_some() && !plan.once;
+        let is_patient = |collector: &Collector| is_compat || (waits && !collector.is_hopeless());
+        let mut collector = Collector::new(self.desks.clone());
+        let mut ends: Vec<Option<WorkerEnd>> = self.workers.iter().map(|_| None).collect();
+        let (mut interrupted, mut refused, mut has_told, mut shown_at) = (false, false, false, Duration::ZERO);
+        let mut due = plan.stop.duration.map(|duration| duration + plan.warmup);
+        let start = Instant::now();
+        // A clock before 1970 is no reason not to measure.
+        let started_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + plan.warmup;
+        self.gate.open(true);
+        let stuck = loop {
+            if let Some(stuck) = self.ended(start, due) {
+                break stuck;
+            }
+            collector.collect();
+            self.join_ended(&mut ends, &mut collector);
+            std::iter::from_fn(|| collector.finished()).for_each(|second| observer.second(&second));
+            interrupted |= interrupt.is_asked();
+            refused |= collector.all_refused() && !is_patient(&collector);
+            if interrupted || refused {
+                self.control.stop();
+            } else if let Some(waiting) = Waiting::of(plan, &collector).filter(|_| !has_told) {
+                has_told = true;
+                observer.waiting(&waiting);
+            }
+            if self.control.is_stopped() {
+                due = due.min(Some(start.elapsed())).or(Some(start.elapsed()));
+            }
+            if start.elapsed() >= shown_at + SHOW {
+                shown_at = start.elapsed();
+                observer.progress(&collector.progress(shown_at, plan.warmup));
+            }
+            thread::park_timeout(WATCH);
+        };
+        collector.collect();
+        self.join_ended(&mut ends, &mut collector);
+        refused |= collector.all_refused() && !is_patient(&collector);
+        let mut outcome = Outcome::new(self.backend, self.descriptors, started_at);
+        outcome.script = self.script.take();
+        for (index, end) in ends.into_iter().enumerate() {
+            match end {
+                Some(end) => outcome.add(end, refused),
+                None => outcome.lose(plan, index, stuck[index], start.elapsed()),
+            }
+        }
+        // A thread that never came back may have handed over later than it was to end.
+        outcome.elapsed = outcome.elapsed.max(Duration::from_nanos(collector.totals.until_ns));
+        let elapsed_ns = nanos(outcome.elapsed);
+        if !matches!(outcome.ended, Ended::Refused { .. }) {
+            std::iter::from_fn(|| collector.rest(elapsed_ns)).for_each(|second| observer.second(&second));
+        }
+        outcome.take_over(collector, plan);
+        if interrupted {
+            outcome.ended = Ended::Signal;
+        } else if outcome.ended == Ended::Duration && outcome.all_requests_ended(plan) {
+            outcome.ended = Ended::Requests;
+        }
+        outcome
+    }
+
+    /// Takes over from the workers that have ended since the last look; one that fell leaves nothing.
+    fn join_ended(&mut self, ends: &mut [Option<WorkerEnd>], collector: &mut Collector) {
+        for (index, worker) in self.workers.iter_mut().enumerate() {
+            let Some(worker) = worker.take_if(|worker| worker.is_finished()) else { continue };
+            let Ok(Some(Ok(end))) = worker.join() else { continue };
+            collector.end(index, &end.interval);
+            ends[index] = Some(end);
+        }
+    }
+
+    /// Once every worker has ended, or has had [`PATIENCE_WITH_SCRIPTS`] since it was due and is stuck in its script: of
+    /// each, the callback that it is stuck in, if it is.
+    fn ended(&self, start: Instant, due: Option<Duration>) -> Option<Vec<Option<Stuck>>> {
+        let since = due.filter(|&due| start.elapsed() >= due + PATIENCE_WITH_SCRIPTS);
+        let look = |worker: &Option<JoinHandle<_>>, desk: &Desk| match worker {
+            Some(worker) if !worker.is_finished() => {
+                Some(Some(Stuck { callback: desk.callback().name()?, since: since? }))
+            }
+            Some(_) | None => Some(None),
+        };
+        self.workers.iter().zip(&self.desks).map(|(worker, desk)| look(worker, desk)).collect()
+    }
+}

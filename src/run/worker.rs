@@ -1,0 +1,86 @@
+//! A worker's thread: it sets itself up, waits to be released with the others, and runs the engine.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, Thread};
+
+use onrush_proto::http1::outline;
+use onrush_proto::{Http1, Parts, Request};
+
+use crate::backend::Backend;
+use crate::engine::{Control, Desk, Engine, Hooks, Protocol, Settings, WorkerEnd};
+
+/// What became of a worker: what it measured, or that it fell over a mistake of ours.
+pub(super) type Worked = thread::Result<WorkerEnd>;
+
+/// What a worker's thread is given.
+pub(super) struct Worker {
+    pub settings: Settings,
+    pub parts: Parts,
+    /// The requests of a script that always sends the same.
+    pub prebuilt: Option<Vec<u8>>,
+    pub hooks: Option<Box<dyn Hooks>>,
+    pub gate: Arc<Gate>,
+    pub control: Arc<Control>,
+    pub desk: Arc<Desk>,
+    pub watcher: Thread,
+}
+
+impl Worker {
+    /// Sets the worker up, says so, waits to be released and runs. `None`: it was not to run.
+    pub fn work<B: Backend>(
+        self,
+        make: impl Fn(&Settings) -> io::Result<B>,
+        ready: Sender<io::Result<()>>,
+    ) -> Option<Worked> {
+        let backend = match make(&self.settings) {
+            Ok(backend) => backend,
+            Err(error) => {
+                // Whoever set the workers up waits for this.
+                let _ = ready.send(Err(error));
+                return None;
+            }
+        };
+        let batch = self.prebuilt.as_deref().map_or_else(|| vec![Request::new(self.parts.clone())], requests);
+        // A script may pipeline as many as it likes.
+        let depth = if self.hooks.is_some() { usize::MAX } else { 1 };
+        let protocols = Box::new(move || Protocol::Http1(Http1::new(depth)));
+        let control = Arc::clone(&self.control);
+        let engine = Engine::new(self.settings, backend, batch, protocols, self.hooks, self.control, self.desk);
+        drop(ready);
+        let worked = self.gate.wait().then(|| catch_unwind(AssertUnwindSafe(|| engine.run())));
+        if worked.as_ref().is_some_and(Result::is_err) {
+            control.stop();
+        }
+        self.watcher.unpark();
+        worked
+    }
+}
+
+/// The requests that a script wrote before the run, and that were found to be complete then.
+fn requests(wire: &[u8]) -> Vec<Request> {
+    let mut outlines = Vec::new();
+    let complete = outline(wire, &mut outlines);
+    debug_assert!(complete.is_ok(), "whoever loaded the script has looked");
+    let wire = Rc::from(wire);
+    outlines.into_iter().map(|outline| Request::from_wire(&wire, outline)).collect()
+}
+
+/// Holds workers back until all are set up.
+#[derive(Default)]
+pub(super) struct Gate(OnceLock<bool>);
+
+impl Gate {
+    /// Lets the workers run, or go home; only the first call counts.
+    pub fn open(&self, run: bool) {
+        let _ = self.0.set(run);
+    }
+
+    /// Waits for that; returns whether to run.
+    pub fn wait(&self) -> bool {
+        *self.0.wait()
+    }
+}
