@@ -8,13 +8,16 @@ use crate::backend::{Backend, Completion, ConnId, What};
 
 /// So many connections are opened in a turn of the loop in which there was nothing else to do.
 const OPENED_PER_TURN: usize = 8;
-/// One more is opened for so many completions: a connect takes about as long as those, so that opening connections and
-/// serving those that are open have half of the time each.
-const HANDLED_FOR_ONE: usize = 8;
+/// One more is opened for so many completions. A connection that serves one request has at least two: however short
+/// connections live, none has to wait for a later turn to be replaced.
+const HANDLED_FOR_ONE: usize = 2;
+/// The most that are opened in a turn. A connect takes some 30 µs: answers that arrive meanwhile wait for 2 ms at most.
+const OPENED_MAX: usize = 64;
 
 /// How many connections may be opened after so many completions.
 pub(super) const fn opened_per_turn(handled: usize) -> usize {
-    OPENED_PER_TURN + handled / HANDLED_FOR_ONE
+    let opened = OPENED_PER_TURN + handled / HANDLED_FOR_ONE;
+    if opened < OPENED_MAX { opened } else { OPENED_MAX }
 }
 
 impl<B: Backend> Engine<B> {
