@@ -64,6 +64,7 @@ use hooks::Caller;
 use routes::Routes;
 use tally::Tally;
 use timers::{SAMPLE_NS, Timer, Timers};
+use wait::Spin;
 
 /// So many completions are handled in one turn of the loop, and so many timers fire.
 const HANDLED_PER_TURN: usize = 512;
@@ -177,6 +178,8 @@ pub struct Engine<B: Backend> {
     sampled_at: Nanos,
     sampled_completed: u64,
     script_noted_ns: u64,
+    /// Busy-polling that has not been counted yet.
+    spin: Option<Spin>,
 }
 
 impl<B: Backend> Engine<B> {
@@ -224,6 +227,7 @@ impl<B: Backend> Engine<B> {
             sampled_at: Nanos::default(),
             sampled_completed: 0,
             script_noted_ns: 0,
+            spin: None,
         }
     }
 
@@ -339,6 +343,7 @@ impl<B: Backend> Engine<B> {
     /// The warm-up is over: nothing that happened counts. Requests in flight do, with their whole latency, when they end.
     fn count_from(&mut self, now: Nanos) {
         self.count_sent();
+        self.settle_spin();
         self.start = now;
         self.end_at = self.settings.duration_ns.map_or(Nanos::MAX, |duration_ns| now + duration_ns);
         self.sampled_at = now;
@@ -361,6 +366,7 @@ impl<B: Backend> Engine<B> {
     /// row of the time line, and the turn of the loop in which that happened still belongs to it.
     fn hand_over(&mut self, now: Nanos) {
         self.count_sent();
+        self.settle_spin();
         let until_ns = now.since(self.start) / SAMPLE_NS * SAMPLE_NS;
         self.tally.interval.until_ns = until_ns;
         if self.desk.mailbox.hand_over(&mut self.tally.interval) {
@@ -416,6 +422,7 @@ impl<B: Backend> Engine<B> {
         self.hear_connects(now);
         self.backend.stop();
         self.count_sent();
+        self.settle_spin();
         self.occupy_to_the_end(now);
         for slot in &mut self.slots {
             match &mut slot.state {

@@ -11,6 +11,15 @@ const SPIN_NS: u64 = 1_000_000;
 /// With at most this many connects and requests under way, waking up for one takes a large part of its time.
 const FEW: u64 = 4;
 
+/// A stretch of busy-polling that found something, and that has not been counted yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spin {
+    /// The thread's processor time when it began, in nanoseconds.
+    cpu_before_ns: u64,
+    /// The last look in vain.
+    looked_at: Nanos,
+}
+
 impl<B: Backend> Engine<B> {
     /// Waits for completions, but not past the next timer or the end, and not at all with connections left to open.
     pub(super) fn wait(&mut self) {
@@ -27,20 +36,43 @@ impl<B: Backend> Engine<B> {
                 return;
             }
         }
+        self.settle_spin();
         self.backend.wait(until);
     }
 
     /// Busy-polls until then. Returns whether there may be completions.
     fn spin(&mut self, stop_at: Nanos) -> bool {
-        if self.backend.now() >= stop_at {
+        let mut looked_at = self.backend.now();
+        if looked_at >= stop_at {
             return false;
         }
         let cpu_before_ns = thread_cpu_ns();
+        self.count_spin(looked_at, cpu_before_ns);
         let mut is_ready = false;
-        while !is_ready && self.backend.now() < stop_at {
+        while !is_ready && looked_at < stop_at {
             is_ready = self.backend.wait(Nanos::default());
+            if !is_ready {
+                looked_at = self.backend.now();
+            }
         }
-        self.tally.interval.counters.spun_ns += thread_cpu_ns() - cpu_before_ns;
+        // What came is not to wait for a look at the thread's clock.
+        self.spin = Some(Spin { cpu_before_ns, looked_at });
         is_ready
+    }
+
+    /// Counts the last stretch of busy-polling, if that has not been done.
+    pub(super) fn settle_spin(&mut self) {
+        if self.spin.is_some() {
+            let now = self.backend.now();
+            self.count_spin(now, thread_cpu_ns());
+        }
+    }
+
+    /// Counts the last stretch of busy-polling: the processor time since it began, less what has passed since it ended.
+    fn count_spin(&mut self, now: Nanos, cpu_ns: u64) {
+        if let Some(Spin { cpu_before_ns, looked_at }) = self.spin.take() {
+            let spun_ns = (cpu_ns - cpu_before_ns).saturating_sub(now.since(looked_at));
+            self.tally.interval.counters.spun_ns += spun_ns;
+        }
     }
 }
