@@ -490,7 +490,7 @@ impl Backend for Uring {
         socket.generation = socket.generation.wrapping_add(1);
         self.resume.take_if(|(resumed, _)| *resumed == conn);
         let Some(fd) = socket.fd.take() else { return };
-        if socket.in_table || socket.is_busy || is_sending {
+        if unsent.is_none() && (socket.in_table || socket.is_busy || is_sending) {
             // The table holds the socket until its place is taken again, and so does what is under way; this ends it now.
             let _ = shutdown(&fd, Shutdown::Both);
         }
@@ -553,7 +553,12 @@ impl Backend for Uring {
         if self.backlog.is_empty() && self.ring.submission().is_empty() {
             self.taken.handed_over(self.turn, has_seen_all);
             self.turn = self.turn.wrapping_add(1);
-            self.closing.clear();
+            for (fd, unsent) in self.closing.drain(..) {
+                if unsent.is_some() {
+                    // What was asked for before the close has left, as it does on epoll.
+                    let _ = shutdown(&fd, Shutdown::Both);
+                }
+            }
         }
         self.reaped_at = self.clock.now();
         !self.immediate.is_empty() || !self.ring.completion().is_empty()

@@ -87,6 +87,31 @@ fn what_waits_to_be_sent_goes_with_its_connection() {
 }
 
 #[test]
+fn what_was_asked_for_in_the_turn_of_the_close_leaves_before_it() {
+    let Ok(mut uring) = Uring::new(1, Clock::start(), Dialer::default()) else { return };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    for _ in 0..2 {
+        uring.connect(ConnId(0), listener.local_addr().unwrap());
+        work(&mut uring);
+        let (mut peer, _) = listener.accept().unwrap();
+        // From the second answer on the receive stays armed, and the kernel's table has the socket.
+        for _ in 0..2 {
+            uring.send(ConnId(0), Transmit::Owned(b"ask".to_vec()));
+            assert_eq!(read(&mut uring, &mut peer, 3), b"ask");
+            peer.write_all(b"answer").unwrap();
+            work(&mut uring);
+        }
+        assert_eq!(uring.taken(), 6);
+        // The answer makes room for the next request; that the peer has closed is the next thing that is heard.
+        uring.send(ConnId(0), Transmit::Owned(b"ask".to_vec()));
+        uring.close(ConnId(0));
+        work(&mut uring);
+        assert_eq!((uring.taken(), rest(&mut peer)), (3, b"ask".to_vec()));
+        assert!(uring.closing.is_empty());
+    }
+}
+
+#[test]
 fn a_closed_connection_sends_nothing_more_whoever_ended_it() {
     let Ok(mut uring) = Uring::new(1, Clock::start(), Dialer::default()) else { return };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
