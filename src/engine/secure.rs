@@ -61,9 +61,13 @@ impl<B: Backend> Engine<B> {
                 self.backend.expect(conn, rest - link.pending());
             }
         }
-        // Who leaves waits for the end of the transport: its port depends on that.
-        if is_closed && !self.is_leaving(conn) {
-            return self.ended(conn, at);
+        if is_closed {
+            // Who leaves waits for the end of the transport: its port depends on that. The server may wait in turn, for
+            // the answer to its farewell.
+            if !self.is_leaving(conn) {
+                return self.ended(conn, at);
+            }
+            self.take_leave(conn);
         }
         self.pump(conn, at);
         self.flush(conn, at);

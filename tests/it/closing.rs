@@ -8,11 +8,13 @@ use crate::harness::{Context, Onrush, Output, Scratch, cases};
 use crate::peers::{read_head, server};
 use crate::servers::{Server, assert_no_errors};
 use crate::tls_peers::{Authority, TlsServer};
+use crate::tls_processes::Process;
 
 cases! {
     nginx_closes_connections_that_have_had_their_requests needs "nginx";
     python_closes_earlier_or_when_it_is_asked needs "python3";
     a_tls_server_closes_the_transport_too;
+    a_tls_server_that_waits_for_our_farewell_closes_first needs "python3";
     only_the_last_request_of_a_connection_says_so;
     a_server_that_does_not_close_is_counted;
     the_server_keeps_the_ports needs "unshare -rn true", "ip -V";
@@ -83,6 +85,21 @@ fn a_tls_server_closes_the_transport_too(context: &Context) {
         let counted = (number(&connections, "opened"), number(&connections, "closed_first"));
         assert_eq!(counted, (opened, 0), "{connections}");
         assert_eq!(server.heard(|heard| heard.handshakes) - before, opened);
+    }
+}
+
+fn a_tls_server_that_waits_for_our_farewell_closes_first(context: &Context) {
+    let authority = Authority::new();
+    let client = authority.issue(&["client.example"], |_| {});
+    let python = Process::python(&authority.issue(&["127.0.0.1"], |_| {}), &authority.certificate());
+    let identity = python.scratch.file("both.pem", client.certificate + &client.key);
+    for version in ["1.2", "1.3"] {
+        let onrush = context.onrush().words("-k -c2 -t1 -n20 --disable-keepalive --tls-max").word(version);
+        let (output, connections) = run(onrush.words("--cert").word(&identity).word(python.url()));
+        assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
+        assert_no_errors(&output);
+        let counted = (number(&connections, "opened"), number(&connections, "closed_first"));
+        assert_eq!(counted, (20, 0), "TLS {version}: {connections}");
     }
 }
 

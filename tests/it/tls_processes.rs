@@ -90,6 +90,11 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"hi")
 
+    def finish(self):
+        super().finish()
+        # Says that nothing more will come, and closes when the client has said so too, as asyncio does.
+        self.request.unwrap()
+
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 context.load_cert_chain("cert.pem", "key.pem")
 context.load_verify_locations("ca.pem")

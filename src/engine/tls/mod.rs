@@ -51,6 +51,8 @@ pub struct Link {
     unsent_plain: usize,
     is_established: bool,
     is_closed: bool,
+    /// Its last words have been said.
+    has_taken_leave: bool,
 }
 
 impl Link {
@@ -67,6 +69,7 @@ impl Link {
             unsent_plain: 0,
             is_established: false,
             is_closed: false,
+            has_taken_leave: false,
         }
     }
 
@@ -161,9 +164,9 @@ impl Link {
     }
 
     /// What is left to say to a peer before the connection is closed: what went wrong, or that nothing more will come.
-    /// Nothing where that cannot follow what was sent.
+    /// Nothing where that cannot follow what was sent, or was said before.
     pub fn last_words(&mut self) -> Vec<u8> {
-        if self.unsent > 0 || self.is_closed {
+        if self.unsent > 0 || std::mem::replace(&mut self.has_taken_leave, true) {
             return Vec::new();
         }
         let mut words = std::mem::take(&mut self.outgoing);
