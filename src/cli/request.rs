@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::plan::limits::BODY_MAX;
+use crate::plan::limits::BODY_MAX_MIB;
 use crate::plan::{Dialect, Target};
 use crate::reason::reason;
 
@@ -61,7 +61,7 @@ pub(super) fn headers(typed: Vec<Header>, target: &Target) -> Vec<Header> {
 /// The body that `--body` asks for: the text itself, a file, or standard input. The error says what went wrong.
 pub(super) fn body(typed: &OsStr) -> Result<Vec<u8>, String> {
     match typed.as_bytes() {
-        b"@-" => read(io::stdin().lock(), BODY_MAX),
+        b"@-" => read(io::stdin().lock(), BODY_MAX_MIB),
         [b'@', path @ ..] => read_file(OsStr::from_bytes(path)),
         text => Ok(text.to_vec()),
     }
@@ -70,16 +70,17 @@ pub(super) fn body(typed: &OsStr) -> Result<Vec<u8>, String> {
 fn read_file(path: &OsStr) -> Result<Vec<u8>, String> {
     let file = File::open(path).map_err(|error| reason(&error))?;
     let length = file.metadata().map_err(|error| reason(&error))?.len();
-    if length > BODY_MAX {
-        return Err(format!("{length} bytes; at most {BODY_MAX}"));
-    }
-    read(file, BODY_MAX)
+    if length > BODY_MAX_MIB << 20 { Err(too_long(BODY_MAX_MIB)) } else { read(file, BODY_MAX_MIB) }
 }
 
-fn read(source: impl Read, most: u64) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
+fn read(source: impl Read, most_mib: u64) -> Result<Vec<u8>, String> {
+    let (mut bytes, most) = (Vec::new(), most_mib << 20);
     source.take(most + 1).read_to_end(&mut bytes).map_err(|error| reason(&error))?;
-    if bytes.len() as u64 > most { Err(format!("more than {most} bytes")) } else { Ok(bytes) }
+    if bytes.len() as u64 > most { Err(too_long(most_mib)) } else { Ok(bytes) }
+}
+
+fn too_long(most_mib: u64) -> String {
+    format!("it is longer than {most_mib} MiB; send a shorter body")
 }
 
 /// What `Authorization` and `Proxy-Authorization` say for `user:password`.
@@ -148,7 +149,7 @@ mod tests {
 
     #[test]
     fn an_endless_body_is_cut_off_by_an_error() {
-        assert_eq!(read(io::repeat(b'x'), 5), Err("more than 5 bytes".to_owned()));
-        assert_eq!(read(&b"12345"[..], 5).as_deref(), Ok(&b"12345"[..]));
+        assert_eq!(read(io::repeat(b'x'), 1), Err("it is longer than 1 MiB; send a shorter body".to_owned()));
+        assert_eq!(read(io::repeat(b'x').take(1 << 20), 1).map(|bytes| bytes.len()), Ok(1 << 20));
     }
 }

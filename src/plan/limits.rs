@@ -21,8 +21,11 @@ pub const TIME_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 /// Longest URL in bytes: no server is known to read a longer one, and it stays below what Linux lets one argument be.
 pub const URL_MAX: usize = 64 << 10;
 
-/// Largest request body in bytes. It is kept in memory, once per thread.
-pub const BODY_MAX: u64 = 4 << 30;
+/// Largest request body in MiB. It is kept in memory, once per thread.
+pub const BODY_MAX_MIB: u64 = 1024;
+
+/// Largest script in MiB. It is compiled once per thread; nobody writes a hundredth of that.
+pub const SCRIPT_MAX_MIB: u64 = 16;
 
 /// How many times `--timeout` a request may last before it is given up, unless `--give-up` says otherwise.
 pub const GIVE_UP_TIMEOUTS: u32 = 5;
@@ -37,5 +40,5 @@ const _: () = {
     assert!(CONNECTIONS_MAX <= u32::MAX as u64, "a load counts in 32 bits");
     assert!(TIME_MAX.as_nanos() * (GIVE_UP_TIMEOUTS as u128) < u64::MAX as u128 / 8, "times are 64-bit nanoseconds");
     assert!(URL_MAX < 128 << 10, "Linux lets one argument be 128 KiB");
-    assert!(BODY_MAX <= isize::MAX as u64, "a body is one piece of memory");
+    assert!(BODY_MAX_MIB << 20 <= isize::MAX as u64, "a body is one piece of memory");
 };

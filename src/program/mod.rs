@@ -15,7 +15,6 @@
 
 mod screen;
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -73,17 +72,11 @@ fn steps(plan: &Plan) -> u8 {
     let fates = files.fates().clone();
     interrupt.before_quitting({
         let fates = fates.clone();
-        move || {
-            if let Some(account) = fates.account() {
-                say(&format!("onrush: {}", account.text));
-                // What was said stays true: nothing is put into its place any more.
-                std::mem::forget(account);
-            }
-        }
+        move || fates.quit(|account| say(&format!("onrush: {account}")))
     });
     let is_ours = plan.script.is_some() && plan.format == Format::Json;
     let screen = Screen::open(is_ours);
-    let mut watcher = Watcher { plan, screen, is_open: false, line: None, files };
+    let mut watcher = Watcher { plan, interrupt: interrupt.clone(), screen, is_open: false, line: None, files };
     let ran = guard(|| session::run(plan, &interrupt, &mut watcher)).and_then(|ran| ran);
     watcher.line = None;
     let mut ending = Ending { plan, interrupt, fates, said: Vec::new(), code: 0, was_written: false };
@@ -102,6 +95,7 @@ fn steps(plan: &Plan) -> u8 {
 /// Shows how a run goes, and has the files written that are written meanwhile.
 struct Watcher<'a> {
     plan: &'a Plan,
+    interrupt: Interrupt,
     screen: Screen,
     /// Whether the first lines of the report are there.
     is_open: bool,
@@ -110,18 +104,22 @@ struct Watcher<'a> {
 }
 
 impl Watcher<'_> {
-    /// Prints the first lines of the report.
-    fn open(&mut self) {
-        if !std::mem::replace(&mut self.is_open, true) && !self.plan.once && self.plan.format == Format::Text {
-            self.screen.print(&report::opening(self.plan));
-        }
+    /// The first lines of the report, the first time.
+    fn opening(&mut self) -> String {
+        let is_due = !std::mem::replace(&mut self.is_open, true) && !self.plan.once && self.plan.format == Format::Text;
+        if is_due { report::opening(self.plan) } else { String::new() }
+    }
+
+    /// Prints something before the run. If nobody reads it there is none, and a signal quits.
+    fn print(&mut self, text: &str) {
+        self.interrupt.quitting(|| self.screen.print(text));
     }
 }
 
 impl Observer for Watcher<'_> {
     fn chosen(&mut self, choice: &Choice) {
         if self.plan.verbose && self.plan.dialect.is_compat() {
-            self.screen.print(&format!("{}\n", cli::version(self.plan.dialect, choice.name)));
+            self.print(&format!("{}\n", cli::version(self.plan.dialect, choice.name)));
         }
     }
 
@@ -137,7 +135,8 @@ impl Observer for Watcher<'_> {
     }
 
     fn ready(&mut self) {
-        self.open();
+        let opening = self.opening();
+        self.print(&opening);
         // What a script prints would tear the line.
         self.line = if self.plan.script.is_none() { ProgressLine::on_stderr(self.plan.stop) } else { None };
     }
@@ -181,7 +180,7 @@ impl Ending<'_> {
             return watcher.screen;
         }
         self.code = exit_code(self.plan, &outcome);
-        watcher.open();
+        let opening = watcher.opening();
         let (plan, interrupt) = (self.plan, self.interrupt.clone());
         let Watcher { mut screen, files, .. } = watcher;
         if !plan.outputs.is_empty() {
@@ -191,7 +190,7 @@ impl Ending<'_> {
         }
         // Whoever is to read it may not, and whoever is to hear it may loop: from here on the first signal quits.
         interrupt.quitting(|| {
-            self.step(|| screen.print(&report(plan, &outcome)));
+            self.step(|| screen.print(&(opening + &report(plan, &outcome))));
             if !screen.is_unheard() {
                 self.step(|| print_notes(plan, &outcome));
             }
@@ -271,20 +270,17 @@ impl Ending<'_> {
             self.code = EXIT_WRONG;
         }
         if self.code != 0 {
-            said.extend(self.fates.account().map(|account| format!("onrush: {}", account.text)));
+            said.extend(self.fates.account().map(|account| format!("onrush: {account}")));
         }
         self.interrupt.quitting(|| said.iter().chain(&self.said).for_each(|line| say(line)));
         self.code
     }
 }
 
-/// Does work that must not take the rest down with it if it panics.
+/// Does work that must not take the rest down with it if it panics. What the panic was has been said by then.
 fn guard<T>(work: impl FnOnce() -> T) -> anyhow::Result<T> {
-    let what = |panic: Box<dyn Any + Send>| {
-        let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
-        words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
-    };
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| anyhow!("this is a bug in onrush: {}", what(panic)))
+    let words = "something is missing because of the bug in onrush named above; please report it with the command line";
+    catch_unwind(AssertUnwindSafe(work)).map_err(|_| anyhow!(words))
 }
 
 /// What is printed after the run.

@@ -22,17 +22,20 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 
+use std::fs::File;
+use std::io::Read;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, ensure};
 use onrush_proto::http1::{self, Outline};
 use thiserror::Error;
 
 use self::call::{Arity, ThreadHooks};
 use self::state::{State, Who};
 use crate::engine::{Hooks, Wants};
+use crate::plan::limits::SCRIPT_MAX_MIB;
 use crate::stats::Errors;
 
 pub use self::stack::STACK_BYTES;
@@ -127,6 +130,14 @@ pub struct Script {
     is_compat: bool,
 }
 
+/// A script's file, which may be a device without end.
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take((SCRIPT_MAX_MIB << 20) + 1).read_to_end(&mut bytes)?;
+    ensure!(bytes.len() as u64 <= SCRIPT_MAX_MIB << 20, "it is longer than {SCRIPT_MAX_MIB} MiB: is it a script?");
+    Ok(bytes)
+}
+
 /// Where the state of a thread lies; empty while a worker has it.
 type Slot = Mutex<Option<State>>;
 
@@ -138,8 +149,8 @@ impl Script {
     ///
     /// The first thing that goes wrong, with file and line; [`Exit`], if the script ended the program.
     pub fn load(setting: &Setting<'_>) -> anyhow::Result<Self> {
-        let file = std::fs::read(setting.path)
-            .with_context(|| format!("cannot read the script '{}' (-s)", setting.path.display()))?;
+        let file =
+            read(setting.path).with_context(|| format!("cannot read the script '{}' (-s)", setting.path.display()))?;
         let threads: Arc<[Slot]> = (0..setting.threads).map(|_| Slot::default()).collect();
         let main = State::new(setting, Who::Main(Arc::clone(&threads)))?;
         main.run(setting, &file)?;

@@ -14,12 +14,13 @@ use rustix::pipe::pipe;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Context, Onrush, Output, Scratch, cases, finish, signal, target, url};
+use crate::harness::{Context, Onrush, Output, Scratch, cases, counts, finish, signal, target, url};
 
 cases! {
     every_file_is_new_and_complete_or_as_it_was;
     a_signal_at_any_step_loses_no_file;
     the_run_takes_place_though_nobody_reads_the_report;
+    a_report_that_cannot_begin_ends_with_one_signal;
     a_fifo_that_nobody_reads_keeps_nobody_waiting;
     a_signal_ends_the_search_for_a_name needs "unshare -rmn true", "python3", "ss";
     an_interrupted_run_says_so;
@@ -31,6 +32,9 @@ cases! {
     one_file_is_not_written_twice;
     a_limit_on_the_size_of_files_is_an_error_like_others;
     a_stuck_thread_is_not_hidden_by_an_exit;
+    files_are_written_though_no_thread_can_be_made_any_more;
+    a_file_of_lines_that_somebody_else_changes_is_named;
+    a_file_that_standard_output_goes_to_is_refused;
 }
 
 /// What was in every file before.
@@ -70,7 +74,8 @@ impl Old {
         assert!(output.code != 0 || new.iter().all(|is_new| *is_new), "{what}: {new:?} {output:?}");
         for (name, is_new) in NAMES.iter().zip(&new).filter(|_| output.code > 0) {
             let says = |words: &str| output.stderr.contains(&format!("{:?} {words}", self.path(name)));
-            let is_said = if *is_new { says("is complete") || says("has only") } else { says("was not written") };
+            let is_said =
+                if *is_new { says("is complete") || says("is not complete") } else { says("was not written") };
             assert!(is_said, "{what}: nothing true is said about {name}: {output:?}");
         }
         let left = fs::read_dir(self.0.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -201,6 +206,20 @@ fn the_run_takes_place_though_nobody_reads_the_report(context: &Context) {
     signal(&child, Signal::INT);
     let output = finish(child);
     assert_eq!((output.code, old.check(&output, "blocked")), (130, NAMES.len()), "{output:?}");
+}
+
+/// When they come before it there is no run, and one signal is enough, too.
+fn a_report_that_cannot_begin_ends_with_one_signal(context: &Context) {
+    let server = target();
+    let (_reader, writer) = pipe().unwrap();
+    fill(&writer);
+    let old = Old::new("blocked");
+    let onrush = context.onrush().words("-c1 -n10").with(|command| _ = command.stdout(Stdio::from(writer)));
+    let child = old.written_by(onrush).word(url(&server, "/")).spawn();
+    thread::sleep(Duration::from_millis(1500));
+    signal(&child, Signal::INT);
+    let output = finish(child);
+    assert_eq!((output.code, old.check(&output, "blocked")), (130, 0), "{output:?}");
 }
 
 /// Fills a pipe to the brim.
@@ -412,6 +431,84 @@ fn a_stuck_thread_is_not_hidden_by_an_exit(context: &Context) {
     let output = onrush.run_plain();
     assert_eq!(output.code, 1, "{output:?}");
     output.note("thread 1 is still in response()");
+}
+
+/// As when the memory is used up: there is room for everything but the stack of a thread.
+fn files_are_written_though_no_thread_can_be_made_any_more(context: &Context) {
+    const SCRIPT: &str = r#"
+        local ffi = require("ffi")
+        ffi.cdef([[
+            struct step { uint16_t code; uint8_t yes, no; uint32_t value; };
+            struct steps { uint16_t count; struct step *steps; };
+            int prctl(int, long, long, long, long);
+            long syscall(long, ...);
+        ]])
+        local seccomp, clone = 317, 56
+        if jit.arch == "arm64" then seccomp, clone = 277, 220 end
+        -- clone() and clone3() fail with EAGAIN, in all threads.
+        local steps = ffi.new("struct step[5]", {
+            { 0x20, 0, 0, 0 }, { 0x15, 1, 0, clone }, { 0x15, 0, 1, 435 }, { 0x06, 0, 0, 0x0005000b }, { 0x06, 0, 0, 0x7fff0000 },
+        })
+        local count = 0
+        function request()
+            count = count + 1
+            if count == 10 then
+                ffi.C.prctl(38, 1, 0, 0, 0)
+                local long = ffi.typeof("long")
+                assert(ffi.C.syscall(seccomp, long(1), long(1), ffi.new("struct steps", { 5, steps })) == 0)
+                error("no thread any more")
+            end
+            return wrk.format()
+        end"#;
+    let (server, old) = (target(), Old::new("no-thread"));
+    let onrush = context.onrush().words("-t1 -c1 -d5s -s").word(old.0.file("s.lua", SCRIPT));
+    let output = old.written_by(onrush).word(url(&server, "/")).run_plain();
+    assert_eq!((output.code, old.check(&output, "no thread")), (1, NAMES.len()), "{output:?}");
+    output.note("no thread any more");
+}
+
+fn a_file_of_lines_that_somebody_else_changes_is_named(context: &Context) {
+    let server = target();
+    let changes: [(&str, fn(&Path)); 4] = [
+        ("somebody removed it", |path| fs::remove_file(path).unwrap()),
+        ("somebody moved it", |path| fs::rename(path, path.with_extension("old")).unwrap()),
+        ("somebody replaced it", |path| {
+            fs::rename(path, path.with_extension("old")).unwrap();
+            fs::write(path, "").unwrap();
+        }),
+        ("somebody else wrote into it or cut it", |path| {
+            OpenOptions::new().write(true).open(path).unwrap().set_len(0).unwrap();
+        }),
+    ];
+    for (words, change) in changes {
+        let scratch = Scratch::new("changed");
+        let path = scratch.path().join("r.ndjson");
+        let child = context.onrush().words("-c1 -d2500ms -o").word(&path).word(url(&server, "/")).spawn();
+        wait_until(|| fs::read_to_string(&path).is_ok_and(|text| !text.is_empty()));
+        change(&path);
+        let output = finish(child);
+        assert_eq!(output.code, 1, "{output:?}");
+        output.assert_standard();
+        output.note(words);
+        output.note("\" is not complete");
+        // What comes later leaves no hole.
+        assert!(!fs::read_to_string(&path).unwrap_or_default().contains('\0'));
+    }
+}
+
+fn a_file_that_standard_output_goes_to_is_refused(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("stdout"));
+    let (path, link) = (scratch.path().join("r.json"), scratch.path().join("link.json"));
+    std::os::unix::fs::symlink("/dev/stdout", &link).unwrap();
+    for (named, is_a_file) in [(&path, true), (&link, true), (&link, false)] {
+        let into_file = |command: &mut Command| _ = command.stdout(File::create(&path).unwrap());
+        let onrush = context.onrush().words("-c1 -n1 -o").word(named);
+        let onrush = if is_a_file { onrush.with(into_file) } else { onrush };
+        let output = onrush.word(url(&server, "/")).run_plain();
+        assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
+        output.note("standard output goes into the same file; choose another for one of the two");
+    }
+    assert_eq!(counts(server.address()).requests, 0);
 }
 
 fn document(path: &Path) -> Value {

@@ -2,10 +2,14 @@
 //! and to whoever reads its last line.
 
 use std::fmt::Write;
+use std::fs;
 use std::io;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use tempfile::NamedTempFile;
 
 /// What became of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,19 +40,61 @@ struct Known {
     is_settled: bool,
     /// Why it is not complete and never will be.
     failure: Option<String>,
+    /// What goes away if nothing more happens: a temporary file, or a new one that is still empty.
+    leftover: Option<PathBuf>,
+}
+
+impl Known {
+    fn clear(&mut self) {
+        // What cannot be removed has gone already, or is in nobody's way.
+        self.leftover.take().map(fs::remove_file);
+    }
 }
 
 impl Fates {
     /// Those of files that nobody has touched.
     pub fn of<'a>(paths: impl Iterator<Item = &'a Path>) -> Self {
-        let known =
-            |path: &Path| Known { path: path.to_owned(), fate: Fate::Untouched, is_settled: false, failure: None };
+        let known = |path: &Path| Known {
+            path: path.to_owned(),
+            fate: Fate::Untouched,
+            is_settled: false,
+            failure: None,
+            leftover: None,
+        };
         Self(Arc::new(Shared { files: Mutex::new(paths.map(known).collect()), changed: Condvar::new() }))
+    }
+
+    /// File `index` is new and empty, and goes away unless it begins.
+    pub fn created(&self, index: usize, path: &Path) {
+        self.lock()[index].leftover = Some(path.to_owned());
     }
 
     /// Something is about to be written into file `index`.
     pub fn begin(&self, index: usize) {
-        self.lock()[index].fate = Fate::Begun;
+        let file = &mut self.lock()[index];
+        (file.fate, file.leftover) = (Fate::Begun, None);
+    }
+
+    /// Removes what file `index` would leave behind.
+    pub fn clear(&self, index: usize) {
+        self.lock()[index].clear();
+    }
+
+    /// Makes the temporary file in which file `index` is written, unless that was given up. It is removed when it is.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    pub fn temporary(
+        &self,
+        index: usize,
+        make: impl FnOnce() -> io::Result<NamedTempFile>,
+    ) -> io::Result<NamedTempFile> {
+        let file = &mut self.lock()[index];
+        if file.is_settled {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        make().inspect(|made| file.leftover = Some(made.path().to_owned()))
     }
 
     /// Puts file `index` in its place, unless it was given up. Whoever asks meanwhile what became of it waits for that.
@@ -61,7 +107,7 @@ impl Fates {
         if files[index].is_settled {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        put().inspect(|()| files[index].fate = Fate::Complete)
+        put().inspect(|()| (files[index].fate, files[index].leftover) = (Fate::Complete, None))
     }
 
     /// Nothing more will happen to file `index`; if it is not complete, why. The first word counts.
@@ -83,7 +129,18 @@ impl Fates {
 
     /// Nobody waits any longer: what is not complete now never will be.
     pub fn give_up(&self) {
-        self.lock().iter_mut().for_each(|file| file.is_settled = true);
+        give_up(&mut self.lock());
+    }
+
+    /// The program is about to quit: says in one line what is in each file, if there are any. After that nothing changes
+    /// any more, and whoever asks waits for the end.
+    pub fn quit(&self, say: impl FnOnce(&str)) {
+        let mut files = self.lock();
+        give_up(&mut files);
+        if let Some(text) = account(&files) {
+            say(&text);
+        }
+        mem::forget(files);
     }
 
     /// The files that are not complete, and why.
@@ -95,20 +152,9 @@ impl Fates {
         self.lock().iter().filter(|file| file.fate != Fate::Complete).map(why).collect()
     }
 
-    /// One line about what is in each file now; `None` if there are no files. Nothing changes any more until it is dropped,
-    /// so that it stays true if the program ends meanwhile.
-    pub fn account(&self) -> Option<Account<'_>> {
-        let files = self.lock();
-        let mut text = String::new();
-        for Known { path, fate, .. } in &*files {
-            let words = match fate {
-                Fate::Untouched => "was not written",
-                Fate::Begun => "has only what came before",
-                Fate::Complete => "is complete",
-            };
-            let _ = write!(text, "{}{path:?} {words}", if text.is_empty() { "" } else { ", " });
-        }
-        (!text.is_empty()).then_some(Account { text, _files: files })
+    /// One line about what is in each file; `None` if there are no files.
+    pub fn account(&self) -> Option<String> {
+        account(&self.lock())
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Known>> {
@@ -116,16 +162,52 @@ impl Fates {
     }
 }
 
+fn give_up(files: &mut [Known]) {
+    for file in files {
+        file.is_settled = true;
+        file.clear();
+    }
+}
+
 /// What is in each file, in words.
-pub struct Account<'a> {
-    /// The words.
-    pub text: String,
-    _files: MutexGuard<'a, Vec<Known>>,
+fn account(files: &[Known]) -> Option<String> {
+    let mut text = String::new();
+    for Known { path, fate, .. } in files {
+        let words = match fate {
+            Fate::Untouched => "was not written",
+            Fate::Begun => "is not complete",
+            Fate::Complete => "is complete",
+        };
+        let _ = write!(text, "{}{path:?} {words}", if text.is_empty() { "" } else { ", " });
+    }
+    (!text.is_empty()).then_some(text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_given_up_leaves_nothing_behind() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (new, left) = (scratch.path().join("new.ndjson"), || fs::read_dir(scratch.path()).unwrap().count());
+        fs::write(&new, "").unwrap();
+        let fates = Fates::of(["a.json", "new.ndjson"].map(Path::new).into_iter());
+        // The thread that writes it is in the middle of that.
+        let part = fates.temporary(0, || NamedTempFile::new_in(&scratch)).unwrap();
+        fates.created(1, &new);
+        assert_eq!(left(), 2);
+        let mut said = String::new();
+        fates.quit(|text| said.push_str(text));
+        assert_eq!(left(), 0);
+        assert_eq!(said, r#""a.json" was not written, "new.ndjson" was not written"#);
+        drop(part);
+        // Nothing can begin after it was given up.
+        let fates = Fates::of(std::iter::once(Path::new("a.json")));
+        fates.give_up();
+        assert!(fates.temporary(0, || NamedTempFile::new_in(&scratch)).is_err());
+        assert_eq!(left(), 0);
+    }
 
     #[test]
     fn every_fate_has_its_words() {
@@ -136,8 +218,8 @@ mod tests {
         assert!(fates.publish(1, &mut || Err(io::ErrorKind::StorageFull.into())).is_err());
         fates.settle(1, Some("the disk is full".to_owned()));
         fates.begin(2);
-        let account = fates.account().unwrap().text;
-        assert_eq!(account, r#""a.json" is complete, "b.csv" was not written, "c.ndjson" has only what came before"#);
+        let account = fates.account().unwrap();
+        assert_eq!(account, r#""a.json" is complete, "b.csv" was not written, "c.ndjson" is not complete"#);
         let failures: Vec<String> = fates.failures().into_iter().map(|(_, reason)| reason).collect();
         assert_eq!(failures, ["the disk is full", "nobody reads it, or the disk is too slow: it is not complete"]);
         fates.settle(2, None);

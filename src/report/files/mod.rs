@@ -7,12 +7,13 @@
 mod fates;
 mod place;
 
-pub use fates::{Account, Fates};
+pub use fates::Fates;
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::iter;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
 use thiserror::Error;
@@ -35,35 +36,35 @@ pub struct Unwritable {
     reason: String,
 }
 
-/// The files of a run that can be written, as far as that is known.
+/// The files of a run that can be written, as far as that is known. The threads that write them are there from the
+/// beginning: at the end there may be no memory for a new one.
 pub struct Files {
-    /// The files that are written at the end: which ones they are, their form and their place.
-    whole: Vec<(usize, Kind, Place)>,
+    whole: Vec<Whole>,
     streams: Vec<Stream>,
     fates: Fates,
+}
+
+/// A file that is written at the end.
+struct Whole {
+    index: usize,
+    kind: Kind,
+    is_special: bool,
+    /// Where its thread waits for its text, or the reason why there is none.
+    text: SyncSender<Result<String, String>>,
 }
 
 /// A file that is written while the run lasts.
 struct Stream {
     index: usize,
-    /// Lines for the thread that writes them; `None` until the first.
+    fates: Fates,
+    has_begun: bool,
+    /// Lines for the thread that writes them; with the first the file begins, be it an empty one.
     lines: Option<SyncSender<String>>,
-    /// Until then.
-    idle: Option<Idle>,
 }
 
-/// A file into which nothing was written yet.
-struct Idle {
-    place: Place,
-    /// `None`: it is opened when the first line comes, as that may take a while.
-    file: Option<(File, bool)>,
-}
-
-impl Drop for Idle {
+impl Drop for Stream {
     fn drop(&mut self) {
-        if self.file.as_ref().is_some_and(|(_, is_new)| *is_new) {
-            self.place.remove();
-        }
+        self.fates.clear(self.index);
     }
 }
 
@@ -74,24 +75,28 @@ impl Files {
     ///
     /// The first one that cannot.
     pub fn open(outputs: &[Output], is_private: bool) -> Result<Self, Unwritable> {
+        let fates = Fates::of(outputs.iter().map(|output| output.path.as_path()));
         let (mut whole, mut streams, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for (index, Output { path, kind }) in outputs.iter().enumerate() {
-            let refuse = |error: io::Error| Unwritable { path: path.clone(), reason: words(&error, path) };
-            let place = Place::of(path, is_private).map_err(refuse)?;
+            let refuse = |reason: String| Unwritable { path: path.clone(), reason };
+            let place = Place::of(path, is_private).map_err(|error| refuse(words(&error, path)))?;
             if let Some(earlier) = places.iter().position(|earlier: &Place| earlier.is_one_with(&place)) {
-                let reason = format!("it is the same file as {:?}; leave one of the two out", outputs[earlier].path);
-                return Err(Unwritable { path: path.clone(), reason });
+                let earlier = &outputs[earlier].path;
+                return Err(refuse(format!("it is the same file as {earlier:?}; leave one of the two out")));
+            }
+            if place.is_standard_output() {
+                return Err(refuse(
+                    "standard output goes into the same file; choose another for one of the two".into(),
+                ));
             }
             places.push(place.clone());
             if *kind == Kind::Lines {
-                let file = place.open().map_err(refuse)?;
-                streams.push(Stream { index, lines: None, idle: Some(Idle { place, file }) });
+                streams.push(Stream::open(index, place, &fates).map_err(refuse)?);
             } else {
-                place.probe().map_err(refuse)?;
-                whole.push((index, *kind, place));
+                whole.push(Whole::open(index, *kind, place, &fates).map_err(refuse)?);
             }
         }
-        Ok(Self { whole, streams, fates: Fates::of(outputs.iter().map(|output| output.path.as_path())) })
+        Ok(Self { whole, streams, fates })
     }
 
     /// What becomes of them.
@@ -103,80 +108,96 @@ impl Files {
     /// not stopped by its files, nor held up.
     pub fn second(&mut self, second: &Second) {
         let line = if self.streams.is_empty() { String::new() } else { export::line(second) };
-        self.streams.iter_mut().for_each(|stream| stream.write(&line, &self.fates));
+        self.streams.iter_mut().for_each(|stream| stream.write(line.clone()));
     }
 
     /// Has all files written, which goes on when this returns: [`Fates::wait`] tells when they are.
     pub fn write(mut self, document: &Document) {
-        for (index, kind, place) in self.whole {
-            let text = export::render(kind, document).map_err(|corrupt| corrupt.to_string());
-            let fates = self.fates.clone();
-            if place.is_special() {
-                fates.begin(index);
+        for Whole { index, kind, is_special, text } in self.whole {
+            if is_special {
+                self.fates.begin(index);
             }
-            let write = move || {
-                let publish = |put: &mut dyn FnMut() -> io::Result<()>| fates.publish(index, put);
-                let written = text.and_then(|text| place.write(&text, publish).map_err(|error| place.words(&error)));
-                fates.settle(index, written.err());
-            };
-            if let Err(error) = run::beside("file", write) {
-                self.fates.settle(index, Some(format!("there can be no thread to write it: {error}")));
-            }
+            // A thread that has gone has fallen, and has said so.
+            let _ = text.send(export::render(kind, document).map_err(|corrupt| corrupt.to_string()));
         }
         for stream in &mut self.streams {
-            stream.finish(&self.fates);
+            if !stream.has_begun {
+                stream.write(String::new());
+            }
+            stream.lines = None;
         }
+    }
+}
+
+impl Whole {
+    /// Makes sure that it can be written, and starts the thread that will.
+    fn open(index: usize, kind: Kind, place: Place, fates: &Fates) -> Result<Self, String> {
+        place.probe().map_err(|error| place.words(&error))?;
+        let (text, texts) = sync_channel::<Result<String, String>>(1);
+        let (is_special, fates) = (place.is_special(), fates.clone());
+        in_thread("file", move || {
+            // None comes if the run never begins.
+            let Ok(text) = texts.recv() else { return };
+            let write = |text: String| place.write(&text, &fates, index).map_err(|error| place.words(&error));
+            fates.settle(index, text.and_then(write).err());
+        })?;
+        Ok(Self { index, kind, is_special, text })
     }
 }
 
 impl Stream {
-    fn write(&mut self, line: &str, fates: &Fates) {
-        if let Some(idle) = self.idle.take() {
-            self.begin(idle, fates);
+    /// Opens the file, but what was in it stays, and starts the thread that writes.
+    fn open(index: usize, place: Place, fates: &Fates) -> Result<Self, String> {
+        let opened = place.open().map_err(|error| place.words(&error))?;
+        if let Some((_, true)) = opened {
+            fates.created(index, place.path());
         }
-        if self.lines.as_ref().is_some_and(|lines| lines.try_send(line.to_owned()).is_err()) {
-            fates.settle(self.index, Some("it is read so slowly that rows were left out".to_owned()));
+        let (sender, lines) = sync_channel(LINES_MAX);
+        let stream = Self { index, fates: fates.clone(), has_begun: false, lines: Some(sender) };
+        let fates = fates.clone();
+        in_thread("lines", move || {
+            // None comes if the run never begins.
+            let Ok(first) = lines.recv() else { return };
+            let written = write_lines(&place, opened.map(|(file, _)| file), iter::once(first).chain(lines));
+            let publish = || fates.publish(index, &mut || Ok(())).map_err(|error| place.words(&error));
+            fates.settle(index, written.and_then(|()| publish()).err());
+        })?;
+        Ok(stream)
+    }
+
+    fn write(&mut self, line: String) {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.fates.begin(self.index);
+        }
+        if self.lines.as_ref().is_some_and(|lines| lines.try_send(line).is_err()) {
+            self.fates.settle(self.index, Some("it is read so slowly that rows were left out".to_owned()));
             self.lines = None;
         }
     }
-
-    /// Starts the thread that writes.
-    fn begin(&mut self, mut idle: Idle, fates: &Fates) {
-        let (sender, lines) = sync_channel(LINES_MAX);
-        let (index, settled, place, file) = (self.index, fates.clone(), idle.place.clone(), idle.file.take());
-        fates.begin(index);
-        let write = move || {
-            let opened = file.map_or_else(|| place.open_special(), |(file, _)| file.set_len(0).map(|()| file));
-            let written = opened.and_then(|file| write_lines(file, &lines));
-            let written = written.and_then(|()| settled.publish(index, &mut || Ok(())));
-            settled.settle(index, written.err().map(|error| place.words(&error)));
-        };
-        match run::beside("lines", write) {
-            Ok(()) => self.lines = Some(sender),
-            Err(error) => fates.settle(index, Some(format!("there can be no thread to write it: {error}"))),
-        }
-    }
-
-    /// There are no more lines.
-    fn finish(&mut self, fates: &Fates) {
-        if let Some(idle) = self.idle.take() {
-            self.begin(idle, fates);
-        }
-        self.lines = None;
-    }
 }
 
-/// Writes lines until there are no more.
-fn write_lines(mut file: File, lines: &Receiver<String>) -> io::Result<()> {
+fn in_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
+    run::beside(name, work).map_err(|error| format!("there can be no thread to write it: {}", reason(&error)))
+}
+
+/// Writes lines until there are no more. `file`: the regular file that was opened before; anything else is opened now, which
+/// may take a while.
+fn write_lines(place: &Place, file: Option<File>, lines: impl Iterator<Item = String>) -> Result<(), String> {
+    let is_regular = file.is_some();
+    let opened = file.map_or_else(|| place.open_special(), |file| file.set_len(0).map(|()| file));
+    let mut file = opened.map_err(|error| place.words(&error))?;
     let mut length = 0;
     for line in lines {
-        file.write_all(line.as_bytes()).inspect_err(|_| {
+        file.write_all(line.as_bytes()).map_err(|error| {
             // Whoever reads the file finds whole lines only; where it cannot be cut it is no regular file.
-            let _ = file.set_len(length);
+            let is_longer = file.metadata().is_ok_and(|there| there.len() > length);
+            is_longer.then(|| file.set_len(length));
+            place.words(&error)
         })?;
         length += line.len() as u64;
     }
-    Ok(())
+    let tampering = if is_regular { place.tampering(&file, length) } else { None };
+    tampering.map_or(Ok(()), Err)
 }
 
 impl Place {

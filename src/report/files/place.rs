@@ -1,11 +1,14 @@
 //! Where a file goes: through links, beside what is there until it is whole, and with the owner and mode of what was there.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
+
+use super::Fates;
 
 /// Links that lead to links, at most; as many as the kernel follows.
 const LINKS_MAX: usize = 40;
@@ -63,6 +66,13 @@ impl Place {
         !self.is_special && whole(&self.path) == whole(&other.path)
     }
 
+    /// Whether standard output goes there too, so that one would overwrite or run into the other. A device takes both.
+    pub fn is_standard_output(&self) -> bool {
+        let standard = io::stdout().as_fd().try_clone_to_owned().map(File::from).and_then(|file| file.metadata());
+        let (Ok(standard), Ok(there)) = (standard, fs::metadata(&self.path)) else { return false };
+        is_same(&standard, &there) && !there.file_type().is_char_device()
+    }
+
     /// Makes sure that it can be written, and leaves no trace.
     ///
     /// # Errors
@@ -79,27 +89,23 @@ impl Place {
         self.temporary().map(drop)
     }
 
-    /// Writes the whole file. Nobody ever finds half of it: what was there before is there until `publish` has called what
-    /// it is given. (What is no regular file is written into, which may take as long as its reader does.)
+    /// Writes the whole file, which is the one of that index. Nobody ever finds half of it: what was there before is there
+    /// until the new one is complete. (What is no regular file is written into, which may take as long as its reader does.)
     ///
     /// # Errors
     ///
     /// Why it could not be written; what was there before still is.
-    pub fn write(
-        &self,
-        text: &str,
-        publish: impl FnOnce(&mut dyn FnMut() -> io::Result<()>) -> io::Result<()>,
-    ) -> io::Result<()> {
+    pub fn write(&self, text: &str, fates: &Fates, index: usize) -> io::Result<()> {
         if self.is_special {
-            OpenOptions::new().write(true).open(&self.path)?.write_all(text.as_bytes())?;
-            return publish(&mut || Ok(()));
+            self.open_special()?.write_all(text.as_bytes())?;
+            return fates.publish(index, &mut || Ok(()));
         }
-        let mut file = self.temporary()?;
+        let mut file = fates.temporary(index, || self.temporary())?;
         file.write_all(text.as_bytes())?;
         // A full disk may only show now.
         file.as_file().sync_all()?;
         let mut file = Some(file);
-        publish(&mut || match file.take() {
+        fates.publish(index, &mut || match file.take() {
             Some(file) => file.persist(&self.path).map(drop).map_err(|error| error.error),
             None => Ok(()),
         })
@@ -117,7 +123,8 @@ impl Place {
         }
         let is_new = !self.path.exists();
         let mode = if self.is_private { PRIVATE } else { USUAL };
-        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(mode).open(&self.path)?;
+        // If somebody else cuts it meanwhile, what follows leaves no hole.
+        let file = OpenOptions::new().append(true).create(true).mode(mode).open(&self.path)?;
         Ok(Some((file, is_new)))
     }
 
@@ -130,10 +137,19 @@ impl Place {
         OpenOptions::new().write(true).open(&self.path)
     }
 
-    /// Takes a new file away in which nothing was written.
-    pub fn remove(&self) {
-        // If it cannot be removed, it is there and empty: nothing is lost.
-        let _ = fs::remove_file(&self.path);
+    /// What somebody else has done to the file while `length` bytes were written into it; `None`: nothing.
+    pub fn tampering(&self, file: &File, length: u64) -> Option<String> {
+        let (own, there) = (file.metadata().ok()?, fs::metadata(&self.path));
+        match there {
+            _ if own.nlink() == 0 => Some("somebody removed it while the test ran".to_owned()),
+            Ok(there) if !is_same(&own, &there) => Some("somebody replaced it while the test ran".to_owned()),
+            Err(_) => Some("somebody moved it while the test ran".to_owned()),
+            Ok(_) if own.len() != length => Some(format!(
+                "somebody else wrote into it or cut it while the test ran: it has {} bytes instead of {length}",
+                own.len()
+            )),
+            Ok(_) => None,
+        }
     }
 
     /// A file in the same directory with a name of its own, gone when it is dropped.
@@ -157,11 +173,17 @@ pub fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
 /// Where a path leads through all links, the last of which may lead to nothing.
 fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
-        if !fs::symlink_metadata(&path).is_ok_and(|there| there.is_symlink()) {
+        // Only the kernel can follow the links in /proc that lead to pipes.
+        let is_special = fs::metadata(&path).is_ok_and(|there| !there.is_file());
+        if is_special || !fs::symlink_metadata(&path).is_ok_and(|there| there.is_symlink()) {
             return Ok(path);
         }
         path = directory(&path).join(fs::read_link(&path)?);
@@ -176,7 +198,7 @@ mod tests {
     use super::*;
 
     fn write(path: &Path, is_private: bool) -> io::Result<()> {
-        Place::of(path, is_private)?.write("new", |persist| persist())
+        Place::of(path, is_private)?.write("new", &Fates::of(std::iter::once(path)), 0)
     }
 
     fn mode(path: &Path) -> u32 {
@@ -234,8 +256,9 @@ mod tests {
         let path = scratch.path().join("x.json");
         fs::write(&path, "old").unwrap();
         let place = Place::of(&path, false).unwrap();
-        let refused = place.write("new", |_| Err(io::ErrorKind::Interrupted.into()));
-        assert!(refused.is_err());
+        let fates = Fates::of(std::iter::once(&*path));
+        fates.give_up();
+        assert!(place.write("new", &fates, 0).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1, "nothing else is left behind");
     }

@@ -149,6 +149,9 @@ fn what_is_wrong_with_a_file_ends_the_start() {
         format!("{missing:#}"),
         "cannot read the script 'no/such.lua' (-s): No such file or directory (os error 2)"
     );
+    let endless = Folder::new("").load(|setting| setting.path = Path::new("/dev/zero")).err().unwrap();
+    let words = "cannot read the script '/dev/zero' (-s): it is longer than 16 MiB: is it a script?";
+    assert_eq!(format!("{endless:#}"), words);
     assert_eq!(refused("x ="), "test.lua:1: unexpected symbol near '<eof>'");
     assert!(refused("\nerror('boom')").starts_with("test.lua:2: boom\nstack traceback:\n"));
     assert!(refused("function setup() nothing.x = 1 end").starts_with("test.lua:1: attempt to index global 'nothing'"));
