@@ -16,7 +16,8 @@
 //! while ten thousand connections are being made, and the end comes when it is due.
 //!
 //! This file has the loop, the timers and the end; `opening` says when connections are opened, `pump` has what is done with
-//! one connection, `secure` what TLS adds to that, `tunnel` what a proxy does, and `leave` what a limit on the requests of a connection does.
+//! one connection, `secure` what TLS adds to that, `tunnel` what a proxy does, `leave` what a limit on the requests of
+//! a connection does, and `stall` what is done after the worker stood still.
 
 mod batch;
 mod connection;
@@ -32,6 +33,7 @@ mod pump;
 mod retry;
 mod routes;
 mod secure;
+mod stall;
 mod tally;
 mod timers;
 pub mod tls;
@@ -132,6 +134,8 @@ pub struct WorkerEnd {
     pub transcript: Option<Box<Transcript>>,
     /// Stretches in which it completed nothing; none where its script decides when something is asked for.
     pub silences: Vec<Gap>,
+    /// Stretches in which it stood still, for want of a processor or because it was stopped.
+    pub standstills: Vec<Gap>,
     /// Whether its script was asked how long to pause.
     pub pauses: bool,
     /// What went wrong in its script.
@@ -169,6 +173,9 @@ pub struct Engine<B: Backend> {
     awaited_since: Nanos,
     /// Processor time taken before everything counted, in nanoseconds.
     cpu_before_ns: u64,
+    /// Processor time taken up to the last sample, in nanoseconds.
+    cpu_sampled_ns: u64,
+    standstills: Vec<Gap>,
     /// When everything begins to count.
     start: Nanos,
     end_at: Nanos,
@@ -220,6 +227,8 @@ impl<B: Backend> Engine<B> {
             connecting: 0,
             awaited_since: Nanos::default(),
             cpu_before_ns: 0,
+            cpu_sampled_ns: 0,
+            standstills: Vec::new(),
             start: Nanos::default(),
             end_at: Nanos::MAX,
             away_since: None,
@@ -236,7 +245,8 @@ impl<B: Backend> Engine<B> {
         self.begin();
         let mut handled = 0;
         loop {
-            let now = self.backend.now().min(self.end_at);
+            let now = self.backend.now();
+            let now = self.catch_up(now).min(self.end_at);
             for _ in 0..HANDLED_PER_TURN {
                 let Some((due, timer)) = self.timers.take_due(now) else { break };
                 self.fire(timer, due, now);
@@ -254,15 +264,15 @@ impl<B: Backend> Engine<B> {
             self.wait();
             handled = 0;
             while handled < HANDLED_PER_TURN
+                && !self.script.has_ended
                 && let Some(completion) = self.backend.next()
             {
                 handled += 1;
-                if self.script.has_ended {
-                    break;
-                }
                 self.awaited_since = completion.at;
                 if completion.at <= self.end_at {
                     self.handle(completion);
+                } else {
+                    self.handle_behind_the_end(completion);
                 }
             }
         }
@@ -276,6 +286,7 @@ impl<B: Backend> Engine<B> {
         self.end_at = self.settings.duration_ns.map_or(Nanos::MAX, |duration_ns| start + duration_ns);
         self.tally.start(start);
         self.cpu_before_ns = thread_cpu_ns();
+        self.cpu_sampled_ns = self.cpu_before_ns;
         if start > now {
             self.tally.warm_up();
             self.timers.set(start, Timer::Start);
@@ -320,6 +331,7 @@ impl<B: Backend> Engine<B> {
                 self.timers.set(at, Timer::Sweep(ConnId(next)));
                 if self.tally.is_warming_up() {
                     self.desk.show_warm_up(self.tally.completed);
+                    self.cpu_sampled_ns = thread_cpu_ns();
                 }
             }
             Timer::Start => {
@@ -333,6 +345,7 @@ impl<B: Backend> Engine<B> {
                 self.sample(now);
                 self.note_script_time();
                 self.hand_over(now);
+                self.cpu_sampled_ns = thread_cpu_ns();
                 // Intervals end on whole multiples of their length, however late the one before was.
                 let next_ns = (now.since(self.start) / SAMPLE_NS + 1) * SAMPLE_NS;
                 self.timers.set(self.start + next_ns, Timer::Sample);
@@ -350,6 +363,7 @@ impl<B: Backend> Engine<B> {
         self.sampled_completed = self.tally.completed;
         self.desk.show_warm_up(self.tally.completed);
         self.cpu_before_ns = thread_cpu_ns();
+        self.cpu_sampled_ns = self.cpu_before_ns;
         self.script_noted_ns = self.script.spent_ns();
         self.slots.iter_mut().for_each(|slot| slot.lived = matches!(slot.state, State::Open(_)));
         let open = self.slots.iter().filter(|slot| slot.lived).count();
@@ -463,6 +477,7 @@ impl<B: Backend> Engine<B> {
             working: self.routes.working(),
             transcript: self.tally.transcript,
             silences: if self.script.wants.delay { Vec::new() } else { self.tally.silences.into_gaps() },
+            standstills: self.standstills,
             pauses: self.script.wants.delay,
             failure: self.script.failure,
         }

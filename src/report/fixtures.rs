@@ -71,6 +71,7 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         host: Facts::default(),
         ports: None,
         silences: Vec::new(),
+        standstills: Vec::new(),
         transcript: None,
         script: None,
         pauses: false,

@@ -40,6 +40,8 @@ pub struct Outcome {
     pub ports: Option<Ports>,
     /// Stretches in which nothing was answered, in order.
     pub silences: Vec<Gap>,
+    /// Stretches in which one of the workers stood still, in order and without overlaps.
+    pub standstills: Vec<Gap>,
     /// What went over the wire, where the plan wanted that.
     pub transcript: Option<Box<Transcript>>,
     /// The script's file as it was read, if there is one.
@@ -120,6 +122,7 @@ impl Outcome {
             host: host::Facts::default(),
             ports: None,
             silences: vec![Gap::ALL],
+            standstills: Vec::new(),
             transcript: None,
             script: None,
             pauses: false,
@@ -202,6 +205,7 @@ impl Outcome {
             }
         }
         self.silences = silences::common(&self.silences, &end.silences);
+        self.standstills = silences::joined(&self.standstills, &end.standstills);
         self.transcript = self.transcript.take().or(end.transcript);
         self.pauses |= end.pauses;
         let breakdown = end.failure.map(|failure| match failure {

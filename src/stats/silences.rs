@@ -91,6 +91,20 @@ pub fn common(some: &[Gap], others: &[Gap]) -> Vec<Gap> {
     gaps
 }
 
+/// What lies in one of two lists at least, in order and without overlaps.
+pub fn joined(some: &[Gap], others: &[Gap]) -> Vec<Gap> {
+    let mut all = [some, others].concat();
+    all.sort_unstable_by_key(|gap| gap.from_ns);
+    let mut joined: Vec<Gap> = Vec::new();
+    for gap in all {
+        match joined.last_mut().filter(|last| gap.from_ns <= last.until_ns) {
+            Some(last) => last.until_ns = last.until_ns.max(gap.until_ns),
+            None => joined.push(gap),
+        }
+    }
+    joined
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

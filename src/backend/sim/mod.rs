@@ -57,6 +57,11 @@ pub trait Network {
     /// Says when a connect to `address`, started `now`, is decided, and how: with a peer or an error.
     fn connect(&mut self, now: Nanos, address: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>);
 
+    /// When a thread goes on that is to do so at that moment: later, if it stands still.
+    fn awakes(&self, at: Nanos) -> Nanos {
+        at
+    }
+
     /// How many bytes a send takes at once before the rest has to wait, and for how long it waits.
     fn send_window(&self) -> (usize, u64) {
         (usize::MAX, 0)
@@ -244,10 +249,13 @@ impl Backend for Sim {
     fn wait(&mut self, until: Nanos) -> bool {
         let next = self.agenda.peek().map_or(Nanos::MAX, |Reverse(planned)| planned.at);
         let target = next.min(until);
-        if target < Nanos::MAX {
-            self.now = self.now.max(target);
+        if target == Nanos::MAX {
+            return false;
         }
-        next <= self.now
+        let target = target.max(self.now);
+        self.now = self.network.awakes(target);
+        // A wait that is interrupted knows of nothing that happened meanwhile.
+        next <= self.now && self.now == target
     }
 
     fn next(&mut self) -> Option<Completion> {

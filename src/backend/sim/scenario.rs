@@ -51,6 +51,8 @@ pub struct Scenario {
     pub stall: Vec<Span>,
     /// When connects are refused.
     pub refuse: Vec<Span>,
+    /// When onrush itself stands still, as if it had been stopped.
+    pub standstill: Vec<Span>,
     /// What goes wrong with single requests.
     pub fault: Vec<Fault>,
 }
@@ -109,6 +111,7 @@ impl Default for Scenario {
             listens: HashSet::new(),
             stall: Vec::new(),
             refuse: Vec::new(),
+            standstill: Vec::new(),
             fault: Vec::new(),
         }
     }
@@ -194,6 +197,11 @@ impl Network for HttpNetwork {
             return (at, Err(Errno::CONNREFUSED));
         }
         (at, Ok(Box::new(HttpPeer::new(Rc::clone(&self.shared), Random::new(self.random.next())))))
+    }
+
+    fn awakes(&self, at: Nanos) -> Nanos {
+        let spans = &self.shared.scenario.standstill;
+        spans.iter().filter(|span| span.contains(at)).map(|span| span.end()).fold(at, Nanos::max)
     }
 
     fn send_window(&self) -> (usize, u64) {

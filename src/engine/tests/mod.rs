@@ -8,6 +8,7 @@ mod opening;
 mod phases;
 mod scripted;
 mod second_protocol;
+mod stall;
 mod tunnel;
 mod waiting;
 mod window;

@@ -10,6 +10,7 @@ use super::fold::in_order;
 use super::{Flight, Lost, Note, Places, Stuck};
 use crate::plan::Plan;
 use crate::run::{Breakdown, Ended, Outcome, host};
+use crate::stats::silences::{GAP_MIN_NS, common};
 use crate::stats::{Cause, Counters, Gap, Handshakes, Occupancy, Phase, Row, Totals};
 
 /// A script that takes a larger share of the threads' time limits the load.
@@ -28,8 +29,8 @@ const SILENCE_FACTOR: u64 = 10;
 const PLACES_MIN_NS: u64 = 200_000_000;
 /// Requests from before the warm-up's end are worth a note above this percentage of the answers.
 const CARRIED_PERCENT: u64 = 1;
-/// The most times without answers that are named.
-const SILENCES_NAMED: usize = 3;
+/// The most times without answers, or without onrush, that are named.
+const TIMES_NAMED: usize = 3;
 
 /// Everything there is to say about an outcome, the weightiest first; nothing if it is beyond doubt.
 pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
@@ -42,7 +43,8 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let flight = if is_known { in_flight(plan, outcome) } else { Vec::new() };
     let has_stuck = flight.iter().any(|note| matches!(note, Note::Stuck { .. }));
 
-    let mut notes: Vec<Note> = fewer_connections(plan, outcome).filter(|_| is_known).into_iter().collect();
+    let mut notes: Vec<Note> = standstill(outcome).into_iter().collect();
+    notes.extend(fewer_connections(plan, outcome).filter(|_| is_known));
     notes.extend(flight);
     notes.extend(early_end(plan, outcome));
     notes.extend(unanswered(plan, outcome, has_stuck).filter(|_| is_known));
@@ -190,14 +192,29 @@ fn silences(plan: &Plan, outcome: &Outcome) -> Option<Note> {
         return None;
     }
     let ordinary_ns = latency.percentile(99.0).saturating_mul(SILENCE_FACTOR);
-    let is_long = |gap: &&Gap| gap.length_ns() >= ordinary_ns;
-    let mut gaps: Vec<Gap> = outcome.silences.iter().filter(is_long).copied().collect();
-    let count = gaps.len();
-    gaps.sort_by_key(|gap| Reverse(gap.length_ns()));
-    gaps.truncate(SILENCES_NAMED);
-    gaps.sort_by_key(|gap| gap.from_ns);
+    let heard = |gap: &Gap| {
+        gap.length_ns() - common(&outcome.standstills, &[*gap]).iter().map(|both| both.length_ns()).sum::<u64>()
+    };
+    // In which onrush stood still nobody could be heard.
+    let is_long = |gap: &&Gap| heard(gap) >= ordinary_ns.max(GAP_MIN_NS);
+    let gaps: Vec<Gap> = outcome.silences.iter().filter(is_long).copied().collect();
     let elapsed_ns = u64::try_from(outcome.elapsed.as_nanos()).unwrap_or(u64::MAX);
-    (count > 0).then_some(Note::Silences { longest: gaps, count, elapsed_ns })
+    (!gaps.is_empty()).then(|| Note::Silences { count: gaps.len(), longest: longest(gaps), elapsed_ns })
+}
+
+/// The times in which onrush stood still.
+fn standstill(outcome: &Outcome) -> Option<Note> {
+    let gaps = outcome.standstills.clone();
+    let elapsed_ns = u64::try_from(outcome.elapsed.as_nanos()).unwrap_or(u64::MAX);
+    (!gaps.is_empty()).then(|| Note::Standstill { count: gaps.len(), longest: longest(gaps), elapsed_ns })
+}
+
+/// The longest few, in their order.
+fn longest(mut gaps: Vec<Gap>) -> Vec<Gap> {
+    gaps.sort_by_key(|gap| Reverse(gap.length_ns()));
+    gaps.truncate(TIMES_NAMED);
+    gaps.sort_by_key(|gap| gap.from_ns);
+    gaps
 }
 
 fn statuses(plan: &Plan, outcome: &Outcome) -> Option<Note> {

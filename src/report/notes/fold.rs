@@ -29,6 +29,7 @@ impl Note {
             | Self::FewerConnections { .. }
             | Self::NothingAnswered(_)
             | Self::NoAnswer(_)
+            | Self::Standstill { .. }
             | Self::Script { .. } => Weight::Worthless,
             Self::Failure(failure) if failure.is_ours() => Weight::Worthless,
             Self::Failure(_)

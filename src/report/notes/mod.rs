@@ -77,6 +77,15 @@ pub enum Note {
     },
     /// Something went wrong; one note for each row of the ledger but the statuses.
     Failure(Failure),
+    /// onrush itself stood still.
+    Standstill {
+        /// The longest of those times, in their order.
+        longest: Vec<Gap>,
+        /// How many there were.
+        count: usize,
+        /// How long was measured, in nanoseconds.
+        elapsed_ns: u64,
+    },
     /// Some of the requests got no answer.
     Unanswered(Lost),
     /// No request at all was answered.

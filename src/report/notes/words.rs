@@ -55,7 +55,12 @@ impl fmt::Display for Note {
                 write!(f, "nothing was answered: of {} {lost}", counted(lost.started, "request"))
             }
             Self::NoAnswer(lost) => write!(f, "the request was not answered: {}{}", lost.fates(false), lost.ages()),
-            Self::Silences { longest, count, elapsed_ns } => f.write_str(&silences_line(longest, *count, *elapsed_ns)),
+            Self::Silences { longest, count, elapsed_ns } => {
+                write!(f, "nothing was answered {}", times_line(longest, *count, *elapsed_ns))
+            }
+            Self::Standstill { longest, count, elapsed_ns } => {
+                f.write_str(&standstill_line(longest, *count, *elapsed_ns))
+            }
             Self::Answer { status, location } => f.write_str(&answer_line(*status, location.as_deref())),
             Self::Statuses { answers, counts, location } => {
                 f.write_str(&statuses_line(*answers, counts, location.as_deref()))
@@ -65,14 +70,7 @@ impl fmt::Display for Note {
             Self::Clamped { count } => {
                 write!(f, "latencies longer than an hour: {}, recorded as one hour", thousands(*count))
             }
-            Self::Script { share } => {
-                let percent = share * 100.0;
-                write!(
-                    f,
-                    "the threads spent {percent:.0} % of their time inside the script: it limits the load; do less in it, \
-                     or add threads (-t)"
-                )
-            }
+            Self::Script { share } => f.write_str(&script_line(*share)),
             Self::CutBodies { count } => f.write_str(&cut_bodies_line(*count)),
             Self::Resumed { resumed, handshakes } => f.write_str(&resumed_line(*resumed, *handshakes)),
             Self::Rewritten { mean_us } => {
@@ -148,7 +146,7 @@ fn seconds(ns: u64) -> String {
     format!("{:.1} s", ns as f64 / 1e9)
 }
 
-fn silences_line(longest: &[Gap], count: usize, elapsed_ns: u64) -> String {
+fn times_line(longest: &[Gap], count: usize, elapsed_ns: u64) -> String {
     let text = |gap: &Gap| match gap.until_ns {
         until_ns if until_ns >= elapsed_ns => format!("from {} to the end", seconds(gap.from_ns)),
         until_ns => format!("from {} to {}", seconds(gap.from_ns), seconds(until_ns)),
@@ -158,7 +156,15 @@ fn silences_line(longest: &[Gap], count: usize, elapsed_ns: u64) -> String {
         0 => String::new(),
         _ => format!(" (the longest of {count} such times)"),
     };
-    format!("nothing was answered {}{others}", times.join(", "))
+    format!("{}{others}", times.join(", "))
+}
+
+fn standstill_line(longest: &[Gap], count: usize, elapsed_ns: u64) -> String {
+    let times = times_line(longest, count, elapsed_ns);
+    format!(
+        "onrush itself stood still {times}: it was stopped, or others had the processors; what was late then is not the \
+         server's fault"
+    )
 }
 
 fn interrupted_line(elapsed: Duration, planned: Option<Duration>) -> String {
@@ -211,6 +217,14 @@ fn carried_line(carried: u64, answers: u64) -> String {
 fn interim_line(count: u64) -> String {
     let answers = counted(count, "interim answer");
     format!("{answers} (1xx) came before the answers: the first byte that counts is that of the answer itself")
+}
+
+fn script_line(share: f64) -> String {
+    let percent = share * 100.0;
+    format!(
+        "the threads spent {percent:.0} % of their time inside the script: it limits the load; do less in it, or add threads \
+         (-t)"
+    )
 }
 
 fn cut_bodies_line(count: u64) -> String {
