@@ -469,7 +469,8 @@ fn files_are_written_though_no_thread_can_be_made_any_more(context: &Context) {
 
 fn a_file_of_lines_that_somebody_else_changes_is_named(context: &Context) {
     let server = target();
-    let changes: [(&str, fn(&Path)); 4] = [
+    type Change = fn(&Path);
+    let changes: [(&str, Change); 4] = [
         ("somebody removed it", |path| fs::remove_file(path).unwrap()),
         ("somebody moved it", |path| fs::rename(path, path.with_extension("old")).unwrap()),
         ("somebody replaced it", |path| {
