@@ -17,6 +17,7 @@ use onrush_proto::Request;
 
 use super::state::State;
 use super::{Script, Slot, fields, lock, message, outline, refusal};
+use crate::backend::coarse_ns;
 use crate::engine::{Answer, Failure, Hooks, Wants};
 
 /// Where things lie on the stack of a state.
@@ -31,7 +32,10 @@ const LAST: c_int = 5;
 const KEYS: [&CStr; 2] = [c"onrush.handler", c"onrush.wrk"];
 
 /// From the 65th call on, one of so many is timed. It is prime, so that no rhythm of a script falls in with it.
-const TIMED: u64 = 17;
+const TIMED: u64 = 61;
+/// A call that lasts longer by the coarse clock, in nanoseconds, counts for itself, timed or not: it may be rare. That is at
+/// least two ticks of that clock, so that no short one does.
+const LONG_NS: u64 = 20_000_000;
 
 /// One worker's script, with the state of its thread.
 pub struct ThreadHooks {
@@ -163,11 +167,17 @@ impl Hooks for ThreadHooks {
     }
 }
 
-/// Estimates the time spent in calls from some of them.
+/// Estimates the time spent in calls: the short ones from some of them, the long ones from all.
 #[derive(Debug, Default)]
 struct Meter {
     calls: u64,
     spent_ns: u64,
+}
+
+/// When a call began, by the coarse clock and, if it is timed, exactly.
+struct Began {
+    coarse_ns: u64,
+    at: Option<Instant>,
 }
 
 impl Meter {
@@ -176,15 +186,19 @@ impl Meter {
         if self.calls <= 64 { 1 } else { TIMED }
     }
 
-    fn begin(&mut self) -> Option<Instant> {
+    fn begin(&mut self) -> Began {
         self.calls += 1;
-        self.calls.is_multiple_of(self.weight()).then(Instant::now)
+        Began { coarse_ns: coarse_ns(), at: self.calls.is_multiple_of(self.weight()).then(Instant::now) }
     }
 
-    fn end(&mut self, began: Option<Instant>) {
-        if let Some(began) = began {
-            self.spent_ns += began.elapsed().as_nanos() as u64 * self.weight();
-        }
+    fn end(&mut self, began: Began) {
+        let coarse_ns = coarse_ns() - began.coarse_ns;
+        let timed_ns = began.at.map(|at| at.elapsed().as_nanos() as u64);
+        self.spent_ns += match timed_ns {
+            _ if coarse_ns >= LONG_NS => timed_ns.unwrap_or(coarse_ns),
+            Some(timed_ns) => timed_ns * self.weight(),
+            None => 0,
+        };
     }
 }
 

@@ -212,3 +212,20 @@ fn time_inside_the_script_is_estimated() {
     // Two hundred calls of half a millisecond; other processes on the machine can only make them longer.
     assert!((90.0..10_000.0).contains(&spent), "{spent} ms");
 }
+
+#[test]
+fn rare_long_calls_count_whichever_calls_are_timed() {
+    // One of a hundred, and none of those that are timed.
+    let mut script = load(
+        "local n = 0
+         function request()
+           n = n + 1
+           if n > 100 and n % 100 == 1 then local ends = os.clock() + 0.06; while os.clock() < ends do end end
+           return wrk.format()
+         end",
+    );
+    let mut hooks = first(&mut script);
+    (0..600).for_each(|_| drop(written(&mut *hooks).unwrap()));
+    let spent = hooks.spent_ns() as f64 / 1e6;
+    assert!((250.0..10_000.0).contains(&spent), "{spent} ms");
+}
