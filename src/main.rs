@@ -17,9 +17,9 @@ fn main() -> ExitCode {
         }
         Invocation::Merge(merge) => print("onrush merge", report::merge::run(&merge), 0),
         Invocation::Serve(config) => print("onrush", serve::run(&config).map(|()| String::new()), 0),
-        Invocation::Run { plan, warnings } => {
+        Invocation::Run { mut plan, warnings } => {
             warnings.iter().for_each(|line| say(line));
-            program::test(&plan)
+            program::test(&mut plan)
         }
     })
 }

@@ -3,6 +3,7 @@
 //! [`run()`] may be called any number of times in one process. It prints nothing, writes no file and ends nobody: an
 //! [`Observer`] is told what happens, and the caller shows it.
 
+use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
@@ -68,7 +69,7 @@ fn resolve(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Option<Addresse
 
 /// Loads the script, if there is one, and runs everything in it that comes before the run.
 fn load(plan: &Plan, addresses: &Addresses) -> anyhow::Result<Option<Script>> {
-    let Some(plan::Script { path, args }) = &plan.script else { return Ok(None) };
+    let Some(plan::Script { file, args }) = &plan.script else { return Ok(None) };
     let authority = plan.target.authority();
     let login = plan.way.proxy.as_ref().and_then(|proxy| proxy.login.as_deref());
     let is_login = |(name, value): &&(String, String)| name == proxy::LOGIN && Some(value.as_str()) == login;
@@ -78,7 +79,8 @@ fn load(plan: &Plan, addresses: &Addresses) -> anyhow::Result<Option<Script>> {
     let origin = proxy::origin(&plan.target);
     let login = login.filter(|_| plan.request.headers.iter().any(|header| is_login(&header)));
     let setting = Setting {
-        path,
+        path: Path::new(&file.name),
+        file: file.contents()?,
         args,
         url: &plan.target.typed,
         scheme: plan.target.scheme.name(),
@@ -87,7 +89,7 @@ fn load(plan: &Plan, addresses: &Addresses) -> anyhow::Result<Option<Script>> {
         method: &plan.request.method,
         target: &plan.target.path,
         headers: &headers,
-        body: Some(&*plan.request.body).filter(|body| !body.is_empty()),
+        body: Some(plan.body()?).filter(|body| !body.is_empty()),
         proxy: plan.way.proxy.as_ref().map(|_| Through { origin: origin.as_deref(), login }),
         addresses: &addresses.0,
         threads: plan.load.threads,

@@ -13,7 +13,7 @@ pub(super) fn shown(args: &[OsString], plan: &Plan) -> String {
     if plan.keeps_secrets {
         return words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     }
-    let known = Known::of(plan, None);
+    let known = Known::of(plan);
     let mut previous = "";
     let mut shown = Vec::new();
     for word in &words {

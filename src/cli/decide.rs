@@ -5,8 +5,6 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-use onrush_proto::Parts;
-
 use super::flags::{self, Id};
 use super::request::{self, Header};
 use super::typed::{Typed, wrong};
@@ -14,7 +12,7 @@ use super::{Refusal, Warned, framing, hints};
 use crate::plan::limits::{GIVE_UP_MIN, GIVE_UP_TIMEOUTS, URL_MAX};
 use crate::plan::secrets;
 use crate::plan::target::InvalidUrl;
-use crate::plan::{Dialect, Format, Load, PerConnection, Plan, Script, Stop, Target};
+use crate::plan::{Dialect, Format, Load, Material, PerConnection, Plan, Request, Script, Stop, Target};
 use crate::report::units::exact;
 
 const CONNECTIONS: u64 = 10;
@@ -53,10 +51,11 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let way = std::mem::take(&mut typed.way).decide(&target, &typed.io, &mut typed.warnings)?;
     let tls = std::mem::take(&mut typed.tls).decide(&target, dialect, &typed.io, &mut typed.warnings)?;
     let stop = stop(&typed);
-    let mut request = parts(typed.method, typed.body, typed.headers, &target)?;
+    let mut request = request(typed.method, typed.body.is_some(), typed.headers, &target);
+    let body = body(typed.body)?;
     if script.is_none() {
         // What a script makes of it is looked at when it is there.
-        typed.warnings.extend(framing::contradiction(&request));
+        typed.warnings.extend(framing::contradiction(&request, body.as_ref()));
     }
     if let Some(proxy) = &way.proxy {
         proxy.address(&target, &mut request);
@@ -85,6 +84,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         seed: typed.seed.unwrap_or(SEED),
         script,
         request,
+        body,
         way,
         tls,
         target,
@@ -230,23 +230,19 @@ fn script(typed: &mut Typed) -> Option<Script> {
         }
         return None;
     };
-    Some(Script { path, args })
+    Some(Script { file: Material::named(path), args })
 }
 
-fn parts(
-    method: Option<String>,
-    body: Option<OsString>,
-    headers: Vec<Header>,
-    target: &Target,
-) -> Result<Parts, Refusal> {
-    let method = method.unwrap_or_else(|| if body.is_some() { "POST" } else { "GET" }.to_owned());
-    let bytes = match &body {
-        Some(typed) => request::body(typed).map_err(|reason| unreadable(typed, &reason))?,
-        None => Vec::new(),
-    };
-    Ok(Parts { method, target: target.path.clone(), headers: request::headers(headers, target), body: bytes })
+/// What every request says. One with a body is a `POST`, unless a method was typed.
+fn request(method: Option<String>, has_body: bool, headers: Vec<Header>, target: &Target) -> Request {
+    let method = method.unwrap_or_else(|| if has_body { "POST" } else { "GET" }.to_owned());
+    Request { method, target: target.path.clone(), headers: request::headers(headers, target) }
 }
 
-fn unreadable(typed: &OsStr, reason: &str) -> Refusal {
-    Refusal::Cannot(format!("--body {:?}: {reason}", typed.to_string_lossy()))
+/// What `--body` asks for, unless it is nothing.
+fn body(typed: Option<OsString>) -> Result<Option<Material>, Refusal> {
+    let Some(typed) = typed else { return Ok(None) };
+    let bytes = request::body(&typed);
+    let bytes = bytes.map_err(|reason| Refusal::Cannot(format!("--body {:?}: {reason}", typed.to_string_lossy())))?;
+    Ok((!bytes.is_empty()).then(|| Material::of("", bytes)))
 }

@@ -4,21 +4,22 @@
 
 use std::cmp::Ordering;
 
-use onrush_proto::Parts;
 use onrush_proto::http1::outline;
 
+use crate::plan::{Material, Request};
 use crate::report::units::{counted, thousands};
 
 /// One line if the headers tell a server wrongly, or not at all, where the request ends; with what it will do.
-pub(super) fn contradiction(request: &Parts) -> Option<String> {
+pub(super) fn contradiction(request: &Request, body: Option<&Material>) -> Option<String> {
+    let body = body.and_then(|body| body.contents().ok()).unwrap_or_default();
     let values = |name: &str| -> Vec<&str> {
         let named = request.headers.iter().filter(|header| header.0.eq_ignore_ascii_case(name));
         named.map(|(_, value)| value.trim_matches([' ', '\t'])).collect()
     };
     match (&values("Content-Length")[..], &values("Transfer-Encoding")[..]) {
         ([], []) => None,
-        ([length], []) => wrong_length(length, request.body.len() as u64),
-        ([], codings) => wrong_coding(&codings.join(", "), &request.body),
+        ([length], []) => wrong_length(length, body.len() as u64),
+        ([], codings) => wrong_coding(&codings.join(", "), body),
         (lengths, []) => Some(format!(
             "there is more than one 'Content-Length' ({}): most servers answer 400, others believe one of them",
             lengths.join(", ")
@@ -78,7 +79,10 @@ mod tests {
 
     fn said(headers: &[(&str, &str)], body: &str) -> Option<String> {
         let headers = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        contradiction(&Parts { method: "POST".into(), target: "/".into(), headers, body: body.into() })
+        contradiction(
+            &Request { method: "POST".into(), target: "/".into(), headers },
+            Some(&Material::of("", body.into())),
+        )
     }
 
     #[test]

@@ -103,7 +103,7 @@ fn a_bare_url_gets_the_defaults() {
     assert_eq!((native.dialect, &native.io), (Dialect::Native, &Io::Auto));
     assert_eq!((native.notes, native.verbose), (true, false));
     assert_eq!((&*native.request.method, &*native.request.target), ("GET", "/x?y"));
-    assert_eq!((headers(&native), native.request.body), (vec!["Host: 127.0.0.1:8080".to_owned()], Vec::new()));
+    assert_eq!((headers(&native), native.body), (vec!["Host: 127.0.0.1:8080".to_owned()], None));
     let compat = run("wrk http://127.0.0.1:8080/");
     assert_eq!(shape(&compat), (10, 2, Some(10.0), false));
     assert_eq!((compat.timeout, compat.give_up), (Some(Duration::from_secs(2)), None));
@@ -300,7 +300,7 @@ fn headers_are_sent_as_rfc_9110_means_them() {
 fn a_body_makes_it_a_post_unless_a_method_is_named() {
     let request = |line| {
         let plan = run(line);
-        (plan.request.method, plan.request.body)
+        (plan.request.method.clone(), plan.body().unwrap().to_vec())
     };
     assert_eq!(request("onrush --body a=1 h"), ("POST".to_owned(), b"a=1".to_vec()));
     assert_eq!(request("onrush --body '' h"), ("POST".to_owned(), Vec::new()));
@@ -538,7 +538,7 @@ fn what_no_result_can_be_written_for_is_refused() {
 fn a_script_takes_the_words_behind_the_url() {
     let plan = run("onrush -s x.lua http://h/ -c3 -- -x --foo=1 bar");
     let args = ["-x", "--foo=1", "bar"].map(str::to_owned).to_vec();
-    assert_eq!(plan.script, Some(crate::plan::Script { path: "x.lua".into(), args }));
+    assert_eq!(plan.script, Some(crate::plan::Script { file: crate::plan::Material::named("x.lua"), args }));
     assert_eq!(plan.load.connections, 3);
     let plan = run("wrk --script=x.lua http://h/ a b");
     assert_eq!(plan.script.map(|script| script.args), Some(vec!["a".to_owned(), "b".to_owned()]));

@@ -1,22 +1,21 @@
 //! The options about TLS: what was typed of them, and what it means for a target.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
 
 use super::Refusal;
 use super::flags::{Flag, Id};
 use super::typed::wrong;
 use crate::plan::target::Scheme;
 use crate::plan::tls::{GROUPS, Identity, Named, SUITES, Version};
-use crate::plan::{Dialect, Io, Target, Tls};
+use crate::plan::{Dialect, Io, Material, Target, Tls};
 
 /// What was typed about TLS.
 #[derive(Debug, Default)]
 pub(super) struct TypedTls {
     insecure: bool,
-    roots: Option<PathBuf>,
-    certificates: Option<PathBuf>,
-    key: Option<PathBuf>,
+    roots: Option<Material>,
+    certificates: Option<Material>,
+    key: Option<Material>,
     name: Option<String>,
     oldest: Option<Version>,
     newest: Option<Version>,
@@ -31,9 +30,9 @@ impl TypedTls {
     /// Takes one option in.
     pub fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), Refusal> {
         match flag.id {
-            Id::CaCert => self.roots = Some(value.into()),
-            Id::Cert => self.certificates = Some(value.into()),
-            Id::Key => self.key = Some(value.into()),
+            Id::CaCert => self.roots = Some(Material::named(value)),
+            Id::Cert => self.certificates = Some(Material::named(value)),
+            Id::Key => self.key = Some(Material::named(value)),
             Id::Sni => self.name = Some(text(flag, &value)?),
             Id::TlsMin => self.oldest = Some(version(flag, &value)?),
             Id::TlsMax => self.newest = Some(version(flag, &value)?),
@@ -68,10 +67,7 @@ impl TypedTls {
             return Err(misused("--insecure and --cacert contradict each other; leave one of the two out"));
         }
         let identity = match (self.certificates, self.key) {
-            (Some(certificates), key) => {
-                let key = key.unwrap_or_else(|| certificates.clone());
-                Some(Identity { certificates, key })
-            }
+            (Some(certificates), key) => Some(Identity { certificates, key }),
             (None, Some(_)) => return Err(misused("--key without --cert; name the file of the certificate too")),
             (None, None) => None,
         };

@@ -27,6 +27,9 @@ pub const BODY_MAX_MIB: u64 = 1024;
 /// Largest script in MiB. It is compiled once per thread; nobody writes a hundredth of that.
 pub const SCRIPT_MAX_MIB: u64 = 16;
 
+/// Largest file of certificates in MiB: a system's roots take less than one.
+pub const PEM_MAX_MIB: u64 = 16;
+
 /// How many times `--timeout` a request may last before it is given up, unless `--give-up` says otherwise.
 pub const GIVE_UP_TIMEOUTS: u32 = 5;
 

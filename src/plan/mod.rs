@@ -4,9 +4,11 @@
 
 pub mod limits;
 pub mod load;
+pub mod material;
 pub mod output;
 pub mod percent;
 pub mod proxy;
+pub mod request;
 pub mod resolve;
 pub mod secrets;
 pub mod stop;
@@ -15,9 +17,11 @@ pub mod tls;
 pub mod way;
 
 pub use load::{Load, PerConnection};
+pub use material::{Material, Unreadable};
 pub use output::{Breakout, Format, Kind, Output};
 pub use percent::Percent;
 pub use proxy::Proxy;
+pub use request::Request;
 pub use resolve::Addresses;
 pub use stop::Stop;
 pub use target::Target;
@@ -27,7 +31,7 @@ pub use way::Way;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use onrush_proto::Parts;
+use limits::SCRIPT_MAX_MIB;
 
 /// One run, decided.
 #[derive(Clone, Debug)]
@@ -38,8 +42,10 @@ pub struct Plan {
     pub way: Way,
     /// How TLS is spoken with it; `None`: not at all.
     pub tls: Option<Tls>,
-    /// What every request says.
-    pub request: Parts,
+    /// What every request says, but for its body.
+    pub request: Request,
+    /// The body of every request, if there is one.
+    pub body: Option<Material>,
     /// The script that has a say in what is sent, and when.
     pub script: Option<Script>,
     /// How many threads and connections.
@@ -92,13 +98,32 @@ impl Plan {
         let is_json = |output: &Output| output.kind == Kind::Json;
         self.breakout != Breakout::None || self.format == Format::Json || self.outputs.iter().any(is_json)
     }
+
+    /// Reads the files that the run needs; nobody opens them later.
+    ///
+    /// # Errors
+    ///
+    /// When one of them cannot be read.
+    pub fn read_materials(&mut self) -> Result<(), Unreadable> {
+        self.script.iter_mut().try_for_each(|script| script.file.read("the script (-s)", SCRIPT_MAX_MIB))?;
+        self.tls.iter_mut().try_for_each(Tls::read_materials)
+    }
+
+    /// The body of every request, which may be empty.
+    ///
+    /// # Errors
+    ///
+    /// When it did not come with the plan.
+    pub fn body(&self) -> Result<&[u8], Unreadable> {
+        self.body.as_ref().map_or(Ok(&[]), Material::contents)
+    }
 }
 
 /// A Lua script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
     /// Its file.
-    pub path: PathBuf,
+    pub file: Material,
     /// What stood behind the URL.
     pub args: Vec<String>,
 }

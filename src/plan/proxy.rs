@@ -2,8 +2,8 @@
 
 use onrush_proto::Parts;
 
-use super::Target;
 use super::target::Scheme;
+use super::{Request, Target};
 
 /// A proxy through which all connections go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub const LOGIN: &str = "Proxy-Authorization";
 impl Proxy {
     /// Makes a request fit for the proxy: it is sent the whole URL and the login. What goes through a tunnel is left as
     /// it is.
-    pub fn address(&self, target: &Target, request: &mut Parts) {
+    pub fn address(&self, target: &Target, request: &mut Request) {
         let Some(origin) = origin(target) else { return };
         request.target = origin + &request.target;
         if !request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(LOGIN)) {
@@ -71,7 +71,7 @@ mod tests {
     fn a_plain_request_carries_the_whole_url_and_the_login() {
         let addressed = |url: &str, own: &[(&str, &str)]| {
             let headers = own.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-            let mut request = Parts { target: target(url).path, headers, ..Parts::default() };
+            let mut request = Request { target: target(url).path, headers, ..Request::default() };
             proxy().address(&target(url), &mut request);
             let headers: String = request.headers.iter().map(|(name, value)| format!("; {name}: {value}")).collect();
             request.target + &headers

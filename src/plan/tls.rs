@@ -1,6 +1,7 @@
-//! How TLS is to be spoken, and the names of what it can be spoken with.
+//! How TLS is to be spoken, and what it can be spoken with.
 
-use std::path::PathBuf;
+use super::limits::PEM_MAX_MIB;
+use super::{Material, Unreadable};
 
 /// How TLS is to be spoken with a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,7 +11,7 @@ pub struct Tls {
     /// Whether the server's certificate is checked.
     pub check: bool,
     /// A PEM file with the certificates to trust in place of the system's.
-    pub roots: Option<PathBuf>,
+    pub roots: Option<Material>,
     /// The client's own certificate.
     pub identity: Option<Identity>,
     /// The oldest version that is offered.
@@ -31,9 +32,9 @@ pub struct Tls {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// A PEM file with the certificate and those between it and the root.
-    pub certificates: PathBuf,
-    /// A PEM file with the key; it may be the same.
-    pub key: PathBuf,
+    pub certificates: Material,
+    /// A PEM file with the key; `None`: it is in the same.
+    pub key: Option<Material>,
 }
 
 /// A version of TLS that onrush speaks.
@@ -77,6 +78,28 @@ pub const GROUPS: &[Named] = &[
     Named { number: 0x0018, names: &["P-384", "secp384r1"] },
     Named { number: 0x11ec, names: &["X25519MLKEM768"] },
 ];
+
+impl Tls {
+    /// Reads the files that it needs.
+    ///
+    /// # Errors
+    ///
+    /// When one of them cannot be read.
+    pub fn read_materials(&mut self) -> Result<(), Unreadable> {
+        self.roots.iter_mut().try_for_each(|file| file.read("the certificates to trust (--cacert)", PEM_MAX_MIB))?;
+        self.identity.iter_mut().try_for_each(|identity| {
+            identity.certificates.read("the certificate (--cert)", PEM_MAX_MIB)?;
+            identity.key.iter_mut().try_for_each(|file| file.read("the key (--key)", PEM_MAX_MIB))
+        })
+    }
+}
+
+impl Identity {
+    /// The file with the key.
+    pub fn key(&self) -> &Material {
+        self.key.as_ref().unwrap_or(&self.certificates)
+    }
+}
 
 impl Named {
     /// The one of a table with this name, whatever its case.

@@ -46,7 +46,11 @@ const EXIT_NOTHING_COMPLETED: u8 = 5;
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs a test from its plan to its exit code.
-pub fn test(plan: &Plan) -> u8 {
+pub fn test(plan: &mut Plan) -> u8 {
+    if let Err(error) = plan.read_materials() {
+        say(&format!("{}{error}", speaker(plan)));
+        return EXIT_WRONG;
+    }
     if plan.script.is_none() {
         return steps(plan);
     }

@@ -5,10 +5,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use onrush_proto::Parts;
-
 use crate::plan::target::Scheme;
-use crate::plan::{Breakout, Dialect, Format, Io, Load, Plan, Spin, Stop, Target, Way};
+use crate::plan::{Breakout, Dialect, Format, Io, Load, Plan, Request, Spin, Stop, Target, Way};
 use crate::run::host::Facts;
 use crate::run::{Ended, Outcome};
 use crate::stats::{Cause, Counters, Distribution, Occupancy, Phase, Timeline, Totals};
@@ -28,7 +26,8 @@ pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections
         target,
         way: Way::default(),
         tls: None,
-        request: Parts::default(),
+        request: Request::default(),
+        body: None,
         load: Load { threads, connections },
         requests_per_connection: None,
         stop: Stop { duration: Some(Duration::from_secs(seconds)), requests: None },
@@ -73,7 +72,6 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         silences: Vec::new(),
         standstills: Vec::new(),
         transcript: None,
-        script: None,
         pauses: false,
         breakdown: None,
         stuck: Vec::new(),

@@ -44,8 +44,6 @@ pub struct Outcome {
     pub standstills: Vec<Gap>,
     /// What went over the wire, where the plan wanted that.
     pub transcript: Option<Box<Transcript>>,
-    /// The script's file as it was read, if there is one.
-    pub script: Option<Vec<u8>>,
     /// Whether a script had a say in when requests were sent.
     pub pauses: bool,
     /// Why it broke off before its end, if it did.
@@ -124,7 +122,6 @@ impl Outcome {
             silences: vec![Gap::ALL],
             standstills: Vec::new(),
             transcript: None,
-            script: None,
             pauses: false,
             breakdown: None,
             stuck: Vec::new(),
@@ -179,7 +176,7 @@ impl Outcome {
 
     /// Takes the secrets out of what servers sent, before anybody can show it.
     fn hide_secrets(&mut self, plan: &Plan) {
-        let known = Known::of(plan, self.script.as_deref());
+        let known = Known::of(plan);
         self.totals.ledger.rewrite_examples(|example| known.hide(&secrets::bytes(example)));
         self.totals.location = self.totals.location.take().map(|location| known.hide_in(&secrets::url(&location)));
     }

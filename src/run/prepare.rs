@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use anyhow::ensure;
+use onrush_proto::Parts;
 use rustix::io::Errno;
 use thiserror::Error;
 
@@ -75,6 +76,7 @@ pub fn prepare(
             (if script.wants().request { "request()" } else { "wrk.request()" }, script.depth() as u64);
         ensure!(length <= limit.most, engine::too_long(function, length, limit));
     }
+    let parts = plan.request.with_body(plan.body()?);
     let pipelines = script.as_ref().is_some_and(|script| script.depth() > 1);
     let (script, hooks) = script.map_or((None, Vec::new()), |script| {
         let hooks = script.hooks();
@@ -87,14 +89,14 @@ pub fn prepare(
     let mut prepared = match &plan.io {
         Io::Sim(path) => {
             let scenario = Scenario::read(path)?;
-            spawn_all(plan, settings, script, hooks, move |settings| {
+            spawn_all(plan, &parts, settings, script, hooks, move |settings| {
                 Ok(Sim::new(settings.connections, scenario.clone().network(settings.seed)))
             })
         }
-        _ if backend == Uring::NAME => spawn_all(plan, settings, script, hooks, move |settings| {
+        _ if backend == Uring::NAME => spawn_all(plan, &parts, settings, script, hooks, move |settings| {
             Uring::new(settings.connections, clock, dialer(settings)?)
         }),
-        _ => spawn_all(plan, settings, script, hooks, move |settings| {
+        _ => spawn_all(plan, &parts, settings, script, hooks, move |settings| {
             Epoll::new(settings.connections, clock, dialer(settings)?)
         }),
     }?;
@@ -128,6 +130,7 @@ fn try_sources(sources: Sources, dialect: Dialect) -> Result<(), BadSource> {
 /// Makes every worker in a thread of its own; each makes its backend itself, because only it can use it.
 pub(super) fn spawn_all<B: Backend>(
     plan: &Plan,
+    parts: &Parts,
     settings: impl Fn(u32) -> Settings,
     script: Option<&Script>,
     hooks: Vec<Box<dyn Hooks>>,
@@ -140,14 +143,13 @@ pub(super) fn spawn_all<B: Backend>(
         control: Arc::default(),
         desks: (0..plan.load.threads).map(|_| Arc::default()).collect(),
         workers: Vec::with_capacity(plan.load.threads as usize),
-        script: script.map(|script| script.file().to_vec()),
     };
     let (ready, set_up) = mpsc::channel();
     let mut hooks = hooks.into_iter();
     for index in 0..plan.load.threads {
         let worker = Worker {
             settings: settings(index),
-            parts: plan.request.clone(),
+            parts: parts.clone(),
             prebuilt: script.and_then(|script| script.prebuilt(index as usize)).map(<[u8]>::to_vec),
             hooks: hooks.next(),
             gate: Arc::clone(&prepared.gate),

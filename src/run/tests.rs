@@ -64,7 +64,7 @@ fn set_up(words: &str, scripts: Vec<Box<dyn Hooks>>) -> (Box<Plan>, Prepared) {
         let scenario: Scenario = toml::from_str("").unwrap();
         Ok(Sim::new(settings.connections, scenario.network(settings.seed)))
     };
-    let prepared = spawn_all(&plan, settings, None, scripts, make).unwrap();
+    let prepared = spawn_all(&plan, &plan.request.with_body(&[]), settings, None, scripts, make).unwrap();
     (plan, prepared)
 }
 

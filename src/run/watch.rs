@@ -27,7 +27,6 @@ pub struct Prepared {
     pub(super) desks: Vec<Arc<Desk>>,
     /// Those that have not been joined.
     pub(super) workers: Vec<Option<JoinHandle<Option<Worked>>>>,
-    pub(super) script: Option<Vec<u8>>,
 }
 
 impl Drop for Prepared {
@@ -80,7 +79,6 @@ impl Prepared {
         self.join_ended(&mut ends, &mut collector);
         refused |= collector.all_refused() && !is_patient(&collector);
         let mut outcome = Outcome::new(self.backend, self.descriptors, started_at);
-        outcome.script = self.script.take();
         for (index, end) in ends.into_iter().enumerate() {
             match end {
                 Some(end) => outcome.add(end, refused),

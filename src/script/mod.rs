@@ -22,20 +22,17 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
-use std::io::Read;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anyhow::{Context, anyhow, ensure};
+use anyhow::anyhow;
 use onrush_proto::http1::{self, Outline};
 use thiserror::Error;
 
 use self::call::{Arity, ThreadHooks};
 use self::state::{State, Who};
 use crate::engine::{Hooks, Wants};
-use crate::plan::limits::SCRIPT_MAX_MIB;
 use crate::stats::Errors;
 
 pub use self::stack::STACK_BYTES;
@@ -44,8 +41,10 @@ pub use self::statistics::View;
 /// What the command line says, as far as scripts can see it.
 #[derive(Clone, Debug)]
 pub struct Setting<'a> {
-    /// The file of the script.
+    /// The name of the script's file.
     pub path: &'a Path,
+    /// What is in it.
+    pub file: &'a [u8],
     /// The words behind the URL.
     pub args: &'a [String],
     /// The URL as it was typed.
@@ -119,7 +118,6 @@ pub struct LedgerRow {
 
 /// A loaded script: all of its states, and what it decided before the run.
 pub struct Script {
-    file: Vec<u8>,
     main: State,
     threads: Arc<[Slot]>,
     /// The requests of every thread, if they are always the same.
@@ -128,14 +126,6 @@ pub struct Script {
     wants: Wants,
     arity: Arity,
     is_compat: bool,
-}
-
-/// A script's file, which may be a device without end.
-fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take((SCRIPT_MAX_MIB << 20) + 1).read_to_end(&mut bytes)?;
-    ensure!(bytes.len() as u64 <= SCRIPT_MAX_MIB << 20, "it is longer than {SCRIPT_MAX_MIB} MiB: is it a script?");
-    Ok(bytes)
 }
 
 /// Where the state of a thread lies; empty while a worker has it.
@@ -149,14 +139,11 @@ impl Script {
     ///
     /// The first thing that goes wrong, with file and line; [`Exit`], if the script ended the program.
     pub fn load(setting: &Setting<'_>) -> anyhow::Result<Self> {
-        let file =
-            read(setting.path).with_context(|| format!("cannot read the script '{}' (-s)", setting.path.display()))?;
         let threads: Arc<[Slot]> = (0..setting.threads).map(|_| Slot::default()).collect();
         let main = State::new(setting, Who::Main(Arc::clone(&threads)))?;
-        main.run(setting, &file)?;
+        main.run(setting)?;
         main.call("start", ())?;
         let mut script = Self {
-            file: Vec::new(),
             main,
             threads,
             prebuilt: None,
@@ -166,15 +153,9 @@ impl Script {
             is_compat: setting.is_compat,
         };
         for number in 1..=setting.threads {
-            script.load_thread(setting, &file, number)?;
+            script.load_thread(setting, number)?;
         }
-        script.file = file;
         Ok(script)
-    }
-
-    /// Its file as it was read.
-    pub fn file(&self) -> &[u8] {
-        &self.file
     }
 
     /// The requests that `thread` (from 0) sends again and again; `None` if the script writes each batch itself.
@@ -221,10 +202,10 @@ impl Script {
     }
 
     /// Everything that happens before the start for one thread.
-    fn load_thread(&mut self, setting: &Setting<'_>, file: &[u8], number: u32) -> anyhow::Result<()> {
+    fn load_thread(&mut self, setting: &Setting<'_>, number: u32) -> anyhow::Result<()> {
         let index = number as usize - 1;
         let state = State::new(setting, Who::Thread(number))?;
-        state.run(setting, file)?;
+        state.run(setting)?;
         *lock(&self.threads[index]) = Some(state);
         self.main.call("setup", number)?;
         let threads = Arc::clone(&self.threads);

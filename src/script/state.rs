@@ -69,8 +69,8 @@ impl State {
     }
 
     /// Runs the script's file.
-    pub fn run(&self, setting: &Setting<'_>, file: &[u8]) -> anyhow::Result<()> {
-        let chunk = self.lua.load(file).set_name(format!("@{}", setting.path.display())).into_function();
+    pub fn run(&self, setting: &Setting<'_>) -> anyhow::Result<()> {
+        let chunk = self.lua.load(setting.file).set_name(format!("@{}", setting.path.display())).into_function();
         self.call("run", chunk.map_err(|error| anyhow!(self.located(words(&error))))?)
     }
 

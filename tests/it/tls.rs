@@ -454,7 +454,10 @@ fn files_and_lists_that_cannot_be_used_are_named(context: &Context) {
     scratch.file("broken.pem", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n");
     scratch.file("secret.pem", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIB\n-----END ENCRYPTED PRIVATE KEY-----\n");
     let table = [
-        ("--cacert missing.pem", "missing.pem: No such file or directory"),
+        (
+            "--cacert missing.pem",
+            "cannot read the certificates to trust (--cacert) 'missing.pem': No such file or directory",
+        ),
         ("--cacert nothing.pem", "nothing.pem: no certificate in it"),
         ("--cacert key.pem", "key.pem: no certificate in it"),
         ("-k --cert cert.pem", "cert.pem: no private key in it"),
@@ -465,8 +468,8 @@ fn files_and_lists_that_cannot_be_used_are_named(context: &Context) {
             "-k --cert cert.pem --key broken.pem",
             "cert.pem and broken.pem: the key is damaged, or of no known kind: RSA",
         ),
-        ("-k --cert .", ".: Is a directory"),
-        ("--cacert /dev/zero", "/dev/zero: it has 16 MiB or more"),
+        ("-k --cert .", "'.': Is a directory"),
+        ("--cacert /dev/zero", "'/dev/zero': it is longer than 16 MiB"),
         ("-k --key key.pem", "--key without --cert"),
         ("-k --cacert cert.pem", "--insecure and --cacert contradict each other"),
         ("-k --sni a..b", "\"a..b\" cannot be the name of a TLS server"),

@@ -1,8 +1,5 @@
-//! What all connections of a run have in common: made once, from the plan and the files that it names.
+//! What all connections of a run have in common: made once, from the plan.
 
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::client::danger::ServerCertVerifier;
@@ -16,12 +13,8 @@ use thiserror::Error;
 use super::Link;
 use super::sessions::Kept;
 use super::trust::{Checked, Unchecked};
-use crate::plan::Tls;
 use crate::plan::tls::{Identity, Version};
-use crate::reason::reason;
-
-/// A file of certificates is smaller, in bytes; what is as large is something else, and may have no end.
-const PEM_MAX: u64 = 16 << 20;
+use crate::plan::{Material, Tls, Unreadable};
 
 /// What all connections of a run have in common; copies share it.
 #[derive(Clone, Debug)]
@@ -34,30 +27,25 @@ pub struct Config {
 /// TLS cannot be spoken as the plan says. Displayed, it says what is wrong with which option or file.
 #[derive(Debug, Error)]
 pub enum Unusable {
-    /// A file cannot be read.
-    #[error("{}: {reason}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        reason: String,
-    },
+    /// The contents of a file did not come with the plan.
+    #[error(transparent)]
+    Missing(#[from] Unreadable),
     /// A file holds no certificate.
-    #[error("{}: no certificate in it; it has to be a PEM file, which begins with -----BEGIN CERTIFICATE-----", .0.display())]
-    NoCertificate(PathBuf),
+    #[error("{0}: no certificate in it; it has to be a PEM file, which begins with -----BEGIN CERTIFICATE-----")]
+    NoCertificate(String),
     /// A file holds no key.
-    #[error("{}: no private key in it; it has to be a PEM file: --key names it if it is another than that of --cert", .0.display())]
-    NoKey(PathBuf),
+    #[error("{0}: no private key in it; it has to be a PEM file: --key names it if it is another than that of --cert")]
+    NoKey(String),
     /// A key is encrypted.
-    #[error("{}: the key is encrypted; 'openssl pkey -in FILE -out PLAIN' takes the password off", .0.display())]
-    EncryptedKey(PathBuf),
+    #[error("{0}: the key is encrypted; 'openssl pkey -in FILE -out PLAIN' takes the password off")]
+    EncryptedKey(String),
     /// Certificate and key do not fit, or cannot be used.
-    #[error("{} and {}: {reason}", certificates.display(), key.display())]
+    #[error("{certificates} and {key}: {reason}")]
     Identity {
         /// The file of the certificate.
-        certificates: PathBuf,
+        certificates: String,
         /// The file of the key.
-        key: PathBuf,
+        key: String,
         /// What is wrong.
         reason: String,
     },
@@ -75,7 +63,7 @@ pub enum Unusable {
 }
 
 impl Config {
-    /// Reads the files that the plan names, and puts together what is to be offered.
+    /// Puts together what is to be offered.
     pub fn new(tls: &Tls) -> Result<Self, Unusable> {
         let provider = Arc::new(provider(tls));
         let versions: Vec<&'static SupportedProtocolVersion> =
@@ -93,7 +81,7 @@ impl Config {
         let mut client = match &tls.identity {
             None => builder.with_no_client_auth(),
             Some(identity) => {
-                let (certificates, key) = (certificates(&identity.certificates)?, key(&identity.key)?);
+                let (certificates, key) = (certificates(&identity.certificates)?, key(identity.key())?);
                 let client = builder.with_client_auth_cert(certificates, key);
                 client.map_err(|error| unfit(identity, &error))?
             }
@@ -144,8 +132,8 @@ fn verifier(tls: &Tls, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerC
         return Ok(Arc::new(Unchecked(provider.signature_verification_algorithms.supported_schemes())));
     }
     let (named, trusted) = match &tls.roots {
-        Some(path) => {
-            let named = certificates(path)?;
+        Some(file) => {
+            let named = certificates(file)?;
             (named.clone(), named)
         }
         None => (Vec::new(), rustls_native_certs::load_native_certs().certs),
@@ -154,26 +142,27 @@ fn verifier(tls: &Tls, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerC
     // What cannot be a root may still be a server's own certificate.
     roots.add_parsable_certificates(trusted);
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
-    let roots = verifier.map_err(|_| tls.roots.clone().map_or(Unusable::NoRoots, Unusable::NoCertificate))?;
+    let roots = verifier.map_err(|_| match &tls.roots {
+        Some(file) => Unusable::NoCertificate(file.name.clone()),
+        None => Unusable::NoRoots,
+    })?;
     Ok(Arc::new(Checked { roots, named }))
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Unusable> {
-    let text = read(path)?;
-    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    certificates.ok().filter(|found| !found.is_empty()).ok_or_else(|| Unusable::NoCertificate(path.to_owned()))
+fn certificates(file: &Material) -> Result<Vec<CertificateDer<'static>>, Unusable> {
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(file.contents()?).collect();
+    certificates.ok().filter(|found| !found.is_empty()).ok_or_else(|| Unusable::NoCertificate(file.name.clone()))
 }
 
-fn key(path: &Path) -> Result<PrivateKeyDer<'static>, Unusable> {
-    let text = read(path)?;
-    PrivateKeyDer::from_pem_slice(&text).map_err(|_| match memchr::memmem::find(&text, b"ENCRYPTED") {
-        Some(_) => Unusable::EncryptedKey(path.to_owned()),
-        None => Unusable::NoKey(path.to_owned()),
+fn key(file: &Material) -> Result<PrivateKeyDer<'static>, Unusable> {
+    let text = file.contents()?;
+    PrivateKeyDer::from_pem_slice(text).map_err(|_| match memchr::memmem::find(text, b"ENCRYPTED") {
+        Some(_) => Unusable::EncryptedKey(file.name.clone()),
+        None => Unusable::NoKey(file.name.clone()),
     })
 }
 
 fn unfit(identity: &Identity, error: &rustls::Error) -> Unusable {
-    let Identity { certificates, key } = identity.clone();
     let reason = match error {
         rustls::Error::InconsistentKeys(_) => "the key is not that of the certificate".to_owned(),
         rustls::Error::General(_) => {
@@ -181,17 +170,5 @@ fn unfit(identity: &Identity, error: &rustls::Error) -> Unusable {
         }
         error => error.to_string(),
     };
-    Unusable::Identity { certificates, key, reason }
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, Unusable> {
-    let unreadable = |reason: String| Unusable::Unreadable { path: path.to_owned(), reason };
-    let mut text = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(PEM_MAX).read_to_end(&mut text));
-    read.map_err(|error| unreadable(reason(&error)))?;
-    if text.len() as u64 == PEM_MAX {
-        Err(unreadable("it has 16 MiB or more: no file of certificates has".to_owned()))
-    } else {
-        Ok(text)
-    }
+    Unusable::Identity { certificates: identity.certificates.name.clone(), key: identity.key().name.clone(), reason }
 }

@@ -31,9 +31,11 @@ pub struct Known {
 }
 
 impl Known {
-    /// Those of a plan, and of the file of its script if there is one.
-    pub fn of(plan: &Plan, script: Option<&[u8]>) -> Self {
-        let body = &plan.request.body[..plan.request.body.len().min(LOOKED_THROUGH)];
+    /// Those of a plan, its body and its script, as far as they have been read.
+    pub fn of(plan: &Plan) -> Self {
+        let body = plan.body().unwrap_or_default();
+        let body = &body[..body.len().min(LOOKED_THROUGH)];
+        let script = plan.script.as_ref().and_then(|script| script.file.contents().ok());
         let proxy = plan.way.proxy.as_ref();
         let urls = proxy.map(|proxy| &proxy.typed).into_iter().chain([&plan.target.typed]);
         let mut texts: Vec<String> = urls.map(|url| format!("://{url}")).collect();
@@ -164,7 +166,7 @@ fn letters(bytes: &[u8]) -> [Option<(u8, usize)>; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Dialect, Script};
+    use crate::plan::{Dialect, Material, Script};
     use crate::report::fixtures;
 
     fn known() -> Known {
@@ -176,10 +178,11 @@ mod tests {
             header("Cookie", "a=cookie-1; b=cookie-2"),
             header("Accept", "text/html"),
         ];
-        plan.request.body = br#"{"user":"alice","password":"s\u00e9cret \"1\""}"#.to_vec();
+        plan.body = Some(Material::of("", br#"{"user":"alice","password":"s\u00e9cret \"1\""}"#.to_vec()));
         let args = ["--password", "an-argument", "harmless"].map(str::to_owned).to_vec();
-        plan.script = Some(Script { path: "x.lua".into(), args });
-        Known::of(&plan, Some(b"wrk.headers['X-Api-Key'] = 'in-a-script'"))
+        let file = Material::of("x.lua", b"wrk.headers['X-Api-Key'] = 'in-a-script'".to_vec());
+        plan.script = Some(Script { file, args });
+        Known::of(&plan)
     }
 
     #[test]

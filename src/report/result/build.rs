@@ -38,7 +38,7 @@ impl Document {
             },
             host: Host::of(&outcome.host),
             command: plan.command.clone(),
-            plan: super::Plan::of(plan, outcome.script.as_deref()),
+            plan: super::Plan::of(plan),
             started_at,
             duration_s,
             sources: None,

@@ -101,13 +101,13 @@ pub struct Script {
 }
 
 impl Plan {
-    /// A plan as files show it; `script` is the script's file.
-    pub fn of(plan: &plan::Plan, script: Option<&[u8]>) -> Self {
+    /// A plan as files show it.
+    pub fn of(plan: &plan::Plan) -> Self {
         let seconds = |duration: std::time::Duration| duration.as_secs_f64();
-        let body = &plan.request.body;
+        let body = plan.body().unwrap_or_default();
         let text = std::str::from_utf8(body).ok().filter(|text| !text.is_empty() && text.len() <= BODY_SHOWN);
         // What is secret in one place may stand in another where nothing says so.
-        let known = if plan.keeps_secrets { None } else { Some(Known::of(plan, script)) };
+        let known = if plan.keeps_secrets { None } else { Some(Known::of(plan)) };
         let shown = |text: &str, redacted: fn(&str) -> String| {
             known.as_ref().map_or(text.to_owned(), |known| known.hide_in(&redacted(text)))
         };
@@ -124,9 +124,9 @@ impl Plan {
             body: text.map(|text| shown(text, secrets::text)),
             way: Way::of(&plan.way, plan.keeps_secrets),
             tls: plan.tls.as_ref().map(Offer::of),
-            script: plan.script.as_ref().map(|plan::Script { path, args }| Script {
-                path: path.display().to_string(),
-                sha256: script.map(digest_of),
+            script: plan.script.as_ref().map(|plan::Script { file, args }| Script {
+                path: file.name.clone(),
+                sha256: file.contents().ok().map(digest_of),
                 args: match &known {
                     None => args.clone(),
                     Some(known) => {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::plan::{Dialect, Percent};
+use crate::plan::{Dialect, Material, Percent};
 use crate::report::export;
 use crate::report::fixtures::{flawless, plan as fixture};
 use crate::run::{Outcome, WorkerShare};
@@ -173,7 +173,7 @@ fn plans_differ_in_what_is_measured_and_not_in_how_it_is_shown() {
 fn plans_differ_in_bodies_however_long_they_are_but_not_in_the_secrets_in_them() {
     let long = |text: &str| [&[b'x'; 5_000], text.as_bytes()].concat();
     let of = |was: Vec<u8>, is: Vec<u8>| {
-        let body = |body: Vec<u8>| move |plan: &mut crate::plan::Plan| plan.request.body.clone_from(&body);
+        let body = |body: Vec<u8>| move |plan: &mut crate::plan::Plan| plan.body = Some(Material::of("", body.clone()));
         difference(body(was), body(is))
     };
     assert_eq!(of(b"a=1".to_vec(), b"a=2".to_vec()), "body is \"a=2\" instead of \"a=1\"");
@@ -189,19 +189,20 @@ fn plans_differ_in_bodies_however_long_they_are_but_not_in_the_secrets_in_them()
 #[test]
 fn the_digest_is_the_one_that_others_compute() {
     let mut plan = plan(Dialect::Native);
-    plan.request.body = vec![b'a'; 1_000_000];
+    plan.body = Some(Material::of("", vec![b'a'; 1_000_000]));
     // The third example of the standard, FIPS 180-2.
     let digest = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";
     assert_eq!(Document::of(&plan, &outcome([5])).plan.body_sha256.as_deref(), Some(digest));
-    plan.request.body = b"short".to_vec();
+    plan.body = Some(Material::of("", b"short".to_vec()));
     assert_eq!(Document::of(&plan, &outcome([5])).plan.body_sha256, None);
 }
 
 #[test]
 fn plans_differ_in_what_their_script_says() {
-    let mut plan = plan(Dialect::Native);
-    plan.script = Some(crate::plan::Script { path: "a.lua".into(), args: Vec::new() });
-    let of = |file: &[u8]| Document::of(&plan, &Outcome { script: Some(file.to_vec()), ..outcome([5]) }).plan;
+    let of = |file: &[u8]| {
+        let script = crate::plan::Script { file: Material::of("a.lua", file.to_vec()), args: Vec::new() };
+        Document::of(&crate::plan::Plan { script: Some(script), ..plan(Dialect::Native) }, &outcome([5])).plan
+    };
     let was = of(b"token = '1'\nx = 1");
     assert_eq!(was.difference(&of(b"token = '2'\nx = 1")), None, "a secret is no difference");
     let different = was.difference(&of(b"token = '1'\nx = 2")).unwrap().to_string();
@@ -253,11 +254,12 @@ fn plans_differ_in_how_tls_is_to_be_spoken() {
         names_protocol: true,
         resume: true,
     };
-    let identity = |key: &str| Some(Identity { certificates: "c.pem".into(), key: key.into() });
+    let identity =
+        |key: &str| Some(Identity { certificates: Material::named("c.pem"), key: Some(Material::named(key)) });
     let table: [Change<'_>; 10] = [
         (&|tls| tls.name = "other".to_owned(), r#"tls.name is "other" instead of "h""#),
         (&|tls| tls.check = false, "tls.check is false instead of true"),
-        (&|tls| tls.roots = Some("ca.pem".into()), r#"tls.cacert is "ca.pem" instead of nothing"#),
+        (&|tls| tls.roots = Some(Material::named("ca.pem")), r#"tls.cacert is "ca.pem" instead of nothing"#),
         (&|tls| tls.identity = identity("k.pem"), r#"tls.cert is "c.pem" instead of nothing"#),
         (&|tls| tls.oldest = Version::V13, r#"tls.min is "1.3" instead of "1.2""#),
         (&|tls| tls.newest = Version::V12, r#"tls.max is "1.2" instead of "1.3""#),
@@ -288,7 +290,7 @@ fn no_secret_is_in_any_form_of_a_document_unless_it_is_to_be_kept() {
         ("Referer".to_owned(), "http://h/?token=HIDE4".to_owned()),
         ("X-Session".to_owned(), "HIDE5".to_owned()),
     ];
-    plan.request.body = b"user=me&password=HIDE6".to_vec();
+    plan.body = Some(Material::of("", b"user=me&password=HIDE6".to_vec()));
     let mut outcome = outcome([5]);
     outcome.totals.ledger.record(Phase::Body, Cause::Unanswered, 0, || b"Authorization: HIDE7".to_vec());
     outcome.totals.location = Some("/login?session=HIDE8".to_owned());

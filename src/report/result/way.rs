@@ -93,14 +93,14 @@ impl Offer {
     /// How TLS was to be spoken.
     pub fn of(tls: &plan::Tls) -> Self {
         let plan::Tls { name, check, roots, identity, oldest, newest, suites, groups, names_protocol, resume } = tls;
-        let shown = |path: &std::path::PathBuf| path.display().to_string();
+        let shown = |file: &plan::Material| file.name.clone();
         let names = |table, numbers: &[u16]| numbers.iter().map(|number| Named::name_of(table, *number)).collect();
         Self {
             name: name.clone(),
             check: *check,
             cacert: roots.as_ref().map(shown),
             cert: identity.as_ref().map(|identity| shown(&identity.certificates)),
-            key: identity.as_ref().map(|identity| shown(&identity.key)),
+            key: identity.as_ref().map(|identity| shown(identity.key())),
             min: oldest.name().to_owned(),
             max: newest.name().to_owned(),
             ciphers: names(SUITES, suites),

@@ -61,7 +61,7 @@ fn what_a_callback_raises_is_told_with_file_line_and_traceback() {
     );
     let mut script = folder.load(|_| ()).unwrap();
     let mut hooks = first(&mut script);
-    let name = folder.0.join("test.lua").display().to_string();
+    let name = folder.at("test.lua").display().to_string();
     let problem = written(&mut *hooks).unwrap_err();
     assert!(problem.starts_with(&format!("{name}:6: boom\nstack traceback:\n")), "{problem}");
     assert!(problem.contains(":3: in function"), "{problem}");

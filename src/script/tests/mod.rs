@@ -8,11 +8,11 @@ mod values;
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use mlua::FromLua;
 use onrush_proto::Request;
+use tempfile::TempDir;
 
 use super::*;
 use crate::engine::{Answer, Failure};
@@ -23,27 +23,28 @@ const ADDRESSES: [SocketAddr; 2] = [
     SocketAddr::V6(SocketAddrV6::new(Ipv6Addr::LOCALHOST, 8080, 0, 0)),
 ];
 
-/// A folder with a script, and the script; deleted in the end.
-struct Folder(PathBuf, PathBuf);
+/// A folder with a script, its path, and what is in it.
+struct Folder {
+    folder: TempDir,
+    path: PathBuf,
+    source: String,
+}
 
 impl Folder {
     fn new(source: &str) -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("onrush-script-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let folder = std::env::temp_dir().join(name);
-        let folder = Self(folder.clone(), folder.join("test.lua"));
-        std::fs::create_dir(&folder.0).unwrap();
-        folder.write("test.lua", source);
-        folder
+        let folder = tempfile::tempdir().unwrap();
+        let source = source.replace("$DIR", folder.path().to_str().unwrap());
+        Self { path: folder.path().join("test.lua"), folder, source }
     }
 
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.0.join(name), text.replace("$DIR", self.0.to_str().unwrap())).unwrap();
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
 
     fn load<'a>(&'a self, change: impl FnOnce(&mut Setting<'a>)) -> anyhow::Result<Script> {
         let mut setting = Setting {
-            path: &self.1,
+            path: &self.path,
+            file: self.source.as_bytes(),
             args: &[],
             url: "http://localhost:8080/p?q",
             scheme: "http",
@@ -65,12 +66,6 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 fn load(source: &str) -> Script {
     Folder::new(source).load(|_| ()).unwrap()
 }
@@ -79,7 +74,7 @@ fn load(source: &str) -> Script {
 fn refused(source: &str) -> String {
     let folder = Folder::new(source);
     let error = folder.load(|_| ()).err().expect("the script should be refused");
-    format!("{error:#}").replace(&format!("{}/", folder.0.display()), "")
+    format!("{error:#}").replace(&format!("{}/", folder.folder.path().display()), "")
 }
 
 /// A global of thread `index`, counted from 0.

@@ -1,0 +1,167 @@
+//! What a run needs of files, as contents: bodies, scripts, certificates.
+//!
+//! A plan that goes to another machine names each by its digest, and the contents go beside it. The file that it came
+//! from has a name for messages, and is never looked at again.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use aws_lc_rs::digest;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::reason::reason;
+
+/// The contents of a file. Two are equal if their names and contents are.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(into = "Reference", from = "Reference")]
+pub struct Material {
+    /// The file's name as typed; empty: it was never a file.
+    pub name: String,
+    path: PathBuf,
+    /// The digest that the contents have to have, where they do not come from the file.
+    sha256: Option<String>,
+    contents: Option<Arc<[u8]>>,
+}
+
+/// What a plan that is sent away says of a material.
+#[derive(Serialize, Deserialize)]
+struct Reference {
+    name: String,
+    /// The SHA-256 of the contents, in hexadecimal.
+    sha256: String,
+}
+
+/// A file that a run needs cannot be had. Displayed, it says which and why.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("cannot read {role} '{name}': {reason}")]
+pub struct Unreadable {
+    /// What the file was to be.
+    pub role: &'static str,
+    /// The file's name.
+    pub name: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl Material {
+    /// A file that has not been read.
+    pub fn named(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        Self { name: path.display().to_string(), path, ..Self::default() }
+    }
+
+    /// These bytes, which are said to come from there.
+    pub fn of(name: &str, contents: Vec<u8>) -> Self {
+        Self { contents: Some(contents.into()), ..Self::named(name) }
+    }
+
+    /// Reads the file, unless that has been done; `role` says what it is to be.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, or is longer than `most_mib`.
+    pub fn read(&mut self, role: &'static str, most_mib: u64) -> Result<(), Unreadable> {
+        if self.contents.is_none() {
+            let unreadable = |reason| Unreadable { role, name: self.name.clone(), reason };
+            let contents = read(&self.path, most_mib << 20).map_err(|error| unreadable(reason(&error)))?;
+            let contents = contents.ok_or_else(|| unreadable(format!("it is longer than {most_mib} MiB")))?;
+            self.contents = Some(contents.into());
+        }
+        Ok(())
+    }
+
+    /// Gives a material of a plan that came from elsewhere its contents; returns whether they are those of its digest.
+    pub fn attach(&mut self, contents: Arc<[u8]>) -> bool {
+        let fits = self.sha256.as_deref().is_some_and(|sha256| sha256 == digest_of(&contents));
+        self.contents = Some(contents).filter(|_| fits).or(self.contents.take());
+        fits
+    }
+
+    /// The SHA-256 of the contents, in hexadecimal, by which they are known elsewhere; empty while nobody knows them.
+    /// Takes as long as reading them does.
+    pub fn sha256(&self) -> String {
+        self.sha256.clone().or(self.contents.as_deref().map(digest_of)).unwrap_or_default()
+    }
+
+    /// The contents.
+    ///
+    /// # Errors
+    ///
+    /// When nobody has read or attached them.
+    pub fn contents(&self) -> Result<&[u8], Unreadable> {
+        let missing = || Unreadable {
+            role: "the file",
+            name: self.name.clone(),
+            reason: "its contents did not come with the plan".to_owned(),
+        };
+        self.contents.as_deref().ok_or_else(missing)
+    }
+}
+
+impl PartialEq for Material {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.sha256() == other.sha256()
+    }
+}
+
+impl Eq for Material {}
+
+impl From<Material> for Reference {
+    fn from(material: Material) -> Self {
+        Self { sha256: material.sha256(), name: material.name }
+    }
+}
+
+impl From<Reference> for Material {
+    fn from(Reference { name, sha256 }: Reference) -> Self {
+        Self { sha256: Some(sha256), ..Self::named(name) }
+    }
+}
+
+/// The bytes of a file; `None`: there are more than so many. A file may have no end.
+fn read(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut contents = Vec::new();
+    File::open(path)?.take(most + 1).read_to_end(&mut contents)?;
+    Ok((contents.len() as u64 <= most).then_some(contents))
+}
+
+fn digest_of(bytes: &[u8]) -> String {
+    let digest = digest::digest(&digest::SHA256, bytes);
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_are_read_once_and_known_by_their_digest() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("body");
+        std::fs::write(&path, "abc").unwrap();
+        let mut material = Material::named(&path);
+        assert!(material.contents().is_err());
+        material.read("the file", 1).unwrap();
+        std::fs::write(&path, "changed").unwrap();
+        material.read("the file", 1).unwrap();
+        assert_eq!(material.contents(), Ok(&b"abc"[..]));
+        assert_eq!(material.sha256(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        let mut elsewhere: Material = serde_json::from_str(&serde_json::to_string(&material).unwrap()).unwrap();
+        assert_eq!(elsewhere, material);
+        assert!(!elsewhere.attach(Arc::from(*b"changed")) && elsewhere.contents().is_err());
+        assert!(elsewhere.attach(Arc::from(*b"abc")));
+        assert_eq!(elsewhere.contents(), Ok(&b"abc"[..]));
+    }
+
+    #[test]
+    fn what_cannot_be_read_or_has_no_end_is_refused_by_name() {
+        let refused =
+            |path: &str, most_mib| Material::named(path).read("the key (--key)", most_mib).unwrap_err().to_string();
+        assert_eq!(refused("/nonexistent", 9), "cannot read the key (--key) '/nonexistent': No such file or directory");
+        assert_eq!(refused("/", 9), "cannot read the key (--key) '/': Is a directory");
+        assert!(refused("/dev/zero", 1).ends_with("'/dev/zero': it is longer than 1 MiB"));
+    }
+}

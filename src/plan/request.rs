@@ -1,0 +1,22 @@
+//! What every request says, but for its body.
+
+use onrush_proto::Parts;
+
+/// What every request says, but for its body, which may be large.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Request {
+    /// The method.
+    pub method: String,
+    /// The request target: path and query, or the whole URL for a proxy.
+    pub target: String,
+    /// Names and values in the order they are sent, `Host` among them.
+    pub headers: Vec<(String, String)>,
+}
+
+impl Request {
+    /// The same with a body, for a protocol.
+    pub fn with_body(&self, body: &[u8]) -> Parts {
+        let Self { method, target, headers } = self.clone();
+        Parts { method, target, headers, body: body.to_vec() }
+    }
+}
