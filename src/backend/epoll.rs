@@ -16,7 +16,7 @@ use rustix::event::epoll::{self, EventFlags as Flags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv, sockopt};
 
-use super::socket::{Delay, Refusal, send_some};
+use super::socket::{Delay, DialError, send_some};
 use super::{Backend, Clock, Completion, ConnId, Dialer, What, socket};
 
 /// The most events taken from the kernel at once.
@@ -197,7 +197,7 @@ impl Backend for Epoll {
         let data = epoll::EventData::new_u64(u64::from(socket.generation) << 32 | u64::from(conn.0));
         let interest = Flags::IN | Flags::OUT | Flags::RDHUP | Flags::PRI | Flags::ET;
         let started = self.dialer.dial(address).and_then(|fd| {
-            epoll::add(&self.poll, &fd, data, interest).map_err(Refusal::Failed)?;
+            epoll::add(&self.poll, &fd, data, interest).map_err(DialError::Failed)?;
             Ok(fd)
         });
         match started {

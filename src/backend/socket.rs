@@ -40,18 +40,18 @@ pub struct Dial {
     pub pair: Option<PairId>,
 }
 
-impl From<Refusal> for What {
-    fn from(refusal: Refusal) -> Self {
+impl From<DialError> for What {
+    fn from(refusal: DialError) -> Self {
         match refusal {
-            Refusal::Failed(errno) => Self::Connected(Err(errno)),
-            Refusal::Postponed => Self::Postponed,
+            DialError::Failed(errno) => Self::Connected(Err(errno)),
+            DialError::Postponed => Self::Postponed,
         }
     }
 }
 
 /// Why a connection is not on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum DialError {
     /// It never will be.
     Failed(Errno),
     /// All local ports that could be tried in this turn of the loop are taken; others may be free.
@@ -112,14 +112,14 @@ impl Dialer {
     }
 
     /// Opens a connection. `Ok` means that it is under way (or there already, which the first readiness tells).
-    pub fn dial(&mut self, address: SocketAddr) -> Result<OwnedFd, Refusal> {
-        let Dial { fd, pair } = self.create(address).map_err(Refusal::Failed)?;
+    pub fn dial(&mut self, address: SocketAddr) -> Result<OwnedFd, DialError> {
+        let Dial { fd, pair } = self.create(address).map_err(DialError::Failed)?;
         self.start(&fd, pair, address)?;
         Ok(fd)
     }
 
     /// Starts to connect a socket; where we choose its local port, from the next one that is free.
-    pub fn start(&mut self, fd: &OwnedFd, pair: Option<PairId>, address: SocketAddr) -> Result<(), Refusal> {
+    pub fn start(&mut self, fd: &OwnedFd, pair: Option<PairId>, address: SocketAddr) -> Result<(), DialError> {
         let destination = self.destination(address);
         loop {
             let started = match connect(fd, &destination) {
@@ -139,8 +139,8 @@ impl Dialer {
         fd: &OwnedFd,
         pair: Option<PairId>,
         outcome: Result<(), Errno>,
-    ) -> Result<bool, Refusal> {
-        let done = outcome.map(|()| false).map_err(Refusal::Failed);
+    ) -> Result<bool, DialError> {
+        let done = outcome.map(|()| false).map_err(DialError::Failed);
         let (Some(ports), Some(pair)) = (&mut self.ports, pair) else { return done };
         if !matches!(outcome, Err(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE)) {
             ports.was_free(pair);
@@ -148,8 +148,8 @@ impl Dialer {
         }
         match ports.was_taken(pair) {
             Advice::StepOn => ports.assign_next(fd, pair),
-            Advice::Later => return Err(Refusal::Postponed),
-            Advice::Exhausted => return Err(Refusal::Failed(Errno::ADDRNOTAVAIL)),
+            Advice::Later => return Err(DialError::Postponed),
+            Advice::Exhausted => return Err(DialError::Failed(Errno::ADDRNOTAVAIL)),
         }
         Ok(true)
     }
@@ -263,9 +263,9 @@ pub fn try_connect(
 ) -> Result<(), Errno> {
     let fd = match dialer.dial(address) {
         Ok(fd) => fd,
-        Err(Refusal::Failed(errno)) => return Err(errno),
+        Err(DialError::Failed(errno)) => return Err(errno),
         // It never is where the kernel chooses ports.
-        Err(Refusal::Postponed) => return Err(Errno::ADDRNOTAVAIL),
+        Err(DialError::Postponed) => return Err(Errno::ADDRNOTAVAIL),
     };
     let deadline = Instant::now() + patience;
     let slice = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };

@@ -39,7 +39,7 @@ pub struct Desk {
     /// Nobody accepted its first connection, at any address.
     refused: AtomicBool,
     /// Who refused it last and why, until the watcher takes it.
-    refusal: AtomicCell<Option<Box<Refusal>>>,
+    refusal: AtomicCell<Option<Box<Refused>>>,
     /// Responses complete in the warm-up.
     warm_up: AtomicU64,
     /// The [`Callback`] it is in.
@@ -47,10 +47,10 @@ pub struct Desk {
 }
 
 /// Who refused a first connection, and why.
-pub type Refusal = (SocketAddr, Cause);
+pub type Refused = (SocketAddr, Cause);
 
 // A cell larger than a pointer would take a lock.
-const _: () = assert!(AtomicCell::<Option<Box<Refusal>>>::is_lock_free());
+const _: () = assert!(AtomicCell::<Option<Box<Refused>>>::is_lock_free());
 
 /// Where in a script a worker is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl Desk {
     }
 
     /// Who refused the first connection since this was last asked.
-    pub fn take_refusal(&self) -> Option<Refusal> {
+    pub fn take_refusal(&self) -> Option<Refused> {
         self.refusal.take().map(|refusal| *refusal)
     }
 

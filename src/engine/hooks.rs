@@ -50,7 +50,7 @@ pub struct Answer<'a> {
 
 /// Why a script cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Failure {
+pub enum ScriptFailure {
     /// A callback failed: what happened and where, in the words for the user.
     #[error("{0}")]
     Raised(String),
@@ -69,21 +69,21 @@ pub trait Hooks: Send {
     /// # Errors
     ///
     /// When the callback fails; the run then ends, with what was measured until then.
-    fn delay_ns(&mut self) -> Result<u64, Failure>;
+    fn delay_ns(&mut self) -> Result<u64, ScriptFailure>;
 
     /// Adds the requests of the next batch, at least one, to an empty `batch`.
     ///
     /// # Errors
     ///
     /// As [`Hooks::delay_ns`], and when what the callback returned is not a sequence of complete requests.
-    fn write(&mut self, batch: &mut Vec<Request>) -> Result<(), Failure>;
+    fn write(&mut self, batch: &mut Vec<Request>) -> Result<(), ScriptFailure>;
 
     /// A response is complete.
     ///
     /// # Errors
     ///
     /// As [`Hooks::delay_ns`].
-    fn answered(&mut self, answer: &Answer<'_>) -> Result<(), Failure>;
+    fn answered(&mut self, answer: &Answer<'_>) -> Result<(), ScriptFailure>;
 
     /// Whether the script has asked for this worker to end.
     fn is_stopped(&self) -> bool;
@@ -101,7 +101,7 @@ pub(super) struct Caller {
     /// What the script wants; nothing without one.
     pub wants: Wants,
     /// What went wrong in it first.
-    pub failure: Option<Failure>,
+    pub failure: Option<ScriptFailure>,
     /// Whether it has failed or wants this worker to end.
     pub has_ended: bool,
     desk: Arc<Desk>,
@@ -122,7 +122,7 @@ impl Caller {
     }
 
     /// The run cannot go on, and the script is why.
-    pub fn fail(&mut self, failure: Failure) {
+    pub fn fail(&mut self, failure: ScriptFailure) {
         self.failure = Some(failure);
         self.has_ended = true;
     }
@@ -157,7 +157,7 @@ impl Caller {
     fn call<T>(
         &mut self,
         callback: Callback,
-        ask: impl FnOnce(&mut Box<dyn Hooks>) -> Result<T, Failure>,
+        ask: impl FnOnce(&mut Box<dyn Hooks>) -> Result<T, ScriptFailure>,
     ) -> Option<T> {
         let hooks = self.hooks.as_mut().filter(|_| !self.has_ended)?;
         self.desk.enter(callback);

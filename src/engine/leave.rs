@@ -5,7 +5,7 @@
 
 use onrush_proto::Nanos;
 
-use super::{Engine, Failure};
+use super::{Engine, ScriptFailure};
 use crate::backend::{Backend, ConnId};
 use crate::plan::PerConnection;
 
@@ -44,7 +44,7 @@ impl<B: Backend> Engine<B> {
     fn refuse_if_too_long(&mut self) {
         let length = self.batch.len() as u64;
         if let Some(limit) = self.settings.requests_per_connection.filter(|limit| limit.most < length) {
-            self.script.fail(Failure::Raised(too_long("request()", length, limit)));
+            self.script.fail(ScriptFailure::Raised(too_long("request()", length, limit)));
         }
     }
 

@@ -43,8 +43,8 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
-pub use control::{Callback, Control, Desk, Refusal};
-pub use hooks::{Answer, Failure, Hooks, Wants};
+pub use control::{Callback, Control, Desk, Refused};
+pub use hooks::{Answer, Hooks, ScriptFailure, Wants};
 pub use kept::Budget;
 pub use leave::too_long;
 pub use mailbox::Mailbox;
@@ -139,7 +139,7 @@ pub struct WorkerEnd {
     /// Whether its script was asked how long to pause.
     pub pauses: bool,
     /// What went wrong in its script.
-    pub failure: Option<Failure>,
+    pub failure: Option<ScriptFailure>,
 }
 
 /// The engine of one worker.

@@ -9,7 +9,7 @@ use super::Engine;
 use super::connection::{Live, State};
 use super::tally::cause_of;
 use super::timers::Timer;
-use super::tls::Failure;
+use super::tls::LinkFailure;
 use crate::backend::{Backend, Completion, ConnId, What};
 use crate::stats::{Cause, Phase, ProxyFailure};
 
@@ -141,7 +141,7 @@ impl<B: Backend> Engine<B> {
     /// The peer will send nothing more: the protocol says what that means.
     pub(super) fn ended(&mut self, conn: ConnId, at: Nanos) {
         if self.is_shaking_hands(conn) {
-            return self.link_failed(conn, Failure::closed(), at);
+            return self.link_failed(conn, LinkFailure::closed(), at);
         }
         if self.is_tunnelling(conn) {
             return self.tunnel_failed(conn, Cause::Proxy(ProxyFailure::Closed), at);

@@ -5,7 +5,7 @@ use onrush_proto::{Client, Nanos};
 use super::Engine;
 use super::connection::{Slot, State};
 use super::pump::LARGE_MIN;
-use super::tls::Failure;
+use super::tls::LinkFailure;
 use crate::backend::{Backend, ConnId};
 use crate::stats::{Cause, Phase};
 
@@ -113,7 +113,7 @@ impl<B: Backend> Engine<B> {
     }
 
     /// TLS failed, in the handshake or behind it.
-    pub(super) fn link_failed(&mut self, conn: ConnId, Failure { cause, example }: Failure, at: Nanos) {
+    pub(super) fn link_failed(&mut self, conn: ConnId, LinkFailure { cause, example }: LinkFailure, at: Nanos) {
         let cause = Cause::Tls(cause);
         self.take_leave(conn);
         match self.slots[conn.index()].live() {

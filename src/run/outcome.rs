@@ -206,8 +206,8 @@ impl Outcome {
         self.transcript = self.transcript.take().or(end.transcript);
         self.pauses |= end.pauses;
         let breakdown = end.failure.map(|failure| match failure {
-            engine::Failure::Raised(words) => Breakdown::Script(words),
-            engine::Failure::Exit(code) => Breakdown::Exit(code),
+            engine::ScriptFailure::Raised(words) => Breakdown::Script(words),
+            engine::ScriptFailure::Exit(code) => Breakdown::Exit(code),
         });
         self.breakdown = self.breakdown.take().or(breakdown);
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::{Desk, Refusal};
+use crate::engine::{Desk, Refused};
 use crate::stats::timeline::{SECOND_NS, row_of};
 use crate::stats::{Cause, Count, Counters, ProxyFailure, Stats, Stretch, Timeline, Totals};
 
@@ -130,7 +130,7 @@ impl Collector {
     }
 
     /// One of the refusals since this was last asked.
-    pub fn take_refusal(&self) -> Option<Refusal> {
+    pub fn take_refusal(&self) -> Option<Refused> {
         self.desks.iter().find_map(|desk| desk.take_refusal())
     }
 

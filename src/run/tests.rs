@@ -12,7 +12,7 @@ use super::*;
 use crate::backend::Sim;
 use crate::backend::sim::Scenario;
 use crate::cli::{self, Invocation};
-use crate::engine::{Answer, Callback, Desk, Failure, Hooks, Settings, Wants};
+use crate::engine::{Answer, Callback, Desk, Hooks, ScriptFailure, Settings, Wants};
 use crate::plan::Plan;
 use crate::random::Random;
 
@@ -24,15 +24,15 @@ impl Hooks for Does {
         Wants { response: true, ..Wants::default() }
     }
 
-    fn delay_ns(&mut self) -> Result<u64, Failure> {
+    fn delay_ns(&mut self) -> Result<u64, ScriptFailure> {
         Ok(0)
     }
 
-    fn write(&mut self, _: &mut Vec<Request>) -> Result<(), Failure> {
+    fn write(&mut self, _: &mut Vec<Request>) -> Result<(), ScriptFailure> {
         Ok(())
     }
 
-    fn answered(&mut self, _: &Answer<'_>) -> Result<(), Failure> {
+    fn answered(&mut self, _: &Answer<'_>) -> Result<(), ScriptFailure> {
         self.0();
         Ok(())
     }

@@ -18,7 +18,7 @@ use onrush_proto::Request;
 use super::state::State;
 use super::{Script, Slot, fields, lock, message, outline, refusal};
 use crate::backend::coarse_ns;
-use crate::engine::{Answer, Failure, Hooks, Wants};
+use crate::engine::{Answer, Hooks, ScriptFailure, Wants};
 
 /// Where things lie on the stack of a state.
 const HANDLER: c_int = 1;
@@ -92,10 +92,10 @@ impl ThreadHooks {
     }
 
     /// The outcome of a call: that the script has called `os.exit` in it counts, whatever it did with that afterwards.
-    fn ended<T>(&self, outcome: Result<T, String>) -> Result<T, Failure> {
+    fn ended<T>(&self, outcome: Result<T, String>) -> Result<T, ScriptFailure> {
         match self.state().decisions().exit.get() {
-            Some(code) => Err(Failure::Exit(code)),
-            None => outcome.map_err(|problem| Failure::Raised(self.state().located(problem))),
+            Some(code) => Err(ScriptFailure::Exit(code)),
+            None => outcome.map_err(|problem| ScriptFailure::Raised(self.state().located(problem))),
         }
     }
 
@@ -115,7 +115,7 @@ impl Hooks for ThreadHooks {
         self.wants
     }
 
-    fn delay_ns(&mut self) -> Result<u64, Failure> {
+    fn delay_ns(&mut self) -> Result<u64, ScriptFailure> {
         let began = self.meter.begin();
         // SAFETY: the state is ours alone.
         let delay = unsafe { delay_ms(self.state().raw()) };
@@ -124,7 +124,7 @@ impl Hooks for ThreadHooks {
         self.ended(delay.map(|ms| (ms as u64).saturating_mul(1_000_000)))
     }
 
-    fn write(&mut self, batch: &mut Vec<Request>) -> Result<(), Failure> {
+    fn write(&mut self, batch: &mut Vec<Request>) -> Result<(), ScriptFailure> {
         let began = self.meter.begin();
         // SAFETY: the state is ours alone, and the text is used before the next call.
         let text = unsafe { request(self.state().raw()) };
@@ -133,7 +133,7 @@ impl Hooks for ThreadHooks {
         if text.as_ptr() != self.last {
             self.last = std::ptr::null();
             let outlines =
-                outline(text).map_err(|error| Failure::Raised(refusal("request()", error, self.is_compat)))?;
+                outline(text).map_err(|error| ScriptFailure::Raised(refusal("request()", error, self.is_compat)))?;
             let wire: Rc<[u8]> = text.into();
             self.requests.clear();
             self.requests.extend(outlines.into_iter().map(|outline| Request::from_wire(&wire, outline)));
@@ -143,7 +143,7 @@ impl Hooks for ThreadHooks {
         Ok(())
     }
 
-    fn answered(&mut self, answer: &Answer<'_>) -> Result<(), Failure> {
+    fn answered(&mut self, answer: &Answer<'_>) -> Result<(), ScriptFailure> {
         if self.wants.headers && !fields::is_any(answer.head) {
             return Ok(());
         }

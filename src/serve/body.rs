@@ -1,6 +1,6 @@
 //! Finds the end of a request's body and counts its bytes. The bytes themselves are not kept here.
 
-use super::request::Refusal;
+use super::request::Rejection;
 
 /// A body that is being received.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Body {
     ///
     /// # Errors
     /// The chunks are malformed.
-    pub(super) fn take(&mut self, input: &[u8]) -> Result<Taken, Refusal> {
+    pub(super) fn take(&mut self, input: &[u8]) -> Result<Taken, Rejection> {
         let mut used = 0;
         while used < input.len() {
             match &mut self.framing {
@@ -86,11 +86,11 @@ enum Framing {
     Trailer { line_is_empty: bool },
 }
 
-const BAD_CHUNK: Refusal = Refusal { status: 400, why: "the chunks of the body are malformed" };
+const BAD_CHUNK: Rejection = Rejection { status: 400, why: "the chunks of the body are malformed" };
 
 impl Framing {
     /// Where the byte after this one is; `None` when the body ends with it. Content is not counted here.
-    fn after(&self, byte: u8) -> Result<Option<Self>, Refusal> {
+    fn after(&self, byte: u8) -> Result<Option<Self>, Rejection> {
         let next = match (self, byte) {
             (Self::Size { digits: 0, .. }, b';' | b' ' | b'\t' | b'\r' | b'\n') => return Err(BAD_CHUNK),
             (Self::Size { value: size, .. } | Self::Extension { size }, b'\n') => match *size {

@@ -25,7 +25,7 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, sen
 use super::answer::{Answer, End, Manner, PLAIN};
 use super::body::Body;
 use super::counters::Counters;
-use super::request::{Head, Persistence, Refusal, scan};
+use super::request::{Head, Persistence, Rejection, scan};
 use super::routes::{self, Numbers, Then};
 use super::stream::{BLOCK, Fill, Stream};
 
@@ -264,7 +264,7 @@ impl Connection {
     }
 
     /// Reads a head and answers it, unless a body comes first. Returns how many bytes were used, 0 if it is incomplete.
-    fn take_head(&mut self, input: &[u8], desk: &mut Desk) -> Result<usize, Refusal> {
+    fn take_head(&mut self, input: &[u8], desk: &mut Desk) -> Result<usize, Rejection> {
         let Some(head) = scan(input)? else { return Ok(0) };
         self.numbers.request += 1;
         if is_plain(&head) {
@@ -291,7 +291,7 @@ impl Connection {
     }
 
     /// Receives a body and answers when it is complete. Returns how many bytes were used.
-    fn take_body(&mut self, input: &[u8], desk: &mut Desk) -> Result<usize, Refusal> {
+    fn take_body(&mut self, input: &[u8], desk: &mut Desk) -> Result<usize, Rejection> {
         let Stage::Receiving { body, then } = &mut self.stage else { return Ok(0) };
         let taken = body.take(input)?;
         if let Then::Echo(request, _) = then {
@@ -365,7 +365,7 @@ impl Connection {
     }
 
     /// Answers a request that cannot be taken, and closes: where the next one would begin is not known.
-    fn refuse(&mut self, Refusal { status, why }: Refusal, desk: &mut Desk) {
+    fn refuse(&mut self, Rejection { status, why }: Rejection, desk: &mut Desk) {
         let manner = Manner { head_only: false, persistence: Persistence::Close };
         desk.output.extend_from_slice(&Answer::text(status, format!("{why}\n"), manner).bytes);
         // More of it may be on the way.
@@ -427,7 +427,7 @@ impl Stage {
     }
 }
 
-const TOO_LONG_TO_ECHO: Refusal = Refusal { status: 413, why: "/echo keeps at most 1048576 bytes" };
+const TOO_LONG_TO_ECHO: Rejection = Rejection { status: 413, why: "/echo keeps at most 1048576 bytes" };
 
 /// Whether the prepared answer is right.
 fn is_plain(head: &Head) -> bool {

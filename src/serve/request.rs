@@ -37,7 +37,7 @@ pub(super) enum Persistence {
 
 /// A request that is not answered as its path asks; the connection ends with the answer it gets instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct Rejection {
     /// The status of the answer.
     pub status: u16,
     /// The reason, for the answer's body.
@@ -51,7 +51,7 @@ pub(super) const HEAD_BYTES_MAX: usize = 16 * 1024;
 ///
 /// # Errors
 /// The head is malformed or too long.
-pub(super) fn scan(input: &[u8]) -> Result<Option<Head<'_>>, Refusal> {
+pub(super) fn scan(input: &[u8]) -> Result<Option<Head<'_>>, Rejection> {
     let within = &input[..input.len().min(HEAD_BYTES_MAX)];
     let mut lines = Lines { input: within, at: 0 };
     let incomplete = if within.len() == HEAD_BYTES_MAX { Err(TOO_LONG) } else { Ok(None) };
@@ -79,12 +79,12 @@ pub(super) fn scan(input: &[u8]) -> Result<Option<Head<'_>>, Refusal> {
     Ok(Some(Head { method, target, persistence, body, expects_continue: fields.expects_continue, size: lines.at }))
 }
 
-const TOO_LONG: Refusal = Refusal { status: 431, why: "the head is longer than 16384 bytes" };
-const NO_REQUEST_LINE: Refusal = Refusal { status: 400, why: "the first line is not METHOD TARGET HTTP/1.1" };
-const OTHER_VERSION: Refusal = Refusal { status: 505, why: "the version is neither HTTP/1.1 nor HTTP/1.0" };
-const BAD_LENGTH: Refusal = Refusal { status: 400, why: "Content-Length is not a whole number" };
-const TWO_LENGTHS: Refusal = Refusal { status: 400, why: "the length of the body is given twice" };
-const OTHER_CODING: Refusal = Refusal { status: 501, why: "Transfer-Encoding is something else than chunked" };
+const TOO_LONG: Rejection = Rejection { status: 431, why: "the head is longer than 16384 bytes" };
+const NO_REQUEST_LINE: Rejection = Rejection { status: 400, why: "the first line is not METHOD TARGET HTTP/1.1" };
+const OTHER_VERSION: Rejection = Rejection { status: 505, why: "the version is neither HTTP/1.1 nor HTTP/1.0" };
+const BAD_LENGTH: Rejection = Rejection { status: 400, why: "Content-Length is not a whole number" };
+const TWO_LENGTHS: Rejection = Rejection { status: 400, why: "the length of the body is given twice" };
+const OTHER_CODING: Rejection = Rejection { status: 501, why: "Transfer-Encoding is something else than chunked" };
 
 /// The lines of a head, without their ends.
 struct Lines<'a> {
@@ -109,7 +109,7 @@ enum Version {
     Http11,
 }
 
-fn split_request_line(line: &[u8]) -> Result<(&[u8], &[u8], Version), Refusal> {
+fn split_request_line(line: &[u8]) -> Result<(&[u8], &[u8], Version), Rejection> {
     let mut words = line.split(|&byte| byte == b' ');
     let (Some(method), Some(target), Some(version), None) = (words.next(), words.next(), words.next(), words.next())
     else {
@@ -137,7 +137,7 @@ struct Fields {
 }
 
 impl Fields {
-    fn read(&mut self, line: &[u8]) -> Result<(), Refusal> {
+    fn read(&mut self, line: &[u8]) -> Result<(), Rejection> {
         let Some(colon) = memchr(b':', line) else { return Ok(()) };
         let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
         if name.eq_ignore_ascii_case(b"connection") {
@@ -158,7 +158,7 @@ impl Fields {
         Ok(())
     }
 
-    fn read_length(&mut self, value: &[u8]) -> Result<(), Refusal> {
+    fn read_length(&mut self, value: &[u8]) -> Result<(), Rejection> {
         if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
             return Err(BAD_LENGTH);
         }
@@ -179,7 +179,7 @@ impl Fields {
         }
     }
 
-    fn body(&self) -> Result<Option<Body>, Refusal> {
+    fn body(&self) -> Result<Option<Body>, Rejection> {
         match (self.chunked, self.length) {
             (true, Some(_)) => Err(TWO_LENGTHS),
             (true, None) => Ok(Some(Body::chunked())),
@@ -197,7 +197,7 @@ mod tests {
         scan(text.as_bytes()).unwrap().expect("a complete head")
     }
 
-    fn refused(text: &str) -> Refusal {
+    fn refused(text: &str) -> Rejection {
         scan(text.as_bytes()).unwrap_err()
     }
 

@@ -39,13 +39,13 @@ impl Hooks for Script {
         self.wants
     }
 
-    fn delay_ns(&mut self) -> Result<u64, Failure> {
+    fn delay_ns(&mut self) -> Result<u64, ScriptFailure> {
         Ok(self.delay_ns)
     }
 
-    fn write(&mut self, batch: &mut Vec<Request>) -> Result<(), Failure> {
+    fn write(&mut self, batch: &mut Vec<Request>) -> Result<(), ScriptFailure> {
         if self.fails_at == Some(self.written) {
-            return Err(Failure::Raised("boom".to_owned()));
+            return Err(ScriptFailure::Raised("boom".to_owned()));
         }
         let size = *self.batches.get(self.written).or(self.batches.last()).expect("a size");
         self.written += 1;
@@ -56,7 +56,7 @@ impl Hooks for Script {
         Ok(())
     }
 
-    fn answered(&mut self, answer: &Answer<'_>) -> Result<(), Failure> {
+    fn answered(&mut self, answer: &Answer<'_>) -> Result<(), ScriptFailure> {
         let lengths = (answer.head.len(), answer.trailers.len(), answer.body.len());
         self.told.lock().unwrap().push((answer.status, lengths.0, lengths.1, lengths.2, answer.latency_ns));
         Ok(())
@@ -225,7 +225,7 @@ fn a_script_can_end_its_worker_at_an_answer() {
 fn a_script_that_fails_ends_the_run_and_is_not_asked_again() {
     let script = Script { wants: writes(), batches: vec![1], fails_at: Some(5), ..Script::default() };
     let ran = run_script(Settings { connections: 4, ..settings() }, INSTANT, script);
-    assert_eq!(ran.end.failure, Some(Failure::Raised("boom".to_owned())));
+    assert_eq!(ran.end.failure, Some(ScriptFailure::Raised("boom".to_owned())));
     assert_eq!(ran.totals.counters.started, 5);
 }
 

@@ -16,14 +16,14 @@ const MAJOR: u8 = 3;
 
 /// A failure of TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct LinkFailure {
     /// Which one.
     pub cause: TlsFailure,
     /// What it was about in this case, unescaped; empty if there is nothing to add.
     pub example: Vec<u8>,
 }
 
-impl Failure {
+impl LinkFailure {
     /// The server has closed.
     pub fn closed() -> Self {
         Self { cause: TlsFailure::Closed, example: Vec::new() }
@@ -45,7 +45,7 @@ impl Failure {
 }
 
 /// Looks at the first bytes that a server sends, whether they can be TLS.
-pub(super) fn look_at(bytes: &[u8]) -> Result<(), Failure> {
+pub(super) fn look_at(bytes: &[u8]) -> Result<(), LinkFailure> {
     let is_tls = match bytes {
         [kind, major, ..] => RECORDS.contains(kind) && *major == MAJOR,
         [kind] => RECORDS.contains(kind),
@@ -57,7 +57,7 @@ pub(super) fn look_at(bytes: &[u8]) -> Result<(), Failure> {
     let line = bytes.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(bytes.len());
     let example = bytes[..line.min(EXAMPLE_BYTES)].to_vec();
     let is_text = example.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
-    Err(Failure { cause: if is_text { TlsFailure::PlainText } else { TlsFailure::NotTls }, example })
+    Err(LinkFailure { cause: if is_text { TlsFailure::PlainText } else { TlsFailure::NotTls }, example })
 }
 
 fn certificate(error: &CertificateError) -> (TlsFailure, String) {

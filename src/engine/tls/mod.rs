@@ -13,7 +13,7 @@ mod trust;
 mod tests;
 
 pub use config::{Config, Unusable};
-pub use failure::Failure;
+pub use failure::LinkFailure;
 
 use std::sync::Arc;
 
@@ -74,10 +74,10 @@ impl Link {
     }
 
     /// Begins the handshake of a new connection.
-    pub fn begin(&mut self) -> Result<(), Failure> {
+    pub fn begin(&mut self) -> Result<(), LinkFailure> {
         self.end();
         let (config, name) = (Arc::clone(&self.config), self.name.clone());
-        self.connection = Some(UnbufferedClientConnection::new(config, name).map_err(|error| Failure::of(&error))?);
+        self.connection = Some(UnbufferedClientConnection::new(config, name).map_err(|error| LinkFailure::of(&error))?);
         self.process(&mut [], &mut |_| {}).map(drop)
     }
 
@@ -107,7 +107,7 @@ impl Link {
     }
 
     /// Takes received bytes, which it overwrites, and gives what was in them to `take`, piece by piece.
-    pub fn receive(&mut self, bytes: &mut [u8], take: &mut dyn FnMut(&[u8])) -> Result<(), Failure> {
+    pub fn receive(&mut self, bytes: &mut [u8], take: &mut dyn FnMut(&[u8])) -> Result<(), LinkFailure> {
         if self.connection.is_none() || self.is_closed {
             return Ok(());
         }
@@ -143,7 +143,7 @@ impl Link {
 
     /// The next bytes for the transport, unless some are under way or there are none. Once they are handed over,
     /// whatever of them is accepted has to be told to [`Self::accepted`].
-    pub fn seal(&mut self) -> Result<Option<Transmit>, Failure> {
+    pub fn seal(&mut self) -> Result<Option<Transmit>, LinkFailure> {
         if self.unsent > 0 || (self.outgoing.is_empty() && (self.plain.is_none() || !self.is_established)) {
             return Ok(None);
         }
@@ -195,7 +195,7 @@ impl Link {
     }
 
     /// Has the library work through whole records; returns how many bytes are done with.
-    fn process(&mut self, bytes: &mut [u8], take: &mut dyn FnMut(&[u8])) -> Result<usize, Failure> {
+    fn process(&mut self, bytes: &mut [u8], take: &mut dyn FnMut(&[u8])) -> Result<usize, LinkFailure> {
         let Some(connection) = &mut self.connection else { return Ok(bytes.len()) };
         let mut used = 0;
         loop {
@@ -210,13 +210,13 @@ impl Link {
                         encode(data, &mut self.outgoing);
                     }
                     self.connection = None;
-                    return Err(Failure::of(&error));
+                    return Err(LinkFailure::of(&error));
                 }
             };
             let is_waiting = match state {
                 ConnectionState::ReadTraffic(mut records) => {
                     while let Some(record) = records.next_record() {
-                        let record = record.map_err(|error| Failure::of(&error))?;
+                        let record = record.map_err(|error| LinkFailure::of(&error))?;
                         discard += record.discard;
                         take(record.payload);
                     }
@@ -249,7 +249,7 @@ impl Link {
     }
 
     /// Appends `plain` to `sealed`, encrypted.
-    fn encrypt(&mut self, plain: &[u8], sealed: &mut Vec<u8>) -> Result<(), Failure> {
+    fn encrypt(&mut self, plain: &[u8], sealed: &mut Vec<u8>) -> Result<(), LinkFailure> {
         self.write(sealed, |traffic, sealed| encrypt(traffic, plain, sealed))
     }
 
@@ -257,16 +257,16 @@ impl Link {
     fn write(
         &mut self,
         sealed: &mut Vec<u8>,
-        act: impl FnOnce(WriteTraffic<'_, ClientConnectionData>, &mut Vec<u8>) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let Some(connection) = &mut self.connection else { return Err(Failure::closed()) };
+        act: impl FnOnce(WriteTraffic<'_, ClientConnectionData>, &mut Vec<u8>) -> Result<(), LinkFailure>,
+    ) -> Result<(), LinkFailure> {
+        let Some(connection) = &mut self.connection else { return Err(LinkFailure::closed()) };
         loop {
             // The library remembers where in them a message has begun that is not whole.
-            match connection.process_tls_records(&mut self.incoming).state.map_err(|error| Failure::of(&error))? {
+            match connection.process_tls_records(&mut self.incoming).state.map_err(|error| LinkFailure::of(&error))? {
                 ConnectionState::WriteTraffic(traffic) => return act(traffic, sealed),
                 ConnectionState::EncodeTlsData(data) => encode(data, sealed),
                 ConnectionState::TransmitTlsData(data) => data.done(),
-                _ => return Err(Failure::closed()),
+                _ => return Err(LinkFailure::closed()),
             }
         }
     }
@@ -283,7 +283,7 @@ fn encode(mut data: EncodeTlsData<'_, ClientConnectionData>, out: &mut Vec<u8>) 
 }
 
 /// Appends that nothing more will come.
-fn say_goodbye(mut traffic: WriteTraffic<'_, ClientConnectionData>, out: &mut Vec<u8>) -> Result<(), Failure> {
+fn say_goodbye(mut traffic: WriteTraffic<'_, ClientConnectionData>, out: &mut Vec<u8>) -> Result<(), LinkFailure> {
     let start = out.len();
     out.resize(start + OVERHEAD_MAX, 0);
     let length = traffic.queue_close_notify(&mut out[start..]).unwrap_or(0);
@@ -295,7 +295,7 @@ fn encrypt(
     mut traffic: WriteTraffic<'_, ClientConnectionData>,
     plain: &[u8],
     out: &mut Vec<u8>,
-) -> Result<(), Failure> {
+) -> Result<(), LinkFailure> {
     let start = out.len();
     out.resize(start + plain.len() + OVERHEAD_MAX, 0);
     match traffic.encrypt(plain, &mut out[start..]) {
@@ -303,7 +303,7 @@ fn encrypt(
             out.truncate(start + length);
             Ok(())
         }
-        Err(EncryptError::InsufficientSize(_) | EncryptError::EncryptExhausted) => Err(Failure::closed()),
+        Err(EncryptError::InsufficientSize(_) | EncryptError::EncryptExhausted) => Err(LinkFailure::closed()),
     }
 }
 

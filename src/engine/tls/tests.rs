@@ -53,7 +53,7 @@ fn up(link: &mut Link, server: &mut ServerConnection) -> usize {
 }
 
 /// Carries what the server has to say to the link in pieces of `size`; returns what was in it.
-fn down(server: &mut ServerConnection, link: &mut Link, size: usize) -> Result<Vec<u8>, Failure> {
+fn down(server: &mut ServerConnection, link: &mut Link, size: usize) -> Result<Vec<u8>, LinkFailure> {
     let (mut sealed, mut plain) = (Vec::new(), Vec::new());
     while server.wants_write() {
         server.write_tls(&mut sealed).unwrap();

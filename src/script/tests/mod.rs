@@ -15,7 +15,7 @@ use onrush_proto::Request;
 use tempfile::TempDir;
 
 use super::*;
-use crate::engine::{Answer, Failure};
+use crate::engine::{Answer, ScriptFailure};
 use crate::stats::Distribution;
 
 const ADDRESSES: [SocketAddr; 2] = [

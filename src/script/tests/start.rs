@@ -240,9 +240,9 @@ fn a_process_of_its_own() {
         .and_then(|mut script| script.hooks().iter_mut().try_for_each(|hooks| Ok(hooks.write(&mut Vec::new())?)));
     flush();
     let code = outcome.err().and_then(|error| {
-        let failure = error.downcast_ref::<Failure>().map(|failure| match failure {
-            Failure::Exit(code) => Some(*code),
-            Failure::Raised(_) => None,
+        let failure = error.downcast_ref::<ScriptFailure>().map(|failure| match failure {
+            ScriptFailure::Exit(code) => Some(*code),
+            ScriptFailure::Raised(_) => None,
         });
         failure.unwrap_or_else(|| error.downcast_ref::<Exit>().map(|exit| exit.0))
     });
