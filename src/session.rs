@@ -44,7 +44,8 @@ pub fn run(plan: &Plan, interrupt: &Interrupt, observer: &mut dyn Observer) -> a
     }
     let prepared = run::prepare(plan, &addresses, choice.name, script.as_mut())?;
     observer.ready();
-    let outcome = prepared.run(plan, interrupt, observer);
+    let mut outcome = prepared.run(plan, interrupt, observer);
+    outcome.batch = script.as_ref().map_or(1, Script::depth);
     Ok(Ran { outcome, script })
 }
 

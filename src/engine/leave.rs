@@ -8,9 +8,7 @@ use onrush_proto::Nanos;
 use super::{Engine, ScriptFailure};
 use crate::backend::{Backend, ConnId};
 use crate::plan::PerConnection;
-
-/// How long a server may take to close behind its last answer, in nanoseconds.
-const PATIENCE_NS: u64 = 1_000_000_000;
+use crate::plan::limits::CLOSE_PATIENCE_NS;
 
 impl<B: Backend> Engine<B> {
     /// Makes the last request of a batch the last one of its connection, which has no room for another batch of that
@@ -57,7 +55,7 @@ impl<B: Backend> Engine<B> {
             return self.replace(conn, at);
         };
         let since = *live.leaving_since.get_or_insert(at);
-        if live.leaves_at_once || at.since(since) >= PATIENCE_NS {
+        if live.leaves_at_once || at.since(since) >= CLOSE_PATIENCE_NS {
             self.tally.interval.counters.closed_first += 1;
             self.take_leave(conn);
             self.replace(conn, at);

@@ -37,6 +37,10 @@ pub const GIVE_UP_TIMEOUTS: u32 = 5;
 /// an overload often answer within it.
 pub const GIVE_UP_MIN: Duration = Duration::from_secs(30);
 
+/// How long, in nanoseconds, a server may take to close a connection after its last response
+/// (`--requests-per-connection`): longer than any that means to, short enough to lose little load to one that does not.
+pub const CLOSE_PATIENCE_NS: u64 = 1_000_000_000;
+
 const _: () = {
     assert!(THREADS_MAX <= CONNECTIONS_MAX, "every thread must be able to have a connection");
     assert!(CONNECTIONS_MAX <= 1_048_576 - 16 * THREADS_MAX, "every thread must have descriptors to spare");

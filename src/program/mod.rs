@@ -237,9 +237,9 @@ impl Ending<'_> {
 
     /// Why a run broke off.
     fn explain(&mut self, outcome: &Outcome) {
-        for &(thread, callback) in &outcome.stuck {
+        for sentence in report::stuck(outcome) {
             self.code = EXIT_WRONG;
-            self.said.push(format!("onrush: {}", report::stuck(thread, callback)));
+            self.said.push(format!("onrush: {sentence}"));
         }
         match &outcome.breakdown {
             None => {}

@@ -72,6 +72,7 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         silences: Vec::new(),
         standstills: Vec::new(),
         transcript: None,
+        batch: 1,
         pauses: false,
         breakdown: None,
         stuck: Vec::new(),

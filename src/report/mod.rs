@@ -31,6 +31,7 @@ pub use notes::{Flight, Lost, Note, Places, Stuck, notes, print_notes};
 pub use once::once;
 pub use told::told;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use rustix::io::Errno;
@@ -145,12 +146,23 @@ pub fn waiting(plan: &Plan, waiting: &Waiting) -> String {
     format!("onrush: waiting for {whom} ({why}), up to {}", units::spaced(waiting.limit))
 }
 
-/// A thread that never came back from its script, from 1.
-pub fn stuck(thread: usize, callback: &str) -> String {
-    format!(
-        "thread {thread} is still in {callback}() of the script, more than a second after the end: what it measured last \
-         is not in the report; look for a loop without end in {callback}()"
-    )
+/// The threads that never came back from their script, if there are any: a sentence for each of its functions.
+pub fn stuck(outcome: &Outcome) -> Vec<String> {
+    let mut threads_in: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for &(thread, callback) in &outcome.stuck {
+        threads_in.entry(callback).or_default().push(thread.to_string());
+    }
+    let sentence = |(callback, threads): (&str, Vec<String>)| {
+        let (threads, are, they) = match &threads[..] {
+            [thread] => (format!("thread {thread}"), "is", "it"),
+            _ => (format!("threads {}", threads.join(", ")), "are", "they"),
+        };
+        format!(
+            "{threads} {are} still in {callback}() of the script, more than a second after the end: what {they} measured \
+             last is not in the report; look for a loop without end in {callback}()"
+        )
+    };
+    threads_in.into_iter().map(sentence).collect()
 }
 
 /// Why a run broke off, or what is missing of it; `None`: it is whole.
@@ -160,7 +172,8 @@ pub fn incomplete(outcome: &Outcome) -> Option<String> {
         Breakdown::Exit(code) => format!("the script called os.exit({code})"),
         Breakdown::Bug(thread) => fallen(*thread),
     });
-    breakdown.or_else(|| outcome.stuck.first().map(|&(thread, callback)| stuck(thread, callback)))
+    let reasons: Vec<String> = breakdown.into_iter().chain(stuck(outcome)).collect();
+    (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
 /// What is said of a thread, numbered from 1, that fell over a mistake of ours.

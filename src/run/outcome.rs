@@ -44,6 +44,8 @@ pub struct Outcome {
     pub standstills: Vec<Gap>,
     /// What went over the wire, where the plan wanted that.
     pub transcript: Option<Box<Transcript>>,
+    /// How many requests the script sends at once, as far as that was known before the run.
+    pub batch: usize,
     /// Whether a script had a say in when requests were sent.
     pub pauses: bool,
     /// Why it broke off before its end, if it did.
@@ -122,6 +124,7 @@ impl Outcome {
             silences: vec![Gap::ALL],
             standstills: Vec::new(),
             transcript: None,
+            batch: 1,
             pauses: false,
             breakdown: None,
             stuck: Vec::new(),

@@ -16,6 +16,7 @@ cases! {
     the_post_example_sends_its_form;
     the_counter_example_makes_every_request_another_one;
     the_auth_example_sends_the_token_it_was_given;
+    one_of_a_batch_is_shown_as_such;
     the_pipeline_example_sends_three_requests_at_once;
     the_delay_example_pauses_without_counting_it;
     the_addresses_example_sends_threads_to_addresses_that_accept;
@@ -110,6 +111,14 @@ fn the_auth_example_sends_the_token_it_was_given(context: &Context) {
         assert!(output.requests() > 10, "{output:?}");
         assert_eq!(output.line("Non-2xx"), None, "{output:?}");
     }
+}
+
+fn one_of_a_batch_is_shown_as_such(context: &Context) {
+    let server = target();
+    let script = "function request() return wrk.format() .. wrk.format() .. wrk.format() end";
+    let output = context.onrush().words("--once").lua(script).word(url(&server, "/")).run_plain();
+    assert_eq!(output.code, 0, "{output:?}");
+    output.note("the first of 3 requests that the script sends at once");
 }
 
 fn the_pipeline_example_sends_three_requests_at_once(context: &Context) {

@@ -9,6 +9,7 @@ use super::super::{NS_PER_US, rewritten};
 use super::fold::in_order;
 use super::{Flight, Lost, Note, Places, Stuck};
 use crate::plan::Plan;
+use crate::plan::limits::CLOSE_PATIENCE_NS;
 use crate::run::{Breakdown, Ended, Outcome, host};
 use crate::stats::silences::{GAP_MIN_NS, common};
 use crate::stats::{Cause, Counters, Gap, Handshakes, Occupancy, Phase, Row, Totals};
@@ -68,12 +69,16 @@ fn in_flight(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let mean = |sum_ns: u64| sum_ns as f64 / elapsed_ns as f64;
     let Occupancy { in_flight_ns, busy_ns, open_ns, connecting_ns, waiting_ns, absent_ns, done_ns } =
         counters.occupancy;
+    let idle_ns = open_ns.saturating_sub(busy_ns);
+    // Some of them were not waited for.
+    let leaving_ns = counters.closed_first.saturating_mul(CLOSE_PATIENCE_NS).min(idle_ns);
     let places = Places {
         busy: mean(busy_ns),
         never_established: mean(absent_ns),
         waiting: mean(waiting_ns),
         connecting: mean(connecting_ns),
-        pausing: if outcome.pauses { mean(open_ns.saturating_sub(busy_ns)) } else { 0.0 },
+        pausing: if outcome.pauses { mean(idle_ns - leaving_ns) } else { 0.0 },
+        leaving: mean(leaving_ns),
         done: mean(done_ns),
     };
     let flight = Flight {
@@ -99,9 +104,17 @@ fn early_end(plan: &Plan, outcome: &Outcome) -> Option<Note> {
             started: outcome.totals.counters.started,
             asked: plan.stop.requests.unwrap_or_default(),
         }),
+        Ended::Duration => too_few_requests(plan, outcome),
         // Whoever could not start says so instead of a report.
-        Ended::Duration | Ended::Requests | Ended::Refused { .. } => None,
+        Ended::Requests | Ended::Refused { .. } => None,
     }
+}
+
+/// The end of the time came before that of the requests. (A script may end a run earlier than both.)
+fn too_few_requests(plan: &Plan, outcome: &Outcome) -> Option<Note> {
+    let (elapsed, asked, completed) = (outcome.elapsed, plan.stop.requests?, outcome.totals.counters.completed);
+    let is_over = elapsed >= plan.stop.duration? && outcome.breakdown.is_none() && completed > 0;
+    is_over.then_some(Note::TooFewRequests { elapsed, completed, asked })
 }
 
 fn fewer_connections(plan: &Plan, outcome: &Outcome) -> Option<Note> {
@@ -246,6 +259,7 @@ fn hints(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let Counters { carried, interim, completed, .. } = outcome.totals.counters;
     let matters = carried * 100 > completed * CARRIED_PERCENT;
     let mut notes: Vec<Note> = dropped.collect();
+    notes.extend((plan.once && outcome.batch > 1).then_some(Note::FirstOfBatch { count: outcome.batch }));
     notes.extend(matters.then_some(Note::Carried { carried, answers: completed }));
     notes.extend((interim > 0 && !plan.once).then_some(Note::Interim { count: interim }));
     notes.extend((clamped > 0).then_some(Note::Clamped { count: clamped }));

@@ -47,6 +47,8 @@ pub struct Places {
     pub connecting: f64,
     /// Pausing because a script wants it.
     pub pausing: f64,
+    /// Waiting in vain for the server to close them: `--requests-per-connection`.
+    pub leaving: f64,
     /// With nothing left to ask for: `-n`.
     pub done: f64,
 }
@@ -108,7 +110,7 @@ impl Flight {
             let needed = self.connections as f64 - places.done;
             let connecting = if self.reconnects { 0.0 } else { places.connecting };
             // The moments between two requests are our own, and a busy thread has many of them.
-            let away = places.never_established + places.waiting + places.pausing + connecting;
+            let away = places.never_established + places.waiting + places.pausing + places.leaving + connecting;
             away > (1.0 - BUSY_SHARE) * needed
         });
         let idle = idle.map(|places| Note::Idle { connections: self.connections, places });

@@ -26,6 +26,7 @@ impl Note {
             | Self::Signal { .. }
             | Self::NeverBegun
             | Self::StayedAway { .. }
+            | Self::TooFewRequests { .. }
             | Self::FewerConnections { .. }
             | Self::NothingAnswered(_)
             | Self::NoAnswer(_)
@@ -38,6 +39,7 @@ impl Note {
             | Self::Answer { .. }
             | Self::Statuses { .. } => Weight::Failure,
             Self::Dropped { .. }
+            | Self::FirstOfBatch { .. }
             | Self::Carried { .. }
             | Self::Interim { .. }
             | Self::Clamped { .. }

@@ -50,6 +50,20 @@ pub enum Note {
         /// The requests that were asked for.
         asked: u64,
     },
+    /// The time was up before all requests had ended.
+    TooFewRequests {
+        /// How long the run had lasted.
+        elapsed: Duration,
+        /// The requests that were answered.
+        completed: u64,
+        /// The requests that were asked for.
+        asked: u64,
+    },
+    /// Only the first of the requests that a script sends at once was sent.
+    FirstOfBatch {
+        /// How many there are.
+        count: usize,
+    },
     /// Not every connection that was asked for was ever open.
     FewerConnections {
         /// How many were open at least once.

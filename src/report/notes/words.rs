@@ -30,16 +30,12 @@ impl fmt::Display for Note {
                 let (give_up, started, asked) = (exact(*give_up), thousands(*started), counted(*asked, "request"));
                 write!(f, "the target stayed away for {give_up}: the run ended after {started} of {asked}")
             }
+            Self::TooFewRequests { elapsed, completed, asked } => {
+                f.write_str(&too_few_requests_line(*elapsed, *completed, *asked))
+            }
+            Self::FirstOfBatch { count } => f.write_str(&first_of_batch_line(*count)),
             Self::FewerConnections { opened, asked, shortage, failures } => {
-                match opened {
-                    0 => write!(f, "none of {} connections lived", thousands(*asked))?,
-                    _ => write!(f, "only {} of {} connections lived", thousands(*opened), thousands(*asked))?,
-                }
-                match shortage {
-                    Some(shortage) => write!(f, ": {}", too_few_files(shortage)),
-                    None if *failures => Ok(()),
-                    None => f.write_str(": the run ended before the others were open"),
-                }
+                f.write_str(&fewer_connections_line(*opened, *asked, shortage.as_ref(), *failures))
             }
             Self::Idle { connections, places } => f.write_str(&idle_line(*connections, places)),
             Self::Stuck { flight, stuck } => f.write_str(&stuck_line(flight, stuck)),
@@ -173,14 +169,40 @@ fn interrupted_line(elapsed: Duration, planned: Option<Duration>) -> String {
     format!("interrupted after {elapsed}{of}: the report covers only that time")
 }
 
+fn too_few_requests_line(elapsed: Duration, completed: u64, asked: u64) -> String {
+    let (elapsed, completed) = (time_us(elapsed.as_nanos() as f64 / NS_PER_US), thousands(completed));
+    let asked = counted(asked, "request");
+    format!("the time was up after {elapsed} with {completed} of {asked} answered: a longer -d sends them all")
+}
+
+fn first_of_batch_line(count: usize) -> String {
+    let requests = counted(count as u64, "request");
+    format!("this is the first of {requests} that the script sends at once; the others were not sent")
+}
+
+fn fewer_connections_line(opened: u64, asked: u64, shortage: Option<&Shortage>, failures: bool) -> String {
+    let asked = thousands(asked);
+    let count = match opened {
+        0 => format!("none of {asked}"),
+        _ => format!("only {} of {asked}", thousands(opened)),
+    };
+    let why = match shortage {
+        Some(shortage) => format!(": {}", too_few_files(shortage)),
+        None if failures => String::new(),
+        None => ": the run ended before the others were open".to_owned(),
+    };
+    format!("{count} connections lived{why}")
+}
+
 fn idle_line(connections: u64, places: &Places) -> String {
-    let Places { busy, never_established, waiting, connecting, pausing, done } = *places;
-    let rest = connections as f64 - done - busy - never_established - waiting - connecting - pausing;
+    let Places { busy, never_established, waiting, connecting, pausing, leaving, done } = *places;
+    let rest = connections as f64 - done - busy - never_established - waiting - connecting - pausing - leaving;
     let reasons = [
         (never_established, "were never established"),
         (waiting, "were waiting to reconnect"),
         (connecting, "were connecting"),
         (pausing, "were pausing for the script"),
+        (leaving, "were waiting for the server to close them"),
         (rest, "were between two requests"),
     ];
     // What is printed as 0.0 is left out.

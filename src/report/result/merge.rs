@@ -54,10 +54,15 @@ impl Document {
         sum.censored = total(documents.iter().filter_map(|document| document.censored.as_ref()))?;
         sum.phases = Phases::sum(&documents)?;
         let mut sources = Sources::of(&named[0].name, first)?;
-        sum.notes = own_notes(first, &sources);
+        let is_alone = others.is_empty();
+        sum.notes = own_notes(first, &sources, is_alone);
+        sum.incomplete = first.incomplete.clone().map(|reason| of_run(&sources, is_alone, reason));
         for (Named { name, .. }, other) in named[1..].iter().zip(others) {
             let theirs = Sources::of(name, other)?;
-            sum.add(other, own_notes(other, &theirs));
+            sum.add(other);
+            sum.notes.extend(own_notes(other, &theirs, is_alone));
+            let reasons = [sum.incomplete.take(), other.incomplete.clone().map(|it| of_run(&theirs, is_alone, it))];
+            sum.incomplete = reasons.into_iter().flatten().reduce(|one, next| format!("{one}; {next}"));
             sources.add(theirs);
         }
         let segments = sources.segments();
@@ -73,12 +78,11 @@ impl Document {
         Ok(sum)
     }
 
-    /// Adds what is only counted, and `notes`.
-    fn add(&mut self, other: &Self, notes: Vec<String>) {
+    /// Adds what is only counted.
+    fn add(&mut self, other: &Self) {
         // Runs that did not last equally long have no average in common.
         self.in_flight = None;
         self.interrupted |= other.interrupted;
-        self.incomplete = self.incomplete.take().or_else(|| other.incomplete.clone());
         self.requests.add(other.requests);
         self.bytes_received += other.bytes_received;
         self.bytes_sent += other.bytes_sent;
@@ -96,8 +100,6 @@ impl Document {
             (mine, theirs) => mine.or(theirs),
         };
         self.threads.extend(other.threads.iter().cloned());
-        let new: Vec<String> = notes.into_iter().filter(|note| !self.notes.contains(note)).collect();
-        self.notes.extend(new);
     }
 }
 
@@ -107,10 +109,19 @@ pub fn in_order(mut named: Vec<Named>) -> Vec<Named> {
     named
 }
 
-/// The notes of a document but the one about its own runs.
-fn own_notes(document: &Document, sources: &Sources) -> Vec<String> {
+/// The notes of a document but the one about its own runs. They are about one run, and say so in a sum.
+fn own_notes(document: &Document, sources: &Sources, is_alone: bool) -> Vec<String> {
     let about_runs = sources.note();
-    document.notes.iter().filter(|note| Some(*note) != about_runs.as_ref()).cloned().collect()
+    let own = document.notes.iter().filter(|note| Some(*note) != about_runs.as_ref());
+    own.map(|note| of_run(sources, is_alone, note.clone())).collect()
+}
+
+/// A sentence with the name of its run before it. In a sum that is added it is there already.
+fn of_run(sources: &Sources, is_alone: bool, sentence: String) -> String {
+    match &sources.files[..] {
+        [run] if !is_alone => format!("{}: {sentence}", run.name),
+        _ => sentence,
+    }
 }
 
 impl Latency {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Document, Moment, Named};
-use crate::report::units::counted;
+use crate::report::units::{counted, time_us};
 use crate::stats::Corrupt;
 
 /// Longest run that is believed, in seconds: a century.
@@ -101,16 +101,34 @@ impl Sources {
 
     /// What there is to say about when they took place, if there are several.
     pub fn note(&self) -> Option<String> {
-        let runs = counted(self.count, "run");
-        let most = self.segments().iter().map(|segment| segment.runs).max().unwrap_or(1);
+        let (runs, segments) = (counted(self.count, "run"), self.segments());
+        let lasted_us = |segments: &mut dyn Iterator<Item = &Segment>| {
+            time_us(segments.map(|segment| (segment.until_ns - segment.from_ns) as f64 / 1e3).sum())
+        };
+        let most = segments.iter().map(|segment| segment.runs).max().unwrap_or(1);
         match most {
             _ if self.count < 2 => None,
             1 => Some(format!("the sum of {runs}, one after another: their times are added")),
-            _ if most == self.count => Some(format!("the sum of {runs} at the same time: their rates are added")),
+            _ if self.is_at_one_time() => Some(format!("the sum of {runs} at the same time: their rates are added")),
             _ => Some(format!(
-                "the sum of {runs}, up to {most} of them at the same time: the duration is the time in which any of them ran"
+                "the sum of {runs}, up to {most} of them at the same time, together for {} of {}: the duration is the time \
+                 in which any of them ran",
+                lasted_us(&mut segments.iter().filter(|segment| segment.runs > 1)),
+                lasted_us(&mut segments.iter())
             )),
         }
+    }
+
+    /// Whether each two of them have at least half of the shorter one in common.
+    fn is_at_one_time(&self) -> bool {
+        let length_ns = |run: &Source| run.ended_ns() - run.began_ns();
+        self.files.iter().enumerate().all(|(index, one)| {
+            self.files[..index].iter().all(|other| {
+                let together_ns =
+                    one.ended_ns().min(other.ended_ns()).saturating_sub(one.began_ns().max(other.began_ns()));
+                2 * together_ns >= length_ns(one).min(length_ns(other))
+            })
+        })
     }
 }
 

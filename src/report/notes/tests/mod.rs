@@ -7,7 +7,7 @@ use onrush_proto::Error;
 use super::*;
 use crate::plan::{Dialect, Plan};
 use crate::report::fixtures::{address, fail, flawless, outcome, plan};
-use crate::run::{Ended, Outcome};
+use crate::run::{Breakdown, Ended, Outcome};
 use crate::stats::{Cause, Counters, Distribution, Negotiated, Occupancy, Phase, ProxyFailure};
 
 /// What is said about an outcome of 10 seconds of `http://h/` on 2 threads and 10 connections.
@@ -45,6 +45,61 @@ fn a_script_that_limits_the_load_or_saw_too_little_is_said() {
              connections (-c), or do without the third parameter of response()"
         ]
     );
+}
+
+#[test]
+fn time_that_was_up_before_all_requests_were_sent_is_said() {
+    let (mut outcome, mut plan) = (good(), plan(Dialect::Native, "http://h/", 10, 2, 10));
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
+    plan.stop.requests = Some(1_000_000);
+    let words = "the time was up after 10.00s with 100,000 of 1,000,000 requests answered: a longer -d sends them all";
+    assert_eq!(said_of(&plan, &outcome), [words]);
+    outcome.breakdown = Some(Breakdown::Exit(0));
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new(), "it did not come to that");
+    (outcome.breakdown, outcome.ended) = (None, Ended::Requests);
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
+}
+
+#[test]
+fn the_first_request_of_a_batch_is_not_taken_for_all_of_it() {
+    let (mut outcome, mut plan) = (flawless(1, 1), plan(Dialect::Native, "http://h/", 10, 1, 1));
+    outcome.batch = 3;
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
+    plan.once = true;
+    let words = "this is the first of 3 requests that the script sends at once; the others were not sent";
+    assert_eq!(said_of(&plan, &outcome), [words]);
+}
+
+#[test]
+fn waiting_for_a_server_that_does_not_close_limits_the_load() {
+    let mut outcome = good();
+    let counters = &mut outcome.totals.counters;
+    counters.occupancy.busy_ns = 60_000_000_000;
+    counters.closed_first = 35;
+    assert_eq!(
+        said(&outcome),
+        [
+            "only 6.0 of 10 connections had a request in flight on average: 3.5 were waiting for the server to close them, \
+          0.5 were between two requests"
+        ]
+    );
+    // Where a batch does not fit nobody waits.
+    outcome.totals.counters.occupancy.busy_ns = 99_000_000_000;
+    assert_eq!(said(&outcome), Vec::<String>::new());
+}
+
+#[test]
+fn all_threads_that_never_came_back_are_named() {
+    let mut outcome = good();
+    assert_eq!(crate::report::incomplete(&outcome), None);
+    outcome.stuck = vec![(1, "response"), (2, "delay"), (3, "response")];
+    outcome.breakdown = Some(Breakdown::Exit(7));
+    let words = "the script called os.exit(7); \
+                 thread 2 is still in delay() of the script, more than a second after the end: what it measured last is not \
+                 in the report; look for a loop without end in delay(); \
+                 threads 1, 3 are still in response() of the script, more than a second after the end: what they measured \
+                 last is not in the report; look for a loop without end in response()";
+    assert_eq!(crate::report::incomplete(&outcome).as_deref(), Some(words));
 }
 
 #[test]

@@ -77,6 +77,15 @@ fn runs_at_the_same_time_add_their_rates_and_those_one_after_another_their_times
     let table = [
         (0, 1_000, 20.0, 20, "2 runs at the same time: their rates are added"),
         (400, 1_400, 10.0 / 0.7, 20, "2 runs at the same time: their rates are added"),
+        (500, 1_500, 20.0 / 1.5, 20, "2 runs at the same time: their rates are added"),
+        (
+            900,
+            1_900,
+            20.0 / 1.9,
+            20,
+            "2 runs, up to 2 of them at the same time, together for 100.00ms of 1.90s: the duration is the time in which \
+             any of them ran",
+        ),
         (1_000, 2_000, 10.0, 10, "2 runs, one after another: their times are added"),
         (9_000, 2_000, 10.0, 10, "2 runs, one after another: their times are added"),
     ];
@@ -108,8 +117,8 @@ fn rows_of_runs_that_overlap_end_where_a_run_does_and_keep_its_rate() {
     let expected =
         [(0, 1_000, 1), (2_000, 1_000, 1), (3_000, 500, 2), (3_500, 500, 3), (4_000, 500, 2), (4_500, 500, 1)];
     assert_eq!(seen, expected);
-    let words =
-        "the sum of 4 runs, up to 3 of them at the same time: the duration is the time in which any of them ran";
+    let words = "the sum of 4 runs, up to 3 of them at the same time, together for 1.50s of 4.00s: the duration is the time in \
+         which any of them ran";
     assert_eq!(four.notes[0], words);
 }
 
@@ -153,12 +162,18 @@ fn any_order_of_files_gives_the_same_sum_whose_rows_are_all_of_it() {
 
 #[test]
 fn a_sum_can_be_added_to() {
-    let runs = [run(0, 1_000, 3), run(500, 1_700, 5), run(4_000, 1_000, 7)];
+    let mut runs = [run(0, 1_000, 3), run(500, 1_700, 5), run(4_000, 1_000, 7)];
+    runs.iter_mut().for_each(|run| run.notes = vec!["nothing was answered from 0.1 s to 0.9 s".to_owned()]);
+    (runs[0].incomplete, runs[2].incomplete) = (Some("it fell".to_owned()), Some("it fell, too".to_owned()));
     let whole = sum(&runs);
     let part = Named { name: "sum.json".to_owned(), document: sum(&runs[..2]) };
     let last = Named { name: "2.json".to_owned(), document: runs[2].clone() };
     let steps = Document::sum(&in_order(vec![last, part])).unwrap();
     assert_eq!(steps, whole);
+    assert_eq!(whole.incomplete.as_deref(), Some("0.json: it fell; 2.json: it fell, too"));
+    let notes = ["0.json", "1.json", "2.json"].map(|name| format!("{name}: nothing was answered from 0.1 s to 0.9 s"));
+    assert_eq!(whole.notes[1..], notes);
+    assert_eq!(sum(&runs[..1]).notes, runs[0].notes);
     let sources = whole.sources.unwrap();
     assert_eq!((sources.count, sources.files[1].name.as_str(), sources.files[1].duration_s), (3, "1.json", 1.7));
 }
