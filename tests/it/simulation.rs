@@ -2,13 +2,20 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::harness::{Context, Onrush, Output, Scratch, cases};
+use crate::results::number;
 
 cases! {
     a_stall_of_ten_seconds_in_a_minute_is_reported_as_computed;
     a_stall_is_reported_by_wrks_rules_as_computed;
     answers_that_are_all_late_leave_wrks_latency_empty;
     times_without_answers_are_those_of_all_threads_together;
+    what_was_in_flight_when_measuring_began_counts_with_its_whole_latency;
+    connections_that_were_not_busy_are_said_first_with_where_they_were;
+    an_interim_answer_is_counted_and_is_no_first_byte;
+    a_bug_in_a_thread_is_named_and_loses_nothing;
     the_same_seed_gives_the_same_report_to_the_byte;
     resets_and_closes_are_named_wherever_they_happen;
     running_out_of_ports_is_named_and_survived;
@@ -122,6 +129,85 @@ fn times_without_answers_are_those_of_all_threads_together(context: &Context) {
     assert!(!output.stderr.contains(words), "nothing was asked either: {output:?}");
 }
 
+fn what_was_in_flight_when_measuring_began_counts_with_its_whole_latency(context: &Context) {
+    // On each connection requests are sent at 0, 500 and 1,000 ms. What is measured is the time from 250 to 1,250 ms.
+    let options = "-t1 -c8 --warmup 250ms -d1s";
+    let scenario = "connect_us = 0.0\nlatency_us = 500000.0";
+    let (output, document) = simulated_document(context.onrush().words(options), scenario);
+    assert_eq!((output.requests(), number(&document, "/rate_per_s")), (16, 16.0), "{output:?}");
+    assert_eq!(number(&document, "/latency/service/min_us"), 500_000.0);
+    let fates = ["carried", "started", "completed", "open"].map(|fate| number(&document, &format!("/requests/{fate}")));
+    assert_eq!(fates, [8.0, 16.0, 16.0, 8.0], "what was carried and started was completed or is open");
+    assert_in_flight(&document, 8.0);
+    output.note("8 requests of the warm-up were still in flight when measuring began, beside 16 answers: ");
+    let (longer, _) = simulated_document(context.onrush().words("-t1 -c8 --warmup 250ms -d50s"), scenario);
+    assert_eq!((longer.requests(), longer.stderr.as_str()), (800, ""), "a hundredth is not worth a note");
+}
+
+/// Figures that look good because of what is not in them.
+fn connections_that_were_not_busy_are_said_first_with_where_they_were(context: &Context) {
+    let run = |scenario| simulated_document(context.onrush().words("-t1 -c10 -d10s"), scenario);
+    // For six of ten seconds nobody listens, and every answer before that ends its connection. The first of the waits
+    // that double from 1 ms to 1 s are short.
+    let (output, document) =
+        run("connect_us = 100.0\nclose = true\nanswer = \"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\n\
+                                  Content-Length: 0\\r\\n\\r\\n\"\n[[refuse]]\nfrom_s = 4.0\nfor_s = 6.0");
+    let busy = number(&document, "/in_flight/busy_connections");
+    assert!((3.6..3.7).contains(&busy), "10 of 11 parts of four seconds: {busy}");
+    let first = "note: only 3.6 of 10 connections had a request in flight on average: 6.0 were waiting to reconnect, 0.4 were \
+                 connecting\n";
+    assert!(output.stderr.starts_with(first), "{output:?}");
+    // Four connections never find a port.
+    let (output, document) = run("ports = 6\nconnect_us = 0.0");
+    output.note("note: only 6.0 of 10 connections had a request in flight on average: 4.0 were never established");
+    assert_in_flight(&document, 6.0);
+    // Every 3,000th request is never answered, until all connections wait for one of those.
+    let (output, document) = run("connect_us = 0.0\n[[fault]]\nevery = 3000\nwhat = 'hang'");
+    let first = "note: 10 requests have had no answer since ";
+    assert!(
+        output.stderr.starts_with(first) && output.note(first).ends_with(" of the 10.0 requests in flight"),
+        "{output:?}"
+    );
+    assert_in_flight(&document, 10.0);
+}
+
+/// Checks how many connections were busy, with one request each, on average.
+fn assert_in_flight(document: &Value, expected: f64) {
+    for name in ["mean", "busy_connections"] {
+        let mean = number(document, &format!("/in_flight/{name}"));
+        assert!((mean - expected).abs() < 0.01, "{name}: {mean} instead of {expected}");
+    }
+}
+
+/// A head of 28 bytes comes a microsecond before each answer.
+fn an_interim_answer_is_counted_and_is_no_first_byte(context: &Context) {
+    let scenario = "connect_us = 0.0\nsplit = 28\nanswer = \"HTTP/1.1 103 Early Hints\\r\\n\\r\\n\
+                    HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n\"";
+    let (output, document) = simulated_document(context.onrush().words("-t1 -c1 -n10 --breakout=all"), scenario);
+    assert_eq!((output.requests(), number(&document, "/requests/interim")), (10, 10.0), "{output:?}");
+    assert_eq!(number(&document, "/phases/ttfb/min_us"), 1_001.0, "{document}");
+    assert_eq!(number(&document, "/phases/ttlb/max_us"), 1.0, "{document}");
+    assert_eq!(output.line("Interim responses"), Some("Interim responses (1xx): 10"));
+    output.note(
+        "10 interim answers (1xx) came before the answers: the first byte that counts is that of the answer itself",
+    );
+    let (plain, _) = simulated_document(context.onrush().words("-t1 -c1 -n10"), scenario);
+    assert_eq!(plain.line("Interim responses"), None, "{plain:?}");
+}
+
+fn a_bug_in_a_thread_is_named_and_loses_nothing(context: &Context) {
+    let scenario = "[[fault]]\nevery = 5000\nwhat = 'bug'";
+    let (output, document) = simulated_document(context.onrush().words("-t2 -c2 -d1000000s"), scenario);
+    assert_eq!(output.code, 1, "{output:?}");
+    output.assert_standard();
+    assert!(output.requests() > 4_000, "but for the last tenth of a second it is all there: {output:?}");
+    assert_eq!(number(&document, "/requests/completed") as u64, output.requests());
+    let why = document["incomplete"].as_str().expect("it is marked");
+    assert!(why.contains(" ended in the middle of the run because of the bug in onrush named above: "), "{why}");
+    output.note(why);
+    output.note("a bug, on purpose");
+}
+
 fn the_same_seed_gives_the_same_report_to_the_byte(context: &Context) {
     let troubled = "
         jitter_us = 5000.0
@@ -201,6 +287,15 @@ fn a_scenario_that_cannot_be_understood_is_refused(context: &Context) {
         assert_eq!(output.code, 1, "{output:?}");
         assert!(output.stderr.starts_with("onrush: cannot understand scenario "), "{output:?}");
     }
+}
+
+/// Runs a command line in a scenario, and gives its document too.
+fn simulated_document(onrush: Onrush, scenario: &str) -> (Output, Value) {
+    let scratch = Scratch::new("simulated");
+    let path = scratch.path().join("r.json");
+    let output = simulate(onrush.word("-o").word(&path), scenario);
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("no document: {error}: {output:?}"));
+    (output, serde_json::from_str(&text).expect("it is JSON"))
 }
 
 /// Runs a command line in a scenario.

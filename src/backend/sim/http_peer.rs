@@ -58,6 +58,7 @@ impl HttpPeer {
         let (bytes, end) = match self.fault(shared.requests.get()) {
             None => (whole.to_vec(), scenario.close.then_some(Act::Close)),
             Some((Mischief::Answer(text) | Mischief::Early(text), _)) => (text.into_bytes(), None),
+            Some((Mischief::Bug, _)) => panic!("a bug, on purpose"),
             Some((Mischief::Hang, after)) => (whole[..after.min(whole.len())].to_vec(), None),
             Some((Mischief::Close, after)) => (whole[..after.min(whole.len())].to_vec(), Some(Act::Close)),
             Some((Mischief::Reset, after)) => (whole[..after.min(whole.len())].to_vec(), Some(Act::Reset)),

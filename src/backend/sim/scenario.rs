@@ -90,6 +90,8 @@ pub enum Mischief {
     Close,
     /// Nothing more comes.
     Hang,
+    /// The thread falls, as over a bug of ours.
+    Bug,
     /// Other bytes are answered.
     Answer(String),
     /// Other bytes are answered as soon as the head of the request is there, before its body.
