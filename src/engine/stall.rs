@@ -11,8 +11,8 @@ use crate::stats::silences::GAP_MIN_NS;
 
 /// A loop that comes to a timer so much too late, in nanoseconds, without having worked meanwhile, has stood still.
 const LATE_NS: u64 = 10_000_000;
-/// So many rounds at most beyond those in which every connection has its turn: large bodies come in many pieces.
-const ROUNDS: usize = 16;
+/// So many completions for each connection are caught up with at most: a large body comes in many pieces.
+const TURNS_PER_SLOT: usize = 4;
 
 impl<B: Backend> Engine<B> {
     /// If the worker has stood still up to now, handles what has arrived meanwhile, before the timers. Returns the time.
@@ -22,21 +22,23 @@ impl<B: Backend> Engine<B> {
             let until_ns = now.since(self.start);
             self.standstills.push(Gap { from_ns: until_ns - stood_ns, until_ns });
         }
+        // Behind the end nothing is begun any more.
         self.script.has_ended |= now >= self.end_at;
-        for _ in 0..self.slots.len() / HANDLED_PER_TURN + ROUNDS {
-            // Behind the end nothing leaves any more.
-            let is_ready = if now >= self.end_at {
-                self.backend.reap()
-            } else {
-                self.stamp();
-                self.backend.wait(Nanos::default())
-            };
-            while let Some(completion) = self.backend.next() {
+        let mut left = TURNS_PER_SLOT * self.slots.len() + HANDLED_PER_TURN;
+        while left > 0 {
+            // The kernel may tell of few completions at once, and of more only when it has buffers again.
+            self.stamp();
+            let is_ready = self.backend.wait(Nanos::default());
+            while left > 0
+                && let Some(completion) = self.backend.next()
+            {
+                left -= 1;
                 self.handle(Completion { at: completion.at.min(self.end_at), ..completion });
             }
             if !is_ready {
                 break;
             }
+            left = left.saturating_sub(1);
         }
         self.backend.now()
     }
