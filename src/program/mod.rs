@@ -330,3 +330,15 @@ fn exit_code(plan: &Plan, outcome: &Outcome) -> u8 {
 fn speaker(plan: &Plan) -> &'static str {
     if plan.dialect.is_compat() { "" } else { "onrush: " }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bug_is_named_once() {
+        // The hook has said what it was.
+        let error = guard(|| panic!("on purpose")).err().unwrap().to_string();
+        assert!(error.contains("the bug in onrush named above") && !error.contains("on purpose"), "{error}");
+    }
+}
