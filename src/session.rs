@@ -43,8 +43,8 @@ pub fn run(plan: &Plan, interrupt: &Interrupt, observer: &mut dyn Observer) -> a
         return Ok(nothing());
     }
     let prepared = run::prepare(plan, &addresses, choice.name, script.as_mut())?;
-    observer.ready();
-    let mut outcome = prepared.run(plan, interrupt, observer);
+    let start = observer.ready();
+    let mut outcome = prepared.run(plan, start, interrupt, observer);
     outcome.batch = script.as_ref().map_or(1, Script::depth);
     Ok(Ran { outcome, script })
 }

@@ -10,7 +10,7 @@ use crate::plan::secrets::{self, Known, REDACTED};
 /// no secrets are in it.
 pub(super) fn shown(args: &[OsString], plan: &Plan) -> String {
     let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
-    if plan.keeps_secrets {
+    if plan.show.keeps_secrets {
         return words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     }
     let known = Known::of(plan);
@@ -57,7 +57,7 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Dialect;
+    use crate::plan::{Dialect, Show};
     use crate::report::fixtures;
 
     fn command(words: &[&str]) -> String {
@@ -94,7 +94,10 @@ mod tests {
     fn secrets_can_be_kept_and_options_of_ours_are_none() {
         let args = ["onrush", "-H", "Cookie: a"].map(OsString::from);
         let plan = fixtures::plan(Dialect::Native, "", 1, 1, 1);
-        assert_eq!(shown(&args, &Plan { keeps_secrets: true, ..plan }), "onrush -H 'Cookie: a'");
+        assert_eq!(
+            shown(&args, &Plan { show: Show { keeps_secrets: true, ..plan.show }, ..plan }),
+            "onrush -H 'Cookie: a'"
+        );
         assert_eq!(command(&["onrush", "--keep-secrets", "h"]), "onrush --keep-secrets h");
     }
 }

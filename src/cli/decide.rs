@@ -10,9 +10,10 @@ use super::request::{self, Header};
 use super::typed::{Typed, wrong};
 use super::{Refusal, Warned, framing, hints};
 use crate::plan::limits::{GIVE_UP_MIN, GIVE_UP_TIMEOUTS, URL_MAX};
+use crate::plan::load::Limiter;
 use crate::plan::secrets;
 use crate::plan::target::InvalidUrl;
-use crate::plan::{Dialect, Format, Load, Material, PerConnection, Plan, Request, Script, Stop, Target};
+use crate::plan::{Dialect, Format, Load, Material, PerConnection, Plan, Request, Script, Show, Stop, Target};
 use crate::report::units::exact;
 
 const CONNECTIONS: u64 = 10;
@@ -50,7 +51,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let script = script(&mut typed);
     let way = std::mem::take(&mut typed.way).decide(&target, &typed.io, &mut typed.warnings)?;
     let tls = std::mem::take(&mut typed.tls).decide(&target, dialect, &typed.io, &mut typed.warnings)?;
-    let stop = stop(&typed);
+    let (stop, show) = (stop(&typed), show(&mut typed));
     let mut request = request(typed.method, typed.body.is_some(), typed.headers, &target);
     let body = body(typed.body)?;
     if script.is_none() {
@@ -62,6 +63,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     }
     let plan = Plan {
         load: if typed.once { Load { threads: 1, connections: 1 } } else { load },
+        first_connection: 0,
         requests_per_connection,
         stop,
         warmup: typed.warmup.filter(|_| !typed.once).unwrap_or_default(),
@@ -69,17 +71,8 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         give_up,
         dialect,
         io: typed.io,
-        percentiles: typed.latency || typed.percents.is_some(),
-        percents: typed.percents,
-        breakout: typed.breakout,
-        cmm_layout: typed.cmm_layout || dialect == Dialect::WrkCmm,
-        format: typed.format,
-        outputs: typed.outputs,
-        command: String::new(),
-        keeps_secrets: typed.keep_secrets,
+        phases: show.wants_phases(),
         once: typed.once,
-        verbose: typed.version,
-        notes: typed.notes || !dialect.is_compat(),
         spin: typed.spin,
         seed: typed.seed.unwrap_or(SEED),
         script,
@@ -88,6 +81,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         way,
         tls,
         target,
+        show,
     };
     Ok((plan, typed.warnings))
 }
@@ -196,11 +190,11 @@ fn requests_per_connection(typed: &mut Typed) -> Result<Option<PerConnection>, R
             );
             return Err(Refusal::Misused(line));
         }
-        (true, _) => ("--disable-keepalive", 1),
-        (false, Some(most)) => ("--requests-per-connection", most),
+        (true, _) => (Limiter::DisableKeepalive, 1),
+        (false, Some(most)) => (Limiter::RequestsPerConnection, most),
     };
     if let Some((_, value)) = typed.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("Connection")) {
-        let line = format!("{option} and the header 'Connection: {value}': leave one of the two out");
+        let line = format!("{} and the header 'Connection: {value}': leave one of the two out", option.name());
         return Err(Refusal::Misused(line));
     }
     // A script would write it into each request of a batch, behind the first of which nothing may follow. The engine
@@ -216,6 +210,22 @@ fn stop(typed: &Typed) -> Stop {
         (true, ..) => Stop { duration: None, requests: Some(1) },
         (false, None, None) => Stop { duration: Some(DURATION), requests: None },
         (false, duration, requests) => Stop { duration, requests },
+    }
+}
+
+/// What becomes of the result.
+fn show(typed: &mut Typed) -> Show {
+    Show {
+        percentiles: typed.latency || typed.percents.is_some(),
+        percents: typed.percents.take(),
+        breakout: typed.breakout,
+        cmm_layout: typed.cmm_layout || typed.dialect == Dialect::WrkCmm,
+        format: typed.format,
+        outputs: std::mem::take(&mut typed.outputs),
+        command: String::new(),
+        keeps_secrets: typed.keep_secrets,
+        verbose: typed.version,
+        notes: typed.notes || !typed.dialect.is_compat(),
     }
 }
 

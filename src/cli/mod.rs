@@ -117,7 +117,7 @@ fn parse_ordered(args: &[OsString], words_end_options: bool) -> Invocation {
     let read = command.map_or(read, |line| Err(Refusal::Misused(line)));
     match read.and_then(|()| decide::decide(typed)) {
         Ok((mut plan, warnings)) => {
-            plan.command = command::shown(args, &plan);
+            plan.show.command = command::shown(args, &plan);
             let warnings = warnings.iter().map(|line| format!("{name}: {line}")).collect();
             Invocation::Run { plan: Box::new(plan), warnings }
         }

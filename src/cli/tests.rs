@@ -60,7 +60,7 @@ fn refused_by_wrk(line: &str) -> String {
 /// Connections, threads, seconds, percentiles.
 fn shape(plan: &Plan) -> (u32, u32, Option<f64>, bool) {
     let seconds = plan.stop.duration.map(|duration| duration.as_secs_f64());
-    (plan.load.connections, plan.load.threads, seconds, plan.percentiles)
+    (plan.load.connections, plan.load.threads, seconds, plan.show.percentiles)
 }
 
 fn headers(plan: &Plan) -> Vec<String> {
@@ -101,13 +101,13 @@ fn a_bare_url_gets_the_defaults() {
     assert_eq!(shape(&native), (10, 2, Some(10.0), false));
     assert_eq!((native.timeout, native.give_up), (Some(Duration::from_secs(2)), Some(Duration::from_secs(30))));
     assert_eq!((native.dialect, &native.io), (Dialect::Native, &Io::Auto));
-    assert_eq!((native.notes, native.verbose), (true, false));
+    assert_eq!((native.show.notes, native.show.verbose), (true, false));
     assert_eq!((&*native.request.method, &*native.request.target), ("GET", "/x?y"));
     assert_eq!((headers(&native), native.body), (vec!["Host: 127.0.0.1:8080".to_owned()], None));
     let compat = run("wrk http://127.0.0.1:8080/");
     assert_eq!(shape(&compat), (10, 2, Some(10.0), false));
     assert_eq!((compat.timeout, compat.give_up), (Some(Duration::from_secs(2)), None));
-    assert_eq!((compat.dialect, compat.notes), (Dialect::Wrk, false));
+    assert_eq!((compat.dialect, compat.show.notes), (Dialect::Wrk, false));
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn wrks_help_and_version_come_on_standard_output_with_code_1() {
     assert!(line.starts_with("wrk 4.2.0-onrush-") && line.contains(" [epoll] Copyright"), "{line}");
     assert_eq!(printed("wrk --io epoll -v"), (format!("{line}\n{usage}"), String::new(), 1));
     assert_eq!(printed("wrk --io epoll -v foo").0, format!("{line}\n{usage}"));
-    assert!(run("wrk -v -t1 -c1 -d1 http://h/").verbose);
+    assert!(run("wrk -v -t1 -c1 -d1 http://h/").show.verbose);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn our_help_and_version_exit_0_and_no_argument_at_all_is_a_mistake() {
     assert_eq!(printed("onrush"), (String::new(), help::usage(Dialect::Native), 1));
     let line = format!("onrush {} [epoll]\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(printed("onrush -v --io epoll"), (line, String::new(), 0));
-    assert!(run("onrush -v http://h/").verbose);
+    assert!(run("onrush -v http://h/").show.verbose);
     assert_eq!(refused("onrush -c 5"), "onrush: no URL; write for instance onrush -c100 -d30s http://127.0.0.1:8080/");
 }
 
@@ -312,7 +312,7 @@ fn a_body_makes_it_a_post_unless_a_method_is_named() {
 #[test]
 fn our_options_work_in_compat_when_written_out() {
     let plan = run("wrk -n 5 -X PUT --once --io sim:/tmp/world.toml --notes --seed 7 http://h/");
-    assert_eq!((plan.notes, plan.seed, plan.once), (true, 7, true));
+    assert_eq!((plan.show.notes, plan.seed, plan.once), (true, 7, true));
     assert_eq!(plan.io, Io::Sim("/tmp/world.toml".into()));
     assert_eq!(refused_by_wrk("wrk --req 5 http://h/"), "wrk: unrecognized option '--req'\n");
 }
@@ -486,11 +486,11 @@ fn no_command_line_makes_it_panic() {
 #[test]
 fn results_go_where_their_options_say() {
     let plan = run("onrush -o a.json -o b/c.NDJSON --percentiles 99.9,50,50.0 --warmup 1.5s --keep-secrets h");
-    let kinds: Vec<Kind> = plan.outputs.iter().map(|output| output.kind).collect();
+    let kinds: Vec<Kind> = plan.show.outputs.iter().map(|output| output.kind).collect();
     assert_eq!(kinds, [Kind::Json, Kind::Lines]);
-    let percents: Vec<String> = plan.percents.iter().flatten().map(Percent::to_string).collect();
+    let percents: Vec<String> = plan.show.percents.iter().flatten().map(Percent::to_string).collect();
     assert_eq!(percents, ["50", "99.9"]);
-    assert!(plan.percentiles && plan.keeps_secrets && plan.wants_phases() && !plan.cmm_layout);
+    assert!(plan.show.percentiles && plan.show.keeps_secrets && plan.phases && !plan.show.cmm_layout);
     assert_eq!(plan.warmup, Duration::from_millis(1500));
 }
 
@@ -508,8 +508,8 @@ fn options_of_wrk_cmms_bring_its_layout_but_natively_not_the_source_address() {
         ("wrk-cmm http://h/", true, Breakout::None),
     ] {
         let plan = run(line);
-        assert_eq!((plan.cmm_layout, plan.breakout), (cmm_layout, breakout), "{line}");
-        assert_eq!(plan.wants_phases(), breakout != Breakout::None, "{line}");
+        assert_eq!((plan.show.cmm_layout, plan.show.breakout), (cmm_layout, breakout), "{line}");
+        assert_eq!(plan.phases, breakout != Breakout::None, "{line}");
     }
 }
 

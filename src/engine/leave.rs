@@ -73,6 +73,7 @@ impl<B: Backend> Engine<B> {
 
 /// What to say of a script that sends more requests at once than a connection may have.
 pub fn too_long(function: &str, length: u64, PerConnection { most, option }: PerConnection) -> String {
+    let option = option.name();
     let (limit, way_out) = match most {
         1 => ("1 request".to_owned(), "leave that out"),
         _ => (format!("{most} requests"), "raise that"),

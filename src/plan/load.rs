@@ -1,7 +1,9 @@
 //! How much load: threads and connections, each thread's share of them, and how long a connection is used.
 
+use serde::{Deserialize, Serialize};
+
 /// The number of threads and the total number of connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
     /// Threads that generate load.
     pub threads: u32,
@@ -10,12 +12,31 @@ pub struct Load {
 }
 
 /// How many requests a connection may have before it is replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PerConnection {
     /// So many at most, at least one.
     pub most: u64,
-    /// The option that asked for it, to be named where a script does not keep to it.
-    pub option: &'static str,
+    /// Who asked for it, to be named where a script does not keep to it.
+    pub option: Limiter,
+}
+
+/// An option that limits the requests of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Limiter {
+    /// One request, and the server is told that it is the last.
+    DisableKeepalive,
+    /// Any number.
+    RequestsPerConnection,
+}
+
+impl Limiter {
+    /// The option as it is typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::DisableKeepalive => "--disable-keepalive",
+            Self::RequestsPerConnection => "--requests-per-connection",
+        }
+    }
 }
 
 impl Load {
@@ -23,12 +44,17 @@ impl Load {
     pub fn connections_of(self, index: u32) -> u32 {
         share(u64::from(self.connections), self.threads, index) as u32
     }
+
+    /// The connections of all threads before that one.
+    pub fn connections_before(self, index: u32) -> u32 {
+        (0..index).map(|before| self.connections_of(before)).sum()
+    }
 }
 
-/// The part of `total` that falls to thread `index` of `threads`, the first threads taking the remainder.
-pub fn share(total: u64, threads: u32, index: u32) -> u64 {
-    let (threads, index) = (u64::from(threads), u64::from(index));
-    total / threads + u64::from(index < total % threads)
+/// The part of `total` that falls to part `index` of so many, the first ones taking the remainder.
+pub fn share(total: u64, parts: u32, index: u32) -> u64 {
+    let (parts, index) = (u64::from(parts), u64::from(index));
+    total / parts + u64::from(index < total % parts)
 }
 
 #[cfg(test)]

@@ -14,11 +14,12 @@ pub mod secrets;
 pub mod stop;
 pub mod target;
 pub mod tls;
+pub mod transport;
 pub mod way;
 
 pub use load::{Load, PerConnection};
 pub use material::{Material, Unreadable};
-pub use output::{Breakout, Format, Kind, Output};
+pub use output::{Breakout, Format, Kind, Output, Show};
 pub use percent::Percent;
 pub use proxy::Proxy;
 pub use request::Request;
@@ -28,13 +29,15 @@ pub use target::Target;
 pub use tls::Tls;
 pub use way::Way;
 
+use serde::{Deserialize, Serialize};
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use limits::SCRIPT_MAX_MIB;
 
 /// One run, decided.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// Where the load goes.
     pub target: Target,
@@ -50,6 +53,8 @@ pub struct Plan {
     pub script: Option<Script>,
     /// How many threads and connections.
     pub load: Load,
+    /// How many connections other machines have before the first of these: those that come from several addresses take turns.
+    pub first_connection: u32,
     /// Requests on one connection at most, before it is replaced; `None`: any number.
     pub requests_per_connection: Option<PerConnection>,
     /// When the run ends.
@@ -64,41 +69,20 @@ pub struct Plan {
     pub dialect: Dialect,
     /// Which backend was asked for.
     pub io: Io,
-    /// Whether the percentiles are printed.
-    pub percentiles: bool,
-    /// Which percentiles; `None`: those the text, or the file, usually has.
-    pub percents: Option<Vec<Percent>>,
-    /// Which phases have rows of their own.
-    pub breakout: Breakout,
-    /// Whether the text is laid out as wrk-cmm's.
-    pub cmm_layout: bool,
-    /// What stands on standard output.
-    pub format: Format,
-    /// The files the result is written into.
-    pub outputs: Vec<Output>,
-    /// The command line as files show it.
-    pub command: String,
-    /// Whether files may contain secrets.
-    pub keeps_secrets: bool,
+    /// Whether the phases of every request are measured.
+    pub phases: bool,
     /// Whether one request is sent and shown in full instead of a test.
     pub once: bool,
-    /// Whether to say which backend runs and why.
-    pub verbose: bool,
-    /// Whether notes follow the report on standard error.
-    pub notes: bool,
     /// Whether idle waits are spent looking instead of sleeping.
     pub spin: Spin,
     /// Start of every random sequence of the run.
     pub seed: u64,
+    /// What becomes of the result, here.
+    #[serde(skip)]
+    pub show: Show,
 }
 
 impl Plan {
-    /// Whether the phases of every request are measured: where they are shown or written.
-    pub fn wants_phases(&self) -> bool {
-        let is_json = |output: &Output| output.kind == Kind::Json;
-        self.breakout != Breakout::None || self.format == Format::Json || self.outputs.iter().any(is_json)
-    }
-
     /// Reads the files that the run needs; nobody opens them later.
     ///
     /// # Errors
@@ -120,7 +104,7 @@ impl Plan {
 }
 
 /// A Lua script.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Script {
     /// Its file.
     pub file: Material,
@@ -129,7 +113,7 @@ pub struct Script {
 }
 
 /// Whose options, rules and report are followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Dialect {
     /// onrush's own: wrk's text with the latency as measured.
     Native,
@@ -160,7 +144,7 @@ impl Dialect {
 
 /// Whether a worker with few requests in flight looks again and again instead of sleeping: waking up costs time that is
 /// not the server's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Spin {
     /// Where there are processors to spare.
     Auto,
@@ -171,7 +155,7 @@ pub enum Spin {
 }
 
 /// How the operating system is asked for input and output.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Io {
     /// The best there is.
     Auto,

@@ -1,6 +1,41 @@
-//! Where a result goes, and in which form.
+//! What is shown of a result, where it goes, and in which form.
 
 use std::path::{Path, PathBuf};
+
+use super::Percent;
+
+/// What becomes of the result on the machine that asked for the run: it is no part of a plan that is sent away.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Show {
+    /// Whether the percentiles are printed.
+    pub percentiles: bool,
+    /// Which percentiles; `None`: those the text, or the file, usually has.
+    pub percents: Option<Vec<Percent>>,
+    /// Which phases have rows of their own.
+    pub breakout: Breakout,
+    /// Whether the text is laid out as wrk-cmm's.
+    pub cmm_layout: bool,
+    /// What stands on standard output.
+    pub format: Format,
+    /// The files the result is written into.
+    pub outputs: Vec<Output>,
+    /// The command line as files show it.
+    pub command: String,
+    /// Whether files may contain secrets.
+    pub keeps_secrets: bool,
+    /// Whether to say which backend runs and why.
+    pub verbose: bool,
+    /// Whether notes follow the report on standard error.
+    pub notes: bool,
+}
+
+impl Show {
+    /// Whether the phases of every request are shown or written somewhere.
+    pub fn wants_phases(&self) -> bool {
+        let is_json = |output: &Output| output.kind == Kind::Json;
+        self.breakout != Breakout::None || self.format == Format::Json || self.outputs.iter().any(is_json)
+    }
+}
 
 /// A file that a result is written into.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,18 +78,20 @@ impl Kind {
 }
 
 /// What stands on standard output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// The imitated tool's text.
+    #[default]
     Text,
     /// The document that a `.json` file holds.
     Json,
 }
 
 /// Which phases of a request have rows of their own in the text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Breakout {
     /// None.
+    #[default]
     None,
     /// Connect, first byte and last byte, as in wrk-cmm.
     WrkCmm,

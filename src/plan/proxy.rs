@@ -1,12 +1,13 @@
 //! A proxy that speaks HTTP, and what it is to be told.
 
 use onrush_proto::Parts;
+use serde::{Deserialize, Serialize};
 
 use super::target::Scheme;
 use super::{Request, Target};
 
 /// A proxy through which all connections go.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proxy {
     /// Its URL as typed.
     pub typed: String,

@@ -1,9 +1,10 @@
 //! What every request says, but for its body.
 
 use onrush_proto::Parts;
+use serde::{Deserialize, Serialize};
 
 /// What every request says, but for its body, which may be large.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// The method.
     pub method: String,

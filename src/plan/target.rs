@@ -6,10 +6,12 @@
 
 use std::net::IpAddr;
 
+use serde::{Deserialize, Serialize};
+
 use super::Dialect;
 
 /// A URL, taken apart.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// Exactly as typed, for the report's first line.
     pub typed: String,
@@ -28,7 +30,7 @@ pub struct Target {
 }
 
 /// What to speak with the target.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scheme {
     /// HTTP over TCP.
     Http,

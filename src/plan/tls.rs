@@ -1,10 +1,12 @@
 //! How TLS is to be spoken, and what it can be spoken with.
 
+use serde::{Deserialize, Serialize};
+
 use super::limits::PEM_MAX_MIB;
 use super::{Material, Unreadable};
 
 /// How TLS is to be spoken with a target.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tls {
     /// The name that is sent to the server (SNI) and that its certificate has to have.
     pub name: String,
@@ -29,7 +31,7 @@ pub struct Tls {
 }
 
 /// A certificate and its key, for a server that asks for one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// A PEM file with the certificate and those between it and the root.
     pub certificates: Material,
@@ -38,7 +40,7 @@ pub struct Identity {
 }
 
 /// A version of TLS that onrush speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Version {
     /// TLS 1.2.
     V12,
@@ -80,6 +82,19 @@ pub const GROUPS: &[Named] = &[
 ];
 
 impl Tls {
+    /// What it needs of files.
+    pub fn materials(&self) -> impl Iterator<Item = &Material> {
+        let identity = self.identity.iter().flat_map(|identity| identity.key.iter().chain([&identity.certificates]));
+        self.roots.iter().chain(identity)
+    }
+
+    /// The same, to be given contents.
+    pub fn materials_mut(&mut self) -> impl Iterator<Item = &mut Material> {
+        let identity = self.identity.iter_mut();
+        let identity = identity.flat_map(|identity| identity.key.iter_mut().chain([&mut identity.certificates]));
+        self.roots.iter_mut().chain(identity)
+    }
+
     /// Reads the files that it needs.
     ///
     /// # Errors

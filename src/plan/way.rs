@@ -3,10 +3,12 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use super::Proxy;
 
 /// The way to the target.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Way {
     /// Where connections go in place of the URL's host and port; `None` as the port: the URL's.
     pub instead: Option<(String, Option<u16>)>,
@@ -23,7 +25,7 @@ pub struct Way {
 }
 
 /// A family of addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Family {
     /// IPv4.
     V4,
@@ -32,7 +34,7 @@ pub enum Family {
 }
 
 /// A range of source addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sources {
     first: IpAddr,
     /// How many there are, at least one.

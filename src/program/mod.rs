@@ -16,7 +16,7 @@
 mod screen;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 
@@ -65,7 +65,7 @@ pub fn test(plan: &mut Plan) -> u8 {
 fn steps(plan: &Plan) -> u8 {
     // A signal that comes while files are tried leaves nothing behind.
     let begun = Interrupt::listen().context("signals cannot be heard");
-    let begun = begun.and_then(|interrupt| Ok((Files::open(&plan.outputs, plan.keeps_secrets)?, interrupt)));
+    let begun = begun.and_then(|interrupt| Ok((Files::open(&plan.show.outputs, plan.show.keeps_secrets)?, interrupt)));
     let (files, interrupt) = match begun {
         Ok(begun) => begun,
         Err(error) => {
@@ -78,7 +78,7 @@ fn steps(plan: &Plan) -> u8 {
         let fates = fates.clone();
         move || fates.quit(|account| say(&format!("onrush: {account}")))
     });
-    let is_ours = plan.script.is_some() && plan.format == Format::Json;
+    let is_ours = plan.script.is_some() && plan.show.format == Format::Json;
     let screen = Screen::open(is_ours);
     let mut watcher = Watcher { plan, interrupt: interrupt.clone(), screen, is_open: false, line: None, files };
     let ran = guard(|| session::run(plan, &interrupt, &mut watcher)).and_then(|ran| ran);
@@ -110,7 +110,8 @@ struct Watcher<'a> {
 impl Watcher<'_> {
     /// The first lines of the report, the first time.
     fn opening(&mut self) -> String {
-        let is_due = !std::mem::replace(&mut self.is_open, true) && !self.plan.once && self.plan.format == Format::Text;
+        let is_due =
+            !std::mem::replace(&mut self.is_open, true) && !self.plan.once && self.plan.show.format == Format::Text;
         if is_due { report::opening(self.plan) } else { String::new() }
     }
 
@@ -122,27 +123,28 @@ impl Watcher<'_> {
 
 impl Observer for Watcher<'_> {
     fn chosen(&mut self, choice: &Choice) {
-        if self.plan.verbose && self.plan.dialect.is_compat() {
+        if self.plan.show.verbose && self.plan.dialect.is_compat() {
             self.print(&format!("{}\n", cli::version(self.plan.dialect, choice.name)));
         }
     }
 
     fn resolved(&mut self, choice: &Choice, addresses: &Addresses) {
         let plan = self.plan;
-        if plan.verbose && !plan.dialect.is_compat() {
+        if plan.show.verbose && !plan.dialect.is_compat() {
             say(&verbose(plan, choice, addresses));
         }
         let too_few = run::host::too_few_ports(plan, addresses, run::Ports::read());
-        if let Some(ports) = too_few.filter(|_| plan.notes) {
+        if let Some(ports) = too_few.filter(|_| plan.show.notes) {
             say(&report::too_few_ports(plan, ports));
         }
     }
 
-    fn ready(&mut self) {
+    fn ready(&mut self) -> Instant {
         let opening = self.opening();
         self.print(&opening);
         // What a script prints would tear the line.
         self.line = if self.plan.script.is_none() { ProgressLine::on_stderr(self.plan.stop) } else { None };
+        Instant::now()
     }
 
     fn progress(&mut self, progress: &Progress) {
@@ -156,7 +158,7 @@ impl Observer for Watcher<'_> {
     }
 
     fn waiting(&mut self, waiting: &Waiting) {
-        if self.plan.notes {
+        if self.plan.show.notes {
             self.line.iter_mut().for_each(ProgressLine::clear);
             say(&report::waiting(self.plan, waiting));
         }
@@ -187,7 +189,7 @@ impl Ending<'_> {
         let opening = watcher.opening();
         let (plan, interrupt) = (self.plan, self.interrupt.clone());
         let Watcher { mut screen, files, .. } = watcher;
-        if !plan.outputs.is_empty() {
+        if !plan.show.outputs.is_empty() {
             self.was_written = true;
             self.step(|| files.write(&Document::of(plan, &outcome)));
             self.fates.wait(GRACE);
@@ -217,7 +219,7 @@ impl Ending<'_> {
     }
 
     fn wait_for_files(&self) {
-        if self.plan.outputs.is_empty() || self.fates.wait(Duration::ZERO) {
+        if self.plan.show.outputs.is_empty() || self.fates.wait(Duration::ZERO) {
             return;
         }
         say(&format!("onrush: waiting for the files, up to {} s: Ctrl-C ends that", files::PATIENCE.as_secs()));
@@ -269,7 +271,7 @@ impl Ending<'_> {
             .failure()
             .map(|error| format!("onrush: cannot write the report to standard output: {}", reason(&error)));
         said.extend(unread);
-        let is_short = !self.was_written && !self.plan.outputs.is_empty();
+        let is_short = !self.was_written && !self.plan.show.outputs.is_empty();
         if self.code == 0 && (!said.is_empty() || is_short) || self.code == EXIT_NOTHING_COMPLETED && !said.is_empty() {
             self.code = EXIT_WRONG;
         }
@@ -289,7 +291,7 @@ fn guard<T>(work: impl FnOnce() -> T) -> anyhow::Result<T> {
 
 /// What is printed after the run.
 fn report(plan: &Plan, outcome: &Outcome) -> String {
-    match plan.format {
+    match plan.show.format {
         _ if plan.once => report::once(outcome),
         Format::Text => report::closing(plan, outcome),
         Format::Json => Document::of(plan, outcome).to_json(),
@@ -297,11 +299,11 @@ fn report(plan: &Plan, outcome: &Outcome) -> String {
 }
 
 fn print_notes(plan: &Plan, outcome: &Outcome) {
-    if plan.notes {
+    if plan.show.notes {
         // Without a standard error there is nobody to tell.
         let _ = report::print_notes(
             &report::notes(plan, outcome),
-            plan.verbose,
+            plan.show.verbose,
             has_colours(),
             &mut std::io::stderr().lock(),
         );

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::plan::target::Scheme;
-use crate::plan::{Breakout, Dialect, Format, Io, Load, Plan, Request, Spin, Stop, Target, Way};
+use crate::plan::{Dialect, Io, Load, Plan, Request, Show, Spin, Stop, Target, Way};
 use crate::run::host::Facts;
 use crate::run::{Ended, Outcome};
 use crate::stats::{Cause, Counters, Distribution, Occupancy, Phase, Timeline, Totals};
@@ -29,6 +29,7 @@ pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections
         request: Request::default(),
         body: None,
         load: Load { threads, connections },
+        first_connection: 0,
         requests_per_connection: None,
         stop: Stop { duration: Some(Duration::from_secs(seconds)), requests: None },
         warmup: Duration::ZERO,
@@ -36,20 +37,12 @@ pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections
         give_up: Some(Duration::from_secs(30)),
         dialect,
         io: Io::Auto,
-        percentiles: false,
-        percents: None,
-        breakout: Breakout::None,
-        cmm_layout: dialect == Dialect::WrkCmm,
-        format: Format::Text,
-        outputs: Vec::new(),
-        command: String::new(),
-        keeps_secrets: false,
+        phases: false,
         once: false,
-        verbose: false,
-        notes: true,
         spin: Spin::Auto,
         script: None,
         seed: 1,
+        show: Show { cmm_layout: dialect == Dialect::WrkCmm, notes: true, ..Show::default() },
     }
 }
 

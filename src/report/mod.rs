@@ -53,7 +53,7 @@ pub fn opening(plan: &Plan) -> String {
         Stop { duration, .. } => units::duration(duration.unwrap_or_default()),
     };
     // A report is passed around as files are; wrk's says what was typed.
-    let keeps_url = plan.keeps_secrets || plan.dialect.is_compat();
+    let keeps_url = plan.show.keeps_secrets || plan.dialect.is_compat();
     let url = if keeps_url { plan.target.typed.clone() } else { secrets::url(&plan.target.typed) };
     format!(
         "Running {length} test @ {url}\n  {} threads and {} connections\n",
@@ -80,8 +80,8 @@ pub fn closing(plan: &Plan, outcome: &Outcome) -> String {
     if shows(&rates) || shows(&figures_us) {
         text += &layout.row("Req/Sec", &rates, units::metric);
     }
-    if plan.percentiles && shows(&figures_us) {
-        text += &layout.percentiles(plan.percents.as_deref(), |percent| latency.percentile_us(percent));
+    if plan.show.percentiles && shows(&figures_us) {
+        text += &layout.percentiles(plan.show.percents.as_deref(), |percent| latency.percentile_us(percent));
     }
     text + &summary(plan, outcome)
 }
@@ -93,7 +93,7 @@ fn phases<'a>(plan: &Plan, outcome: &'a Outcome) -> Vec<(&'static str, Option<&'
     let tls = ("TLS", phases.and_then(|phases| phases.tls.as_deref()));
     let ttfb = ("TTFB", phases.map(|phases| &phases.ttfb));
     let ttlb = ("TTLB", phases.map(|phases| &phases.ttlb));
-    match plan.breakout {
+    match plan.show.breakout {
         Breakout::None => Vec::new(),
         Breakout::WrkCmm => vec![connect, ttfb, ttlb],
         Breakout::All => vec![connect, tls, ttfb, ttlb],
@@ -251,7 +251,7 @@ fn summary(plan: &Plan, outcome: &Outcome) -> String {
             errors.connect, errors.read, errors.write, errors.timeout
         );
     }
-    if plan.breakout == Breakout::All && counters.interim > 0 {
+    if plan.show.breakout == Breakout::All && counters.interim > 0 {
         text += &format!("  Interim responses (1xx): {}\n", counters.interim);
     }
     if errors.status > 0 {

@@ -44,7 +44,7 @@ pub enum Layout {
 impl Layout {
     /// The layout that a plan asks for.
     pub fn of(plan: &Plan) -> Self {
-        if plan.cmm_layout { Self::Cmm } else { Self::Wrk }
+        if plan.show.cmm_layout { Self::Cmm } else { Self::Wrk }
     }
 
     /// The headings.

@@ -119,7 +119,7 @@ fn rates_are_those_of_the_document_natively_and_of_whole_microseconds_in_wrks_pl
 #[test]
 fn onrush_shows_what_was_measured() {
     let mut plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
-    plan.percentiles = true;
+    plan.show.percentiles = true;
     let printed = "  Thread Stats   Avg      Stdev     Max   +/- Stdev
     Latency    80.00us   94.87us 350.00us   90.00%
     Req/Sec    10.00k     0.00    10.00k   100.00%
@@ -138,7 +138,7 @@ Transfer/sec:    498.05KB
 #[test]
 fn as_wrk_it_shows_what_wrk_makes_of_it() {
     let mut plan = plan(Dialect::Wrk, "http://h/", 1, 1, 1);
-    plan.percentiles = true;
+    plan.show.percentiles = true;
     let printed = "  Thread Stats   Avg      Stdev     Max   +/- Stdev
     Latency   100.00us  100.00us 350.00us   83.33%
     Req/Sec    10.00k     0.00    10.00k   100.00%
@@ -157,7 +157,7 @@ Transfer/sec:    498.05KB
 #[test]
 fn as_the_fork_it_has_the_minimum_and_six_percentiles() {
     let mut plan = plan(Dialect::WrkCmm, "http://h/", 1, 1, 1);
-    plan.percentiles = true;
+    plan.show.percentiles = true;
     let printed = "  Thread Stats   Avg     Stdev       Max       Min   +/- Stdev
     Latency   100.00us  100.00us  350.00us   50.00us   83.33%
     Req/Sec    10.00k     0.00     10.00k    10.00k   100.00%
@@ -213,7 +213,7 @@ Transfer/sec:       0.00B
 ";
     for (dialect, printed) in [(Dialect::Native, native), (Dialect::Wrk, printed)] {
         let mut plan = plan(dialect, "http://h/", 1, 1, 1);
-        plan.percentiles = true;
+        plan.show.percentiles = true;
         assert_eq!(closing(&plan, &outcome(0, Counters::default())), printed);
     }
 }
@@ -222,7 +222,7 @@ Transfer/sec:       0.00B
 fn rows_that_cannot_have_values_are_left_out_natively() {
     let rows = |dialect| {
         let mut plan = plan(dialect, "http://h/", 1, 1, 1);
-        plan.breakout = Breakout::All;
+        plan.show.breakout = Breakout::All;
         let mut outcome = stalled_once();
         let phases = outcome.totals.phases.get_or_insert_default();
         phases.connect.record(1_000);

@@ -26,7 +26,7 @@ pub use watch::Prepared;
 
 use std::io;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::plan::Addresses;
 use crate::script;
@@ -37,8 +37,10 @@ pub trait Observer {
     fn chosen(&mut self, _: &Choice) {}
     /// Where the load goes.
     fn resolved(&mut self, _: &Choice, _: &Addresses) {}
-    /// Everything is set up, and it begins.
-    fn ready(&mut self) {}
+    /// Everything is set up. It begins at the moment that is returned: at once, or when it was agreed upon with others.
+    fn ready(&mut self) -> Instant {
+        Instant::now()
+    }
     /// How it stands; about five times a second.
     fn progress(&mut self, _: &Progress) {}
     /// What was done in another second of it, or in what was left at its end.

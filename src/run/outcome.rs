@@ -155,10 +155,10 @@ impl Outcome {
     /// Takes the sums over.
     pub(super) fn take_over(&mut self, collector: Collector, plan: &Plan) {
         self.totals = collector.totals;
-        if !plan.keeps_secrets {
+        if !plan.show.keeps_secrets {
             self.hide_secrets(plan);
         }
-        if plan.wants_phases() {
+        if plan.phases {
             self.totals.phases.get_or_insert_default();
         }
         self.totals.settle();

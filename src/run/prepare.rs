@@ -106,9 +106,10 @@ pub fn prepare(
 
 /// What makes the sockets of each worker.
 fn dialers(plan: &Plan) -> impl Fn(&Settings) -> Result<Dialer, Errno> + Clone + Send + use<> {
+    let first = plan.first_connection as usize;
     let (way, connections, ring) = (plan.way.clone(), plan.load.connections, PortRing::of_this_machine().ok());
     move |settings| {
-        let share_before = settings.first_connection as f64 / f64::from(connections);
+        let share_before = (settings.first_connection - first) as f64 / f64::from(connections);
         let ports = ring.as_ref().map(|ring| Chooser::new(ring, share_before));
         Ok(Dialer::new(&way, settings.first_connection)?.with_ports(ports))
     }
@@ -186,7 +187,7 @@ pub(super) fn settings(
     Settings {
         // A connection more than there are requests would only be looked at.
         connections: u64::from(connections).min(requests.unwrap_or(u64::MAX).max(1)) as u32,
-        first_connection: (0..index).map(|before| plan.load.connections_of(before)).sum::<u32>() as usize,
+        first_connection: (plan.first_connection + plan.load.connections_before(index)) as usize,
         slots: 1,
         requests_per_connection: plan.requests_per_connection,
         tunnel: plan.way.proxy.as_ref().and_then(|proxy| proxy.tunnel(&plan.target)),
@@ -195,7 +196,7 @@ pub(super) fn settings(
         rules: Rules {
             compat: plan.dialect.is_compat(),
             timeout_ns: plan.timeout.map(nanos),
-            phases: plan.wants_phases(),
+            phases: plan.phases,
             pipelines,
         },
         warmup_ns: nanos(plan.warmup),

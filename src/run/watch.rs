@@ -31,13 +31,13 @@ pub struct Prepared {
 
 impl Drop for Prepared {
     fn drop(&mut self) {
-        self.gate.open(false);
+        self.gate.open(None);
     }
 }
 
 impl Prepared {
-    /// Releases the workers, watches them until the last has ended, and adds up.
-    pub fn run(mut self, plan: &Plan, interrupt: &Interrupt, observer: &mut dyn Observer) -> Outcome {
+    /// Releases the workers at the start, watches them until the last has ended, and adds up.
+    pub fn run(mut self, plan: &Plan, start: Instant, interrupt: &Interrupt, observer: &mut dyn Observer) -> Outcome {
         // A run of a number of requests waits for its target; `--once` is a question, and wants the answer now. A
         // certificate does not get better by waiting, nor does a password.
         let is_compat = plan.dialect.is_compat();
@@ -47,10 +47,10 @@ impl Prepared {
         let mut ends: Vec<Option<WorkerEnd>> = self.workers.iter().map(|_| None).collect();
         let (mut interrupted, mut refused, mut has_told, mut shown_at) = (false, false, false, Duration::ZERO);
         let mut due = plan.stop.duration.map(|duration| duration + plan.warmup);
-        let start = Instant::now();
         // A clock before 1970 is no reason not to measure.
-        let started_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + plan.warmup;
-        self.gate.open(true);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let started_at = now + start.saturating_duration_since(Instant::now()) + plan.warmup;
+        self.gate.open(Some(start));
         let stuck = loop {
             if let Some(stuck) = self.ended(start, due) {
                 break stuck;

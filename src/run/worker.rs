@@ -6,12 +6,16 @@ use std::rc::Rc;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
 use onrush_proto::http1::outline;
 use onrush_proto::{Http1, Parts, Request};
 
 use crate::backend::Backend;
 use crate::engine::{Control, Desk, Engine, Hooks, Protocol, Settings, WorkerEnd};
+
+/// How often a worker that waits for its beginning looks whether it was stopped.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What became of a worker: what it measured, or that it fell over a mistake of ours.
 pub(super) type Worked = thread::Result<WorkerEnd>;
@@ -51,7 +55,7 @@ impl Worker {
         let control = Arc::clone(&self.control);
         let engine = Engine::new(self.settings, backend, batch, protocols, self.hooks, self.control, self.desk);
         drop(ready);
-        let worked = self.gate.wait().then(|| catch_unwind(AssertUnwindSafe(|| engine.run())));
+        let worked = self.gate.wait(&control).then(|| catch_unwind(AssertUnwindSafe(|| engine.run())));
         if worked.as_ref().is_some_and(Result::is_err) {
             control.stop();
         }
@@ -69,18 +73,25 @@ fn requests(wire: &[u8]) -> Vec<Request> {
     outlines.into_iter().map(|outline| Request::from_wire(&wire, outline)).collect()
 }
 
-/// Holds workers back until all are set up.
+/// Holds workers back until all are set up and the moment has come.
 #[derive(Default)]
-pub(super) struct Gate(OnceLock<bool>);
+pub(super) struct Gate(OnceLock<Option<Instant>>);
 
 impl Gate {
-    /// Lets the workers run, or go home; only the first call counts.
-    pub fn open(&self, run: bool) {
-        let _ = self.0.set(run);
+    /// Lets the workers run from that moment on, or go home; only the first call counts.
+    pub fn open(&self, begin: Option<Instant>) {
+        let _ = self.0.set(begin);
     }
 
-    /// Waits for that; returns whether to run.
-    pub fn wait(&self) -> bool {
-        *self.0.wait()
+    /// Waits for that, but not once the run has been stopped; returns whether to run.
+    pub fn wait(&self, control: &Control) -> bool {
+        let Some(begin) = *self.0.wait() else { return false };
+        loop {
+            let left = begin.saturating_duration_since(Instant::now());
+            if left.is_zero() || control.is_stopped() {
+                return true;
+            }
+            thread::sleep(left.min(LOOK));
+        }
     }
 }

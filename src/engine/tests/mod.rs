@@ -20,6 +20,7 @@ use onrush_proto::{Http1, Parts, Request};
 use super::*;
 use crate::backend::Sim;
 use crate::backend::sim::{Network, Scenario};
+use crate::plan::load::Limiter;
 use crate::stats::Totals;
 
 pub const MS: u64 = 1_000_000;
@@ -27,7 +28,7 @@ pub const SECOND: u64 = 1_000_000_000;
 
 /// At most so many requests on a connection.
 pub fn per_connection(most: u64) -> PerConnection {
-    PerConnection { most, option: "--requests-per-connection" }
+    PerConnection { most, option: Limiter::RequestsPerConnection }
 }
 
 /// One worker with one connection and no limits; tests change what they are about.

@@ -285,5 +285,5 @@ fn rewriting(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     let measured_us = batch_latency.as_deref().unwrap_or(latency).mean()? / NS_PER_US;
     let mean_us = rewritten(plan, outcome).mean_us()?;
     let is_far_off = mean_us >= REWRITING_FACTOR * measured_us || measured_us >= REWRITING_FACTOR * mean_us;
-    (is_far_off || plan.verbose).then_some(Note::Rewritten { mean_us })
+    (is_far_off || plan.show.verbose).then_some(Note::Rewritten { mean_us })
 }

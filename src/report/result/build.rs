@@ -23,12 +23,12 @@ impl Document {
     /// The document of a run.
     pub fn of(plan: &Plan, outcome: &Outcome) -> Self {
         let Stats { counters, statuses, ledger, latency, batch_latency, phases, censored, .. } = &outcome.totals;
-        let view = |measured: &stats::Distribution<u64>| distribution(measured, plan.percents.as_deref());
+        let view = |measured: &stats::Distribution<u64>| distribution(measured, plan.show.percents.as_deref());
         let started_at = Moment(u64::try_from(outcome.started_at.as_micros()).unwrap_or(u64::MAX));
         let duration_s = outcome.elapsed.as_secs_f64();
         let notes = notes(plan, outcome);
         let sentences = notes.iter().filter(|note| !note.is_a_figure());
-        let shown = |text: String| if plan.keeps_secrets { text } else { secrets::sentence(&text) };
+        let shown = |text: String| if plan.show.keeps_secrets { text } else { secrets::sentence(&text) };
         Self {
             schema: SCHEMA,
             tool: Tool {
@@ -37,7 +37,7 @@ impl Document {
                 backend: outcome.backend.to_owned(),
             },
             host: Host::of(&outcome.host),
-            command: plan.command.clone(),
+            command: plan.show.command.clone(),
             plan: super::Plan::of(plan),
             started_at,
             duration_s,
@@ -174,7 +174,8 @@ impl LedgerRow {
             count: row.count,
             first_s: row.first_s(),
             last_s: row.last_s(),
-            example: (!example.is_empty()).then(|| if plan.keeps_secrets { example } else { secrets::text(&example) }),
+            example: (!example.is_empty())
+                .then(|| if plan.show.keeps_secrets { example } else { secrets::text(&example) }),
         }
     }
 }

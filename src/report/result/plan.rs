@@ -107,7 +107,7 @@ impl Plan {
         let body = plan.body().unwrap_or_default();
         let text = std::str::from_utf8(body).ok().filter(|text| !text.is_empty() && text.len() <= BODY_SHOWN);
         // What is secret in one place may stand in another where nothing says so.
-        let known = if plan.keeps_secrets { None } else { Some(Known::of(plan)) };
+        let known = if plan.show.keeps_secrets { None } else { Some(Known::of(plan)) };
         let shown = |text: &str, redacted: fn(&str) -> String| {
             known.as_ref().map_or(text.to_owned(), |known| known.hide_in(&redacted(text)))
         };
@@ -122,7 +122,7 @@ impl Plan {
             body_bytes: (!body.is_empty()).then_some(body.len()),
             body_sha256: (text.is_none() && !body.is_empty()).then(|| digest_of(body)),
             body: text.map(|text| shown(text, secrets::text)),
-            way: Way::of(&plan.way, plan.keeps_secrets),
+            way: Way::of(&plan.way, plan.show.keeps_secrets),
             tls: plan.tls.as_ref().map(Offer::of),
             script: plan.script.as_ref().map(|plan::Script { file, args }| Script {
                 path: file.name.clone(),
@@ -157,7 +157,7 @@ impl Plan {
             }
             .to_owned(),
             seed: plan.seed,
-            percentiles: plan.percents.clone(),
+            percentiles: plan.show.percents.clone(),
         }
     }
 

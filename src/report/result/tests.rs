@@ -152,8 +152,8 @@ fn plans_differ_in_what_is_measured_and_not_in_how_it_is_shown() {
     let of = |change: fn(&mut crate::plan::Plan)| difference(|_| {}, change);
     let header = |value: &str| vec![("Cookie".to_owned(), value.to_owned())];
     assert_eq!(of(|plan| plan.seed = 9), "");
-    assert_eq!(of(|plan| plan.percents = Some(vec!["50".parse().unwrap()])), "");
-    assert_eq!(of(|plan| plan.command = "onrush -o other.json".to_owned()), "");
+    assert_eq!(of(|plan| plan.show.percents = Some(vec!["50".parse().unwrap()])), "");
+    assert_eq!(of(|plan| plan.show.command = "onrush -o other.json".to_owned()), "");
     assert_eq!(of(|plan| plan.load.connections = 11), "connections is 11 instead of 10");
     assert_eq!(of(|plan| plan.stop.requests = Some(7)), "requests is 7 instead of nothing");
     assert_eq!(of(|plan| plan.timeout = None), "timeout_s is nothing instead of 2.0");
@@ -162,7 +162,7 @@ fn plans_differ_in_what_is_measured_and_not_in_how_it_is_shown() {
             |plan| (plan.request.headers, plan.target.typed) = (header("a"), "http://h/?token=1".to_owned()),
             |plan| {
                 (plan.request.headers, plan.target.typed) = (header("b"), "http://h/?token=2".to_owned());
-                plan.keeps_secrets = kept;
+                plan.show.keeps_secrets = kept;
             },
         )
     };
@@ -302,7 +302,7 @@ fn no_secret_is_in_any_form_of_a_document_unless_it_is_to_be_kept() {
     for kind in [crate::plan::Kind::Csv, crate::plan::Kind::Markdown, crate::plan::Kind::Hgrm] {
         assert!(!export::render(kind, &hidden).unwrap().contains("HIDE"));
     }
-    plan.keeps_secrets = true;
+    plan.show.keeps_secrets = true;
     let kept = Document::of(&plan, &outcome).to_json();
     (1..=8).for_each(|number| assert!(kept.contains(&format!("HIDE{number}")), "HIDE{number} in {kept}"));
 }

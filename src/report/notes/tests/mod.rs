@@ -310,18 +310,18 @@ fn wrks_mean_is_said_when_it_is_twice_the_measured_one_or_asked_for() {
     outcome.totals.latency.record(350_000);
     let mut plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new(), "a quarter more is nothing to talk about");
-    plan.verbose = true;
+    plan.show.verbose = true;
     assert_eq!(said_of(&plan, &outcome), ["latency as measured; wrk would print Avg 100.00us: see docs/measuring.md"]);
     // A stall of 950 us, and wrk would add 850 us, 750 us and so on.
     outcome.totals.latency = Distribution::new();
     outcome.totals.latency.record_many(5_000, 9);
     outcome.totals.latency.record(950_000);
-    plan.verbose = false;
+    plan.show.verbose = false;
     let notes = notes(&plan, &outcome);
     let [note @ Note::Rewritten { mean_us }] = &notes[..] else { panic!("{notes:?}") };
     assert!(note.is_a_figure() && *mean_us > 2.0 * 99.5, "{note}");
     plan.dialect = Dialect::Wrk;
-    plan.verbose = true;
+    plan.show.verbose = true;
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
 }
 
@@ -371,7 +371,7 @@ fn times_without_answers_do_not_stand_out_where_answers_take_as_long() {
 fn said_once(outcome: &Outcome) -> Vec<String> {
     let mut plan = plan(Dialect::Native, "http://h/", 10, 1, 1);
     plan.once = true;
-    plan.verbose = true;
+    plan.show.verbose = true;
     said_of(&plan, outcome)
 }
 

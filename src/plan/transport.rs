@@ -1,0 +1,105 @@
+//! A plan on its way to another machine or into a file, and its parts.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::load::share;
+use super::{Load, Material, Plan, Stop, Tls};
+
+/// The version that is written. A reader refuses any other: what it does not know it would leave out.
+const VERSION: u32 = 1;
+
+/// A plan as text.
+#[derive(Serialize, Deserialize)]
+struct Envelope<P> {
+    onrush_plan: u32,
+    plan: P,
+}
+
+/// A text is no plan that can be carried out here. Displayed, it says why.
+#[derive(Debug, Error)]
+pub enum Unfit {
+    /// It is no plan.
+    #[error("this is not a plan: {0}")]
+    Text(#[from] serde_json::Error),
+    /// It is one of another version.
+    #[error("this is a plan of version {0}, and this onrush knows version {VERSION}")]
+    Version(u32),
+    /// Its numbers contradict each other.
+    #[error("this is not a plan: {0}")]
+    Contradiction(&'static str),
+}
+
+impl Plan {
+    /// The plan as JSON. Of materials it has the digests; of how the result is shown, nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the path of a Unix socket or of a scenario is not UTF-8.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string(&Envelope { onrush_plan: VERSION, plan: self })
+    }
+
+    /// Reads what [`Self::to_json`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// When it is not that.
+    pub fn from_json(text: &str) -> Result<Self, Unfit> {
+        let Envelope { onrush_plan, plan } = serde_json::from_str::<Envelope<serde_json::Value>>(text)?;
+        if onrush_plan != VERSION {
+            return Err(Unfit::Version(onrush_plan));
+        }
+        let plan: Self = serde_json::from_value(plan)?;
+        let Load { threads, connections } = plan.load;
+        if threads == 0 || connections < threads {
+            return Err(Unfit::Contradiction("every thread needs a connection, and there is at least one thread"));
+        }
+        if plan.stop == (Stop { duration: None, requests: None }) {
+            return Err(Unfit::Contradiction("nothing ends the run"));
+        }
+        if plan.way.sources.is_some_and(|sources| sources.count() == 0) {
+            return Err(Unfit::Contradiction("there is no address to come from"));
+        }
+        Ok(plan)
+    }
+
+    /// Everything of files that the run needs.
+    pub fn materials(&self) -> impl Iterator<Item = &Material> {
+        let script = self.script.iter().map(|script| &script.file);
+        self.body.iter().chain(script).chain(self.tls.iter().flat_map(Tls::materials))
+    }
+
+    /// Gives every material of that digest its contents; returns whether there is one.
+    pub fn attach(&mut self, contents: &Arc<[u8]>) -> bool {
+        let script = self.script.iter_mut().map(|script| &mut script.file);
+        let materials = self.body.iter_mut().chain(script).chain(self.tls.iter_mut().flat_map(Tls::materials_mut));
+        materials.fold(false, |fits, material| material.attach(Arc::clone(contents)) || fits)
+    }
+
+    /// The part `index` (from 0) of so many, each for a machine of its own: connections and requests are shared out, the
+    /// first parts taking the remainder. `None` where there are not enough of them for that many parts.
+    pub fn share(&self, index: u32, parts: u32) -> Option<Self> {
+        let requests = self.stop.requests.unwrap_or(u64::MAX);
+        let parts = u64::from(parts.min(self.load.connections)).min(requests) as u32;
+        if index >= parts {
+            return None;
+        }
+        let connections_of = |index| share(u64::from(self.load.connections), parts, index) as u32;
+        let connections = connections_of(index);
+        let before: u32 = (0..index).map(connections_of).sum();
+        Some(Self {
+            load: Load { threads: self.load.threads.min(connections), connections },
+            first_connection: self.first_connection + before,
+            stop: Stop { requests: self.stop.requests.map(|requests| share(requests, parts, index)), ..self.stop },
+            // Parts must not repeat each other's random numbers.
+            seed: self.seed.wrapping_add(u64::from(index) << 32),
+            ..self.clone()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

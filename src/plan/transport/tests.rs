@@ -1,0 +1,113 @@
+//! Plans drawn at random: sent, read, shared out.
+
+use super::*;
+use crate::cli::{self, Invocation};
+use crate::plan::Show;
+use crate::random::Random;
+
+/// A plan with a random choice of everything that can be asked for.
+fn any(random: &mut Random) -> Plan {
+    let mut words: Vec<String> = vec!["onrush".to_owned()];
+    let options: &[&[&str]] = &[
+        &["-t3", "-c7"],
+        &["-t1", "-c100"],
+        &["-d7s"],
+        &["-n12345"],
+        &["-d", "90m", "-n", "3"],
+        &["--warmup", "1500ms"],
+        &["--timeout", "0"],
+        &["--give-up", "77us"],
+        &["--body", "caf\u{e9}"],
+        &["--body", "0123456789\0".trim_end_matches('\0')],
+        &["-H", "A: \u{fc}\t"],
+        &["-X", "PUT"],
+        &["--requests-per-connection", "9"],
+        &["--disable-keepalive"],
+        &["-s", "x.lua"],
+        &["--cacert", "ca.pem", "--cert", "c.pem", "--tls-max", "1.2"],
+        &["-k", "--tls-groups", "X25519:P-256"],
+        &["--cert", "c.pem", "--key", "k.pem", "--sni", "a.example"],
+        &["-b", "127.0.0.1/28"],
+        &["--unix", "/run/x.sock"],
+        &["--connect-to", "other:81"],
+        &["--resolve", "h:443:127.0.0.1,::1"],
+        &["--http-proxy", "u:p@proxy:3128"],
+        &["-4"],
+        &["--io", "epoll"],
+        &["--io", "sim:x.toml"],
+        &["--spin", "on"],
+        &["--seed", "18446744073709551615"],
+        &["--breakout=all"],
+        &["-o", "x.json", "--percentiles", "50,99.9", "-L"],
+        &["--once"],
+    ];
+    for option in options {
+        if random.below(4) == 0 {
+            words.extend(option.iter().map(|word| (*word).to_owned()));
+        }
+    }
+    words.push(["http://h/", "https://u:p%20w@[::1]:8443/a?b=c", "https://h"][random.below(3) as usize].to_owned());
+    match cli::parse(words.into_iter().map(Into::into)) {
+        Invocation::Run { plan, .. } => *plan,
+        // Not everything goes with everything.
+        _ => any(random),
+    }
+}
+
+/// The same with contents in all of its materials, made of their names.
+fn read(mut plan: Plan) -> Plan {
+    let script = plan.script.iter_mut().map(|script| &mut script.file);
+    for file in script.chain(plan.tls.iter_mut().flat_map(Tls::materials_mut)) {
+        *file = Material::of(&file.name, file.name.clone().into_bytes());
+    }
+    plan
+}
+
+#[test]
+fn a_plan_comes_back_as_it_was_sent_and_its_materials_by_their_digests() {
+    let mut random = Random::new(1);
+    for _ in 0..500 {
+        let plan = read(any(&mut random));
+        let mut back = Plan::from_json(&plan.to_json().unwrap()).unwrap();
+        assert_eq!(back, Plan { show: Show::default(), ..plan.clone() });
+        for material in plan.materials() {
+            assert!(back.attach(&Arc::from(material.contents().unwrap())), "{}", material.name);
+        }
+        assert!(back.materials().all(|material| material.contents().is_ok()));
+        assert_eq!(back.body(), plan.body());
+    }
+}
+
+#[test]
+fn shares_are_the_whole_and_are_shared_again_the_same_way() {
+    let mut random = Random::new(2);
+    for _ in 0..500 {
+        let plan = any(&mut random);
+        let parts = 1 + random.below(9) as u32;
+        let shares: Vec<Plan> = (0..parts).filter_map(|index| plan.share(index, parts)).collect();
+        let requests: Option<u64> = shares.iter().map(|share| share.stop.requests).sum();
+        assert_eq!(requests, plan.stop.requests);
+        assert_eq!(shares.iter().map(|share| share.load.connections).sum::<u32>(), plan.load.connections);
+        for (index, share) in shares.iter().enumerate() {
+            assert!(share.load.threads >= 1 && share.load.connections >= share.load.threads);
+            let before: u32 = shares[..index].iter().map(|share| share.load.connections).sum();
+            assert_eq!(share.first_connection, before);
+        }
+        assert_eq!(plan.share(0, 1), Some(plan));
+    }
+}
+
+#[test]
+fn what_is_no_plan_or_of_another_version_is_refused() {
+    let plan = any(&mut Random::new(3)).to_json().unwrap();
+    let refused = |text: &str| Plan::from_json(text).unwrap_err().to_string();
+    assert!(refused("{}").starts_with("this is not a plan: missing field"));
+    let newer = plan.replace("\"onrush_plan\":1", "\"onrush_plan\":2");
+    assert_eq!(refused(&newer), "this is a plan of version 2, and this onrush knows version 1");
+    let mut value: serde_json::Value = serde_json::from_str(&plan).unwrap();
+    value["plan"]["load"]["threads"] = 0.into();
+    assert!(refused(&value.to_string()).contains("every thread needs a connection"));
+    value["plan"]["load"] = serde_json::json!({ "threads": 1, "connections": 1 });
+    value["plan"]["stop"] = serde_json::json!({});
+    assert!(refused(&value.to_string()).contains("nothing ends the run"));
+}
