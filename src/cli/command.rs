@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use super::flags;
 use crate::plan::Plan;
-use crate::plan::secrets::{self, Known, REDACTED};
+use crate::plan::secrets::{self, REDACTED};
 
 /// The words of the command line that a plan was made of, as one that a shell reads again. Unless they are to be kept,
 /// no secrets are in it.
@@ -13,11 +13,10 @@ pub(super) fn shown(args: &[OsString], plan: &Plan) -> String {
     if plan.show.keeps_secrets {
         return words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     }
-    let known = Known::of(plan);
     let mut previous = "";
     let mut shown = Vec::new();
     for word in &words {
-        shown.push(quoted(&known.hide_in(&redacted(word, previous, &plan.target.typed))));
+        shown.push(quoted(&redacted(word, previous, &plan.target.typed)));
         previous = word;
     }
     shown.join(" ")

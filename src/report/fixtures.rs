@@ -66,6 +66,7 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         standstills: Vec::new(),
         transcript: None,
         batch: 1,
+        known: crate::plan::secrets::Known::default(),
         pauses: false,
         breakdown: None,
         stuck: Vec::new(),

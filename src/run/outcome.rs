@@ -44,6 +44,8 @@ pub struct Outcome {
     pub standstills: Vec<Gap>,
     /// What went over the wire, where the plan wanted that.
     pub transcript: Option<Box<Transcript>>,
+    /// The secrets that it was given; none if they may be shown.
+    pub known: Known,
     /// How many requests the script sends at once, as far as that was known before the run.
     pub batch: usize,
     /// Whether a script had a say in when requests were sent.
@@ -124,6 +126,7 @@ impl Outcome {
             silences: vec![Gap::ALL],
             standstills: Vec::new(),
             transcript: None,
+            known: Known::default(),
             batch: 1,
             pauses: false,
             breakdown: None,
@@ -177,11 +180,20 @@ impl Outcome {
         }
     }
 
-    /// Takes the secrets out of what servers sent, before anybody can show it.
+    /// Takes the secrets out of what servers and scripts said, before anybody can show it.
     fn hide_secrets(&mut self, plan: &Plan) {
-        let known = Known::of(plan);
+        self.known = Known::of(plan);
+        let known = &self.known;
         self.totals.ledger.rewrite_examples(|example| known.hide(&secrets::bytes(example)));
         self.totals.location = self.totals.location.take().map(|location| known.hide_in(&secrets::url(&location)));
+        if let Some(Breakdown::Script(words)) = &mut self.breakdown {
+            *words = known.hide_in(words);
+        }
+        if let Some(transcript) = &mut self.transcript {
+            transcript.sent = known.hide(&secrets::message(&transcript.sent));
+            transcript.head = known.hide(&secrets::message(&transcript.head));
+            transcript.body = known.hide(&transcript.body);
+        }
     }
 
     /// Adds what a worker gave back.

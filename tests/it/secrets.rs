@@ -5,7 +5,7 @@ use std::io::{BufReader, Read, Write};
 use std::net::SocketAddr;
 
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 
 use crate::harness::{Context, Onrush, Output, Scratch, cases};
 use crate::peers::{read_head, server};
@@ -96,6 +96,14 @@ fn no_secret_is_in_any_output_wherever_it_stood(context: &Context) {
         format!("data=%7B%22password%22%3A%22{CANARY}%22%7D"),
         part,
         encoded,
+        format!("--x\r\n\r\npa=73sword=3D{CANARY}\r\n--x--"),
+        format!("user: me\npwd: {CANARY}\nkeys:\n- {CANARY}\npass: |\n  {CANARY}\n"),
+        format!("[a]\npassword = \"{CANARY}\"\nsecret = \"\"\"\n{CANARY}\"\"\""),
+        format!(r#"{{"value":"{CANARY}","name":"password"}}"#),
+        format!("x=h.{}.s", URL_SAFE_NO_PAD.encode(format!("{{\"pwd\":\"{CANARY}\"}}"))),
+        format!("x=Bearer-{}", URL_SAFE_NO_PAD.encode(format!("{{\"sid\":\"{CANARY}\"}}"))),
+        format!("x={}", hex(&format!("auth={CANARY}"))),
+        format!("u=&#x68;ttp:&#x2F;&#x2F;me:{CANARY}&#x40;h&#x2F;"),
     ];
     for body in bodies {
         let address = echoing(str::to_owned);
@@ -103,7 +111,10 @@ fn no_secret_is_in_any_output_wherever_it_stood(context: &Context) {
         assert_silent(&everything(program, &scratch).1, &body);
     }
     let script = scratch.file("script.lua", format!("wrk.headers['X-Api-Key'] = '{CANARY}'"));
-    let words: [&[&str]; 7] = [
+    let words: [&[&str]; 10] = [
+        &["http://{at}/?%2574oken={}&n=1"],
+        &["-H", "X-Copy: Bearer aaa.{}.ccc", "http://{at}/"],
+        &["--once", "-H", "X-Jwt: {}", "http://{at}/?pwd={}&n=1"],
         &["http://me:{}@{at}/"],
         &["http://{at}/?%74oken={}&n=1"],
         &["http://{at}/;jsessionid={}?n=1"],
@@ -119,7 +130,7 @@ fn no_secret_is_in_any_output_wherever_it_stood(context: &Context) {
             word.replace("{at}", &at).replace("{}", CANARY)
         };
         let (before, behind) = words.split_at(words.iter().position(|word| *word == "--").unwrap_or(words.len()));
-        let program = context.onrush().words("-n2 -c1");
+        let program = context.onrush().words(if words[0] == "--once" { "-c1" } else { "-n2 -c1" });
         let program = before.iter().map(filled).fold(program, |program, word| program.word(word));
         let behind: Vec<String> = behind.iter().skip(1).map(filled).collect();
         let program = if behind.is_empty() { program } else { program.behind(&behind.join(" ")) };
@@ -129,7 +140,10 @@ fn no_secret_is_in_any_output_wherever_it_stood(context: &Context) {
 
 fn no_secret_comes_back_in_any_spelling(context: &Context) {
     let scratch = Scratch::new("spelled");
-    let spellings: [Spelling; 6] = [
+    let spellings: [Spelling; 9] = [
+        |text| percent(&percent(text)),
+        |text| text.bytes().map(|byte| format!("&#x{byte:x};")).collect(),
+        |text| text.bytes().map(|byte| format!("={byte:02X}")).collect::<String>() + "=\r\n",
         str::to_owned,
         str::to_uppercase,
         percent,

@@ -1,60 +1,170 @@
-//! Names and values as they are meant, whatever they are written in.
-
-use std::borrow::Cow;
+//! Bytes with their encodings taken off, where every byte still knows where it came from.
 
 use base64::Engine;
-use base64::alphabet::{STANDARD, URL_SAFE};
+use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use crate::plan::target::percent_decoded;
-
 /// How often something may be encoded in itself.
-const DEPTH_MAX: usize = 3;
+pub(super) const DEPTH_MAX: usize = 3;
 
-/// A text without percent signs and backslashes that stand for something else.
-pub(super) fn plain(text: &str) -> Cow<'_, str> {
-    if !text.contains(['%', '\\']) {
-        return Cow::Borrowed(text);
-    }
-    let mut text = text.to_owned();
-    for _ in 0..DEPTH_MAX {
-        let before = text.clone();
-        text = percent_decoded(&text).unwrap_or(text);
-        text = unescaped(&text);
-        if text == before {
-            break;
+/// What bytes say once an encoding is taken off.
+pub(super) struct View {
+    /// What they say.
+    pub bytes: Vec<u8>,
+    /// Where each byte began in the source, then the source's end; empty if this is the source itself.
+    sources: Vec<usize>,
+}
+
+/// The bytes as they are, and with escapes taken off up to [`DEPTH_MAX`] times, also after quoted-printable.
+pub(super) fn views(bytes: &[u8]) -> Vec<View> {
+    let plain = View { bytes: bytes.to_vec(), sources: Vec::new() };
+    // What says `name=value` in a mail has an equals sign that is written like this; `token=ab` is none.
+    let is_printable =
+        [&b"=3D"[..], b"=3d", b"=\n", b"=\r\n"].iter().any(|mark| memchr::memmem::find(bytes, mark).is_some());
+    let printable = if is_printable { plain.decoded(quoted_printable) } else { None };
+    let mut views = Vec::new();
+    for first in [Some(plain), printable].into_iter().flatten() {
+        let mut next = Some(first);
+        for _ in 0..=DEPTH_MAX {
+            let Some(view) = next else { break };
+            next = view.decoded(escape);
+            views.push(view);
         }
     }
-    Cow::Owned(text)
+    views
 }
 
-/// A text in which `\uXXXX`, `\xXX` and `\c` are characters, as in JSON, in Lua and in what we print.
-fn unescaped(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, behind)) = rest.split_once('\\') {
-        shown.push_str(before);
-        let digits = match behind.chars().next() {
-            Some('u') => 4,
-            Some('x') => 2,
-            _ => 0,
-        };
-        let number = behind.get(1..=digits).filter(|_| digits > 0);
-        let character = number.and_then(|number| char::from_u32(u32::from_str_radix(number, 16).ok()?));
-        shown.extend(character);
-        rest = &behind[if character.is_some() { 1 + digits } else { 0 }..];
+impl View {
+    /// Where in the source a place came from.
+    pub fn source(&self, at: usize) -> usize {
+        self.sources.get(at).copied().unwrap_or(at)
     }
-    shown + rest
+
+    /// How many bytes of the source a byte was written with.
+    pub fn width(&self, at: usize) -> usize {
+        self.source(at + 1) - self.source(at)
+    }
+
+    /// The bytes with one encoding taken off; `None` if there is none.
+    fn decoded(&self, decode: Decode) -> Option<Self> {
+        let (mut bytes, mut sources, mut at) = (Vec::with_capacity(self.bytes.len()), Vec::new(), 0);
+        while let Some(&byte) = self.bytes.get(at) {
+            // A quote belongs to a backslash that is encoded as often.
+            let next = self.bytes.get(at + 1).filter(|next| b"\"'".contains(next));
+            let is_apart = byte == b'\\' && next.is_some() && self.width(at) != self.width(at + 1);
+            let is_escape = b"%\\&=".contains(&byte) && !is_apart;
+            let length = if is_escape { decode(&self.bytes[at..], &mut bytes) } else { None };
+            if length.is_none() {
+                bytes.push(byte);
+            }
+            sources.resize(bytes.len(), self.source(at));
+            at += length.unwrap_or(1);
+        }
+        sources.push(self.source(at));
+        (bytes.len() < self.bytes.len()).then_some(Self { bytes, sources })
+    }
 }
 
-/// What a text in base64 says, in either alphabet, padded or not; `None` if it is none, or says no text.
-pub(super) fn from_base64(text: &str) -> Option<String> {
+/// Appends what the first of these bytes stand for, and says how many those are; `None` if only for themselves.
+type Decode = fn(&[u8], &mut Vec<u8>) -> Option<usize>;
+
+/// Percent signs as in URLs, backslashes as in JSON and Lua, entities as in pages.
+fn escape(rest: &[u8], bytes: &mut Vec<u8>) -> Option<usize> {
+    match *rest {
+        [b'%', ..] => {
+            bytes.push(hexadecimal(rest.get(1..3)?)? as u8);
+            Some(3)
+        }
+        [b'\\', b'x', ..] => {
+            bytes.push(hexadecimal(rest.get(2..4)?)? as u8);
+            Some(4)
+        }
+        [b'\\', b'u', ..] => {
+            let unit = |at: usize| hexadecimal(rest.get(at..at + 4)?).map(|unit| unit as u16);
+            let second = rest.get(6..8).filter(|next| next == b"\\u").and_then(|_| unit(8));
+            let units = [unit(2)?, second.unwrap_or_default()];
+            let character = char::decode_utf16(units).next()?.ok()?;
+            push(character, bytes);
+            Some(6 * character.len_utf16())
+        }
+        [b'\\', letter, ..] => {
+            let controls = [(b'n', b'\n'), (b'r', b'\r'), (b't', b'\t')];
+            bytes.push(controls.iter().find(|(name, _)| *name == letter).map_or(letter, |(_, control)| *control));
+            Some(2)
+        }
+        [b'&', ..] => entity(rest, bytes),
+        _ => None,
+    }
+}
+
+/// An entity: a character by its number or, if it may be a mark, by its name.
+fn entity(rest: &[u8], bytes: &mut Vec<u8>) -> Option<usize> {
+    const LENGTH_MAX: usize = 10;
+    const NAMES: [(&[u8], char); 9] = [
+        (b"amp", '&'),
+        (b"lt", '<'),
+        (b"gt", '>'),
+        (b"quot", '"'),
+        (b"apos", '\''),
+        (b"sol", '/'),
+        (b"colon", ':'),
+        (b"equals", '='),
+        (b"commat", '@'),
+    ];
+    let end = rest.iter().take(LENGTH_MAX).position(|&byte| byte == b';')?;
+    let character = match &rest[1..end] {
+        [b'#', b'x' | b'X', digits @ ..] => char::from_u32(hexadecimal(digits)?)?,
+        [b'#', digits @ ..] => char::from_u32(std::str::from_utf8(digits).ok()?.parse().ok()?)?,
+        name => NAMES.iter().find(|(known, _)| *known == name)?.1,
+    };
+    push(character, bytes);
+    Some(end + 1)
+}
+
+/// Equals signs as in mails, also the one that ends a line and means nothing.
+fn quoted_printable(rest: &[u8], bytes: &mut Vec<u8>) -> Option<usize> {
+    match rest {
+        [b'=', b'\n', ..] => Some(2),
+        [b'=', b'\r', b'\n', ..] => Some(3),
+        [b'=', digits @ ..] => {
+            bytes.push(hexadecimal(digits.get(..2)?)? as u8);
+            Some(3)
+        }
+        _ => None,
+    }
+}
+
+fn push(character: char, bytes: &mut Vec<u8>) {
+    bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+}
+
+fn hexadecimal(digits: &[u8]) -> Option<u32> {
+    let digits = std::str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'))?;
+    u32::from_str_radix(digits, 16).ok()
+}
+
+/// What a word may say in hexadecimal, and in base64 in either alphabet, from each of the places where its first
+/// quadruple may begin: what precedes it is perhaps no part of it. Where it says nothing, bytes come out all the same.
+pub(super) fn words(word: &[u8]) -> Vec<Vec<u8>> {
     const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
         .with_decode_allow_trailing_bits(true);
-    let alphabet = if text.contains(['-', '_']) { &URL_SAFE } else { &STANDARD };
-    let bytes = GeneralPurpose::new(alphabet, LENIENT).decode(text).ok()?;
-    String::from_utf8(bytes).ok().filter(|text| !text.contains(|c: char| c.is_control() && !c.is_whitespace()))
+    let hex: Option<Vec<u8>> = word.chunks(2).map(|pair| hexadecimal(pair).map(|byte| byte as u8)).collect();
+    let standard: Vec<u8> = word
+        .iter()
+        .map(|byte| match byte {
+            b'-' => b'+',
+            b'_' => b'/',
+            byte => *byte,
+        })
+        .collect();
+    let base64 = (0..4).filter_map(|start| {
+        let word = standard.get(start..)?;
+        // A single letter behind the last quadruple is less than a byte.
+        let word = if word.len() % 4 == 1 { &word[..word.len() - 1] } else { word };
+        GeneralPurpose::new(&STANDARD, LENIENT).decode(word).ok()
+    });
+    base64.chain(hex).collect()
 }
 
 #[cfg(test)]
@@ -65,26 +175,40 @@ mod tests {
     fn encodings_are_taken_off_one_after_the_other() {
         for (text, expected) in [
             ("token", "token"),
-            ("%74oken", "token"),
             ("%2574oken", "token"),
-            (r"pass\u0077ord", "password"),
-            (r"pass\x77ord", "password"),
-            (r"a\/b\", "a/b"),
+            (r"pass\u0077ord\x31", "password1"),
+            (r"a\/b\", r"a/b\"),
             (r"%5Cu0074oken", "token"),
-            ("100%", "100%"),
-            (r"\u12", "u12"),
-            (r"\ué", "ué"),
+            (r"\ud83d\ude00\u00e9", "\u{1f600}\u{e9}"),
+            ("&#x2F;&#47;&amp;quot;", "//\""),
+            ("100% =&#xD800; &; &#+1;", "100% =&#xD800; &; &#+1;"),
+            (r"\ud83d", r"\ud83d"),
         ] {
-            assert_eq!(plain(text), expected, "{text}");
+            let views = views(text.as_bytes());
+            assert!(views.iter().any(|view| view.bytes == expected.as_bytes()), "{text}");
         }
+        let printable = views(b"pass=\r\nword=3D%53");
+        assert!(printable.iter().any(|view| view.bytes == b"password=S"));
     }
 
     #[test]
-    fn base64_is_read_in_either_alphabet() {
-        assert_eq!(from_base64("bWU6cHc=").as_deref(), Some("me:pw"));
-        assert_eq!(from_base64("bWU6cHc").as_deref(), Some("me:pw"));
-        assert_eq!(from_base64("Pz8_").as_deref(), Some("???"));
-        assert_eq!(from_base64("AAAA"), None);
-        assert_eq!(from_base64("a%b"), None);
+    fn every_byte_knows_where_it_came_from() {
+        let views = views(b"a%2525b");
+        let last = views.last().unwrap();
+        assert_eq!(last.bytes, b"a%b");
+        assert_eq!([0, 1, 2, 3].map(|at| last.source(at)), [0, 1, 6, 7]);
+        assert_eq!([last.width(0), last.width(1)], [1, 5]);
+    }
+
+    #[test]
+    fn words_are_read_in_either_alphabet_from_anywhere() {
+        let says = |word: &str, expected: &str| {
+            words(word.as_bytes()).iter().any(|said| String::from_utf8_lossy(said).contains(expected))
+        };
+        for word in ["bWU6cHc", "aaabWU6cHc", "-bWU6cHc", "6d653a7077"] {
+            assert!(says(word, "me:pw"), "{word}");
+        }
+        assert!(says("Pz8_", "???") && says("Pz8/", "???"));
+        assert!(!says("a", "a"));
     }
 }

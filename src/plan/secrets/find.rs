@@ -1,42 +1,66 @@
-//! Where the secrets stand in a text: the values of names that mean one, and the users of URLs.
+//! Where the secrets stand in bytes: the values of names that mean one, and the users of URLs.
 
 use std::ops::Range;
 
-use super::decode::{from_base64, plain};
-use super::is_secret;
-
-/// Where a value ends that belongs to a `name=`. Rather too much is hidden than too little.
-const VALUE_ENDS: [char; 2] = ['&', '\n'];
+use super::decode::{DEPTH_MAX, View, views, words};
+use super::names::is_secret;
 
 /// What may follow a quote that closes something.
-const BEHIND_QUOTES: [char; 8] = [',', '}', ']', ')', '>', ':', ';', '/'];
+const BEHIND_QUOTES: &[u8] = b",}]):;/>";
 
-/// How often something may be encoded in itself.
-const DEPTH_MAX: usize = 3;
+/// How far from a secret's name its value is looked for, where the name is a value itself, in bytes.
+const BESIDE_MAX: usize = 256;
 
-/// The least length of a text in base64 that is worth a look, in bytes.
-const BASE64_MIN: usize = 12;
+/// The least length of a word that is worth decoding as a whole, in bytes.
+const WORD_MIN: usize = 12;
+
+/// The least length of a token that follows `Bearer` or `Basic`, in bytes.
+const CREDENTIALS_MIN: usize = 8;
+
+/// The least length of a text that holds a secret, in bytes.
+const TEXT_MIN: usize = 6;
 
 /// The secrets of a text in their order. Where `blanks_end`, a value that belongs to a `name=` ends with the word.
-pub(super) fn secrets(text: &str, blanks_end: bool) -> Vec<Range<usize>> {
-    let mut finder = Finder { text, blanks_end, depth: 0, looked_into: 0, found: Vec::new() };
-    finder.look(0, text.len());
-    finder.found
+pub(super) fn secrets(text: &[u8], blanks_end: bool) -> Vec<Range<usize>> {
+    joined(found(text, blanks_end, 0))
 }
 
-/// Goes through a text from left to right.
+/// Places in their order, of which none overlaps another.
+pub(super) fn joined(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    places.sort_unstable_by_key(|place| place.start);
+    let mut joined: Vec<Range<usize>> = Vec::new();
+    for place in places {
+        match joined.last_mut() {
+            Some(last) if place.start < last.end => last.end = last.end.max(place.end),
+            _ => joined.push(place),
+        }
+    }
+    joined
+}
+
+fn found(text: &[u8], blanks_end: bool, depth: usize) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    for view in views(text) {
+        let mut finder = Finder { view: &view, bytes: &view.bytes, blanks_end, found: Vec::new() };
+        finder.look(0, view.bytes.len());
+        if depth < DEPTH_MAX {
+            finder.look_into_words(depth);
+        }
+        found.extend(finder.found.into_iter().map(|place| view.source(place.start)..view.source(place.end)));
+    }
+    found
+}
+
+/// Goes through what bytes say from left to right.
 struct Finder<'a> {
-    text: &'a str,
+    view: &'a View,
+    bytes: &'a [u8],
     blanks_end: bool,
-    /// How many encodings have been taken off the text.
-    depth: usize,
-    /// Up to where it is known that nothing encoded holds a secret.
-    looked_into: usize,
     found: Vec<Range<usize>>,
 }
 
 impl<'a> Finder<'a> {
-    /// Looks through a part of the text.
+    /// Looks through a part of the bytes.
     fn look(&mut self, start: usize, end: usize) {
         let mut at = start;
         while at < end {
@@ -46,118 +70,274 @@ impl<'a> Finder<'a> {
 
     /// Looks at what stands at one place; returns where to go on.
     fn step(&mut self, at: usize) -> usize {
-        let rest = &self.text[at..];
-        if rest.starts_with("://") {
-            return self.authority(at + "://".len());
+        let rest = &self.bytes[at..];
+        if rest.starts_with(b"://") {
+            return self.authority(at + b"://".len());
         }
-        if let Some(end) = self.element(at).or_else(|| self.encoded(at)) {
+        if let Some(end) = self.element(at) {
             return end;
         }
-        let name_end = rest.find(|c: char| !is_of_name(c)).unwrap_or(rest.len());
-        let name = rest[..name_end].trim_end_matches('\\');
+        let end = at + run(rest, is_of_name);
+        let name = &self.bytes[at..end];
         if name.is_empty() {
-            return at + name_end.max(rest.chars().next().map_or(1, char::len_utf8));
+            return at + 1;
         }
-        let behind = &rest[name.len()..];
-        let found = if is_secret(name) { value_behind(behind, self.blanks_end) } else { None };
-        match found.or_else(|| value_of_named(name, behind)) {
-            Some(Range { start, end }) => self.hide(at + name.len() + start..at + name.len() + end),
-            None => at + name.len(),
+        if self.is_beside_its_value(at, end) {
+            return end;
+        }
+        let value = if is_secret(name) { self.value(end) } else { None };
+        match value.or_else(|| self.credentials(name, end)) {
+            Some(place) => self.hide(place),
+            None => end,
         }
     }
 
-    /// Takes note of a secret, unless it is part of the one before it, and returns its end.
-    fn hide(&mut self, Range { start, end }: Range<usize>) -> usize {
-        let before = self.found.last().map_or(0, |before| before.end);
-        if end >= before {
-            self.found.push(start.max(before)..end);
+    /// Takes note of a secret and returns its end.
+    fn hide(&mut self, place: Range<usize>) -> usize {
+        let end = place.end;
+        self.found.push(place);
+        end
+    }
+
+    /// The words of which the decoded text holds a secret, each as a whole.
+    fn look_into_words(&mut self, depth: usize) {
+        let mut at = 0;
+        while at < self.bytes.len() {
+            let end = at + run(&self.bytes[at..], is_of_base64);
+            let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+            let holds_secret = |said: &Vec<u8>| {
+                let mut texts = said.split(|byte| !is_text(byte)).filter(|text| text.len() >= TEXT_MIN);
+                texts.any(|text| !found(text, false, depth + 1).is_empty())
+            };
+            if end - at >= WORD_MIN && words(&self.bytes[at..end]).iter().any(holds_secret) {
+                let padding = run(&self.bytes[end..], |byte| byte == b'=');
+                self.hide(at..end + padding);
+            }
+            at = end + 1;
         }
-        end.max(before)
     }
 
     /// The user of a URL, whose authority begins here.
     fn authority(&mut self, at: usize) -> usize {
-        let rest = &self.text[at..];
-        let end = rest.find(|c: char| "/?#\"".contains(c) || c.is_whitespace()).unwrap_or(rest.len());
-        if let Some((user, _)) = rest[..end].rsplit_once('@') {
-            self.hide(at..at + user.len());
+        let end = at + run(&self.bytes[at..], |byte| !b"/?#\"".contains(&byte) && !byte.is_ascii_whitespace());
+        if let Some(user) = self.bytes[at..end].iter().rposition(|&byte| byte == b'@') {
+            self.hide(at..at + user);
         }
-        at + end
+        end
     }
 
     /// The content of an element of XML, and the attributes of its first tag, if one begins here whose name means a
-    /// secret. Where the whole is a text in a page, the angles are entities.
+    /// secret.
     fn element(&mut self, at: usize) -> Option<usize> {
-        let rest = &self.text[at..];
-        let (open, close) = [("<", ">"), ("&lt;", "&gt;")].into_iter().find(|(open, _)| rest.starts_with(open))?;
-        let inside = &rest[open.len()..];
-        let name = &inside[..inside.find(|c: char| !is_of_tag(c)).unwrap_or(inside.len())];
+        let inside = self.bytes[at..].strip_prefix(b"<")?;
+        let name = &inside[..run(inside, is_of_tag)];
         if !is_secret(name) {
             return None;
         }
-        let next = inside.find(open).unwrap_or(inside.len());
-        let tag_end = inside[..next].find(close)?;
-        let (first, last) = (at + open.len() + name.len(), at + open.len() + tag_end);
-        self.look(first, last);
-        let start = last + close.len();
-        let length = content_length(&self.text[start..], name, open);
-        if length > 0 && !inside[..tag_end].ends_with('/') {
-            return Some(self.hide(start..start + length));
-        }
-        Some(start)
+        let tag_end = run(inside, |byte| !b"<>".contains(&byte));
+        inside.get(tag_end).filter(|byte| **byte == b'>')?;
+        let start = at + 1 + tag_end + 1;
+        self.look(at + 1 + name.len(), start - 1);
+        let length = if inside[..tag_end].ends_with(b"/") { 0 } else { content_length(&self.bytes[start..], name) };
+        Some(if length > 0 { self.hide(start..start + length) } else { start })
     }
 
-    /// What begins here, as a whole, if it is encoded and a secret stands in it.
-    fn encoded(&mut self, at: usize) -> Option<usize> {
-        if at < self.looked_into || self.depth == DEPTH_MAX {
+    /// What follows `Bearer` or `Basic`, unless it is a word of a sentence.
+    fn credentials(&self, name: &[u8], name_end: usize) -> Option<Range<usize>> {
+        let is_scheme = ["bearer", "basic"].iter().any(|scheme| name.eq_ignore_ascii_case(scheme.as_bytes()));
+        if !is_scheme {
             return None;
         }
-        let rest = &self.text[at..];
-        let run = |is_of_it: fn(char) -> bool| &rest[..rest.find(|c| !is_of_it(c)).unwrap_or(rest.len())];
-        let (percent, base64) = (run(is_of_percent), run(is_of_base64));
-        self.looked_into = at + percent.len().max(base64.len());
-        let holds_secret = |decoded: &str| {
-            let mut finder =
-                Finder { text: decoded, blanks_end: false, depth: self.depth + 1, looked_into: 0, found: Vec::new() };
-            finder.look(0, decoded.len());
-            !finder.found.is_empty()
+        let start = name_end + run(&self.bytes[name_end..], is_blank);
+        let token = &self.bytes[start..];
+        let token = &token[..run(token, |byte| is_of_base64(byte) || b".~=".contains(&byte))];
+        let is_word = token.len() < CREDENTIALS_MIN || token.iter().all(|byte| byte.is_ascii_lowercase());
+        (start > name_end && !is_word).then_some(start..start + token.len())
+    }
+
+    /// Where the value stands that follows a name which ends here; `None` if none follows.
+    fn value(&self, name_end: usize) -> Option<Range<usize>> {
+        let bytes = self.bytes;
+        let is_quoted = bytes.get(name_end).is_some_and(is_quote);
+        // Documents go on behind the end of a line; without quotes that would be another field.
+        let blanks = |at| at + run(&bytes[at..], |byte| is_blank(byte) || (is_quoted && b"\r\n".contains(&byte)));
+        let mut mark = name_end + usize::from(is_quoted);
+        // As in `headers["Cookie"] = …`.
+        mark += usize::from(is_quoted && bytes.get(mark) == Some(&b']'));
+        mark = blanks(mark);
+        let is_equals = *bytes.get(mark).filter(|byte| b"=:".contains(byte))? == b'=';
+        let start = blanks(mark + 1);
+        let is_end_of_field = |byte| !b",}\r\n".contains(&byte);
+        let place = match *bytes.get(start)? {
+            ref quote if is_quote(quote) => {
+                let opening = if bytes[start..].starts_with(&[*quote; 3]) { 3 } else { 1 };
+                start + opening..self.closing_quote(start, opening)
+            }
+            b'[' | b'{' if is_quoted => start..self.group_end(start),
+            _ if is_equals => start..self.value_end(start, self.view.width(mark)),
+            b'|' | b'>' => start..self.block_end(name_end, start),
+            // Behind the quoted name of a field of a document stand numbers too, and further fields.
+            _ if is_quoted => start..start + run(&bytes[start..], is_end_of_field),
+            _ => {
+                let end = self.block_end(name_end, start);
+                (start + run(&bytes[start..end], |byte| byte.is_ascii_whitespace())).min(end)..end
+            }
         };
-        if percent.contains('%') && holds_secret(&plain(&percent.replace('+', " "))) {
-            return Some(self.hide(at..at + percent.len()));
+        (!place.is_empty()).then_some(place)
+    }
+
+    /// Whether what ends here is a secret's name that is a value itself, in `name="token"`: in the head of a form's part,
+    /// behind which the value follows an empty line, or beside a field that is called value, which is hidden then.
+    fn is_beside_its_value(&mut self, at: usize, end: usize) -> bool {
+        let bytes = self.bytes;
+        let is_one_of =
+            |name: &[u8], names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
+        if !is_one_of(&bytes[at..end], &["name", "key", "field", "id"]) {
+            return false;
         }
-        if base64.len() < BASE64_MIN || !from_base64(base64).is_some_and(|decoded| holds_secret(&decoded)) {
-            return None;
+        let Some(Range { start, end }) = self.value(end + usize::from(bytes.get(end) == Some(&b'*'))) else {
+            return false;
+        };
+        let end = start + run(&bytes[start..end], |byte| !b";\r\n".contains(&byte));
+        if !is_secret(&bytes[start..end]) {
+            return false;
         }
-        let padding = rest[base64.len()..].bytes().take_while(|&byte| byte == b'=').count();
-        Some(self.hide(at..at + base64.len() + padding))
+        let found = self.found.len();
+        let behind = end + usize::from(bytes.get(end).is_some_and(is_quote));
+        if bytes.get(behind).is_some_and(|byte| b";\r\n".contains(byte)) && self.hide_part(end) {
+            return true;
+        }
+        let inside = enclosing(bytes, at, end);
+        let mut at = inside.start;
+        while at < inside.end {
+            let end = at + run(&bytes[at..inside.end], is_of_name);
+            let is_value = is_one_of(&bytes[at..end], &["value", "val"]);
+            let value = if is_value { self.value(end) } else { None };
+            at = value.map_or(end, |place| self.hide(place)).max(at + 1);
+        }
+        self.found.len() > found
+    }
+
+    /// Hides the part of a form whose head goes on here; false if that is no such head.
+    fn hide_part(&mut self, at: usize) -> bool {
+        let head = &self.bytes[at..self.bytes.len().min(at + BESIDE_MAX)];
+        let position = |text: &[u8], what: &[u8]| memchr::memmem::find(text, what);
+        let empty = [&b"\n\r\n"[..], b"\n\n"].map(|empty| Some(at + position(head, empty)? + empty.len()));
+        let Some(start) = empty.into_iter().flatten().min() else { return false };
+        let rest = &self.bytes[start..];
+        let length = position(rest, b"\r\n--").or_else(|| position(rest, b"\n--")).unwrap_or(rest.len());
+        if length > 0 {
+            self.hide(start..start + length);
+        }
+        true
+    }
+
+    /// Where a text ends that began with this quote, or three of them: at the next that is written alike and not escaped.
+    fn closing_quote(&self, opening: usize, length: usize) -> usize {
+        let (bytes, width) = (self.bytes, self.view.width(opening));
+        let is_escaped = |at: usize| {
+            let is_slash = |at: &usize| bytes[*at] == b'\\' && self.view.width(*at) == width;
+            (opening + length..at).rev().take_while(is_slash).count() % 2 == 1
+        };
+        let quotes = &bytes[opening..opening + length];
+        let is_end = |at: &usize| bytes[*at..].starts_with(quotes) && self.view.width(*at) == width && !is_escaped(*at);
+        (opening + length..bytes.len()).find(is_end).unwrap_or(bytes.len())
+    }
+
+    /// Where a list or an object of a document ends, with everything in it; the end of all if it does not.
+    fn group_end(&self, start: usize) -> usize {
+        let (mut depth, mut is_text, mut at) = (0, false, start);
+        while let Some(byte) = self.bytes.get(at) {
+            let is_mark = self.view.width(at) == self.view.width(start);
+            match byte {
+                b'\\' if is_text && is_mark => at += 1,
+                b'"' if is_mark => is_text = !is_text,
+                b'[' | b'{' if is_mark && !is_text => depth += 1,
+                b']' | b'}' if is_mark && !is_text => depth -= 1,
+                _ => {}
+            }
+            at += 1;
+            if depth == 0 {
+                return at;
+            }
+        }
+        self.bytes.len()
+    }
+
+    /// Where a value behind `name=` ends: at a quote only if something around it ends there too. What was encoded more
+    /// often than the mark is part of the value.
+    fn value_end(&self, start: usize, width: usize) -> usize {
+        let is_end = |at: &usize| {
+            let (byte, next) = (self.bytes[*at], self.bytes.get(at + 1));
+            let closes = next.is_none_or(|next| next.is_ascii_whitespace() || BEHIND_QUOTES.contains(next));
+            let ends = b"&\r\n".contains(&byte) || (is_quote(&byte) && closes);
+            let depth = self.view.width(*at);
+            (ends && depth <= width) || (byte.is_ascii_whitespace() && (self.blanks_end || depth < width))
+        };
+        (start..self.bytes.len()).find(is_end).unwrap_or(self.bytes.len())
+    }
+
+    /// Where a value behind `name:` ends: with the line and, as in YAML, those below that are further in than the name.
+    fn block_end(&self, name_end: usize, start: usize) -> usize {
+        let bytes = self.bytes;
+        let line_end = |at: usize| at + run(&bytes[at..], |byte| byte != b'\n');
+        let mut end = line_end(start);
+        let line =
+            name_end - bytes[..name_end].iter().rev().take(BESIDE_MAX).take_while(|byte| **byte != b'\n').count();
+        let margin = run(&bytes[line..], |byte| b" -".contains(&byte));
+        let is_first = bytes[line + margin..name_end].iter().all(|byte| is_of_name(*byte) || is_quote(byte));
+        let is_empty = bytes[start..end].iter().all(u8::is_ascii_whitespace);
+        let mut next = end + 1;
+        while is_first && next < bytes.len() {
+            let this = &bytes[next..line_end(next)];
+            let inset = run(this, is_blank);
+            let is_item = is_empty && inset == margin && this[inset..].starts_with(b"- ");
+            next += this.len() + 1;
+            match this.trim_ascii().is_empty() {
+                true => {}
+                false if inset > margin || is_item => end = next - 1,
+                false => break,
+            }
+        }
+        // The line's own end is no part of the value.
+        end - bytes[start..end].iter().rev().take_while(|byte| **byte == b'\r').count()
     }
 }
 
-/// Whether a character may be part of a name, or of what is written for one.
-fn is_of_name(character: char) -> bool {
-    character.is_alphanumeric() || "_-.%[]\\".contains(character)
+/// How many of the first bytes are such.
+fn run(bytes: &[u8], is_such: impl Fn(u8) -> bool) -> usize {
+    bytes.iter().position(|&byte| !is_such(byte)).unwrap_or(bytes.len())
 }
 
-fn is_of_tag(character: char) -> bool {
-    character.is_alphanumeric() || "_-.:".contains(character)
+fn is_quote(byte: &u8) -> bool {
+    b"\"'".contains(byte)
 }
 
-fn is_of_percent(character: char) -> bool {
-    character.is_alphanumeric() || "_-.%+~*!()".contains(character)
+/// A plus sign is one in forms.
+fn is_blank(byte: u8) -> bool {
+    b" \t+".contains(&byte)
 }
 
-fn is_of_base64(character: char) -> bool {
-    character.is_ascii_alphanumeric() || "+/-_".contains(character)
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"_-.[]".contains(&byte)
+}
+
+fn is_of_tag(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte)
+}
+
+fn is_of_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte)
 }
 
 /// How long the content of an element is, of which the first tag has been read; the whole rest if it does not end.
-fn content_length(content: &str, name: &str, open: &str) -> usize {
+fn content_length(content: &[u8], name: &[u8]) -> usize {
     let (mut depth, mut at) = (1, 0);
-    while let Some(next) = content[at..].find(open).map(|found| at + found) {
-        at = next + open.len();
+    while let Some(next) = memchr::memchr(b'<', &content[at..]).map(|found| at + found) {
+        at = next + 1;
         let tag = &content[at..];
-        let closed = tag.strip_prefix('/').unwrap_or(tag);
-        if closed.strip_prefix(name).is_none_or(|behind| behind.starts_with(is_of_tag)) {
+        let closed = tag.strip_prefix(b"/").unwrap_or(tag);
+        if closed.strip_prefix(name).is_none_or(|behind| behind.first().is_some_and(|byte| is_of_tag(*byte))) {
             continue;
         }
         depth = if closed.len() < tag.len() { depth - 1 } else { depth + 1 };
@@ -168,117 +348,19 @@ fn content_length(content: &str, name: &str, open: &str) -> usize {
     content.len()
 }
 
-/// The quote at the beginning of a text, with the backslashes before it or as an entity; empty if there is none.
-fn quote(text: &str) -> &str {
-    let slashes = text.len() - text.trim_start_matches('\\').len();
-    match &text[slashes..] {
-        plain if plain.starts_with(['"', '\'']) => &text[..slashes + 1],
-        entity if slashes == 0 && entity.starts_with("&quot;") => &text[.."&quot;".len()],
-        _ => "",
-    }
+/// The object or tag around a place, as far as it is near.
+fn enclosing(bytes: &[u8], start: usize, end: usize) -> Range<usize> {
+    let (first, last) = (start.saturating_sub(BESIDE_MAX), bytes.len().min(end + BESIDE_MAX));
+    let before = borders(bytes[first..start].iter().rev(), b"}>", b"{<").map_or(first, |count| start - count);
+    let behind = borders(bytes[end..last].iter(), b"{<", b"}>").map_or(last, |count| end + count);
+    before..behind
 }
 
-/// Where the value stands that follows a name; `None` if none follows.
-fn value_behind(rest: &str, blanks_end: bool) -> Option<Range<usize>> {
-    let closing = quote(rest);
-    let is_quoted = !closing.is_empty();
-    let behind = &rest[closing.len()..];
-    // Documents go on behind the end of a line; without quotes that would be another field.
-    let is_blank = |c: char| c == ' ' || c == '\t' || (is_quoted && (c == '\n' || c == '\r'));
-    // As in `headers["Cookie"] = …`.
-    let behind = behind.strip_prefix(']').filter(|_| is_quoted).unwrap_or(behind).trim_start_matches(is_blank);
-    let mark = behind.chars().next().filter(|mark| "=:".contains(*mark))?;
-    let behind = behind[1..].trim_start_matches(is_blank);
-    let start = rest.len() - behind.len();
-    let opening = quote(behind);
-    if !opening.is_empty() {
-        let start = start + opening.len();
-        return Some(start..start + closing_quote(&behind[opening.len()..], opening));
-    }
-    let end = match behind.chars().next()? {
-        '[' | '{' if is_quoted => group_end(behind),
-        _ if mark == '=' => value_end(behind, blanks_end),
-        // Behind the name of a field of a document stand numbers too, and further fields.
-        _ => behind.find(|c: char| c == '\n' || (is_quoted && ",}".contains(c))),
-    };
-    Some(start..start + end.unwrap_or(behind.len())).filter(|place| !place.is_empty())
-}
-
-/// The same where the secret's name is a value itself, in `name="token"`: in the head of a form's part, behind which the
-/// value follows an empty line, or beside a field that is called value.
-fn value_of_named(name: &str, rest: &str) -> Option<Range<usize>> {
-    const BESIDE: &str = "value";
-    if !name.eq_ignore_ascii_case("name") {
-        return None;
-    }
-    let star = if rest.starts_with('*') { 1 } else { 0 };
-    let place = value_behind(&rest[star..], true)?;
-    let field = rest[star..][place.clone()].split([';', '\r', '\n']).next().unwrap_or_default();
-    let end = star + place.start + field.len();
-    if !is_secret(field) {
-        return None;
-    }
-    let behind = beginning(&rest[end..]);
-    if behind[quote(behind).len()..].starts_with([';', '\r', '\n']) {
-        let empty = ["\n\r\n", "\n\n"].into_iter().filter_map(|empty| Some(behind.find(empty)? + empty.len()));
-        let start = end + empty.min()?;
-        let value = &rest[start..];
-        let length = value.find("\r\n--").or_else(|| value.find("\n--")).unwrap_or(value.len());
-        return Some(start..start + length).filter(|place| !place.is_empty());
-    }
-    let object = &behind[..behind.find(['}', '>']).unwrap_or(behind.len())];
-    let start = end + object.to_ascii_lowercase().find(BESIDE)? + BESIDE.len();
-    value_behind(&rest[start..], false).map(|place| start + place.start..start + place.end)
-}
-
-/// As much of a text as the head of a part, or a small object, may have.
-fn beginning(text: &str) -> &str {
-    const LENGTH: usize = 512;
-    let end = (0..=LENGTH.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
-    &text[..end.unwrap_or_default()]
-}
-
-/// Where a list or an object of a document ends, with everything in it; `None` if it does not.
-fn group_end(text: &str) -> Option<usize> {
-    let (mut depth, mut quoted_until) = (0, 0);
-    for (at, c) in text.char_indices() {
-        match c {
-            _ if at < quoted_until => {}
-            '"' => quoted_until = at + 1 + closing_quote(&text[at + 1..], "\"") + 1,
-            '[' | '{' => depth += 1,
-            ']' | '}' if depth == 1 => return Some(at + 1),
-            ']' | '}' => depth -= 1,
-            _ => {}
-        }
-    }
-    None
-}
-
-/// Where a text ends that began with this quote: at the next one with as many backslashes before it, or, if there are
-/// none, with an even number of them; the end if there is none.
-fn closing_quote(text: &str, quote: &str) -> usize {
-    let slashes = quote.trim_end_matches(['"', '\'']).len();
-    let (bare, is_entity) = (&quote[slashes.min(quote.len())..], quote.starts_with('&'));
-    if is_entity {
-        return text.find(quote).unwrap_or(text.len());
-    }
-    let mut at = 0;
-    while let Some(next) = text[at..].find(bare).map(|found| at + found) {
-        let before = next - text[..next].trim_end_matches('\\').len();
-        if before == slashes || (slashes == 0 && before.is_multiple_of(2)) {
-            return next - slashes;
-        }
-        at = next + bare.len();
-    }
-    text.len()
-}
-
-/// Where a value behind `name=` ends: at a quote only if something around it ends there too.
-fn value_end(text: &str, blanks_end: bool) -> Option<usize> {
-    let is_end = |(at, c): &(usize, char)| {
-        let next = text[at + c.len_utf8()..].chars().next();
-        let closes = next.is_none_or(|next| next.is_whitespace() || BEHIND_QUOTES.contains(&next));
-        VALUE_ENDS.contains(c) || (blanks_end && c.is_whitespace()) || ("\"'".contains(*c) && closes)
-    };
-    text.char_indices().find(is_end).map(|(at, _)| at)
+/// How many bytes stand before the border of what they are in.
+fn borders<'a>(mut bytes: impl Iterator<Item = &'a u8>, inner: &[u8], outer: &[u8]) -> Option<usize> {
+    let mut depth = 0;
+    bytes.position(|byte| {
+        depth += i32::from(inner.contains(byte)) - i32::from(outer.contains(byte));
+        depth < 0
+    })
 }

@@ -1,12 +1,14 @@
 //! The secrets that a run was given, to be found again in whatever a server sends back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-use super::decode::{from_base64, plain};
-use super::{REDACTED, values};
+use super::decode::{View, views, words};
+use super::find::{joined, secrets};
+use super::without;
 use crate::plan::Plan;
 
 /// The least length of a secret that is looked for, in bytes: shorter ones are in every other text.
@@ -15,69 +17,123 @@ const LENGTH_MIN: usize = 4;
 /// The least length of a part of one, in bytes.
 const PART_MIN: usize = 6;
 
+/// How much of a long secret is looked for, in bytes: more than is kept of what a server sent.
+const LENGTH_MAX: usize = 512;
+
+/// The most parts of one secret that are looked for.
+const PARTS_MOST: usize = 64;
+
+/// The most secrets that are looked for, parts included. A body may have any number.
+const MOST: usize = 2000;
+
 /// Words that stand before a secret and are none.
 const SCHEMES: [&str; 3] = ["Bearer", "Digest", "Negotiate"];
 
 /// How much of a body is looked through for secrets, in bytes.
 const LOOKED_THROUGH: usize = 1 << 20;
 
-/// The most secrets that are looked for. A body may have any number.
-const MOST: usize = 500;
+/// The longest escape that may be cut off at the end of a text, in bytes.
+const ESCAPE_MAX: usize = 6;
 
-/// The secrets of a run, in every way that they may be written.
-#[derive(Debug)]
+/// The secrets of a run, in every way that they may be written. Of none if they may be shown.
+#[derive(Debug, Default)]
 pub struct Known {
-    spellings: BTreeSet<Vec<u8>>,
+    /// Folded, by their first bytes.
+    spellings: HashMap<[u8; LENGTH_MIN], Vec<Vec<u8>>>,
 }
 
 impl Known {
     /// Those of a plan, its body and its script, as far as they have been read.
     pub fn of(plan: &Plan) -> Self {
         let body = plan.body().unwrap_or_default();
-        let body = &body[..body.len().min(LOOKED_THROUGH)];
         let script = plan.script.as_ref().and_then(|script| script.file.contents().ok());
         let proxy = plan.way.proxy.as_ref();
         let urls = proxy.map(|proxy| &proxy.typed).into_iter().chain([&plan.target.typed]);
-        let mut texts: Vec<String> = urls.map(|url| format!("://{url}")).collect();
-        texts.extend(plan.request.headers.iter().map(|(name, value)| format!("{name}: {value}")));
-        texts.extend(plan.script.iter().flat_map(|script| script.args.iter().cloned()));
-        texts.extend(
-            [Some(body), script].into_iter().flatten().map(|bytes| String::from_utf8_lossy(bytes).into_owned()),
-        );
+        let mut texts: Vec<Vec<u8>> = urls.map(|url| format!("://{url}").into_bytes()).collect();
+        texts.extend(plan.request.headers.iter().map(|(name, value)| format!("{name}: {value}").into_bytes()));
+        let args = plan.script.iter().flat_map(|script| &script.args);
+        texts.extend(args.map(|arg| arg.clone().into_bytes()));
+        let files = script.into_iter().chain([body]);
+        texts.extend(files.map(|bytes| bytes[..bytes.len().min(LOOKED_THROUGH)].to_vec()));
         let logins = plan.target.userinfo.iter().chain(proxy.and_then(|proxy| proxy.login.as_ref()));
-        let found = logins.cloned().chain(hidden_args(plan)).chain(texts.iter().flat_map(|text| values(text)));
-        let secrets: BTreeSet<String> = found.take(MOST).flat_map(|secret| parts(&secret)).collect();
-        Self { spellings: secrets.iter().flat_map(|secret| spellings(secret)).collect() }
+        let given = logins.cloned().chain(hidden_args(plan)).map(String::into_bytes);
+        let found = texts.iter().flat_map(|text| values(text));
+        let mut parts_of_all = BTreeSet::new();
+        for secret in given.chain(found) {
+            if parts_of_all.len() >= MOST {
+                break;
+            }
+            parts_of_all.extend(parts(&secret[..secret.len().min(LENGTH_MAX)]));
+        }
+        Self::from_iter(parts_of_all.iter().flat_map(|secret| spellings(secret)))
     }
 
     /// Bytes without any of them. Where the bytes end in the middle of one, its beginning is hidden too.
     pub fn hide(&self, bytes: &[u8]) -> Vec<u8> {
-        let (mut shown, mut at) = (Vec::with_capacity(bytes.len()), 0);
-        while let Some(&byte) = bytes.get(at) {
-            match self
-                .spellings
-                .iter()
-                .map(|spelling| matched(spelling, &bytes[at..]))
-                .max()
-                .filter(|&length| length > 0)
-            {
-                Some(length) => {
-                    shown.extend_from_slice(REDACTED.as_bytes());
-                    at += length;
-                }
-                None => {
-                    shown.push(byte);
-                    at += 1;
-                }
-            }
+        if self.spellings.is_empty() {
+            return bytes.to_vec();
         }
-        shown
+        without(bytes, joined(views(bytes).iter().flat_map(|view| self.places(view)).collect()))
     }
 
     /// The same of a text.
     pub fn hide_in(&self, text: &str) -> String {
         String::from_utf8_lossy(&self.hide(text.as_bytes())).into_owned()
     }
+
+    /// Where they stand in the source of a view.
+    fn places(&self, view: &View) -> Vec<Range<usize>> {
+        let folded: Vec<u8> = view.bytes.iter().map(fold).collect();
+        let (mut places, mut at) = (Vec::new(), 0);
+        while let Some(key) = folded[at..].first_chunk() {
+            let candidates = self.spellings.get(key).into_iter().flatten();
+            match candidates.map(|spelling| matched(spelling, &folded[at..])).max().unwrap_or_default() {
+                0 => at += 1,
+                length => {
+                    places.push(view.source(at)..view.source(at + length));
+                    at += length;
+                }
+            }
+        }
+        places
+    }
+}
+
+impl FromIterator<Vec<u8>> for Known {
+    fn from_iter<I: IntoIterator<Item = Vec<u8>>>(spellings: I) -> Self {
+        let mut known = Self::default();
+        for spelling in spellings {
+            let spelling: Vec<u8> = spelling.iter().map(fold).collect();
+            if let Some(key) = spelling.first_chunk() {
+                known.spellings.entry(*key).or_default().push(spelling);
+            }
+        }
+        known
+    }
+}
+
+/// A byte as it is compared: without case, and a blank as forms write it.
+fn fold(byte: &u8) -> u8 {
+    if *byte == b'+' { b' ' } else { byte.to_ascii_lowercase() }
+}
+
+/// How many of the first of these bytes are a spelling, or all of them if they end in the middle of it; zero if not.
+fn matched(spelling: &[u8], bytes: &[u8]) -> usize {
+    let length = spelling.iter().zip(bytes).take_while(|(wanted, byte)| wanted == byte).count();
+    let rest = &bytes[length..];
+    let is_cut_off = rest.is_empty() || (rest.len() < ESCAPE_MAX && b"%\\&=".contains(&rest[0]));
+    if length == spelling.len() {
+        length
+    } else if is_cut_off {
+        bytes.len()
+    } else {
+        0
+    }
+}
+
+/// The secrets of a text, as they stand there.
+fn values(text: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    secrets(text, false).into_iter().map(|place| text[place].to_vec())
 }
 
 /// The words behind options of a script that have a secret's name.
@@ -88,83 +144,49 @@ fn hidden_args(plan: &Plan) -> impl Iterator<Item = String> {
 
 /// A secret, and what it is made of: the cookies of a header, the token behind `Bearer`, the password behind a user, the
 /// secrets in an encoded document.
-fn parts(secret: &str) -> Vec<String> {
-    let whole = secret.trim();
-    let last = whole.split_whitespace().last().unwrap_or_default();
-    let decoded = [plain(whole).into_owned(), plain(&whole.replace('+', " ")).into_owned()];
-    let mut parts: Vec<String> = decoded.into_iter().chain(from_base64(last)).collect();
-    let inside: Vec<String> = parts.iter().flat_map(|part| values(part)).filter(|part| part != whole).collect();
+fn parts(secret: &[u8]) -> Vec<Vec<u8>> {
+    let whole = secret.trim_ascii();
+    let last = whole.rsplit(u8::is_ascii_whitespace).next().unwrap_or_default();
+    let unpadded = &last[..last.iter().rposition(|&byte| byte != b'=').map_or(0, |at| at + 1)];
+    let says_text = |said: &Vec<u8>| {
+        std::str::from_utf8(said).is_ok_and(|said| !said.contains(|c: char| c.is_control() && !c.is_whitespace()))
+    };
+    let mut parts: Vec<Vec<u8>> = views(whole).into_iter().map(|view| view.bytes).collect();
+    parts.extend(words(unpadded).into_iter().filter(says_text));
+    let inside: Vec<Vec<u8>> = parts.iter().flat_map(|part| values(part)).filter(|part| part != whole).collect();
     parts.extend(inside);
-    parts.push(whole.to_owned());
-    let is_border = |c: char| c.is_whitespace() || ";,=:\"'{}[]&<>()/?#".contains(c);
+    let is_border = |byte: &u8| byte.is_ascii_whitespace() || b";,=:\"'{}[]&<>()/?#".contains(byte);
     let says_something =
-        |part: &&str| part.len() >= PART_MIN && !SCHEMES.iter().any(|name| part.eq_ignore_ascii_case(name));
-    let mut smaller: Vec<String> = Vec::new();
+        |part: &&[u8]| part.len() >= PART_MIN && !SCHEMES.iter().any(|name| part.eq_ignore_ascii_case(name.as_bytes()));
+    let mut smaller: Vec<Vec<u8>> = Vec::new();
     for part in &parts {
-        smaller.extend(part.split(is_border).filter(says_something).map(str::to_owned));
-        smaller.extend(part.split_once(':').map(|(_, password)| password.trim().to_owned()));
+        let password = memchr::memchr(b':', part).map(|colon| part[colon + 1..].trim_ascii());
+        smaller.extend(password.into_iter().chain(part.split(is_border).filter(says_something)).map(<[u8]>::to_vec));
     }
     parts.extend(smaller);
     parts.retain(|part| part.len() >= LENGTH_MIN);
+    parts.truncate(PARTS_MOST);
     parts
 }
 
 /// A secret in the ways in which it may come back whose letters are others.
-fn spellings(secret: &str) -> Vec<Vec<u8>> {
-    let bytes = secret.as_bytes();
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut spellings = vec![secret.to_owned(), hex];
+fn spellings(secret: &[u8]) -> Vec<Vec<u8>> {
+    let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut spellings = vec![secret.to_vec(), hex.into_bytes()];
     for ahead in 0..3 {
         // What stands before it and behind it has a say in the digits at the border.
-        let padded = [&vec![0; ahead], bytes].concat();
+        let padded = [&vec![0; ahead], secret].concat();
         let (first, last) = ((ahead * 8).div_ceil(6), padded.len() * 8 / 6);
-        let inner =
-            [STANDARD_NO_PAD.encode(&padded), URL_SAFE_NO_PAD.encode(&padded)].map(|text| text[first..last].to_owned());
-        spellings.extend(inner);
+        let digits = [STANDARD_NO_PAD.encode(&padded), URL_SAFE_NO_PAD.encode(&padded)];
+        spellings.extend(digits.map(|text| text.as_bytes()[first..last].to_vec()));
     }
-    spellings.retain(|spelling| spelling.len() >= LENGTH_MIN);
-    spellings.into_iter().map(String::into_bytes).collect()
-}
-
-/// How many of the first of these bytes are a spelling, or as much of it as there are bytes; zero if they are not.
-fn matched(spelling: &[u8], bytes: &[u8]) -> usize {
-    let mut at = 0;
-    for (index, &wanted) in spelling.iter().enumerate() {
-        let rest = &bytes[at..];
-        if rest.is_empty() {
-            return if index >= LENGTH_MIN { at } else { 0 };
-        }
-        let is_wanted = |(byte, _): &(u8, usize)| byte.eq_ignore_ascii_case(&wanted);
-        match letters(rest).into_iter().flatten().find(is_wanted) {
-            Some((_, length)) => at += length,
-            None => return 0,
-        }
-    }
-    at
-}
-
-/// What the first bytes of a text may mean, and how many they are: one letter as it is, with percent signs or
-/// backslashes, or as an entity.
-fn letters(bytes: &[u8]) -> [Option<(u8, usize)>; 2] {
-    const ENTITIES: [(&[u8], u8); 5] =
-        [(b"&amp;", b'&'), (b"&lt;", b'<'), (b"&gt;", b'>'), (b"&quot;", b'"'), (b"&#39;", b'\'')];
-    let number = |from: usize, to: usize| {
-        let digits = std::str::from_utf8(bytes.get(from..to)?).ok()?;
-        Some((u8::from_str_radix(digits, 16).ok()?, to))
-    };
-    let otherwise = match bytes {
-        [b'%', ..] => number(1, 3),
-        [b'+', ..] => Some((b' ', 1)),
-        [b'\\', b'x', ..] => number(2, 4),
-        [b'\\', b'u', b'0', b'0', ..] => number(4, 6),
-        [b'\\', byte, ..] => Some((*byte, 2)),
-        _ => ENTITIES.iter().find(|(entity, _)| bytes.starts_with(entity)).map(|&(entity, byte)| (byte, entity.len())),
-    };
-    [otherwise, bytes.first().map(|&byte| (byte, 1))]
+    spellings.dedup();
+    spellings
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::REDACTED;
     use super::*;
     use crate::plan::{Dialect, Material, Script};
     use crate::report::fixtures;
@@ -223,5 +245,16 @@ mod tests {
         }
         assert_eq!(known.hide_in("this is in-a-scr"), "this is REDACTED");
         assert_eq!(known.hide_in("this is in-"), "this is in-");
+    }
+
+    #[test]
+    fn a_body_of_any_number_of_secrets_is_known_by_some_of_them() {
+        let mut plan = fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1);
+        let fields: Vec<String> = (0..45_000).map(|n| format!("\"token\":\"secret-{n}\"")).collect();
+        plan.body = Some(Material::of("", format!("{{{}}}", fields.join(",")).into_bytes()));
+        let known = Known::of(&plan);
+        assert_eq!(known.hide_in("it was secret-7"), "it was REDACTED");
+        let spellings: usize = known.spellings.values().map(Vec::len).sum();
+        assert!(spellings <= 8 * (MOST + PARTS_MOST), "{spellings}");
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! It works on text and knows no grammar but `name=value`, `Name: value`, `"name": "value"` and `<name>value</name>`, so
 //! that it finds secrets wherever they stand: in a URL, a header, a form, a document, an argument for a script, a
-//! sentence. Names count as they are meant, whatever they are written in. `find` looks for the values of names in any
-//! text, `known` for values that the run was given.
+//! sentence. A text counts as it is and as it reads once encodings are taken off (`decode`). `find` looks for the values
+//! of names (`names`) in any text, `known` for values that the run was given.
 
 mod decode;
 mod find;
 mod known;
+mod names;
 
 use std::ops::Range;
 
@@ -16,20 +17,9 @@ pub use known::Known;
 /// What stands in the place of a secret.
 pub const REDACTED: &str = "REDACTED";
 
-/// Names that contain one of these mean a secret.
-const PARTS: [&str; 5] = ["token", "secret", "passw", "key", "session"];
-
-/// And names that end in one of these, whatever option they are glued to.
-const ENDS: [&str; 2] = ["authorization", "cookie"];
-
 /// Whether the value of a header, field, parameter or argument of this name is a secret.
 pub fn is_secret(name: &str) -> bool {
-    let name = decode::plain(name);
-    let name = name.as_bytes();
-    let contains = |part: &str| name.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part.as_bytes()));
-    let ends =
-        |end: &str| name.len() >= end.len() && name[name.len() - end.len()..].eq_ignore_ascii_case(end.as_bytes());
-    PARTS.into_iter().any(contains) || ENDS.into_iter().any(ends)
+    decode::views(name.as_bytes()).iter().any(|view| names::is_secret(&view.bytes))
 }
 
 /// A URL, with or without its scheme: without the user and the secret parameters.
@@ -78,8 +68,12 @@ pub fn text(text: &str) -> String {
 
 /// Any bytes, as [`text`].
 pub fn bytes(bytes: &[u8]) -> Vec<u8> {
-    let text: String = bytes.iter().map(|&byte| char::from(byte)).collect();
-    redacted(&text, false).chars().map(|character| character as u8).collect()
+    without(bytes, find::secrets(bytes, false))
+}
+
+/// What went over the wire, in which a value that belongs to a `name=` ends with the word, as in the line of a request.
+pub fn message(bytes: &[u8]) -> Vec<u8> {
+    without(bytes, find::secrets(bytes, true))
 }
 
 /// A sentence, in which a value that belongs to a `name=` ends with the word.
@@ -106,18 +100,19 @@ pub fn is_secret_option(word: &str) -> bool {
 }
 
 fn redacted(text: &str, blanks_end: bool) -> String {
-    let (mut shown, mut copied) = (String::with_capacity(text.len()), 0);
-    for Range { start, end } in find::secrets(text, blanks_end) {
-        shown.push_str(&text[copied..start]);
-        shown.push_str(REDACTED);
-        copied = end;
-    }
-    shown + &text[copied..]
+    String::from_utf8_lossy(&without(text.as_bytes(), find::secrets(text.as_bytes(), blanks_end))).into_owned()
 }
 
-/// The secrets of a text, as they stand there.
-fn values(text: &str) -> Vec<String> {
-    find::secrets(text, false).into_iter().map(|place| text[place].to_owned()).collect()
+/// Bytes in which these places, in their order, are redacted.
+fn without(bytes: &[u8], places: Vec<Range<usize>>) -> Vec<u8> {
+    let (mut shown, mut copied) = (Vec::with_capacity(bytes.len()), 0);
+    for Range { start, end } in places {
+        shown.extend_from_slice(&bytes[copied..start]);
+        shown.extend_from_slice(REDACTED.as_bytes());
+        copied = end;
+    }
+    shown.extend_from_slice(&bytes[copied..]);
+    shown
 }
 
 #[cfg(test)]
@@ -138,10 +133,12 @@ mod tests {
             "PASSWORD",
             "PHPSESSIONID",
             "-HAuthorization",
+            "%2574oken",
+            r"pass\u0077ord",
         ] {
             assert!(is_secret(name), "{name}");
         }
-        for name in ["Accept", "Host", "user", "Keep-Alive", "Cookies-Allowed", ""] {
+        for name in ["Accept", "Host", "user", "Keep-Alive", "author", ""] {
             assert!(!is_secret(name), "{name}");
         }
     }
@@ -243,9 +240,9 @@ mod tests {
     #[test]
     fn what_is_encoded_as_a_whole_is_hidden_as_a_whole() {
         let table = [
-            ("data=%7B%22password%22%3A+%22S%22%7D&n=1", "data=REDACTED&n=1"),
-            ("to=http%3A%2F%2Fme%3Apw%40h%2F&n=1", "to=REDACTED&n=1"),
-            ("q=a%3D1%26token%3DS n=1", "q=REDACTED n=1"),
+            ("data=%7B%22password%22%3A+%22S%22%7D&n=1", "data=%7B%22password%22%3A+%22REDACTED%22%7D&n=1"),
+            ("to=http%3A%2F%2Fme%3Apw%40h%2F&n=1", "to=http%3A%2F%2FREDACTED%40h%2F&n=1"),
+            ("q=a%3D1%26token%3DS n=1", "q=a%3D1%26token%3DREDACTED n=1"),
             ("x=eyJwYXNzd29yZCI6IlMifQ==&n=1", "x=REDACTED&n=1"),
             ("q=caf%C3%A9%20au%20lait&n=100%25", "q=caf%C3%A9%20au%20lait&n=100%25"),
             ("x=SGVsbG8sIFdvcmxkISBIZWxsbyE=", "x=SGVsbG8sIFdvcmxkISBIZWxsbyE="),
@@ -256,10 +253,44 @@ mod tests {
     }
 
     #[test]
+    fn documents_of_every_kind_are_read_in_every_encoding() {
+        let table = [
+            ("user: me\npassword: S\nn: 1", "user: me\npassword: REDACTED\nn: 1"),
+            ("- pwd: |\n    S\n\n    S\n  n: 1", "- pwd: REDACTED\n  n: 1"),
+            ("keys:\n- S\n- S\nn: 1", "keys:\nREDACTED\nn: 1"),
+            ("\"pwd\": >-\n  S\nn: 1", "\"pwd\": REDACTED\nn: 1"),
+            ("[a]\npassword = \"S\"\nn = 1", "[a]\npassword = \"REDACTED\"\nn = 1"),
+            ("pwd = \"\"\"\nS\"S\n\"\"\"\nn = 1", "pwd = \"\"\"REDACTED\"\"\"\nn = 1"),
+            (
+                r#"[{"value":"S","n":{},"name":"password"},{"value":"1"}]"#,
+                r#"[{"value":"REDACTED","n":{},"name":"password"},{"value":"1"}]"#,
+            ),
+            (r#"{"key":"sid","value":"S"}"#, r#"{"key":"sid","value":"REDACTED"}"#),
+            (r#"<input value="S" name="pwd"><b>1"#, r#"<input value="REDACTED" name="pwd"><b>1"#),
+            ("- name: pwd\n  value: S\n", "- name: pwd\n  value: REDACTED\n"),
+            ("X: Bearer abc.d3f-x y", "X: Bearer REDACTED y"),
+            ("Basic authentication, bearer of news", "Basic authentication, bearer of news"),
+            ("X: h.eyJwYXNzd29yZCI6IlMifQ.s", "X: h.REDACTED.s"),
+            ("x-eyJwYXNzd29yZCI6IlMifQ", "REDACTED"),
+            ("x=70617373776f72643d53", "x=REDACTED"),
+            ("http:&#x2F;&#x2F;me:S@h/", "http:&#x2F;&#x2F;REDACTED@h/"),
+            ("pa=73sword=3DS", "pa=73sword=3DREDACTED"),
+            ("%2574oken=S%26S&n=1", "%2574oken=REDACTED&n=1"),
+            (r#"{"pass\u0077ord":"a\"S","n":1}"#, r#"{"pass\u0077ord":"REDACTED","n":1}"#),
+            (r#"{"a":"{\"pwd\":\"S\\\"S\"}","n":1}"#, r#"{"a":"{\"pwd\":\"REDACTED\"}","n":1}"#),
+        ];
+        for (typed, shown) in table {
+            assert_eq!(text(typed), shown, "{typed}");
+        }
+    }
+
+    #[test]
     fn every_place_of_a_long_text_is_looked_at_once() {
         // If each place were a reason to look through all that follows, this would not end.
         let pieces = [
             "name=\"x\" ",
+            "bearer a",
+            "key: |\n ",
             "name=\"key\" ",
             "<key ",
             "<key>",

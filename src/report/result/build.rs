@@ -28,7 +28,9 @@ impl Document {
         let duration_s = outcome.elapsed.as_secs_f64();
         let notes = notes(plan, outcome);
         let sentences = notes.iter().filter(|note| !note.is_a_figure());
-        let shown = |text: String| if plan.show.keeps_secrets { text } else { secrets::sentence(&text) };
+        let shown = |text: String| {
+            if plan.show.keeps_secrets { text } else { outcome.known.hide_in(&secrets::sentence(&text)) }
+        };
         Self {
             schema: SCHEMA,
             tool: Tool {
@@ -37,8 +39,8 @@ impl Document {
                 backend: outcome.backend.to_owned(),
             },
             host: Host::of(&outcome.host),
-            command: plan.show.command.clone(),
-            plan: super::Plan::of(plan),
+            command: outcome.known.hide_in(&plan.show.command),
+            plan: super::Plan::of(plan, &outcome.known),
             started_at,
             duration_s,
             sources: None,

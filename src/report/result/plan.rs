@@ -101,15 +101,14 @@ pub struct Script {
 }
 
 impl Plan {
-    /// A plan as files show it.
-    pub fn of(plan: &plan::Plan) -> Self {
+    /// A plan as files show it. What is secret in one place may stand in another where nothing says so: `known` has all
+    /// of it.
+    pub fn of(plan: &plan::Plan, known: &Known) -> Self {
         let seconds = |duration: std::time::Duration| duration.as_secs_f64();
         let body = plan.body().unwrap_or_default();
         let text = std::str::from_utf8(body).ok().filter(|text| !text.is_empty() && text.len() <= BODY_SHOWN);
-        // What is secret in one place may stand in another where nothing says so.
-        let known = if plan.show.keeps_secrets { None } else { Some(Known::of(plan)) };
         let shown = |text: &str, redacted: fn(&str) -> String| {
-            known.as_ref().map_or(text.to_owned(), |known| known.hide_in(&redacted(text)))
+            if plan.show.keeps_secrets { text.to_owned() } else { known.hide_in(&redacted(text)) }
         };
         let header = |(name, value): &(String, String)| Header {
             name: name.clone(),
@@ -127,12 +126,11 @@ impl Plan {
             script: plan.script.as_ref().map(|plan::Script { file, args }| Script {
                 path: file.name.clone(),
                 sha256: file.contents().ok().map(digest_of),
-                args: match &known {
-                    None => args.clone(),
-                    Some(known) => {
-                        let words = secrets::words(args.iter().map(String::as_str));
-                        words.iter().map(|word| known.hide_in(word)).collect()
-                    }
+                args: if plan.show.keeps_secrets {
+                    args.clone()
+                } else {
+                    let words = secrets::words(args.iter().map(String::as_str));
+                    words.iter().map(|word| known.hide_in(word)).collect()
                 },
             }),
             threads: plan.load.threads,
@@ -189,8 +187,11 @@ impl Plan {
 
 /// The digest of bytes without their secrets: of those with them, whoever knows the rest could find them by trying.
 fn digest_of(bytes: &[u8]) -> String {
-    let digest = digest::digest(&digest::SHA256, &secrets::bytes(bytes));
-    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    // In pieces, as a body may be as large as the memory.
+    const PIECE: usize = 1 << 20;
+    let mut digest = digest::Context::new(&digest::SHA256);
+    bytes.chunks(PIECE).for_each(|piece| digest.update(&secrets::bytes(piece)));
+    digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// One thing in which two plans are not the same.

@@ -1,0 +1,75 @@
+//! The names whose values are secrets.
+
+/// What says so wherever it stands in a name, as in `PHPSESSID` or `-Hcookie`: nothing harmless is called like this.
+const ANYWHERE: [&str; 10] =
+    ["apikey", "authorization", "cookie", "credential", "passphrase", "passw", "secret", "sessid", "session", "token"];
+
+/// What says so as a word of a name: in `author`, `bypass` and `sigma` it says nothing.
+const WORDS: [&str; 15] = [
+    "auth",
+    "authentication",
+    "bearer",
+    "csrf",
+    "hmac",
+    "jwt",
+    "key",
+    "oauth",
+    "otp",
+    "pass",
+    "pwd",
+    "sid",
+    "sig",
+    "signature",
+    "xsrf",
+];
+
+/// What says so at the end of a word, as in `sshkey`.
+const END: &str = "key";
+
+/// Whether a name, as it is meant, is one of a secret.
+pub(super) fn is_secret(name: &[u8]) -> bool {
+    let name = name.strip_prefix(b"-H").unwrap_or(name);
+    let lower = name.to_ascii_lowercase();
+    let mut start = 0;
+    let mut words = (1..=name.len()).filter(|&end| is_border(name, end)).map(|end| {
+        let word = &lower[start..end];
+        start = end;
+        word
+    });
+    words.any(|word| {
+        let one = word.strip_suffix(b"s").unwrap_or(word);
+        WORDS.iter().any(|known| known.as_bytes() == one || known.as_bytes() == word) || one.ends_with(END.as_bytes())
+    }) || ANYWHERE.iter().any(|part| memchr::memmem::find(&lower, part.as_bytes()).is_some())
+}
+
+/// Whether a word of a name ends here: before and after what is no letter, in `aB`, and in `ABc` before the last two.
+fn is_border(name: &[u8], at: usize) -> bool {
+    let (before, behind, next) = (name[at - 1], name.get(at), name.get(at + 1));
+    let Some(behind) = behind else { return true };
+    let is_capital = behind.is_ascii_uppercase();
+    !before.is_ascii_alphabetic()
+        || !behind.is_ascii_alphabetic()
+        || (is_capital && (before.is_ascii_lowercase() || next.is_some_and(u8::is_ascii_lowercase)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_secrets_are_told_from_those_that_look_like_them() {
+        let secret = "Authorization proxy-authorization -HAuthorization -vHAuthorization -Hpwd Cookie Set-Cookie auth \
+                      X-Auth oauth2 authentication X-API-Key apiKey APIKey api_key apikeys sshkey keys user.key \
+                      csrf_token _csrf clientSecret passwd PASSWORD PassWord pass user_pass userPass DB_PASS2 pwd \
+                      passphrase PHPSESSIONID PHPSESSID connect.sid sid session-id jwt sig X-Amz-Signature \
+                      X-Amz-Credential credentials user[password] ns:password otp";
+        for name in secret.split_whitespace() {
+            assert!(is_secret(name.as_bytes()), "{name}");
+        }
+        let harmless = "Accept Host user Keep-Alive author Authority passenger passage compass bypass sigma design \
+                        signal inside ssid residue keyboard keyword top footprint pas s - é";
+        for name in harmless.split_whitespace().chain([""]) {
+            assert!(!is_secret(name.as_bytes()), "{name}");
+        }
+    }
+}
