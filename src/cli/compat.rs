@@ -33,6 +33,8 @@ pub(super) fn getopt(misuse: &Misuse) -> Option<String> {
     let quoted = |flags: &[&Flag]| flags.iter().map(|flag| format!(" '--{}'", flag.long)).collect::<String>();
     match misuse {
         Misuse::Refused => None,
+        // Only natively such a word is not read letter by letter.
+        Misuse::OneDash(_) => None,
         Misuse::Letter(letter) => Some(format!("invalid option -- '{letter}'")),
         Misuse::Name(name) => Some(format!("unrecognized option '--{name}'")),
         Misuse::Ambiguous(name, flags) => {

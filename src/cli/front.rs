@@ -5,7 +5,8 @@ use std::ffi::OsString;
 
 use lexopt::Arg;
 
-use super::flags::{self, Flag};
+use super::flags::{self, Flag, Id};
+use super::hints;
 use crate::plan::Dialect;
 
 /// Reads a command line from left to right.
@@ -16,6 +17,8 @@ pub(super) struct Front {
     words_end_options: bool,
     /// Whether everything that is left is a word.
     only_words: bool,
+    /// Whether two dashes have come.
+    are_words: bool,
 }
 
 /// The next thing on a command line.
@@ -34,6 +37,8 @@ pub(super) enum Misuse {
     Letter(char),
     /// There is no such name. As typed without dashes, an attached value included.
     Name(String),
+    /// A name behind one dash, without it: as typed, an attached value included.
+    OneDash(String),
     /// A letter that wrk declares and always refuses, without a word.
     Refused,
     /// An abbreviation, as typed, of all of these.
@@ -48,8 +53,9 @@ impl Front {
     /// Reads `args`, which are without the program's name.
     pub fn new(args: &[OsString], dialect: Dialect, words_end_options: bool) -> Self {
         let mut parser = lexopt::Parser::from_args(args);
-        parser.set_short_equals(false);
-        Self { parser, dialect, words_end_options, only_words: false }
+        // To getopt the equals sign of `-c=10` is part of the value.
+        parser.set_short_equals(!dialect.is_compat());
+        Self { parser, dialect, words_end_options, only_words: false, are_words: false }
     }
 
     /// The next option or word; `None` at the end. After an error the rest can still be read.
@@ -57,6 +63,9 @@ impl Front {
         if self.only_words {
             let mut rest = self.parser.raw_args().into_iter().flatten();
             return Ok(rest.next().map(Item::Word));
+        }
+        if let Some(name) = self.name_behind_one_dash() {
+            return Err(Misuse::OneDash(name));
         }
         // The attached value of an option that takes none is always taken below: there is nothing else to go wrong.
         let Ok(Some(argument)) = self.parser.next() else { return Ok(None) };
@@ -73,8 +82,30 @@ impl Front {
         }
     }
 
+    /// Takes what Go's programs and ab write, as in `-rate=5`; wrk's options are letters in a bundle.
+    fn name_behind_one_dash(&mut self) -> Option<String> {
+        if self.dialect.is_compat() || self.are_words {
+            return None;
+        }
+        let mut rest = self.parser.try_raw_args()?;
+        let word = rest.peek()?.to_string_lossy().into_owned();
+        self.are_words = word == "--";
+        let typed = word.strip_prefix('-').filter(|name| !name.starts_with('-'))?;
+        let name = typed.split('=').next().filter(|name| name.chars().count() > 1)?;
+        if flags::by_name(name).is_none() && !hints::is_foreign(name) {
+            return None;
+        }
+        rest.next();
+        Some(typed.to_owned())
+    }
+
     fn letter(&mut self, letter: char) -> Result<Item, Misuse> {
         match flags::by_letter(letter) {
+            // Whatever begins like `-h` is not for sure a wish for help.
+            Some(flag) if flag.id == Id::Help && !self.dialect.is_compat() => match self.parser.optional_value() {
+                Some(rest) => Err(Misuse::OneDash(format!("{letter}{}", rest.to_string_lossy()))),
+                None => Ok(Item::Flag(flag, OsString::new())),
+            },
             Some(flag) if flag.takes_value() => self.value_of(flag, true),
             Some(flag) => Ok(Item::Flag(flag, OsString::new())),
             None if self.dialect.is_compat() && "r?".contains(letter) => Err(Misuse::Refused),
@@ -127,6 +158,7 @@ mod tests {
                 Err(misuse) => match misuse {
                     Misuse::Letter(letter) => format!("!letter {letter}"),
                     Misuse::Name(name) => format!("!name {name}"),
+                    Misuse::OneDash(name) => format!("!one dash {name}"),
                     Misuse::Refused => "!refused".to_owned(),
                     Misuse::Ambiguous(name, flags) => format!("!ambiguous {name} {}", flags.len()),
                     Misuse::NoValue(flag, by_letter) => format!("!no value {} {by_letter}", flag.long),
@@ -145,9 +177,19 @@ mod tests {
         for line in ["-c10", "-c 10", "--connections=10", "--connections 10", "--con 10", "--con=10", "--c 10"] {
             assert_eq!(native(line), ["connections:10"], "{line}");
         }
-        assert_eq!(native("-c=10"), ["connections:=10"]);
+        assert_eq!(native("-c=10 -Lo=r.json"), ["connections:10", "latency:", "output:r.json"]);
+        assert_eq!(read("-c=10", Dialect::Wrk, false), ["connections:=10"]);
         assert_eq!(native("--connections="), ["connections:"]);
         assert_eq!(native("-d --"), ["duration:--"]);
+    }
+
+    #[test]
+    fn names_behind_one_dash_are_no_bundles() {
+        assert_eq!(native("-host x -h2 -hx -h"), ["!one dash host", "x", "!one dash h2", "!one dash hx", "help:"]);
+        assert_eq!(native("-rate=5 -duration 5s"), ["!one dash rate=5", "!one dash duration", "5s"]);
+        assert_eq!(native("U -- -rate=5 -h2"), ["U", "-rate=5", "-h2"]);
+        assert_eq!(native("-d -- -H -rate"), ["duration:--", "header:-rate"]);
+        assert_eq!(read("-h2", Dialect::Wrk, false), ["help:", "!letter 2"]);
     }
 
     #[test]

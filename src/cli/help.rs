@@ -88,7 +88,7 @@ Exit codes
      file that could not be written
   2  could not start: every first connection or TLS handshake failed
   5  nothing completed, or the target of -n stayed away
-130  quit by a second signal
+130  quit by a second signal, or by one when the test itself is over
 ";
 
 #[cfg(test)]
@@ -115,6 +115,17 @@ mod tests {
             let line = entry.lines().find(|line| line.contains(flag.help[0])).unwrap();
             assert_eq!(line.find(flag.help[0]), Some(COLUMN), "{entry}");
             assert!(line[..COLUMN].ends_with(' '), "{entry}");
+        }
+    }
+
+    #[test]
+    fn what_a_compat_usage_shows_of_the_help_is_whole() {
+        // What goes on in the next line would begin with a small word, and a bracket would be open.
+        for flag in FLAGS.iter().filter(|flag| flag.is_listed_by(Dialect::WrkCmm) || flag.is_listed_by(Dialect::Wrk2)) {
+            let first = flag.help[0];
+            assert_eq!(first.matches('(').count(), first.matches(')').count(), "{first}");
+            let last = first.rsplit(' ').next().unwrap();
+            assert!(!["the", "a", "of", "longer", "behind", "and", "or", "to"].contains(&last), "{first}");
         }
     }
 

@@ -15,6 +15,7 @@ pub(super) fn hint(misuse: &Misuse) -> String {
         Misuse::Refused => "no such option".to_owned(),
         Misuse::Letter(letter) => unknown_letter(*letter),
         Misuse::Name(name) => unknown_name(name.split('=').next().unwrap_or_default()),
+        Misuse::OneDash(name) => behind_one_dash(name.split('=').next().unwrap_or_default()),
         Misuse::Ambiguous(name, flags) => format!("--{name} may mean{}; write more of it", listed(flags)),
         Misuse::NoValue(flag, _) => {
             format!("--{} needs a value: --{0} {}", flag.long, flag.value.unwrap_or_default())
@@ -30,7 +31,8 @@ fn listed(flags: &[&Flag]) -> String {
 
 fn unknown_letter(letter: char) -> String {
     let other_case = if letter.is_lowercase() { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() };
-    if let Some(answer) = foreign(&format!("-{letter}")) {
+    let typed = format!("-{letter}");
+    if let Some(answer) = foreign(&typed, &typed) {
         answer
     } else if let Some(flag) = flags::by_letter(other_case) {
         format!("unknown option -{}; did you mean -{other_case} (--{})?", letter.escape_debug(), flag.long)
@@ -40,13 +42,27 @@ fn unknown_letter(letter: char) -> String {
 }
 
 fn unknown_name(name: &str) -> String {
-    if let Some(answer) = foreign(&format!("--{name}")) {
+    let typed = format!("--{name}");
+    if let Some(answer) = foreign(&typed, &typed) {
         return answer;
     }
     match nearest(name) {
         Some(flag) => format!("unknown option --{}; did you mean --{}?", name.escape_debug(), flag.long),
         None => format!("unknown option --{}; onrush --help lists them all", name.escape_debug()),
     }
+}
+
+fn behind_one_dash(name: &str) -> String {
+    match flags::by_name(name) {
+        Some(flag) => format!("unknown option -{name}; did you mean --{}, with two dashes?", flag.long),
+        None => foreign(&format!("--{name}"), &format!("-{name}"))
+            .unwrap_or_else(|| format!("unknown option -{}; onrush --help lists them all", name.escape_debug())),
+    }
+}
+
+/// Whether another tool has an option of this name.
+pub(super) fn is_foreign(name: &str) -> bool {
+    FOREIGN.iter().any(|(spellings, _)| spellings.iter().any(|typed| typed.strip_prefix("--") == Some(name)))
 }
 
 /// One line about a first word that names no host, but a command at the wrong place or, but for a letter, rightly.
@@ -100,12 +116,12 @@ fn nearest(name: &str) -> Option<&'static Flag> {
     }
     let (distance, flag) =
         FLAGS.iter().map(|flag| (damerau_levenshtein(name, flag.long), flag)).min_by_key(|(far, _)| *far)?;
-    (distance <= name.chars().count() / 2).then_some(flag)
+    (distance <= name.chars().count() / 3).then_some(flag)
 }
 
-/// The answer to another tool's option.
-fn foreign(typed: &str) -> Option<String> {
-    let (_, answer) = FOREIGN.iter().find(|(spellings, _)| spellings.contains(&typed))?;
+/// The answer to another tool's option, as it is in the table and as it was typed.
+fn foreign(spelling: &str, typed: &str) -> Option<String> {
+    let (_, answer) = FOREIGN.iter().find(|(spellings, _)| spellings.contains(&spelling))?;
     Some(match answer {
         Answer::Spelled(ours) => format!("{typed}: onrush spells this {ours}"),
         Answer::NotYet(what) => format!("{typed}: {what} not in onrush yet"),
@@ -131,8 +147,20 @@ const FOREIGN: &[(&[&str], Answer)] = &[
     (&["-w", "--workers", "--cpus"], Answer::Spelled("-t, for instance -t 4")),
     (&["-m", "--request"], Answer::Spelled("-X, for instance -X PUT")),
     (&["-p", "--body-file", "--body-path"], Answer::Spelled("--body @FILE")),
-    (&["--data", "--data-raw", "--data-binary"], Answer::Spelled("--body, for instance --body 'a=1'")),
+    (
+        &["--data", "--data-ascii", "--data-raw", "--data-binary", "--data-urlencode"],
+        Answer::Spelled("--body, for instance --body 'a=1'"),
+    ),
     (&["--headers"], Answer::Spelled("-H, for instance -H 'Accept: text/html'")),
+    (&["-F", "--form"], Answer::NotYet("forms in parts are")),
+    (&["--user-agent"], Answer::Spelled("-H, for instance -H 'User-Agent: X'")),
+    (&["-e", "--referer"], Answer::Spelled("-H, for instance -H 'Referer: http://example.com/'")),
+    (&["--cookie"], Answer::Spelled("-H, for instance -H 'Cookie: a=1'")),
+    (&["--content-type"], Answer::Spelled("-H, for instance -H 'Content-Type: application/json'")),
+    (&["--compressed"], Answer::Spelled("-H, for instance -H 'Accept-Encoding: gzip'")),
+    (&["-I"], Answer::Spelled("-X, for instance -X HEAD")),
+    (&["-i", "--include"], Answer::Spelled("--once, which shows one request in full")),
+    (&["--max-time", "--connect-timeout"], Answer::Spelled("--give-up, for instance --give-up 5s")),
     (&["--host"], Answer::Spelled("-H, for instance -H 'Host: www.example.com'")),
     (&["-a", "--user"], Answer::Spelled("--basic-auth, for instance --basic-auth user:password")),
     (&["-A"], Answer::Spelled("-H, for instance -H 'Accept: text/html'")),
@@ -152,7 +180,10 @@ const FOREIGN: &[(&[&str], Answer)] = &[
     (&["--unix-socket"], Answer::Spelled("--unix, for instance --unix /run/app.sock")),
     (&["--targets", "--urls-from-file", "--input-file"], Answer::NotYet("lists of URLs are")),
     (&["--no-tui", "--no-print", "--quiet"], Answer::Needless("nothing but the report is printed into a pipe")),
-    (&["--disable-redirects", "--redirects"], Answer::Needless("redirects are never followed")),
+    (
+        &["--disable-redirects", "--redirects", "--location", "--follow", "--follow-redirects", "--max-redirs"],
+        Answer::Needless("redirects are never followed: they count as answers"),
+    ),
     (&["--disable-compression"], Answer::Needless("no compression is asked for")),
 ];
 
@@ -162,9 +193,11 @@ mod tests {
 
     #[test]
     fn other_tools_spellings_get_an_answer_of_their_own() {
-        let said = |typed| foreign(typed).unwrap();
+        let said = |typed| foreign(typed, typed).unwrap();
         assert_eq!(said("-z"), "-z: onrush spells this -d, for instance -d 30s");
         assert_eq!(said("--http2"), "--http2: HTTP/2 and HTTP/3 are not in onrush yet");
+        assert_eq!(said("--location"), "--location: redirects are never followed: they count as answers; leave it out");
+        assert_eq!(said("--user-agent"), "--user-agent: onrush spells this -H, for instance -H 'User-Agent: X'");
         assert_eq!(said("--no-tui"), "--no-tui: nothing but the report is printed into a pipe; leave it out");
     }
 
@@ -198,6 +231,13 @@ mod tests {
             (Misuse::Name("req".to_owned()), "unknown option --req; did you mean --requests?"),
             (Misuse::Name("treads".to_owned()), "unknown option --treads; did you mean --threads?"),
             (Misuse::Name("xyzzy".to_owned()), "unknown option --xyzzy; onrush --help lists them all"),
+            (Misuse::Name("locatoin".to_owned()), "unknown option --locatoin; onrush --help lists them all"),
+            (
+                Misuse::OneDash("duration=5s".to_owned()),
+                "unknown option -duration; did you mean --duration, with two dashes?",
+            ),
+            (Misuse::OneDash("h2".to_owned()), "-h2: HTTP/2 and HTTP/3 are not in onrush yet"),
+            (Misuse::OneDash("hx".to_owned()), "unknown option -hx; onrush --help lists them all"),
             (Misuse::Letter('C'), "unknown option -C; did you mean -c (--connections)?"),
             (Misuse::Letter('j'), "unknown option -j; onrush --help lists them all"),
         ];

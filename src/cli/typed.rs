@@ -252,6 +252,11 @@ fn time(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Duration, Refusa
     let most =
         || wrong(flag, value, format_args!("at most {}h, which is {} days", hours(TIME_MAX), hours(TIME_MAX) / 24));
     let example = if dialect.is_compat() { "10s, 2m or 1h" } else { "500ms, 1.5s or 2m" };
+    let is_data = |text: &str| text.contains('=') || text.starts_with(['{', '[', '@', '<']);
+    if !dialect.is_compat() && flag.id == Id::Duration && is_data(&value.to_string_lossy()) {
+        let shown = secrets::text(&value.to_string_lossy());
+        return Err(wrong(flag, OsStr::new(&shown), "not a time; what curl's -d sends is onrush's --body"));
+    }
     match units::time(&value.to_string_lossy(), dialect) {
         Err(Unreadable::TooLarge) => Err(most()),
         Ok(time) if time > TIME_MAX => Err(most()),
