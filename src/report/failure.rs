@@ -52,11 +52,11 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
-    /// One of the cases, unless the sentence names it.
+    /// One of the cases, unless the sentence names it, or where it was makes no difference.
     pub fn example(&self) -> Option<String> {
         let example = escape(&self.row.example);
         match self.row.cause {
-            _ if example.is_empty() || self.is_refusal() => None,
+            _ if example.is_empty() || self.is_refusal() || self.is_ours() => None,
             Cause::Protocol(_) | Cause::Proxy(_) | Cause::Tls(TlsFailure::PlainText | TlsFailure::NotTls) => {
                 Some(format!("for instance \"{example}\""))
             }

@@ -142,16 +142,22 @@ impl Collector {
     /// The run as it stands so long after it began with a warm-up of this length.
     pub fn progress(&mut self, since_start: Duration, warm_up: Duration) -> Progress {
         let requests = self.totals.counters.completed;
-        let with_warm_up = requests + self.desks.iter().map(|desk| desk.warm_up()).sum::<u64>();
+        let before_run = self.desks.iter().map(|desk| desk.warm_up()).sum::<u64>();
+        let with_warm_up = requests + before_run;
+        let is_warming_up = since_start < warm_up;
+        if !is_warming_up && self.mark.0 < warm_up {
+            // How fast the warm-up was is no rate of the run.
+            self.mark = (warm_up, before_run);
+        }
         let (since, before) = self.mark;
         let window = since_start.saturating_sub(since);
-        if window >= Duration::from_secs(1) || self.rate == 0.0 {
+        let is_first = since.is_zero() || since == warm_up;
+        if window >= Duration::from_secs(1) || is_first {
             self.rate = (with_warm_up - before) as f64 / window.as_secs_f64().max(1e-9);
         }
         if window >= Duration::from_secs(1) {
             self.mark = (since_start, with_warm_up);
         }
-        let is_warming_up = since_start < warm_up;
         let elapsed = if is_warming_up { since_start } else { since_start - warm_up };
         let errors = self.totals.ledger.totals().total();
         Progress { elapsed, warm_up: is_warming_up.then_some(warm_up), requests, requests_per_s: self.rate, errors }
@@ -260,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_goes_on_from_the_warm_up_and_the_requests_begin_anew() {
+    fn the_rate_and_the_requests_begin_anew_after_the_warm_up() {
         let desk = Arc::new(Desk::default());
         let mut collector = Collector::new(vec![Arc::clone(&desk)]);
         let warm_up = Duration::from_secs(2);
@@ -276,6 +282,9 @@ mod tests {
         assert_eq!(at(500, 50, 0), (500, true, 0, 100.0));
         assert_eq!(at(1_000, 150, 0), (1_000, true, 0, 150.0));
         assert_eq!(at(1_900, 250, 0), (1_900, true, 0, 150.0));
-        assert_eq!(at(2_500, 300, 150), (500, false, 150, 200.0));
+        assert_eq!(at(2_500, 300, 150), (500, false, 150, 300.0));
+        assert_eq!(at(2_750, 300, 150), (750, false, 300, 400.0));
+        assert_eq!(at(3_000, 300, 0), (1_000, false, 300, 300.0));
+        assert_eq!(at(3_500, 300, 100), (1_500, false, 400, 300.0));
     }
 }
