@@ -44,8 +44,9 @@ mod proxies;
 mod results;
 /// Lua scripts: what they hear, what they decide, and the examples.
 mod scripts;
-/// The command lines that people published.
+/// What must not be in any output.
 mod secrets;
+/// The command lines that people published.
 mod seeds;
 /// Runs against nginx and Python's server, whose logs count the requests.
 mod servers;

@@ -88,7 +88,7 @@ fn phases_take_as_long_as_the_server_delays_them(context: &Context) {
     let (output, document) = document(program, &scratch);
     assert_delayed(&document, ["ttfb", "ttlb"], &delays.try_iter().collect::<Vec<_>>());
     assert_eq!((number(&document, "/phases/ttfb/count"), number(&document, "/phases/ttlb/count")), (20.0, 20.0));
-    assert!(number(&document, "/phases/connect/min_us") < 1_000.0);
+    assert!(number(&document, "/phases/connect/min_us") < 40_000.0, "no delay of an answer is in it");
     assert_eq!(number(&document, "/phases/connect/count"), 2.0);
     for row in ["Connect", "TTFB", "TTLB"] {
         assert!(output.line(row).is_some(), "{output:?}");
@@ -111,7 +111,8 @@ fn a_handshake_takes_as_long_as_the_server_delays_it(context: &Context) {
     assert_delayed(&document, ["ttfb", "ttlb"], &answers.try_iter().collect::<Vec<_>>());
     let median = |phase: &str| number(&document, &format!("/phases/{phase}/percentiles_us/50"));
     let tcp_us = median("connect") - median("tls");
-    assert!((0.0..3_000.0).contains(&tcp_us), "what remains of connect is TCP: {tcp_us} us");
+    // On a busy machine that is no matter of microseconds, but the server's delays are longer.
+    assert!((0.0..40_000.0).contains(&tcp_us), "what remains of connect is TCP: {tcp_us} us");
     assert_eq!((number(&document, "/phases/tls/count"), number(&document, "/phases/ttfb/count")), (3.0, 9.0));
     assert!(number(&document, "/phases/ttfb/min_us") >= 40_000.0, "a ticket is no first byte");
     assert!(output.line("TLS").is_some(), "{output:?}");
