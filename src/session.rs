@@ -32,7 +32,6 @@ pub struct Ran {
 /// cannot be had. [`crate::script::Exit`], if the script ended it.
 pub fn run(plan: &Plan, interrupt: &Interrupt, observer: &mut dyn Observer) -> anyhow::Result<Ran> {
     let choice = run::choice::choose(&plan.io)?;
-    observer.chosen(&choice);
     let nothing = || Ran { outcome: Outcome::interrupted(&choice), script: None };
     let Some(addresses) = resolve(plan, interrupt)? else { return Ok(nothing()) };
     let addresses = if plan.dialect.is_compat() { run::probe::probe(plan, &addresses, interrupt)? } else { addresses };

@@ -47,10 +47,6 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs a test from its plan to its exit code.
 pub fn test(plan: &mut Plan) -> u8 {
-    if let Err(error) = plan.read_materials() {
-        say(&format!("{}{error}", speaker(plan)));
-        return EXIT_WRONG;
-    }
     if plan.script.is_none() {
         return steps(plan);
     }
@@ -62,7 +58,7 @@ pub fn test(plan: &mut Plan) -> u8 {
 }
 
 /// Takes the steps, one after the other.
-fn steps(plan: &Plan) -> u8 {
+fn steps(plan: &mut Plan) -> u8 {
     // A signal that comes while files are tried leaves nothing behind.
     let begun = Interrupt::listen().context("signals cannot be heard");
     let begun = begun.and_then(|interrupt| Ok((Files::open(&plan.show.outputs, plan.show.keeps_secrets)?, interrupt)));
@@ -78,10 +74,16 @@ fn steps(plan: &Plan) -> u8 {
         let fates = fates.clone();
         move || fates.quit(|account| say(&format!("onrush: {account}")))
     });
+    let read = interrupt.quitting(|| plan.read_materials());
     let is_ours = plan.script.is_some() && plan.show.format == Format::Json;
     let screen = Screen::open(is_ours);
     let mut watcher = Watcher { plan, interrupt: interrupt.clone(), screen, is_open: false, line: None, files };
-    let ran = guard(|| session::run(plan, &interrupt, &mut watcher)).and_then(|ran| ran);
+    let ran = guard(|| {
+        watcher.greet();
+        read?;
+        session::run(plan, &interrupt, &mut watcher)
+    });
+    let ran = ran.and_then(|ran| ran);
     watcher.line = None;
     let mut ending = Ending { plan, interrupt, fates, said: Vec::new(), code: 0, was_written: false };
     let screen = match ran {
@@ -108,6 +110,16 @@ struct Watcher<'a> {
 }
 
 impl Watcher<'_> {
+    /// Prints the version where wrk does, which is before anything can go wrong.
+    fn greet(&mut self) {
+        if self.plan.show.verbose
+            && self.plan.dialect.is_compat()
+            && let Ok(choice) = run::choice::choose(&self.plan.io)
+        {
+            self.print(&format!("{}\n", cli::version(self.plan.dialect, choice.name)));
+        }
+    }
+
     /// The first lines of the report, the first time.
     fn opening(&mut self) -> String {
         let is_due =
@@ -122,12 +134,6 @@ impl Watcher<'_> {
 }
 
 impl Observer for Watcher<'_> {
-    fn chosen(&mut self, choice: &Choice) {
-        if self.plan.show.verbose && self.plan.dialect.is_compat() {
-            self.print(&format!("{}\n", cli::version(self.plan.dialect, choice.name)));
-        }
-    }
-
     fn resolved(&mut self, choice: &Choice, addresses: &Addresses) {
         let plan = self.plan;
         if plan.show.verbose && !plan.dialect.is_compat() {

@@ -33,9 +33,7 @@ use crate::script;
 
 /// Who is told how a run goes while it lasts.
 pub trait Observer {
-    /// Which backend it runs on.
-    fn chosen(&mut self, _: &Choice) {}
-    /// Where the load goes.
+    /// Which backend it runs on, and where the load goes.
     fn resolved(&mut self, _: &Choice, _: &Addresses) {}
     /// Everything is set up. It begins at the moment that is returned: at once, or when it was agreed upon with others.
     fn ready(&mut self) -> Instant {

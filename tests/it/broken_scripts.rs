@@ -33,14 +33,16 @@ fn a_script_that_is_not_there_or_is_no_lua_is_fatal(context: &Context) {
     let directory = scratch.path().to_owned();
     let broken = scratch.file("broken.lua", "wrk.method = \"POST\"\nfunction request( return 1 end\n");
     let binary = scratch.file("binary.lua", b"\x1bLJ\x02\x00\xff\xff");
-    for (path, words) in [
-        (&missing, vec!["missing.lua", "No such file"]),
-        (&directory, vec!["s a directory"]),
-        (&broken, vec!["broken.lua:2: ", "near 'return'"]),
-        (&binary, vec!["binary.lua"]),
+    for (path, is_read, words) in [
+        (&missing, false, vec!["missing.lua", "No such file"]),
+        (&directory, false, vec!["s a directory"]),
+        (&broken, true, vec!["broken.lua:2: ", "near 'return'"]),
+        (&binary, true, vec!["binary.lua"]),
     ] {
         for onrush in context.both() {
-            let output = onrush.words("-t2 -c2 -d5s").script(path).word(url(&server, "/")).run();
+            let onrush = onrush.words("-t2 -c2 -d5s").script(path).word(url(&server, "/"));
+            // What cannot be read ends the test before there is a backend.
+            let output = if is_read { onrush.run() } else { onrush.run_plain() };
             assert_refused(&output, &words);
             assert_eq!(output.stderr.lines().count(), 1, "said once, in one line: {output:?}");
         }
@@ -300,7 +302,7 @@ fn a_callback_that_never_returns_is_named_and_the_rest_is_reported(context: &Con
             assert_eq!(output.code, 1, "{output:?}");
             output.assert_standard();
             assert!(output.requests() > 20, "{output:?}");
-            assert!(output.took < Duration::from_millis(2_900), "{output:?}");
+            assert!(output.took < Duration::from_secs(6), "{output:?}");
             let said = output.stderr.lines().find(|line| line.contains("thread 1")).unwrap_or_default();
             assert!(said.contains(&format!("{callback}()")), "{output:?}");
         }
