@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use crate::plan::{self, Addresses, Dialect, Plan, proxy};
-use crate::run::{self, Interrupt, Observer, Outcome};
+use crate::run::{self, Interrupt, Listener, Observer, Outcome};
 use crate::script::{Script, Setting, Through};
 
 /// How often somebody who waits for the name service looks whether a signal came.
@@ -37,7 +37,7 @@ pub fn run(plan: &Plan, interrupt: &Interrupt, observer: &mut dyn Observer) -> a
     let addresses = if plan.dialect.is_compat() { run::probe::probe(plan, &addresses, interrupt)? } else { addresses };
     observer.resolved(&choice, &addresses);
     // A script may do anything at all, and for ever, before the run begins.
-    let mut script = interrupt.quitting(|| load(plan, &addresses))?;
+    let mut script = interrupt.unheard(|| load(plan, &addresses, observer.listener()))?;
     if interrupt.is_asked() {
         return Ok(nothing());
     }
@@ -68,7 +68,7 @@ fn resolve(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Option<Addresse
 }
 
 /// Loads the script, if there is one, and runs everything in it that comes before the run.
-fn load(plan: &Plan, addresses: &Addresses) -> anyhow::Result<Option<Script>> {
+fn load(plan: &Plan, addresses: &Addresses, listener: Listener) -> anyhow::Result<Option<Script>> {
     let Some(plan::Script { file, args }) = &plan.script else { return Ok(None) };
     let authority = plan.target.authority();
     let login = plan.way.proxy.as_ref().and_then(|proxy| proxy.login.as_deref());
@@ -92,6 +92,7 @@ fn load(plan: &Plan, addresses: &Addresses) -> anyhow::Result<Option<Script>> {
         body: Some(plan.body()?).filter(|body| !body.is_empty()),
         proxy: plan.way.proxy.as_ref().map(|_| Through { origin: origin.as_deref(), login }),
         addresses: &addresses.0,
+        listener,
         threads: plan.load.threads,
         seed: plan.seed,
         is_compat: plan.dialect.is_compat(),

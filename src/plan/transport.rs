@@ -76,7 +76,7 @@ impl Plan {
     pub fn attach(&mut self, contents: &Arc<[u8]>) -> bool {
         let script = self.script.iter_mut().map(|script| &mut script.file);
         let materials = self.body.iter_mut().chain(script).chain(self.tls.iter_mut().flat_map(Tls::materials_mut));
-        materials.fold(false, |fits, material| material.attach(Arc::clone(contents)) || fits)
+        materials.filter_map(|material| material.attach(Arc::clone(contents)).then_some(())).count() > 0
     }
 
     /// The part `index` (from 0) of so many, each for a machine of its own: connections and requests are shared out, the

@@ -14,8 +14,11 @@
 //! never end, leaves the path; the line about the files is printed then, too.
 
 mod screen;
+mod signals;
 
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
@@ -26,13 +29,15 @@ use crate::reason::reason;
 use crate::report::files::{self, Fates, Files};
 use crate::report::result::Document;
 use crate::run::{
-    self, Breakdown, Choice, Ended, Interrupt, NotStarted, Observer, Outcome, Progress, Second, Unavailable, Waiting,
+    self, Breakdown, Choice, Ended, Interrupt, Listener, NotStarted, Observer, Outcome, Progress, Second, Unavailable,
+    Waiting,
 };
 use crate::script::{Exit, Script};
 use crate::session::{self, Ran};
 use crate::{cli, report};
 use screen::has_colours;
 pub use screen::{Screen, say};
+use signals::Signals;
 
 /// A bad option, URL or file, an unresolvable host, a script that fails, something that could not be written; in compatible
 /// runs, anything.
@@ -60,9 +65,9 @@ pub fn test(plan: &mut Plan) -> u8 {
 /// Takes the steps, one after the other.
 fn steps(plan: &mut Plan) -> u8 {
     // A signal that comes while files are tried leaves nothing behind.
-    let begun = Interrupt::listen().context("signals cannot be heard");
-    let begun = begun.and_then(|interrupt| Ok((Files::open(&plan.show.outputs, plan.show.keeps_secrets)?, interrupt)));
-    let (files, interrupt) = match begun {
+    let begun = Signals::listen().context("signals cannot be heard");
+    let begun = begun.and_then(|signals| Ok((Files::open(&plan.show.outputs, plan.show.keeps_secrets)?, signals)));
+    let (files, signals) = match begun {
         Ok(begun) => begun,
         Err(error) => {
             say(&format!("{}{error:#}", speaker(plan)));
@@ -70,11 +75,12 @@ fn steps(plan: &mut Plan) -> u8 {
         }
     };
     let fates = files.fates().clone();
-    interrupt.before_quitting({
+    signals.before_quitting({
         let fates = fates.clone();
         move || fates.quit(|account| say(&format!("onrush: {account}")))
     });
-    let read = interrupt.quitting(|| plan.read_materials());
+    let interrupt = signals.interrupt.clone();
+    let read = interrupt.unheard(|| plan.read_materials());
     let is_ours = plan.script.is_some() && plan.show.format == Format::Json;
     let screen = Screen::open(is_ours);
     let mut watcher = Watcher { plan, interrupt: interrupt.clone(), screen, is_open: false, line: None, files };
@@ -129,7 +135,7 @@ impl Watcher<'_> {
 
     /// Prints something before the run. If nobody reads it there is none, and a signal quits.
     fn print(&mut self, text: &str) {
-        self.interrupt.quitting(|| self.screen.print(text));
+        self.interrupt.unheard(|| self.screen.print(text));
     }
 }
 
@@ -161,6 +167,11 @@ impl Observer for Watcher<'_> {
 
     fn second(&mut self, second: &Second) {
         self.files.second(second);
+    }
+
+    fn listener(&mut self) -> Listener {
+        // If standard error is closed there is nobody to tell.
+        Arc::new(|line| drop(std::io::stderr().write_all(line)))
     }
 
     fn waiting(&mut self, waiting: &Waiting) {
@@ -201,7 +212,7 @@ impl Ending<'_> {
             self.fates.wait(GRACE);
         }
         // Whoever is to read it may not, and whoever is to hear it may loop: from here on the first signal quits.
-        interrupt.quitting(|| {
+        interrupt.unheard(|| {
             self.step(|| screen.print(&(opening + &report(plan, &outcome))));
             if !screen.is_unheard() {
                 self.step(|| print_notes(plan, &outcome));
@@ -284,7 +295,7 @@ impl Ending<'_> {
         if self.code != 0 {
             said.extend(self.fates.account().map(|account| format!("onrush: {account}")));
         }
-        self.interrupt.quitting(|| said.iter().chain(&self.said).for_each(|line| say(line)));
+        self.interrupt.unheard(|| said.iter().chain(&self.said).for_each(|line| say(line)));
         self.code
     }
 }

@@ -5,10 +5,10 @@
 
 pub mod choice;
 pub mod host;
+mod interrupt;
 mod outcome;
 mod prepare;
 pub mod probe;
-pub mod signal;
 pub mod snapshot;
 pub mod spin;
 mod waiting;
@@ -17,19 +17,23 @@ mod worker;
 
 pub use choice::{Choice, Unavailable};
 pub use host::{Ports, Shortage};
+pub use interrupt::Interrupt;
 pub use outcome::{Breakdown, Ended, Outcome, WorkerShare};
 pub use prepare::{BadSource, NotStarted, prepare};
-pub use signal::Interrupt;
 pub use snapshot::{Progress, Second};
 pub use waiting::Waiting;
 pub use watch::Prepared;
 
 use std::io;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::plan::Addresses;
 use crate::script;
+
+/// Is told what a script says: a line, with its end.
+pub type Listener = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// Who is told how a run goes while it lasts.
 pub trait Observer {
@@ -45,6 +49,11 @@ pub trait Observer {
     fn second(&mut self, _: &Second) {}
     /// Nobody accepts a first connection, and the run waits; at most once.
     fn waiting(&mut self, _: &Waiting) {}
+    /// Who is told what a script says, from whichever thread, while the session lasts and after it. What it writes by means
+    /// of its own, such as `print`, goes where it goes.
+    fn listener(&mut self) -> Listener {
+        Arc::new(|_| ())
+    }
 }
 
 /// Does what calls a script, in a thread whose stack is large enough for that.

@@ -33,13 +33,14 @@ use thiserror::Error;
 use self::call::{Arity, ThreadHooks};
 use self::state::{State, Who};
 use crate::engine::{Hooks, Wants};
+use crate::run::Listener;
 use crate::stats::Errors;
 
 pub use self::stack::STACK_BYTES;
 pub use self::statistics::View;
 
 /// What the command line says, as far as scripts can see it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Setting<'a> {
     /// The name of the script's file.
     pub path: &'a Path,
@@ -67,6 +68,8 @@ pub struct Setting<'a> {
     pub proxy: Option<Through<'a>>,
     /// Where the load goes.
     pub addresses: &'a [SocketAddr],
+    /// Who is told what the script says.
+    pub listener: Listener,
     /// How many threads there are.
     pub threads: u32,
     /// Start of every random sequence.

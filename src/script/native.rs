@@ -3,7 +3,6 @@
 //! They never raise an error for something that a script did: they return the problem, and `wrk.lua` raises it where the
 //! script can be named.
 
-use std::io::Write;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,8 +21,9 @@ pub fn table(lua: &Lua, setting: &Setting<'_>, who: Who, decisions: &Rc<Decision
         Who::Main(_) => name.into_owned(),
         Who::Thread(number) => format!("{name}, thread {number}"),
     };
+    let listener = Arc::clone(&setting.listener);
     let say = move |_: &Lua, text: LuaString| {
-        say(&speaker, &text.as_bytes());
+        listener(&[speaker.as_bytes(), b": ", &*text.as_bytes(), b"\n"].concat());
         Ok(())
     };
     let native = lua.create_table()?;
@@ -34,8 +34,9 @@ pub fn table(lua: &Lua, setting: &Setting<'_>, who: Who, decisions: &Rc<Decision
     };
     native.raw_set("exit", lua.create_function(exit)?)?;
     native.raw_set("say", lua.create_function(say)?)?;
-    let tell = |_: &Lua, text: LuaString| {
-        print(&[&*text.as_bytes(), b"\n"].concat());
+    let listener = Arc::clone(&setting.listener);
+    let tell = move |_: &Lua, text: LuaString| {
+        listener(&[&*text.as_bytes(), b"\n"].concat());
         Ok(())
     };
     native.raw_set("tell", lua.create_function(tell)?)?;
@@ -125,16 +126,6 @@ fn globals(lua: &Lua) -> Result<Table, String> {
 /// A name of one state in another.
 fn same_name(lua: &Lua, name: &LuaString) -> Result<LuaString, String> {
     lua.create_string(&*name.as_bytes()).map_err(|error| error.to_string())
-}
-
-/// Prints a line of the script on standard error, at once.
-fn say(speaker: &str, text: &[u8]) {
-    print(&[speaker.as_bytes(), b": ", text, b"\n"].concat());
-}
-
-fn print(line: &[u8]) {
-    // If it is closed there is nobody to tell.
-    let _ = std::io::stderr().lock().write_all(line);
 }
 
 /// The wall clock, in whole microseconds.

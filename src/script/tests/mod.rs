@@ -56,6 +56,7 @@ impl Folder {
             body: None,
             proxy: None,
             addresses: &ADDRESSES,
+            listener: Arc::new(|line| eprint!("{}", String::from_utf8_lossy(line))),
             threads: 2,
             seed: 7,
             is_compat: false,

@@ -18,6 +18,12 @@ const PRINTING: &[&str] = &["println!", "eprintln!", "print!", "eprint!", "dbg!"
 /// What logs.
 const LOGGING: &[&str] = &["trace!", "debug!", "info!", "warn!", "error!"];
 
+/// What ends the process.
+const EXITING: &[&str] = &["process::exit", "process::abort", "std::process::*"];
+
+/// What opens files.
+const FILES: &[&str] = &["std::fs", "fs::File", "std::fs::*"];
+
 /// What starts a thread.
 const SPAWNING: &[&str] = &["thread::spawn", "thread::scope", "thread::Builder", "std::thread::*"];
 
@@ -83,6 +89,26 @@ const BORDERS: &[Border] = &[
         names: &[LOCKS, PRINTING, LOGGING],
         spares_tests: true,
         rule: "after the start the data plane takes no lock and writes nothing",
+    },
+    Border {
+        within: PROGRAM,
+        except: &["src/main.rs", "src/program/", "src/live/", "src/report/", "src/serve/", "src/cli/"],
+        names: &[PRINTING, EXITING],
+        spares_tests: true,
+        rule: "a session prints nothing and ends nobody: only the program does",
+    },
+    Border {
+        within: &["src/run/", "src/engine/", "src/backend/", "src/script/", "src/session.rs", "src/stats/"],
+        except: &[
+            "src/run/host.rs",
+            "src/run/spin.rs",
+            "src/backend/ports.rs",
+            "src/backend/uring/mod.rs",
+            "src/backend/sim/scenario.rs",
+        ],
+        names: &[FILES],
+        spares_tests: true,
+        rule: "behind the plan no file is read for input: what a run needs of files is in the plan",
     },
     Border {
         within: &["src/stats/"],
@@ -154,7 +180,11 @@ mod tests {
         ("use std::sync::mpsc;", "src/engine/a.rs", "src/serve/a.rs"),
         ("fn a() { println!(); }", "src/engine/a.rs", "src/main.rs"),
         ("fn a() { log::warn!(\"b\"); }", "src/backend/a.rs", "src/run/a.rs"),
-        ("fn a() { dbg!(1); }", "src/stats/a.rs", "src/run/a.rs"),
+        ("fn a() { dbg!(1); }", "src/stats/a.rs", "src/report/a.rs"),
+        ("fn a() { std::process::exit(1); }", "src/run/a.rs", "src/program/a.rs"),
+        ("fn a() { eprintln!(); }", "src/script/a.rs", "src/serve/a.rs"),
+        ("use std::fs;", "src/script/a.rs", "src/plan/material.rs"),
+        ("fn a() { std::fs::File::open(b); }", "src/engine/tls/a.rs", "src/cli/a.rs"),
         ("use std::time::Instant;", "src/stats/a.rs", "src/run/a.rs"),
         ("use std::time::Instant;", "src/report/a.rs", "src/run/a.rs"),
         ("use crate::{engine::Engine, stats};", "src/report/a.rs", "src/run/a.rs"),
