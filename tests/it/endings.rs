@@ -367,11 +367,12 @@ fn what_a_script_prints_stays_out_of_the_document(context: &Context) {
 
 fn a_run_that_never_begins_touches_no_file(context: &Context) {
     let server = target();
-    for words in ["http://nosuch.invalid/", "http://127.0.0.1:1/", "-s ERROR"] {
+    for words in ["http://nosuch.invalid/", "http://127.0.0.1:1/", "-s /nowhere.lua", "-s ERROR"] {
         let old = Old::new("never");
         let onrush = old.written_by(context.onrush().words("-c1 -d1"));
         let output = match words {
             "-s ERROR" => onrush.script(old.0.file("s.lua", "error('no')")).word(url(&server, "/")),
+            "-s /nowhere.lua" => onrush.words(words).word(url(&server, "/")),
             _ => onrush.words(words),
         };
         let output = output.run_plain();
@@ -383,13 +384,11 @@ fn a_run_that_never_begins_touches_no_file(context: &Context) {
         let output = context.onrush().words("-c1 -d1 -o").word(&path).words("http://nosuch.invalid/").run_plain();
         assert!(output.code == 1 && !path.exists(), "{output:?}");
     }
-    // What is wrong with the command line itself is found before any file is looked at.
-    for words in ["-d 1x", "-s /nowhere.lua"] {
-        let old = Old::new("refused");
-        let output = old.written_by(context.onrush()).words(words).word(url(&server, "/")).run_plain();
-        assert_eq!(output.code, 1, "{output:?}");
-        NAMES.iter().for_each(|name| assert_eq!(fs::read_to_string(old.path(name)).unwrap(), OLD, "{name}"));
-    }
+    // A wrong option is found before any file is looked at.
+    let old = Old::new("refused");
+    let output = old.written_by(context.onrush()).words("-d 1x").word(url(&server, "/")).run_plain();
+    assert_eq!(output.code, 1, "{output:?}");
+    NAMES.iter().for_each(|name| assert_eq!(fs::read_to_string(old.path(name)).unwrap(), OLD, "{name}"));
 }
 
 fn an_old_file_of_lines_is_cut_when_the_first_row_comes(context: &Context) {
