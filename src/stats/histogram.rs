@@ -6,35 +6,18 @@ use std::io::{Cursor, Read};
 use std::ops::AddAssign;
 
 use flate2::read::ZlibDecoder;
+use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
-use hdrhistogram::{Counter, Histogram};
 use thiserror::Error;
 
+use super::bins::{Bins, Count, neighbours};
 use super::rank;
 
 /// The largest value told apart: one hour in nanoseconds. Larger ones are recorded as this and counted.
-pub const HIGHEST: u64 = 3_600_000_000_000;
+pub use super::bins::HIGHEST;
 
 /// Decimal digits kept by the bins.
 const DIGITS: u8 = 3;
-
-/// What a bin counts with: `u32` for 100 ms of one thread, `u64` for a whole run.
-pub trait Count: Counter + Into<u64> {
-    /// The number, or the largest there is.
-    fn saturating_from(number: u64) -> Self;
-}
-
-impl Count for u32 {
-    fn saturating_from(number: u64) -> Self {
-        Self::try_from(number).unwrap_or(Self::MAX)
-    }
-}
-
-impl Count for u64 {
-    fn saturating_from(number: u64) -> Self {
-        number
-    }
-}
 
 /// The exact figures of a distribution, which its bins only approximate.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,7 +52,7 @@ pub enum Corrupt {
 #[derive(Clone, Debug)]
 pub struct Distribution<C: Count> {
     /// The bins, and the exact count.
-    histogram: Histogram<C>,
+    bins: Bins<C>,
     sum: u128,
     sum_of_squares: u128,
     /// `u64::MAX` while empty.
@@ -81,10 +64,9 @@ pub struct Distribution<C: Count> {
 }
 
 impl<C: Count> Distribution<C> {
-    /// An empty distribution; all memory it will ever need is taken now (about 130 KB for `u32`, 260 KB for `u64`).
+    /// An empty distribution; all memory it will ever need is asked for now (about 130 KB for `u32`, 260 KB for `u64`).
     pub fn new() -> Self {
-        let histogram = Histogram::new_with_bounds(1, HIGHEST, DIGITS).expect("the bounds are constants and valid");
-        Self { histogram, sum: 0, sum_of_squares: 0, min: u64::MAX, max: 0, clamped: 0 }
+        Self { bins: Bins::new(), sum: 0, sum_of_squares: 0, min: u64::MAX, max: 0, clamped: 0 }
     }
 
     /// Takes note of one value.
@@ -92,7 +74,7 @@ impl<C: Count> Distribution<C> {
     pub fn record(&mut self, value: u64) {
         let known = value.min(HIGHEST);
         self.clamped += u64::from(known != value);
-        self.histogram.saturating_record(known);
+        self.bins.record(known, 1);
         self.sum += u128::from(known);
         self.sum_of_squares += u128::from(known) * u128::from(known);
         self.min = self.min.min(known);
@@ -106,7 +88,7 @@ impl<C: Count> Distribution<C> {
         }
         let known = value.min(HIGHEST);
         self.clamped += if known == value { 0 } else { times };
-        self.histogram.saturating_record_n(known, C::saturating_from(times));
+        self.bins.record(known, times);
         self.sum += u128::from(known) * u128::from(times);
         self.sum_of_squares += u128::from(known) * u128::from(known) * u128::from(times);
         self.min = self.min.min(known);
@@ -118,7 +100,7 @@ impl<C: Count> Distribution<C> {
         if self.count() == 0 {
             return;
         }
-        self.histogram.reset();
+        self.bins.clear();
         (self.sum, self.sum_of_squares) = (0, 0);
         (self.min, self.max) = (u64::MAX, 0);
         self.clamped = 0;
@@ -126,7 +108,7 @@ impl<C: Count> Distribution<C> {
 
     /// How many values there are.
     pub fn count(&self) -> u64 {
-        self.histogram.len()
+        self.bins.total()
     }
 
     /// The smallest value, exactly.
@@ -176,22 +158,21 @@ impl<C: Count> Distribution<C> {
         let (mean, stdev) = (self.mean()?, self.stdev());
         let lowest = self.bin_start((mean - stdev).max(0.0).ceil() as u64);
         let highest = (mean + stdev) as u64;
-        let bins = self.histogram.iter_recorded();
-        let inside = bins.filter(|bin| (lowest..=highest).contains(&self.bin_start(bin.value_iterated_to())));
-        let inside: u64 = inside.map(|bin| bin.count_at_value().into()).sum();
+        let inside = self.bins.used().filter(|(values, _)| (lowest..=highest).contains(values.start()));
+        let inside: u64 = inside.map(|(_, count)| count).sum();
         Some(inside as f64 / self.count() as f64)
     }
 
     /// The smallest value in the same bin as this one.
     pub fn bin_start(&self, value: u64) -> u64 {
-        self.histogram.lowest_equivalent(value)
+        *neighbours(value.min(HIGHEST)).start()
     }
 
     /// The bins that are not empty, ascending: the middle of the bin, moved into min to max, and its count.
     pub fn values(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.histogram.iter_recorded().map(|bin| {
-            let middle = self.histogram.median_equivalent(bin.value_iterated_to());
-            (middle.clamp(self.min, self.max), bin.count_at_value().into())
+        self.bins.used().map(|(values, count)| {
+            let middle = values.start() + (values.end() - values.start()).div_ceil(2);
+            (middle.clamp(self.min, self.max), count)
         })
     }
 }
@@ -200,7 +181,7 @@ impl Distribution<u64> {
     /// The bins in HdrHistogram's compressed format, version 2.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let written = V2DeflateSerializer::new().serialize(&self.histogram, &mut bytes);
+        let written = V2DeflateSerializer::new().serialize(&self.library(), &mut bytes);
         written.expect("a histogram of 64-bit counts fits the format, and memory takes it");
         bytes
     }
@@ -215,8 +196,7 @@ impl Distribution<u64> {
         let read = Deserializer::new().deserialize::<u64, _>(&mut Cursor::new(whole)).map_err(|_| Corrupt::Bytes)?;
         let mut distribution = Self::new();
         for bin in read.iter_recorded() {
-            let value = bin.value_iterated_to().min(HIGHEST);
-            distribution.histogram.saturating_record_n(value, bin.count_at_value());
+            distribution.bins.record(bin.value_iterated_to().min(HIGHEST), bin.count_at_value());
         }
         distribution.set_moments(moments)?;
         Ok(distribution)
@@ -262,12 +242,23 @@ impl Distribution<u64> {
 
     /// The bins as HdrHistogram's percentile iterator sees them, so many steps before the distance to 100 % halves:
     /// value, share (0 to 1) and count of the values up to it.
-    pub fn spectrum(&self, ticks: u32) -> impl Iterator<Item = (u64, f64, u64)> {
+    pub fn spectrum(&self, ticks: u32) -> Vec<(u64, f64, u64)> {
         let mut total = 0;
-        self.histogram.iter_quantiles(ticks).map(move |step| {
-            total += step.count_since_last_iteration();
-            (step.value_iterated_to().min(self.max), step.quantile_iterated_to(), total)
-        })
+        let library = self.library();
+        library
+            .iter_quantiles(ticks)
+            .map(|step| {
+                total += step.count_since_last_iteration();
+                (step.value_iterated_to().min(self.max), step.quantile_iterated_to(), total)
+            })
+            .collect()
+    }
+
+    /// The bins as the library has them, which knows the formats that others read.
+    fn library(&self) -> Histogram<u64> {
+        let mut library = Histogram::new_with_bounds(1, HIGHEST, DIGITS).expect("the bounds are constants and valid");
+        self.bins.used().for_each(|(values, count)| library.saturating_record_n(*values.end(), count));
+        library
     }
 }
 
@@ -296,10 +287,7 @@ impl<A: Count, B: Count> AddAssign<&Distribution<B>> for Distribution<A> {
         if other.count() == 0 {
             return;
         }
-        for bin in other.histogram.iter_recorded() {
-            let count = A::saturating_from(bin.count_at_value().into());
-            self.histogram.saturating_record_n(bin.value_iterated_to(), count);
-        }
+        self.bins.add(&other.bins);
         self.sum += other.sum;
         self.sum_of_squares += other.sum_of_squares;
         self.min = self.min.min(other.min);
@@ -483,7 +471,7 @@ mod tests {
 
     #[test]
     fn a_spectrum_ends_with_every_value() {
-        let steps: Vec<_> = of(&scattered(1_000)).spectrum(5).collect();
+        let steps = of(&scattered(1_000)).spectrum(5);
         let last = steps.last().unwrap();
         assert_eq!((last.1, last.2), (1.0, 1_000));
         assert!(steps.is_sorted_by_key(|step| step.2));

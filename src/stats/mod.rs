@@ -4,6 +4,7 @@
 //! intervals, and so is everything else that is shown. Nothing in here prints, reads a clock, takes a lock or shares
 //! anything with another thread; recording into an existing row allocates nothing.
 
+mod bins;
 pub mod counters;
 pub mod errors;
 pub mod handshakes;
@@ -17,10 +18,11 @@ pub mod transcript;
 
 use std::ops::AddAssign;
 
+pub use bins::Count;
 pub use counters::{Counters, Statuses};
 pub use errors::{Cause, Errors, Ledger, Phase, ProxyFailure, Row, TlsFailure};
 pub use handshakes::{Handshakes, Negotiated};
-pub use histogram::{Corrupt, Count, Distribution, Moments};
+pub use histogram::{Corrupt, Distribution, Moments};
 pub use occupancy::Occupancy;
 pub use phases::Phases;
 pub use rank::rank;
