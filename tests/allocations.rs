@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use onrush::backend::{self, Backend, Clock, Dialer, Epoll, Uring};
-use onrush::engine::{Control, Desk, Engine, Protocol, Rules, Settings};
+use onrush::engine::{Control, Desk, Engine, Protocol, Rules, Scale, Settings};
 use onrush::serve::{Config, Server};
 use onrush_proto::{Http1, Parts, Request};
 
@@ -44,7 +44,7 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
         addresses: vec![server.address()],
         first_connection: 0,
         tls: None,
-        rules: Rules { compat: false, timeout_ns: Some(2_000_000_000), phases: true, pipelines: false },
+        rules: Rules { scale: Scale::EXACT, timeout_ns: Some(2_000_000_000), phases: true, pipelines: false },
         warmup_ns: 0,
         duration_ns: None,
         requests: Some(requests),

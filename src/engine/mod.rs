@@ -49,7 +49,7 @@ pub use kept::Budget;
 pub use leave::too_long;
 pub use mailbox::Mailbox;
 pub use protocol::Protocol;
-pub use tally::Rules;
+pub use tally::{Rules, Scale};
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -404,14 +404,12 @@ impl<B: Backend> Engine<B> {
         (shortest / 16).clamp(1_000_000, SAMPLE_NS)
     }
 
-    /// Records the rate since the last sample. A compatible run knows whole milliseconds, leaves idle stretches out and
-    /// lets them grow.
+    /// Records the rate since the last sample. Where idle stretches are left out, they grow until something happens.
     fn sample(&mut self, now: Nanos) {
-        let is_compat = self.settings.rules.compat;
-        let unit_ns = if is_compat { 1_000_000 } else { 1 };
+        let Scale { rate_unit_ns: unit_ns, omits, .. } = self.settings.rules.scale;
         let elapsed = now.since(self.sampled_at) / unit_ns;
         let completed = self.tally.completed - self.sampled_completed;
-        if elapsed == 0 || (is_compat && completed == 0) {
+        if elapsed == 0 || (omits && completed == 0) {
             return;
         }
         self.tally.interval.rates.record(completed * (1_000_000_000 / unit_ns) / elapsed);
@@ -459,8 +457,8 @@ impl<B: Backend> Engine<B> {
             self.count_from(now);
         }
         // A short run has its rate too; a worker that had nothing to send has none. The rest behind the last sample counts
-        // if it is long enough to say something, but not where wrk is imitated.
-        let is_long = now.since(self.sampled_at) >= SAMPLE_NS / 2 && !self.settings.rules.compat;
+        // if it is long enough to say something, unless something is left out anyway.
+        let is_long = now.since(self.sampled_at) >= SAMPLE_NS / 2 && !self.settings.rules.scale.omits;
         if (is_long || self.sampled_at == self.start) && self.settings.requests != Some(0) {
             self.sample(now);
         }

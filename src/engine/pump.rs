@@ -7,6 +7,7 @@ use rustix::io::Errno;
 
 use super::Engine;
 use super::connection::{Live, State};
+use super::retry::LONGEST_NS;
 use super::tally::cause_of;
 use super::timers::Timer;
 use super::tls::LinkFailure;
@@ -248,8 +249,8 @@ impl<B: Backend> Engine<B> {
     /// Lets a slot wait before its next connection.
     pub(super) fn back_off(&mut self, conn: ConnId, was_accepted: bool, now: Nanos) {
         self.enter(conn, State::Waiting, now);
-        let failures = &mut self.slots[conn.index()].failures;
-        let wait_ns = failures.wait_ns(was_accepted, self.settings.rules.compat, &mut self.random);
+        let longest_ns = if was_accepted { self.settings.rules.scale.retry_max_ns } else { LONGEST_NS };
+        let wait_ns = self.slots[conn.index()].failures.wait_ns(longest_ns, &mut self.random);
         self.timers.set(now + wait_ns, Timer::Reopen(conn));
     }
 

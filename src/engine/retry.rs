@@ -5,10 +5,7 @@ use crate::random::Random;
 /// The first wait, in nanoseconds: a server that restarts is found again at once.
 const FIRST_NS: u64 = 1_000_000;
 /// The longest wait: a server that stays away costs one connect per second and slot.
-const LONGEST_NS: u64 = 1_000_000_000;
-/// The longest wait in compatible runs after a connection that had been accepted, close to the imitated tools' immediate
-/// retry: with the jitter at most 10 ms.
-const LONGEST_ACCEPTED_COMPAT_NS: u64 = 8_000_000;
+pub const LONGEST_NS: u64 = 1_000_000_000;
 
 /// Counts the failures of one connection slot since its last complete response.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,12 +17,11 @@ impl Failures {
         self.0 = 0;
     }
 
-    /// One more failure; returns the wait in nanoseconds: it doubles from 1 ms to 1 s, a quarter more or less.
-    pub fn wait_ns(&mut self, accepted: bool, compat: bool, random: &mut Random) -> u64 {
+    /// One more failure; returns the wait in nanoseconds: it doubles from 1 ms to the longest, a quarter more or less.
+    pub fn wait_ns(&mut self, longest_ns: u64, random: &mut Random) -> u64 {
         let doubled = FIRST_NS << self.0.min(20);
         self.0 = self.0.saturating_add(1);
-        let longest = if accepted && compat { LONGEST_ACCEPTED_COMPAT_NS } else { LONGEST_NS };
-        let wait = doubled.min(longest);
+        let wait = doubled.min(longest_ns);
         wait - wait / 4 + random.below(wait / 2 + 1)
     }
 }
@@ -38,18 +34,18 @@ mod tests {
     fn waits_double_from_a_millisecond_to_a_second_within_a_quarter() {
         let (mut failures, mut random) = (Failures::default(), Random::new(1));
         for expected_ms in [1u64, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000, 1000, 1000] {
-            let wait = failures.wait_ns(false, false, &mut random);
+            let wait = failures.wait_ns(LONGEST_NS, &mut random);
             let expected = expected_ms * 1_000_000;
             assert!(wait >= expected * 3 / 4 && wait <= expected * 5 / 4, "{wait} for {expected}");
         }
         failures.forget();
-        assert!(failures.wait_ns(false, false, &mut random) <= 1_250_000);
+        assert!(failures.wait_ns(LONGEST_NS, &mut random) <= 1_250_000);
     }
 
     #[test]
-    fn compatible_runs_retry_accepted_connections_within_ten_milliseconds() {
+    fn a_shorter_limit_is_kept_to() {
         let (mut failures, mut random) = (Failures::default(), Random::new(2));
-        assert!((0..20).all(|_| failures.wait_ns(true, true, &mut random) <= 10_000_000));
-        assert!(failures.wait_ns(false, true, &mut random) > 10_000_000);
+        assert!((0..20).all(|_| failures.wait_ns(8_000_000, &mut random) <= 10_000_000));
+        assert!(failures.wait_ns(LONGEST_NS, &mut random) > 10_000_000);
     }
 }

@@ -3,19 +3,41 @@
 use onrush_proto::{Nanos, Part};
 use rustix::io::Errno;
 
+use super::retry::LONGEST_NS;
 use crate::stats::{Cause, Interval, Phase, Silences, Transcript};
 
 /// What a worker counts with, fixed for the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// Latencies are whole microseconds, and late answers count in no latency.
-    pub compat: bool,
+    /// How finely, and what counts at all.
+    pub scale: Scale,
     /// A request is late when it lasts longer, in nanoseconds; `None`: never.
     pub timeout_ns: Option<u64>,
     /// The phases of every request are recorded.
     pub phases: bool,
     /// Requests are sent in batches: each of those has a latency too.
     pub pipelines: bool,
+}
+
+/// How finely things are recorded, and what counts at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    /// Latencies are whole multiples of this, in nanoseconds.
+    pub quantum_ns: u64,
+    /// Rates are taken over whole multiples of this, in nanoseconds.
+    pub rate_unit_ns: u64,
+    /// Left out are late answers from the latencies, idle stretches from the rates, and the bytes of a read in which the
+    /// server made a mistake; and a batch is late once, however many are in it.
+    pub omits: bool,
+    /// The longest wait before a connection that had been accepted is opened again, in nanoseconds, give or take a quarter.
+    pub retry_max_ns: u64,
+}
+
+impl Scale {
+    /// Everything counts, as exactly as it is known.
+    pub const EXACT: Self = Self { quantum_ns: 1, rate_unit_ns: 1, omits: false, retry_max_ns: LONGEST_NS };
+    /// As wrk and its forks have it. They open connections again at once, which 8 ms come close to.
+    pub const WRK: Self = Self { quantum_ns: 1_000, rate_unit_ns: 1_000_000, omits: true, retry_max_ns: 8_000_000 };
 }
 
 /// A request that was started and has not ended.
@@ -203,7 +225,7 @@ impl Tally {
     fn phases(&mut self, request: &OpenRequest, at: Nanos) {
         let first_at = request.first_at.unwrap_or(at);
         let (phases, latency) = (self.interval.phases.get_or_insert_default(), &self.interval.latency);
-        if first_at == at && !self.rules.compat && (phases.is_left_out || latency.count() == 0) {
+        if first_at == at && !self.rules.scale.omits && (phases.is_left_out || latency.count() == 0) {
             phases.is_left_out = true;
             return;
         }
@@ -217,19 +239,20 @@ impl Tally {
         }
     }
 
-    /// Whether a time counts: the imitated tools leave out what is late.
+    /// Whether a time counts.
     fn is_measurable(&self, ns: u64) -> bool {
-        !(self.rules.compat && self.is_late(ns))
+        !(self.rules.scale.omits && self.is_late(ns))
     }
 
-    /// A time as it is recorded: the imitated tools know whole microseconds.
+    /// A time as it is recorded.
     fn measured(&self, ns: u64) -> u64 {
-        if self.rules.compat { ns / 1_000 * 1_000 } else { ns }
+        let quantum_ns = self.rules.scale.quantum_ns;
+        if quantum_ns == 1 { ns } else { ns / quantum_ns * quantum_ns }
     }
 
-    /// Bytes came. The imitated tools leave out those of a read in which the server made a mistake.
+    /// Bytes came, in a read in which the server made a mistake or not.
     pub fn received(&mut self, length: usize, was_mistaken: bool) {
-        if !(self.rules.compat && was_mistaken) {
+        if !(self.rules.scale.omits && was_mistaken) {
             self.interval.counters.bytes_received += length as u64;
         }
     }
@@ -247,8 +270,8 @@ impl Tally {
         if self.rules.phases {
             self.phases(request, at);
         }
-        if self.rules.compat {
-            self.record_as_wrk(request, self.measured(latency_ns), at);
+        if self.rules.scale.omits {
+            self.record_unless_late(request, self.measured(latency_ns), at);
             return latency_ns;
         }
         self.interval.latency.record(latency_ns);
@@ -261,8 +284,8 @@ impl Tally {
         latency_ns
     }
 
-    /// Records whole microseconds, none that is late, and lets a batch be late once.
-    fn record_as_wrk(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
+    /// Records a latency unless it is late, and lets a batch be late once.
+    fn record_unless_late(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
         let is_late = self.is_late(latency_ns);
         if !is_late {
             self.interval.latency.record(latency_ns);
@@ -288,9 +311,9 @@ impl Tally {
         }
     }
 
-    /// Whether a request that has not ended is to be counted as late now: where wrk is imitated, once for a batch.
+    /// Whether a request that has not ended is to be counted as late now.
     pub fn becomes_late(&self, request: &OpenRequest, age_ns: u64) -> bool {
-        !request.late && self.is_late(age_ns) && (request.is_last || !self.rules.compat)
+        !request.late && self.is_late(age_ns) && (request.is_last || !self.rules.scale.omits)
     }
 
     /// Whether a request of that age is late.

@@ -18,7 +18,7 @@ use super::{host, nanos, spin};
 use crate::backend::ports::Chooser;
 use crate::backend::sim::Scenario;
 use crate::backend::{Backend, Clock, Dialer, Epoll, PortRing, Sim, Uring, socket};
-use crate::engine::{self, Hooks, Rules, Settings, tls};
+use crate::engine::{self, Hooks, Rules, Scale, Settings, tls};
 use crate::plan::way::Sources;
 use crate::plan::{Addresses, Dialect, Io, Plan, load};
 use crate::reason::reason;
@@ -194,7 +194,7 @@ pub(super) fn settings(
         addresses: addresses.0.clone(),
         tls,
         rules: Rules {
-            compat: plan.dialect.is_compat(),
+            scale: if plan.dialect.is_compat() { Scale::WRK } else { Scale::EXACT },
             timeout_ns: plan.timeout.map(nanos),
             phases: plan.phases,
             pipelines,

@@ -37,7 +37,7 @@ fn idle_stretches_are_zeros_in_native_rates_and_grow_in_compatible_ones() {
     let native = run_http(settings(), scenario);
     assert_eq!(native.totals.rates.count(), 10);
     assert_eq!(native.totals.rates.min(), Some(0));
-    let rules = Rules { compat: true, ..settings().rules };
+    let rules = Rules { scale: Scale::WRK, ..settings().rules };
     let compat = run_http(Settings { rules, ..settings() }, scenario);
     assert_eq!(compat.totals.rates.count(), 7, "five before the stall, none within, two behind it");
     assert!(compat.totals.rates.min() > Some(0));
@@ -46,7 +46,7 @@ fn idle_stretches_are_zeros_in_native_rates_and_grow_in_compatible_ones() {
 #[test]
 fn a_run_of_less_than_a_millisecond_has_a_rate_natively() {
     let one = |compat| {
-        let rules = Rules { compat, ..settings().rules };
+        let rules = Rules { scale: scale(compat), ..settings().rules };
         let ran = run_http(Settings { rules, requests: Some(1), duration_ns: None, ..settings() }, SHORT);
         assert_eq!(ran.end.elapsed_ns, 400_000);
         ran.totals.rates.values().collect::<Vec<_>>()
@@ -58,7 +58,7 @@ fn a_run_of_less_than_a_millisecond_has_a_rate_natively() {
 #[test]
 fn the_rest_behind_the_last_whole_tenth_has_a_rate_if_it_is_at_least_half_as_long() {
     for (duration_ms, compat, expected) in [(149, false, 1), (150, false, 2), (150, true, 1), (49, false, 1)] {
-        let rules = Rules { compat, ..settings().rules };
+        let rules = Rules { scale: scale(compat), ..settings().rules };
         let ran = run_http(Settings { rules, duration_ns: Some(duration_ms * MS), ..settings() }, "connect_us = 0.0");
         assert_eq!(ran.totals.rates.values().collect::<Vec<_>>(), [(1_000, expected)], "{duration_ms} ms, {compat}");
     }
@@ -138,7 +138,7 @@ fn late_answers_count_once_and_keep_their_latency_unless_compatible() {
     let native = run_http(slow.clone(), scenario).totals;
     assert_eq!((native.counters.completed, native.counters.late), (3, 3));
     assert_eq!(native.latency.min(), Some(2_500 * MS));
-    let rules = Rules { compat: true, ..slow.rules };
+    let rules = Rules { scale: Scale::WRK, ..slow.rules };
     let compat = run_http(Settings { rules, ..slow }, scenario).totals;
     assert_eq!((compat.counters.completed, compat.counters.late), (3, 3));
     assert_eq!(compat.latency.count(), 0);
@@ -159,7 +159,7 @@ fn a_server_that_accepts_and_resets_does_not_make_the_engine_spin() {
     let minute = Settings { duration_ns: Some(60 * SECOND), ..settings() };
     let ran = run_http(minute, "[[fault]]\nevery = 1\nwhat = 'reset'");
     assert!((60..90).contains(&ran.totals.counters.connects), "{}", ran.totals.counters.connects);
-    let rules = Rules { compat: true, ..settings().rules };
+    let rules = Rules { scale: Scale::WRK, ..settings().rules };
     let compat = run_http(Settings { rules, ..settings() }, "[[fault]]\nevery = 1\nwhat = 'reset'");
     assert!(compat.totals.counters.connects > 80, "at most 10 ms between two of them");
 }

@@ -27,6 +27,10 @@ pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
 
 /// At most so many requests on a connection.
+pub fn scale(is_compat: bool) -> Scale {
+    if is_compat { Scale::WRK } else { Scale::EXACT }
+}
+
 pub fn per_connection(most: u64) -> PerConnection {
     PerConnection { most, option: Limiter::RequestsPerConnection }
 }
@@ -41,7 +45,7 @@ pub fn settings() -> Settings {
         addresses: vec!["127.0.0.1:80".parse().unwrap()],
         first_connection: 0,
         tls: None,
-        rules: Rules { compat: false, timeout_ns: Some(2 * SECOND), phases: false, pipelines: false },
+        rules: Rules { scale: Scale::EXACT, timeout_ns: Some(2 * SECOND), phases: false, pipelines: false },
         warmup_ns: 0,
         duration_ns: Some(SECOND),
         requests: None,

@@ -45,7 +45,7 @@ fn answers_that_come_together_have_one_first_byte() {
 
 #[test]
 fn an_imitated_tool_knows_whole_microseconds_and_leaves_out_what_is_late() {
-    let rules = Rules { compat: true, timeout_ns: Some(500 * MS), ..with_phases().rules };
+    let rules = Rules { scale: Scale::WRK, timeout_ns: Some(500 * MS), ..with_phases().rules };
     let ran = run_http(Settings { rules, ..settings() }, "latency_us = 999.7\n[[stall]]\nfrom_s = 0.1\nfor_s = 0.8");
     let phases = ran.totals.phases.expect("they were wanted");
     assert_eq!((phases.ttfb.min(), phases.ttfb.max()), (Some(999_000), Some(999_000)));

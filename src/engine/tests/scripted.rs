@@ -131,7 +131,7 @@ fn a_request_in_a_large_batch_costs_no_more_than_one_in_a_small() {
 #[test]
 fn a_late_batch_is_one_timeout_where_wrk_is_imitated_and_one_for_each_request_natively() {
     for (compat, expected) in [(true, 1), (false, 3)] {
-        let rules = Rules { compat, timeout_ns: Some(MS / 2), phases: false, pipelines: true };
+        let rules = Rules { scale: scale(compat), timeout_ns: Some(MS / 2), phases: false, pipelines: true };
         let three = Settings { rules, requests: Some(3), duration_ns: None, ..settings() };
         let ran = run_script(three, INSTANT, Script { wants: writes(), batches: vec![3], ..Script::default() });
         assert_eq!(ran.totals.counters.late, expected);
