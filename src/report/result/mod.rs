@@ -9,6 +9,7 @@ mod distribution;
 mod merge;
 mod moment;
 mod plan;
+mod read;
 mod sources;
 #[cfg(test)]
 mod tests;

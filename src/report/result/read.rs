@@ -1,0 +1,61 @@
+//! From a file to a document.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context, anyhow, bail, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Document, SCHEMA};
+use crate::reason::reason;
+
+/// No result is longer, in bytes, by far.
+const LENGTH_MAX: u64 = 256 << 20;
+
+/// What every version of the format has.
+#[derive(Deserialize)]
+struct Version {
+    schema: u64,
+}
+
+impl Document {
+    /// Reads a result file.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, is no result, or one of another version, or has figures that no test can have.
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
+        let mut text = String::new();
+        File::open(path)
+            .and_then(|file| file.take(LENGTH_MAX + 1).read_to_string(&mut text))
+            .map_err(|error| anyhow!("{path:?} cannot be read: {}", reason(&error)))?;
+        ensure!(text.len() as u64 <= LENGTH_MAX, "{path:?} is no result of onrush: none is longer than 256 MiB");
+        let Version { schema } =
+            serde_json::from_str(&text).with_context(|| format!("{path:?} is no result of onrush"))?;
+        if schema != u64::from(SCHEMA) {
+            bail!("{path:?} has schema {schema}, and this onrush reads schema {SCHEMA}: use the version that wrote it");
+        }
+        let value: Value = serde_json::from_str(&text).with_context(|| format!("{path:?} is damaged"))?;
+        if !are_figures(&value) {
+            bail!("{path:?} is damaged: it has figures that no test can have");
+        }
+        serde_json::from_value(value).with_context(|| format!("{path:?} is damaged"))
+    }
+}
+
+/// Whether all numbers are small enough to be added up: there is nothing below zero, and no test goes beyond the
+/// largest number up to which all whole ones are exact.
+fn are_figures(value: &Value) -> bool {
+    const FIGURE_MAX: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
+    match value {
+        Value::Number(number) => number.as_f64().is_some_and(|number| (0.0..=FIGURE_MAX).contains(&number)),
+        Value::Array(values) => values.iter().all(are_figures),
+        // What is not added up may be any number.
+        Value::Object(fields) => {
+            fields.iter().all(|(name, value)| ["plan", "host"].contains(&name.as_str()) || are_figures(value))
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
+    }
+}
