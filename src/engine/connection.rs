@@ -166,10 +166,10 @@ impl Live {
     /// Takes received bytes.
     pub fn receive(&mut self, mut bytes: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
         let length = bytes.len();
-        if let Some(transcript) = &mut tally.transcript {
-            transcript.first_received.get_or_insert(at);
-        }
         while !bytes.is_empty() {
+            if let Some(transcript) = &mut tally.transcript {
+                transcript.first_received.get_or_insert(at);
+            }
             // Responses come in the order of the requests: whatever comes belongs to the oldest.
             if tally.wants_phases()
                 && let Some(oldest) = self.open.front_mut()
@@ -201,6 +201,9 @@ impl Live {
                     // The first byte that counts is that of the answer itself.
                     if let Some(request) = self.open.iter_mut().find(|request| request.stream == stream) {
                         request.first_at = None;
+                    }
+                    if let Some(transcript) = &mut tally.transcript {
+                        transcript.first_received = None;
                     }
                     self.transcribe_head(input, tally);
                 }
