@@ -1,18 +1,19 @@
 //! The names whose values are secrets.
 
+use std::mem;
+
 /// What says so wherever it stands in a name, as in `PHPSESSID` or `-Hcookie`: nothing harmless is called like this.
 const ANYWHERE: [&str; 10] =
     ["apikey", "authorization", "cookie", "credential", "passphrase", "passw", "secret", "sessid", "session", "token"];
 
 /// What says so as a word of a name: in `author`, `bypass` and `sigma` it says nothing.
-const WORDS: [&str; 15] = [
+const WORDS: [&str; 14] = [
     "auth",
     "authentication",
     "bearer",
     "csrf",
     "hmac",
     "jwt",
-    "key",
     "oauth",
     "otp",
     "pass",
@@ -23,22 +24,54 @@ const WORDS: [&str; 15] = [
     "xsrf",
 ];
 
-/// What says so at the end of a word, as in `sshkey`.
-const END: &str = "key";
+/// Which keys are secrets, be it `api_key` or `apikey`. Others are the names of things: of a row, a partition, a repeated
+/// request; and a `monkey` is none.
+const KEYS: [&str; 21] = [
+    "access",
+    "account",
+    "admin",
+    "api",
+    "app",
+    "auth",
+    "client",
+    "encryption",
+    "functions",
+    "license",
+    "master",
+    "private",
+    "root",
+    "server",
+    "service",
+    "shared",
+    "signing",
+    "ssh",
+    "storage",
+    "subscription",
+    "user",
+];
 
 /// Whether a name, as it is meant, is one of a secret.
 pub(super) fn is_secret(name: &[u8]) -> bool {
     let name = name.strip_prefix(b"-H").unwrap_or(name);
     let lower = name.to_ascii_lowercase();
     let mut start = 0;
-    let mut words = (1..=name.len()).filter(|&end| is_border(name, end)).map(|end| {
+    let words = (1..=name.len()).filter(|&end| is_border(name, end)).map(|end| {
         let word = &lower[start..end];
         start = end;
         word
     });
-    words.any(|word| {
+    let letters = lower.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+    let mut before: &[u8] = &[];
+    let is_known = |known: &[&str], word: &[u8]| known.iter().any(|known| known.as_bytes() == word);
+    words.filter(|word| word[0].is_ascii_alphabetic()).any(|word| {
         let one = word.strip_suffix(b"s").unwrap_or(word);
-        WORDS.iter().any(|known| known.as_bytes() == one || known.as_bytes() == word) || one.ends_with(END.as_bytes())
+        let before = mem::replace(&mut before, word);
+        let is_key = match one.strip_suffix(b"key") {
+            Some(b"") => is_known(&KEYS, before) || word.len() == letters,
+            Some(kind) => is_known(&KEYS, kind),
+            None => false,
+        };
+        is_known(&WORDS, one) || is_known(&WORDS, word) || is_key
     }) || ANYWHERE.iter().any(|part| memchr::memmem::find(&lower, part.as_bytes()).is_some())
 }
 
@@ -59,7 +92,8 @@ mod tests {
     #[test]
     fn names_of_secrets_are_told_from_those_that_look_like_them() {
         let secret = "Authorization proxy-authorization -HAuthorization -vHAuthorization -Hpwd Cookie Set-Cookie auth \
-                      X-Auth oauth2 authentication X-API-Key apiKey APIKey api_key apikeys sshkey keys user.key \
+                      X-Auth oauth2 authentication X-API-Key apiKey APIKey api_key apikeys sshkey keys user.key key key2 \
+                      SSHKeys access_key_id privateKey signing-key master_keys Ocp-Apim-Subscription-Key \
                       csrf_token _csrf clientSecret passwd PASSWORD PassWord pass user_pass userPass DB_PASS2 pwd \
                       passphrase PHPSESSIONID PHPSESSID connect.sid sid session-id jwt sig X-Amz-Signature \
                       X-Amz-Credential credentials user[password] ns:password otp";
@@ -67,7 +101,8 @@ mod tests {
             assert!(is_secret(name.as_bytes()), "{name}");
         }
         let harmless = "Accept Host user Keep-Alive author Authority passenger passage compass bypass sigma design \
-                        signal inside ssid residue keyboard keyword top footprint pas s - é";
+                        signal inside ssid residue keyboard keyword monkey turkey hockey sort_key sortKey partition_key cache-key \
+                        Idempotency-Key primary_key foreign_keys public_key Sec-WebSocket-Key key_type top footprint pas s - é";
         for name in harmless.split_whitespace().chain([""]) {
             assert!(!is_secret(name.as_bytes()), "{name}");
         }
