@@ -34,7 +34,7 @@ cases! {
     a_stuck_thread_is_not_hidden_by_an_exit;
     files_are_written_though_no_thread_can_be_made_any_more;
     a_file_of_lines_that_somebody_else_changes_is_named;
-    a_file_that_standard_output_goes_to_is_refused;
+    a_file_that_a_standard_stream_goes_to_is_refused;
 }
 
 /// What was in every file before.
@@ -507,7 +507,7 @@ fn a_file_of_lines_that_somebody_else_changes_is_named(context: &Context) {
     }
 }
 
-fn a_file_that_standard_output_goes_to_is_refused(context: &Context) {
+fn a_file_that_a_standard_stream_goes_to_is_refused(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("stdout"));
     let (path, link) = (scratch.path().join("r.json"), scratch.path().join("link.json"));
     std::os::unix::fs::symlink("/dev/stdout", &link).unwrap();
@@ -518,6 +518,14 @@ fn a_file_that_standard_output_goes_to_is_refused(context: &Context) {
         let output = onrush.word(url(&server, "/")).run_plain();
         assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
         output.note("standard output goes into the same file; choose another for one of the two");
+    }
+    for name in ["e.ndjson", "e.json"] {
+        let path = scratch.path().join(name);
+        let onrush = context.onrush().words("-c1 -n1 -o").word(&path).word(url(&server, "/"));
+        let output = onrush.with(|command| _ = command.stderr(File::create(&path).unwrap())).run_plain();
+        assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
+        let said = fs::read_to_string(&path).unwrap();
+        assert!(said.contains("standard error goes into the same file; choose another for one of the two"), "{said}");
     }
     assert_eq!(counts(server.address()).requests, 0);
 }

@@ -84,10 +84,8 @@ impl Files {
                 let earlier = &outputs[earlier].path;
                 return Err(refuse(format!("it is the same file as {earlier:?}; leave one of the two out")));
             }
-            if place.is_standard_output() {
-                return Err(refuse(
-                    "standard output goes into the same file; choose another for one of the two".into(),
-                ));
+            if let Some(stream) = place.standard_stream() {
+                return Err(refuse(format!("{stream} goes into the same file; choose another for one of the two")));
             }
             places.push(place.clone());
             if *kind == Kind::Lines {
@@ -184,7 +182,7 @@ fn in_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Str
 /// may take a while.
 fn write_lines(place: &Place, file: Option<File>, lines: impl Iterator<Item = String>) -> Result<(), String> {
     let is_regular = file.is_some();
-    let opened = file.map_or_else(|| place.open_special(), |file| file.set_len(0).map(|()| file));
+    let opened = file.map_or_else(|| place.open_special(), |file| place.empty(&file).map(|()| file));
     let mut file = opened.map_err(|error| place.words(&error))?;
     let mut length = 0;
     for line in lines {

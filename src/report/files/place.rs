@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
@@ -66,11 +66,17 @@ impl Place {
         !self.is_special && whole(&self.path) == whole(&other.path)
     }
 
-    /// Whether standard output goes there too, so that one would overwrite or run into the other. A device takes both.
-    pub fn is_standard_output(&self) -> bool {
-        let standard = io::stdout().as_fd().try_clone_to_owned().map(File::from).and_then(|file| file.metadata());
-        let (Ok(standard), Ok(there)) = (standard, fs::metadata(&self.path)) else { return false };
-        is_same(&standard, &there) && !there.file_type().is_char_device()
+    /// Which of the program's own streams goes there too, so that one would overwrite or run into the other. A device takes
+    /// both.
+    pub fn standard_stream(&self) -> Option<&'static str> {
+        let there = fs::metadata(&self.path).ok().filter(|there| !there.file_type().is_char_device())?;
+        let (output, error) = (io::stdout(), io::stderr());
+        let streams = [("standard output", output.as_fd()), ("standard error", error.as_fd())];
+        let goes_there = |stream: BorrowedFd| {
+            let stream = stream.try_clone_to_owned().map(File::from).and_then(|file| file.metadata());
+            stream.is_ok_and(|stream| is_same(&stream, &there))
+        };
+        streams.into_iter().find(|(_, stream)| goes_there(*stream)).map(|(name, _)| name)
     }
 
     /// Makes sure that it can be written, and leaves no trace.
@@ -126,6 +132,18 @@ impl Place {
         // If somebody else cuts it meanwhile, what follows leaves no hole.
         let file = OpenOptions::new().append(true).create(true).mode(mode).open(&self.path)?;
         Ok(Some((file, is_new)))
+    }
+
+    /// Makes what [`Place::open`] opened an empty file, which nobody else may read if it may hold secrets.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be.
+    pub fn empty(&self, file: &File) -> io::Result<()> {
+        if self.is_private {
+            file.set_permissions(Permissions::from_mode(PRIVATE))?;
+        }
+        file.set_len(0)
     }
 
     /// Opens what is no regular file; that may take as long as it takes somebody to read it.
@@ -231,6 +249,12 @@ mod tests {
             fs::set_permissions(&path, Permissions::from_mode(before)).unwrap();
             write(&path, is_private).unwrap();
             assert_eq!((mode(&path), fs::read_to_string(&path).unwrap().as_str()), (after, "new"));
+            fs::set_permissions(&path, Permissions::from_mode(before)).unwrap();
+            let place = Place::of(&path, is_private).unwrap();
+            let (file, _) = place.open().unwrap().unwrap();
+            assert_eq!(mode(&path), before, "nothing is changed before there is a line");
+            place.empty(&file).unwrap();
+            assert_eq!((mode(&path), fs::read_to_string(&path).unwrap().as_str()), (after, ""));
             fs::remove_file(&path).unwrap();
         }
         write(&path, true).unwrap();
