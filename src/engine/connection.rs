@@ -32,6 +32,8 @@ pub struct Slot {
     pub failures: Failures,
     /// Whether it ever had a connection.
     pub lived: bool,
+    /// Whether it had one since measuring began.
+    pub is_counted: bool,
     /// When its last TLS handshake began.
     pub handshake_at: Nanos,
     /// Up to when its time has been counted.

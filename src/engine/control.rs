@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
 
 use crossbeam_utils::atomic::AtomicCell;
 
@@ -42,6 +43,8 @@ pub struct Desk {
     refusal: AtomicCell<Option<Box<Refused>>>,
     /// Responses complete in the warm-up.
     warm_up: AtomicU64,
+    /// How much later than planned the warm-up was over, in nanoseconds.
+    delay_ns: AtomicU64,
     /// The [`Callback`] it is in.
     callback: AtomicU8,
 }
@@ -104,6 +107,16 @@ impl Desk {
     /// Responses complete in the warm-up.
     pub fn warm_up(&self) -> u64 {
         self.warm_up.load(Ordering::Relaxed)
+    }
+
+    /// Measuring has begun so many nanoseconds later than planned: the worker had something else to do, or stood still.
+    pub fn show_delay(&self, delay_ns: u64) {
+        self.delay_ns.store(delay_ns, Ordering::Relaxed);
+    }
+
+    /// How much later than planned measuring began.
+    pub fn delay(&self) -> Duration {
+        Duration::from_nanos(self.delay_ns.load(Ordering::Relaxed))
     }
 
     /// Whether the worker has found nobody to connect to.

@@ -271,8 +271,6 @@ impl<B: Backend> Engine<B> {
                 self.awaited_since = completion.at;
                 if completion.at <= self.end_at {
                     self.handle(completion);
-                } else {
-                    self.handle_behind_the_end(completion);
                 }
             }
         }
@@ -283,14 +281,15 @@ impl<B: Backend> Engine<B> {
         let start = now + self.settings.warmup_ns;
         self.start = start;
         self.sampled_at = start;
-        self.end_at = self.settings.duration_ns.map_or(Nanos::MAX, |duration_ns| start + duration_ns);
         self.tally.start(start);
         self.cpu_before_ns = thread_cpu_ns();
         self.cpu_sampled_ns = self.cpu_before_ns;
         if start > now {
+            // The end is known when the warm-up is over.
             self.tally.warm_up();
             self.timers.set(start, Timer::Start);
         } else {
+            self.end_at = self.settings.duration_ns.map_or(Nanos::MAX, |duration_ns| start + duration_ns);
             self.timers.set(start + SAMPLE_NS, Timer::Sample);
         }
         self.timers.set(now + self.sweep_ns(), Timer::Sweep(ConnId(0)));
@@ -355,6 +354,7 @@ impl<B: Backend> Engine<B> {
 
     /// The warm-up is over: nothing that happened counts. Requests in flight do, with their whole latency, when they end.
     fn count_from(&mut self, now: Nanos) {
+        self.desk.show_delay(now.since(self.start));
         self.count_sent();
         self.settle_spin();
         self.start = now;
@@ -365,14 +365,14 @@ impl<B: Backend> Engine<B> {
         self.cpu_before_ns = thread_cpu_ns();
         self.cpu_sampled_ns = self.cpu_before_ns;
         self.script_noted_ns = self.script.spent_ns();
-        self.slots.iter_mut().for_each(|slot| slot.lived = matches!(slot.state, State::Open(_)));
-        let open = self.slots.iter().filter(|slot| slot.lived).count();
+        self.slots.iter_mut().for_each(|slot| slot.is_counted = matches!(slot.state, State::Open(_)));
+        let open = self.slots.iter().filter(|slot| slot.is_counted).count();
         self.tally.count_from(now, open as u64);
         self.forget_occupancy();
         // Who was late before is late in what counts, too.
         self.slots.iter_mut().filter_map(Slot::live).for_each(Live::forget_late);
         // What the connections that are kept have agreed on is in use, though nobody measured how they came to it.
-        let kept = self.slots.iter().filter(|slot| slot.lived).filter_map(|slot| slot.link.as_ref());
+        let kept = self.slots.iter().filter(|slot| slot.is_counted).filter_map(|slot| slot.link.as_ref());
         kept.for_each(|link| self.tally.interval.handshakes.found(link.negotiated().0, 1));
     }
 
@@ -426,8 +426,9 @@ impl<B: Backend> Engine<B> {
     /// Takes note of the time spent inside the script since the last note.
     fn note_script_time(&mut self) {
         let spent_ns = self.script.spent_ns();
+        // An estimate may turn out to have been too high.
         self.tally.interval.counters.script_ns += spent_ns.saturating_sub(self.script_noted_ns);
-        self.script_noted_ns = spent_ns;
+        self.script_noted_ns = self.script_noted_ns.max(spent_ns);
     }
 
     fn finish(mut self, now: Nanos, stayed_away: bool) -> WorkerEnd {

@@ -19,12 +19,16 @@ impl<B: Backend> Engine<B> {
     /// Counts the time that a slot has spent since it was last looked at, as what it was doing.
     pub(super) fn occupy(&mut self, conn: ConnId, now: Nanos) {
         let slot = &mut self.slots[conn.index()];
-        let spent_ns = now.since(slot.counted_until.max(self.start));
+        let since = slot.counted_until.max(self.start);
+        let spent_ns = now.since(since);
         slot.counted_until = now;
         let may_start = self.tally.may_start();
         let occupancy = &mut self.tally.interval.counters.occupancy;
         match &slot.state {
-            State::Open(_) => occupancy.open_ns += spent_ns,
+            State::Open(live) => {
+                occupancy.open_ns += spent_ns;
+                occupancy.leaving_ns += live.leaving_since.map_or(0, |leaving| now.since(leaving.max(since)));
+            }
             State::Parked if !may_start => occupancy.done_ns += spent_ns,
             // Until it is established nobody knows whether it ever will be.
             _ if !slot.lived => slot.absent_ns += spent_ns,

@@ -60,9 +60,9 @@ impl<B: Backend> Engine<B> {
         }
         let counters = &mut self.tally.interval.counters;
         counters.connects += 1;
-        counters.slots_opened += u64::from(!slot.lived);
+        counters.slots_opened += u64::from(!slot.is_counted);
         counters.occupancy.connecting_ns += std::mem::take(&mut slot.absent_ns);
-        slot.lived = true;
+        (slot.lived, slot.is_counted) = (true, true);
         let is_first = !self.routes.found();
         self.routes.worked(slot.route);
         let requests = self.settings.requests_per_connection.map_or(u64::MAX, |limit| limit.most);

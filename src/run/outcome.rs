@@ -64,8 +64,8 @@ pub struct WorkerShare {
     pub connections: u32,
     /// What it counted.
     pub counters: Counters,
-    /// The processor time it took, in nanoseconds.
-    pub cpu_ns: u64,
+    /// The processor time it took, in nanoseconds; `None`: it never came back.
+    pub cpu_ns: Option<u64>,
 }
 
 /// Where a worker's thread is stuck, and since when after the start it was to have ended.
@@ -150,7 +150,7 @@ impl Outcome {
         let until = stuck.map_or(now, |stuck| stuck.since);
         self.elapsed = self.elapsed.max(until.saturating_sub(plan.warmup));
         let connections = plan.load.connections_of(index as u32);
-        self.workers.push(WorkerShare { connections, counters: Counters::default(), cpu_ns: 0 });
+        self.workers.push(WorkerShare { connections, counters: Counters::default(), cpu_ns: None });
         // What it has completed since its last hand-over is not known.
         self.silences.clear();
     }
@@ -199,7 +199,7 @@ impl Outcome {
     /// Adds what a worker gave back.
     pub(super) fn add(&mut self, end: WorkerEnd, refused: bool) {
         self.elapsed = self.elapsed.max(Duration::from_nanos(end.elapsed_ns));
-        let (connections, cpu_ns) = (end.connections, end.cpu_ns);
+        let (connections, cpu_ns) = (end.connections, Some(end.cpu_ns));
         self.workers.push(WorkerShare { connections, counters: Counters::default(), cpu_ns });
         if let Some((address, cause)) = end.refusal.filter(|_| refused) {
             self.ended = Ended::Refused { address, cause };
@@ -225,6 +225,11 @@ impl Outcome {
             engine::ScriptFailure::Exit(code) => Breakdown::Exit(code),
         });
         self.breakdown = self.breakdown.take().or(breakdown);
+    }
+
+    /// Whether a thread gave nothing back at the end: what only it knew is missing.
+    pub fn has_lost_threads(&self) -> bool {
+        !self.stuck.is_empty() || matches!(self.breakdown, Some(Breakdown::Bug(_)))
     }
 
     /// The share (0 to 1) of their time that the threads spent inside the script, estimated.

@@ -46,13 +46,14 @@ impl Prepared {
         let mut collector = Collector::new(self.desks.clone());
         let mut ends: Vec<Option<WorkerEnd>> = self.workers.iter().map(|_| None).collect();
         let (mut interrupted, mut refused, mut has_told, mut shown_at) = (false, false, false, Duration::ZERO);
-        let mut due = plan.stop.duration.map(|duration| duration + plan.warmup);
+        let (mut stopped_at, mut overdue) = (None, Overdue::default());
         // A clock before 1970 is no reason not to measure.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let started_at = now + start.saturating_duration_since(Instant::now()) + plan.warmup;
         self.gate.open(Some(start));
         let stuck = loop {
-            if let Some(stuck) = self.ended(start, due) {
+            let due = self.due(plan, stopped_at);
+            if let Some(stuck) = self.ended(overdue.since(due, start.elapsed())) {
                 break stuck;
             }
             collector.collect();
@@ -67,7 +68,7 @@ impl Prepared {
                 observer.waiting(&waiting);
             }
             if self.control.is_stopped() {
-                due = due.min(Some(start.elapsed())).or(Some(start.elapsed()));
+                stopped_at.get_or_insert(start.elapsed());
             }
             if start.elapsed() >= shown_at + SHOW {
                 shown_at = start.elapsed();
@@ -78,7 +79,7 @@ impl Prepared {
         collector.collect();
         self.join_ended(&mut ends, &mut collector);
         refused |= collector.all_refused() && !is_patient(&collector);
-        let mut outcome = Outcome::new(self.backend, self.descriptors, started_at);
+        let mut outcome = Outcome::new(self.backend, self.descriptors, started_at + self.delay());
         for (index, end) in ends.into_iter().enumerate() {
             match end {
                 Some(end) => outcome.add(end, refused),
@@ -110,16 +111,63 @@ impl Prepared {
         }
     }
 
-    /// Once every worker has ended, or has had [`PATIENCE_WITH_SCRIPTS`] since it was due and is stuck in its script: of
-    /// each, the callback that it is stuck in, if it is.
-    fn ended(&self, start: Instant, due: Option<Duration>) -> Option<Vec<Option<Stuck>>> {
-        let since = due.filter(|&due| start.elapsed() >= due + PATIENCE_WITH_SCRIPTS);
+    /// Once every worker has ended, or is stuck in its script although it was to end so long ago that nobody waits any
+    /// more: of each, the callback that it is stuck in, if it is.
+    fn ended(&self, overdue_since: Option<Duration>) -> Option<Vec<Option<Stuck>>> {
         let look = |worker: &Option<JoinHandle<_>>, desk: &Desk| match worker {
             Some(worker) if !worker.is_finished() => {
-                Some(Some(Stuck { callback: desk.callback().name()?, since: since? }))
+                Some(Some(Stuck { callback: desk.callback().name()?, since: overdue_since? }))
             }
             Some(_) | None => Some(None),
         };
         self.workers.iter().zip(&self.desks).map(|(worker, desk)| look(worker, desk)).collect()
+    }
+
+    /// When the workers are to end, after the start; `None`: when all requests have.
+    fn due(&self, plan: &Plan, stopped_at: Option<Duration>) -> Option<Duration> {
+        let planned = plan.stop.duration.map(|duration| plan.warmup + self.delay() + duration);
+        planned.into_iter().chain(stopped_at).min()
+    }
+
+    /// How much later than planned measuring has begun.
+    fn delay(&self) -> Duration {
+        self.desks.iter().map(|desk| desk.delay()).max().unwrap_or_default()
+    }
+}
+
+/// How long somebody has waited for workers that were to end.
+#[derive(Debug, Default)]
+struct Overdue {
+    looked_at: Duration,
+    waited: Duration,
+}
+
+impl Overdue {
+    /// Looks at the time; returns when the workers were due if that is too long ago. What passed between two looks that
+    /// are far apart nobody waited for: the process was stopped.
+    fn since(&mut self, due: Option<Duration>, now: Duration) -> Option<Duration> {
+        let passed = now.saturating_sub(self.looked_at).min(2 * WATCH);
+        self.looked_at = now;
+        let due = due.filter(|&due| now >= due)?;
+        self.waited += passed;
+        (self.waited >= PATIENCE_WITH_SCRIPTS).then_some(due)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_overdue_because_the_process_was_stopped() {
+        let ms = Duration::from_millis;
+        let mut overdue = Overdue::default();
+        let looks = |overdue: &mut Overdue, from: u64, until: u64| {
+            (from..until).step_by(20).find_map(|now| overdue.since(Some(ms(1_000)), ms(now)))
+        };
+        assert_eq!(looks(&mut overdue, 0, 1_900), None);
+        assert_eq!(looks(&mut overdue, 60_000, 60_040), None, "stopped for a minute");
+        assert_eq!(looks(&mut overdue, 60_040, 62_000), Some(ms(1_000)));
+        assert_eq!(Overdue::default().since(None, ms(90_000)), None);
     }
 }

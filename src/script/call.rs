@@ -31,7 +31,9 @@ const LAST: c_int = 5;
 /// Where things wait for their place on the stack.
 const KEYS: [&CStr; 2] = [c"onrush.handler", c"onrush.wrk"];
 
-/// From the 65th call on, one of so many is timed. It is prime, so that no rhythm of a script falls in with it.
+/// So many calls are timed at the beginning.
+const FIRST: u64 = 64;
+/// From then on, one of so many is timed. It is prime, so that no rhythm of a script falls in with it.
 const TIMED: u64 = 61;
 /// A call that lasts longer by the coarse clock, in nanoseconds, counts for itself, timed or not: it may be rare. That is at
 /// least two ticks of that clock, so that no short one does.
@@ -163,15 +165,22 @@ impl Hooks for ThreadHooks {
     }
 
     fn spent_ns(&self) -> u64 {
-        self.meter.spent_ns
+        self.meter.spent_ns()
     }
 }
 
-/// Estimates the time spent in calls: the short ones from some of them, the long ones from all.
+/// Estimates the time spent in calls: the first and the long ones are all timed, the others by some of them.
 #[derive(Debug, Default)]
 struct Meter {
     calls: u64,
-    spent_ns: u64,
+    /// The first calls, which may be the only ones, and compile.
+    first_ns: u64,
+    /// The long ones behind them, and how many they are.
+    long_ns: u64,
+    long: u64,
+    /// Those of the others that were timed, and how many they are.
+    sampled_ns: u64,
+    sampled: u64,
 }
 
 /// When a call began, by the coarse clock and, if it is timed, exactly.
@@ -181,24 +190,35 @@ struct Began {
 }
 
 impl Meter {
-    /// The first calls are all timed: they may be the only ones, and they compile.
-    fn weight(&self) -> u64 {
-        if self.calls <= 64 { 1 } else { TIMED }
-    }
-
     fn begin(&mut self) -> Began {
         self.calls += 1;
-        Began { coarse_ns: coarse_ns(), at: self.calls.is_multiple_of(self.weight()).then(Instant::now) }
+        let is_timed = self.calls <= FIRST || self.calls.is_multiple_of(TIMED);
+        Began { coarse_ns: coarse_ns(), at: is_timed.then(Instant::now) }
     }
 
     fn end(&mut self, began: Began) {
         let coarse_ns = coarse_ns() - began.coarse_ns;
         let timed_ns = began.at.map(|at| at.elapsed().as_nanos() as u64);
-        self.spent_ns += match timed_ns {
-            _ if coarse_ns >= LONG_NS => timed_ns.unwrap_or(coarse_ns),
-            Some(timed_ns) => timed_ns * self.weight(),
-            None => 0,
-        };
+        match timed_ns {
+            Some(timed_ns) if self.calls <= FIRST => self.first_ns += timed_ns,
+            _ if coarse_ns >= LONG_NS => {
+                self.long += 1;
+                self.long_ns += timed_ns.unwrap_or(coarse_ns);
+            }
+            Some(timed_ns) => {
+                self.sampled += 1;
+                self.sampled_ns += timed_ns;
+            }
+            None => {}
+        }
+    }
+
+    /// The time spent so far, in nanoseconds. Until another is timed, a call is taken to last as long as the first ones.
+    fn spent_ns(&self) -> u64 {
+        let others = self.calls.saturating_sub(FIRST + self.long);
+        let (timed, timed_ns) = if self.sampled > 0 { (self.sampled, self.sampled_ns) } else { (FIRST, self.first_ns) };
+        let others_ns = u128::from(others) * u128::from(timed_ns) / u128::from(timed);
+        self.first_ns + self.long_ns + others_ns as u64
     }
 }
 

@@ -154,6 +154,7 @@ mod tests {
                 waiting_ns: 24,
                 absent_ns: 25,
                 done_ns: 26,
+                leaving_ns: 27,
             },
         };
         let mut sum = one;
@@ -186,6 +187,7 @@ mod tests {
                 waiting_ns: 48,
                 absent_ns: 50,
                 done_ns: 52,
+                leaving_ns: 54,
             },
         };
         assert_eq!(sum, doubled);

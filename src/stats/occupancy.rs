@@ -12,6 +12,8 @@ pub struct Occupancy {
     pub busy_ns: u64,
     /// Connections: open, busy or not.
     pub open_ns: u64,
+    /// Connections: open and waiting for nothing but that the server closes them.
+    pub leaving_ns: u64,
     /// Connections: being opened, or about to be.
     pub connecting_ns: u64,
     /// Connections: waiting after a failure before the next attempt.
@@ -27,6 +29,7 @@ impl AddAssign for Occupancy {
         self.in_flight_ns += other.in_flight_ns;
         self.busy_ns += other.busy_ns;
         self.open_ns += other.open_ns;
+        self.leaving_ns += other.leaving_ns;
         self.connecting_ns += other.connecting_ns;
         self.waiting_ns += other.waiting_ns;
         self.absent_ns += other.absent_ns;

@@ -1,6 +1,7 @@
 //! A generator that stands still, and a server that does not.
 
 use super::*;
+use crate::stats::silences::GAP_MIN_NS;
 
 /// Answers after 10 ms, whatever the generator does.
 const QUICK: &str = "connect_us = 0.0\nlatency_us = 10000.0\n";
@@ -28,15 +29,36 @@ fn what_arrived_while_the_generator_stood_still_is_answered_and_not_given_up() {
 }
 
 #[test]
-fn what_arrived_before_the_end_counts_although_nobody_looked() {
-    for connections in [1, 3 * HANDLED_PER_TURN as u32] {
-        let Ran { totals, end } = standing(connections, 1_500, "from_s = 1.005\nfor_s = 2.0");
+fn a_run_ends_where_the_generator_stood_still_over_its_end() {
+    // The answers come long after the end in one case and before it in the other: nobody can know.
+    for latency_us in [10_000, 900_000] {
+        let standstill =
+            format!("connect_us = 0.0\nlatency_us = {latency_us}.0\n[[standstill]]\nfrom_s = 1.005\nfor_s = 2.0");
+        let settings = Settings { duration_ns: Some(1_500 * MS), connections: 3, ..settings() };
+        let Ran { totals, end } = run_http(settings, &standstill);
         let counters = &totals.counters;
-        assert_eq!((counters.abandoned, counters.failed, counters.open_at_end), (0, 0, 0), "{connections}");
-        assert_eq!(end.elapsed_ns, 1_500 * MS);
-        assert!(totals.latency.max().unwrap() <= 500 * MS, "nothing is longer than to the end");
+        assert!((1_000 * MS..=1_100 * MS).contains(&end.elapsed_ns), "{}", end.elapsed_ns);
+        assert_eq!((counters.abandoned, counters.failed, counters.open_at_end), (0, 0, 3));
+        let latency_ns = latency_us * 1_000;
+        assert!(
+            (latency_ns..latency_ns + MS).contains(&totals.latency.max().unwrap()),
+            "none was cut, none was longer"
+        );
         assert_eq!(end.standstills.len(), 1);
         assert_conserved(&totals);
+    }
+}
+
+#[test]
+fn a_window_begins_when_the_worker_is_there_and_lasts_its_time() {
+    // Over the end of the warm-up, and over that and the planned end of the run.
+    for for_s in ["0.5", "3.0"] {
+        let standstill = format!("{QUICK}[[standstill]]\nfrom_s = 0.9\nfor_s = {for_s}");
+        let settings = Settings { warmup_ns: SECOND, duration_ns: Some(SECOND), ..settings() };
+        let Ran { totals, end } = run_http(settings, &standstill);
+        assert_eq!(end.elapsed_ns, SECOND);
+        assert!((90..=110).contains(&totals.counters.completed), "{}", totals.counters.completed);
+        assert_eq!(end.standstills, [], "it was before");
     }
 }
 
@@ -48,7 +70,8 @@ fn a_silent_server_is_silent_also_for_one_who_stood_still() {
 }
 
 #[test]
-fn short_delays_are_not_worth_a_word() {
+fn short_delays_are_kept_and_make_nobody_late() {
     let Ran { totals, end } = standing(2, 1_000, "from_s = 0.505\nfor_s = 0.1");
-    assert_eq!((end.standstills, totals.counters.late), (vec![], 0));
+    let lengths: Vec<u64> = end.standstills.iter().map(|gap| gap.length_ns()).collect();
+    assert!(matches!(lengths[..], [length] if length < GAP_MIN_NS) && totals.counters.late == 0, "{lengths:?}");
 }

@@ -88,3 +88,13 @@ fn a_connection_that_is_not_there_is_not_busy() {
     assert_eq!(accounted_ns, 2 * 2000 * MS, "{counters:?}");
     assert!(counters.occupancy.waiting_ns > 1000 * MS, "{counters:?}");
 }
+
+#[test]
+fn who_lost_its_connection_in_the_warm_up_waits_and_was_not_never_there() {
+    let outage = "connect_us = 0.0\nlatency_us = 1000.0\nclose = true\n[[refuse]]\nfrom_s = 0.5\nfor_s = 1.0";
+    let ran = run_http(Settings { connections: 4, ..window(1000, 3000) }, outage);
+    let occupancy = &ran.totals.counters.occupancy;
+    assert_eq!(occupancy.absent_ns, 0);
+    assert!(occupancy.waiting_ns > 4 * 300 * MS && occupancy.connecting_ns < 10 * MS, "{occupancy:?}");
+    assert_eq!(ran.totals.counters.slots_opened, 4);
+}

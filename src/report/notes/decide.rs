@@ -9,7 +9,6 @@ use super::super::{NS_PER_US, rewritten};
 use super::fold::in_order;
 use super::{Flight, Lost, Note, Places, Stuck};
 use crate::plan::Plan;
-use crate::plan::limits::CLOSE_PATIENCE_NS;
 use crate::run::{Breakdown, Ended, Outcome, host};
 use crate::stats::silences::{GAP_MIN_NS, common};
 use crate::stats::{Cause, Counters, Gap, Handshakes, Occupancy, Phase, Row, Totals};
@@ -30,6 +29,8 @@ const SILENCE_FACTOR: u64 = 10;
 const PLACES_MIN_NS: u64 = 200_000_000;
 /// Requests from before the warm-up's end are worth a note above this percentage of the answers.
 const CARRIED_PERCENT: u64 = 1;
+/// Short standstills are worth a note above this share of the run.
+const STANDSTILL_SHARE: f64 = 0.2;
 /// The most times without answers, or without onrush, that are named.
 const TIMES_NAMED: usize = 3;
 
@@ -62,16 +63,16 @@ fn in_flight(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let Totals { latency, censored, counters, .. } = &outcome.totals;
     let elapsed_ns = u64::try_from(outcome.elapsed.as_nanos()).unwrap_or(u64::MAX);
     // The imitated tools leave answers out of the latencies, so that these tell of too few.
-    if plan.once || plan.dialect.is_compat() || counters.completed == 0 || elapsed_ns == 0 {
+    if plan.once || plan.dialect.is_compat() || counters.completed == 0 || elapsed_ns == 0 || outcome.has_lost_threads()
+    {
         return Vec::new();
     }
     let censored = censored.as_deref();
     let mean = |sum_ns: u64| sum_ns as f64 / elapsed_ns as f64;
-    let Occupancy { in_flight_ns, busy_ns, open_ns, connecting_ns, waiting_ns, absent_ns, done_ns } =
+    let Occupancy { in_flight_ns, busy_ns, open_ns, leaving_ns, connecting_ns, waiting_ns, absent_ns, done_ns } =
         counters.occupancy;
     let idle_ns = open_ns.saturating_sub(busy_ns);
-    // Some of them were not waited for.
-    let leaving_ns = counters.closed_first.saturating_mul(CLOSE_PATIENCE_NS).min(idle_ns);
+    let leaving_ns = leaving_ns.min(idle_ns);
     let places = Places {
         busy: mean(busy_ns),
         never_established: mean(absent_ns),
@@ -217,9 +218,12 @@ fn silences(plan: &Plan, outcome: &Outcome) -> Option<Note> {
 
 /// The times in which onrush stood still.
 fn standstill(outcome: &Outcome) -> Option<Note> {
-    let gaps = outcome.standstills.clone();
     let elapsed_ns = u64::try_from(outcome.elapsed.as_nanos()).unwrap_or(u64::MAX);
-    (!gaps.is_empty()).then(|| Note::Standstill { count: gaps.len(), longest: longest(gaps), elapsed_ns })
+    let sum_ns: u64 = outcome.standstills.iter().map(|gap| gap.length_ns()).sum();
+    let gaps: Vec<Gap> = outcome.standstills.iter().copied().filter(|gap| gap.length_ns() >= GAP_MIN_NS).collect();
+    let share = (sum_ns as f64 / elapsed_ns.max(1) as f64).min(1.0);
+    let matters = !gaps.is_empty() || share > STANDSTILL_SHARE;
+    matters.then(|| Note::Standstill { count: gaps.len(), longest: longest(gaps), elapsed_ns, share })
 }
 
 /// The longest few, in their order.

@@ -99,6 +99,8 @@ pub enum Note {
         count: usize,
         /// How long was measured, in nanoseconds.
         elapsed_ns: u64,
+        /// The share (0 to 1) of that, short times included.
+        share: f64,
     },
     /// Some of the requests got no answer.
     Unanswered(Lost),

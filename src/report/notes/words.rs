@@ -54,8 +54,8 @@ impl fmt::Display for Note {
             Self::Silences { longest, count, elapsed_ns } => {
                 write!(f, "nothing was answered {}", times_line(longest, *count, *elapsed_ns))
             }
-            Self::Standstill { longest, count, elapsed_ns } => {
-                f.write_str(&standstill_line(longest, *count, *elapsed_ns))
+            Self::Standstill { longest, count, elapsed_ns, share } => {
+                f.write_str(&standstill_line(longest, *count, *elapsed_ns, *share))
             }
             Self::Answer { status, location } => f.write_str(&answer_line(*status, location.as_deref())),
             Self::Statuses { answers, counts, location } => {
@@ -155,8 +155,12 @@ fn times_line(longest: &[Gap], count: usize, elapsed_ns: u64) -> String {
     format!("{}{others}", times.join(", "))
 }
 
-fn standstill_line(longest: &[Gap], count: usize, elapsed_ns: u64) -> String {
-    let times = times_line(longest, count, elapsed_ns);
+fn standstill_line(longest: &[Gap], count: usize, elapsed_ns: u64, share: f64) -> String {
+    let times = if longest.is_empty() {
+        format!("for {:.0} % of the time, a little at a time", 100.0 * share)
+    } else {
+        times_line(longest, count, elapsed_ns)
+    };
     format!(
         "onrush itself stood still {times}: it was stopped, or others had the processors; what was late then is not the \
          server's fault"

@@ -50,7 +50,7 @@ impl Document {
             bytes_received: counters.bytes_received,
             bytes_sent: counters.bytes_sent,
             rate_per_s: rate(counters.completed, duration_s),
-            in_flight: InFlight::of(&counters.occupancy, outcome.elapsed),
+            in_flight: InFlight::of(&counters.occupancy, outcome.elapsed).filter(|_| !outcome.has_lost_threads()),
             connections: Connections {
                 asked: u64::from(plan.load.connections),
                 lived: counters.slots_opened,
@@ -70,7 +70,8 @@ impl Document {
             censored: censored.as_deref().map(view),
             timeline: rows(&outcome.timeline, u64::try_from(outcome.elapsed.as_nanos()).unwrap_or(u64::MAX)),
             threads: outcome.workers.iter().map(Thread::of).collect(),
-            script: plan.script.is_some().then(|| Script { share: outcome.script_share(plan) }),
+            script: (plan.script.is_some() && !outcome.has_lost_threads())
+                .then(|| Script { share: outcome.script_share(plan) }),
             tls: Tls::of(&outcome.totals.handshakes),
             notes: sentences.map(|note| shown(note.in_full())).collect(),
         }
@@ -214,8 +215,8 @@ impl Thread {
             connections: share.connections,
             started: share.counters.started - share.counters.returned,
             completed: share.counters.completed,
-            cpu_s: seconds(share.cpu_ns.saturating_sub(share.counters.spun_ns)),
-            spin_s: seconds(share.counters.spun_ns.min(share.cpu_ns)),
+            cpu_s: share.cpu_ns.map(|cpu_ns| seconds(cpu_ns.saturating_sub(share.counters.spun_ns))),
+            spin_s: share.cpu_ns.map(|cpu_ns| seconds(share.counters.spun_ns.min(cpu_ns))),
         }
     }
 }

@@ -316,10 +316,12 @@ pub struct Thread {
     pub started: u64,
     /// Responses complete.
     pub completed: u64,
-    /// Processor time, without what was spent looking instead of sleeping.
-    pub cpu_s: f64,
+    /// Processor time, without what was spent looking instead of sleeping; unknown of a thread that never came back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_s: Option<f64>,
     /// Processor time spent looking instead of sleeping.
-    pub spin_s: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spin_s: Option<f64>,
 }
 
 impl Document {

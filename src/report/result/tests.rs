@@ -38,7 +38,7 @@ fn outcome(latencies_us: impl IntoIterator<Item = u64>) -> Outcome {
     outcome.elapsed = Duration::from_secs(1);
     outcome.timeline.end(1_000_000_000);
     let counters = Counters { spun_ns: 1_000_000_000, ..interval.counters };
-    outcome.workers = vec![WorkerShare { connections: 10, counters, cpu_ns: 3_000_000_000 }];
+    outcome.workers = vec![WorkerShare { connections: 10, counters, cpu_ns: Some(3_000_000_000) }];
     outcome
 }
 
@@ -310,7 +310,7 @@ fn no_secret_is_in_any_form_of_a_document_unless_it_is_to_be_kept() {
 #[test]
 fn processor_time_is_told_apart_from_looking() {
     let threads = document([5]).threads;
-    assert_eq!((threads[0].cpu_s, threads[0].spin_s, threads[0].completed), (2.0, 1.0, 1));
+    assert_eq!((threads[0].cpu_s, threads[0].spin_s, threads[0].completed), (Some(2.0), Some(1.0), 1));
 }
 
 #[test]

@@ -214,6 +214,21 @@ fn time_inside_the_script_is_estimated() {
 }
 
 #[test]
+fn calls_that_are_not_timed_count_as_those_that_are() {
+    for calls in [65, 100, 121, 130] {
+        let mut script = load(
+            "function request() local ends = wrk.time_us() + 1000; while wrk.time_us() < ends do end return wrk.format() end",
+        );
+        let mut hooks = first(&mut script);
+        let began = std::time::Instant::now();
+        (0..calls).for_each(|_| drop(written(&mut *hooks).unwrap()));
+        let (spent, elapsed) = (hooks.spent_ns() as f64, began.elapsed().as_nanos() as f64);
+        // The script does nothing else; on a busy machine single calls are longer than others.
+        assert!((0.7..1.4).contains(&(spent / elapsed)), "{calls} calls: {spent} of {elapsed} ns");
+    }
+}
+
+#[test]
 fn rare_long_calls_count_whichever_calls_are_timed() {
     // One of a hundred, and none of those that are timed.
     let mut script = load(
