@@ -21,9 +21,20 @@ pub(super) fn views(bytes: &[u8]) -> Vec<View> {
     // What says `name=value` in a mail has an equals sign that is written like this; `token=ab` is none.
     let is_printable =
         [&b"=3D"[..], b"=3d", b"=\n", b"=\r\n"].iter().any(|mark| memchr::memmem::find(bytes, mark).is_some());
-    let printable = if is_printable { plain.decoded(quoted_printable) } else { None };
+    if is_printable { all_views(bytes) } else { unescaped(vec![plain]) }
+}
+
+/// The same, whether the bytes look like quoted-printable or not: for something known that they may hold.
+pub(super) fn all_views(bytes: &[u8]) -> Vec<View> {
+    let plain = View { bytes: bytes.to_vec(), sources: Vec::new() };
+    let printable = plain.decoded(quoted_printable);
+    unescaped([Some(plain), printable].into_iter().flatten().collect())
+}
+
+/// These, and with escapes taken off.
+fn unescaped(firsts: Vec<View>) -> Vec<View> {
     let mut views = Vec::new();
-    for first in [Some(plain), printable].into_iter().flatten() {
+    for first in firsts {
         let mut next = Some(first);
         for _ in 0..=DEPTH_MAX {
             let Some(view) = next else { break };

@@ -6,7 +6,7 @@ use std::ops::Range;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-use super::decode::{View, views, words};
+use super::decode::{View, all_views, views, words};
 use super::find::{joined, secrets};
 use super::without;
 use crate::plan::Plan;
@@ -73,7 +73,7 @@ impl Known {
         if self.spellings.is_empty() {
             return bytes.to_vec();
         }
-        without(bytes, joined(views(bytes).iter().flat_map(|view| self.places(view)).collect()))
+        without(bytes, joined(all_views(bytes).iter().flat_map(|view| self.places(view)).collect()))
     }
 
     /// The same of a text.
@@ -236,6 +236,7 @@ mod tests {
             r#"s\u00e9cret \"1\""#.to_owned(),
             "s%C3%A9cret+%221%22".to_owned(),
             "s\u{e9}cret &quot;1&quot;".to_owned(),
+            "s=C3=A9cret \"1\"".to_owned(),
         ] {
             assert_eq!(known.hide_in(&text), REDACTED, "{text}");
         }

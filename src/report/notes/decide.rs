@@ -29,6 +29,8 @@ const SILENCE_FACTOR: u64 = 10;
 const PLACES_MIN_NS: u64 = 200_000_000;
 /// Requests from before the warm-up's end are worth a note above this percentage of the answers.
 const CARRIED_PERCENT: u64 = 1;
+/// They are, too, where the latencies add up to so many times the time in flight.
+const CARRIED_WEIGHT: f64 = 1.1;
 /// Short standstills are worth a note above this share of the run.
 const STANDSTILL_SHARE: f64 = 0.2;
 /// The most times without answers, or without onrush, that are named.
@@ -260,8 +262,10 @@ fn hints(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let used = &outcome.addresses;
     let dropped = outcome.dropped.iter().map(|&(address, errno)| Note::Dropped { address, errno, used: used.clone() });
     let (clamped, cut) = (outcome.totals.latency.clamped, outcome.totals.counters.cut_bodies);
-    let Counters { carried, interim, completed, .. } = outcome.totals.counters;
-    let matters = carried * 100 > completed * CARRIED_PERCENT;
+    let Counters { carried, interim, completed, occupancy, .. } = outcome.totals.counters;
+    // Latencies that add up to more than the time in flight can only be those of before.
+    let weighs = outcome.totals.latency.sum() as f64 > CARRIED_WEIGHT * occupancy.in_flight_ns as f64;
+    let matters = completed > 0 && carried > 0 && (carried * 100 > completed * CARRIED_PERCENT || weighs);
     let mut notes: Vec<Note> = dropped.collect();
     notes.extend((plan.once && outcome.batch > 1).then_some(Note::FirstOfBatch { count: outcome.batch }));
     notes.extend(matters.then_some(Note::Carried { carried, answers: completed }));
@@ -288,6 +292,6 @@ fn rewriting(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     let Totals { latency, batch_latency, .. } = &outcome.totals;
     let measured_us = batch_latency.as_deref().unwrap_or(latency).mean()? / NS_PER_US;
     let mean_us = rewritten(plan, outcome).mean_us()?;
-    let is_far_off = mean_us >= REWRITING_FACTOR * measured_us || measured_us >= REWRITING_FACTOR * mean_us;
+    let is_far_off = mean_us >= REWRITING_FACTOR * measured_us;
     (is_far_off || plan.show.verbose).then_some(Note::Rewritten { mean_us })
 }

@@ -449,3 +449,30 @@ fn more_than_eight_lines_are_only_counted_unless_all_are_wanted() {
     }
     assert_eq!(printed(12, true, true, false).lines().count(), 24);
 }
+
+#[test]
+fn what_a_warm_up_left_in_flight_is_said_where_it_weighs() {
+    let about = |outcome: &Outcome| said(outcome).into_iter().filter(|line| line.contains("of the warm-up")).count();
+    let mut outcome = good();
+    outcome.totals.counters.carried = 10;
+    assert_eq!(about(&outcome), 0, "as long as all others");
+    outcome.totals.latency.record_many(2_000_000_000, 8);
+    assert_eq!(about(&outcome), 1, "few, but they lasted longer than there was time in flight");
+    outcome.totals.counters.carried = 0;
+    assert_eq!(about(&outcome), 0, "nothing was carried");
+    let mut hanging = flawless(0, 4);
+    (hanging.totals.counters.carried, hanging.elapsed) = (4, Duration::from_secs(1));
+    assert_eq!(about(&hanging), 0, "nothing was answered, so nothing counts with its latency");
+}
+
+#[test]
+fn short_standstills_are_said_once_they_are_a_large_part() {
+    let mut outcome = good();
+    let gap = |at: u64| Gap { from_ns: at * 1_000_000_000, until_ns: at * 1_000_000_000 + 150_000_000 };
+    outcome.elapsed = Duration::from_secs(1);
+    outcome.standstills = vec![gap(0)];
+    assert_eq!(said(&outcome).iter().filter(|line| line.contains("stood still")).count(), 0);
+    outcome.standstills = vec![gap(0), gap(1)];
+    let words = "onrush itself stood still for 30 % of the time, a little at a time: it was stopped";
+    assert_eq!(said(&outcome).iter().filter(|line| line.starts_with(words)).count(), 1);
+}
