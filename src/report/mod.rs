@@ -257,7 +257,7 @@ fn summary(plan: &Plan, outcome: &Outcome) -> String {
     if errors.status > 0 {
         text += &format!("  Non-2xx or 3xx responses: {}\n", errors.status);
     }
-    text += &format!("Requests/sec: {:9.2}\n", per_second(counters.completed));
+    text += &format!("Requests/sec: {:9.2}\n", per_second(result::counted(outcome)));
     text += &format!("Transfer/sec: {:>10}B\n", units::binary(per_second(counters.bytes_received)));
     text
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::fixtures::{fail, outcome, plan, shaped};
 use super::*;
+use crate::run::Ended;
 use crate::stats::{Cause, Counters, Phase};
 
 /// Opening and closing of one run.
@@ -114,6 +115,29 @@ fn rates_are_those_of_the_document_natively_and_of_whole_microseconds_in_wrks_pl
     };
     assert_eq!(rates(Dialect::Native), ("Requests/sec: 275229.36".to_owned(), "275229.36".to_owned()));
     assert_eq!(rates(Dialect::Wrk), ("Requests/sec: 300000.00".to_owned(), "275229.36".to_owned()));
+}
+
+#[test]
+fn what_a_warm_up_left_in_flight_is_in_the_rate_unless_nothing_balances_it_at_the_end() {
+    let table = [
+        (Ended::Duration, 50, 150),
+        (Ended::Signal, 50, 150),
+        (Ended::StayedAway, 50, 150),
+        (Ended::Requests, 0, 150),
+        (Ended::Requests, 50, 100),
+        (Ended::Requests, 200, 0),
+    ];
+    for (ended, carried, rate) in table {
+        let mut outcome = outcome(1_000_000, Counters { carried, ..counters(150, 3_000) });
+        outcome.ended = ended;
+        for dialect in [Dialect::Native, Dialect::WrkCmm] {
+            let plan = plan(dialect, "http://h/", 1, 1, 1);
+            let (document, text) = (result::Document::of(&plan, &outcome), summary(&plan, &outcome));
+            assert_eq!((document.rate_per_s, document.requests.completed), (rate as f64, 150), "{ended:?} {carried}");
+            let line = format!("\nRequests/sec: {:9.2}\nTransfer/sec:      2.93KB\n", rate as f64);
+            assert!(text.ends_with(&line), "{ended:?} {carried}: {text}");
+        }
+    }
 }
 
 #[test]

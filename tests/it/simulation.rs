@@ -13,6 +13,7 @@ cases! {
     answers_that_are_all_late_leave_wrks_latency_empty;
     times_without_answers_are_those_of_all_threads_together;
     what_was_in_flight_when_measuring_began_counts_with_its_whole_latency;
+    no_rate_is_higher_than_the_connections_can_make;
     connections_that_were_not_busy_are_said_first_with_where_they_were;
     an_interim_answer_is_counted_and_is_no_first_byte;
     a_bug_in_a_thread_is_named_and_loses_nothing;
@@ -142,6 +143,20 @@ fn what_was_in_flight_when_measuring_began_counts_with_its_whole_latency(context
     output.note("8 requests of the warm-up were still in flight when measuring began, beside 16 answers: ");
     let (longer, _) = simulated_document(context.onrush().words("-t1 -c8 --warmup 250ms -d50s"), scenario);
     assert_eq!((longer.requests(), longer.stderr.as_str()), (800, ""), "a hundredth is not worth a note");
+}
+
+/// Where the last of a number of requests ends the run, those of the warm-up have no others to make up for.
+fn no_rate_is_higher_than_the_connections_can_make(context: &Context) {
+    // Requests are sent at 0, 500 and 1,000 ms on each connection; what is measured is the time from 250 to 1,500 ms.
+    let options = "-t1 -c8 --warmup 250ms -n16";
+    let (output, document) =
+        simulated_document(context.onrush().words(options), "connect_us = 0.0\nlatency_us = 500000.0");
+    let fates = ["carried", "started", "completed", "open"].map(|fate| number(&document, &format!("/requests/{fate}")));
+    assert_eq!((output.requests(), fates), (24, [8.0, 16.0, 24.0, 0.0]), "{output:?}");
+    assert_eq!(
+        (output.line("Requests/sec"), number(&document, "/rate_per_s")),
+        (Some("Requests/sec:     12.80"), 12.8)
+    );
 }
 
 /// Figures that look good because of what is not in them.

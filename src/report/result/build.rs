@@ -49,7 +49,7 @@ impl Document {
             requests: Requests::of(counters),
             bytes_received: counters.bytes_received,
             bytes_sent: counters.bytes_sent,
-            rate_per_s: rate(counters.completed, duration_s),
+            rate_per_s: rate(counted(outcome), duration_s),
             in_flight: InFlight::of(&counters.occupancy, outcome.elapsed).filter(|_| !outcome.has_lost_threads()),
             connections: Connections {
                 asked: u64::from(plan.load.connections),
@@ -81,6 +81,13 @@ impl Document {
 /// So many per second; zero in no time.
 pub fn rate(number: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { number as f64 / seconds } else { 0.0 }
+}
+
+/// The requests that make the rate. What a warm-up leaves in flight is completed in the window, and what is open at the end
+/// balances it. Where the last request ends the run, nothing is open: there it is those that were started in the window.
+pub fn counted(outcome: &Outcome) -> u64 {
+    let Counters { completed, carried, .. } = outcome.totals.counters;
+    if outcome.ended == Ended::Requests { completed.saturating_sub(carried) } else { completed }
 }
 
 /// The rows of the time line of a run that lasted so long.

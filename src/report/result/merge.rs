@@ -68,7 +68,7 @@ impl Document {
         let segments = sources.segments();
         let lasted_ns: u128 = segments.iter().map(|segment| segment.until_ns - segment.from_ns).sum();
         sum.duration_s = lasted_ns as f64 / 1e9;
-        sum.rate_per_s = rate(sum.requests.completed, sum.duration_s);
+        sum.rate_per_s = rate(documents.iter().map(Self::counted).sum(), sum.duration_s);
         let most = |of: fn(&super::sources::Segment) -> u64| segments.iter().map(of).max().unwrap_or(0);
         sum.connections.asked = most(|segment| segment.asked).max(sum.connections.asked);
         sum.connections.lived = most(|segment| segment.lived).max(sum.connections.lived);
@@ -76,6 +76,11 @@ impl Document {
         sum.notes.splice(0..0, sources.note());
         sum.sources = Some(sources);
         Ok(sum)
+    }
+
+    /// The requests that make its rate, of which the document says nothing else.
+    fn counted(&self) -> u64 {
+        ((self.rate_per_s * self.duration_s).round() as u64).min(self.requests.completed)
     }
 
     /// Adds what is only counted.

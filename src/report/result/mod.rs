@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::stats::Errors;
 
-pub use build::rate;
+pub use build::{counted, rate};
 pub use distribution::{Distribution, distribution};
 pub use merge::{Named, in_order};
 pub use moment::Moment;
@@ -66,7 +66,7 @@ pub struct Document {
     pub bytes_received: u64,
     /// All bytes handed to the kernel.
     pub bytes_sent: u64,
-    /// Complete responses per second.
+    /// Complete responses per second; without those to requests of a warm-up if the run ended with its last request.
     pub rate_per_s: f64,
     /// What was in flight, on average over the time that was measured; left out of sums.
     #[serde(default, skip_serializing_if = "Option::is_none")]

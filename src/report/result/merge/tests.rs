@@ -99,6 +99,19 @@ fn runs_at_the_same_time_add_their_rates_and_those_one_after_another_their_times
 }
 
 #[test]
+fn what_is_in_no_rate_of_a_run_is_in_none_of_a_sum() {
+    let mut carrying = run(0, 1_000, 10);
+    carrying.requests.carried = 2_500;
+    carrying.rate_per_s = 7_500.0;
+    let runs = [carrying, run(2_000, 2_000, 10), run(6_000, 1_000, 1)];
+    let part = Named { name: "sum.json".to_owned(), document: sum(&runs[..2]) };
+    let last = Named { name: "2.json".to_owned(), document: runs[2].clone() };
+    for sum in [sum(&runs), Document::sum(&[part, last]).unwrap()] {
+        assert_eq!((sum.requests.completed, sum.rate_per_s), (31_000, 28_500.0 / 4.0));
+    }
+}
+
+#[test]
 fn rows_of_runs_one_after_another_stay_as_they_are() {
     let sum = sum(&[run(5_300, 1_250, 7), run(0, 1_500, 10)]);
     let expected = [(0, 1_000, 1, 10_000), (1_000, 500, 1, 5_000), (5_300, 1_000, 1, 7_000), (6_300, 250, 1, 1_750)];
