@@ -51,6 +51,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let script = script(&mut typed);
     let way = std::mem::take(&mut typed.way).decide(&target, &typed.io, &mut typed.warnings)?;
     let tls = std::mem::take(&mut typed.tls).decide(&target, dialect, &typed.io, &mut typed.warnings)?;
+    few_requests(&mut typed);
     let (stop, show) = (stop(&typed), show(&mut typed));
     let mut request = request(typed.method, typed.body.is_some(), typed.headers, &target);
     let body = body(typed.body)?;
@@ -210,6 +211,16 @@ fn stop(typed: &Typed) -> Stop {
         (true, ..) => Stop { duration: None, requests: Some(1) },
         (false, None, None) => Stop { duration: Some(DURATION), requests: None },
         (false, duration, requests) => Stop { duration, requests },
+    }
+}
+
+/// Says that there are fewer requests than connections to send them, if both were typed.
+fn few_requests(typed: &mut Typed) {
+    let (Some(requests), Some(connections)) = (typed.requests, typed.connections) else { return };
+    if requests < connections && !typed.once && typed.warmup.is_none() {
+        typed.warnings.push(format!(
+            "-n {requests} is less than -c {connections}: at most {requests} of the connections have a request"
+        ));
     }
 }
 

@@ -114,7 +114,12 @@ impl Front {
     }
 
     fn name(&mut self, name: String) -> Result<Item, Misuse> {
-        let found = flags::by_name(&name).map_or_else(|| flags::by_prefix(&name, self.dialect), |flag| vec![flag]);
+        let found = match flags::by_name(&name) {
+            Some(flag) => vec![flag],
+            // What is another option elsewhere is no abbreviation: `--head` would take the URL for a header.
+            None if !self.dialect.is_compat() && hints::is_foreign(&name) => Vec::new(),
+            None => flags::by_prefix(&name, self.dialect),
+        };
         match *found {
             [flag] if flag.takes_value() => self.value_of(flag, false),
             [flag] if flag.may_take_value() => Ok(Item::Flag(flag, self.parser.optional_value().unwrap_or_default())),
@@ -229,6 +234,8 @@ mod tests {
     #[test]
     fn only_the_tools_own_names_can_be_abbreviated_and_all_can_be_written_out() {
         assert_eq!(native("--req 5"), ["!name req", "5"]);
+        assert_eq!(native("--head U --heade A:b"), ["!name head", "U", "header:A:b"]);
+        assert_eq!(read("--head A:b", Dialect::Wrk, false), ["header:A:b"]);
         assert_eq!(native("--requests 5 --breakout --rate 5"), ["requests:5", "breakout:", "rate:5"]);
         assert_eq!(native("--breakout=all --breakout all"), ["breakout:all", "breakout:", "all"]);
         assert_eq!(read("--d 5", Dialect::WrkCmm, false), ["!ambiguous d 2", "5"]);

@@ -188,7 +188,7 @@ fn bad_values_are_refused_with_a_line_that_names_what_would_be_right() {
         ("-d 1x", format!("--duration \"1x\": {compat_time}")),
         ("-d 1.5s", format!("--duration \"1.5s\": {compat_time}")),
         ("-d 1ms", format!("--duration \"1ms\": {compat_time}")),
-        ("-d 1h30m", format!("--duration \"1h30m\": {compat_time}")),
+        ("-d 1h30m", "--duration \"1h30m\": not a time; write 5400s".to_owned()),
         ("-d 0", "--duration \"0\": longer than 0; write for instance 10s".to_owned()),
         ("-d -5", "--duration \"-5\": negative; write for instance 10s, 2m or 1h".to_owned()),
         ("-t 0", "--threads \"0\": at least 1".to_owned()),
@@ -204,7 +204,7 @@ fn bad_values_are_refused_with_a_line_that_names_what_would_be_right() {
         ("-c 0", "--connections \"0\": at least 1".to_owned()),
         ("-c 0.0015k", "--connections \"0.0015k\": not a whole number; write for instance 100 or 10k".to_owned()),
         ("-d 0", "--duration \"0\": longer than 0; write for instance 10s".to_owned()),
-        ("-d 1h30m", "--duration \"1h30m\": not a time; write for instance 500ms, 1.5s or 2m".to_owned()),
+        ("-d 1h30m", "--duration \"1h30m\": not a time; write 5400s".to_owned()),
         ("-n 0", "--requests \"0\": at least 1".to_owned()),
         ("-X 'A B'", "--method \"A B\": not the name of a method; write for instance PUT".to_owned()),
         ("-X ''", "--method \"\": not the name of a method; write for instance PUT".to_owned()),
@@ -382,6 +382,18 @@ fn what_is_ignored_is_said_before_the_run() {
         ["onrush: --give-up 1s comes before --timeout 5s: a request is abandoned before it can count as timed out"]
     );
     assert_eq!(
+        warned("onrush -n 5 -c 20 h"),
+        ["onrush: -n 5 is less than -c 20: at most 5 of the connections have a request"]
+    );
+    for line in ["onrush -n 5 h", "onrush -n 20 -c 20 h", "onrush -n 5 -c 20 --once h", "onrush --percentiles 0.5,50 h"]
+    {
+        assert_eq!(warned(line), [""; 0], "{line}");
+    }
+    assert_eq!(
+        warned("onrush --percentiles 0.5,0.99 h"),
+        ["onrush: --percentiles 0.5,0.99: these are per cent; the median is 50, not 0.5"]
+    );
+    assert_eq!(
         warned("onrush -k --sni a -k h"),
         ["insecure", "sni"]
             .map(|name| { format!("onrush: --{name} does nothing: no TLS is spoken, as the URL is not https://") })
@@ -514,10 +526,18 @@ fn options_of_wrk_cmms_bring_its_layout_but_natively_not_the_source_address() {
 }
 
 #[test]
-fn what_no_result_can_be_written_for_is_refused() {
+fn what_cannot_be_meant_is_refused_with_what_can_be() {
     let endings = "its ending says what is written: .json, .csv, .hgrm, .md or .ndjson";
+    let to_format = |path: &str| {
+        format!("--output {path:?}: what goes to standard output is chosen by --format, for instance --format json")
+    };
     let table = [
         ("-o result", format!("--output \"result\": {endings}")),
+        ("-o -", to_format("-")),
+        ("-o /dev/stdout", to_format("/dev/stdout")),
+        ("-d 1min", "--duration \"1min\": not a time; write 60s".to_owned()),
+        ("-u user:pw", "-u: onrush spells this --basic-auth, for instance --basic-auth user:password".to_owned()),
+        ("--head", "--head: onrush spells this -X, for instance -X HEAD".to_owned()),
         ("-o a.json -o a.json", "--output \"a.json\": named twice; give each result a file of its own".to_owned()),
         ("--percentiles 50,x", "--percentiles \"x\": not a percentage; write for instance 50,90,99.9".to_owned()),
         ("--percentiles 0", "--percentiles \"0\": more than 0 and at most 100".to_owned()),

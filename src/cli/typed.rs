@@ -172,7 +172,7 @@ impl Typed {
             Id::Once => self.once = true,
             Id::Warmup => self.warmup = Some(time(flag, &value, native)?),
             Id::DelayStats => self.warmup = Some(time(flag, &value, self.dialect)?),
-            Id::Percentiles => self.percents = Some(percents(flag, &value)?),
+            Id::Percentiles => self.percentiles(flag, &value)?,
             Id::Breakout => self.breakout = breakout(flag, &value)?,
             Id::Output => self.output(flag, &value)?,
             Id::Format => self.format = format(flag, &value)?,
@@ -214,13 +214,29 @@ impl Typed {
         Ok(())
     }
 
+    /// Where all are less than 1, they are perhaps not meant in per cent.
+    fn percentiles(&mut self, flag: &Flag, value: &OsStr) -> Result<(), Refusal> {
+        let percents = percents(flag, value)?;
+        if percents.iter().all(|percent| percent.value() < 1.0) {
+            let shown = value.to_string_lossy();
+            self.warnings.push(format!("--{} {shown}: these are per cent; the median is 50, not 0.5", flag.long));
+        }
+        self.percents = Some(percents);
+        Ok(())
+    }
+
     /// A file's name says what is written into it.
     fn output(&mut self, flag: &Flag, value: &OsStr) -> Result<(), Refusal> {
         let path = PathBuf::from(value);
         if self.outputs.iter().any(|output| output.path == path) {
             return Err(wrong(flag, value, "named twice; give each result a file of its own"));
         }
-        let endings = "its ending says what is written: .json, .csv, .hgrm, .md or .ndjson";
+        let endings = match value.to_str() {
+            Some("-" | "/dev/stdout") => {
+                "what goes to standard output is chosen by --format, for instance --format json"
+            }
+            _ => "its ending says what is written: .json, .csv, .hgrm, .md or .ndjson",
+        };
         let kind = Kind::of(&path).ok_or_else(|| wrong(flag, value, endings))?;
         self.outputs.push(Output { path, kind });
         Ok(())
@@ -261,7 +277,11 @@ fn time(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Duration, Refusa
         Err(Unreadable::TooLarge) => Err(most()),
         Ok(time) if time > TIME_MAX => Err(most()),
         Ok(time) => Ok(time),
-        Err(reason) => Err(wrong(flag, value, format_args!("{reason}; write for instance {example}"))),
+        Err(reason) => {
+            let meant = units::seconds_meant(&value.to_string_lossy());
+            let right = meant.map_or_else(|| format!("for instance {example}"), |seconds| format!("{seconds}s"));
+            Err(wrong(flag, value, format_args!("{reason}; write {right}")))
+        }
     }
 }
 

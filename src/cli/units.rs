@@ -49,6 +49,25 @@ pub fn time(text: &str, dialect: Dialect) -> Result<Duration, Unreadable> {
     }
 }
 
+/// The seconds that somebody means by a time in other words than ours, as in `1m30s` or `1min`.
+pub fn seconds_meant(text: &str) -> Option<u64> {
+    let (mut rest, mut seconds) = (text, 0_u64);
+    while !rest.is_empty() {
+        let (digits, tail) = split_digits(rest)?;
+        let (unit, tail) = tail.split_at(tail.find(|character: char| character.is_ascii_digit()).unwrap_or(tail.len()));
+        let each = match unit.trim().to_ascii_lowercase().as_str() {
+            "s" | "sec" | "secs" | "second" | "seconds" => 1,
+            "m" | "min" | "mins" | "minute" | "minutes" => 60,
+            "h" | "hr" | "hrs" | "hour" | "hours" => 3_600,
+            "d" | "day" | "days" => 86_400,
+            _ => return None,
+        };
+        seconds = seconds.checked_add(digits.parse::<u64>().ok()?.checked_mul(each)?)?;
+        rest = tail;
+    }
+    (seconds > 0).then_some(seconds)
+}
+
 /// Units and what they multiply by; the nameless one stands for the bare number.
 type Units = [(&'static str, u64)];
 

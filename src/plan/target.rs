@@ -139,6 +139,11 @@ fn scheme(text: &str, dialect: Dialect) -> Result<(Scheme, usize), String> {
     if text.contains(':') && (word.eq_ignore_ascii_case("http") || word.eq_ignore_ascii_case("https")) {
         return Err(format!("two slashes have to follow the scheme; write {word}://"));
     }
+    let word = text.split('/').next().unwrap_or_default();
+    let is_http = word.eq_ignore_ascii_case("http") || word.eq_ignore_ascii_case("https");
+    if !dialect.is_compat() && is_http && text[word.len()..].starts_with("//") {
+        return Err(format!("a colon has to follow the scheme; write {word}://"));
+    }
     if dialect.is_compat() { Err("no scheme; write http:// in front".to_owned()) } else { Ok((Scheme::Http, 0)) }
 }
 

@@ -261,9 +261,9 @@ impl Onrush {
         let (backend, compat) = (self.backend, self.compat);
         let mut output = self.run_plain();
         let text = if compat { &mut output.stdout } else { &mut output.stderr };
-        let (first, rest) = text.split_once('\n').unwrap_or_default();
-        assert!(first.contains(&format!("[{backend}]")), "the version line names {backend}: {text}");
-        *text = rest.to_owned();
+        // What is odd about the command line stands above it.
+        let version = text.split_inclusive('\n').find(|line| line.contains(&format!("[{backend}]")));
+        *text = text.replacen(version.unwrap_or_else(|| panic!("no line names {backend}: {text}")), "", 1);
         output.stderr = output.stderr.split_inclusive('\n').filter(|line| !line.starts_with(REWRITTEN)).collect();
         output
     }

@@ -122,6 +122,7 @@ fn an_error_says_what_is_wrong_where_and_what_to_write() {
         ("http://h:70000/", "the port \"70000\" is not a number from 1 to 65535"),
         ("http://h:0/", "the port \"0\" is not a number from 1 to 65535"),
         ("http:/h", "two slashes have to follow the scheme; write http://"),
+        ("https//h", "a colon has to follow the scheme; write https://"),
         ("h2c://h/", "\"h2c\" is no scheme; write http://"),
         ("http://::1:80/", "an IPv6 address stands in brackets; write for instance http://[::1]:8080/"),
         ("http://fe80::1/", "an IPv6 address stands in brackets; write for instance http://[::1]:8080/"),
