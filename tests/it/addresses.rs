@@ -180,7 +180,11 @@ fn a_family_can_be_chosen(context: &Context) {
 fn logins_and_closing_are_headers(context: &Context) {
     let plain = target();
     let url = format!("http://{}/echo", plain.address());
-    let output = context.onrush().words("--once --disable-keepalive --basic-auth user:pass:word").word(&url).run();
+    let output = context
+        .onrush()
+        .words("--once --keep-secrets --disable-keepalive --basic-auth user:pass:word")
+        .word(&url)
+        .run();
     assert!(output.stdout.contains("\n> Authorization: Basic dXNlcjpwYXNzOndvcmQ=\n"), "{output:?}");
     assert!(output.stdout.contains("\n> Connection: close\n"), "{output:?}");
     for (options, expected) in [
