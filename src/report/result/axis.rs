@@ -1,7 +1,8 @@
 //! The time lines of several runs on one axis, which begins with the first of them.
 //!
-//! A row of the sum ends where one of the runs does, so that what is in it took place at the same time. Runs that follow
-//! one another keep their rows; those of runs that overlap rarely coincide, and are divided in proportion to time.
+//! A row of the sum ends where one of the runs does, so that what is in it took place at the same time, unless it would be
+//! so short that its rates say nothing: then it is a part of its neighbour. Runs that follow one another keep their rows;
+//! those of runs that overlap rarely coincide, and are divided in proportion to time.
 
 use super::sources::{Segment, Sources, nanos};
 use super::{Document, Row};
@@ -11,6 +12,9 @@ use crate::stats::timeline::{ROWS_MAX, SECOND_NS, Stretch, bin_of};
 
 /// Seconds are numbers with a point: in a very long run they are off by so many nanoseconds.
 const ROUNDING_NS: u128 = 1_000;
+
+/// The part of the usual length below which a row joins its neighbour: a tenth.
+const SLIVER_PART: u128 = 10;
 
 /// What was done in a stretch of time. Times are nanoseconds since 1970.
 struct Part {
@@ -75,7 +79,8 @@ fn parts_of(document: &Document) -> Result<Vec<Part>, Corrupt> {
 fn cells(segments: &[Segment], parts: &[Part]) -> Vec<(Segment, Stretch)> {
     let longest_ns = parts.iter().map(|part| part.until_ns - part.from_ns).max().unwrap_or(0);
     let mut length_ns = u128::from(SECOND_NS);
-    while length_ns < longest_ns {
+    // A row that has joined others is up to half longer than usual.
+    while length_ns * 3 / 2 < longest_ns {
         length_ns *= 2;
     }
     let mut cells = cut(segments, length_ns);
@@ -83,7 +88,28 @@ fn cells(segments: &[Segment], parts: &[Part]) -> Vec<(Segment, Stretch)> {
         length_ns *= 2;
         cells = cut(segments, length_ns);
     }
-    cells.into_iter().map(|cell| (cell, Stretch::default())).collect()
+    without_slivers(cells, length_ns).into_iter().map(|cell| (cell, Stretch::default())).collect()
+}
+
+/// Joins what is far shorter than `length_ns` with the neighbour that it touches; the longer one says how many runs took place.
+fn without_slivers(cells: Vec<Segment>, length_ns: u128) -> Vec<Segment> {
+    let mut joined: Vec<Segment> = Vec::with_capacity(cells.len());
+    for cell in cells {
+        let is_sliver = |one: &Segment| one.length_ns() < length_ns / SLIVER_PART;
+        let joins = |last: &&mut Segment| {
+            let touches = last.until_ns == cell.from_ns;
+            let fits = last.length_ns() + cell.length_ns() <= length_ns * 3 / 2;
+            touches && fits && (is_sliver(last) || is_sliver(&cell))
+        };
+        match joined.last_mut().filter(joins) {
+            Some(last) => {
+                let longer = if cell.length_ns() > last.length_ns() { cell } else { *last };
+                *last = Segment { from_ns: last.from_ns, until_ns: cell.until_ns, ..longer };
+            }
+            None => joined.push(cell),
+        }
+    }
+    joined
 }
 
 fn cut(segments: &[Segment], length_ns: u128) -> Vec<Segment> {

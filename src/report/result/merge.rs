@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::build::rate;
+use super::sources::Segment;
 use super::{
     Agreed, Connections, Distribution, Document, Latency, LedgerRow, Phases, Requests, Script, Sources, Tls, axis,
 };
@@ -66,10 +67,10 @@ impl Document {
             sources.add(theirs);
         }
         let segments = sources.segments();
-        let lasted_ns: u128 = segments.iter().map(|segment| segment.until_ns - segment.from_ns).sum();
+        let lasted_ns: u128 = segments.iter().map(Segment::length_ns).sum();
         sum.duration_s = lasted_ns as f64 / 1e9;
         sum.rate_per_s = rate(documents.iter().map(Self::counted).sum(), sum.duration_s);
-        let most = |of: fn(&super::sources::Segment) -> u64| segments.iter().map(of).max().unwrap_or(0);
+        let most = |of: fn(&Segment) -> u64| segments.iter().map(of).max().unwrap_or(0);
         sum.connections.asked = most(|segment| segment.asked).max(sum.connections.asked);
         sum.connections.lived = most(|segment| segment.lived).max(sum.connections.lived);
         sum.timeline = axis::rows(&documents, &segments)?;

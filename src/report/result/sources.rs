@@ -103,7 +103,7 @@ impl Sources {
     pub fn note(&self) -> Option<String> {
         let (runs, segments) = (counted(self.count, "run"), self.segments());
         let lasted_us = |segments: &mut dyn Iterator<Item = &Segment>| {
-            time_us(segments.map(|segment| (segment.until_ns - segment.from_ns) as f64 / 1e3).sum())
+            time_us(segments.map(|segment| segment.length_ns() as f64 / 1e3).sum())
         };
         let most = segments.iter().map(|segment| segment.runs).max().unwrap_or(1);
         match most {
@@ -129,6 +129,13 @@ impl Sources {
                 2 * together_ns >= length_ns(one).min(length_ns(other))
             })
         })
+    }
+}
+
+impl Segment {
+    /// How long it lasted.
+    pub(super) fn length_ns(&self) -> u128 {
+        self.until_ns - self.from_ns
     }
 }
 

@@ -136,6 +136,34 @@ fn rows_of_runs_that_overlap_end_where_a_run_does_and_keep_its_rate() {
 }
 
 #[test]
+fn rows_that_are_far_too_short_join_their_neighbours() {
+    let table = [
+        (vec![run(0, 2_000, 10), run(2, 2_000, 1)], vec![(0, 1_000, 2), (1_000, 1_002, 2)]),
+        (vec![run(0, 2_003, 10), run(1, 2_000, 1)], vec![(0, 1_000, 2), (1_000, 1_003, 2)]),
+        (vec![run(0, 3_000, 10), run(1_020, 1_000, 1)], vec![(0, 1_020, 1), (1_020, 1_000, 2), (2_020, 980, 1)]),
+        (
+            vec![run(0, 3_000, 10), run(980, 1_500, 1)],
+            vec![(0, 1_000, 1), (1_000, 1_000, 2), (2_000, 480, 2), (2_480, 520, 1)],
+        ),
+        // Nothing is there to be joined with.
+        (vec![run(0, 1_000, 10), run(5_000, 5, 1)], vec![(0, 1_000, 1), (5_000, 5, 1)]),
+        (vec![run(0, 1_000, 10), run(5_000, 1_020, 1)], vec![(0, 1_000, 1), (5_000, 1_020, 1)]),
+    ];
+    for (runs, expected) in table {
+        let (once, completed) = (sum(&runs), runs.iter().map(|run| run.requests.completed).sum::<u64>());
+        // A sum of rows that have joined others has the same rows.
+        for sum in [sum(std::slice::from_ref(&once)), once] {
+            let seen: Vec<_> = rows(&sum).into_iter().map(|(from, length, runs, _)| (from, length, runs)).collect();
+            assert_eq!(seen, expected);
+            assert_eq!(sum.timeline.iter().map(|row| row.completed).sum::<u64>(), completed);
+        }
+    }
+    // Hundreds that begin one after another do not make one long row.
+    let many: Vec<Document> = (0..200).map(|index| run(index * 20, 20_000, 1)).collect();
+    assert!(sum(&many).timeline.iter().all(|row| (0.1..=1.5).contains(&row.length_s)));
+}
+
+#[test]
 fn what_went_wrong_is_on_the_common_axis() {
     let sum = sum(&[run(0, 1_000, 1), run(2_650, 1_000, 1)]);
     assert_eq!((sum.ledger[0].first_s, sum.ledger[0].last_s), (0.3, 2.9));
