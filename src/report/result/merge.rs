@@ -84,28 +84,59 @@ impl Document {
         ((self.rate_per_s * self.duration_s).round() as u64).min(self.requests.completed)
     }
 
-    /// Adds what is only counted.
+    /// Adds what is only counted. Each figure is named here, so that none that is new silently stays that of the first.
     fn add(&mut self, other: &Self) {
+        let Self {
+            // What measured what is that of the first; plans that differ have a note.
+            schema: _,
+            tool: _,
+            host: _,
+            command: _,
+            plan: _,
+            started_at,
+            interrupted,
+            requests,
+            bytes_received,
+            bytes_sent,
+            in_flight: _,
+            connections,
+            status,
+            errors,
+            ledger,
+            tls,
+            threads,
+            script,
+            // What follows from all of them together.
+            duration_s: _,
+            incomplete: _,
+            sources: _,
+            rate_per_s: _,
+            latency: _,
+            phases: _,
+            censored: _,
+            timeline: _,
+            notes: _,
+        } = other;
         // Runs that did not last equally long have no average in common.
         self.in_flight = None;
-        self.interrupted |= other.interrupted;
-        self.requests.add(other.requests);
-        self.bytes_received += other.bytes_received;
-        self.bytes_sent += other.bytes_sent;
-        self.connections.add(other.connections);
-        add_counts(&mut self.status, &other.status);
-        self.errors += other.errors;
-        let later_s = (other.started_at.0 - self.started_at.0) as f64 / 1e6;
-        other.ledger.iter().for_each(|row| add_row(&mut self.ledger, row.later(later_s)));
-        match (&mut self.tls, &other.tls) {
+        self.interrupted |= interrupted;
+        self.requests.add(*requests);
+        self.bytes_received += bytes_received;
+        self.bytes_sent += bytes_sent;
+        self.connections.add(*connections);
+        add_counts(&mut self.status, status);
+        self.errors += *errors;
+        let later_s = (started_at.0 - self.started_at.0) as f64 / 1e6;
+        ledger.iter().for_each(|row| add_row(&mut self.ledger, row.later(later_s)));
+        match (&mut self.tls, tls) {
             (Some(mine), Some(theirs)) => mine.add(theirs),
             (mine, theirs) => *mine = mine.take().or_else(|| theirs.clone()),
         }
-        self.script = match (self.script, other.script) {
-            (Some(mine), Some(theirs)) => Some(mine.together(self.threads.len(), theirs, other.threads.len())),
+        self.script = match (self.script, *script) {
+            (Some(mine), Some(theirs)) => Some(mine.together(self.threads.len(), theirs, threads.len())),
             (mine, theirs) => mine.or(theirs),
         };
-        self.threads.extend(other.threads.iter().cloned());
+        self.threads.extend(threads.iter().cloned());
     }
 }
 
@@ -215,13 +246,14 @@ impl Script {
 
 impl Requests {
     fn add(&mut self, other: Self) {
-        self.started += other.started;
-        self.completed += other.completed;
-        self.timeout += other.timeout;
-        self.abandoned += other.abandoned;
-        self.open += other.open;
-        self.carried += other.carried;
-        self.interim += other.interim;
+        let Self { started, completed, timeout, abandoned, open, carried, interim } = other;
+        self.started += started;
+        self.completed += completed;
+        self.timeout += timeout;
+        self.abandoned += abandoned;
+        self.open += open;
+        self.carried += carried;
+        self.interim += interim;
     }
 }
 
