@@ -208,9 +208,8 @@ fn an_interim_answer_is_counted_and_is_no_first_byte(context: &Context) {
     );
     let (plain, _) = simulated_document(context.onrush().words("-t1 -c1 -n10"), scenario);
     assert_eq!(plain.line("Interim responses"), None, "{plain:?}");
-    let slow = format!("window = 28\nwindow_pause_us = 250000.0\n{scenario}");
-    let once = simulate(context.onrush().words("--once"), &slow);
-    assert!(once.stdout.contains("first byte 251.00ms after the request"), "{once:?}");
+    let once = simulate(context.onrush().words("--once"), &format!("latency_us = 10.0\n{scenario}"));
+    assert!(once.stdout.contains("first byte 11.00us after the request"), "{once:?}");
 }
 
 fn a_bug_in_a_thread_is_named_and_loses_nothing(context: &Context) {
