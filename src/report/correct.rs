@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::table::Figures;
+use crate::run::nanos;
 use crate::stats::histogram::sample_stdev;
 use crate::stats::{Distribution, Moments, rank};
 
@@ -41,7 +42,7 @@ struct Train {
 impl Rewritten {
     /// Rewrites what was measured, those above `timeout` left out. `spacing_us` comes from [`spacing_us`].
     pub fn new(latency: &Distribution<u64>, timeout: Option<Duration>, spacing_us: u64) -> Self {
-        let longest = timeout.map_or(u64::MAX, |timeout| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
+        let longest = timeout.map_or(u64::MAX, nanos);
         let mut rewritten = Self {
             trains: Vec::new(),
             spacing_us,

@@ -27,7 +27,7 @@ mod tests;
 
 pub use escape::escape;
 pub use failure::Failure;
-pub use notes::{Flight, Lost, Note, Places, Stuck, notes, print_notes};
+pub use notes::{Flight, Hanging, Lost, Note, Places, notes, print_notes};
 pub use once::once;
 pub use told::told;
 

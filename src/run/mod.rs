@@ -79,7 +79,7 @@ pub fn beside(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()
 }
 
 /// A duration in nanoseconds.
-fn nanos(duration: Duration) -> u64 {
+pub fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 

@@ -7,9 +7,9 @@ use rustix::io::Errno;
 use super::super::failure::Failure;
 use super::super::{NS_PER_US, rewritten};
 use super::fold::in_order;
-use super::{Flight, Lost, Note, Places, Stuck};
+use super::{Flight, Hanging, Lost, Note, Places};
 use crate::plan::Plan;
-use crate::run::{Breakdown, Ended, Outcome, host};
+use crate::run::{Breakdown, Ended, Outcome, host, nanos};
 use crate::stats::silences::{GAP_MIN_NS, common};
 use crate::stats::{Cause, Counters, Gap, Handshakes, Occupancy, Phase, Row, Totals};
 
@@ -45,13 +45,13 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     // Which thread's rows were added first is chance, and must not show.
     rows.sort_by_key(|row| (Reverse(row.count), row.phase, row.cause));
     let flight = if is_known { in_flight(plan, outcome) } else { Vec::new() };
-    let has_stuck = flight.iter().any(|note| matches!(note, Note::Stuck { .. }));
+    let has_hanging = flight.iter().any(|note| matches!(note, Note::Hanging { .. }));
 
     let mut notes: Vec<Note> = standstill(outcome).into_iter().collect();
     notes.extend(fewer_connections(plan, outcome).filter(|_| is_known));
     notes.extend(flight);
     notes.extend(early_end(plan, outcome));
-    notes.extend(unanswered(plan, outcome, has_stuck).filter(|_| is_known));
+    notes.extend(unanswered(plan, outcome, has_hanging).filter(|_| is_known));
     notes.extend(silences(plan, outcome));
     notes.extend(rows.into_iter().map(|row| Note::Failure(failure(plan, outcome, row))));
     notes.extend(statuses(plan, outcome));
@@ -63,7 +63,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
 /// What is in flight, and where the connections are.
 fn in_flight(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let Totals { latency, censored, counters, .. } = &outcome.totals;
-    let elapsed_ns = u64::try_from(outcome.elapsed.as_nanos()).unwrap_or(u64::MAX);
+    let elapsed_ns = nanos(outcome.elapsed);
     // The imitated tools leave answers out of the latencies, so that these tell of too few.
     if plan.once || plan.dialect.is_compat() || counters.completed == 0 || elapsed_ns == 0 || outcome.has_lost_threads()
     {
@@ -92,7 +92,7 @@ fn in_flight(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
         answered: (latency.sum() as f64 / elapsed_ns as f64).min(mean(in_flight_ns)),
         places: (elapsed_ns >= PLACES_MIN_NS).then_some(places),
         reconnects: counters.connects * 2 > counters.completed,
-        stuck: censored.and_then(|censored| Stuck::of(censored, counters.abandoned, latency)),
+        hanging: censored.and_then(|censored| Hanging::of(censored, counters.abandoned, latency)),
         slowest_ns: latency.max().unwrap_or(0),
     };
     flight.notes()
@@ -158,7 +158,7 @@ fn failure(plan: &Plan, outcome: &Outcome, row: &Row) -> Failure {
     }
 }
 
-fn unanswered(plan: &Plan, outcome: &Outcome, has_stuck: bool) -> Option<Note> {
+fn unanswered(plan: &Plan, outcome: &Outcome, has_hanging: bool) -> Option<Note> {
     if outcome.elapsed.is_zero() {
         // A run that never began owes no answer.
         return None;
@@ -169,7 +169,7 @@ fn unanswered(plan: &Plan, outcome: &Outcome, has_stuck: bool) -> Option<Note> {
     let open = match nothing_answered {
         true => counters.open_at_end,
         // Those have a note of their own.
-        false if has_stuck => 0,
+        false if has_hanging => 0,
         false => unusual(plan, outcome),
     };
     let lost = Lost {
@@ -194,7 +194,7 @@ fn unanswered(plan: &Plan, outcome: &Outcome, has_stuck: bool) -> Option<Note> {
 fn unusual(plan: &Plan, outcome: &Outcome) -> u64 {
     let Totals { latency, censored, counters, .. } = &outcome.totals;
     let slowest_ns = latency.max().unwrap_or(0);
-    let timeout_ns = plan.timeout.map_or(u64::MAX, |timeout| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
+    let timeout_ns = plan.timeout.map_or(u64::MAX, nanos);
     let usual_ns = (slowest_ns * 2).max(USUAL_NS).min(slowest_ns.max(timeout_ns));
     let ages = censored.iter().flat_map(|censored| censored.values());
     let older: u64 = ages.filter(|&(age_ns, _)| age_ns > usual_ns).map(|(_, count)| count).sum();
@@ -214,13 +214,13 @@ fn silences(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     // In which onrush stood still nobody could be heard.
     let is_long = |gap: &&Gap| heard(gap) >= ordinary_ns.max(GAP_MIN_NS);
     let gaps: Vec<Gap> = outcome.silences.iter().filter(is_long).copied().collect();
-    let elapsed_ns = u64::try_from(outcome.elapsed.as_nanos()).unwrap_or(u64::MAX);
+    let elapsed_ns = nanos(outcome.elapsed);
     (!gaps.is_empty()).then(|| Note::Silences { count: gaps.len(), longest: longest(gaps), elapsed_ns })
 }
 
 /// The times in which onrush stood still.
 fn standstill(outcome: &Outcome) -> Option<Note> {
-    let elapsed_ns = u64::try_from(outcome.elapsed.as_nanos()).unwrap_or(u64::MAX);
+    let elapsed_ns = nanos(outcome.elapsed);
     let sum_ns: u64 = outcome.standstills.iter().map(|gap| gap.length_ns()).sum();
     let gaps: Vec<Gap> = outcome.standstills.iter().copied().filter(|gap| gap.length_ns() >= GAP_MIN_NS).collect();
     let share = (sum_ns as f64 / elapsed_ns.max(1) as f64).min(1.0);

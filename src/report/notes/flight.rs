@@ -9,9 +9,9 @@ use crate::stats::{Count, Distribution};
 /// Connections are as busy as they were asked to be from this share on.
 const BUSY_SHARE: f64 = 0.95;
 /// Requests that wait in vain are worth a note when they are more than this share of the requests in flight.
-const STUCK_SHARE: f64 = 0.05;
-/// A request that has waited for less, in nanoseconds, is not stuck.
-const STUCK_MIN_NS: u64 = 200_000_000;
+const HANGING_SHARE: f64 = 0.05;
+/// A request that has waited for less, in nanoseconds, does not hang yet.
+const HANGING_MIN_NS: u64 = 200_000_000;
 
 /// What was in flight, as plain numbers; means are over the time that was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,7 +29,7 @@ pub struct Flight {
     /// Whether connections serve for one or two requests each, so that connecting is part of the load.
     pub reconnects: bool,
     /// Requests that wait in vain at the end.
-    pub stuck: Option<Stuck>,
+    pub hanging: Option<Hanging>,
     /// The slowest answer, in nanoseconds.
     pub slowest_ns: u64,
 }
@@ -55,7 +55,7 @@ pub struct Places {
 
 /// Requests open at the end that have waited longer than answers took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stuck {
+pub struct Hanging {
     /// How many.
     pub count: u64,
     /// The sum of their ages, in nanoseconds.
@@ -68,7 +68,7 @@ pub struct Stuck {
     pub as_slow: u64,
 }
 
-impl Stuck {
+impl Hanging {
     /// The requests in flight at the end that outnumber the answers which took as long as they have waited; `None` if there
     /// are none. Of the ages in `censored` the greatest are those of abandoned requests.
     pub fn of<A: Count, B: Count>(
@@ -79,12 +79,12 @@ impl Stuck {
         let descending = |values: Vec<(u64, u64)>| values.into_iter().rev();
         let mut answers = descending(latency.values().collect()).peekable();
         let (mut skip, mut open, mut as_slow, mut sum_ns) = (abandoned, 0, 0, 0);
-        let (mut oldest_ns, mut stuck) = (None, None);
+        let (mut oldest_ns, mut hanging) = (None, None);
         for (age_ns, count) in descending(censored.values().collect()) {
             let skipped = skip.min(count);
             skip -= skipped;
             let count = count - skipped;
-            if age_ns < STUCK_MIN_NS {
+            if age_ns < HANGING_MIN_NS {
                 break;
             } else if count == 0 {
                 continue;
@@ -96,10 +96,10 @@ impl Stuck {
             sum_ns += u128::from(age_ns) * u128::from(count);
             let oldest_ns = *oldest_ns.get_or_insert(age_ns);
             if open > as_slow {
-                stuck = Some(Self { count: open, sum_ns, youngest_ns: age_ns, oldest_ns, as_slow });
+                hanging = Some(Self { count: open, sum_ns, youngest_ns: age_ns, oldest_ns, as_slow });
             }
         }
-        stuck
+        hanging
     }
 }
 
@@ -114,12 +114,12 @@ impl Flight {
             away > (1.0 - BUSY_SHARE) * needed
         });
         let idle = idle.map(|places| Note::Idle { connections: self.connections, places });
-        let stuck = self.stuck.filter(|stuck| {
-            let share = stuck.sum_ns as f64 / self.elapsed_ns.max(1) as f64 / self.mean;
-            share > STUCK_SHARE
+        let hanging = self.hanging.filter(|hanging| {
+            let share = hanging.sum_ns as f64 / self.elapsed_ns.max(1) as f64 / self.mean;
+            share > HANGING_SHARE
         });
-        let stuck = stuck.map(|stuck| Note::Stuck { flight: *self, stuck });
-        idle.into_iter().chain(stuck).collect()
+        let hanging = hanging.map(|hanging| Note::Hanging { flight: *self, hanging });
+        idle.into_iter().chain(hanging).collect()
     }
 }
 
@@ -137,7 +137,7 @@ mod tests {
         answered: 9.9,
         places: None,
         reconnects: false,
-        stuck: None,
+        hanging: None,
         slowest_ns: 836 * MS,
     };
 
@@ -151,9 +151,9 @@ mod tests {
         distribution
     }
 
-    fn stuck(censored: &[(u64, u64)], abandoned: u64, latency: &[(u64, u64)]) -> Option<(u64, u64)> {
-        let stuck = Stuck::of(&distribution(censored), abandoned, &distribution(latency));
-        stuck.map(|stuck| (stuck.count, stuck.as_slow))
+    fn hanging(censored: &[(u64, u64)], abandoned: u64, latency: &[(u64, u64)]) -> Option<(u64, u64)> {
+        let hanging = Hanging::of(&distribution(censored), abandoned, &distribution(latency));
+        hanging.map(|hanging| (hanging.count, hanging.as_slow))
     }
 
     #[test]
@@ -189,14 +189,14 @@ mod tests {
         // 93 of 100 have waited all the time; one answer took 836 ms.
         let censored = distribution(&[(950, 93), (3, 7)]);
         let latency = distribution(&[(1, 6_000), (836, 1)]);
-        let stuck = Stuck::of(&censored, 0, &latency);
-        assert_eq!(stuck.map(|stuck| stuck.count), Some(93));
+        let hanging = Hanging::of(&censored, 0, &latency);
+        assert_eq!(hanging.map(|hanging| hanging.count), Some(93));
         let flight = Flight {
             connections: 100,
             elapsed_ns: 1_000 * MS,
             mean: 100.0,
             answered: 7.0,
-            stuck,
+            hanging,
             slowest_ns: 836 * MS,
             ..BUSY
         };
@@ -209,9 +209,9 @@ mod tests {
 
     #[test]
     fn one_slow_answer_does_not_explain_many_that_wait() {
-        assert_eq!(stuck(&[(4_800, 93)], 0, &[(1, 6_000), (4_900, 1)]), Some((93, 1)));
+        assert_eq!(hanging(&[(4_800, 93)], 0, &[(1, 6_000), (4_900, 1)]), Some((93, 1)));
         let flight = Flight {
-            stuck: Stuck::of(&distribution(&[(4_000, 1), (5_000, 2)]), 0, &distribution(&[(1, 9), (4_900, 1)])),
+            hanging: Hanging::of(&distribution(&[(4_000, 1), (5_000, 2)]), 0, &distribution(&[(1, 9), (4_900, 1)])),
             ..BUSY
         };
         let sentence = "3 requests have had no answer since 6.0 s or before, and only 1 answer took that long: the latencies \
@@ -221,15 +221,15 @@ mod tests {
 
     #[test]
     fn requests_no_older_than_as_many_answers_are_ordinary() {
-        assert_eq!(stuck(&[(396, 4)], 0, &[(400, 16)]), None);
-        assert_eq!(stuck(&[(900, 8), (1, 2)], 0, &[(1_000, 8)]), None);
-        assert_eq!(stuck(&[(150, 8)], 0, &[(1, 1_000)]), None, "too short a wait");
-        assert_eq!(stuck(&[], 0, &[(1, 1)]), None);
+        assert_eq!(hanging(&[(396, 4)], 0, &[(400, 16)]), None);
+        assert_eq!(hanging(&[(900, 8), (1, 2)], 0, &[(1_000, 8)]), None);
+        assert_eq!(hanging(&[(150, 8)], 0, &[(1, 1_000)]), None, "too short a wait");
+        assert_eq!(hanging(&[], 0, &[(1, 1)]), None);
     }
 
     #[test]
     fn what_was_abandoned_is_not_open() {
-        assert_eq!(stuck(&[(30_000, 5), (1, 3)], 5, &[(1, 9)]), None);
-        assert_eq!(stuck(&[(30_000, 5), (20_000, 3)], 5, &[(1, 9)]), Some((3, 0)));
+        assert_eq!(hanging(&[(30_000, 5), (1, 3)], 5, &[(1, 9)]), None);
+        assert_eq!(hanging(&[(30_000, 5), (20_000, 3)], 5, &[(1, 9)]), Some((3, 0)));
     }
 }

@@ -22,7 +22,7 @@ impl Note {
     fn weight(&self) -> Weight {
         match self {
             Self::Idle { .. }
-            | Self::Stuck { .. }
+            | Self::Hanging { .. }
             | Self::Signal { .. }
             | Self::NeverBegun
             | Self::StayedAway { .. }

@@ -10,7 +10,7 @@ mod fold;
 mod words;
 
 pub use decide::notes;
-pub use flight::{Flight, Places, Stuck};
+pub use flight::{Flight, Hanging, Places};
 pub use fold::print_notes;
 
 use std::net::SocketAddr;
@@ -83,11 +83,11 @@ pub enum Note {
         places: Places,
     },
     /// More requests wait in vain than the latencies can tell.
-    Stuck {
+    Hanging {
         /// What was in flight.
         flight: Flight,
         /// What waits.
-        stuck: Stuck,
+        hanging: Hanging,
     },
     /// Something went wrong; one note for each row of the ledger but the statuses.
     Failure(Failure),

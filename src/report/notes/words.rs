@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::super::units::{counted, exact, thousands, time_us};
 use super::super::{NS_PER_US, errno, escape};
-use super::{Flight, Lost, Note, Places, Stuck};
+use super::{Flight, Hanging, Lost, Note, Places};
 use crate::run::Shortage;
 use crate::stats::Gap;
 
@@ -38,7 +38,7 @@ impl fmt::Display for Note {
                 f.write_str(&fewer_connections_line(*opened, *asked, shortage.as_ref(), *failures))
             }
             Self::Idle { connections, places } => f.write_str(&idle_line(*connections, places)),
-            Self::Stuck { flight, stuck } => f.write_str(&stuck_line(flight, stuck)),
+            Self::Hanging { flight, hanging } => f.write_str(&hanging_line(flight, hanging)),
             Self::Failure(failure) => write!(f, "{failure}"),
             Self::Unanswered(lost) => {
                 let share = lost.total() as f64 / lost.started.max(1) as f64 * 100.0;
@@ -216,15 +216,15 @@ fn idle_line(connections: u64, places: &Places) -> String {
     format!("only {busy:.1} of {connections} connections had a request in flight on average: {}", reasons.join(", "))
 }
 
-fn stuck_line(flight: &Flight, stuck: &Stuck) -> String {
+fn hanging_line(flight: &Flight, hanging: &Hanging) -> String {
     let since = |age_ns: u64| seconds(flight.elapsed_ns.saturating_sub(age_ns));
-    let (first, last) = (since(stuck.oldest_ns), since(stuck.youngest_ns));
+    let (first, last) = (since(hanging.oldest_ns), since(hanging.youngest_ns));
     let before = if first == last { "" } else { " or before" };
-    let answers = match stuck.as_slow {
+    let answers = match hanging.as_slow {
         0 => format!("the slowest answer took {}", time_us(flight.slowest_ns as f64 / NS_PER_US)),
         count => format!("only {} took that long", counted(count, "answer")),
     };
-    let (requests, have) = (counted(stuck.count, "request"), if stuck.count == 1 { "has" } else { "have" });
+    let (requests, have) = (counted(hanging.count, "request"), if hanging.count == 1 { "has" } else { "have" });
     format!(
         "{requests} {have} had no answer since {last}{before}, and {answers}: the latencies tell of only {:.1} of the {:.1} \
          requests in flight",

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::plan::tls::{GROUPS, Named, SUITES, Version};
 use crate::plan::{Plan, secrets};
-use crate::run::{Ended, Outcome, WorkerShare, host};
+use crate::run::{Ended, Outcome, WorkerShare, host, nanos};
 use crate::stats::timeline::{Stretch, Timeline};
 use crate::stats::{self, Count, Counters, Handshakes, Negotiated, Occupancy, Stats};
 
@@ -68,7 +68,7 @@ impl Document {
             },
             phases: phases.as_deref().map(|phases| Phases::of(phases, view)),
             censored: censored.as_deref().map(view),
-            timeline: rows(&outcome.timeline, u64::try_from(outcome.elapsed.as_nanos()).unwrap_or(u64::MAX)),
+            timeline: rows(&outcome.timeline, nanos(outcome.elapsed)),
             threads: outcome.workers.iter().map(Thread::of).collect(),
             script: (plan.script.is_some() && !outcome.has_lost_threads())
                 .then(|| Script { share: outcome.script_share(plan) }),
