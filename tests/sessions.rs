@@ -1,0 +1,180 @@
+//! Many sessions in one process, side by side and one after another: each gives its own result, and none leaves anything
+//! behind.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use onrush::cli::{self, Invocation};
+use onrush::plan::Plan;
+use onrush::run::{Ended, Interrupt, Listener, Observer};
+use onrush::serve::{Config, Server};
+use onrush::session::{self, Ran};
+
+/// Bytes that are allocated and not given back.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+struct Counting;
+
+// SAFETY: every call is passed on to the system's allocator as it is; counting touches no memory that it manages.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LIVE.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `dealloc`, and all memory comes from the system's allocator.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Hears what a script says, and begins when it is told to.
+#[derive(Default)]
+struct Hears {
+    said: Arc<Mutex<Vec<u8>>>,
+    begin: Option<Instant>,
+}
+
+impl Observer for Hears {
+    fn ready(&mut self) -> Instant {
+        self.begin.unwrap_or_else(Instant::now)
+    }
+
+    fn listener(&mut self) -> Listener {
+        let said = Arc::clone(&self.said);
+        Arc::new(move |line| said.lock().expect("nobody panics while writing").extend_from_slice(line))
+    }
+}
+
+/// A plan from a command line, with the contents of its files.
+fn plan(words: &str) -> Plan {
+    match cli::parse(format!("onrush {words}").split(' ').map(Into::into)) {
+        Invocation::Run { mut plan, .. } => {
+            plan.read_materials().expect("its files are there");
+            *plan
+        }
+        other => panic!("{words}: {other:?}"),
+    }
+}
+
+fn run(words: &str) -> anyhow::Result<Ran> {
+    session::run(&plan(words), &Interrupt::default(), &mut Hears::default())
+}
+
+/// What a process has: threads, descriptors, and memory in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    threads: usize,
+    descriptors: usize,
+    memory: usize,
+}
+
+fn held() -> Held {
+    let count = |folder: &str| fs::read_dir(folder).expect("Linux has /proc").count();
+    let memory = LIVE.load(Ordering::Relaxed);
+    Held { threads: count("/proc/self/task"), descriptors: count("/proc/self/fd"), memory }
+}
+
+/// The same when nobody tidies up any more: the target's connections and a thread that was joined take their time.
+fn held_in_the_end(before: Held) -> Held {
+    let began = Instant::now();
+    loop {
+        let now = held();
+        let is_done = now.threads <= before.threads && now.descriptors <= before.descriptors;
+        if is_done || began.elapsed() > Duration::from_secs(10) {
+            return now;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The least that there is for a moment: what the last session left to be tidied up is no part of it.
+fn held_at_rest() -> Held {
+    thread::sleep(Duration::from_millis(300));
+    held()
+}
+
+/// One of each kind: whole, by time, refused, interrupted, with a script that says something, one that exits.
+fn one_of_each(url: &str, scripts: &Path, io: &str) {
+    let load = format!("-t2 -c10 --io {io}");
+    let whole = run(&format!("{load} -n 500 {url}")).expect("it runs").outcome;
+    assert_eq!((whole.totals.counters.completed, whole.ended), (500, Ended::Requests));
+    let timed = run(&format!("{load} -d 100ms --warmup 50ms {url}")).expect("it runs").outcome;
+    assert!(timed.totals.counters.completed > 0 && timed.ended == Ended::Duration);
+    let refused = run(&format!("{load} -d 10s http://127.0.0.1:1/")).expect("it runs").outcome;
+    assert!(matches!(refused.ended, Ended::Refused { .. }));
+
+    let interrupt = Interrupt::default();
+    let asks = interrupt.clone();
+    let ends = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(100));
+        asks.ask();
+    });
+    let plan_of_an_hour = plan(&format!("{load} -d 1h {url}"));
+    let interrupted = session::run(&plan_of_an_hour, &interrupt, &mut Hears::default()).expect("it runs").outcome;
+    assert!(interrupted.ended == Ended::Signal && interrupted.elapsed < Duration::from_secs(60));
+    ends.join().expect("it does nothing but ask");
+
+    let mut hears = Hears::default();
+    let says = plan(&format!("{load} -n 10 -s {} {url}", scripts.join("says.lua").display()));
+    let said = session::run(&says, &Interrupt::default(), &mut hears).expect("it runs");
+    assert_eq!(said.outcome.totals.counters.completed, 10);
+    drop(said);
+    let said = hears.said.lock().expect("nobody panics while writing").clone();
+    assert_eq!(said, b"says.lua, thread 1: here\nsays.lua, thread 2: here\n");
+    let exits = run(&format!("{load} -n 10 -s {} {url}", scripts.join("exits.lua").display()));
+    assert!(exits.is_err_and(|error| error.is::<onrush::script::Exit>()), "and this process goes on");
+}
+
+/// Two that begin at the same moment.
+fn begin_together(url: &str) {
+    let (begin, plan) = (Instant::now() + Duration::from_millis(200), plan(&format!("-t1 -c2 -n 2 {url}")));
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            let plan = &plan;
+            scope.spawn(move || {
+                let mut hears = Hears { begin: Some(begin), ..Hears::default() };
+                let ran = session::run(plan, &Interrupt::default(), &mut hears).expect("it runs");
+                assert!(Instant::now() >= begin && ran.outcome.totals.counters.completed == 2);
+            });
+        }
+    });
+}
+
+#[test]
+fn forty_sessions_in_one_process_leave_nothing_behind() {
+    let config = Config { address: "127.0.0.1:0".parse().expect("an address"), threads: 1 };
+    let server = Server::start(&config).expect("the target starts");
+    let url = format!("http://{}/", server.address());
+    let scripts = tempfile::tempdir().expect("there is room");
+    let write = |name: &str, text: &str| fs::write(scripts.path().join(name), text).expect("there is room");
+    write("says.lua", "function init() wrk.log('here') end");
+    write("exits.lua", "function init() os.exit(3) end");
+    let sessions = || {
+        one_of_each(&url, scripts.path(), "auto");
+        begin_together(&url);
+        thread::scope(|scope| {
+            for io in ["auto", "epoll"] {
+                let (url, scripts) = (&url, scripts.path());
+                scope.spawn(move || one_of_each(url, scripts, io));
+            }
+        });
+    };
+    // The first make what is made once and kept, such as the library's random numbers and the allocator's arenas.
+    sessions();
+    let before = held_at_rest();
+    (0..2).for_each(|_| sessions());
+    let after = held_in_the_end(before);
+    assert!(after.threads <= before.threads && after.descriptors <= before.descriptors, "{before:?}, then {after:?}");
+    assert!(after.memory < before.memory + 64 * 1024, "{before:?}, then {after:?}");
+}
