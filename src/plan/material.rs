@@ -64,6 +64,9 @@ impl Material {
     ///
     /// When it cannot be read, or is longer than `most_mib`.
     pub fn read(&mut self, role: &'static str, most_mib: u64) -> Result<(), Unreadable> {
+        if self.sha256.is_some() {
+            return self.contents().map(drop);
+        }
         if self.contents.is_none() {
             let unreadable = |reason| Unreadable { role, name: self.name.clone(), reason };
             let contents = read(&self.path, most_mib << 20).map_err(|error| unreadable(reason(&error)))?;
@@ -117,7 +120,7 @@ impl From<Material> for Reference {
 
 impl From<Reference> for Material {
     fn from(Reference { name, sha256 }: Reference) -> Self {
-        Self { sha256: Some(sha256), ..Self::named(name) }
+        Self { name, sha256: Some(sha256), ..Self::default() }
     }
 }
 
@@ -151,6 +154,7 @@ mod tests {
         assert_eq!(material.sha256(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         let mut elsewhere: Material = serde_json::from_str(&serde_json::to_string(&material).unwrap()).unwrap();
         assert_eq!(elsewhere, material);
+        assert!(elsewhere.read("the file", 1).is_err(), "a file of that name here is another one");
         assert!(!elsewhere.attach(Arc::from(*b"changed")) && elsewhere.contents().is_err());
         assert!(elsewhere.attach(Arc::from(*b"abc")));
         assert_eq!(elsewhere.contents(), Ok(&b"abc"[..]));

@@ -62,8 +62,12 @@ mod tests {
 
     /// Goes down until half of the stack is used; returns how many steps of at least a kilobyte that were.
     fn descend(steps: usize) -> usize {
-        let step = black_box([0_u8; 1024]);
-        if is_low() { steps } else { descend(steps + 1) + usize::from(step[0]) }
+        let step = [0_u8; 1024];
+        black_box(&step);
+        let steps = if is_low() { steps } else { descend(steps + 1) };
+        // It has to lie there until the end.
+        black_box(&step);
+        steps
     }
 
     #[test]

@@ -182,14 +182,15 @@ fn a_signal_ends_a_run_of_requests(context: &Context) {
 fn two_signals_quit(context: &Context) {
     let server = target();
     for [first, second] in [[Signal::INT, Signal::INT], [Signal::INT, Signal::TERM], [Signal::TERM, Signal::INT]] {
-        // Whoever writes into this pipe waits for its reader, who never reads: one signal cannot end that.
         let (unread, pipe) = io::pipe().expect("a pipe can be made");
         let mut full = pipe.try_clone().expect("a pipe can be shared");
-        let filling = thread::spawn(move || full.write_all(&[b'x'; 4 << 20]));
-        thread::sleep(Duration::from_millis(50));
         let onrush = context.onrush().with(|command| _ = command.stdout(pipe));
         let mut child = onrush.words("-c2 -d30s").word(url(&server, "/")).spawn();
-        thread::sleep(Duration::from_millis(250));
+        // The first lines are there by then. Whoever goes on to write into this pipe waits for its reader, who never reads:
+        // one signal ends the test, and cannot end that.
+        thread::sleep(Duration::from_millis(500));
+        let filling = thread::spawn(move || full.write_all(&[b'x'; 4 << 20]));
+        thread::sleep(Duration::from_millis(50));
         signal(&child, first);
         thread::sleep(Duration::from_millis(100));
         assert!(matches!(child.try_wait(), Ok(None)), "the first signal does not quit");

@@ -119,13 +119,13 @@ impl Plan {
             method: plan.request.method.clone(),
             headers: plan.request.headers.iter().map(header).collect(),
             body_bytes: (!body.is_empty()).then_some(body.len()),
-            body_sha256: (text.is_none() && !body.is_empty()).then(|| digest_of(body)),
+            body_sha256: (text.is_none() && !body.is_empty()).then(|| digest_without_secrets(body)),
             body: text.map(|text| shown(text, secrets::text)),
             way: Way::of(&plan.way, plan.show.keeps_secrets),
             tls: plan.tls.as_ref().map(Offer::of),
             script: plan.script.as_ref().map(|plan::Script { file, args }| Script {
                 path: file.name.clone(),
-                sha256: file.contents().ok().map(digest_of),
+                sha256: file.contents().ok().map(digest_without_secrets),
                 args: if plan.show.keeps_secrets {
                     args.clone()
                 } else {
@@ -186,7 +186,7 @@ impl Plan {
 }
 
 /// The digest of bytes without their secrets: of those with them, whoever knows the rest could find them by trying.
-fn digest_of(bytes: &[u8]) -> String {
+fn digest_without_secrets(bytes: &[u8]) -> String {
     // In pieces, as a body may be as large as the memory.
     const PIECE: usize = 1 << 20;
     let mut digest = digest::Context::new(&digest::SHA256);
