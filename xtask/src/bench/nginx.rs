@@ -26,7 +26,7 @@ master_process off;
 worker_rlimit_nofile 20000;
 error_log stderr crit;
 pid nginx.pid;
-events { worker_connections 16384; }
+events { worker_connections 16384; multi_accept on; }
 http {
     access_log off;
     client_body_temp_path body;
