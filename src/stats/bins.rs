@@ -124,7 +124,7 @@ mod tests {
     use crate::random::Random;
 
     #[test]
-    fn the_bins_are_those_of_the_library() {
+    fn the_bins_are_those_of_hdrhistogram() {
         let theirs = Histogram::<u64>::new_with_bounds(1, HIGHEST, 3).unwrap();
         let mut random = Random::new(1);
         let drawn = (0..100_000).map(|round| random.next() >> (23 + round % 41)).filter(|&value| value <= HIGHEST);

@@ -181,7 +181,7 @@ impl Distribution<u64> {
     /// The bins in HdrHistogram's compressed format, version 2.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let written = V2DeflateSerializer::new().serialize(&self.library(), &mut bytes);
+        let written = V2DeflateSerializer::new().serialize(&self.to_hdr(), &mut bytes);
         written.expect("a histogram of 64-bit counts fits the format, and memory takes it");
         bytes
     }
@@ -244,9 +244,8 @@ impl Distribution<u64> {
     /// value, share (0 to 1) and count of the values up to it.
     pub fn spectrum(&self, ticks: u32) -> Vec<(u64, f64, u64)> {
         let mut total = 0;
-        let library = self.library();
-        library
-            .iter_quantiles(ticks)
+        let hdr = self.to_hdr();
+        hdr.iter_quantiles(ticks)
             .map(|step| {
                 total += step.count_since_last_iteration();
                 (step.value_iterated_to().min(self.max), step.quantile_iterated_to(), total)
@@ -254,15 +253,15 @@ impl Distribution<u64> {
             .collect()
     }
 
-    /// The bins as the library has them, which knows the formats that others read.
-    fn library(&self) -> Histogram<u64> {
-        let mut library = Histogram::new_with_bounds(1, HIGHEST, DIGITS).expect("the bounds are constants and valid");
-        self.bins.used().for_each(|(values, count)| library.saturating_record_n(*values.end(), count));
-        library
+    /// The same as an HdrHistogram, for the formats that others read.
+    fn to_hdr(&self) -> Histogram<u64> {
+        let mut hdr = Histogram::new_with_bounds(1, HIGHEST, DIGITS).expect("the bounds are constants and valid");
+        self.bins.used().for_each(|(values, count)| hdr.saturating_record_n(*values.end(), count));
+        hdr
     }
 }
 
-/// The bins before they were compressed. The library takes as much memory as the length in them says, so that it has to
+/// The bins before they were compressed. The crate takes as much memory as the length in them says, so that it has to
 /// be the true one.
 fn inflated(bytes: &[u8]) -> Option<Vec<u8>> {
     const COOKIE: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
