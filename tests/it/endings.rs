@@ -310,22 +310,12 @@ fn an_interrupted_run_says_so(context: &Context) {
     assert!(document["incomplete"].is_null(), "what was measured is all there");
 }
 
-/// Has a shell do something to itself first, and then become the command.
-fn start_after(preparation: &str, command: &mut Command) {
-    let mut shell = Command::new("sh");
-    shell.arg("-c").arg(format!("{preparation}; exec \"$0\" \"$@\""));
-    shell.arg(command.get_program()).args(command.get_args());
-    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    *command = shell;
-}
-
 fn a_terminal_that_goes_away_loses_nothing(context: &Context) {
     let server = target();
     let run = |nohup: bool| {
         let old = Old::new("hup");
-        let ignoring = |command: &mut Command| start_after("trap '' HUP", command);
-        let onrush = old.written_by(context.onrush().words("-c1 -d2s")).word(url(&server, "/"));
-        let child = if nohup { onrush.with(ignoring).spawn() } else { onrush.spawn() };
+        let onrush = if nohup { context.after("trap '' HUP") } else { context.onrush() };
+        let child = old.written_by(onrush.words("-c1 -d2s")).word(url(&server, "/")).spawn();
         thread::sleep(Duration::from_millis(600));
         signal(&child, Signal::HUP);
         let output = finish(child);
@@ -419,9 +409,8 @@ fn one_file_is_not_written_twice(context: &Context) {
 fn a_limit_on_the_size_of_files_is_an_error_like_others(context: &Context) {
     let server = target();
     let old = Old::new("size");
-    let limited = |command: &mut Command| start_after("ulimit -f 1", command);
-    let onrush = old.written_by(context.onrush().words("-c1 -n10")).word(url(&server, "/"));
-    let output = onrush.with(limited).run_plain();
+    let onrush = old.written_by(context.limited("-f 1").words("-c1 -n10")).word(url(&server, "/"));
+    let output = onrush.run_plain();
     assert_eq!(output.code, 1, "{output:?}");
     output.note("File too large");
     assert!(old.check(&output, "limited") < NAMES.len());

@@ -155,10 +155,15 @@ impl Context {
         [self.onrush(), self.called("wrk")]
     }
 
-    /// The program in native mode under another limit of open files: `limit` is what `ulimit` takes.
+    /// The program in native mode under another limit: `limit` is what `ulimit` takes.
     pub fn limited(&self, limit: &str) -> Onrush {
+        self.after(&format!("ulimit {limit}"))
+    }
+
+    /// The program in native mode, started by a shell that does this first.
+    pub fn after(&self, preparation: &str) -> Onrush {
         let mut command = Command::new("sh");
-        command.arg("-c").arg(format!("ulimit {limit}; exec \"$0\" \"$@\"")).arg(PROGRAM);
+        command.arg("-c").arg(format!("{preparation}; exec \"$0\" \"$@\"")).arg(PROGRAM);
         Onrush::new(self.backend, command, false)
     }
 
