@@ -142,6 +142,14 @@ pub struct WorkerEnd {
     pub failure: Option<ScriptFailure>,
 }
 
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct End {
+    at: Nanos,
+    /// Nobody could be connected to any more.
+    stayed_away: bool,
+}
+
 /// The engine of one worker.
 pub struct Engine<B: Backend> {
     settings: Settings,
@@ -167,6 +175,8 @@ pub struct Engine<B: Backend> {
     desk: Arc<Desk>,
     /// Connections that leave, or whose requests leave, with the next wait.
     gathered: Vec<ConnId>,
+    /// How many completions were handled in the last turn.
+    handled: usize,
     /// How many connections are being made.
     connecting: u64,
     /// When the last request or connect began, or something happened to one.
@@ -224,6 +234,7 @@ impl<B: Backend> Engine<B> {
             control,
             desk,
             gathered: Vec::new(),
+            handled: 0,
             connecting: 0,
             awaited_since: Nanos::default(),
             cpu_before_ns: 0,
@@ -243,37 +254,44 @@ impl<B: Backend> Engine<B> {
     /// Runs to the end of the plan.
     pub fn run(mut self) -> WorkerEnd {
         self.begin();
-        let mut handled = 0;
         loop {
-            let now = self.backend.now();
-            let now = self.catch_up(now).min(self.end_at);
-            for _ in 0..HANDLED_PER_TURN {
-                let Some((due, timer)) = self.timers.take_due(now) else { break };
-                self.fire(timer, due, now);
-            }
-            let stayed_away = self.has_stayed_away(now);
-            if self.script.failure.is_some() {
-                self.control.stop();
-            }
-            let is_stopped = self.control.is_stopped() || self.script.has_ended;
-            if now == self.end_at || stayed_away || self.tally.is_done() || is_stopped {
-                return self.finish(now, stayed_away);
-            }
-            self.open_some(handled, now);
-            self.stamp();
-            self.wait();
-            handled = 0;
-            while handled < HANDLED_PER_TURN
-                && !self.script.has_ended
-                && let Some(completion) = self.backend.next()
-            {
-                handled += 1;
-                self.awaited_since = completion.at;
-                if completion.at <= self.end_at {
-                    self.handle(completion);
-                }
+            if let Some(end) = self.turn() {
+                return self.finish(end);
             }
         }
+    }
+
+    /// One turn of the loop; says how the run has ended, if it has.
+    fn turn(&mut self) -> Option<End> {
+        let now = self.backend.now();
+        let now = self.catch_up(now).min(self.end_at);
+        for _ in 0..HANDLED_PER_TURN {
+            let Some((due, timer)) = self.timers.take_due(now) else { break };
+            self.fire(timer, due, now);
+        }
+        let stayed_away = self.has_stayed_away(now);
+        if self.script.failure.is_some() {
+            self.control.stop();
+        }
+        let is_stopped = self.control.is_stopped() || self.script.has_ended;
+        if now == self.end_at || stayed_away || self.tally.is_done() || is_stopped {
+            return Some(End { at: now, stayed_away });
+        }
+        self.open_some(self.handled, now);
+        self.stamp();
+        self.wait();
+        self.handled = 0;
+        while self.handled < HANDLED_PER_TURN
+            && !self.script.has_ended
+            && let Some(completion) = self.backend.next()
+        {
+            self.handled += 1;
+            self.awaited_since = completion.at;
+            if completion.at <= self.end_at {
+                self.handle(completion);
+            }
+        }
+        None
     }
 
     fn begin(&mut self) {
@@ -431,7 +449,7 @@ impl<B: Backend> Engine<B> {
         self.script_noted_ns = self.script_noted_ns.max(spent_ns);
     }
 
-    fn finish(mut self, now: Nanos, stayed_away: bool) -> WorkerEnd {
+    fn finish(mut self, End { at: now, stayed_away }: End) -> WorkerEnd {
         self.hear_connects(now);
         self.backend.stop();
         self.count_sent();
