@@ -27,7 +27,7 @@ pub mod uring;
 #[cfg(test)]
 mod tests;
 
-pub use clock::{Clock, coarse_ns, thread_cpu_ns};
+pub use clock::{Clock, coarse_ns, monotonic_ns, thread_cpu_ns, thread_system_ns};
 pub use epoll::Epoll;
 pub use ports::PortRing;
 pub use sim::Sim;

@@ -22,6 +22,7 @@
 mod batch;
 mod connection;
 mod control;
+mod evidence;
 mod hooks;
 mod kept;
 mod leave;
@@ -53,15 +54,17 @@ pub use tally::{Rules, Scale};
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use onrush_proto::{Nanos, Parts, Request};
 
-use crate::backend::{Backend, ConnId, thread_cpu_ns};
+use crate::backend::{Backend, ConnId};
 use crate::plan::PerConnection;
 use crate::random::Random;
 use crate::stats::{Cause, Gap, Interval, Phase, ProxyFailure, Transcript};
 use connection::{Live, Slot, State};
+use evidence::Account;
 use hooks::Caller;
 use routes::Routes;
 use tally::Tally;
@@ -120,8 +123,6 @@ pub struct WorkerEnd {
     pub connections: u32,
     /// How long it ran, in nanoseconds, warm-up not included.
     pub elapsed_ns: u64,
-    /// The processor time it took meanwhile, in nanoseconds.
-    pub cpu_ns: u64,
     /// Whether it ended because nobody could be connected to any more.
     pub stayed_away: bool,
     /// The last refusal before anybody accepted, if nobody ever did.
@@ -181,10 +182,7 @@ pub struct Engine<B: Backend> {
     connecting: u64,
     /// When the last request or connect began, or something happened to one.
     awaited_since: Nanos,
-    /// Processor time taken before everything counted, in nanoseconds.
-    cpu_before_ns: u64,
-    /// Processor time taken up to the last sample, in nanoseconds.
-    cpu_sampled_ns: u64,
+    account: Account,
     standstills: Vec<Gap>,
     /// When everything begins to count.
     start: Nanos,
@@ -237,8 +235,7 @@ impl<B: Backend> Engine<B> {
             handled: 0,
             connecting: 0,
             awaited_since: Nanos::default(),
-            cpu_before_ns: 0,
-            cpu_sampled_ns: 0,
+            account: Account::default(),
             standstills: Vec::new(),
             start: Nanos::default(),
             end_at: Nanos::MAX,
@@ -249,6 +246,11 @@ impl<B: Backend> Engine<B> {
             script_noted_ns: 0,
             spin: None,
         }
+    }
+
+    /// Has it read how long its thread was in the run queue, from the thread's `schedstat`, where there is one.
+    pub fn with_schedstat(self, schedstat: Option<OwnedFd>) -> Self {
+        Self { account: Account::new(schedstat), ..self }
     }
 
     /// Runs to the end of the plan.
@@ -291,6 +293,7 @@ impl<B: Backend> Engine<B> {
                 self.handle(completion);
             }
         }
+        self.tally.interval.evidence.waited(self.handled);
         None
     }
 
@@ -300,8 +303,7 @@ impl<B: Backend> Engine<B> {
         self.start = start;
         self.sampled_at = start;
         self.tally.start(start);
-        self.cpu_before_ns = thread_cpu_ns();
-        self.cpu_sampled_ns = self.cpu_before_ns;
+        self.account.restart();
         if start > now {
             // The end is known when the warm-up is over.
             self.tally.warm_up();
@@ -348,7 +350,7 @@ impl<B: Backend> Engine<B> {
                 self.timers.set(at, Timer::Sweep(ConnId(next)));
                 if self.tally.is_warming_up() {
                     self.desk.show_warm_up(self.tally.completed);
-                    self.cpu_sampled_ns = thread_cpu_ns();
+                    self.account.restart();
                 }
             }
             Timer::Start => {
@@ -362,7 +364,6 @@ impl<B: Backend> Engine<B> {
                 self.sample(now);
                 self.note_script_time();
                 self.hand_over(now);
-                self.cpu_sampled_ns = thread_cpu_ns();
                 // Intervals end on whole multiples of their length, however late the one before was.
                 let next_ns = (now.since(self.start) / SAMPLE_NS + 1) * SAMPLE_NS;
                 self.timers.set(self.start + next_ns, Timer::Sample);
@@ -380,8 +381,7 @@ impl<B: Backend> Engine<B> {
         self.sampled_at = now;
         self.sampled_completed = self.tally.completed;
         self.desk.show_warm_up(self.tally.completed);
-        self.cpu_before_ns = thread_cpu_ns();
-        self.cpu_sampled_ns = self.cpu_before_ns;
+        self.account.restart();
         self.script_noted_ns = self.script.spent_ns();
         self.slots.iter_mut().for_each(|slot| slot.is_counted = matches!(slot.state, State::Open(_)));
         let open = self.slots.iter().filter(|slot| slot.is_counted).count();
@@ -399,6 +399,7 @@ impl<B: Backend> Engine<B> {
     fn hand_over(&mut self, now: Nanos) {
         self.count_sent();
         self.settle_spin();
+        self.tally.interval.evidence += self.account.take();
         let until_ns = now.since(self.start) / SAMPLE_NS * SAMPLE_NS;
         self.tally.interval.until_ns = until_ns;
         if self.desk.mailbox.hand_over(&mut self.tally.interval) {
@@ -445,7 +446,7 @@ impl<B: Backend> Engine<B> {
     fn note_script_time(&mut self) {
         let spent_ns = self.script.spent_ns();
         // An estimate may turn out to have been too high.
-        self.tally.interval.counters.script_ns += spent_ns.saturating_sub(self.script_noted_ns);
+        self.tally.interval.evidence.script_ns += spent_ns.saturating_sub(self.script_noted_ns);
         self.script_noted_ns = self.script_noted_ns.max(spent_ns);
     }
 
@@ -482,10 +483,10 @@ impl<B: Backend> Engine<B> {
             self.sample(now);
         }
         self.note_script_time();
+        self.tally.interval.evidence += self.account.take();
         self.tally.interval.until_ns = now.since(self.start);
         WorkerEnd {
             connections: self.settings.connections,
-            cpu_ns: thread_cpu_ns() - self.cpu_before_ns,
             interval: self.tally.interval,
             elapsed_ns: now.since(self.start),
             stayed_away,

@@ -6,7 +6,7 @@
 use onrush_proto::Nanos;
 
 use super::{Engine, HANDLED_PER_TURN};
-use crate::backend::{Backend, thread_cpu_ns};
+use crate::backend::Backend;
 use crate::stats::Gap;
 
 /// A loop that comes to a timer so much too late, in nanoseconds, without having worked meanwhile, has stood still.
@@ -30,12 +30,14 @@ impl<B: Backend> Engine<B> {
             // The kernel may tell of few completions at once, and of more only when it has buffers again.
             self.stamp();
             let is_ready = self.backend.wait(Nanos::default());
+            let before = left;
             while left > 0
                 && let Some(completion) = self.backend.next()
             {
                 left -= 1;
                 self.handle(completion);
             }
+            self.tally.interval.evidence.waited(before - left);
             if !is_ready {
                 break;
             }
@@ -53,7 +55,7 @@ impl<B: Backend> Engine<B> {
             return None;
         }
         let in_script_ns = self.script.spent_ns().saturating_sub(self.script_noted_ns);
-        let worked_ns = thread_cpu_ns().saturating_sub(self.cpu_sampled_ns) + in_script_ns;
+        let worked_ns = self.account.cpu_ns() + in_script_ns;
         (worked_ns < late_ns / 2).then_some(due)
     }
 }

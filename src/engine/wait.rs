@@ -72,7 +72,7 @@ impl<B: Backend> Engine<B> {
     fn count_spin(&mut self, now: Nanos, cpu_ns: u64) {
         if let Some(Spin { cpu_before_ns, looked_at }) = self.spin.take() {
             let spun_ns = (cpu_ns - cpu_before_ns).saturating_sub(now.since(looked_at));
-            self.tally.interval.counters.spun_ns += spun_ns;
+            self.tally.interval.evidence.spun_ns += spun_ns;
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What this machine is and allows: file descriptors, local ports, and the facts that stand in a result.
 
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::thread;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -9,8 +10,14 @@ use crate::backend::PortRing;
 use crate::backend::ports::{self, Unchosen};
 use crate::plan::{Addresses, Io, Plan};
 
-/// Descriptors a run needs beside its connections: standard streams, one ring or epoll instance per thread, the name service.
+/// Descriptors a run needs beside those of its connections and threads: standard streams, the name service, files.
 const SPARE: u64 = 32;
+
+/// Descriptors of a thread: its ring or epoll instance, and its [`SCHEDSTAT`].
+const PER_THREAD: u64 = 2;
+
+/// What the scheduler counts of the thread that opens it.
+pub const SCHEDSTAT: &str = "/proc/thread-self/schedstat";
 
 /// The machine allows fewer descriptors than a run needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +38,7 @@ pub fn way_out(connections: u32, threads: u32) -> String {
 
 /// How many descriptors a run needs.
 pub fn needed(connections: u32, threads: u32) -> u64 {
-    u64::from(connections) + u64::from(threads) + SPARE
+    u64::from(connections) + PER_THREAD * u64::from(threads) + SPARE
 }
 
 /// Raises the soft limit of open files to what a run needs, as far as the hard limit allows. Says so if that is not
@@ -112,6 +119,11 @@ fn cpu_model(text: &str) -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
+/// Opens the [`SCHEDSTAT`] of the calling thread; `None` if the kernel has none, or there are too few descriptors.
+pub fn schedstat(path: &str) -> Option<OwnedFd> {
+    fs::File::open(path).ok().map(OwnedFd::from)
+}
+
 /// The local ports of this machine. Connections between the same two addresses and to the same port need one each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
@@ -166,6 +178,11 @@ mod tests {
     fn a_processor_has_a_name_where_the_kernel_tells_it() {
         assert_eq!(cpu_model("processor\t: 0\nmodel name\t: A B @ 1\n").as_deref(), Some("A B @ 1"));
         assert_eq!(cpu_model("processor\t: 0\n"), None);
+    }
+
+    #[test]
+    fn a_schedstat_that_is_not_there_is_none() {
+        assert!(schedstat(SCHEDSTAT).is_some() && schedstat("/proc/no-such-file").is_none());
     }
 
     #[test]

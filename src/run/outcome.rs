@@ -10,7 +10,7 @@ use super::{Choice, Ports, Shortage, host, nanos};
 use crate::engine::{self, WorkerEnd};
 use crate::plan::Plan;
 use crate::plan::secrets::{self, Known};
-use crate::stats::{Cause, Counters, Gap, Timeline, Totals, Transcript, silences};
+use crate::stats::{Cause, Counters, Evidence, Gap, Timeline, Totals, Transcript, silences};
 
 /// What a run measured, and how it went.
 pub struct Outcome {
@@ -64,8 +64,8 @@ pub struct WorkerShare {
     pub connections: u32,
     /// What it counted.
     pub counters: Counters,
-    /// The processor time it took, in nanoseconds; `None`: it never came back.
-    pub cpu_ns: Option<u64>,
+    /// Where its own time went; `None`: it never came back, and what it did last is not known.
+    pub evidence: Option<Evidence>,
 }
 
 /// Where a worker's thread is stuck, and since when after the start it was to have ended.
@@ -150,7 +150,7 @@ impl Outcome {
         let until = stuck.map_or(now, |stuck| stuck.since);
         self.elapsed = self.elapsed.max(until.saturating_sub(plan.warmup));
         let connections = plan.load.connections_of(index as u32);
-        self.workers.push(WorkerShare { connections, counters: Counters::default(), cpu_ns: None });
+        self.workers.push(WorkerShare { connections, counters: Counters::default(), evidence: None });
         // What it has completed since its last hand-over is not known.
         self.silences.clear();
     }
@@ -175,8 +175,9 @@ impl Outcome {
         let run = Gap { until_ns: nanos(self.elapsed), ..Gap::ALL };
         self.silences = silences::common(&self.silences, &[run]);
         self.host = host::facts();
-        for (worker, counters) in self.workers.iter_mut().zip(collector.shares) {
-            worker.counters = counters;
+        for (worker, share) in self.workers.iter_mut().zip(collector.shares) {
+            worker.counters = share.counters;
+            worker.evidence = worker.evidence.map(|_| share.evidence);
         }
     }
 
@@ -199,8 +200,8 @@ impl Outcome {
     /// Adds what a worker gave back.
     pub(super) fn add(&mut self, end: WorkerEnd, refused: bool) {
         self.elapsed = self.elapsed.max(Duration::from_nanos(end.elapsed_ns));
-        let (connections, cpu_ns) = (end.connections, Some(end.cpu_ns));
-        self.workers.push(WorkerShare { connections, counters: Counters::default(), cpu_ns });
+        let (counters, evidence) = (Counters::default(), Some(Evidence::default()));
+        self.workers.push(WorkerShare { connections: end.connections, counters, evidence });
         if let Some((address, cause)) = end.refusal.filter(|_| refused) {
             self.ended = Ended::Refused { address, cause };
         } else if end.stayed_away {
@@ -235,7 +236,7 @@ impl Outcome {
     /// The share (0 to 1) of their time that the threads spent inside the script, estimated.
     pub fn script_share(&self, plan: &Plan) -> f64 {
         let time_ns = self.elapsed.as_nanos() as f64 * f64::from(plan.load.threads);
-        if time_ns > 0.0 { (self.totals.counters.script_ns as f64 / time_ns).min(1.0) } else { 0.0 }
+        if time_ns > 0.0 { (self.totals.evidence.script_ns as f64 / time_ns).min(1.0) } else { 0.0 }
     }
 
     pub(super) fn all_requests_ended(&self, plan: &Plan) -> bool {

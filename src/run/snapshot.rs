@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::engine::{Desk, Refused};
 use crate::stats::timeline::{SECOND_NS, row_of};
-use crate::stats::{Cause, Count, Counters, ProxyFailure, Stats, Stretch, Timeline, Totals};
+use crate::stats::{Cause, Count, Counters, Evidence, ProxyFailure, Stats, Stretch, Timeline, Totals};
 
 /// A run as it stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,13 +34,22 @@ pub struct Second {
     pub stretch: Stretch,
 }
 
+/// What one worker did so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Share {
+    /// What it counted.
+    pub counters: Counters,
+    /// Where its own time went.
+    pub evidence: Evidence,
+}
+
 /// Adds up what the workers hand over.
 pub struct Collector {
     desks: Vec<Arc<Desk>>,
     /// The sum so far.
     pub totals: Totals,
-    /// What each worker counted.
-    pub shares: Vec<Counters>,
+    /// What each worker did.
+    pub shares: Vec<Share>,
     /// The run second by second.
     pub timeline: Timeline,
     /// How far each worker's intervals reach, in nanoseconds; `u64::MAX` when it has ended.
@@ -58,7 +67,7 @@ impl Collector {
     /// Collects from these workers.
     pub fn new(desks: Vec<Arc<Desk>>) -> Self {
         Self {
-            shares: vec![Counters::default(); desks.len()],
+            shares: vec![Share::default(); desks.len()],
             past_ns: vec![0; desks.len()],
             desks,
             totals: Totals::default(),
@@ -90,7 +99,9 @@ impl Collector {
     /// Adds what worker `index` recorded.
     fn add<C: Count>(&mut self, index: usize, interval: &Stats<C>) {
         self.totals += interval;
-        self.shares[index] += interval.counters;
+        let share = &mut self.shares[index];
+        share.counters += interval.counters;
+        share.evidence += interval.evidence;
         self.timeline.record(interval);
         self.past_ns[index] = interval.until_ns;
         let row = row_of(interval, SECOND_NS);
@@ -263,6 +274,26 @@ mod tests {
             assert!(seconds.is_sorted_by(|one, next| one.until_ns == next.from_ns), "{seconds:?}");
             assert_eq!((seconds[0].from_ns, seconds[seconds.len() - 1].until_ns), (0, elapsed_ns));
         }
+    }
+
+    #[test]
+    fn what_the_workers_did_is_what_was_done_in_all() {
+        let mut collector = collector(2);
+        for (tenth, index) in [0, 1, 1, 0, 1].into_iter().enumerate() {
+            let mut interval = interval(tenth as u64 * TENTH_NS, (tenth as u64 + 1) * TENTH_NS, 10);
+            interval.evidence =
+                Evidence { wall_ns: TENTH_NS, user_ns: 1 << tenth, queued_ns: Some(7), ..interval.evidence };
+            interval.evidence.waited(tenth);
+            collector.add(index, &interval);
+        }
+        let [first, second] = collector.shares[..] else { panic!("two workers") };
+        assert_eq!((first.evidence.user_ns, second.evidence.user_ns), (0b01001, 0b10110));
+        assert_eq!((first.evidence.completions_max, second.evidence.completions_max), (3, 4));
+        assert_eq!((first.counters.completed, second.counters.completed), (20, 30));
+        let mut sum = first.evidence;
+        sum += second.evidence;
+        assert_eq!(sum, collector.totals.evidence);
+        assert_eq!(sum.queued_ns, Some(35));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use onrush_proto::http1::outline;
 use onrush_proto::{Http1, Parts, Request};
 
+use super::host;
 use crate::backend::Backend;
 use crate::engine::{Control, Desk, Engine, Hooks, Protocol, Settings, WorkerEnd};
 
@@ -53,7 +54,8 @@ impl Worker {
         let depth = if self.hooks.is_some() { usize::MAX } else { 1 };
         let protocols = Box::new(move || Protocol::Http1(Http1::new(depth)));
         let control = Arc::clone(&self.control);
-        let engine = Engine::new(self.settings, backend, batch, protocols, self.hooks, self.control, self.desk);
+        let engine = Engine::new(self.settings, backend, batch, protocols, self.hooks, self.control, self.desk)
+            .with_schedstat(host::schedstat(host::SCHEDSTAT));
         drop(ready);
         let worked = self.gate.wait(&control).then(|| catch_unwind(AssertUnwindSafe(|| engine.run())));
         if worked.as_ref().is_some_and(Result::is_err) {

@@ -35,12 +35,8 @@ pub struct Counters {
     pub open_late_at_end: u64,
     /// Latencies recorded or left out as too late: responses, or whole batches where requests are pipelined.
     pub batches: u64,
-    /// Nanoseconds of processor time spent looking for completions instead of sleeping.
-    pub spun_ns: u64,
     /// Connection slots that were connected at least once.
     pub slots_opened: u64,
-    /// Nanoseconds spent inside a script, estimated.
-    pub script_ns: u64,
     /// Bodies of which a script saw only the beginning.
     pub cut_bodies: u64,
     /// Connections with a limit on their requests that the server did not close, so that onrush did.
@@ -65,9 +61,7 @@ impl AddAssign for Counters {
         self.open_at_end += other.open_at_end;
         self.open_late_at_end += other.open_late_at_end;
         self.batches += other.batches;
-        self.spun_ns += other.spun_ns;
         self.slots_opened += other.slots_opened;
-        self.script_ns += other.script_ns;
         self.cut_bodies += other.cut_bodies;
         self.closed_first += other.closed_first;
         self.occupancy += other.occupancy;
@@ -141,8 +135,6 @@ mod tests {
             slots_opened: 12,
             returned: 13,
             failed: 14,
-            spun_ns: 15,
-            script_ns: 16,
             cut_bodies: 17,
             closed_first: 18,
             carried: 19,
@@ -174,8 +166,6 @@ mod tests {
             slots_opened: 24,
             returned: 26,
             failed: 28,
-            spun_ns: 30,
-            script_ns: 32,
             cut_bodies: 34,
             closed_first: 36,
             carried: 38,

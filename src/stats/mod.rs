@@ -7,6 +7,7 @@
 mod bins;
 pub mod counters;
 pub mod errors;
+pub mod evidence;
 pub mod handshakes;
 pub mod histogram;
 pub mod occupancy;
@@ -21,6 +22,7 @@ use std::ops::AddAssign;
 pub use bins::Count;
 pub use counters::{Counters, Statuses};
 pub use errors::{Cause, Errors, Ledger, Phase, ProxyFailure, Row, TlsFailure};
+pub use evidence::Evidence;
 pub use handshakes::{Handshakes, Negotiated};
 pub use histogram::{Corrupt, Distribution, Moments};
 pub use occupancy::Occupancy;
@@ -58,6 +60,8 @@ pub struct Stats<C: Count> {
     pub rates: Distribution<C>,
     /// Everything that is only counted.
     pub counters: Counters,
+    /// Where the worker's own time went. In the totals, the time of all workers.
+    pub evidence: Evidence,
     /// How often each status came.
     pub statuses: Statuses,
     /// What went wrong, how often and when.
@@ -96,6 +100,7 @@ impl<C: Count> Stats<C> {
         }
         self.rates.clear();
         self.counters = Counters::default();
+        self.evidence = Evidence::default();
         self.statuses.clear();
         self.ledger.clear();
         self.handshakes.clear();
@@ -118,6 +123,7 @@ impl<A: Count, B: Count> AddAssign<&Stats<B>> for Stats<A> {
         }
         self.rates += &other.rates;
         self.counters += other.counters;
+        self.evidence += other.evidence;
         self.statuses += &other.statuses;
         self.ledger += &other.ledger;
         self.handshakes += &other.handshakes;
@@ -144,6 +150,7 @@ mod tests {
         phases.ttfb.record(value);
         phases.ttlb.record(value);
         interval.counters.completed = 1;
+        interval.evidence.waited(value as usize);
         interval.statuses.record(301);
         interval.ledger.record(Phase::Head, Cause::Errno(104), 7, Vec::new);
         interval.handshakes.record(Negotiated::default(), true);
@@ -164,6 +171,7 @@ mod tests {
         let rows = [&phases.connect, phases.tls.as_ref().unwrap(), &phases.ttfb, &phases.ttlb];
         assert_eq!(rows.map(|row| row.mean()), [Some(15.0); 4]);
         assert_eq!(totals.counters.completed, 2);
+        assert_eq!((totals.evidence.completions, totals.evidence.completions_max), (30, 20));
         assert_eq!(totals.statuses.iter().collect::<Vec<_>>(), [(301, 2)]);
         assert_eq!(totals.ledger.rows()[0].count, 2);
         assert_eq!((totals.handshakes.total, totals.handshakes.resumed), (2, 2));
@@ -204,7 +212,7 @@ mod tests {
         let phases = totals.phases.as_ref().unwrap();
         assert_eq!(phases.connect.count() + phases.ttfb.count() + phases.ttlb.count(), 0);
         assert!(phases.tls.is_none());
-        assert_eq!(totals.counters, Counters::default());
+        assert_eq!((totals.counters, totals.evidence), (Counters::default(), Evidence::default()));
         assert_eq!(totals.statuses.iter().count(), 0);
         assert!(totals.ledger.rows().is_empty());
         assert_eq!(totals.handshakes.total, 0);

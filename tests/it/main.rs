@@ -22,6 +22,8 @@ mod compat;
 mod documents;
 /// However a run ends, what becomes of its files.
 mod endings;
+/// Where the time of the own threads went.
+mod evidence;
 /// What goes wrong is counted and named.
 mod failures;
 /// Broken and hostile servers, where the kernel matters.
@@ -73,6 +75,7 @@ fn main() {
         ("compat", compat::cases()),
         ("documents", documents::cases()),
         ("endings", endings::cases()),
+        ("evidence", evidence::cases()),
         ("failures", failures::cases()),
         ("hostile", hostile::cases()),
         ("limits", limits::cases()),

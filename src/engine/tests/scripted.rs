@@ -100,7 +100,7 @@ fn a_batch_leaves_together_and_both_it_and_its_responses_have_latencies() {
     assert_eq!(ran.totals.latency.count(), 9);
     let batches = ran.totals.batch_latency.as_ref().expect("there are batches");
     assert_eq!((batches.count(), batches.min()), (3, ran.totals.latency.max()));
-    assert_eq!(ran.totals.counters.script_ns, 3);
+    assert_eq!(ran.totals.evidence.script_ns, 3);
     assert_conserved(&ran.totals);
 }
 
@@ -174,7 +174,7 @@ fn time_inside_the_script_counts_from_the_end_of_the_warm_up() {
         run_script(warm, "latency_us = 10000.0", Script { wants: writes(), batches: vec![1], ..Script::default() });
     // This script takes a nanosecond for each request.
     assert!(ran.totals.counters.started > 0);
-    assert_eq!(ran.totals.counters.script_ns, ran.totals.counters.started);
+    assert_eq!(ran.totals.evidence.script_ns, ran.totals.counters.started);
 }
 
 #[test]

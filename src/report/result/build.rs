@@ -12,7 +12,7 @@ use super::{
 };
 use crate::plan::tls::{GROUPS, Named, SUITES, Version};
 use crate::plan::{Plan, secrets};
-use crate::run::{Ended, Outcome, WorkerShare, host, nanos};
+use crate::run::{Ended, Outcome, host, nanos};
 use crate::stats::timeline::{Stretch, Timeline};
 use crate::stats::{self, Count, Counters, Handshakes, Negotiated, Occupancy, Stats};
 
@@ -69,7 +69,7 @@ impl Document {
             phases: phases.as_deref().map(|phases| Phases::of(phases, view)),
             censored: censored.as_deref().map(view),
             timeline: rows(&outcome.timeline, nanos(outcome.elapsed)),
-            threads: outcome.workers.iter().map(Thread::of).collect(),
+            threads: outcome.workers.iter().map(|share| Thread::of(share, plan, outcome)).collect(),
             script: (plan.script.is_some() && !outcome.has_lost_threads())
                 .then(|| Script { share: outcome.script_share(plan) }),
             tls: Tls::of(&outcome.totals.handshakes),
@@ -154,7 +154,7 @@ impl Host {
 }
 
 impl InFlight {
-    fn of(occupancy: &Occupancy, elapsed: Duration) -> Option<Self> {
+    pub(super) fn of(occupancy: &Occupancy, elapsed: Duration) -> Option<Self> {
         let mean = |sum_ns: u64| sum_ns as f64 / elapsed.as_nanos() as f64;
         (!elapsed.is_zero())
             .then(|| Self { mean: mean(occupancy.in_flight_ns), busy_connections: mean(occupancy.busy_ns) })
@@ -212,18 +212,5 @@ impl Tls {
         let agreed: Vec<Agreed> = handshakes.in_use().into_iter().map(agreed).collect();
         let Handshakes { total, resumed, .. } = *handshakes;
         (!agreed.is_empty()).then_some(Self { handshakes: total, resumed, agreed })
-    }
-}
-
-impl Thread {
-    fn of(share: &WorkerShare) -> Self {
-        let seconds = |ns: u64| ns as f64 / NS_PER_S;
-        Self {
-            connections: share.connections,
-            started: share.counters.started - share.counters.returned,
-            completed: share.counters.completed,
-            cpu_s: share.cpu_ns.map(|cpu_ns| seconds(cpu_ns.saturating_sub(share.counters.spun_ns))),
-            spin_s: share.cpu_ns.map(|cpu_ns| seconds(share.counters.spun_ns.min(cpu_ns))),
-        }
     }
 }

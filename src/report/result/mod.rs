@@ -13,6 +13,7 @@ mod read;
 mod sources;
 #[cfg(test)]
 mod tests;
+mod thread;
 mod way;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ pub use merge::{Named, in_order};
 pub use moment::Moment;
 pub use plan::{Different, Header, Plan, Script as PlannedScript};
 pub use sources::{Source, Sources, counted_twice};
+pub use thread::{Lateness, Thread, Waits};
 pub use way::{Offer, Way};
 
 /// The version of the format.
@@ -304,24 +306,6 @@ pub struct Row {
     /// Number and count of each bin of latencies that is not empty: bin b goes from 2^(b/8) to 2^((b+1)/8)
     /// nanoseconds.
     pub latency_bins: Vec<(u16, u64)>,
-}
-
-/// One thread of the generator.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Thread {
-    /// Its connections.
-    pub connections: u32,
-    /// Requests it started.
-    pub started: u64,
-    /// Responses complete.
-    pub completed: u64,
-    /// Processor time, without what was spent looking instead of sleeping; unknown of a thread that never came back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu_s: Option<f64>,
-    /// Processor time spent looking instead of sleeping.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spin_s: Option<f64>,
 }
 
 impl Document {

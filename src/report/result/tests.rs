@@ -7,7 +7,7 @@ use crate::plan::{Dialect, Material, Percent};
 use crate::report::export;
 use crate::report::fixtures::{flawless, plan as fixture};
 use crate::run::{Outcome, WorkerShare};
-use crate::stats::{Cause, Counters, Interval, Phase};
+use crate::stats::{Cause, Evidence, Interval, Phase};
 
 const SCHEMA_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/result.schema.json");
 
@@ -37,8 +37,18 @@ fn outcome(latencies_us: impl IntoIterator<Item = u64>) -> Outcome {
     outcome.timeline.record(&interval);
     outcome.elapsed = Duration::from_secs(1);
     outcome.timeline.end(1_000_000_000);
-    let counters = Counters { spun_ns: 1_000_000_000, ..interval.counters };
-    outcome.workers = vec![WorkerShare { connections: 10, counters, cpu_ns: Some(3_000_000_000) }];
+    let evidence = Evidence {
+        wall_ns: 10_000_000_000,
+        user_ns: 1_000_000_000,
+        system_ns: 2_000_000_000,
+        spun_ns: 1_000_000_000,
+        queued_ns: Some(500_000_000),
+        waits: 100,
+        completions: 1_000,
+        completions_max: 30,
+        ..Evidence::default()
+    };
+    outcome.workers = vec![WorkerShare { connections: 10, counters: interval.counters, evidence: Some(evidence) }];
     outcome
 }
 
@@ -311,6 +321,51 @@ fn no_secret_is_in_any_form_of_a_document_unless_it_is_to_be_kept() {
 fn processor_time_is_told_apart_from_looking() {
     let threads = document([5]).threads;
     assert_eq!((threads[0].cpu_s, threads[0].spin_s, threads[0].completed), (Some(2.0), Some(1.0), 1));
+    assert_eq!((threads[0].user_s, threads[0].system_s), (Some(1.0), Some(2.0)));
+}
+
+/// The thread that is made of this evidence, as it is written.
+fn thread(change: impl FnOnce(&mut Option<Evidence>)) -> serde_json::Value {
+    let mut outcome = outcome([5]);
+    change(&mut outcome.workers[0].evidence);
+    serde_json::to_value(&Document::of(&plan(Dialect::Native), &outcome).threads[0]).unwrap()
+}
+
+#[test]
+fn where_the_time_of_a_thread_went_is_said_as_far_as_it_is_known() {
+    let change = |change: fn(&mut Evidence)| thread(|evidence| change(evidence.as_mut().unwrap()));
+    let known = change(|_| {});
+    assert_eq!((&known["queued_s"], &known["asleep_s"]), (&0.5.into(), &6.5.into()));
+    assert_eq!(known["waits"], serde_json::json!({ "count": 100, "completions": 1_000, "completions_max": 30 }));
+    assert_eq!((known.get("lateness"), known.get("script_s")), (None, None));
+    let unqueued = change(|evidence| evidence.queued_ns = None);
+    assert_eq!((unqueued.get("queued_s"), unqueued.get("asleep_s")), (None, None));
+    assert_eq!(unqueued["user_s"], known["user_s"]);
+    let late = change(|evidence| [1_000, 4_000].into_iter().for_each(|late_ns| evidence.submitted(late_ns)));
+    assert_eq!(late["lateness"], serde_json::json!({ "mean_us": 2.5, "max_us": 4.0 }));
+    let script = crate::plan::Script { file: Material::of("a.lua", Vec::new()), args: Vec::new() };
+    let mut scripted = outcome([5]);
+    scripted.workers[0].evidence.as_mut().unwrap().script_ns = 250_000_000;
+    let scripted = Document::of(&crate::plan::Plan { script: Some(script), ..plan(Dialect::Native) }, &scripted);
+    assert_eq!(scripted.threads[0].script_s, Some(0.25));
+    let lost = thread(|evidence| *evidence = None);
+    let keys: Vec<&String> = lost.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["completed", "connections", "opened", "started"]);
+}
+
+/// Threads had five keys at first.
+#[test]
+fn documents_from_before_a_key_was_added_are_read_and_merged() {
+    let new = document([5]);
+    let mut old = serde_json::to_value(&new).unwrap();
+    let known = ["connections", "started", "completed", "cpu_s", "spin_s"];
+    old["threads"][0].as_object_mut().unwrap().retain(|key, _| known.contains(&key.as_str()));
+    let old: Document = serde_json::from_value(old).expect("it is read");
+    assert_eq!((old.threads[0].cpu_s, old.threads[0].user_s, old.threads[0].opened), (Some(2.0), None, None));
+    let named = [old, new.clone()].map(|document| Named { name: "r.json".to_owned(), document });
+    let sum = Document::sum(&in_order(named.into())).unwrap();
+    assert_eq!(sum.threads.iter().filter(|thread| **thread == new.threads[0]).count(), 1);
+    assert_eq!(sum.threads.len(), 2);
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn failures_to_connect_are_said_with_a_way_out() {
     let table = [
         (Cause::Errno(111), "127.0.0.1:9", "2 connections refused by 127.0.0.1:9: nothing listens there"),
         (Cause::Errno(111), "", "2 connections refused: nothing listens there"),
-        (Cause::Errno(24), there, "connect: 2 × too many open files (EMFILE): raise the limit with 'ulimit -n 44'"),
+        (Cause::Errno(24), there, "connect: 2 × too many open files (EMFILE): raise the limit with 'ulimit -n 46'"),
         (
             Cause::Errno(99),
             there,

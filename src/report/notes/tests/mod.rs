@@ -33,9 +33,9 @@ fn a_good_run_needs_no_words() {
 fn a_script_that_limits_the_load_or_saw_too_little_is_said() {
     let mut outcome = good();
     // 2 threads, 10 seconds.
-    outcome.totals.counters.script_ns = 10_000_000_000;
+    outcome.totals.evidence.script_ns = 10_000_000_000;
     assert_eq!(said(&outcome), Vec::<String>::new(), "half of the time is not most of it");
-    outcome.totals.counters.script_ns = 12_600_000_000;
+    outcome.totals.evidence.script_ns = 12_600_000_000;
     outcome.totals.counters.cut_bodies = 1;
     assert_eq!(
         said(&outcome),
@@ -136,7 +136,7 @@ fn connections_that_never_lived_are_counted_with_the_reason() {
     assert!(said(&outcome)[1].ends_with("too many open files (EMFILE) at 0.0 s"), "{:?}", said(&outcome));
     outcome.descriptors = None;
     assert_eq!(said(&outcome)[0], "only 7 of 10 connections lived");
-    assert!(said(&outcome)[1].ends_with("raise the limit with 'ulimit -n 44'"), "{:?}", said(&outcome));
+    assert!(said(&outcome)[1].ends_with("raise the limit with 'ulimit -n 46'"), "{:?}", said(&outcome));
     outcome.totals.counters.slots_opened = 0;
     assert_eq!(said(&outcome)[0], "none of 10 connections lived");
 }
@@ -401,7 +401,7 @@ fn what_is_said_about_one_request_fits_one_request() {
 fn what_makes_a_result_worthless_comes_first_and_hints_come_last() {
     let mut outcome = silent(&[(1_312, 2_489)]);
     outcome.dropped = vec![(address("[::1]:8080"), 111)];
-    outcome.totals.counters.script_ns = 12_600_000_000;
+    outcome.totals.evidence.script_ns = 12_600_000_000;
     outcome.totals.counters.failed = 6;
     fail(&mut outcome, 6, Phase::Head, Cause::Errno(104));
     fail(&mut outcome, 2, Phase::Connect, Cause::Errno(24));

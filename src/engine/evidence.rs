@@ -1,0 +1,125 @@
+//! The kernel's account of a worker's thread: read when an interval is handed over, and never in between.
+
+use std::os::fd::OwnedFd;
+
+use crate::backend::{monotonic_ns, thread_cpu_ns, thread_system_ns};
+use crate::stats::Evidence;
+
+/// What the kernel counts for this thread, read again and again.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    /// The thread's `schedstat`, where there is one.
+    schedstat: Option<OwnedFd>,
+    last: Reading,
+}
+
+/// What the kernel has counted up to a moment, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reading {
+    wall_ns: u64,
+    user_ns: u64,
+    system_ns: u64,
+    queued_ns: Option<u64>,
+}
+
+impl Account {
+    /// An account that has the time in the run queue from this file.
+    pub fn new(schedstat: Option<OwnedFd>) -> Self {
+        Self { schedstat, ..Self::default() }
+    }
+
+    /// What came before is forgotten.
+    pub fn restart(&mut self) {
+        self.last = self.read();
+    }
+
+    /// What was counted since the last reading.
+    pub fn take(&mut self) -> Evidence {
+        let before = self.last;
+        self.restart();
+        let queued = self.last.queued_ns.zip(before.queued_ns);
+        Evidence {
+            wall_ns: self.last.wall_ns - before.wall_ns,
+            user_ns: self.last.user_ns - before.user_ns,
+            system_ns: self.last.system_ns - before.system_ns,
+            queued_ns: queued.map(|(now_ns, before_ns)| now_ns.saturating_sub(before_ns)),
+            ..Evidence::default()
+        }
+    }
+
+    /// Processor time since the last reading, in nanoseconds.
+    pub fn cpu_ns(&self) -> u64 {
+        thread_cpu_ns() - (self.last.user_ns + self.last.system_ns)
+    }
+
+    fn read(&self) -> Reading {
+        let (wall_ns, cpu_ns) = (monotonic_ns(), thread_cpu_ns());
+        // The thread's clock is exact. What part of it was in the kernel is only known up to the last tick, and neither
+        // part ever becomes less.
+        let user_ns = cpu_ns.saturating_sub(thread_system_ns()).max(self.last.user_ns);
+        Reading { wall_ns, user_ns, system_ns: cpu_ns - user_ns, queued_ns: self.queued_ns() }
+    }
+
+    fn queued_ns(&self) -> Option<u64> {
+        // Three numbers and what separates them.
+        let mut text = [0; 64];
+        let length = rustix::io::pread(self.schedstat.as_ref()?, &mut text, 0).ok()?;
+        queued_ns(&text[..length])
+    }
+}
+
+/// The second of the numbers in a `schedstat`: processor time, time in the run queue, and how often it got a processor.
+/// A kernel that does not keep count says zero three times, but whoever reads this has a processor.
+fn queued_ns(text: &[u8]) -> Option<u64> {
+    let mut numbers = std::str::from_utf8(text).ok()?.split_ascii_whitespace().map(|word| word.parse::<u64>().ok());
+    let [_, queued_ns, turns] = [numbers.next()??, numbers.next()??, numbers.next()??];
+    (turns > 0).then_some(queued_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn the_time_in_the_run_queue_is_known_where_the_kernel_counts_it() {
+        assert_eq!(queued_ns(b"1030788 16229207 2\n"), Some(16_229_207));
+        assert_eq!(queued_ns(b"1030788 0 2\n"), Some(0));
+        for text in ["0 0 0\n", "", "1 2\n", "1 x 2\n", "-1 2 3\n"] {
+            assert_eq!(queued_ns(text.as_bytes()), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_account_adds_up_to_the_time_that_passed() {
+        let mut account = Account::new(File::open("/proc/thread-self/schedstat").ok().map(OwnedFd::from));
+        let begin_ns = thread_cpu_ns();
+        account.restart();
+        let mut sum = Evidence::default();
+        for round in 0..6 {
+            let began = Instant::now();
+            if round % 2 == 0 {
+                while began.elapsed() < Duration::from_millis(5) {}
+            } else {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            sum += account.take();
+        }
+        let cpu_ns = thread_cpu_ns() - begin_ns;
+        assert!(sum.cpu_ns() <= cpu_ns && cpu_ns < sum.cpu_ns() + 2_000_000, "{sum:?}, {cpu_ns}");
+        let asleep_ns = sum.asleep_ns().expect("this kernel has a schedstat");
+        assert!(asleep_ns >= 59_000_000, "{sum:?}");
+        assert_eq!(sum.wall_ns, sum.cpu_ns() + sum.queued_ns.unwrap() + asleep_ns);
+    }
+
+    #[test]
+    fn without_a_schedstat_only_processor_time_is_known() {
+        let mut account = Account::default();
+        account.restart();
+        let evidence = account.take();
+        assert!(evidence.wall_ns > 0 && evidence.cpu_ns() > 0, "{evidence:?}");
+        assert_eq!((evidence.queued_ns, evidence.asleep_ns()), (None, None));
+    }
+}

@@ -1,0 +1,119 @@
+//! What each thread of the generator did, and where its own time went.
+
+use serde::{Deserialize, Serialize};
+
+use super::InFlight;
+use super::distribution::figure;
+use crate::plan::Plan;
+use crate::run::{Outcome, WorkerShare};
+use crate::stats::Evidence;
+
+/// One thread of the generator. `user_s` and `system_s` are all of its processor time, and so are `cpu_s` and `spin_s`; with
+/// `queued_s` and `asleep_s` they are all of its time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Thread {
+    /// Its connections.
+    pub connections: u32,
+    /// How many it opened while the run was measured, those that replaced another included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opened: Option<u64>,
+    /// Requests it started.
+    pub started: u64,
+    /// Responses complete.
+    pub completed: u64,
+    /// What it had in flight, on average over the time that was measured; unknown of a thread that never came back, like
+    /// everything that follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<InFlight>,
+    /// Processor time, without what was spent looking instead of sleeping.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_s: Option<f64>,
+    /// Processor time spent looking instead of sleeping.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spin_s: Option<f64>,
+    /// Processor time outside the kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_s: Option<f64>,
+    /// Processor time inside the kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_s: Option<f64>,
+    /// Time in the run queue, ready to go on but without a processor; only where the kernel says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queued_s: Option<f64>,
+    /// Time in which it neither ran nor could have; only where `queued_s` is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asleep_s: Option<f64>,
+    /// Time spent inside the script, where there is one, estimated from some of its calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script_s: Option<f64>,
+    /// How often it waited for the kernel, and what it found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
+    /// How late it sent what was due; only where requests were due at some time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lateness: Option<Lateness>,
+}
+
+/// The waits for the kernel, and the backlog that was found after them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Waits {
+    /// How many there were.
+    pub count: u64,
+    /// Completions handled after them: pieces received, connects decided, rests of requests sent.
+    pub completions: u64,
+    /// Most completions handled after one of them.
+    pub completions_max: u64,
+}
+
+/// How long after they were due requests were handed to the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Lateness {
+    /// On average.
+    pub mean_us: f64,
+    /// At most.
+    pub max_us: f64,
+}
+
+impl Thread {
+    /// What a worker did in a run.
+    pub(super) fn of(share: &WorkerShare, plan: &Plan, outcome: &Outcome) -> Self {
+        let WorkerShare { connections, counters, evidence } = share;
+        let seconds = |of: fn(&Evidence) -> u64| evidence.as_ref().map(|evidence| of(evidence) as f64 / 1e9);
+        let known = |of: fn(&Evidence) -> Option<u64>| Some(of(evidence.as_ref()?)? as f64 / 1e9);
+        let in_flight = InFlight::of(&counters.occupancy, outcome.elapsed);
+        Self {
+            connections: *connections,
+            opened: Some(counters.connects),
+            started: counters.started - counters.returned,
+            completed: counters.completed,
+            in_flight: in_flight.filter(|_| evidence.is_some()),
+            cpu_s: seconds(|evidence| evidence.cpu_ns().saturating_sub(evidence.spun_ns)),
+            spin_s: seconds(|evidence| evidence.spun_ns.min(evidence.cpu_ns())),
+            user_s: seconds(|evidence| evidence.user_ns),
+            system_s: seconds(|evidence| evidence.system_ns),
+            queued_s: known(|evidence| evidence.queued_ns),
+            asleep_s: known(Evidence::asleep_ns),
+            script_s: seconds(|evidence| evidence.script_ns).filter(|_| plan.script.is_some()),
+            waits: evidence.as_ref().map(Waits::of),
+            lateness: evidence.as_ref().and_then(Lateness::of),
+        }
+    }
+}
+
+impl Waits {
+    fn of(evidence: &Evidence) -> Self {
+        let Evidence { waits, completions, completions_max, .. } = *evidence;
+        Self { count: waits, completions, completions_max }
+    }
+}
+
+impl Lateness {
+    fn of(evidence: &Evidence) -> Option<Self> {
+        let Evidence { submissions, lateness_sum_ns, lateness_max_ns, .. } = *evidence;
+        let mean_ns = lateness_sum_ns as f64 / submissions as f64;
+        (submissions > 0).then(|| Self { mean_us: figure(mean_ns / 1e3), max_us: figure(lateness_max_ns as f64 / 1e3) })
+    }
+}

@@ -1,0 +1,163 @@
+//! Where a worker's own time went, and how far behind its work it was: what tells a slow generator from a slow target.
+
+use std::ops::AddAssign;
+
+/// What a worker did while it measured. How many connections it opened is [`connects`](super::Counters::connects), and
+/// how many requests it had open is [`in_flight_ns`](super::Occupancy::in_flight_ns) in every nanosecond of the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// Nanoseconds that passed; real ones, in a simulation too.
+    pub wall_ns: u64,
+    /// Nanoseconds of processor time outside the kernel, what was spun included.
+    pub user_ns: u64,
+    /// Nanoseconds of processor time inside the kernel, what was spun included.
+    pub system_ns: u64,
+    /// Nanoseconds in the run queue: ready to go on, but without a processor. `None`: for some of the time, the kernel
+    /// does not say.
+    pub queued_ns: Option<u64>,
+    /// Nanoseconds of processor time spent looking for completions instead of sleeping.
+    pub spun_ns: u64,
+    /// Nanoseconds spent inside a script, estimated.
+    pub script_ns: u64,
+    /// How often it waited for completions, or only looked for them; a stretch of busy-polling is one wait.
+    pub waits: u64,
+    /// Completions that it handled.
+    pub completions: u64,
+    /// Most completions that it handled after one wait.
+    pub completions_max: u64,
+    /// Requests whose lateness is known.
+    pub submissions: u64,
+    /// The sum of how long after they were due requests were handed to the kernel, in nanoseconds.
+    pub lateness_sum_ns: u64,
+    /// The largest lateness, in nanoseconds.
+    pub lateness_max_ns: u64,
+}
+
+impl Evidence {
+    /// A wait has ended, and so many completions were handled after it.
+    #[inline]
+    pub fn waited(&mut self, completions: usize) {
+        let completions = completions as u64;
+        self.waits += 1;
+        self.completions += completions;
+        self.completions_max = self.completions_max.max(completions);
+    }
+
+    /// A request was handed to the kernel, so many nanoseconds after it was due.
+    #[inline]
+    pub fn submitted(&mut self, late_ns: u64) {
+        self.submissions += 1;
+        self.lateness_sum_ns += late_ns;
+        self.lateness_max_ns = self.lateness_max_ns.max(late_ns);
+    }
+
+    /// Nanoseconds of processor time.
+    pub fn cpu_ns(&self) -> u64 {
+        self.user_ns + self.system_ns
+    }
+
+    /// Nanoseconds in which it neither ran nor could have: blocked in a wait, or stopped. `None` where the kernel does not
+    /// say how long it was in the run queue.
+    pub fn asleep_ns(&self) -> Option<u64> {
+        Some(self.wall_ns.saturating_sub(self.cpu_ns() + self.queued_ns?))
+    }
+}
+
+impl AddAssign for Evidence {
+    fn add_assign(&mut self, other: Self) {
+        let Self {
+            wall_ns,
+            user_ns,
+            system_ns,
+            queued_ns,
+            spun_ns,
+            script_ns,
+            waits,
+            completions,
+            completions_max,
+            submissions,
+            lateness_sum_ns,
+            lateness_max_ns,
+        } = other;
+        self.queued_ns = match (self.queued_ns, queued_ns) {
+            // In no time there is nothing to know.
+            (_, theirs) if self.wall_ns == 0 => theirs,
+            (mine, _) if wall_ns == 0 => mine,
+            (mine, theirs) => mine.zip(theirs).map(|(mine, theirs)| mine + theirs),
+        };
+        self.wall_ns += wall_ns;
+        self.user_ns += user_ns;
+        self.system_ns += system_ns;
+        self.spun_ns += spun_ns;
+        self.script_ns += script_ns;
+        self.waits += waits;
+        self.completions += completions;
+        self.completions_max = self.completions_max.max(completions_max);
+        self.submissions += submissions;
+        self.lateness_sum_ns += lateness_sum_ns;
+        self.lateness_max_ns = self.lateness_max_ns.max(lateness_max_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: Evidence = Evidence {
+        wall_ns: 100,
+        user_ns: 20,
+        system_ns: 30,
+        queued_ns: Some(10),
+        spun_ns: 4,
+        script_ns: 5,
+        waits: 6,
+        completions: 7,
+        completions_max: 8,
+        submissions: 9,
+        lateness_sum_ns: 10,
+        lateness_max_ns: 11,
+    };
+
+    #[test]
+    fn sums_are_added_and_of_maxima_the_larger_stays() {
+        let mut sum = ONE;
+        sum += Evidence { completions_max: 2, lateness_max_ns: 12, ..ONE };
+        let expected = Evidence {
+            wall_ns: 200,
+            user_ns: 40,
+            system_ns: 60,
+            queued_ns: Some(20),
+            spun_ns: 8,
+            script_ns: 10,
+            waits: 12,
+            completions: 14,
+            completions_max: 8,
+            submissions: 18,
+            lateness_sum_ns: 20,
+            lateness_max_ns: 12,
+        };
+        assert_eq!(sum, expected);
+        assert_eq!((sum.cpu_ns(), sum.asleep_ns()), (100, Some(80)));
+    }
+
+    #[test]
+    fn a_wait_in_the_run_queue_that_is_unknown_for_a_part_is_unknown_for_the_whole() {
+        let unknown = Evidence { queued_ns: None, ..ONE };
+        let sum = |parts: &[Evidence]| {
+            let mut sum = Evidence::default();
+            parts.iter().for_each(|part| sum += *part);
+            (sum.queued_ns, sum.asleep_ns())
+        };
+        assert_eq!(sum(&[ONE, Evidence::default(), ONE]), (Some(20), Some(80)));
+        assert_eq!([sum(&[ONE, unknown]), sum(&[unknown, ONE]), sum(&[])], [(None, None); 3]);
+    }
+
+    #[test]
+    fn waits_and_submissions_are_counted_with_their_extremes() {
+        let mut evidence = Evidence::default();
+        [3, 0, 5, 1].into_iter().for_each(|completions| evidence.waited(completions));
+        assert_eq!((evidence.waits, evidence.completions, evidence.completions_max), (4, 9, 5));
+        [30, 50, 0].into_iter().for_each(|late_ns| evidence.submitted(late_ns));
+        assert_eq!((evidence.submissions, evidence.lateness_sum_ns, evidence.lateness_max_ns), (3, 80, 50));
+    }
+}

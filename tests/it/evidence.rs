@@ -1,0 +1,89 @@
+//! Where the time of the generator's own threads went, as a result file has it.
+
+use serde_json::Value;
+
+use crate::harness::{Context, Onrush, Scratch, cases, target, url};
+use crate::results::{document, number};
+
+cases! {
+    processor_time_of_the_threads_is_that_of_the_process;
+    a_thread_that_shares_its_processor_is_in_the_run_queue needs "taskset";
+    a_thread_whose_target_is_slow_is_asleep;
+    what_the_kernel_does_not_say_is_left_out needs "unshare -rm true";
+}
+
+/// Starts the program after this, as a child of a shell that goes on when it has ended and does that.
+fn between(context: &Context, before: &str, after: &str) -> Onrush {
+    context.after(&format!("{before}; \"$0\" \"$@\"; code=$?; {after}; exit $code"))
+}
+
+/// The sum of a figure over all threads.
+fn sum(document: &Value, name: &str) -> f64 {
+    let threads = document["threads"].as_array().unwrap();
+    threads.iter().map(|thread| number(thread, &format!("/{name}"))).sum()
+}
+
+/// Checks that all the time of each thread is accounted for.
+fn assert_accounted(document: &Value) {
+    for thread in document["threads"].as_array().unwrap() {
+        let of = |name: &str| number(thread, &format!("/{name}"));
+        let [cpu_s, parts_s] = [of("cpu_s") + of("spin_s"), of("user_s") + of("system_s")];
+        assert!((cpu_s - parts_s).abs() < 1e-6, "{document}");
+        let (all_s, duration_s) = (parts_s + of("queued_s") + of("asleep_s"), number(document, "/duration_s"));
+        // It may get a processor only some time after its end.
+        assert!((-0.02..0.5).contains(&(all_s - duration_s)), "{all_s} of {duration_s}: {document}");
+    }
+}
+
+fn processor_time_of_the_threads_is_that_of_the_process(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("processor"));
+    let program = between(context, ":", "times").words("-c20 -t2 -d2s").word(url(&server, "/"));
+    let (output, document) = document(program, &scratch);
+    // The last line of `times` is about the children of the shell: `0m0.84s 0m1.02s`.
+    let line = output.stdout.lines().last().unwrap();
+    let [user_s, system_s] = [0, 1].map(|index| -> f64 {
+        let time = line.split(' ').nth(index).unwrap();
+        time.strip_prefix("0m").and_then(|time| time.strip_suffix('s')).unwrap().parse().unwrap()
+    });
+    let (threads_s, process_s) = (sum(&document, "user_s") + sum(&document, "system_s"), user_s + system_s);
+    assert!(threads_s > 0.8 * process_s - 0.05 && threads_s < process_s + 0.05, "{threads_s} of {line}: {document}");
+    assert!(sum(&document, "user_s") > 0.0 && sum(&document, "system_s") > 0.0, "{document}");
+    assert_accounted(&document);
+    assert_eq!(sum(&document, "opened"), number(&document, "/connections/opened"));
+    let in_flight = sum(&document, "in_flight/mean") / number(&document, "/in_flight/mean");
+    assert!((in_flight - 1.0).abs() < 1e-9, "{document}");
+    // Every response is a completion, and few waits found nothing.
+    let completions = sum(&document, "waits/completions");
+    assert!(completions >= number(&document, "/requests/completed"), "{document}");
+    assert!((1.0..=20.0).contains(&number(&document, "/threads/0/waits/completions_max")), "{document}");
+}
+
+fn a_thread_that_shares_its_processor_is_in_the_run_queue(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("queue"));
+    let pinned = "first=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/self/status); \
+                  taskset -pc $first $$ >&2; timeout 20 sh -c 'while :; do :; done' & other=$!";
+    let program = between(context, pinned, "kill $other").words("-c50 -t1 -d1s").word(url(&server, "/"));
+    let (_, document) = document(program, &scratch);
+    // Half of the time, if both are treated alike.
+    assert!(sum(&document, "queued_s") > 0.1, "{document}");
+    assert_accounted(&document);
+}
+
+fn a_thread_whose_target_is_slow_is_asleep(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("asleep"));
+    let (_, document) = document(context.onrush().words("-c2 -t1 -d1s").word(url(&server, "/delay/100")), &scratch);
+    assert!(sum(&document, "asleep_s") > 0.5 * number(&document, "/duration_s"), "{document}");
+    assert_accounted(&document);
+    assert_eq!(document["threads"][0].get("script_s"), None, "there is no script");
+}
+
+fn what_the_kernel_does_not_say_is_left_out(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("unknown"));
+    // Without `/proc` there is no `schedstat`.
+    let hidden = "exec unshare -rm sh -c 'mount -t tmpfs none /proc && exec \"$0\" \"$@\"' \"$0\" \"$@\"";
+    let program = context.after(hidden).words("-c2 -t1 -n 100").word(url(&server, "/"));
+    let (_, document) = document(program, &scratch);
+    let thread = &document["threads"][0];
+    assert!(number(thread, "/user_s") + number(thread, "/system_s") > 0.0, "{document}");
+    assert_eq!((thread.get("queued_s"), thread.get("asleep_s")), (None, None), "{document}");
+}
