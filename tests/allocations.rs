@@ -7,9 +7,9 @@ use std::io;
 use std::sync::Arc;
 
 use onrush::backend::{self, Backend, Clock, Dialer, Epoll, Uring};
-use onrush::engine::{Control, Desk, Engine, Protocol, Rules, Scale, Settings};
+use onrush::engine::{self, Callbacks, Desk, Engine, Job, Pacer, Repeated, Rules, Scale, Settings};
 use onrush::serve::{Config, Server};
-use onrush_proto::{Http1, Parts, Request};
+use onrush_proto::{Parts, Request};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -59,12 +59,15 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
         method: "GET".into(),
         target: "/".into(),
         headers: vec![("Host".into(), server.address().to_string())],
-        body: Vec::new(),
+        ..Parts::default()
     };
-    let protocols = Box::new(|| Protocol::Http1(Http1::new(1)));
-    let control = Arc::<Control>::default();
-    let engine =
-        Engine::new(settings, backend, vec![Request::new(parts)], protocols, None, control, Arc::<Desk>::default());
+    let job = Job {
+        source: Box::new(Repeated(vec![Request::new(parts)])),
+        pacer: Pacer::Closed,
+        make_protocol: engine::http1(1),
+        callbacks: Callbacks::default(),
+    };
+    let engine = Engine::new(settings, backend, job, Arc::default(), Arc::<Desk>::default());
     let before = ALLOCATIONS.with(Cell::get);
     let end = engine.run();
     let during = ALLOCATIONS.with(Cell::get) - before;

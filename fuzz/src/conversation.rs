@@ -94,7 +94,7 @@ impl<'a> Call<'a> {
         assert!(self.client.capacity() + self.open.len() <= self.conversation.depth);
         for _ in 0..self.client.capacity() {
             let request = &self.requests[self.started % self.requests.len()];
-            let stream = self.client.start(request).expect("there is capacity");
+            let stream = self.client.start(request, false).expect("there is capacity");
             assert!(!self.open.contains(&stream), "a name is used twice");
             self.open.push_back(stream);
             self.started += 1;

@@ -32,7 +32,7 @@ mod time;
 
 pub use error::{Error, Part};
 pub use http1::Http1;
-pub use request::{Parts, Request};
+pub use request::{Parts, Request, Said};
 pub use time::Nanos;
 
 use std::ops::Range;
@@ -44,8 +44,14 @@ pub trait Client {
     /// [`Event::Draining`] says that it stays so.
     fn capacity(&self) -> usize;
 
-    /// Starts a request. The driver must not have asked for more than [`Client::capacity`]; it gets [`Busy`] if it did.
-    fn start(&mut self, request: &Request) -> Result<StreamId, Busy>;
+    /// Starts a request; the protocol writes it in its own form. `is_last`: the driver will start no other on this
+    /// connection, and a protocol that can tell the peer so does.
+    ///
+    /// # Errors
+    ///
+    /// When there is no room, which [`Client::capacity`] would have said, or when the request is in a form that this
+    /// protocol cannot send.
+    fn start(&mut self, request: &Request, is_last: bool) -> Result<StreamId, StartError>;
 
     /// Gives a request up: no further event will name it. A protocol that cannot give up one request alone drains.
     fn cancel(&mut self, stream: StreamId);
@@ -75,6 +81,9 @@ pub trait Client {
     /// When [`Client::handle_timeout`] is to be called, if ever.
     fn poll_timeout(&self) -> Option<Nanos>;
 
+    /// The request to whose answer the next byte belongs, as far as that is known before it is read.
+    fn reading(&self) -> Option<StreamId>;
+
     /// How many of the next bytes are body bytes of one response and make no event but a [`Event::Data`]; zero if the
     /// next byte has to be looked at, [`u64::MAX`] if the body lasts until the end of the stream.
     fn may_skip(&self) -> u64;
@@ -88,10 +97,16 @@ pub trait Client {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StreamId(pub u32);
 
-/// The protocol can start no further request now; ask [`Client::capacity`] first.
+/// Why a request was not started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no request can be started on this connection now")]
-pub struct Busy;
+pub enum StartError {
+    /// There is no room; ask [`Client::capacity`] first.
+    #[error("no request can be started on this connection now")]
+    Busy,
+    /// The request is [`Request::Http1`], and this is another protocol.
+    #[error("the request was written as HTTP/1.1, which this connection does not speak")]
+    OnlyHttp1,
+}
 
 /// Something the peer did, or the end of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,7 +122,7 @@ pub enum Event {
     Head {
         /// The request it answers.
         stream: StreamId,
-        /// Its status, 200 or more.
+        /// Its status, 200 or more, or 101: the stream goes on in another protocol.
         status: u16,
     },
     /// Part of a body, already freed of its framing.
@@ -123,6 +138,14 @@ pub enum Event {
         /// The request whose answer it is.
         stream: StreamId,
         /// Where it lies in what the last [`Client::handle_bytes`] was given; never empty.
+        range: Range<usize>,
+    },
+    /// A message on a stream that lives on: after an upgrade (a [`Event::Head`] of status 101), or a response that never
+    /// ends. Such a stream may last as long as it likes; [`Event::Complete`] or [`Event::Failed`] ends it.
+    Message {
+        /// The request that opened the stream.
+        stream: StreamId,
+        /// Where the message lies in what the last [`Client::handle_bytes`] was given.
         range: Range<usize>,
     },
     /// The response is complete; the stream is over.
@@ -156,6 +179,7 @@ impl Event {
             | Self::Head { stream, .. }
             | Self::Data { stream, .. }
             | Self::Trailer { stream, .. }
+            | Self::Message { stream, .. }
             | Self::Complete { stream }
             | Self::Failed { stream, .. } => Some(stream),
             Self::Draining { .. } => None,

@@ -1,7 +1,7 @@
-//! What a request says, and its bytes.
+//! What a request says, before any protocol has written it.
 
-use std::ops::Range;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::http1;
 
@@ -14,59 +14,39 @@ pub struct Parts {
     pub target: String,
     /// Names and values in the order they are sent, `Host` among them.
     pub headers: Vec<(String, String)>,
-    /// The body. Its length is not added to `headers` here; see [`crate::http1::encode`].
-    pub body: Vec<u8>,
+    /// The body, which all threads share. Its length is not added to `headers` here; see [`crate::http1::encode`].
+    pub body: Arc<[u8]>,
 }
 
-/// A request made ready to be sent any number of times by one thread.
+/// A request as one thread sends it any number of times. Cloning it copies no byte.
 #[derive(Clone, Debug)]
-pub struct Request {
-    /// What it says, but for the body, of which there is only one copy: see [`Request::body`]. Unknown where only the
-    /// bytes were given.
-    pub parts: Option<Rc<Parts>>,
-    /// Bytes among which its HTTP/1.1 bytes are, written once.
-    pub(crate) wire: Rc<[u8]>,
-    /// Where among them; the last ones are the body.
-    pub(crate) range: Range<usize>,
-    /// How long the body is, in bytes.
-    body_length: usize,
-    /// What the method says about the body of the answer.
-    pub(crate) answer: http1::Answer,
+pub enum Request {
+    /// Said in parts, which each protocol writes in its own form, once.
+    Parts(Rc<Said>),
+    /// HTTP/1 that somebody else wrote. Another protocol cannot send it.
+    Http1(http1::Wire),
+}
+
+/// Parts, and the forms in which protocols have written them so far.
+#[derive(Debug)]
+pub struct Said {
+    /// What the request says.
+    pub parts: Parts,
+    /// How HTTP/1 says it.
+    pub(crate) http1: http1::Forms,
 }
 
 impl Request {
-    /// Makes a request ready.
-    pub fn new(mut parts: Parts) -> Self {
-        let (wire, answer): (Rc<[u8]>, _) = (http1::encode(&parts).into(), http1::Answer::to(&parts.method));
-        let body_length = std::mem::take(&mut parts.body).len();
-        let range = 0..wire.len();
-        Self { parts: Some(Rc::new(parts)), wire, range, body_length, answer }
-    }
-
-    /// A request whose HTTP/1.1 bytes somebody else wrote: where they lie in `wire` and what they are, as
-    /// [`http1::outline`] found out.
-    pub fn from_wire(wire: &Rc<[u8]>, outline: http1::Outline) -> Self {
-        let http1::Outline { range, body_length, answer } = outline;
-        Self { parts: None, wire: Rc::clone(wire), range, body_length, answer }
-    }
-
-    /// The same request as the last one on its connection: HTTP/1.1 tells the server so. Costs a copy, unless it says so
-    /// already.
-    pub fn closing(&self) -> Self {
-        let (head, body) = self.wire().split_at(self.range.len() - self.body_length);
-        let Some(head) = http1::closing(head) else { return self.clone() };
-        let wire: Rc<[u8]> = [&head, body].concat().into();
-        Self { range: 0..wire.len(), wire, ..self.clone() }
+    /// A request that says this.
+    pub fn new(parts: Parts) -> Self {
+        Self::Parts(Rc::new(Said { parts, http1: http1::Forms::default() }))
     }
 
     /// Its body.
     pub fn body(&self) -> &[u8] {
-        let wire = self.wire();
-        &wire[wire.len() - self.body_length..]
-    }
-
-    /// Its HTTP/1.1 bytes.
-    pub fn wire(&self) -> &[u8] {
-        &self.wire[self.range.clone()]
+        match self {
+            Self::Parts(said) => &said.parts.body,
+            Self::Http1(wire) => wire.body(),
+        }
     }
 }

@@ -1,79 +1,23 @@
-//! One connection slot, and the connection it has.
-//!
-//! A slot outlives its connections: when one ends, the slot opens the next. A [`Live`] connection records what its
-//! protocol reports, and leaves every decision about opening, closing and waiting to the engine.
+//! A connection that is there: it records what its protocol reports, and leaves every decision about opening, closing and
+//! waiting to the engine.
 
 use std::collections::VecDeque;
 
 use onrush_proto::{Client, Error, Event, Nanos, StreamId};
 use rustix::io::Errno;
 
-use super::hooks::{Answer, Caller, Pause};
-use super::kept::Kept;
+use super::callbacks::{Answer, Caller};
+use super::cause::{cause_of, phase_of, phase_of_transport};
+use super::kept::Shelf;
+use super::open_request::OpenRequest;
 use super::protocol::Protocol;
-use super::retry::Failures;
-use super::routes::RouteId;
-use super::tally::{OpenRequest, Tally, cause_of, phase_of, phase_of_transport};
-use super::tls::{Config, Link};
-use super::tunnel::Tunnel;
+use super::tally::Tally;
 use crate::stats::{Cause, Phase};
 
 /// How much of what a server sent is kept as an example of an error, in bytes.
 const EXAMPLE_BYTES: usize = 120;
-
-/// One connection slot.
-#[derive(Default)]
-pub struct Slot {
-    /// What it is doing.
-    pub state: State,
-    /// Where its present or last connection goes.
-    pub route: RouteId,
-    /// Its failures since the last complete response.
-    pub failures: Failures,
-    /// Whether it ever had a connection.
-    pub lived: bool,
-    /// Whether it had one since measuring began.
-    pub is_counted: bool,
-    /// When its last TLS handshake began.
-    pub handshake_at: Nanos,
-    /// Up to when its time has been counted.
-    pub counted_until: Nanos,
-    /// Its time within the window without ever having had a connection, in nanoseconds.
-    pub absent_ns: u64,
-    /// Its way to speak TLS, if it does.
-    pub link: Option<Box<Link>>,
-}
-
-/// What a slot is doing.
-#[derive(Default)]
-pub enum State {
-    /// Nothing: not opened yet, or not needed any more.
-    #[default]
-    Parked,
-    /// Its connection is being made, since then.
-    Connecting(Nanos),
-    /// Its connection leads to a proxy, which has been asked for a tunnel.
-    Tunnelling(Box<Tunnel>),
-    /// Its connection is there.
-    Open(Box<Live>),
-    /// Its connection failed; the next one is made later.
-    Waiting,
-}
-
-impl Slot {
-    /// A slot without a connection.
-    pub fn new(tls: Option<&Config>) -> Self {
-        Self { link: tls.map(|tls| Box::new(tls.link())), ..Self::default() }
-    }
-
-    /// Its connection, if it is there.
-    pub fn live(&mut self) -> Option<&mut Live> {
-        match &mut self.state {
-            State::Open(live) => Some(live),
-            State::Parked | State::Connecting(_) | State::Tunnelling(_) | State::Waiting => None,
-        }
-    }
-}
+/// The status after which a stream goes on in another protocol.
+const SWITCHING: u16 = 101;
 
 /// A connection that is there.
 pub struct Live {
@@ -105,14 +49,28 @@ pub struct Live {
     pub wake_at: Option<Nanos>,
     /// Whether it may begin a batch, where a script wants pauses.
     pub pause: Pause,
-    /// What of the response being read is kept for a script, where that wants it.
-    kept: Option<Box<Kept>>,
+    /// Whether it is in the list of connections that are ready for a request.
+    pub is_ready: bool,
+    /// The memory for what is kept of responses, where somebody wants to see them.
+    shelf: Option<Shelf>,
+}
+
+/// Whether a connection has to ask before it begins a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pause {
+    /// It has not asked yet.
+    #[default]
+    Unasked,
+    /// It pauses until then.
+    Until(Nanos),
+    /// It has paused, or need not.
+    Over,
 }
 
 impl Live {
-    /// A new connection that speaks `protocol` and may have so many requests; `kept`: where a script looks at the
+    /// A new connection that speaks `protocol` and may have so many requests; `shelf`: where somebody looks at the
     /// responses.
-    pub fn new(protocol: Protocol, requests: u64, kept: Option<Box<Kept>>) -> Self {
+    pub fn new(protocol: Protocol, requests: u64, shelf: Option<Shelf>) -> Self {
         Self {
             protocol,
             // Most connections never have more than one, and the library would begin with four.
@@ -129,7 +87,8 @@ impl Live {
             troubled: false,
             wake_at: None,
             pause: Pause::default(),
-            kept,
+            is_ready: false,
+            shelf,
         }
     }
 
@@ -142,13 +101,14 @@ impl Live {
     }
 
     /// What was gathered is handed to the kernel now.
-    pub fn stamp(&mut self, now: Nanos) {
+    pub fn stamp(&mut self, now: Nanos, tally: &mut Tally) {
         if self.open.front().is_some_and(|request| request.is_gathered) {
             self.busy_since = now;
         }
         for request in self.open.iter_mut().rev().take_while(|request| request.is_gathered) {
             request.sent_at = now;
             request.is_gathered = false;
+            tally.submitted(now.since(request.due));
         }
     }
 
@@ -172,11 +132,11 @@ impl Live {
             if let Some(transcript) = &mut tally.transcript {
                 transcript.first_received.get_or_insert(at);
             }
-            // Responses come in the order of the requests: whatever comes belongs to the oldest.
             if tally.wants_phases()
-                && let Some(oldest) = self.open.front_mut()
+                && let Some(stream) = self.protocol.reading()
+                && let Some(request) = self.request(stream)
             {
-                oldest.first_at.get_or_insert(at);
+                request.first_at.get_or_insert(at);
             }
             let taken = self.protocol.handle_bytes(bytes);
             debug_assert!(taken > 0, "a protocol takes at least one byte");
@@ -191,17 +151,22 @@ impl Live {
         while let Some(event) = self.protocol.poll_event() {
             match event {
                 Event::Complete { stream } => self.completed(stream, at, tally, script),
-                Event::Head { stream, status } => self.head(stream, status, input, tally),
-                Event::Data { range, .. } => self.data(&input[range], tally, script),
-                Event::Trailer { range, .. } => {
-                    if let Some(kept) = &mut self.kept {
+                Event::Head { stream, status } => self.head(stream, status, input, at, tally),
+                Event::Data { stream, range } => self.data(stream, &input[range], tally, script),
+                Event::Trailer { stream, range } => {
+                    if let Some(kept) = self.request(stream).and_then(|request| request.kept.as_mut()) {
                         kept.trailers.extend_from_slice(&input[range]);
+                    }
+                }
+                Event::Message { stream, .. } => {
+                    if let Some(request) = self.request(stream) {
+                        request.lives = true;
                     }
                 }
                 Event::Interim { stream, .. } => {
                     tally.interval.counters.interim += 1;
                     // The first byte that counts is that of the answer itself.
-                    if let Some(request) = self.open.iter_mut().find(|request| request.stream == stream) {
+                    if let Some(request) = self.request(stream) {
                         request.first_at = None;
                     }
                     if let Some(transcript) = &mut tally.transcript {
@@ -241,14 +206,15 @@ impl Live {
     /// Gives up the requests that have lasted longer than `limit_ns`, and takes note of those that are late.
     pub fn sweep(&mut self, limit_ns: Option<u64>, now: Nanos, tally: &mut Tally) {
         let mut index = 0;
-        while let Some(&request) = self.open.get(index) {
-            let age_ns = now.since(request.sent_at);
+        while let Some(request) = self.open.get_mut(index) {
+            let age_ns = if request.lives { 0 } else { now.since(request.sent_at) };
             if limit_ns.is_some_and(|limit_ns| age_ns >= limit_ns) {
-                self.give_up(request.stream, now, tally);
+                let stream = request.stream;
+                self.give_up(stream, now, tally);
                 continue;
             }
-            if tally.becomes_late(&request, age_ns) {
-                self.open[index].late = true;
+            if tally.becomes_late(request, age_ns) {
+                request.late = true;
                 tally.late(now);
             }
             index += 1;
@@ -288,45 +254,55 @@ impl Live {
             transcript.completed = Some(at);
         }
         if script.wants.response {
-            self.tell(request.status.unwrap_or(0), latency_ns, script);
+            self.tell(request, latency_ns, script);
         }
     }
 
     /// Tells the script about a complete response.
-    fn tell(&mut self, status: u16, latency_ns: u64, script: &mut Caller) {
-        let (head, trailers, body) = self
+    fn tell(&mut self, request: OpenRequest, latency_ns: u64, script: &mut Caller) {
+        let (head, trailers, body) = request
             .kept
             .as_ref()
             .map_or_else(Default::default, |kept| (&kept.head[..], &kept.trailers[..], kept.body.bytes()));
-        script.answered(&Answer { status, head, trailers, body, latency_ns });
-        if let Some(kept) = &mut self.kept {
-            kept.clear();
+        script.answered(&Answer { status: request.status.unwrap_or(0), head, trailers, body, latency_ns });
+        if let (Some(shelf), Some(kept)) = (&mut self.shelf, request.kept) {
+            shelf.put_back(kept);
         }
     }
 
-    fn head(&mut self, stream: StreamId, status: u16, input: &[u8], tally: &mut Tally) {
+    fn head(&mut self, stream: StreamId, status: u16, input: &[u8], at: Nanos, tally: &mut Tally) {
         if let Some(request) = self.open.iter_mut().find(|request| request.stream == stream) {
             request.status = Some(status);
+            request.lives |= status == SWITCHING;
+            if tally.wants_phases() {
+                request.first_at.get_or_insert(at);
+            }
+            if let Some(shelf) = &mut self.shelf {
+                let kept = request.kept.get_or_insert_with(|| shelf.take());
+                kept.head.extend_from_slice(self.protocol.head(input));
+            }
         }
         if tally.wants_location(status) {
             tally.locate(self.protocol.head(input));
         }
-        if let Some(kept) = &mut self.kept {
-            kept.clear();
-            kept.head.extend_from_slice(self.protocol.head(input));
-        }
         self.transcribe_head(input, tally);
     }
 
-    fn data(&mut self, data: &[u8], tally: &mut Tally, script: &Caller) {
+    fn data(&mut self, stream: StreamId, data: &[u8], tally: &mut Tally, script: &Caller) {
         if let Some(transcript) = &mut tally.transcript {
             transcript.data(data);
         }
-        if let Some(kept) = self.kept.as_mut().filter(|_| script.wants.body)
+        if script.wants.body
+            && let Some(kept) = self.request(stream).and_then(|request| request.kept.as_mut())
             && kept.body.add(data)
         {
             tally.interval.counters.cut_bodies += 1;
         }
+    }
+
+    /// The open request of a stream.
+    fn request(&mut self, stream: StreamId) -> Option<&mut OpenRequest> {
+        self.open.iter_mut().find(|request| request.stream == stream)
     }
 
     fn failed(&mut self, stream: StreamId, error: Error, retryable: bool, input: &[u8], at: Nanos, tally: &mut Tally) {

@@ -49,6 +49,7 @@ impl Default for Budget {
 }
 
 /// What of a response is kept for the script.
+#[derive(Debug)]
 pub(super) struct Kept {
     pub head: Vec<u8>,
     pub trailers: Vec<u8>,
@@ -72,7 +73,34 @@ impl Kept {
     }
 }
 
+/// The memory of a connection for what is kept of its responses.
+pub(super) struct Shelf {
+    /// What ended responses have left; in boxes, as open requests have them.
+    #[expect(clippy::vec_box, reason = "a response takes one along without moving what is in it")]
+    free: Vec<Box<Kept>>,
+    budget: Arc<Budget>,
+}
+
+impl Shelf {
+    /// Nothing yet; bodies take their memory from `budget`.
+    pub fn new(budget: &Arc<Budget>) -> Self {
+        Self { free: Vec::new(), budget: Arc::clone(budget) }
+    }
+
+    /// A place for one response.
+    pub fn take(&mut self) -> Box<Kept> {
+        self.free.pop().unwrap_or_else(|| Box::new(Kept::new(&self.budget)))
+    }
+
+    /// Takes the place of a response back that nobody looks at any more.
+    pub fn put_back(&mut self, mut kept: Box<Kept>) {
+        kept.clear();
+        self.free.push(kept);
+    }
+}
+
 /// A body as far as it is kept.
+#[derive(Debug)]
 pub(super) struct Body {
     bytes: Vec<u8>,
     is_cut: bool,

@@ -3,7 +3,7 @@
 use onrush_proto::Nanos;
 
 use super::Engine;
-use super::connection::{Slot, State};
+use super::slot::{Slot, State};
 use crate::backend::{Backend, ConnId};
 
 impl<B: Backend> Engine<B> {
@@ -12,18 +12,18 @@ impl<B: Backend> Engine<B> {
         self.occupy(conn, now);
         let before = std::mem::replace(&mut self.slots[conn.index()].state, state);
         let is_connecting = |state: &State| matches!(state, State::Connecting(_) | State::Tunnelling(_));
-        self.connecting -= u64::from(is_connecting(&before));
-        self.connecting += u64::from(is_connecting(&self.slots[conn.index()].state));
+        self.connecting.under_way -= u64::from(is_connecting(&before));
+        self.connecting.under_way += u64::from(is_connecting(&self.slots[conn.index()].state));
     }
 
     /// Counts the time that a slot has spent since it was last looked at, as what it was doing.
     pub(super) fn occupy(&mut self, conn: ConnId, now: Nanos) {
         let slot = &mut self.slots[conn.index()];
-        let since = slot.counted_until.max(self.start);
+        let since = slot.counted_until.max(self.books.start);
         let spent_ns = now.since(since);
         slot.counted_until = now;
-        let may_start = self.tally.may_start();
-        let occupancy = &mut self.tally.interval.counters.occupancy;
+        let may_start = self.books.tally.may_start();
+        let occupancy = &mut self.books.tally.interval.counters.occupancy;
         match &slot.state {
             State::Open(live) => {
                 occupancy.open_ns += spent_ns;
@@ -45,13 +45,13 @@ impl<B: Backend> Engine<B> {
     /// The run is over: counts what the slots have been doing up to now. Those that had nothing left to ask for are done.
     pub(super) fn occupy_to_the_end(&mut self, now: Nanos) {
         (0..self.settings.connections).for_each(|number| self.occupy(ConnId(number), now));
-        if !self.tally.may_start() {
-            let start = self.start;
+        if !self.books.tally.may_start() {
+            let start = self.books.start;
             let idle = self.slots.iter_mut().filter_map(Slot::live).filter(|live| live.open.is_empty());
             let done_ns: u64 = idle.map(|live| now.since(live.idle_since.max(start))).sum();
-            self.tally.interval.counters.occupancy.done_ns += done_ns;
+            self.books.tally.interval.counters.occupancy.done_ns += done_ns;
         }
         let absent_ns: u64 = self.slots.iter().filter(|slot| !slot.lived).map(|slot| slot.absent_ns).sum();
-        self.tally.interval.counters.occupancy.absent_ns += absent_ns;
+        self.books.tally.interval.counters.occupancy.absent_ns += absent_ns;
     }
 }

@@ -2,7 +2,7 @@
 
 use onrush_proto::Nanos;
 
-use super::connection::{Slot, State};
+use super::slot::{Slot, State};
 use super::{Engine, UNANSWERED_NS};
 use crate::backend::{Backend, Completion, ConnId, What};
 
@@ -24,14 +24,14 @@ impl<B: Backend> Engine<B> {
     /// Has a slot opened when its turn comes.
     pub(super) fn open_soon(&mut self, conn: ConnId, now: Nanos) {
         self.enter(conn, State::Parked, now);
-        self.to_open.push_back(conn);
+        self.connecting.queue.push_back(conn);
     }
 
     /// Opens some of the slots that are to be opened, when so many completions have been handled in the last turn.
     pub(super) fn open_some(&mut self, handled: usize, now: Nanos) {
         for _ in 0..opened_per_turn(handled) {
-            let Some(conn) = self.to_open.pop_front() else { break };
-            if self.tally.may_start() {
+            let Some(conn) = self.connecting.queue.pop_front() else { break };
+            if self.books.tally.may_start() {
                 self.open(conn, now);
             } else {
                 self.enter(conn, State::Parked, now);
@@ -42,20 +42,20 @@ impl<B: Backend> Engine<B> {
     /// Starts to connect a slot.
     fn open(&mut self, conn: ConnId, now: Nanos) {
         if let Some(address) = self.script.address() {
-            self.routes.direct_to(address);
+            self.connecting.routes.direct_to(address);
         }
-        let (route, address) = self.routes.choose();
+        let (route, address) = self.connecting.routes.choose();
         let slot = &mut self.slots[conn.index()];
         if let Some(link) = &mut slot.link {
             link.end();
         }
         slot.route = route;
-        self.awaited_since = now;
+        self.turn.awaited_since = now;
         self.enter(conn, State::Connecting(now), now);
         if B::GATHERS {
-            self.gathered.push(conn);
+            self.turn.gathered.push(conn);
         }
-        if let Some(transcript) = &mut self.tally.transcript {
+        if let Some(transcript) = &mut self.books.tally.transcript {
             transcript.connecting = now;
         }
         self.backend.connect(conn, address);

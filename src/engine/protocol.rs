@@ -1,6 +1,15 @@
 //! The protocol of one connection, chosen when the connection is made: a value, not a type parameter of the engine.
 
-use onrush_proto::{Busy, Client, Event, Http1, Nanos, Request, StreamId, Transmit};
+use onrush_proto::{Client, Event, Http1, Nanos, Request, StartError, StreamId, Transmit};
+
+/// Makes the protocol of each new connection; several connections of a run may speak different ones. It is told what the TLS
+/// handshake agreed on (ALPN, RFC 7301), if it did.
+pub type MakeProtocol = Box<dyn FnMut(Option<&[u8]>) -> Protocol>;
+
+/// HTTP/1.1 whatever was agreed on, with at most this many requests in flight on a connection.
+pub fn http1(depth: usize) -> MakeProtocol {
+    Box::new(move |_| Protocol::Http1(Http1::new(depth)))
+}
 
 /// The protocols a connection can speak.
 pub enum Protocol {
@@ -27,8 +36,8 @@ impl Client for Protocol {
         each!(self, client => client.capacity())
     }
 
-    fn start(&mut self, request: &Request) -> Result<StreamId, Busy> {
-        each!(self, client => client.start(request))
+    fn start(&mut self, request: &Request, is_last: bool) -> Result<StreamId, StartError> {
+        each!(self, client => client.start(request, is_last))
     }
 
     fn cancel(&mut self, stream: StreamId) {
@@ -65,6 +74,10 @@ impl Client for Protocol {
 
     fn poll_timeout(&self) -> Option<Nanos> {
         each!(self, client => client.poll_timeout())
+    }
+
+    fn reading(&self) -> Option<StreamId> {
+        each!(self, client => client.reading())
     }
 
     fn may_skip(&self) -> u64 {

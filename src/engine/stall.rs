@@ -18,12 +18,15 @@ impl<B: Backend> Engine<B> {
     /// If the worker has stood still up to now, handles what has arrived meanwhile, before the timers. Returns the time.
     pub(super) fn catch_up(&mut self, now: Nanos) -> Nanos {
         let Some(from) = self.stood_still_since(now) else { return now };
-        if from > self.start {
-            self.standstills.push(Gap { from_ns: from.since(self.start), until_ns: now.since(self.start) });
+        if from > self.books.start {
+            self.books
+                .standstills
+                .push(Gap { from_ns: from.since(self.books.start), until_ns: now.since(self.books.start) });
         }
-        if now >= self.end_at {
-            self.end_at = from;
-            return from;
+        if now >= self.books.end_at {
+            // What was handled since belongs to the run, though the timers come late to it.
+            self.books.end_at = from.max(self.turn.awaited_since);
+            return self.books.end_at;
         }
         let mut left = TURNS_PER_SLOT * self.slots.len() + HANDLED_PER_TURN;
         while left > 0 {
@@ -35,9 +38,10 @@ impl<B: Backend> Engine<B> {
                 && let Some(completion) = self.backend.next()
             {
                 left -= 1;
+                self.turn.awaited_since = completion.at;
                 self.handle(completion);
             }
-            self.tally.interval.evidence.waited(before - left);
+            self.books.tally.interval.evidence.waited(before - left);
             if !is_ready {
                 break;
             }
@@ -49,13 +53,13 @@ impl<B: Backend> Engine<B> {
     /// Since when the worker has stood still up to now: it comes to its next timer much too late, and neither it nor its
     /// script has worked meanwhile.
     fn stood_still_since(&self, now: Nanos) -> Option<Nanos> {
-        let due = self.timers.next_at().min(self.end_at);
+        let due = self.timers.next_at().min(self.books.end_at);
         let late_ns = now.since(due);
         if late_ns < LATE_NS {
             return None;
         }
-        let in_script_ns = self.script.spent_ns().saturating_sub(self.script_noted_ns);
-        let worked_ns = self.account.cpu_ns() + in_script_ns;
+        let in_script_ns = self.script.spent_ns().saturating_sub(self.books.script_noted_ns);
+        let worked_ns = self.books.account.cpu_ns() + in_script_ns;
         (worked_ns < late_ns / 2).then_some(due)
     }
 }

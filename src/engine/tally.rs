@@ -1,63 +1,10 @@
 //! One worker's requests: which may still be started, and what became of those that were.
 
-use onrush_proto::{Nanos, Part};
-use rustix::io::Errno;
+use onrush_proto::Nanos;
 
-use super::retry::LONGEST_NS;
+use super::open_request::OpenRequest;
+use super::rules::Rules;
 use crate::stats::{Cause, Interval, Phase, Silences, Transcript};
-
-/// What a worker counts with, fixed for the run.
-#[derive(Clone, Copy, Debug)]
-pub struct Rules {
-    /// How finely, and what counts at all.
-    pub scale: Scale,
-    /// A request is late when it lasts longer, in nanoseconds; `None`: never.
-    pub timeout_ns: Option<u64>,
-    /// The phases of every request are recorded.
-    pub phases: bool,
-    /// Requests are sent in batches: each of those has a latency too.
-    pub pipelines: bool,
-}
-
-/// How finely things are recorded, and what counts at all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Scale {
-    /// Latencies are whole multiples of this, in nanoseconds.
-    pub quantum_ns: u64,
-    /// Rates are taken over whole multiples of this, in nanoseconds.
-    pub rate_unit_ns: u64,
-    /// Left out are late answers from the latencies, idle stretches from the rates, and the bytes of a read in which the
-    /// server made a mistake; and a batch is late once, however many are in it.
-    pub omits: bool,
-    /// The longest wait before a connection that had been accepted is opened again, in nanoseconds, give or take a quarter.
-    pub retry_max_ns: u64,
-}
-
-impl Scale {
-    /// Everything counts, as exactly as it is known.
-    pub const EXACT: Self = Self { quantum_ns: 1, rate_unit_ns: 1, omits: false, retry_max_ns: LONGEST_NS };
-    /// As wrk and its forks have it. They open connections again at once, which 8 ms come close to.
-    pub const WRK: Self = Self { quantum_ns: 1_000, rate_unit_ns: 1_000_000, omits: true, retry_max_ns: 8_000_000 };
-}
-
-/// A request that was started and has not ended.
-#[derive(Clone, Copy, Debug)]
-pub struct OpenRequest {
-    /// Which one of its connection it is.
-    pub stream: onrush_proto::StreamId,
-    /// When its first byte was handed to the kernel.
-    pub sent_at: Nanos,
-    /// When the first byte of its response came, where phases are recorded.
-    pub first_at: Option<Nanos>,
-    /// Whether it only leaves with the next wait, and is stamped then.
-    pub is_gathered: bool,
-    /// Whether it has been counted as timed out.
-    pub late: bool,
-    /// The status of its response, once the head of that is there.
-    pub status: Option<u16>,
-    /// Whether its batch is complete with it.
-    pub is_last: bool,
-}
 
 /// One worker's books.
 pub struct Tally {
@@ -131,6 +78,11 @@ impl Tally {
         self.interval.counters.carried = self.open - self.gathered;
     }
 
+    /// How many further requests may be started.
+    pub fn left(&self) -> u64 {
+        self.left.unwrap_or(u64::MAX)
+    }
+
     /// Whether a further request may be started.
     pub fn may_start(&self) -> bool {
         self.left != Some(0)
@@ -146,13 +98,24 @@ impl Tally {
         self.open
     }
 
-    /// A request was started. It counts when it is handed to the kernel: now, or with the next wait.
-    pub fn started(&mut self, is_gathered: bool) {
+    /// A request was started so many nanoseconds after it was due. It counts when it is handed to the kernel: now, or with
+    /// the next wait.
+    pub fn started(&mut self, is_gathered: bool, late_ns: u64) {
         if !self.warms_up {
             self.left = self.left.map(|left| left - 1);
         }
         self.open += 1;
-        *(if is_gathered { &mut self.gathered } else { &mut self.interval.counters.started }) += 1;
+        if is_gathered {
+            self.gathered += 1;
+        } else {
+            self.interval.counters.started += 1;
+            self.submitted(late_ns);
+        }
+    }
+
+    /// A request was handed to the kernel so many nanoseconds after it was due.
+    pub fn submitted(&mut self, late_ns: u64) {
+        self.interval.evidence.submitted(late_ns);
     }
 
     /// So many bytes of requests were accepted encrypted. They count when they are handed to the kernel, like requests.
@@ -388,37 +351,6 @@ impl Tally {
     /// The tenth of a second of the run in which this moment lies.
     fn tenth(&self, at: Nanos) -> u32 {
         (at.since(self.start) / 100_000_000) as u32
-    }
-}
-
-/// The phase in which a peer's mistake shows.
-pub fn phase_of(part: Part) -> Phase {
-    match part {
-        Part::Head => Phase::Head,
-        Part::Body => Phase::Body,
-    }
-}
-
-/// The phase in which the transport failed a request.
-pub fn phase_of_transport(request: &OpenRequest) -> Phase {
-    if request.status.is_some() { Phase::Body } else { Phase::Head }
-}
-
-/// The cause that an error number stands for. No peer and no network leads to the numbers of the first kind: the kernel
-/// did not carry out what it was asked for.
-pub fn cause_of(errno: Errno) -> Cause {
-    match errno {
-        Errno::AGAIN
-        | Errno::BADF
-        | Errno::FAULT
-        | Errno::INVAL
-        | Errno::NOBUFS
-        | Errno::NOMEM
-        | Errno::NOSYS
-        | Errno::NOTSOCK
-        | Errno::OPNOTSUPP
-        | Errno::OVERFLOW => Cause::Kernel(errno.raw_os_error()),
-        _ => Cause::Errno(errno.raw_os_error()),
     }
 }
 

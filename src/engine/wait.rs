@@ -23,16 +23,16 @@ pub(super) struct Spin {
 impl<B: Backend> Engine<B> {
     /// Waits for completions, but not past the next timer or the end, and not at all with connections left to open.
     pub(super) fn wait(&mut self) {
-        if !self.to_open.is_empty() {
+        if !self.connecting.queue.is_empty() {
             self.backend.wait(Nanos::default());
             return;
         }
-        let until = self.timers.next_at().min(self.end_at);
-        if self.settings.spins && (1..=FEW).contains(&(self.tally.open() + self.connecting)) {
+        let until = self.timers.next_at().min(self.dispatch.next_at()).min(self.books.end_at);
+        if self.settings.spins && (1..=FEW).contains(&(self.books.tally.open() + self.connecting.under_way)) {
             // The first look hands over what was asked for, which is work.
             let is_ready = self.backend.wait(Nanos::default());
             // A timer that is due in between begins nothing, and so allows no further busy-polling.
-            if is_ready || self.spin(until.min(self.awaited_since + SPIN_NS)) {
+            if is_ready || self.spin(until.min(self.turn.awaited_since + SPIN_NS)) {
                 return;
             }
         }
@@ -56,13 +56,13 @@ impl<B: Backend> Engine<B> {
             }
         }
         // What came is not to wait for a look at the thread's clock.
-        self.spin = Some(Spin { cpu_before_ns, looked_at });
+        self.turn.spin = Some(Spin { cpu_before_ns, looked_at });
         is_ready
     }
 
     /// Counts the last stretch of busy-polling, if that has not been done.
     pub(super) fn settle_spin(&mut self) {
-        if self.spin.is_some() {
+        if self.turn.spin.is_some() {
             let now = self.backend.now();
             self.count_spin(now, thread_cpu_ns());
         }
@@ -70,9 +70,9 @@ impl<B: Backend> Engine<B> {
 
     /// Counts the last stretch of busy-polling: the processor time since it began, less what has passed since it ended.
     fn count_spin(&mut self, now: Nanos, cpu_ns: u64) {
-        if let Some(Spin { cpu_before_ns, looked_at }) = self.spin.take() {
+        if let Some(Spin { cpu_before_ns, looked_at }) = self.turn.spin.take() {
             let spun_ns = (cpu_ns - cpu_before_ns).saturating_sub(now.since(looked_at));
-            self.tally.interval.evidence.spun_ns += spun_ns;
+            self.books.tally.interval.evidence.spun_ns += spun_ns;
         }
     }
 }

@@ -95,12 +95,25 @@ impl Material {
     ///
     /// When nobody has read or attached them.
     pub fn contents(&self) -> Result<&[u8], Unreadable> {
+        self.held().map(|contents| &**contents)
+    }
+
+    /// The same, shared with whoever wants to keep them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Material::contents`].
+    pub fn shared(&self) -> Result<Arc<[u8]>, Unreadable> {
+        self.held().cloned()
+    }
+
+    fn held(&self) -> Result<&Arc<[u8]>, Unreadable> {
         let missing = || Unreadable {
             role: "the file",
             name: self.name.clone(),
             reason: "its contents did not come with the plan".to_owned(),
         };
-        self.contents.as_deref().ok_or_else(missing)
+        self.contents.as_ref().ok_or_else(missing)
     }
 }
 

@@ -32,6 +32,7 @@ pub use way::Way;
 use serde::{Deserialize, Serialize};
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use limits::SCRIPT_MAX_MIB;
@@ -100,6 +101,15 @@ impl Plan {
     /// When it did not come with the plan.
     pub fn body(&self) -> Result<&[u8], Unreadable> {
         self.body.as_ref().map_or(Ok(&[]), Material::contents)
+    }
+
+    /// The same, shared with whoever wants to keep it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Plan::body`].
+    pub fn shared_body(&self) -> Result<Arc<[u8]>, Unreadable> {
+        self.body.as_ref().map_or_else(|| Ok(Arc::default()), Material::shared)
     }
 }
 

@@ -41,7 +41,7 @@ impl Proxy {
             authority += ":443";
         }
         let headers = [("Host".to_owned(), authority.clone())].into_iter().chain(self.login()).collect();
-        is_needed.then(|| Parts { method: "CONNECT".to_owned(), target: authority, headers, body: Vec::new() })
+        is_needed.then(|| Parts { method: "CONNECT".to_owned(), target: authority, headers, ..Parts::default() })
     }
 
     fn login(&self) -> Option<(String, String)> {

@@ -1,5 +1,7 @@
 //! What every request says, but for its body.
 
+use std::sync::Arc;
+
 use onrush_proto::Parts;
 use serde::{Deserialize, Serialize};
 
@@ -16,8 +18,8 @@ pub struct Request {
 
 impl Request {
     /// The same with a body, for a protocol.
-    pub fn with_body(&self, body: &[u8]) -> Parts {
+    pub fn with_body(&self, body: Arc<[u8]>) -> Parts {
         let Self { method, target, headers } = self.clone();
-        Parts { method, target, headers, body: body.to_vec() }
+        Parts { method, target, headers, body }
     }
 }

@@ -18,7 +18,7 @@ use super::{host, nanos, spin};
 use crate::backend::ports::Chooser;
 use crate::backend::sim::Scenario;
 use crate::backend::{Backend, Clock, Dialer, Epoll, PortRing, Sim, Uring, socket};
-use crate::engine::{self, Hooks, Rules, Scale, Settings, tls};
+use crate::engine::{self, MakeCallbacks, Rules, Scale, Settings, tls};
 use crate::plan::way::Sources;
 use crate::plan::{Addresses, Dialect, Io, Plan, load};
 use crate::reason::reason;
@@ -76,11 +76,11 @@ pub fn prepare(
             (if script.wants().request { "request()" } else { "wrk.request()" }, script.depth() as u64);
         ensure!(length <= limit.most, engine::too_long(function, length, limit));
     }
-    let parts = plan.request.with_body(plan.body()?);
+    let parts = plan.request.with_body(plan.shared_body()?);
     let pipelines = script.as_ref().is_some_and(|script| script.depth() > 1);
-    let (script, hooks) = script.map_or((None, Vec::new()), |script| {
-        let hooks = script.hooks();
-        (Some(&*script), hooks)
+    let (script, callbacks) = script.map_or((None, Vec::new()), |script| {
+        let callbacks = script.callbacks();
+        (Some(&*script), callbacks)
     });
     let spins = !matches!(plan.io, Io::Sim(_)) && spin::decide(plan, &addresses.0).spins;
     let settings = |index| Settings { spins, ..settings(plan, addresses, tls.clone(), pipelines, index) };
@@ -89,14 +89,14 @@ pub fn prepare(
     let mut prepared = match &plan.io {
         Io::Sim(path) => {
             let scenario = Scenario::read(path)?;
-            spawn_all(plan, &parts, settings, script, hooks, move |settings| {
+            spawn_all(plan, &parts, settings, script, callbacks, move |settings| {
                 Ok(Sim::new(settings.connections, scenario.clone().network(settings.seed)))
             })
         }
-        _ if backend == Uring::NAME => spawn_all(plan, &parts, settings, script, hooks, move |settings| {
+        _ if backend == Uring::NAME => spawn_all(plan, &parts, settings, script, callbacks, move |settings| {
             Uring::new(settings.connections, clock, dialer(settings)?)
         }),
-        _ => spawn_all(plan, &parts, settings, script, hooks, move |settings| {
+        _ => spawn_all(plan, &parts, settings, script, callbacks, move |settings| {
             Epoll::new(settings.connections, clock, dialer(settings)?)
         }),
     }?;
@@ -134,7 +134,7 @@ pub(super) fn spawn_all<B: Backend>(
     parts: &Parts,
     settings: impl Fn(u32) -> Settings,
     script: Option<&Script>,
-    hooks: Vec<Box<dyn Hooks>>,
+    callbacks: Vec<MakeCallbacks>,
     make: impl Fn(&Settings) -> io::Result<B> + Clone + Send + 'static,
 ) -> Result<Prepared, NotStarted> {
     let mut prepared = Prepared {
@@ -146,13 +146,13 @@ pub(super) fn spawn_all<B: Backend>(
         workers: Vec::with_capacity(plan.load.threads as usize),
     };
     let (ready, set_up) = mpsc::channel();
-    let mut hooks = hooks.into_iter();
+    let mut callbacks = callbacks.into_iter();
     for index in 0..plan.load.threads {
         let worker = Worker {
             settings: settings(index),
             parts: parts.clone(),
             prebuilt: script.and_then(|script| script.prebuilt(index as usize)).map(<[u8]>::to_vec),
-            hooks: hooks.next(),
+            callbacks: callbacks.next(),
             gate: Arc::clone(&prepared.gate),
             control: Arc::clone(&prepared.control),
             desk: Arc::clone(&prepared.desks[index as usize]),
@@ -160,7 +160,7 @@ pub(super) fn spawn_all<B: Backend>(
         };
         let (make, ready) = (make.clone(), ready.clone());
         let thread = thread::Builder::new().name(format!("worker-{index}"));
-        let thread = if worker.hooks.is_some() { thread.stack_size(script::STACK_BYTES) } else { thread };
+        let thread = if worker.callbacks.is_some() { thread.stack_size(script::STACK_BYTES) } else { thread };
         let thread = thread.spawn(move || worker.work(make, ready));
         prepared.workers.push(Some(thread.map_err(|reason| NotStarted::Thread { number: index + 1, reason })?));
     }

@@ -1,53 +1,28 @@
 //! What becomes of a run in which a thread falls over a mistake of ours, or does not come back from its script.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-
-use onrush_proto::Request;
 
 use super::prepare::{settings, spawn_all};
 use super::*;
 use crate::backend::Sim;
 use crate::backend::sim::Scenario;
 use crate::cli::{self, Invocation};
-use crate::engine::{Answer, Callback, Desk, Hooks, ScriptFailure, Settings, Wants};
+use crate::engine::{Answer, Callback, Callbacks, Desk, MakeCallbacks, OnResponse, Settings};
 use crate::plan::Plan;
 use crate::random::Random;
 
 /// A script that does this with every response.
-struct Does(fn());
-
-impl Hooks for Does {
-    fn wants(&self) -> Wants {
-        Wants { response: true, ..Wants::default() }
-    }
-
-    fn delay_ns(&mut self) -> Result<u64, ScriptFailure> {
-        Ok(0)
-    }
-
-    fn write(&mut self, _: &mut Vec<Request>) -> Result<(), ScriptFailure> {
-        Ok(())
-    }
-
-    fn answered(&mut self, _: &Answer<'_>) -> Result<(), ScriptFailure> {
-        self.0();
-        Ok(())
-    }
-
-    fn is_stopped(&self) -> bool {
-        false
-    }
-
-    fn address(&self) -> Option<SocketAddr> {
-        None
-    }
-
-    fn spent_ns(&self) -> u64 {
-        0
-    }
+fn does(act: fn()) -> MakeCallbacks {
+    Box::new(move || {
+        let call = move |_: &Answer<'_>| {
+            act();
+            Ok(())
+        };
+        let response = OnResponse { headers: false, body: false, call: Box::new(call) };
+        (None, Callbacks { response: Some(response), ..Callbacks::default() })
+    })
 }
 
 /// Counts nothing.
@@ -56,7 +31,7 @@ struct Nobody;
 impl Observer for Nobody {}
 
 /// Sets up a run whose first threads have these scripts.
-fn set_up(words: &str, scripts: Vec<Box<dyn Hooks>>) -> (Box<Plan>, Prepared) {
+fn set_up(words: &str, scripts: Vec<MakeCallbacks>) -> (Box<Plan>, Prepared) {
     let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into)) else { panic!("{words}") };
     let addresses = Addresses(vec!["127.0.0.1:80".parse().unwrap()]);
     let settings = |index| settings(&plan, &addresses, None, false, index);
@@ -64,7 +39,7 @@ fn set_up(words: &str, scripts: Vec<Box<dyn Hooks>>) -> (Box<Plan>, Prepared) {
         let scenario: Scenario = toml::from_str("").unwrap();
         Ok(Sim::new(settings.connections, scenario.network(settings.seed)))
     };
-    let prepared = spawn_all(&plan, &plan.request.with_body(&[]), settings, None, scripts, make).unwrap();
+    let prepared = spawn_all(&plan, &plan.request.with_body(Arc::default()), settings, None, scripts, make).unwrap();
     (plan, prepared)
 }
 
@@ -77,7 +52,7 @@ fn a_thread_that_falls_ends_the_run_and_the_others_are_reported() {
     };
     let began = Instant::now();
     let words = "onrush -t2 -c2 -d 1000000s --io sim:unused http://127.0.0.1/";
-    let (plan, prepared) = set_up(words, vec![Box::new(Does(falls))]);
+    let (plan, prepared) = set_up(words, vec![does(falls)]);
     let outcome = prepared.run(&plan, Instant::now(), &Interrupt::default(), &mut Nobody);
     assert_eq!(outcome.breakdown, Some(Breakdown::Bug(1)));
     assert!(began.elapsed() < Duration::from_secs(20), "the other one does not go on to the end");
@@ -89,7 +64,7 @@ fn a_thread_that_falls_ends_the_run_and_the_others_are_reported() {
 fn a_thread_that_the_run_does_not_wait_for_is_stuck_though_it_returns_meanwhile() {
     let stays: fn() = || thread::sleep(Duration::from_secs(30));
     let set_up = |_| {
-        let scripts = (0..4).map(|_| Box::new(Does(stays)) as Box<dyn Hooks>).collect();
+        let scripts = (0..4).map(|_| does(stays)).collect();
         set_up("onrush -t4 -c4 -d1s --io sim:unused http://127.0.0.1/", scripts)
     };
     let runs: Vec<_> = (0..8).map(set_up).collect();

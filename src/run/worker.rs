@@ -8,12 +8,12 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use onrush_proto::http1::outline;
-use onrush_proto::{Http1, Parts, Request};
+use onrush_proto::http1::{Wire, outline};
+use onrush_proto::{Parts, Request};
 
 use super::host;
 use crate::backend::Backend;
-use crate::engine::{Control, Desk, Engine, Hooks, Protocol, Settings, WorkerEnd};
+use crate::engine::{self, Callbacks, Control, Desk, Engine, Job, MakeCallbacks, Pacer, Repeated, Settings, WorkerEnd};
 
 /// How often a worker that waits for its beginning looks whether it was stopped.
 const LOOK: Duration = Duration::from_millis(20);
@@ -27,7 +27,7 @@ pub(super) struct Worker {
     pub parts: Parts,
     /// The requests of a script that always sends the same.
     pub prebuilt: Option<Vec<u8>>,
-    pub hooks: Option<Box<dyn Hooks>>,
+    pub callbacks: Option<MakeCallbacks>,
     pub gate: Arc<Gate>,
     pub control: Arc<Control>,
     pub desk: Arc<Desk>,
@@ -49,12 +49,17 @@ impl Worker {
                 return None;
             }
         };
-        let batch = self.prebuilt.as_deref().map_or_else(|| vec![Request::new(self.parts.clone())], requests);
         // A script may pipeline as many as it likes.
-        let depth = if self.hooks.is_some() { usize::MAX } else { 1 };
-        let protocols = Box::new(move || Protocol::Http1(Http1::new(depth)));
+        let depth = if self.callbacks.is_some() { usize::MAX } else { 1 };
+        let (source, callbacks) = self.callbacks.map_or_else(|| (None, Callbacks::default()), |make| make());
+        let repeated = || match &self.prebuilt {
+            Some(bytes) => requests(bytes),
+            None => vec![Request::new(self.parts.clone())],
+        };
+        let source = source.unwrap_or_else(|| Box::new(Repeated(repeated())));
+        let job = Job { source, pacer: Pacer::Closed, make_protocol: engine::http1(depth), callbacks };
         let control = Arc::clone(&self.control);
-        let engine = Engine::new(self.settings, backend, batch, protocols, self.hooks, self.control, self.desk)
+        let engine = Engine::new(self.settings, backend, job, self.control, self.desk)
             .with_schedstat(host::schedstat(host::SCHEDSTAT));
         drop(ready);
         let worked = self.gate.wait(&control).then(|| catch_unwind(AssertUnwindSafe(|| engine.run())));
@@ -67,12 +72,12 @@ impl Worker {
 }
 
 /// The requests that a script wrote before the run, and that were found to be complete then.
-fn requests(wire: &[u8]) -> Vec<Request> {
+fn requests(bytes: &[u8]) -> Vec<Request> {
     let mut outlines = Vec::new();
-    let complete = outline(wire, &mut outlines);
+    let complete = outline(bytes, &mut outlines);
     debug_assert!(complete.is_ok(), "whoever loaded the script has looked");
-    let wire = Rc::from(wire);
-    outlines.into_iter().map(|outline| Request::from_wire(&wire, outline)).collect()
+    let bytes = Rc::from(bytes);
+    outlines.into_iter().map(|outline| Request::Http1(Wire::among(&bytes, outline))).collect()
 }
 
 /// Holds workers back until all are set up and the moment has come.

@@ -5,8 +5,8 @@
 //! memory) arrives as a message. Such a function may be left at any call into Lua, by unwinding: it owns nothing that
 //! would have to be dropped.
 
+use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,11 +14,12 @@ use std::time::Instant;
 use mlua::ffi::{self, lua_State};
 use mlua::{Lua, Table};
 use onrush_proto::Request;
+use onrush_proto::http1::Wire;
 
 use super::state::State;
 use super::{Script, Slot, fields, lock, message, outline, refusal};
 use crate::backend::coarse_ns;
-use crate::engine::{Answer, Hooks, ScriptFailure, Wants};
+use crate::engine::{Answer, Callbacks, OnResponse, ScriptFailure, Source, Wants};
 
 /// Where things lie on the stack of a state.
 const HANDLER: c_int = 1;
@@ -39,8 +40,8 @@ const TIMED: u64 = 61;
 /// least two ticks of that clock, so that no short one does.
 const LONG_NS: u64 = 20_000_000;
 
-/// One worker's script, with the state of its thread.
-pub struct ThreadHooks {
+/// The script of one worker: what the callbacks share.
+pub struct ScriptThread {
     state: Option<State>,
     threads: Arc<[Slot]>,
     index: usize,
@@ -48,15 +49,8 @@ pub struct ThreadHooks {
     /// How many arguments `response` gets.
     arguments: c_int,
     is_compat: bool,
-    /// Where the text lies that `requests` came from.
-    last: *const u8,
-    requests: Vec<Request>,
-    meter: Meter,
+    meter: RefCell<Meter>,
 }
-
-// SAFETY: `State` may be moved, and `last` is only compared. `requests` is empty until a worker asks for the first batch;
-// the engine that keeps copies of them drops the hooks in the worker's thread, before its own end.
-unsafe impl Send for ThreadHooks {}
 
 /// What `response` takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,7 +66,7 @@ impl Arity {
     }
 }
 
-impl ThreadHooks {
+impl ScriptThread {
     /// Takes the state of a thread.
     pub fn new(script: &Script, index: usize) -> Self {
         let state = lock(&script.threads[index]).take();
@@ -87,10 +81,61 @@ impl ThreadHooks {
             wants: script.wants,
             arguments: c_int::from(script.arity.arguments),
             is_compat: script.is_compat,
-            last: std::ptr::null(),
-            requests: Vec::new(),
-            meter: Meter::default(),
+            meter: RefCell::default(),
         }
+    }
+
+    /// The script as a worker calls it, in the thread of that; the state goes back when all of it is dropped. Without
+    /// `request` there is no source.
+    pub fn callbacks(self) -> (Option<Box<dyn Source>>, Callbacks) {
+        let (wants, thread) = (self.wants, Rc::new(self));
+        let source: Option<Box<dyn Source>> =
+            if wants.request { Some(Box::new(Written::of(Rc::clone(&thread)))) } else { None };
+        let response = wants.response.then(|| {
+            let thread = Rc::clone(&thread);
+            OnResponse {
+                headers: wants.headers,
+                body: wants.body,
+                call: Box::new(move |answer| thread.answered(answer)),
+            }
+        });
+        let think_ns = wants.delay.then(|| -> Box<dyn FnMut() -> _> {
+            let thread = Rc::clone(&thread);
+            Box::new(move || thread.delay_ns())
+        });
+        let [of_stop, of_address] = [Rc::clone(&thread), Rc::clone(&thread)];
+        let callbacks = Callbacks {
+            response,
+            think_ns,
+            is_stopped: Some(Box::new(move || of_stop.state().decisions().is_stopped.get())),
+            address: Some(Box::new(move || of_address.state().decisions().address.get())),
+            spent_ns: Some(Box::new(move || thread.meter.borrow().spent_ns())),
+        };
+        (source, callbacks)
+    }
+
+    fn delay_ns(&self) -> Result<u64, ScriptFailure> {
+        // SAFETY: the state is ours alone.
+        let delay = self.timed(|| unsafe { delay_ms(self.state().raw()) });
+        // A cast cuts the fraction off and makes zero of what is negative or no number.
+        self.ended(delay.map(|ms| (ms as u64).saturating_mul(1_000_000)))
+    }
+
+    fn answered(&self, answer: &Answer<'_>) -> Result<(), ScriptFailure> {
+        if self.wants.headers && !fields::is_any(answer.head) {
+            return Ok(());
+        }
+        // SAFETY: the state is ours alone.
+        let told = self.timed(|| unsafe { tell(self.state().raw(), &Telling { answer, arguments: self.arguments }) });
+        self.ended(told)
+    }
+
+    /// Makes a call into Lua, whose time is spent in the script.
+    fn timed<T>(&self, call: impl FnOnce() -> T) -> T {
+        let began = self.meter.borrow_mut().begin();
+        let outcome = call();
+        self.meter.borrow_mut().end(began);
+        outcome
     }
 
     /// The outcome of a call: that the script has called `os.exit` in it counts, whatever it did with that afterwards.
@@ -102,70 +147,46 @@ impl ThreadHooks {
     }
 
     fn state(&self) -> &State {
-        self.state.as_ref().expect("hooks are made once for every thread and have its state until they are dropped")
+        self.state.as_ref().expect("whoever has it keeps it until it is dropped")
     }
 }
 
-impl Drop for ThreadHooks {
+impl Drop for ScriptThread {
     fn drop(&mut self) {
         *lock(&self.threads[self.index]) = self.state.take();
     }
 }
 
-impl Hooks for ThreadHooks {
-    fn wants(&self) -> Wants {
-        self.wants
-    }
+/// The requests that `request` writes.
+struct Written {
+    thread: Rc<ScriptThread>,
+    /// Where the text lies that `requests` came from.
+    last: *const u8,
+    requests: Vec<Request>,
+}
 
-    fn delay_ns(&mut self) -> Result<u64, ScriptFailure> {
-        let began = self.meter.begin();
-        // SAFETY: the state is ours alone.
-        let delay = unsafe { delay_ms(self.state().raw()) };
-        self.meter.end(began);
-        // A cast cuts the fraction off and makes zero of what is negative or no number.
-        self.ended(delay.map(|ms| (ms as u64).saturating_mul(1_000_000)))
+impl Written {
+    fn of(thread: Rc<ScriptThread>) -> Self {
+        Self { thread, last: std::ptr::null(), requests: Vec::new() }
     }
+}
 
-    fn write(&mut self, batch: &mut Vec<Request>) -> Result<(), ScriptFailure> {
-        let began = self.meter.begin();
+impl Source for Written {
+    fn next(&mut self, batch: &mut Vec<Request>) -> Result<(), ScriptFailure> {
         // SAFETY: the state is ours alone, and the text is used before the next call.
-        let text = unsafe { request(self.state().raw()) };
-        self.meter.end(began);
-        let text = self.ended(text)?;
+        let text = self.thread.timed(|| unsafe { request(self.thread.state().raw()) });
+        let text = self.thread.ended(text)?;
         if text.as_ptr() != self.last {
             self.last = std::ptr::null();
-            let outlines =
-                outline(text).map_err(|error| ScriptFailure::Raised(refusal("request()", error, self.is_compat)))?;
-            let wire: Rc<[u8]> = text.into();
+            let refused = |error| ScriptFailure::Raised(refusal("request()", error, self.thread.is_compat));
+            let outlines = outline(text).map_err(refused)?;
+            let bytes: Rc<[u8]> = text.into();
             self.requests.clear();
-            self.requests.extend(outlines.into_iter().map(|outline| Request::from_wire(&wire, outline)));
+            self.requests.extend(outlines.into_iter().map(|outline| Request::Http1(Wire::among(&bytes, outline))));
             self.last = text.as_ptr();
         }
         batch.extend_from_slice(&self.requests);
         Ok(())
-    }
-
-    fn answered(&mut self, answer: &Answer<'_>) -> Result<(), ScriptFailure> {
-        if self.wants.headers && !fields::is_any(answer.head) {
-            return Ok(());
-        }
-        let began = self.meter.begin();
-        // SAFETY: the state is ours alone.
-        let told = unsafe { tell(self.state().raw(), &Telling { answer, arguments: self.arguments }) };
-        self.meter.end(began);
-        self.ended(told)
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.state().decisions().is_stopped.get()
-    }
-
-    fn address(&self) -> Option<SocketAddr> {
-        self.state().decisions().address.get()
-    }
-
-    fn spent_ns(&self) -> u64 {
-        self.meter.spent_ns()
     }
 }
 

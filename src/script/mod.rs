@@ -1,8 +1,8 @@
 //! Lua: what a script of `-s` says, does and hears.
 //!
 //! There is one state for every thread and one main state, and they share nothing; what goes from one to another is
-//! copied. [`Script::load`] makes them all and runs every phase before the start. The [`Hooks`] of a thread carry its
-//! state into the worker and give it back when they are dropped; [`Script::done`] then runs in the main state, which may
+//! copied. [`Script::load`] makes them all and runs every phase before the start. The
+//! [`MakeCallbacks`] of a thread carry its state into the worker, which gives it back when it drops them; [`Script::done`] then runs in the main state, which may
 //! ask the others. A state is never used by two threads at the same time.
 //!
 //! To read in this order: `state` makes a state, `wrk.lua` is what scripts find in it, `native` what that file needs
@@ -30,9 +30,9 @@ use anyhow::anyhow;
 use onrush_proto::http1::{self, Outline};
 use thiserror::Error;
 
-use self::call::{Arity, ThreadHooks};
+use self::call::{Arity, ScriptThread};
 use self::state::{State, Who};
-use crate::engine::{Hooks, Wants};
+use crate::engine::{MakeCallbacks, Wants};
 use crate::run::Listener;
 use crate::stats::Errors;
 
@@ -177,11 +177,11 @@ impl Script {
         self.wants
     }
 
-    /// Hands out the states of all threads, one for every worker. A worker that is done drops its hooks, in its own
+    /// Hands out the states of all threads, one for every worker. A worker that is done drops its callbacks, in its own
     /// thread; only then can `done` look into them.
-    pub fn hooks(&mut self) -> Vec<Box<dyn Hooks>> {
-        let count = self.threads.len();
-        (0..count).map(|index| -> Box<dyn Hooks> { Box::new(ThreadHooks::new(self, index)) }).collect()
+    pub fn callbacks(&mut self) -> Vec<MakeCallbacks> {
+        let threads = (0..self.threads.len()).map(|index| ScriptThread::new(self, index));
+        threads.map(|thread| -> MakeCallbacks { Box::new(|| thread.callbacks()) }).collect()
     }
 
     /// Whether the script wants to hear the results.

@@ -84,11 +84,11 @@ fn exchange_split(times: u32) {
 
 fn request() -> Request {
     let headers = vec![("Host".into(), "127.0.0.1:8080".into())];
-    Request::new(Parts { method: "GET".into(), target: "/".into(), headers, body: Vec::new() })
+    Request::new(Parts { method: "GET".into(), target: "/".into(), headers, ..Parts::default() })
 }
 
 fn ask(client: &mut Http1, request: &Request) {
-    client.start(request).expect("the last request was answered");
+    client.start(request, false).expect("the last request was answered");
     while let Some(transmit) = client.poll_transmit() {
         client.handle_sent(black_box(transmit.bytes()).len());
     }

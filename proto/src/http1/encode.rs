@@ -24,7 +24,7 @@ pub fn encode(parts: &Parts) -> Vec<u8> {
 
 /// A request's head, its empty line included, that tells the server to close behind the answer; `None` if it does that
 /// already. Whatever else it said about the connection gives way.
-pub(crate) fn closing(head: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn closing(head: &[u8]) -> Option<Vec<u8>> {
     const CLOSE: &[u8] = b"Connection: close\r\n";
     let mut lines: Vec<&[u8]> = head.split_inclusive(|&byte| byte == b'\n').collect();
     if lines.iter().any(|line| line.eq_ignore_ascii_case(CLOSE)) {
@@ -54,14 +54,14 @@ mod tests {
 
     fn encoded(method: &str, headers: &[(&str, &str)], body: &str) -> String {
         let headers = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        let parts = Parts { method: method.into(), target: "/p?q".into(), headers, body: body.into() };
+        let parts = Parts { method: method.into(), target: "/p?q".into(), headers, body: body.as_bytes().into() };
         String::from_utf8(encode(&parts)).unwrap()
     }
 
     #[test]
     fn a_plain_get_has_its_host_and_nothing_else() {
         let headers = vec![("Host".to_owned(), "127.0.0.1:18080".to_owned())];
-        let parts = Parts { method: "GET".into(), target: "/".into(), headers, body: Vec::new() };
+        let parts = Parts { method: "GET".into(), target: "/".into(), headers, ..Parts::default() };
         assert_eq!(encode(&parts), b"GET / HTTP/1.1\r\nHost: 127.0.0.1:18080\r\n\r\n");
     }
 

@@ -26,6 +26,7 @@ mod outline;
 #[cfg(test)]
 mod tests;
 mod tunnel;
+mod wire;
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -35,12 +36,13 @@ use self::body::{Body, Taken};
 use self::chunked::Chunked;
 use self::collect::Collector;
 use self::head::{Framing, Head};
-use crate::{Busy, Client, Error, Event, Nanos, Request, StreamId, Transmit};
+use crate::{Client, Error, Event, Nanos, Request, StartError, StreamId, Transmit};
 
-pub(crate) use self::encode::closing;
 pub use self::encode::encode;
 pub use self::outline::{Malformed, Outline, outline};
 pub use self::tunnel::Tunnel;
+pub(crate) use self::wire::Forms;
+pub use self::wire::Wire;
 
 /// The longest response head that is read, in bytes, empty lines before it included; also the longest line that begins
 /// a chunk, and the longest trailer section. It is the limit of wrk's parser.
@@ -228,16 +230,23 @@ impl Client for Http1 {
         if self.is_open() && self.keep_alive { self.depth.saturating_sub(self.in_flight.len()) } else { 0 }
     }
 
-    fn start(&mut self, request: &Request) -> Result<StreamId, Busy> {
+    fn start(&mut self, request: &Request, is_last: bool) -> Result<StreamId, StartError> {
         if self.capacity() == 0 {
-            return Err(Busy);
+            return Err(StartError::Busy);
         }
         let stream = StreamId(self.next_stream);
         self.next_stream = self.next_stream.wrapping_add(1);
-        let (wire, range) = (Rc::clone(&request.wire), request.range.clone());
-        self.bytes_started += range.len() as u64;
-        self.in_flight.push_back(InFlight { stream, wire, range, answer: request.answer, sent_at: self.bytes_started });
+        request.with_wire(is_last, |wire| {
+            self.bytes_started += wire.range.len() as u64;
+            let (bytes, range) = (Rc::clone(&wire.bytes), wire.range.clone());
+            let request = InFlight { stream, wire: bytes, range, answer: wire.answer, sent_at: self.bytes_started };
+            self.in_flight.push_back(request);
+        });
         Ok(stream)
+    }
+
+    fn reading(&self) -> Option<StreamId> {
+        self.in_flight.front().map(|request| request.stream)
     }
 
     fn cancel(&mut self, stream: StreamId) {

@@ -6,7 +6,8 @@
 use super::HEAD_MAX;
 use super::collect::Collector;
 use super::head::{Head, StatusLine};
-use crate::{Error, Request, Transmit};
+use super::wire::Wire;
+use crate::{Error, Transmit};
 
 /// One connection's tunnel, until the proxy has answered.
 #[derive(Debug)]
@@ -20,8 +21,8 @@ pub struct Tunnel {
 
 impl Tunnel {
     /// Asks with this request.
-    pub fn new(connect: &Request) -> Self {
-        let transmit = Some(Transmit::Shared(connect.wire.clone(), connect.range.clone()));
+    pub fn new(connect: &Wire) -> Self {
+        let transmit = Some(Transmit::Shared(connect.bytes.clone(), connect.range.clone()));
         Self { transmit, unsent: connect.range.len(), head: Vec::new() }
     }
 

@@ -1,5 +1,7 @@
 //! HTTP/1.1 in virtual time, where every figure is known beforehand.
 
+use onrush_proto::http1::encode;
+
 use super::*;
 use crate::stats::{Cause, Phase};
 use onrush_proto::Error;
@@ -110,7 +112,7 @@ fn giving_up_the_first_of_a_batch_gives_up_those_behind_it() {
     let hanging: Scenario = toml::from_str("connect_us = 0.0\n[[fault]]\nevery = 1\nwhat = 'hang'").unwrap();
     let give_up_ns = Some(100 * MS);
     let pipelined = Settings { slots: 4, requests: Some(8), duration_ns: None, give_up_ns, ..settings() };
-    let totals = run_on(pipelined, hanging.network(1), get(), Box::new(|| Protocol::Http1(Http1::new(4)))).totals;
+    let totals = run_on(pipelined, hanging.network(1), get(), http1(4)).totals;
     assert_eq!((totals.counters.abandoned, totals.counters.failed), (8, 0));
     assert_eq!(totals.ledger.rows(), []);
     assert_conserved(&totals);
@@ -228,7 +230,7 @@ fn an_early_answer_ends_the_upload_and_the_connection() {
     let scenario: Scenario = toml::from_str(scenario).unwrap();
     let five = Settings { requests: Some(5), duration_ns: None, ..settings() };
     let post = request("POST", vec![b'x'; 100_000]);
-    let ran = run_on(five, scenario.network(1), post, Box::new(|| Protocol::Http1(Http1::new(1))));
+    let ran = run_on(five, scenario.network(1), post, http1(1));
     assert_eq!(ran.totals.counters.completed, 5);
     assert_eq!(ran.totals.counters.connects, 5, "each on a connection of its own");
     assert_eq!(ran.totals.counters.bytes_sent, 5 * 1000, "the rest of the body was never sent");
@@ -242,8 +244,9 @@ fn a_large_body_arrives_whole_through_short_writes() {
     let scenario: Scenario = toml::from_str(scenario).unwrap();
     let three = Settings { requests: Some(3), duration_ns: None, ..settings() };
     let post = request("POST", vec![b'x'; 1_000_000]);
-    let bytes = post.wire().len() as u64;
-    let ran = run_on(three, scenario.network(1), post, Box::new(|| Protocol::Http1(Http1::new(1))));
+    let Request::Parts(said) = &post else { unreachable!("it is said in parts") };
+    let bytes = encode(&said.parts).len() as u64;
+    let ran = run_on(three, scenario.network(1), post, http1(1));
     assert_eq!((ran.totals.counters.completed, ran.totals.counters.bytes_sent), (3, 3 * bytes));
 }
 

@@ -87,9 +87,12 @@ fn run(settings: Settings, manners: Manners, script: Option<Script>) -> (Ran, Ve
 fn run_against(settings: Settings, servers: Servers, script: Option<Script>) -> (Ran, Vec<Vec<bool>>) {
     let seen = Rc::clone(&servers.seen);
     let depth = if script.is_some() { usize::MAX } else { settings.slots };
-    let protocols = Box::new(move || Protocol::Http1(Http1::new(depth)));
-    let hooks = script.map(|script| Box::new(script) as Box<dyn Hooks>);
-    let ran = run_with(settings, Box::new(servers), get(), protocols, hooks);
+    let job = job(get(), http1(depth));
+    let job = match script {
+        Some(script) => script.in_charge_of(job),
+        None => job,
+    };
+    let ran = run_job(settings, Box::new(servers), job);
     assert_conserved(&ran.totals);
     (ran, seen.take())
 }

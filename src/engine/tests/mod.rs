@@ -14,13 +14,15 @@ mod tunnel;
 mod waiting;
 mod window;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use onrush_proto::{Http1, Parts, Request};
+use onrush_proto::{Parts, Request};
 
 use super::*;
 use crate::backend::Sim;
 use crate::backend::sim::{Network, Scenario};
+use crate::plan::PerConnection;
 use crate::plan::load::Limiter;
 use crate::stats::Totals;
 
@@ -67,55 +69,30 @@ pub struct Ran {
 /// Runs HTTP/1.1 against a scenario.
 pub fn run_http(settings: Settings, scenario: &str) -> Ran {
     let scenario: Scenario = toml::from_str(scenario).expect("the scenario is well written");
-    run_on(settings, scenario.network(1), get(), Box::new(|| Protocol::Http1(Http1::new(1))))
+    run_on(settings, scenario.network(1), get(), http1(1))
 }
 
-/// Runs any protocol on any network.
-pub fn run_on(
-    settings: Settings,
-    network: Box<dyn Network>,
-    request: Request,
-    protocols: Box<dyn FnMut() -> Protocol>,
-) -> Ran {
-    run_with(settings, network, request, protocols, None)
+/// Sends one request again and again, in any protocol on any network.
+pub fn run_on(settings: Settings, network: Box<dyn Network>, request: Request, make_protocol: MakeProtocol) -> Ran {
+    run_job(settings, network, job(request, make_protocol))
 }
 
-/// The same with a script.
-pub fn run_with(
-    settings: Settings,
-    network: Box<dyn Network>,
-    request: Request,
-    protocols: Box<dyn FnMut() -> Protocol>,
-    hooks: Option<Box<dyn Hooks>>,
-) -> Ran {
-    run_under(Control::default(), settings, network, request, protocols, hooks)
+/// A closed loop that sends one request again and again.
+pub fn job(request: Request, make_protocol: MakeProtocol) -> Job {
+    let source = Box::new(Repeated(vec![request]));
+    Job { source, pacer: Pacer::Closed, make_protocol, callbacks: Callbacks::default() }
 }
 
-/// The same with something that all workers share.
-pub fn run_under(
-    control: Control,
-    settings: Settings,
-    network: Box<dyn Network>,
-    request: Request,
-    protocols: Box<dyn FnMut() -> Protocol>,
-    hooks: Option<Box<dyn Hooks>>,
-) -> Ran {
+/// Does any job on any network.
+pub fn run_job(settings: Settings, network: Box<dyn Network>, job: Job) -> Ran {
     let backend = Sim::new(settings.connections, network);
-    run_backend(control, settings, backend, request, protocols, hooks)
+    run_backend(Control::default(), settings, backend, job)
 }
 
-/// The same on any backend.
-pub fn run_backend(
-    control: Control,
-    settings: Settings,
-    backend: impl Backend,
-    request: Request,
-    protocols: Box<dyn FnMut() -> Protocol>,
-    hooks: Option<Box<dyn Hooks>>,
-) -> Ran {
+/// The same on any backend, with something that all workers share.
+pub fn run_backend(control: Control, settings: Settings, backend: impl Backend, job: Job) -> Ran {
     let (control, desk) = (Arc::new(control), Arc::new(Desk::default()));
-    let engine = Engine::new(settings, backend, vec![request], protocols, hooks, control, Arc::clone(&desk));
-    let end = engine.run();
+    let end = Engine::new(settings, backend, job, control, Arc::clone(&desk)).run();
     let mut totals = Totals::default();
     desk.mailbox.collect(|interval| totals += interval);
     totals += &*end.interval;
@@ -132,7 +109,7 @@ pub fn request(method: &str, body: Vec<u8>) -> Request {
         method: method.into(),
         target: "/".into(),
         headers: vec![("Host".into(), "test".into())],
-        body,
+        body: body.into(),
     })
 }
 

@@ -102,8 +102,8 @@ fn run(
 ) -> (Ran, Rc<RefCell<Seen>>) {
     let seen = Rc::new(RefCell::new(Seen::default()));
     let server = Server { seen: Rc::clone(&seen), behaviour, greeting: greeting.to_vec() };
-    let protocols = Box::new(move || Protocol::Other(Box::new(client())));
-    let ran = run_on(settings, Box::new(server), request("POST", vec![b'x'; body]), protocols);
+    let make_protocol: MakeProtocol = Box::new(move |_| Protocol::Other(Box::new(client())));
+    let ran = run_on(settings, Box::new(server), request("POST", vec![b'x'; body]), make_protocol);
     assert_conserved(&ran.totals);
     (ran, seen)
 }

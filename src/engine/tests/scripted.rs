@@ -1,9 +1,10 @@
 //! What the engine asks a script and tells it, in virtual time. The script is a few closures' worth of Rust.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Mutex;
 
-use onrush_proto::http1::outline;
+use onrush_proto::http1::{Wire, outline};
 
 use super::*;
 use crate::backend::sim::Scenario;
@@ -34,44 +35,63 @@ impl Script {
     }
 }
 
-impl Hooks for Script {
-    fn wants(&self) -> Wants {
-        self.wants
-    }
+/// What it decides and hears, as callbacks share it.
+type Shared = Rc<RefCell<Script>>;
 
-    fn delay_ns(&mut self) -> Result<u64, ScriptFailure> {
-        Ok(self.delay_ns)
-    }
+/// The requests that a script writes.
+struct Written(Shared);
 
+impl Source for Written {
+    fn next(&mut self, batch: &mut Vec<Request>) -> Result<(), ScriptFailure> {
+        self.0.borrow_mut().write(batch)
+    }
+}
+
+impl Script {
     fn write(&mut self, batch: &mut Vec<Request>) -> Result<(), ScriptFailure> {
         if self.fails_at == Some(self.written) {
             return Err(ScriptFailure::Raised("boom".to_owned()));
         }
         let size = *self.batches.get(self.written).or(self.batches.last()).expect("a size");
         self.written += 1;
-        let wire: Rc<[u8]> = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n".repeat(size).into();
+        let bytes: Rc<[u8]> = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n".repeat(size).into();
         let mut outlines = Vec::new();
-        outline(&wire, &mut outlines).expect("requests");
-        batch.extend(outlines.into_iter().map(|outline| Request::from_wire(&wire, outline)));
+        outline(&bytes, &mut outlines).expect("requests");
+        batch.extend(outlines.into_iter().map(|outline| Request::Http1(Wire::among(&bytes, outline))));
         Ok(())
     }
 
-    fn answered(&mut self, answer: &Answer<'_>) -> Result<(), ScriptFailure> {
+    fn hear(&self, answer: &Answer<'_>) {
         let lengths = (answer.head.len(), answer.trailers.len(), answer.body.len());
         self.told.lock().unwrap().push((answer.status, lengths.0, lengths.1, lengths.2, answer.latency_ns));
-        Ok(())
     }
 
-    fn is_stopped(&self) -> bool {
-        self.stops_at.is_some_and(|count| self.told.lock().unwrap().len() >= count)
-    }
-
-    fn address(&self) -> Option<SocketAddr> {
-        self.address
-    }
-
-    fn spent_ns(&self) -> u64 {
-        self.written as u64
+    /// A job in which it decides whatever it wants to.
+    pub fn in_charge_of(self, job: Job) -> Job {
+        let (wants, address) = (self.wants, self.address);
+        let shared = Rc::new(RefCell::new(self));
+        let [source, of_response, of_delay, of_end, of_time] = [0; 5].map(|_| Rc::clone(&shared));
+        let response = wants.response.then(|| OnResponse {
+            headers: wants.headers,
+            body: wants.body,
+            call: Box::new(move |answer| {
+                of_response.borrow().hear(answer);
+                Ok(())
+            }),
+        });
+        let is_stopped = move || {
+            let script = of_end.borrow();
+            script.stops_at.is_some_and(|count| script.told.lock().unwrap().len() >= count)
+        };
+        let callbacks = Callbacks {
+            response,
+            think_ns: wants.delay.then(|| Box::new(move || Ok(of_delay.borrow().delay_ns)) as Box<dyn FnMut() -> _>),
+            is_stopped: Some(Box::new(is_stopped)),
+            address: Some(Box::new(move || address)),
+            spent_ns: Some(Box::new(move || of_time.borrow().written as u64)),
+        };
+        let source = if wants.request { Box::new(Written(source)) } else { job.source };
+        Job { source, callbacks, ..job }
     }
 }
 
@@ -85,8 +105,8 @@ fn run_script(settings: Settings, scenario: &str, script: Script) -> Ran {
 
 fn run_script_under(control: Control, settings: Settings, scenario: &str, script: Script) -> Ran {
     let scenario: Scenario = toml::from_str(scenario).expect("the scenario is well written");
-    let protocols = Box::new(|| Protocol::Http1(Http1::new(usize::MAX)));
-    run_under(control, settings, scenario.network(1), get(), protocols, Some(Box::new(script)))
+    let backend = Sim::new(settings.connections, scenario.network(1));
+    run_backend(control, settings, backend, script.in_charge_of(job(get(), http1(usize::MAX))))
 }
 
 const INSTANT: &str = "connect_us = 0.0";

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use onrush_proto::{Busy, Client, Error, Event, Nanos, Request, StreamId, Transmit};
+use onrush_proto::{Client, Error, Event, Nanos, Request, StartError, StreamId, Transmit};
 
 /// Kinds of frames; the comment says who sends them.
 pub mod kind {
@@ -130,13 +130,14 @@ impl Client for Second {
         if self.draining { 0 } else { self.capacity.saturating_sub(self.open.len()) }
     }
 
-    fn start(&mut self, request: &Request) -> Result<StreamId, Busy> {
+    fn start(&mut self, request: &Request, _: bool) -> Result<StreamId, StartError> {
+        let Request::Parts(said) = request else { return Err(StartError::OnlyHttp1) };
         if self.capacity() == 0 {
-            return Err(Busy);
+            return Err(StartError::Busy);
         }
         self.next_stream = self.next_stream.wrapping_add(1);
         self.open.push(self.next_stream);
-        self.uploads.push_back((self.next_stream, request.body().to_vec()));
+        self.uploads.push_back((self.next_stream, said.parts.body.to_vec()));
         Ok(StreamId(self.next_stream.into()))
     }
 
@@ -199,6 +200,10 @@ impl Client for Second {
 
     fn poll_timeout(&self) -> Option<Nanos> {
         self.alive_at
+    }
+
+    fn reading(&self) -> Option<StreamId> {
+        None
     }
 
     fn may_skip(&self) -> u64 {

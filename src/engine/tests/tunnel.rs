@@ -1,18 +1,19 @@
 //! What the engine makes of the answers to a request for a tunnel.
 
-use onrush_proto::{Error, Request};
+use onrush_proto::Error;
+use onrush_proto::http1::Wire;
 
 use super::*;
-use crate::engine::connection::{Slot, State};
+use crate::engine::slot::{Slot, State};
 use crate::engine::tunnel::Tunnel;
 use crate::stats::ProxyFailure;
 
 /// What becomes of an answer that comes when so many bytes of the request have been accepted.
 fn answered(accepted: usize, answer: &[u8]) -> Result<Option<usize>, ProxyFailure> {
     let connect = Parts { method: "CONNECT".into(), target: "h:443".into(), ..Parts::default() };
-    let tunnel = Tunnel::new(Nanos::default(), &Request::new(connect));
+    let tunnel = Tunnel::new(Nanos::default(), &Wire::of(&connect));
     let mut slot = Slot { state: State::Tunnelling(Box::new(tunnel)), ..Slot::default() };
-    slot.accepted_by_proxy(accepted);
+    slot.accepted_before(accepted);
     match &mut slot.state {
         State::Tunnelling(tunnel) => tunnel.receive(answer),
         _ => unreachable!("nothing has changed it"),

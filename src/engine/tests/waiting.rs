@@ -70,8 +70,7 @@ fn only_what_was_handed_to_the_kernel_was_started() {
     for (warmup_ns, carried) in [(0, 0), (50 * MS, 3)] {
         let three = Settings { connections: 3, warmup_ns, duration_ns: Some(100 * MS), ..settings() };
         let backend = Gathering { sim: Sim::new(3, scenario.clone().network(1)), queued: Vec::new() };
-        let ran =
-            run_backend(Control::default(), three, backend, get(), Box::new(|| Protocol::Http1(Http1::new(1))), None);
+        let ran = run_backend(Control::default(), three, backend, job(get(), http1(1)));
         let counters = ran.totals.counters;
         assert_eq!(
             (counters.carried, counters.started, counters.completed, counters.open_at_end),
@@ -92,8 +91,7 @@ fn timers_allow_no_further_busy_polling() {
     let addresses = vec![listener.local_addr().unwrap()];
     let settings = Settings { spins: true, addresses, rules, duration_ns: Some(SECOND / 2), ..settings() };
     let backend = Epoll::new(1, Clock::start(), Dialer::default()).unwrap();
-    let ran =
-        run_backend(Control::default(), settings, backend, get(), Box::new(|| Protocol::Http1(Http1::new(1))), None);
+    let ran = run_backend(Control::default(), settings, backend, job(get(), http1(1)));
     let counters = ran.totals.counters;
     assert_eq!((counters.started, counters.late), (1, 1));
     // A millisecond for the connect and one for the request, and none for each sweep.

@@ -194,6 +194,11 @@ impl Link {
         (negotiated, connection.handshake_kind() == Some(HandshakeKind::Resumed))
     }
 
+    /// The protocol that the handshake agreed on (ALPN), if it named one.
+    pub fn alpn(&self) -> Option<&[u8]> {
+        self.connection.as_ref().and_then(|connection| connection.alpn_protocol())
+    }
+
     /// Has the library work through whole records; returns how many bytes are done with.
     fn process(&mut self, bytes: &mut [u8], take: &mut dyn FnMut(&[u8])) -> Result<usize, LinkFailure> {
         let Some(connection) = &mut self.connection else { return Ok(bytes.len()) };

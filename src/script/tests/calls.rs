@@ -9,11 +9,11 @@ fn only_a_running_thread_can_be_stopped() {
          function init() wrk.thread:stop() end
          function request() count = (count or 0) + 1; if count == 3 then wrk.thread:stop() end return wrk.format() end",
     );
-    let mut hooks = first(&mut script);
-    written(&mut *hooks).unwrap();
-    assert!(!hooks.is_stopped());
-    written(&mut *hooks).unwrap();
-    assert!(hooks.is_stopped());
+    let mut thread = first(&mut script);
+    thread.written().unwrap();
+    assert!(!thread.is_stopped());
+    thread.written().unwrap();
+    assert!(thread.is_stopped());
 }
 
 #[test]
@@ -23,29 +23,28 @@ fn the_same_text_is_read_once_and_shared() {
          function request() n = n + 1; return wrk.format(nil, n < 4 and '/a' or '/b') .. wrk.format('HEAD') end",
     );
     assert_eq!(script.depth(), 2);
-    let mut hooks = first(&mut script);
-    let (one, two, three) =
-        (written(&mut *hooks).unwrap(), written(&mut *hooks).unwrap(), written(&mut *hooks).unwrap());
-    assert_eq!(one[0].wire(), b"GET /a HTTP/1.1\r\nHost: localhost:8080\r\n\r\n");
-    assert_eq!(one[1].wire(), b"HEAD /p?q HTTP/1.1\r\nHost: localhost:8080\r\n\r\n");
-    assert!(std::ptr::eq(one[0].wire(), two[0].wire()));
-    assert_eq!(three[0].wire(), b"GET /b HTTP/1.1\r\nHost: localhost:8080\r\n\r\n");
+    let mut thread = first(&mut script);
+    let (one, two, three) = (thread.written().unwrap(), thread.written().unwrap(), thread.written().unwrap());
+    assert_eq!(bytes(&one[0]), b"GET /a HTTP/1.1\r\nHost: localhost:8080\r\n\r\n");
+    assert_eq!(bytes(&one[1]), b"HEAD /p?q HTTP/1.1\r\nHost: localhost:8080\r\n\r\n");
+    assert!(std::ptr::eq(bytes(&one[0]), bytes(&two[0])));
+    assert_eq!(bytes(&three[0]), b"GET /b HTTP/1.1\r\nHost: localhost:8080\r\n\r\n");
 }
 
 #[test]
 fn the_number_of_requests_may_change_from_batch_to_batch() {
     let mut script = load("local n = 0; function request() n = n + 1; return wrk.format():rep(n) end");
     assert_eq!(script.depth(), 1);
-    let mut hooks = first(&mut script);
-    assert_eq!([0; 3].map(|_| written(&mut *hooks).unwrap().len()), [2, 3, 4]);
+    let mut thread = first(&mut script);
+    assert_eq!([0; 3].map(|_| thread.written().unwrap().len()), [2, 3, 4]);
 }
 
 #[test]
 fn a_request_of_a_hundred_megabytes_is_a_request() {
     let mut script =
         load("local body = ('x'):rep(1e8); function request() return wrk.format('POST', '/', {}, body) end");
-    let mut hooks = first(&mut script);
-    assert_eq!(written(&mut *hooks).unwrap()[0].body().len(), 100_000_000);
+    let mut thread = first(&mut script);
+    assert_eq!(thread.written().unwrap()[0].body().len(), 100_000_000);
 }
 
 #[test]
@@ -60,21 +59,21 @@ fn what_a_callback_raises_is_told_with_file_line_and_traceback() {
         "#,
     );
     let mut script = folder.load(|_| ()).unwrap();
-    let mut hooks = first(&mut script);
+    let mut thread = first(&mut script);
     let name = folder.at("test.lua").display().to_string();
-    let problem = written(&mut *hooks).unwrap_err();
+    let problem = thread.written().unwrap_err();
     assert!(problem.starts_with(&format!("{name}:6: boom\nstack traceback:\n")), "{problem}");
     assert!(problem.contains(":3: in function"), "{problem}");
-    let problem = written(&mut *hooks).unwrap_err();
+    let problem = thread.written().unwrap_err();
     assert!(problem.contains("test.lua:3: request() returned a nil value"), "{problem}");
-    let problem = written(&mut *hooks).unwrap_err();
+    let problem = thread.written().unwrap_err();
     assert!(problem.contains("incomplete request at 1:4"), "{problem}");
-    let problem = hooks.answered(&ANSWER).unwrap_err().to_string();
+    let problem = thread.answered(&ANSWER).unwrap_err().to_string();
     assert!(problem.starts_with(&format!("{name}:4: heard\n")), "{problem}");
-    let problem = hooks.delay_ns().unwrap_err().to_string();
+    let problem = thread.delay_ns().unwrap_err().to_string();
     assert!(problem.starts_with(&format!("{name}:5: error: shown\n")), "{problem}");
     // The state is still good.
-    assert_eq!(written(&mut *hooks).unwrap().len(), 1);
+    assert_eq!(thread.written().unwrap().len(), 1);
 }
 
 #[test]
@@ -103,10 +102,10 @@ fn nothing_that_a_callback_does_gets_past_the_protected_call() {
         let mut script = load(&format!(
             "local n = 0; function request() n = n + 1; if n == 2 then {code} end return wrk.format() end"
         ));
-        let mut hooks = first(&mut script);
-        let problem = written(&mut *hooks).err().unwrap_or_default();
+        let mut thread = first(&mut script);
+        let problem = thread.written().err().unwrap_or_default();
         assert!(problem.contains(expected) && !problem.is_empty(), "{code}: {problem}");
-        assert_eq!(written(&mut *hooks).map(|batch| batch.len()), Ok(1), "{code}");
+        assert_eq!(thread.written().map(|batch| batch.len()), Ok(1), "{code}");
     }
 }
 
@@ -117,7 +116,7 @@ fn globals_may_be_guarded_or_come_from_elsewhere() {
     assert!(message.contains("no global"), "{message}");
     let mut script = load("setmetatable(_G, { __index = { request = function() return wrk.format('HEAD') end } })");
     assert!(script.wants().request);
-    assert!(written(&mut *first(&mut script)).unwrap()[0].wire().starts_with(b"HEAD "));
+    assert!(bytes(&first(&mut script).written().unwrap()[0]).starts_with(b"HEAD "));
 }
 
 #[test]
@@ -129,9 +128,9 @@ fn a_response_is_told_as_it_was_sent() {
          end",
     );
     assert_eq!(script.wants(), Wants { response: true, headers: true, body: true, ..Wants::default() });
-    let mut hooks = first(&mut script);
-    hooks.answered(&ANSWER).unwrap();
-    drop(hooks);
+    let mut thread = first(&mut script);
+    thread.answered(&ANSWER).unwrap();
+    drop(thread);
     assert_eq!(global::<Vec<String>>(&script, 0, "seen"), ["201", "a", "2", "", "t", "11", "1.5"]);
     assert_eq!(global::<u32>(&script, 0, "names"), 4);
 }
@@ -139,10 +138,10 @@ fn a_response_is_told_as_it_was_sent() {
 #[test]
 fn a_response_without_fields_is_not_told_to_who_looks_at_fields() {
     let mut script = load("count = 0; function response(status, headers) count = count + 1 end");
-    let mut hooks = first(&mut script);
-    hooks.answered(&Answer { head: b"HTTP/1.0 200 OK\r\n\r\n", trailers: b"", ..ANSWER }).unwrap();
-    hooks.answered(&ANSWER).unwrap();
-    drop(hooks);
+    let mut thread = first(&mut script);
+    thread.answered(&Answer { head: b"HTTP/1.0 200 OK\r\n\r\n", trailers: b"", ..ANSWER }).unwrap();
+    thread.answered(&ANSWER).unwrap();
+    drop(thread);
     assert_eq!(global::<u32>(&script, 0, "count"), 1);
 }
 
@@ -175,9 +174,9 @@ fn a_callback_made_in_init_counts_and_one_that_is_gone_is_not_called() {
         "function init() delay = function() delay = nil; return 3 end; response = function() response = nil end end",
     );
     assert_eq!((script.wants().delay, script.wants().response), (true, true));
-    let mut hooks = first(&mut script);
-    assert_eq!([0; 2].map(|_| hooks.delay_ns().unwrap()), [3_000_000, 0]);
-    assert_eq!([0; 2].map(|_| hooks.answered(&ANSWER)), [Ok(()), Ok(())]);
+    let mut thread = first(&mut script);
+    assert_eq!([0; 2].map(|_| thread.delay_ns().unwrap()), [3_000_000, 0]);
+    assert_eq!([0; 2].map(|_| thread.answered(&ANSWER)), [Ok(()), Ok(())]);
 }
 
 #[test]
@@ -205,10 +204,10 @@ fn time_inside_the_script_is_estimated() {
     let mut script = load(
         "function request() local ends = wrk.time_us() + 500; while wrk.time_us() < ends do end return wrk.format() end",
     );
-    let mut hooks = first(&mut script);
-    assert_eq!(hooks.spent_ns(), 0);
-    (0..200).for_each(|_| drop(written(&mut *hooks).unwrap()));
-    let spent = hooks.spent_ns() as f64 / 1e6;
+    let mut thread = first(&mut script);
+    assert_eq!(thread.spent_ns(), 0);
+    (0..200).for_each(|_| drop(thread.written().unwrap()));
+    let spent = thread.spent_ns() as f64 / 1e6;
     // Two hundred calls of half a millisecond; other processes on the machine can only make them longer.
     assert!((90.0..10_000.0).contains(&spent), "{spent} ms");
 }
@@ -219,10 +218,10 @@ fn calls_that_are_not_timed_count_as_those_that_are() {
         let mut script = load(
             "function request() local ends = wrk.time_us() + 1000; while wrk.time_us() < ends do end return wrk.format() end",
         );
-        let mut hooks = first(&mut script);
+        let mut thread = first(&mut script);
         let began = std::time::Instant::now();
-        (0..calls).for_each(|_| drop(written(&mut *hooks).unwrap()));
-        let (spent, elapsed) = (hooks.spent_ns() as f64, began.elapsed().as_nanos() as f64);
+        (0..calls).for_each(|_| drop(thread.written().unwrap()));
+        let (spent, elapsed) = (thread.spent_ns() as f64, began.elapsed().as_nanos() as f64);
         // The script does nothing else; on a busy machine single calls are longer than others.
         assert!((0.7..1.4).contains(&(spent / elapsed)), "{calls} calls: {spent} of {elapsed} ns");
     }
@@ -239,8 +238,8 @@ fn rare_long_calls_count_whichever_calls_are_timed() {
            return wrk.format()
          end",
     );
-    let mut hooks = first(&mut script);
-    (0..600).for_each(|_| drop(written(&mut *hooks).unwrap()));
-    let spent = hooks.spent_ns() as f64 / 1e6;
+    let mut thread = first(&mut script);
+    (0..600).for_each(|_| drop(thread.written().unwrap()));
+    let spent = thread.spent_ns() as f64 / 1e6;
     assert!((250.0..10_000.0).contains(&spent), "{spent} ms");
 }

@@ -15,7 +15,7 @@ use onrush_proto::Request;
 use tempfile::TempDir;
 
 use super::*;
-use crate::engine::{Answer, ScriptFailure};
+use crate::engine::{Answer, Callbacks, ScriptFailure, Source};
 use crate::stats::Distribution;
 
 const ADDRESSES: [SocketAddr; 2] = [
@@ -92,14 +92,56 @@ fn prebuilt(source: &str) -> String {
     String::from_utf8(load(source).prebuilt(0).expect("the script has no request()").to_vec()).unwrap()
 }
 
-/// The hooks of the first thread.
-fn first(script: &mut Script) -> Box<dyn Hooks> {
-    script.hooks().swap_remove(0)
+/// The script of one thread, as a worker calls it.
+struct Called {
+    source: Option<Box<dyn Source>>,
+    callbacks: Callbacks,
 }
 
-fn written(hooks: &mut dyn Hooks) -> Result<Vec<Request>, String> {
-    let mut batch = Vec::new();
-    hooks.write(&mut batch).map(|()| batch).map_err(|failure| failure.to_string())
+impl Called {
+    fn by(make: MakeCallbacks) -> Self {
+        let (source, callbacks) = make();
+        Self { source, callbacks }
+    }
+
+    fn written(&mut self) -> Result<Vec<Request>, String> {
+        let mut batch = Vec::new();
+        let source = self.source.as_mut().expect("it has a request()");
+        source.next(&mut batch).map(|()| batch).map_err(|failure| failure.to_string())
+    }
+
+    fn answered(&mut self, answer: &Answer<'_>) -> Result<(), ScriptFailure> {
+        (self.callbacks.response.as_mut().expect("it has a response()").call)(answer)
+    }
+
+    fn delay_ns(&mut self) -> Result<u64, ScriptFailure> {
+        self.callbacks.think_ns.as_mut().expect("it has a delay()")()
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.callbacks.is_stopped.as_ref().is_some_and(|ask| ask())
+    }
+
+    fn address(&self) -> Option<SocketAddr> {
+        self.callbacks.address.as_ref().and_then(|ask| ask())
+    }
+
+    fn spent_ns(&self) -> u64 {
+        self.callbacks.spent_ns.as_ref().map_or(0, |ask| ask())
+    }
+}
+
+/// The first thread.
+fn first(script: &mut Script) -> Called {
+    Called::by(script.callbacks().swap_remove(0))
+}
+
+/// The bytes of a request that a script wrote.
+fn bytes(request: &Request) -> &[u8] {
+    match request {
+        Request::Http1(wire) => wire.bytes(),
+        Request::Parts(_) => unreachable!("scripts write HTTP/1"),
+    }
 }
 
 const ANSWER: Answer<'_> = Answer {

@@ -235,9 +235,10 @@ const SOURCE: &str = "ONRUSH_TEST_SCRIPT";
 fn a_process_of_its_own() {
     let Ok(source) = std::env::var(SOURCE) else { return };
     let folder = Folder::new(&source);
-    let outcome = folder
-        .load(|_| ())
-        .and_then(|mut script| script.hooks().iter_mut().try_for_each(|hooks| Ok(hooks.write(&mut Vec::new())?)));
+    let outcome = folder.load(|_| ()).and_then(|mut script| {
+        let mut sources = script.callbacks().into_iter().filter_map(|make| Called::by(make).source);
+        sources.try_for_each(|mut source| Ok(source.next(&mut Vec::new())?))
+    });
     flush();
     let code = outcome.err().and_then(|error| {
         let failure = error.downcast_ref::<ScriptFailure>().map(|failure| match failure {

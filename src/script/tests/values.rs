@@ -94,8 +94,8 @@ fn addresses_can_be_looked_up_read_and_chosen() {
     assert!(!main_global::<bool>(&script, "has_server") && !main_global::<bool>(&script, "is_early"));
     assert!(!global::<bool>(&script, 0, "has_list"));
     assert_eq!([0, 1].map(|index| global::<String>(&script, index, "own")), ["127.0.0.1:8080", "127.0.0.1:8081"]);
-    let hooks = script.hooks();
-    assert_eq!([0, 1].map(|index| hooks[index].address()), [None, Some("127.0.0.1:8081".parse().unwrap())]);
+    let threads: Vec<_> = script.callbacks().into_iter().map(Called::by).collect();
+    assert_eq!([0, 1].map(|index| threads[index].address()), [None, Some("127.0.0.1:8081".parse().unwrap())]);
 }
 
 #[test]
@@ -126,9 +126,14 @@ fn a_worker_uses_the_state_in_its_thread_and_done_reads_it_afterwards() {
         "#,
     );
     let workers: Vec<_> = script
-        .hooks()
+        .callbacks()
         .into_iter()
-        .map(|mut hooks| thread::spawn(move || (0..1000).for_each(|_| drop(written(&mut *hooks).unwrap()))))
+        .map(|make| {
+            thread::spawn(|| {
+                let mut called = Called::by(make);
+                (0..1000).for_each(|_| drop(called.written().unwrap()));
+            })
+        })
         .collect();
     workers.into_iter().for_each(|worker| worker.join().unwrap());
     script.done(&summary(latencies())).unwrap();
@@ -141,11 +146,11 @@ fn a_thread_that_did_not_come_back_is_not_touched() {
         "function setup(t) if t.id == 1 then one = t end end
          function done() ok, problem = pcall(one.get, one, 'x'); _, stop = pcall(one.stop, one); one:set('x', 1) end",
     );
-    let hooks = script.hooks();
+    let callbacks = script.callbacks();
     let problem = script.done(&summary(latencies())).unwrap_err().to_string();
     assert!(problem.contains("test.lua:2: thread 1 is still inside the script"), "{problem}");
     assert!(main_global::<String>(&script, "problem").contains("thread 1 is still inside the script"));
     assert!(main_global::<String>(&script, "stop").contains("thread 1 is still inside the script"));
-    drop(hooks);
+    drop(callbacks);
     script.done(&summary(latencies())).unwrap();
 }

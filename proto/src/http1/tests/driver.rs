@@ -7,11 +7,11 @@ fn requests_are_given_out_once_each_and_capacity_is_what_is_left() {
     let mut client = Http1::new(2);
     assert_eq!(client.capacity(), 2);
     assert!(client.poll_transmit().is_none());
-    let first = client.start(&request("GET")).unwrap();
-    let second = client.start(&request("HEAD")).unwrap();
+    let first = client.start(&request("GET"), false).unwrap();
+    let second = client.start(&request("HEAD"), false).unwrap();
     assert_ne!(first, second);
     assert_eq!(client.capacity(), 0);
-    assert_eq!(client.start(&request("GET")), Err(Busy));
+    assert_eq!(client.start(&request("GET"), false), Err(StartError::Busy));
     assert_eq!(client.poll_transmit().unwrap().bytes(), b"GET / HTTP/1.1\r\n\r\n");
     assert_eq!(client.poll_transmit().unwrap().bytes(), b"HEAD / HTTP/1.1\r\n\r\n");
     assert!(client.poll_transmit().is_none());
@@ -20,7 +20,7 @@ fn requests_are_given_out_once_each_and_capacity_is_what_is_left() {
     client.handle_bytes(b"HTTP/1.1 204 No Content\r\n\r\n");
     while client.poll_event().is_some() {}
     assert_eq!(client.capacity(), 1);
-    client.start(&request("GET")).unwrap();
+    client.start(&request("GET"), false).unwrap();
     assert_eq!(client.poll_transmit().unwrap().bytes(), b"GET / HTTP/1.1\r\n\r\n");
 }
 
@@ -28,26 +28,55 @@ fn requests_are_given_out_once_each_and_capacity_is_what_is_left() {
 fn a_request_is_shared_and_not_copied() {
     let request = request("GET");
     let mut client = Http1::new(1);
-    client.start(&request).unwrap();
-    assert_eq!(client.poll_transmit().unwrap().bytes().as_ptr(), request.wire().as_ptr());
+    client.start(&request, false).unwrap();
+    let sent = client.poll_transmit().unwrap();
+    let mut another = Http1::new(1);
+    another.start(&request, false).unwrap();
+    assert_eq!(another.poll_transmit().unwrap().bytes().as_ptr(), sent.bytes().as_ptr(), "it was written once");
+}
+
+#[test]
+fn the_last_request_of_a_connection_says_so_and_is_written_once_too() {
+    let said = request("GET");
+    let mut sent = Vec::new();
+    for _ in 0..2 {
+        let mut client = Http1::new(2);
+        client.start(&said, false).unwrap();
+        client.start(&said, true).unwrap();
+        sent.extend(std::iter::from_fn(|| client.poll_transmit()));
+    }
+    let [usual, last, _, last_again] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!(usual.bytes(), b"GET / HTTP/1.1\r\n\r\n");
+    assert_eq!(last.bytes(), b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
+    assert_eq!(last.bytes().as_ptr(), last_again.bytes().as_ptr());
+}
+
+#[test]
+fn the_response_being_read_is_that_to_the_oldest_request() {
+    let mut client = connected("GET GET");
+    assert_eq!(client.reading(), Some(StreamId(0)));
+    client.handle_bytes(b"HTTP/1.1 204 No Content\r\n\r\n");
+    while client.poll_event().is_some() {}
+    assert_eq!(client.reading(), Some(StreamId(1)));
+    assert_eq!(Http1::new(1).reading(), None);
 }
 
 #[test]
 fn no_request_is_started_behind_a_response_that_announces_the_end() {
     let mut client = Http1::new(2);
-    client.start(&request("GET")).unwrap();
+    client.start(&request("GET"), false).unwrap();
     client.handle_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n");
     assert_eq!(client.capacity(), 0);
-    assert_eq!(client.start(&request("GET")), Err(Busy));
+    assert_eq!(client.start(&request("GET"), false), Err(StartError::Busy));
 }
 
 #[test]
 fn an_early_answer_completes_and_ends_the_connection() {
     let upload =
-        Request::new(Parts { method: "POST".into(), target: "/".into(), body: vec![0; 9], ..Parts::default() });
+        Request::new(Parts { method: "POST".into(), target: "/".into(), body: [0; 9].into(), ..Parts::default() });
     let mut client = Http1::new(3);
     for request in [&upload, &request("GET"), &request("GET")] {
-        client.start(request).unwrap();
+        client.start(request, false).unwrap();
     }
     let transmit = client.poll_transmit().unwrap();
     client.handle_sent(transmit.bytes().len() - 1);
@@ -63,7 +92,7 @@ fn an_early_answer_completes_and_ends_the_connection() {
 #[test]
 fn an_early_head_waits_for_its_body_and_is_not_early_if_the_request_is_sent_by_then() {
     let mut client = Http1::new(1);
-    client.start(&request("GET")).unwrap();
+    client.start(&request("GET"), false).unwrap();
     let size = client.poll_transmit().unwrap().bytes().len();
     let mut events = Vec::new();
     client.handle_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n");

@@ -58,7 +58,7 @@ fn connected(methods: &str) -> Http1 {
     let methods: Vec<&str> = methods.split_whitespace().collect();
     let mut client = Http1::new(methods.len());
     for method in methods {
-        client.start(&request(method)).unwrap();
+        client.start(&request(method), false).unwrap();
     }
     while let Some(transmit) = client.poll_transmit() {
         client.handle_sent(transmit.bytes().len());
@@ -86,6 +86,7 @@ fn take_events(client: &mut Http1, input: &[u8], events: &mut Vec<String>) -> bo
                 join(events, format!("{} trailer ", stream.0), &input[range]);
                 continue;
             }
+            Event::Message { .. } => unreachable!("HTTP/1 is never switched to another protocol"),
             Event::Complete { stream } => format!("{} complete", stream.0),
             Event::Failed { stream, error, retryable: true } => format!("{} failed, retryable: {error}", stream.0),
             Event::Failed { stream, error, retryable: false } => format!("{} failed: {error}", stream.0),

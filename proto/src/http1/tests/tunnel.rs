@@ -1,14 +1,14 @@
 //! A tunnel through a proxy, without the proxy: every answer at every split.
 
-use crate::http1::Tunnel;
-use crate::{Error, Parts, Request};
+use crate::http1::{Tunnel, Wire};
+use crate::{Error, Parts};
 
 /// The status and how many bytes came up to the end of the head.
 type Answered = Result<Option<(u16, usize)>, Error>;
 
 fn tunnel() -> Tunnel {
     let connect = Parts { method: "CONNECT".into(), target: "h:443".into(), ..Parts::default() };
-    Tunnel::new(&Request::new(connect))
+    Tunnel::new(&Wire::of(&connect))
 }
 
 /// What becomes of an answer that comes in pieces; the number of bytes is that of the whole answer.

@@ -1,0 +1,100 @@
+//! What a worker has measured since when: the window that counts, its tally, and the samples that are taken ten times a second.
+
+use onrush_proto::Nanos;
+
+use super::evidence::Account;
+use super::mailbox::Mailbox;
+use super::rules::{Rules, Scale};
+use super::tally::Tally;
+use super::timers::SAMPLE_NS;
+use crate::stats::{Gap, Transcript};
+
+/// One worker's books.
+pub(super) struct Books {
+    pub tally: Tally,
+    scale: Scale,
+    /// When everything begins to count.
+    pub start: Nanos,
+    pub end_at: Nanos,
+    /// The last sample of the rate, and the responses up to then.
+    sampled_at: Nanos,
+    sampled_completed: u64,
+    /// Time inside a script up to the last note, in nanoseconds.
+    pub script_noted_ns: u64,
+    /// The kernel's account of the thread.
+    pub account: Account,
+    /// Stretches in which the worker stood still.
+    pub standstills: Vec<Gap>,
+}
+
+impl Books {
+    /// Empty books of a worker that may start so many requests.
+    pub fn new(rules: Rules, requests: Option<u64>, transcript: Option<Box<Transcript>>) -> Self {
+        Self {
+            tally: Tally::new(rules, requests, transcript),
+            scale: rules.scale,
+            start: Nanos::default(),
+            end_at: Nanos::MAX,
+            sampled_at: Nanos::default(),
+            sampled_completed: 0,
+            script_noted_ns: 0,
+            account: Account::default(),
+            standstills: Vec::new(),
+        }
+    }
+
+    /// Everything counts from then on, for so long if the end is known.
+    pub fn begin(&mut self, start: Nanos, duration_ns: Option<u64>) {
+        self.start = start;
+        self.end_at = duration_ns.map_or(Nanos::MAX, |duration_ns| start + duration_ns);
+        self.sampled_at = start;
+        self.sampled_completed = self.tally.completed;
+        self.tally.start(start);
+        self.account.restart();
+    }
+
+    /// Records the rate since the last sample. Where idle stretches are left out, they grow until something happens.
+    pub fn sample(&mut self, now: Nanos) {
+        let Scale { rate_unit_ns: unit_ns, omits, .. } = self.scale;
+        let elapsed = now.since(self.sampled_at) / unit_ns;
+        let completed = self.tally.completed - self.sampled_completed;
+        if elapsed == 0 || (omits && completed == 0) {
+            return;
+        }
+        self.tally.interval.rates.record(completed * (1_000_000_000 / unit_ns) / elapsed);
+        self.sampled_completed = self.tally.completed;
+        self.sampled_at = now;
+    }
+
+    /// Records the rate at the end. A short run has one too. The rest after the last sample counts if it is long enough to
+    /// say something, unless something is left out anyway.
+    pub fn sample_rest(&mut self, now: Nanos) {
+        let is_long = now.since(self.sampled_at) >= SAMPLE_NS / 2 && !self.scale.omits;
+        if is_long || self.sampled_at == self.start {
+            self.sample(now);
+        }
+    }
+
+    /// Takes note of the time spent inside a script since the last note; `spent_ns` is all of it.
+    pub fn note_script_time(&mut self, spent_ns: u64) {
+        // An estimate may turn out to have been too high.
+        self.tally.interval.evidence.script_ns += spent_ns.saturating_sub(self.script_noted_ns);
+        self.script_noted_ns = self.script_noted_ns.max(spent_ns);
+    }
+
+    /// Gives the watcher what was recorded since the last time. An interval ends when it was due to, so that it lies in one
+    /// row of the time line, and the turn of the loop in which that happened still belongs to it.
+    pub fn hand_over(&mut self, now: Nanos, mailbox: &Mailbox) {
+        self.tally.interval.evidence += self.account.take();
+        let until_ns = now.since(self.start) / SAMPLE_NS * SAMPLE_NS;
+        self.tally.interval.until_ns = until_ns;
+        if mailbox.hand_over(&mut self.tally.interval) {
+            self.tally.interval.from_ns = until_ns;
+        }
+    }
+
+    /// When the sample after this moment is due: on a whole multiple of their distance, however late the one before was.
+    pub fn next_sample_at(&self, now: Nanos) -> Nanos {
+        self.start + (now.since(self.start) / SAMPLE_NS + 1) * SAMPLE_NS
+    }
+}

@@ -1,0 +1,195 @@
+//! Which requests start, when, and on which connection: the one place that starts any.
+//!
+//! A connection that has room for a request is put into the list of those that are ready. Whenever one is and the pacer says
+//! that a request is due, the next batch of the source starts there. In the closed loop a request is always due, so that a
+//! connection that becomes ready has its next batch at once, and the list is empty again.
+
+use std::collections::VecDeque;
+
+use onrush_proto::{Client, Nanos, Request, StartError};
+
+use super::callbacks::ScriptFailure;
+use super::connection::{Live, Pause};
+use super::leave::too_long;
+use super::open_request::OpenRequest;
+use super::pacer::Pacer;
+use super::timers::Timer;
+use super::{Engine, HANDLED_PER_TURN};
+use crate::backend::{Backend, ConnId};
+
+/// What is to be sent next, when, and who is ready for it.
+pub(super) struct Dispatch {
+    /// The requests that the source gave last.
+    batch: Vec<Request>,
+    /// How many of them have been started; the others wait for a connection that has room.
+    started: usize,
+    /// Connections that have room, in turn. One that is not marked as ready has been lost since.
+    ready: VecDeque<ConnId>,
+    pacer: Pacer,
+}
+
+impl Dispatch {
+    /// Nothing is ready; requests are due when `pacer` says so.
+    pub fn new(pacer: Pacer) -> Self {
+        Self { batch: Vec::new(), started: 0, ready: VecDeque::new(), pacer }
+    }
+
+    /// When there is something to do; [`Nanos::MAX`]: not before a connection becomes ready.
+    pub fn next_at(&self) -> Nanos {
+        if self.ready.is_empty() { Nanos::MAX } else { self.pacer.next_at() }
+    }
+
+    /// Whether part of a batch waits for a connection that has room for it.
+    fn is_begun(&self) -> bool {
+        self.started < self.batch.len()
+    }
+}
+
+impl<B: Backend> Engine<B> {
+    /// Starts what is due on the connections that are ready.
+    pub(super) fn dispatch(&mut self, now: Nanos) {
+        for _ in 0..HANDLED_PER_TURN {
+            if self.dispatch.next_at() > now {
+                break;
+            }
+            let Some(conn) = self.dispatch.ready.pop_front() else { break };
+            let live = self.slots[conn.index()].live();
+            if !live.is_some_and(|live| std::mem::take(&mut live.is_ready)) {
+                continue;
+            }
+            while self.has_room(conn) && self.dispatch.pacer.next_at() <= now && self.start_batch(conn, now) {}
+            self.transmit(conn, now);
+            self.make_ready(conn, now);
+        }
+    }
+
+    /// Puts a connection into the list of those that are ready, if it has room and need not pause first.
+    pub(super) fn make_ready(&mut self, conn: ConnId, at: Nanos) {
+        if !self.has_room(conn) || !self.pause_is_over(conn, at) {
+            return;
+        }
+        if let Some(live) = self.slots[conn.index()].live().filter(|live| !live.is_ready) {
+            live.is_ready = true;
+            self.dispatch.ready.push_back(conn);
+        }
+    }
+
+    /// Whether a connection can begin a batch. What a script writes or delays is one batch at a time, as with wrk.
+    fn has_room(&mut self, conn: ConnId) -> bool {
+        let (wants, slots) = (self.script.wants, self.settings.slots);
+        let most = if wants.request || wants.delay { 1 } else { slots };
+        self.books.tally.may_start()
+            && !self.script.has_ended
+            && self.slots[conn.index()]
+                .live()
+                .is_some_and(|live| !live.draining && live.open.len() < most && live.protocol.capacity() > 0)
+    }
+
+    /// Whether the script lets a connection begin a batch now. If it wants a pause first, a timer is set for its end.
+    fn pause_is_over(&mut self, conn: ConnId, at: Nanos) -> bool {
+        // Before a batch that another connection had no room for there has been one.
+        if !self.script.wants.delay || self.dispatch.is_begun() {
+            return true;
+        }
+        let Some(live) = self.slots[conn.index()].live() else { return false };
+        if live.pause == Pause::Unasked {
+            live.pause = match self.script.think_ns() {
+                0 => Pause::Over,
+                pause_ns => {
+                    let until = at + pause_ns;
+                    self.timers.set(until, Timer::Begin(conn));
+                    Pause::Until(until)
+                }
+            };
+        }
+        live.pause == Pause::Over
+    }
+
+    /// Starts the next batch, or what is left of one, as far as the connection has room. Returns whether anything was started.
+    fn start_batch(&mut self, conn: ConnId, now: Nanos) -> bool {
+        if !self.has_batch() {
+            return false;
+        }
+        // The script's time is not the server's.
+        let is_late = !B::GATHERS && self.script.wants.any();
+        let sent_at = if is_late { self.backend.now() } else { now };
+        let Dispatch { batch, started, pacer, .. } = &mut self.dispatch;
+        let rest = &batch[*started..];
+        let Some(live) = self.slots[conn.index()].live() else { return false };
+        live.pause = Pause::Unasked;
+        if live.left < rest.len() as u64 {
+            // It waits for a connection that may have as many.
+            (live.draining, live.leaves_at_once) = (true, true);
+            let length = rest.len() as u64;
+            self.refuse_if_too_long(length);
+            return false;
+        }
+        let count = rest
+            .len()
+            .min(live.protocol.capacity())
+            .min(usize::try_from(self.books.tally.left()).unwrap_or(usize::MAX));
+        let due = pacer.take(count as u64, now);
+        if B::GATHERS && live.open.back().is_none_or(|request| !request.is_gathered) {
+            self.turn.gathered.push(conn);
+        }
+        self.turn.awaited_since = now;
+        live.left -= count as u64;
+        let next = if count < rest.len() { rest.len() - count } else { batch.len() };
+        live.draining = live.left < next as u64;
+        for (number, request) in (1..).zip(&rest[..count]) {
+            let is_last = number == count;
+            match live.protocol.start(request, is_last && live.draining) {
+                Ok(stream) => live.begin(OpenRequest {
+                    stream,
+                    due,
+                    sent_at,
+                    first_at: None,
+                    is_gathered: B::GATHERS,
+                    late: false,
+                    status: None,
+                    is_last,
+                    lives: false,
+                    kept: None,
+                }),
+                Err(error) => {
+                    debug_assert_eq!(error, StartError::OnlyHttp1, "there is capacity");
+                    self.script.fail(ScriptFailure::Raised(error.to_string()));
+                    return false;
+                }
+            }
+            self.books.tally.started(B::GATHERS, sent_at.since(due));
+        }
+        *started += count;
+        true
+    }
+
+    /// Sees to it that there are requests to start, be it what was left of a batch; returns whether there are.
+    fn has_batch(&mut self) -> bool {
+        let dispatch = &mut self.dispatch;
+        if dispatch.is_begun() {
+            return true;
+        }
+        dispatch.started = 0;
+        let repeats = !self.script.wants.request && !dispatch.batch.is_empty();
+        if !repeats && !self.script.next(&mut dispatch.batch) {
+            dispatch.batch.clear();
+        }
+        dispatch.is_begun()
+    }
+
+    /// Ends the run if a batch of this length fits on no connection.
+    fn refuse_if_too_long(&mut self, length: u64) {
+        if let Some(limit) = self.settings.requests_per_connection.filter(|limit| limit.most < length) {
+            self.script.fail(ScriptFailure::Raised(too_long("request()", length, limit)));
+        }
+    }
+}
+
+impl Live {
+    /// The pause of a connection is over at this moment, unless that was one of an earlier connection in its slot.
+    pub(super) fn end_pause(&mut self, due: Nanos) {
+        if self.pause == Pause::Until(due) {
+            self.pause = Pause::Over;
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! How connections end, whatever they end with, and what their slots do next.
+
+use onrush_proto::Nanos;
+use rustix::io::Errno;
+
+use super::Engine;
+use super::cause::cause_of;
+use super::retry::LONGEST_NS;
+use super::setup::NotSetUp;
+use super::slot::State;
+use super::timers::Timer;
+use super::tls::LinkFailure;
+use crate::backend::{Backend, ConnId};
+use crate::stats::{Cause, Phase};
+
+impl<B: Backend> Engine<B> {
+    /// A connect came to nothing.
+    pub(super) fn connect_failed(&mut self, conn: ConnId, errno: Errno, cause: Cause, at: Nanos) {
+        self.backend.close(conn);
+        let route = self.slots[conn.index()].route;
+        if self.connecting.has_other(route, errno) {
+            return self.open_soon(conn, at);
+        }
+        let address = self.connecting.routes.address(route);
+        self.books.tally.error(Phase::Connect, cause, at, || address.to_string().into_bytes());
+        self.connecting.failed(route, cause, at, &self.desk);
+        self.back_off(conn, false, at);
+    }
+
+    /// A connection was accepted, but what has to come before the first request did not come to its end.
+    pub(super) fn not_set_up(&mut self, conn: ConnId, NotSetUp { phase, cause, example }: NotSetUp, at: Nanos) {
+        if let Cause::Tls(_) = cause {
+            self.take_leave(conn);
+        }
+        self.backend.close(conn);
+        self.books.tally.error(phase, cause, at, || example);
+        self.connecting.failed(self.slots[conn.index()].route, cause, at, &self.desk);
+        self.back_off(conn, true, at);
+    }
+
+    /// TLS failed on a connection whose handshake is complete.
+    pub(super) fn link_failed(&mut self, conn: ConnId, LinkFailure { cause, example }: LinkFailure, at: Nanos) {
+        self.take_leave(conn);
+        if let Some(live) = self.slots[conn.index()].live() {
+            live.transport_failed(Cause::Tls(cause), &example, at, &mut self.books.tally);
+        }
+        self.replace(conn, at);
+    }
+
+    /// The transport failed under a connection that has requests, or could have.
+    pub(super) fn transport_failed(&mut self, conn: ConnId, errno: Errno, at: Nanos) {
+        let is_idle = self.is_idle(conn);
+        if let Some(live) = self.slots[conn.index()].live().filter(|_| !is_idle) {
+            live.transport_failed(cause_of(errno), &[], at, &mut self.books.tally);
+        }
+        self.replace(conn, at);
+    }
+
+    /// Whether a connection waits for nothing, or for its end, and is not needed any more: its end is no error.
+    pub(super) fn is_idle(&mut self, conn: ConnId) -> bool {
+        let is_needed = self.books.tally.may_start() && !self.is_leaving(conn);
+        self.slots[conn.index()].live().is_none_or(|live| live.open.is_empty() && !is_needed)
+    }
+
+    /// Has a connection that speaks TLS say why it is closed from here, as far as that can be said at once.
+    pub(super) fn take_leave(&mut self, conn: ConnId) {
+        if let Some(link) = &mut self.slots[conn.index()].link {
+            self.backend.send_last(conn, &link.last_words());
+        }
+    }
+
+    /// Closes a connection, all of whose requests have ended, and opens the next: at once if the connection ended as
+    /// the protocol foresees, after a wait if anything failed.
+    pub(super) fn replace(&mut self, conn: ConnId, now: Nanos) {
+        self.backend.close(conn);
+        let slot = &mut self.slots[conn.index()];
+        let is_troubled = slot.live().is_none_or(|live| live.troubled || !live.answered);
+        if !self.books.tally.may_start() {
+            self.enter(conn, State::Parked, now);
+        } else if is_troubled {
+            self.back_off(conn, true, now);
+        } else {
+            self.open_soon(conn, now);
+        }
+    }
+
+    /// Lets a slot wait before its next connection.
+    fn back_off(&mut self, conn: ConnId, was_accepted: bool, now: Nanos) {
+        self.enter(conn, State::Waiting, now);
+        let longest_ns = if was_accepted { self.settings.rules.scale.retry_max_ns } else { LONGEST_NS };
+        let wait_ns = self.connecting.wait_ns(&mut self.slots[conn.index()].failures, longest_ns);
+        self.timers.set(now + wait_ns, Timer::Reopen(conn));
+    }
+}

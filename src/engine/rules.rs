@@ -1,0 +1,37 @@
+//! What a worker counts with.
+
+use super::retry::LONGEST_NS;
+
+/// What a worker counts with, fixed for the run.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// How finely, and what counts at all.
+    pub scale: Scale,
+    /// A request is late when it lasts longer, in nanoseconds; `None`: never.
+    pub timeout_ns: Option<u64>,
+    /// The phases of every request are recorded.
+    pub phases: bool,
+    /// Requests are sent in batches: each of those has a latency too.
+    pub pipelines: bool,
+}
+
+/// How finely things are recorded, and what counts at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    /// Latencies are whole multiples of this, in nanoseconds.
+    pub quantum_ns: u64,
+    /// Rates are taken over whole multiples of this, in nanoseconds.
+    pub rate_unit_ns: u64,
+    /// Left out are late answers from the latencies, idle stretches from the rates, and the bytes of a read in which the
+    /// server made a mistake; and a batch is late once, however many are in it.
+    pub omits: bool,
+    /// The longest wait before a connection that had been accepted is opened again, in nanoseconds, give or take a quarter.
+    pub retry_max_ns: u64,
+}
+
+impl Scale {
+    /// Everything counts, as exactly as it is known.
+    pub const EXACT: Self = Self { quantum_ns: 1, rate_unit_ns: 1, omits: false, retry_max_ns: LONGEST_NS };
+    /// As wrk and its forks have it. They open connections again at once, which 8 ms come close to.
+    pub const WRK: Self = Self { quantum_ns: 1_000, rate_unit_ns: 1_000_000, omits: true, retry_max_ns: 8_000_000 };
+}

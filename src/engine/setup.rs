@@ -1,0 +1,147 @@
+//! What comes between a connection that was accepted and its first request: the tunnel through a proxy, the TLS handshake.
+//!
+//! Every step says whether requests can be sent now. A plain connection has no steps.
+
+use onrush_proto::Nanos;
+use rustix::io::Errno;
+
+use super::Engine;
+use super::cause::cause_of;
+use super::slot::{Slot, State};
+use super::tls::LinkFailure;
+use super::tunnel::Tunnel;
+use crate::backend::{Backend, ConnId};
+use crate::stats::{Cause, Phase, ProxyFailure};
+
+/// How much of what a proxy sent is kept as an example, in bytes.
+const EXAMPLE_BYTES: usize = 60;
+
+/// How far the setup of a connection has come.
+pub(super) enum Setup {
+    /// The other side has to say more.
+    Pending,
+    /// Requests can be sent, and these bytes were received that answer none.
+    Done(Vec<u8>),
+}
+
+/// Why a connection that was accepted never had a request.
+pub(super) struct NotSetUp {
+    pub phase: Phase,
+    pub cause: Cause,
+    /// What the other side sent instead.
+    pub example: Vec<u8>,
+}
+
+impl<B: Backend> Engine<B> {
+    /// Takes the first step on a connection that was accepted.
+    pub(super) fn begin_setup(&mut self, conn: ConnId, at: Nanos) -> Result<Setup, NotSetUp> {
+        let slot = &mut self.slots[conn.index()];
+        let (Some(connect), State::Connecting(since)) = (&self.connecting.tunnel, &slot.state) else {
+            return self.begin_handshake(conn, at);
+        };
+        let mut tunnel = Box::new(Tunnel::new(*since, connect));
+        if let Some(transmit) = tunnel.poll_transmit() {
+            tunnel.handle_sent(self.backend.send(conn, transmit));
+        }
+        self.enter(conn, State::Tunnelling(tunnel), at);
+        Ok(Setup::Pending)
+    }
+
+    /// Takes what was received on a connection that is being set up.
+    pub(super) fn continue_setup(&mut self, conn: ConnId, at: Nanos) -> Result<Setup, NotSetUp> {
+        match &self.slots[conn.index()].state {
+            State::Connecting(_) => self.continue_handshake(conn, 0, at),
+            State::Tunnelling(_) => self.continue_tunnel(conn, at),
+            State::Open(_) | State::Parked | State::Waiting => Ok(Setup::Pending),
+        }
+    }
+
+    /// Goes on with what could not be sent at once.
+    pub(super) fn flush_setup(&mut self, conn: ConnId) -> Result<Setup, NotSetUp> {
+        self.seal(conn).map_err(NotSetUp::from)?;
+        Ok(Setup::Pending)
+    }
+
+    /// What is to be said of a connection that is being set up when its transport fails, or ends (`None`).
+    pub(super) fn broken_off(&self, conn: ConnId, errno: Option<Errno>) -> Option<NotSetUp> {
+        let slot = &self.slots[conn.index()];
+        let failed = |phase, cause| Some(NotSetUp { phase, cause, example: Vec::new() });
+        match (&slot.state, errno) {
+            (State::Tunnelling(_), None) => failed(Phase::Connect, Cause::Proxy(ProxyFailure::Closed)),
+            (State::Tunnelling(_), Some(errno)) => failed(Phase::Connect, cause_of(errno)),
+            (State::Connecting(_), None) if slot.is_shaking_hands() => Some(LinkFailure::closed().into()),
+            (State::Connecting(_), Some(errno)) if slot.is_shaking_hands() => failed(Phase::Tls, cause_of(errno)),
+            _ => None,
+        }
+    }
+
+    fn continue_tunnel(&mut self, conn: ConnId, at: Nanos) -> Result<Setup, NotSetUp> {
+        let bytes = self.backend.received();
+        let State::Tunnelling(tunnel) = &mut self.slots[conn.index()].state else { return Ok(Setup::Pending) };
+        let opened = tunnel.receive(bytes).map_err(|failure| {
+            let is_unreadable = matches!(failure, ProxyFailure::Answer(_));
+            let example = if is_unreadable { &bytes[..bytes.len().min(EXAMPLE_BYTES)] } else { &[] };
+            NotSetUp { phase: Phase::Connect, cause: Cause::Proxy(failure), example: example.to_vec() }
+        })?;
+        let Some(used) = opened else { return Ok(Setup::Pending) };
+        let (since, rest) = (tunnel.since, bytes[used..].to_vec());
+        self.enter(conn, State::Connecting(since), at);
+        match self.begin_handshake(conn, at)? {
+            Setup::Pending if !rest.is_empty() => self.continue_handshake(conn, used, at),
+            Setup::Pending => Ok(Setup::Pending),
+            Setup::Done(_) => Ok(Setup::Done(rest)),
+        }
+    }
+
+    /// There is a way to the target. Without TLS that is all it takes.
+    fn begin_handshake(&mut self, conn: ConnId, at: Nanos) -> Result<Setup, NotSetUp> {
+        let slot = &mut self.slots[conn.index()];
+        let Some(link) = &mut slot.link else { return Ok(Setup::Done(Vec::new())) };
+        slot.handshake_at = at;
+        link.begin()?;
+        self.seal(conn)?;
+        Ok(Setup::Pending)
+    }
+
+    /// Takes received bytes, all but the first `skipped`.
+    fn continue_handshake(&mut self, conn: ConnId, skipped: usize, at: Nanos) -> Result<Setup, NotSetUp> {
+        let slot = &mut self.slots[conn.index()];
+        let Some(link) = &mut slot.link else { return Ok(Setup::Pending) };
+        let bytes = self.backend.received().get_mut(skipped..).unwrap_or_default();
+        // A server that speaks before it is asked is heard when there is somebody to hear it.
+        let mut early = Vec::new();
+        link.receive(bytes, &mut |plain| early.extend_from_slice(plain))?;
+        if link.is_established() {
+            let (negotiated, resumed) = link.negotiated();
+            self.books.tally.interval.handshakes.record(negotiated, resumed);
+            self.books.tally.shook_hands(at.since(slot.handshake_at));
+            return Ok(Setup::Done(early));
+        }
+        if link.is_closed() {
+            return Err(LinkFailure::closed().into());
+        }
+        self.seal(conn)?;
+        Ok(Setup::Pending)
+    }
+}
+
+impl Slot {
+    /// Whether the handshake of its connection has begun and is not complete.
+    pub fn is_shaking_hands(&self) -> bool {
+        matches!(self.state, State::Connecting(_)) && self.link.as_ref().is_some_and(|link| link.has_begun())
+    }
+
+    /// The transport accepted so many more bytes, before the first request.
+    #[cold]
+    pub fn accepted_before(&mut self, n: usize) {
+        if let State::Tunnelling(tunnel) = &mut self.state {
+            tunnel.handle_sent(n);
+        }
+    }
+}
+
+impl From<LinkFailure> for NotSetUp {
+    fn from(LinkFailure { cause, example }: LinkFailure) -> Self {
+        Self { phase: Phase::Tls, cause: Cause::Tls(cause), example }
+    }
+}

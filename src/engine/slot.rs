@@ -1,0 +1,63 @@
+//! One connection slot, which outlives its connections: when one ends, the slot opens the next.
+
+use onrush_proto::Nanos;
+
+use super::connection::Live;
+use super::retry::Failures;
+use super::routes::RouteId;
+use super::tls::{Config, Link};
+use super::tunnel::Tunnel;
+
+/// One connection slot.
+#[derive(Default)]
+pub struct Slot {
+    /// What it is doing.
+    pub state: State,
+    /// Where its present or last connection goes.
+    pub route: RouteId,
+    /// Its failures since the last complete response.
+    pub failures: Failures,
+    /// Whether it ever had a connection.
+    pub lived: bool,
+    /// Whether it had one since measuring began.
+    pub is_counted: bool,
+    /// When its last TLS handshake began.
+    pub handshake_at: Nanos,
+    /// Up to when its time has been counted.
+    pub counted_until: Nanos,
+    /// Its time within the window without ever having had a connection, in nanoseconds.
+    pub absent_ns: u64,
+    /// Its way to speak TLS, if it does.
+    pub link: Option<Box<Link>>,
+}
+
+/// What a slot is doing.
+#[derive(Default)]
+pub enum State {
+    /// Nothing: not opened yet, or not needed any more.
+    #[default]
+    Parked,
+    /// Its connection is being made, since then.
+    Connecting(Nanos),
+    /// Its connection leads to a proxy, which has been asked for a tunnel.
+    Tunnelling(Box<Tunnel>),
+    /// Its connection is there.
+    Open(Box<Live>),
+    /// Its connection failed; the next one is made later.
+    Waiting,
+}
+
+impl Slot {
+    /// A slot without a connection.
+    pub fn new(tls: Option<&Config>) -> Self {
+        Self { link: tls.map(|tls| Box::new(tls.link())), ..Self::default() }
+    }
+
+    /// Its connection, if it is there.
+    pub fn live(&mut self) -> Option<&mut Live> {
+        match &mut self.state {
+            State::Open(live) => Some(live),
+            State::Parked | State::Connecting(_) | State::Tunnelling(_) | State::Waiting => None,
+        }
+    }
+}

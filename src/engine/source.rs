@@ -1,0 +1,36 @@
+//! Where a worker's requests come from.
+
+use onrush_proto::Request;
+
+use super::ScriptFailure;
+
+/// Gives the requests of a worker, batch by batch.
+pub trait Source {
+    /// Adds the requests of the next batch, at least one, to an empty `batch`. They leave together on one connection, as
+    /// far as that has room; those it has no room for leave with the next one that has.
+    ///
+    /// # Errors
+    ///
+    /// When there can be no further request; the run then ends, with what was measured until then.
+    fn next(&mut self, batch: &mut Vec<Request>) -> Result<(), ScriptFailure>;
+
+    /// Whether every batch is the same, so that it need only be asked for once.
+    fn repeats(&self) -> bool {
+        false
+    }
+}
+
+/// The same batch again and again.
+#[derive(Clone, Debug)]
+pub struct Repeated(pub Vec<Request>);
+
+impl Source for Repeated {
+    fn next(&mut self, batch: &mut Vec<Request>) -> Result<(), ScriptFailure> {
+        batch.extend_from_slice(&self.0);
+        Ok(())
+    }
+
+    fn repeats(&self) -> bool {
+        true
+    }
+}

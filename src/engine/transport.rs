@@ -1,0 +1,73 @@
+//! What connections send: from the protocol, through TLS where that is spoken, to the backend.
+
+use onrush_proto::{Client, Nanos};
+
+use super::Engine;
+use super::tls::LinkFailure;
+use crate::backend::{Backend, ConnId};
+
+impl<B: Backend> Engine<B> {
+    /// Hands over what the protocol has to send, as far as the transport takes it.
+    pub(super) fn transmit(&mut self, conn: ConnId, at: Nanos) {
+        while let Some(live) = self.slots[conn.index()].live()
+            && live.unsent == 0
+            && live.send_error.is_none()
+            && let Some(transmit) = live.protocol.poll_transmit()
+        {
+            live.unsent = transmit.bytes().len();
+            if let Some(transcript) = &mut self.books.tally.transcript {
+                transcript.send(transmit.bytes(), at);
+            }
+            if let Some(link) = &mut self.slots[conn.index()].link {
+                link.send(transmit);
+                self.flush(conn, at);
+            } else {
+                let n = self.backend.send(conn, transmit);
+                self.accepted(conn, n);
+            }
+        }
+    }
+
+    /// Hands encrypted bytes of a connection that is there over, as far as the transport takes them.
+    pub(super) fn flush(&mut self, conn: ConnId, at: Nanos) {
+        if let Err(failure) = self.seal(conn) {
+            self.link_failed(conn, failure, at);
+        }
+    }
+
+    /// Hands encrypted bytes over, as far as the transport takes them.
+    ///
+    /// # Errors
+    ///
+    /// When no more can be encrypted; nothing else can come of the connection.
+    pub(super) fn seal(&mut self, conn: ConnId) -> Result<(), LinkFailure> {
+        while let Some(link) = &mut self.slots[conn.index()].link
+            && let Some(sealed) = link.seal()?
+        {
+            let n = self.backend.send(conn, sealed);
+            let n = self.accepted(conn, n);
+            self.encrypted(n, B::GATHERS);
+        }
+        Ok(())
+    }
+
+    /// The transport accepted so many more bytes. Returns how many of them are the protocol's.
+    pub(super) fn accepted(&mut self, conn: ConnId, n: usize) -> usize {
+        let slot = &mut self.slots[conn.index()];
+        let plain = slot.link.as_mut().map_or(n, |link| link.accepted(n));
+        let Some(live) = slot.live() else {
+            slot.accepted_before(n);
+            return 0;
+        };
+        live.unsent -= plain;
+        live.protocol.handle_sent(plain);
+        plain
+    }
+
+    /// Counts bytes of the protocol that were accepted encrypted, and may leave only with the next wait.
+    pub(super) fn encrypted(&mut self, n: usize, is_gathered: bool) {
+        if self.settings.tls.is_some() {
+            self.books.tally.encrypted(n, is_gathered);
+        }
+    }
+}
