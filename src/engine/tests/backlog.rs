@@ -1,6 +1,11 @@
 //! How much a wait finds: the backlog of a worker, as the evidence has it.
 
+use std::time::Duration;
+
+use rustix::io::Errno;
+
 use super::*;
+use crate::backend::sim::Peer;
 
 /// Runs so many connections that are open at once and get every answer 10 ms after its request.
 fn run_together(connections: u32, more: &str) -> Ran {
@@ -31,10 +36,37 @@ fn what_arrived_while_the_worker_stood_still_is_one_backlog() {
     assert!(evidence.completions_max > HANDLED_PER_TURN as u64, "{evidence:?}");
 }
 
+/// A network on which a connect keeps the worker for a while, in real time.
+struct Busy(Box<dyn Network>);
+
+impl Network for Busy {
+    fn connect(&mut self, now: Nanos, address: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>) {
+        std::thread::sleep(BUSY);
+        self.0.connect(now, address)
+    }
+}
+
+const BUSY: Duration = Duration::from_millis(200);
+
 #[test]
 fn nothing_of_a_warm_up_is_evidence() {
-    let warm = Settings { connections: 1, warmup_ns: SECOND, duration_ns: Some(100 * MS), ..settings() };
-    let Ran { totals, .. } = run_http(warm, "connect_us = 0.0\nlatency_us = 10000.0");
-    assert_eq!(totals.evidence.completions, totals.counters.completed);
-    assert!(totals.evidence.waits < 50, "{:?}", totals.evidence);
+    // It is over before anybody looks at anything.
+    let warm = Settings { connections: 1, warmup_ns: 50 * MS, duration_ns: Some(100 * MS), ..settings() };
+    let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 1000.0").unwrap();
+    let network = Box::new(Busy(scenario.network(1)));
+    let Ran { totals, .. } = run_on(warm, network, get(), Box::new(|| Protocol::Http1(Http1::new(1))));
+    let evidence = totals.evidence;
+    assert_eq!((evidence.completions, totals.counters.completed), (100, 100));
+    assert!(evidence.wall_ns < BUSY.as_nanos() as u64, "{evidence:?}");
+}
+
+#[test]
+fn every_interval_has_its_evidence() {
+    // Nobody collects what was handed over: the first interval is in the mailbox, all others are in one.
+    let Ran { totals, end } = run_together(1, "");
+    let (all, others) = (totals.evidence, end.interval.evidence);
+    assert!(others.wall_ns > 0 && all.wall_ns > others.wall_ns, "{all:?}, {others:?}");
+    assert!(others.cpu_ns() > 0 && all.cpu_ns() > others.cpu_ns(), "{all:?}, {others:?}");
+    // A connect and the answers up to the end of the interval.
+    assert_eq!(all.completions - others.completions, 1 + 10);
 }
