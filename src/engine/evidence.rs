@@ -54,10 +54,8 @@ impl Account {
 
     fn read(&self) -> Reading {
         let (wall_ns, cpu_ns) = (monotonic_ns(), thread_cpu_ns());
-        // The thread's clock is exact. What part of it was in the kernel is only known up to the last tick, and neither
-        // part ever becomes less.
-        let user_ns = cpu_ns.saturating_sub(thread_system_ns()).max(self.last.user_ns);
-        Reading { wall_ns, user_ns, system_ns: cpu_ns - user_ns, queued_ns: self.queued_ns() }
+        let (user_ns, system_ns) = self.last.split(cpu_ns, thread_system_ns());
+        Reading { wall_ns, user_ns, system_ns, queued_ns: self.queued_ns() }
     }
 
     fn queued_ns(&self) -> Option<u64> {
@@ -65,6 +63,15 @@ impl Account {
         let mut text = [0; 64];
         let length = rustix::io::pread(self.schedstat.as_ref()?, &mut text, 0).ok()?;
         queued_ns(&text[..length])
+    }
+}
+
+impl Reading {
+    /// Splits later processor time into that outside the kernel and that inside it, of which the kernel knows so much. The
+    /// sum is exact, but the split may be a tick late; neither part ever becomes less.
+    fn split(&self, cpu_ns: u64, system_ns: u64) -> (u64, u64) {
+        let user_ns = cpu_ns.saturating_sub(system_ns).max(self.user_ns);
+        (user_ns, cpu_ns - user_ns)
     }
 }
 
@@ -112,6 +119,18 @@ mod tests {
         let asleep_ns = sum.asleep_ns().expect("this kernel has a schedstat");
         assert!(asleep_ns >= 59_000_000, "{sum:?}");
         assert_eq!(sum.wall_ns, sum.cpu_ns() + sum.queued_ns.unwrap() + asleep_ns);
+    }
+
+    #[test]
+    fn no_part_of_the_processor_time_becomes_less_when_the_kernel_catches_up() {
+        let mut last = Reading::default();
+        let table = [(100, 0, (100, 0)), (200, 150, (100, 100)), (300, 160, (140, 160)), (300, 160, (140, 160))];
+        for (cpu_ns, system_ns, expected) in table {
+            let (user_ns, system_ns) = last.split(cpu_ns, system_ns);
+            assert_eq!((user_ns, system_ns), expected);
+            assert!(user_ns >= last.user_ns && system_ns >= last.system_ns && user_ns + system_ns == cpu_ns);
+            last = Reading { user_ns, system_ns, ..last };
+        }
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! A generator that stands still, and a server that does not.
 
+use rustix::io::Errno;
+
 use super::*;
+use crate::backend::sim::Peer;
+use crate::backend::thread_cpu_ns;
 use crate::stats::silences::GAP_MIN_NS;
 
 /// Answers after 10 ms, whatever the generator does.
@@ -74,4 +78,29 @@ fn short_delays_are_kept_and_make_nobody_late() {
     let Ran { totals, end } = standing(2, 1_000, "from_s = 0.505\nfor_s = 0.1");
     let lengths: Vec<u64> = end.standstills.iter().map(|gap| gap.length_ns()).collect();
     assert!(matches!(lengths[..], [length] if length < GAP_MIN_NS) && totals.counters.late == 0, "{lengths:?}");
+}
+
+/// A network on which a worker that is late has worked until then.
+struct Working(Box<dyn Network>);
+
+impl Network for Working {
+    fn connect(&mut self, now: Nanos, address: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>) {
+        self.0.connect(now, address)
+    }
+
+    fn awakes(&self, at: Nanos) -> Nanos {
+        let awakes = self.0.awakes(at);
+        let begin_ns = thread_cpu_ns();
+        while thread_cpu_ns() - begin_ns < awakes.since(at) {}
+        awakes
+    }
+}
+
+#[test]
+fn who_worked_meanwhile_has_not_stood_still() {
+    let scenario = format!("{QUICK}[[standstill]]\nfrom_s = 0.505\nfor_s = 0.2");
+    let scenario: Scenario = toml::from_str(&scenario).unwrap();
+    let network = Box::new(Working(scenario.network(1)));
+    let Ran { end, .. } = run_on(settings(), network, get(), Box::new(|| Protocol::Http1(Http1::new(1))));
+    assert_eq!(end.standstills, []);
 }
