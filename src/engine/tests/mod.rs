@@ -1,6 +1,6 @@
 //! The engine in virtual time: HTTP/1.1 against simulated servers, and a second protocol through the same loop.
 
-mod backlog;
+mod evidence;
 mod hostile;
 mod http1;
 mod leave;

@@ -101,6 +101,6 @@ fn who_worked_meanwhile_has_not_stood_still() {
     let scenario = format!("{QUICK}[[standstill]]\nfrom_s = 0.505\nfor_s = 0.2");
     let scenario: Scenario = toml::from_str(&scenario).unwrap();
     let network = Box::new(Working(scenario.network(1)));
-    let Ran { end, .. } = run_on(settings(), network, get(), Box::new(|| Protocol::Http1(Http1::new(1))));
+    let Ran { end, .. } = run_on(settings(), network, get(), http1(1));
     assert_eq!(end.standstills, []);
 }

@@ -50,7 +50,7 @@ pub struct Thread {
     /// How often it waited for the kernel, and what it found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
-    /// How late it sent what was due; only where requests were due at some time.
+    /// How long after they were due requests were handed to the kernel, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lateness: Option<Lateness>,
 }
@@ -67,7 +67,8 @@ pub struct Waits {
     pub completions_max: u64,
 }
 
-/// How long after they were due requests were handed to the kernel.
+/// How long after they were due requests were handed to the kernel. In a closed loop a request is due as soon as there is
+/// room for it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Lateness {

@@ -1,4 +1,4 @@
-//! How much a wait finds: the backlog of a worker, as the evidence has it.
+//! What a worker did with its own time: how much its waits found, since when, in which interval.
 
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ fn every_completion_is_found_by_a_wait() {
         let Ran { totals, .. } = run_together(connections, "");
         let (evidence, counters) = (totals.evidence, totals.counters);
         assert_eq!(evidence.completions, counters.connects + counters.completed, "{connections}");
+        assert_eq!((evidence.submissions, evidence.lateness_max_ns), (counters.started, 0), "{connections}");
         let at_most = HANDLED_PER_TURN as u64;
         assert_eq!(evidence.completions_max, u64::from(connections).min(at_most), "{connections}");
         // One for each round of answers, and those that end with a timer or with connections left to open.
@@ -54,7 +55,7 @@ fn nothing_of_a_warm_up_is_evidence() {
     let warm = Settings { connections: 1, warmup_ns: 50 * MS, duration_ns: Some(100 * MS), ..settings() };
     let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 1000.0").unwrap();
     let network = Box::new(Busy(scenario.network(1)));
-    let Ran { totals, .. } = run_on(warm, network, get(), Box::new(|| Protocol::Http1(Http1::new(1))));
+    let Ran { totals, .. } = run_on(warm, network, get(), http1(1));
     let evidence = totals.evidence;
     assert_eq!((evidence.completions, totals.counters.completed), (100, 100));
     assert!(evidence.wall_ns < BUSY.as_nanos() as u64, "{evidence:?}");
