@@ -2,9 +2,8 @@
 //!
 //! It never copies or keeps a byte of it.
 
-use std::ops::Range;
-
 use super::chunked::Chunked;
+use super::taken::Taken;
 use crate::Error;
 
 /// A body that is being read; each variant knows its own end.
@@ -16,19 +15,6 @@ pub(super) enum Body {
     Chunked(Chunked),
     /// Everything up to the end of the stream.
     UntilEof,
-}
-
-/// What a body took out of the bytes it was given.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Taken {
-    /// How many bytes, framing included.
-    pub(super) used: usize,
-    /// Where the data lies among them, or the trailer fields.
-    pub(super) piece: Range<usize>,
-    /// Whether it is the trailer fields.
-    pub(super) is_trailer: bool,
-    /// Whether the body ends with them.
-    pub(super) is_last: bool,
 }
 
 impl Body {

@@ -4,8 +4,8 @@
 //! bytes comes to the same end and nothing that a peer sends can make it grow. Trailers are told as they pass.
 
 use super::HEAD_MAX;
-use super::body::Taken;
 use super::head::{is_text, is_token};
+use super::taken::Taken;
 use crate::Error;
 
 /// A chunked body that is being read.

@@ -23,6 +23,7 @@ mod collect;
 mod encode;
 mod head;
 mod outline;
+mod taken;
 #[cfg(test)]
 mod tests;
 mod tunnel;
@@ -32,10 +33,11 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
 
-use self::body::{Body, Taken};
+use self::body::Body;
 use self::chunked::Chunked;
 use self::collect::Collector;
 use self::head::{Framing, Head};
+use self::taken::Taken;
 use crate::{Client, Error, Event, Nanos, Request, StartError, StreamId, Transmit};
 
 pub use self::encode::encode;
