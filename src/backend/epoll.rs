@@ -16,7 +16,8 @@ use rustix::event::epoll::{self, EventFlags as Flags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv, sockopt};
 
-use super::socket::{Delay, DialError, send_some};
+use super::dialer::DialError;
+use super::socket::{Delay, send_some};
 use super::{Backend, Clock, Completion, ConnId, Dialer, What, socket};
 
 /// The most events taken from the kernel at once.

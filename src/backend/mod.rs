@@ -18,6 +18,7 @@
 //! * Time never goes backwards, and [`Completion::at`] is never later than [`Backend::now`].
 
 mod clock;
+pub mod dialer;
 pub mod epoll;
 pub mod ports;
 pub mod sim;
@@ -28,10 +29,10 @@ pub mod uring;
 mod tests;
 
 pub use clock::{Clock, coarse_ns, monotonic_ns, thread_cpu_ns, thread_system_ns};
+pub use dialer::Dialer;
 pub use epoll::Epoll;
 pub use ports::PortRing;
 pub use sim::Sim;
-pub use socket::Dialer;
 pub use uring::Uring;
 
 use std::net::SocketAddr;

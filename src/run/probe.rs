@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::Interrupt;
 use crate::backend::sim::Scenario;
-use crate::backend::{Dialer, socket};
+use crate::backend::{Dialer, dialer};
 use crate::plan::{Addresses, Io, Plan, Way};
 
 /// How long an address may take to accept. The imitated tools wait as long as the kernel does, about two minutes.
@@ -37,7 +37,7 @@ pub fn probe(plan: &Plan, addresses: &Addresses, interrupt: &Interrupt) -> anyho
     let mut dialer = Dialer::new(&Way { sources: None, ..plan.way.clone() }, 0)?;
     let mut accepts = |address: SocketAddr| match &scenario {
         Some(scenario) => scenario.probe(address),
-        None => socket::try_connect(&mut dialer, address, PROBE_PATIENCE, &|| interrupt.is_asked()),
+        None => dialer::try_connect(&mut dialer, address, PROBE_PATIENCE, &|| interrupt.is_asked()),
     };
     let (mut accepting, mut reason) = (Vec::new(), String::new());
     for &address in addresses.0.iter().rev() {

@@ -1,17 +1,28 @@
 //! One connection of a simulated HTTP/1.1 server: finds the requests in what arrives and answers each as its
 //! [`Scenario`](super::Scenario) says. It checks nothing: what the client sends is for other tests.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use onrush_proto::Nanos;
 
-use super::scenario::{Mischief, Shared, nanos};
+use super::scenario::{Mischief, Scenario, nanos};
 use super::{Act, Action, Peer};
 use crate::random::Random;
 
 /// Time between the pieces of a split answer, in nanoseconds.
 const PIECE_PAUSE: u64 = 1_000;
 
+/// What the connections of one thread share.
+pub(super) struct Shared {
+    pub scenario: Scenario,
+    /// Requests that have arrived so far.
+    pub requests: Cell<u64>,
+    /// Connections that are open.
+    pub open: Cell<usize>,
+}
+
+/// The server's side of a connection.
 pub(super) struct HttpPeer {
     shared: Rc<Shared>,
     random: Random,

@@ -5,6 +5,7 @@
 //! decided by a [`Peer`] for each connection; [`scenario`] makes HTTP/1.1 peers from a file. No socket, no
 //! clock, no thread.
 
+mod http_network;
 mod http_peer;
 pub mod scenario;
 

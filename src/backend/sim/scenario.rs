@@ -8,20 +8,14 @@
 //! for_s = 10.0
 //! ```
 
-use std::cell::Cell;
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
-use std::rc::Rc;
 
 use anyhow::Context;
 use onrush_proto::Nanos;
 use rustix::io::Errno;
 use serde::Deserialize;
-
-use super::http_peer::HttpPeer;
-use super::{Network, Peer};
-use crate::random::Random;
 
 /// A simulated server. Times count from the start of the run; every thread has a server of its own.
 #[derive(Clone, Debug, Deserialize)]
@@ -141,30 +135,25 @@ impl Scenario {
         if refused || !self.listens_on(address) { Err(Errno::CONNREFUSED) } else { Ok(()) }
     }
 
-    /// The network of one thread, in which this server is reached. Seeds differ between threads.
-    pub fn network(self, seed: u64) -> Box<dyn Network> {
-        Box::new(HttpNetwork {
-            shared: Rc::new(Shared { scenario: self, requests: Cell::new(0), open: Cell::new(0) }),
-            random: Random::new(seed),
-        })
-    }
-
     /// When an answer that is due at `at` comes: at the end of the stalls that hold it up.
     pub(super) fn release(&self, at: Nanos) -> Nanos {
         self.stall.iter().filter(|span| span.contains(at)).map(|span| span.end()).fold(at, Nanos::max)
     }
 
-    fn listens_on(&self, address: SocketAddr) -> bool {
+    /// Whether somebody listens on this address.
+    pub(super) fn listens_on(&self, address: SocketAddr) -> bool {
         self.listens.is_empty() || self.listens.contains(&address.ip())
     }
 }
 
 impl Span {
-    fn contains(&self, at: Nanos) -> bool {
+    /// Whether this moment lies in it.
+    pub(super) fn contains(&self, at: Nanos) -> bool {
         nanos(self.from_s * 1e6) <= at.0 && at < self.end()
     }
 
-    fn end(&self) -> Nanos {
+    /// The first moment after it.
+    pub(super) fn end(&self) -> Nanos {
         Nanos(nanos((self.from_s + self.for_s) * 1e6))
     }
 }
@@ -172,43 +161,4 @@ impl Span {
 /// Microseconds as nanoseconds.
 pub(super) fn nanos(microseconds: f64) -> u64 {
     (microseconds * 1e3).round() as u64
-}
-
-/// What the connections of one thread share.
-pub(super) struct Shared {
-    pub scenario: Scenario,
-    /// Requests that have arrived so far.
-    pub requests: Cell<u64>,
-    /// Connections that are open.
-    pub open: Cell<usize>,
-}
-
-struct HttpNetwork {
-    shared: Rc<Shared>,
-    random: Random,
-}
-
-impl Network for HttpNetwork {
-    fn connect(&mut self, now: Nanos, address: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>) {
-        let scenario = &self.shared.scenario;
-        if scenario.ports > 0 && self.shared.open.get() >= scenario.ports {
-            return (now, Err(Errno::ADDRNOTAVAIL));
-        }
-        let at = now + nanos(scenario.connect_us);
-        if scenario.refuse.iter().any(|span| span.contains(at)) || !scenario.listens_on(address) {
-            return (at, Err(Errno::CONNREFUSED));
-        }
-        (at, Ok(Box::new(HttpPeer::new(Rc::clone(&self.shared), Random::new(self.random.next())))))
-    }
-
-    fn awakes(&self, at: Nanos) -> Nanos {
-        let spans = &self.shared.scenario.standstill;
-        spans.iter().filter(|span| span.contains(at)).map(|span| span.end()).fold(at, Nanos::max)
-    }
-
-    fn send_window(&self) -> (usize, u64) {
-        let scenario = &self.shared.scenario;
-        let window = if scenario.window == 0 { usize::MAX } else { scenario.window };
-        (window, nanos(scenario.window_pause_us).max(1))
-    }
 }

@@ -38,8 +38,9 @@ use onrush_proto::{Nanos, Transmit};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, SocketAddrAny, shutdown, sockopt};
 
+use super::dialer::Dial;
 use super::ports::PairId;
-use super::socket::{Delay, Dial, Threshold};
+use super::socket::{Delay, Threshold};
 use super::{Backend, Clock, Completion, ConnId, Dialer, What};
 use buffers::Buffers;
 use names::{Operation, name, named};

@@ -1,0 +1,193 @@
+//! Connections begun: from which address and port, and to where.
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::addr::SocketAddrArg;
+use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix, connect, sockopt};
+
+use crate::plan::Way;
+use crate::plan::way::Sources;
+
+use super::What;
+use super::ports::{Advice, Chooser, PairId};
+use super::socket::{come_from, open};
+
+/// Makes sockets that come from where the plan says, and knows where they go.
+#[derive(Clone, Debug, Default)]
+pub struct Dialer {
+    /// Where all connections go, in place of any address.
+    unix: Option<SocketAddrUnix>,
+    sources: Option<Sources>,
+    /// Whose turn it is among the sources.
+    next: usize,
+    /// Chooses local ports; none: the kernel does.
+    ports: Option<Chooser>,
+}
+
+/// A socket that is to be connected.
+#[derive(Debug)]
+pub struct Dial {
+    /// The socket.
+    pub fd: OwnedFd,
+    /// The addresses that its local port was chosen for, if we chose it.
+    pub pair: Option<PairId>,
+}
+
+impl From<DialError> for What {
+    fn from(refusal: DialError) -> Self {
+        match refusal {
+            DialError::Failed(errno) => Self::Connected(Err(errno)),
+            DialError::Postponed => Self::Postponed,
+        }
+    }
+}
+
+/// Why a connection is not on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DialError {
+    /// It never will be.
+    Failed(Errno),
+    /// All local ports that could be tried in this turn of the loop are taken; others may be free.
+    Postponed,
+}
+
+impl Dialer {
+    /// A dialer whose first connection is that one of the run.
+    ///
+    /// # Errors
+    ///
+    /// When the path of a Unix socket is too long.
+    pub fn new(way: &Way, first_connection: usize) -> Result<Self, Errno> {
+        let unix = way.unix.as_ref().map(SocketAddrUnix::new).transpose()?;
+        Ok(Self { unix, sources: way.sources, next: first_connection, ports: None })
+    }
+
+    /// The same with local ports that are chosen like that.
+    #[must_use]
+    pub fn with_ports(self, ports: Option<Chooser>) -> Self {
+        // A Unix socket has none.
+        Self { ports: ports.filter(|_| self.unix.is_none()), ..self }
+    }
+
+    /// A new turn of the loop begins, in which ports may be tried again.
+    pub fn begin_turn(&mut self) {
+        self.ports.iter_mut().for_each(Chooser::begin_turn);
+    }
+
+    /// Whether connections are TCP's: only those can throw received bytes away inside the kernel, and only of those the
+    /// kernel says when bytes came.
+    pub fn is_tcp(&self) -> bool {
+        self.unix.is_none()
+    }
+
+    /// Where a connection to this address really goes.
+    pub fn destination(&self, address: SocketAddr) -> SocketAddrAny {
+        self.unix.as_ref().map_or_else(|| address.as_any(), SocketAddrArg::as_any)
+    }
+
+    /// A socket for a connection to this address.
+    pub fn create(&mut self, address: SocketAddr) -> Result<Dial, Errno> {
+        if self.unix.is_some() {
+            return Ok(Dial { fd: open(AddressFamily::UNIX)?, pair: None });
+        }
+        let fd = open(if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 })?;
+        let source = self.sources.map(|sources| sources.of_connection(self.next));
+        if let Some(source) = source {
+            come_from(&fd, source)?;
+            self.next = self.next.wrapping_add(1);
+        }
+        let pair = self.ports.as_mut().map(|ports| {
+            let pair = ports.pair(source, address);
+            ports.assign_next(&fd, pair);
+            pair
+        });
+        Ok(Dial { fd, pair })
+    }
+
+    /// Opens a connection. `Ok` means that it is under way (or there already, which the first readiness tells).
+    pub fn dial(&mut self, address: SocketAddr) -> Result<OwnedFd, DialError> {
+        let Dial { fd, pair } = self.create(address).map_err(DialError::Failed)?;
+        self.start(&fd, pair, address)?;
+        Ok(fd)
+    }
+
+    /// Starts to connect a socket; where we choose its local port, from the next one that is free.
+    pub fn start(&mut self, fd: &OwnedFd, pair: Option<PairId>, address: SocketAddr) -> Result<(), DialError> {
+        let destination = self.destination(address);
+        loop {
+            let started = match connect(fd, &destination) {
+                Err(Errno::INPROGRESS) => Ok(()),
+                outcome => outcome,
+            };
+            if !self.steps_on(fd, pair, started)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Looks at the outcome of an attempt to connect. `Ok(true)`: its local port is taken, and the socket has been given
+    /// the next one to try. `Ok(false)`: all is well.
+    pub fn steps_on(
+        &mut self,
+        fd: &OwnedFd,
+        pair: Option<PairId>,
+        outcome: Result<(), Errno>,
+    ) -> Result<bool, DialError> {
+        let done = outcome.map(|()| false).map_err(DialError::Failed);
+        let (Some(ports), Some(pair)) = (&mut self.ports, pair) else { return done };
+        if !matches!(outcome, Err(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE)) {
+            ports.was_free(pair);
+            return done;
+        }
+        match ports.was_taken(pair) {
+            Advice::StepOn => ports.assign_next(fd, pair),
+            Advice::Later => return Err(DialError::Postponed),
+            Advice::Exhausted => return Err(DialError::Failed(Errno::ADDRNOTAVAIL)),
+        }
+        Ok(true)
+    }
+
+    /// Where the addresses lead that a port was chosen for.
+    pub fn target(&self, pair: PairId) -> Option<SocketAddr> {
+        Some(self.ports.as_ref()?.target(pair))
+    }
+}
+
+/// Connects and closes again, within `patience`. `is_asked` is asked ten times a second whether to end early.
+///
+/// # Errors
+///
+/// The system's; [`Errno::TIMEDOUT`] without an answer, [`Errno::INTR`] if it ended early.
+pub fn try_connect(
+    dialer: &mut Dialer,
+    address: SocketAddr,
+    patience: Duration,
+    is_asked: &dyn Fn() -> bool,
+) -> Result<(), Errno> {
+    let fd = match dialer.dial(address) {
+        Ok(fd) => fd,
+        Err(DialError::Failed(errno)) => return Err(errno),
+        // It never is where the kernel chooses ports.
+        Err(DialError::Postponed) => return Err(Errno::ADDRNOTAVAIL),
+    };
+    let deadline = Instant::now() + patience;
+    let slice = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    loop {
+        let mut fds = [PollFd::new(&fd, PollFlags::OUT)];
+        match poll(&mut fds, Some(&slice)) {
+            Err(Errno::INTR) | Ok(0) => {}
+            Err(errno) => return Err(errno),
+            Ok(_) => return sockopt::socket_error(&fd)?,
+        }
+        if is_asked() {
+            return Err(Errno::INTR);
+        }
+        if Instant::now() >= deadline {
+            return Err(Errno::TIMEDOUT);
+        }
+    }
+}
