@@ -6,9 +6,10 @@ use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
 use super::flags::{self, Id};
+use super::refusal::{Refusal, wrong};
 use super::request::{self, Header};
-use super::typed::{Typed, wrong};
-use super::{Refusal, Warned, framing, hints};
+use super::typed::Typed;
+use super::{Warned, framing, hints};
 use crate::plan::limits::{GIVE_UP_MIN, GIVE_UP_TIMEOUTS, URL_MAX};
 use crate::plan::load::Limiter;
 use crate::plan::secrets;

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use lexopt::Arg;
 
 use super::flags::{self, Flag, Id};
-use super::hints;
+use super::foreign;
 use crate::plan::Dialect;
 
 /// Reads a command line from left to right.
@@ -92,7 +92,7 @@ impl Front {
         self.are_words = word == "--";
         let typed = word.strip_prefix('-').filter(|name| !name.starts_with('-'))?;
         let name = typed.split('=').next().filter(|name| name.chars().count() > 1)?;
-        if flags::by_name(name).is_none() && !hints::is_foreign(name) {
+        if flags::by_name(name).is_none() && !foreign::is_foreign(name) {
             return None;
         }
         rest.next();
@@ -117,7 +117,7 @@ impl Front {
         let found = match flags::by_name(&name) {
             Some(flag) => vec![flag],
             // What is another option elsewhere is no abbreviation: `--head` would take the URL for a header.
-            None if !self.dialect.is_compat() && hints::is_foreign(&name) => Vec::new(),
+            None if !self.dialect.is_compat() && foreign::is_foreign(&name) => Vec::new(),
             None => flags::by_prefix(&name, self.dialect),
         };
         match *found {

@@ -6,6 +6,7 @@ use std::ffi::{OsStr, OsString};
 use strsim::damerau_levenshtein;
 
 use super::flags::{self, FLAGS, Flag};
+use super::foreign::foreign;
 use super::front::Misuse;
 use crate::plan::secrets;
 
@@ -58,11 +59,6 @@ fn behind_one_dash(name: &str) -> String {
         None => foreign(&format!("--{name}"), &format!("-{name}"))
             .unwrap_or_else(|| format!("unknown option -{}; onrush --help lists them all", name.escape_debug())),
     }
-}
-
-/// Whether another tool has an option of this name.
-pub(super) fn is_foreign(name: &str) -> bool {
-    FOREIGN.iter().any(|(spellings, _)| spellings.iter().any(|typed| typed.strip_prefix("--") == Some(name)))
 }
 
 /// One line about a first word that names no host, but a command at the wrong place or, but for a letter, rightly.
@@ -119,116 +115,9 @@ fn nearest(name: &str) -> Option<&'static Flag> {
     (distance <= name.chars().count() / 3).then_some(flag)
 }
 
-/// The answer to another tool's option, as it is in the table and as it was typed.
-fn foreign(spelling: &str, typed: &str) -> Option<String> {
-    let (_, answer) = FOREIGN.iter().find(|(spellings, _)| spellings.contains(&spelling))?;
-    Some(match answer {
-        Answer::Spelled(ours) => format!("{typed}: onrush spells this {ours}"),
-        Answer::NotYet(what) => format!("{typed}: {what} not in onrush yet"),
-        Answer::Needless(why) => format!("{typed}: {why}; leave it out"),
-    })
-}
-
-/// What to say about a spelling of another tool.
-enum Answer {
-    /// It exists under this spelling.
-    Spelled(&'static str),
-    /// It does not exist; the subject with its verb.
-    NotYet(&'static str),
-    /// There is no need for it.
-    Needless(&'static str),
-}
-
-/// Spellings of ab, autocannon, bombardier, curl, h2load, hey, k6, oha, plow and vegeta that onrush does not know.
-const FOREIGN: &[(&[&str], Answer)] = &[
-    (&["-z", "--test-duration"], Answer::Spelled("-d, for instance -d 30s")),
-    (&["--concurrency", "--clients", "--vus", "--users"], Answer::Spelled("-c, for instance -c 100")),
-    (&["--iterations", "--amount", "--num-requests"], Answer::Spelled("-n, for instance -n 10k")),
-    (&["-w", "--workers", "--cpus"], Answer::Spelled("-t, for instance -t 4")),
-    (&["-m", "--request"], Answer::Spelled("-X, for instance -X PUT")),
-    (&["-p", "--body-file", "--body-path"], Answer::Spelled("--body @FILE")),
-    (
-        &["--data", "--data-ascii", "--data-raw", "--data-binary", "--data-urlencode"],
-        Answer::Spelled("--body, for instance --body 'a=1'"),
-    ),
-    (&["--headers"], Answer::Spelled("-H, for instance -H 'Accept: text/html'")),
-    (&["-F", "--form"], Answer::NotYet("forms in parts are")),
-    (&["--user-agent"], Answer::Spelled("-H, for instance -H 'User-Agent: X'")),
-    (&["-e", "--referer"], Answer::Spelled("-H, for instance -H 'Referer: http://example.com/'")),
-    (&["--cookie"], Answer::Spelled("-H, for instance -H 'Cookie: a=1'")),
-    (&["--content-type"], Answer::Spelled("-H, for instance -H 'Content-Type: application/json'")),
-    (&["--compressed"], Answer::Spelled("-H, for instance -H 'Accept-Encoding: gzip'")),
-    (&["-I", "--head"], Answer::Spelled("-X, for instance -X HEAD")),
-    (&["-i", "--include"], Answer::Spelled("--once, which shows one request in full")),
-    (&["--max-time", "--connect-timeout"], Answer::Spelled("--give-up, for instance --give-up 5s")),
-    (&["--host"], Answer::Spelled("-H, for instance -H 'Host: www.example.com'")),
-    (&["-a", "-u", "--user"], Answer::Spelled("--basic-auth, for instance --basic-auth user:password")),
-    (&["-A"], Answer::Spelled("-H, for instance -H 'Accept: text/html'")),
-    (&["--no-keepalive"], Answer::Spelled("--disable-keepalive")),
-    (&["-l", "--latencies"], Answer::Spelled("--latency")),
-    (&["--debug", "--verbose"], Answer::Spelled("--once, which shows one request in full")),
-    (&["-q", "--qps", "--rps", "--rate-limit", "--max-rate"], Answer::NotYet("constant rates are")),
-    (&["--warm-up", "--warm-up-time"], Answer::Spelled("--warmup, for instance --warmup 5s")),
-    (&["--stage", "--ramp-up"], Answer::NotYet("stages are")),
-    (&["--http2", "--http3", "--h2", "--h2c", "--http-version"], Answer::NotYet("HTTP/2 and HTTP/3 are")),
-    (&["-P", "--pipelining", "--pipeline"], Answer::NotYet("pipelining from the command line is")),
-    (&["--json", "--output-format"], Answer::Spelled("--format json, or -o FILE.json beside the report")),
-    (&["--csv", "--out"], Answer::Spelled("-o, for instance -o result.csv")),
-    (&["--ciphers"], Answer::Spelled("--tls-ciphers, for instance --tls-ciphers TLS_AES_128_GCM_SHA256")),
-    (&["--skip-verify", "--insecure-skip-tls-verify"], Answer::Spelled("-k (--insecure)")),
-    (&["-x", "--proxy"], Answer::Spelled("--http-proxy, for instance --http-proxy http://10.0.0.1:3128")),
-    (&["--unix-socket"], Answer::Spelled("--unix, for instance --unix /run/app.sock")),
-    (&["--targets", "--urls-from-file", "--input-file"], Answer::NotYet("lists of URLs are")),
-    (&["--no-tui", "--no-print", "--quiet"], Answer::Needless("nothing but the report is printed into a pipe")),
-    (
-        &[
-            "--disable-redirects",
-            "--redirects",
-            "--location",
-            "--follow",
-            "--follow-redirects",
-            "--max-redirs",
-            "--max-redirects",
-        ],
-        Answer::Needless("redirects are never followed: they count as answers"),
-    ),
-    (&["--color", "--no-color"], Answer::Needless("colours are for terminals only, unless NO_COLOR is set")),
-    (&["--disable-compression"], Answer::Needless("no compression is asked for")),
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn other_tools_spellings_get_an_answer_of_their_own() {
-        let said = |typed| foreign(typed, typed).unwrap();
-        assert_eq!(said("-z"), "-z: onrush spells this -d, for instance -d 30s");
-        assert_eq!(said("--http2"), "--http2: HTTP/2 and HTTP/3 are not in onrush yet");
-        assert_eq!(said("--location"), "--location: redirects are never followed: they count as answers; leave it out");
-        assert_eq!(said("--user-agent"), "--user-agent: onrush spells this -H, for instance -H 'User-Agent: X'");
-        assert_eq!(said("--no-tui"), "--no-tui: nothing but the report is printed into a pipe; leave it out");
-    }
-
-    #[test]
-    fn no_answer_is_hidden_by_an_option_of_ours_or_names_one_that_is_none() {
-        for (spellings, answer) in FOREIGN {
-            for typed in *spellings {
-                match typed.strip_prefix("--") {
-                    Some(name) => assert!(flags::by_name(name).is_none(), "{typed}"),
-                    None => assert!(flags::by_letter(typed.chars().nth(1).unwrap()).is_none(), "{typed}"),
-                }
-            }
-            let Answer::Spelled(ours) = answer else { continue };
-            for word in ours.split([' ', ',']).filter(|word| word.starts_with('-')) {
-                let known = match word.strip_prefix("--") {
-                    Some(name) => flags::by_name(name).is_some(),
-                    None => flags::by_letter(word.chars().nth(1).unwrap()).is_some(),
-                };
-                assert!(known, "{ours}");
-            }
-        }
-    }
 
     #[test]
     fn a_mistyped_option_gets_the_nearest_name() {

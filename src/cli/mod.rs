@@ -1,23 +1,27 @@
 //! The command line: from what was typed to a plan, or to the text that answers it.
 //!
 //! It resolves no name, opens no socket and starts nothing; the only thing it reads is the file named by `--body`. One
-//! parser serves onrush and the tools it imitates: `front` reads options and words, `typed` their values, `decide` makes
-//! the plan. The texts of refusal differ: `hints` natively, `compat` as getopt and wrk have them.
+//! parser serves onrush and the tools it imitates: `front` reads options and words, `typed` takes them in, `values` reads
+//! their values, `decide` makes the plan. The texts of a `refusal` differ: `hints` natively, `compat` as getopt and wrk have
+//! them.
 
 mod command;
 mod compat;
 mod decide;
 mod flags;
+mod foreign;
 mod framing;
 mod front;
 mod help;
 mod hints;
 mod merge;
 mod proxy;
+mod refusal;
 mod request;
 mod tls;
 mod typed;
 pub mod units;
+mod values;
 mod way;
 
 use std::env;
@@ -27,6 +31,7 @@ use crate::plan::{Dialect, Io, Plan};
 use crate::report::merge::Merge;
 use crate::{backend, serve};
 use front::Front;
+use refusal::Refusal;
 use typed::Typed;
 
 /// What a command line asks for.
@@ -72,21 +77,6 @@ pub fn version(dialect: Dialect, backend: &str) -> String {
 
 /// A decision and what the user should know about it, line by line.
 type Warned<T> = (T, Vec<String>);
-
-/// Why there is no plan.
-#[derive(Debug)]
-enum Refusal {
-    /// Help was asked for.
-    Help,
-    /// There is nothing to add to the usage.
-    Usage,
-    /// The command line is wrong: one line, behind the program's name.
-    Misused(String),
-    /// The same in words of wrk, which stand alone.
-    Wrk(String),
-    /// The command line is right, but it cannot be done: one line, behind the program's name. No usage follows.
-    Cannot(String),
-}
 
 fn parse_ordered(args: &[OsString], words_end_options: bool) -> Invocation {
     let dialect = compat::dialect(args, words_end_options);

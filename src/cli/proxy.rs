@@ -2,10 +2,9 @@
 
 use std::ffi::OsStr;
 
-use super::Refusal;
 use super::flags::Flag;
+use super::refusal::{Refusal, wrong};
 use super::request::basic;
-use super::typed::wrong;
 use crate::plan::secrets;
 use crate::plan::target::Scheme;
 use crate::plan::{Dialect, Proxy, Target};

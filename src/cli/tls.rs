@@ -2,9 +2,8 @@
 
 use std::ffi::{OsStr, OsString};
 
-use super::Refusal;
 use super::flags::{Flag, Id};
-use super::typed::wrong;
+use super::refusal::{Refusal, wrong};
 use crate::plan::target::Scheme;
 use crate::plan::tls::{GROUPS, Identity, Named, SUITES, Version};
 use crate::plan::{Dialect, Io, Material, Target, Tls};

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use super::flags::{Flag, Id, Origin};
 use super::front::{Front, Item};
+use super::refusal::{Refusal, wrong};
 use super::request::{self, Header};
 use super::tls::TypedTls;
-use super::units::{self, Unreadable};
+use super::values::{breakout, count, format, io, method, percents, seed, spin, time, user};
 use super::way::TypedWay;
-use super::{Refusal, compat, hints};
-use crate::plan::limits::{CONNECTIONS_MAX, REQUESTS_MAX, THREADS_MAX, TIME_MAX};
+use super::{compat, hints};
+use crate::plan::limits::{CONNECTIONS_MAX, REQUESTS_MAX, THREADS_MAX};
 use crate::plan::secrets;
 use crate::plan::{Breakout, Dialect, Format, Io, Kind, Output, Percent, Spin};
 
@@ -240,118 +241,5 @@ impl Typed {
         let kind = Kind::of(&path).ok_or_else(|| wrong(flag, value, endings))?;
         self.outputs.push(Output { path, kind });
         Ok(())
-    }
-}
-
-/// A value that cannot be read: the option, the value, and what would be right.
-pub(super) fn wrong(flag: &Flag, value: &OsStr, reason: impl std::fmt::Display) -> Refusal {
-    const SHOWN_MAX: usize = 80;
-    let text = value.to_string_lossy();
-    let shown: String = text.chars().take(SHOWN_MAX).collect();
-    let dots = if shown.len() < text.len() { "…" } else { "" };
-    Refusal::Misused(format!("--{} {shown:?}{dots}: {reason}", flag.long))
-}
-
-/// A count up to `most`. Zero is judged later in the compat dialects, where wrk has an order and words of its own.
-fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> Result<u64, Refusal> {
-    match units::metric(&value.to_string_lossy(), dialect) {
-        Ok(0) if !dialect.is_compat() => Err(wrong(flag, value, "at least 1")),
-        Err(Unreadable::TooLarge) => Err(wrong(flag, value, format_args!("at most {most}"))),
-        Ok(count) if count > most => Err(wrong(flag, value, format_args!("at most {most}"))),
-        Ok(count) => Ok(count),
-        Err(reason) => Err(wrong(flag, value, format_args!("{reason}; write for instance 100 or 10k"))),
-    }
-}
-
-/// A time of at most [`TIME_MAX`]. What zero means is judged later.
-fn time(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Duration, Refusal> {
-    let most =
-        || wrong(flag, value, format_args!("at most {}h, which is {} days", hours(TIME_MAX), hours(TIME_MAX) / 24));
-    let example = if dialect.is_compat() { "10s, 2m or 1h" } else { "500ms, 1.5s or 2m" };
-    let is_data = |text: &str| text.contains('=') || text.starts_with(['{', '[', '@', '<']);
-    if !dialect.is_compat() && flag.id == Id::Duration && is_data(&value.to_string_lossy()) {
-        let shown = secrets::text(&value.to_string_lossy());
-        return Err(wrong(flag, OsStr::new(&shown), "not a time; what curl's -d sends is onrush's --body"));
-    }
-    match units::time(&value.to_string_lossy(), dialect) {
-        Err(Unreadable::TooLarge) => Err(most()),
-        Ok(time) if time > TIME_MAX => Err(most()),
-        Ok(time) => Ok(time),
-        Err(reason) => {
-            let meant = units::seconds_meant(&value.to_string_lossy());
-            let right = meant.map_or_else(|| format!("for instance {example}"), |seconds| format!("{seconds}s"));
-            Err(wrong(flag, value, format_args!("{reason}; write {right}")))
-        }
-    }
-}
-
-fn hours(time: Duration) -> u64 {
-    time.as_secs() / 3600
-}
-
-fn seed(flag: &Flag, value: &OsStr) -> Result<u64, Refusal> {
-    let number = value.to_str().and_then(|text| text.parse().ok());
-    number.ok_or_else(|| wrong(flag, value, format_args!("not a number from 0 to {}", u64::MAX)))
-}
-
-fn method(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
-    let token = value.to_str().filter(|text| request::is_token(text));
-    token.map(str::to_owned).ok_or_else(|| wrong(flag, value, "not the name of a method; write for instance PUT"))
-}
-
-/// A user and a password; the user alone has an empty one.
-fn user(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
-    // What it says must not be shown.
-    let bad = || wrong(flag, OsStr::new("…"), "no user in front of the colon; write for instance 'user:password'");
-    let text = value.to_str().filter(|text| !text.is_empty() && !text.starts_with(':')).ok_or_else(bad)?;
-    Ok(if text.contains(':') { text.to_owned() } else { format!("{text}:") })
-}
-
-fn spin(flag: &Flag, value: &OsStr) -> Result<Spin, Refusal> {
-    match value.to_str() {
-        Some("auto") => Ok(Spin::Auto),
-        Some("on") => Ok(Spin::On),
-        Some("off") => Ok(Spin::Off),
-        _ => Err(wrong(flag, value, "unknown; write auto, on or off")),
-    }
-}
-
-fn percents(flag: &Flag, value: &OsStr) -> Result<Vec<Percent>, Refusal> {
-    let text = value.to_str().unwrap_or_default();
-    let mut percents: Vec<Percent> = text
-        .split(',')
-        .map(|part| part.trim().parse().map_err(|reason| wrong(flag, OsStr::new(part), reason)))
-        .collect::<Result<_, _>>()?;
-    percents.sort_unstable();
-    percents.dedup();
-    Ok(percents)
-}
-
-fn breakout(flag: &Flag, value: &OsStr) -> Result<Breakout, Refusal> {
-    match value.to_str() {
-        Some("") => Ok(Breakout::WrkCmm),
-        Some("all") => Ok(Breakout::All),
-        _ => Err(wrong(flag, value, "unknown; write --breakout or --breakout=all")),
-    }
-}
-
-fn format(flag: &Flag, value: &OsStr) -> Result<Format, Refusal> {
-    match value.to_str() {
-        Some("wrk") => Ok(Format::Text),
-        Some("json") => Ok(Format::Json),
-        Some("summary") => {
-            Err(Refusal::Cannot("--format summary: summaries are not in onrush yet; wrk and json are".to_owned()))
-        }
-        _ => Err(wrong(flag, value, "unknown; write wrk or json")),
-    }
-}
-
-fn io(flag: &Flag, value: &OsStr) -> Result<Io, Refusal> {
-    match value.to_str() {
-        Some("auto") => Ok(Io::Auto),
-        Some("epoll") => Ok(Io::Epoll),
-        Some("uring") => Ok(Io::Uring),
-        Some(text) if text.starts_with("sim:") => Ok(Io::Sim(PathBuf::from(&text["sim:".len()..]))),
-        _ => Err(wrong(flag, value, "unknown; write auto, uring or epoll")),
     }
 }

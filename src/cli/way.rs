@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use super::flags::{Flag, Id};
-use super::typed::wrong;
-use super::{Refusal, proxy};
+use super::proxy;
+use super::refusal::{Refusal, wrong};
 use crate::plan::target::Scheme;
 use crate::plan::way::{BadSources, Family, Sources, Way};
 use crate::plan::{Dialect, Io, Target};

@@ -1,0 +1,117 @@
+//! The values of options: each is read into what it means, or refused with what would be right.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::flags::{Flag, Id};
+use super::refusal::{Refusal, wrong};
+use super::request;
+use super::units::{self, Unreadable};
+use crate::plan::limits::TIME_MAX;
+use crate::plan::secrets;
+use crate::plan::{Breakout, Dialect, Format, Io, Percent, Spin};
+
+/// A count up to `most`. Zero is judged later in the compat dialects, where wrk has an order and words of its own.
+pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> Result<u64, Refusal> {
+    match units::metric(&value.to_string_lossy(), dialect) {
+        Ok(0) if !dialect.is_compat() => Err(wrong(flag, value, "at least 1")),
+        Err(Unreadable::TooLarge) => Err(wrong(flag, value, format_args!("at most {most}"))),
+        Ok(count) if count > most => Err(wrong(flag, value, format_args!("at most {most}"))),
+        Ok(count) => Ok(count),
+        Err(reason) => Err(wrong(flag, value, format_args!("{reason}; write for instance 100 or 10k"))),
+    }
+}
+
+/// A time of at most [`TIME_MAX`]. What zero means is judged later.
+pub(super) fn time(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Duration, Refusal> {
+    let most =
+        || wrong(flag, value, format_args!("at most {}h, which is {} days", hours(TIME_MAX), hours(TIME_MAX) / 24));
+    let example = if dialect.is_compat() { "10s, 2m or 1h" } else { "500ms, 1.5s or 2m" };
+    let is_data = |text: &str| text.contains('=') || text.starts_with(['{', '[', '@', '<']);
+    if !dialect.is_compat() && flag.id == Id::Duration && is_data(&value.to_string_lossy()) {
+        let shown = secrets::text(&value.to_string_lossy());
+        return Err(wrong(flag, OsStr::new(&shown), "not a time; what curl's -d sends is onrush's --body"));
+    }
+    match units::time(&value.to_string_lossy(), dialect) {
+        Err(Unreadable::TooLarge) => Err(most()),
+        Ok(time) if time > TIME_MAX => Err(most()),
+        Ok(time) => Ok(time),
+        Err(reason) => {
+            let meant = units::seconds_meant(&value.to_string_lossy());
+            let right = meant.map_or_else(|| format!("for instance {example}"), |seconds| format!("{seconds}s"));
+            Err(wrong(flag, value, format_args!("{reason}; write {right}")))
+        }
+    }
+}
+
+fn hours(time: Duration) -> u64 {
+    time.as_secs() / 3600
+}
+
+pub(super) fn seed(flag: &Flag, value: &OsStr) -> Result<u64, Refusal> {
+    let number = value.to_str().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| wrong(flag, value, format_args!("not a number from 0 to {}", u64::MAX)))
+}
+
+pub(super) fn method(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
+    let token = value.to_str().filter(|text| request::is_token(text));
+    token.map(str::to_owned).ok_or_else(|| wrong(flag, value, "not the name of a method; write for instance PUT"))
+}
+
+/// A user and a password; the user alone has an empty one.
+pub(super) fn user(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
+    // What it says must not be shown.
+    let bad = || wrong(flag, OsStr::new("…"), "no user in front of the colon; write for instance 'user:password'");
+    let text = value.to_str().filter(|text| !text.is_empty() && !text.starts_with(':')).ok_or_else(bad)?;
+    Ok(if text.contains(':') { text.to_owned() } else { format!("{text}:") })
+}
+
+pub(super) fn spin(flag: &Flag, value: &OsStr) -> Result<Spin, Refusal> {
+    match value.to_str() {
+        Some("auto") => Ok(Spin::Auto),
+        Some("on") => Ok(Spin::On),
+        Some("off") => Ok(Spin::Off),
+        _ => Err(wrong(flag, value, "unknown; write auto, on or off")),
+    }
+}
+
+pub(super) fn percents(flag: &Flag, value: &OsStr) -> Result<Vec<Percent>, Refusal> {
+    let text = value.to_str().unwrap_or_default();
+    let mut percents: Vec<Percent> = text
+        .split(',')
+        .map(|part| part.trim().parse().map_err(|reason| wrong(flag, OsStr::new(part), reason)))
+        .collect::<Result<_, _>>()?;
+    percents.sort_unstable();
+    percents.dedup();
+    Ok(percents)
+}
+
+pub(super) fn breakout(flag: &Flag, value: &OsStr) -> Result<Breakout, Refusal> {
+    match value.to_str() {
+        Some("") => Ok(Breakout::WrkCmm),
+        Some("all") => Ok(Breakout::All),
+        _ => Err(wrong(flag, value, "unknown; write --breakout or --breakout=all")),
+    }
+}
+
+pub(super) fn format(flag: &Flag, value: &OsStr) -> Result<Format, Refusal> {
+    match value.to_str() {
+        Some("wrk") => Ok(Format::Text),
+        Some("json") => Ok(Format::Json),
+        Some("summary") => {
+            Err(Refusal::Cannot("--format summary: summaries are not in onrush yet; wrk and json are".to_owned()))
+        }
+        _ => Err(wrong(flag, value, "unknown; write wrk or json")),
+    }
+}
+
+pub(super) fn io(flag: &Flag, value: &OsStr) -> Result<Io, Refusal> {
+    match value.to_str() {
+        Some("auto") => Ok(Io::Auto),
+        Some("epoll") => Ok(Io::Epoll),
+        Some("uring") => Ok(Io::Uring),
+        Some(text) if text.starts_with("sim:") => Ok(Io::Sim(PathBuf::from(&text["sim:".len()..]))),
+        _ => Err(wrong(flag, value, "unknown; write auto, uring or epoll")),
+    }
+}
