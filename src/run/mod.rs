@@ -15,6 +15,7 @@ mod waiting;
 mod watch;
 mod worker;
 
+pub use crate::script::Listener;
 pub use choice::{Choice, Unavailable};
 pub use host::{Ports, Shortage};
 pub use interrupt::Interrupt;
@@ -31,9 +32,6 @@ use std::time::{Duration, Instant};
 
 use crate::plan::Addresses;
 use crate::script;
-
-/// Is told what a script says: a line, with its end.
-pub type Listener = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// Who is told how a run goes while it lasts.
 pub trait Observer {

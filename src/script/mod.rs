@@ -1,43 +1,57 @@
 //! Lua: what a script of `-s` says, does and hears.
 //!
 //! There is one state for every thread and one main state, and they share nothing; what goes from one to another is
-//! copied. [`Script::load`] makes them all and runs every phase before the start. The
-//! [`MakeCallbacks`] of a thread carry its state into the worker, which gives it back when it drops them; [`Script::done`] then runs in the main state, which may
-//! ask the others. A state is never used by two threads at the same time.
+//! copied. [`Script::load`] makes them all and runs every phase before the start. The [`MakeCallbacks`] of a thread carry
+//! its state into the worker, which gives it back when it drops them; [`Script::done`] then runs in the main state, which
+//! may ask the others. A state is never used by two threads at the same time.
 //!
-//! To read in this order: `state` makes a state, `wrk.lua` is what scripts find in it, `native` what that file needs
-//! of the host, `copy`, `address` and `statistics` are parts of it, `stack` keeps recursion within the C stack, `call` is
-//! the way in while requests are under way, `fields` are the header fields that it shows, `message` is what a user reads
+//! To read in this order: `state` is a state, a `slot` where it lies, `fresh` what is in it before the script, `wrk.lua`
+//! what scripts find in it, `native` what that file needs of the host, `copy`, `address` and `statistics` are parts of
+//! it, `decisions` are what comes back, `stack` keeps recursion within the C stack. While requests are under way, a
+//! `thread` is the script of a worker, `written` its requests, `callbacks` what else the engine calls, `call` how that
+//! gets into Lua, `meter` how long it takes; `fields` are the header fields that are shown, `message` is what a user reads
 //! of an error. Nothing here sends a request or measures a response.
 
 mod address;
 mod call;
+mod callbacks;
 mod copy;
+mod decisions;
 mod fields;
+mod fresh;
 mod message;
+mod meter;
 mod native;
+mod slot;
 mod stack;
 mod state;
 mod statistics;
 #[cfg(test)]
 mod tests;
+mod thread;
+mod written;
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use onrush_proto::http1::{self, Outline};
 use thiserror::Error;
 
-use self::call::{Arity, ScriptThread};
-use self::state::{State, Who};
+use self::call::Arity;
+use self::native::Who;
+use self::slot::{Slot, lock};
+use self::state::State;
+use self::thread::ScriptThread;
 use crate::engine::{MakeCallbacks, Wants};
-use crate::run::Listener;
 use crate::stats::Errors;
 
 pub use self::stack::STACK_BYTES;
 pub use self::statistics::View;
+
+/// Is told what a script says: a line, with its end.
+pub type Listener = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// What the command line says, as far as scripts can see it.
 #[derive(Clone)]
@@ -131,9 +145,6 @@ pub struct Script {
     is_compat: bool,
 }
 
-/// Where the state of a thread lies; empty while a worker has it.
-type Slot = Mutex<Option<State>>;
-
 impl Script {
     /// Runs the file in every state, then `setup` and `init` for every thread, and asks the first thread for its first
     /// requests; all of it on the calling thread.
@@ -143,7 +154,7 @@ impl Script {
     /// The first thing that goes wrong, with file and line; [`Exit`], if the script ended the program.
     pub fn load(setting: &Setting<'_>) -> anyhow::Result<Self> {
         let threads: Arc<[Slot]> = (0..setting.threads).map(|_| Slot::default()).collect();
-        let main = State::new(setting, Who::Main(Arc::clone(&threads)))?;
+        let main = fresh::state(setting, Who::Main(Arc::clone(&threads)))?;
         main.run(setting)?;
         main.call("start", ())?;
         let mut script = Self {
@@ -181,7 +192,7 @@ impl Script {
     /// thread; only then can `done` look into them.
     pub fn callbacks(&mut self) -> Vec<MakeCallbacks> {
         let threads = (0..self.threads.len()).map(|index| ScriptThread::new(self, index));
-        threads.map(|thread| -> MakeCallbacks { Box::new(|| thread.callbacks()) }).collect()
+        threads.map(|thread| -> MakeCallbacks { Box::new(|| callbacks::of(thread)) }).collect()
     }
 
     /// Whether the script wants to hear the results.
@@ -207,7 +218,7 @@ impl Script {
     /// Everything that happens before the start for one thread.
     fn load_thread(&mut self, setting: &Setting<'_>, number: u32) -> anyhow::Result<()> {
         let index = number as usize - 1;
-        let state = State::new(setting, Who::Thread(number))?;
+        let state = fresh::state(setting, Who::Thread(number))?;
         state.run(setting)?;
         *lock(&self.threads[index]) = Some(state);
         self.main.call("setup", number)?;
@@ -269,9 +280,4 @@ fn refusal(function: &str, error: http1::Malformed, is_compat: bool) -> String {
         "{function} of the script returned what is not one or more complete requests: {error} (line and byte of the \
          returned text); wrk.format() makes complete ones"
     )
-}
-
-/// What lies in a slot, whatever happened to those who had it before.
-fn lock(slot: &Slot) -> MutexGuard<'_, Option<State>> {
-    slot.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,8 +11,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use mlua::{Lua, LuaString, Table, Value};
 
 use super::copy::{self, Way};
-use super::state::{Decisions, Who};
-use super::{Setting, Slot, address, lock, stack};
+use super::decisions::Decisions;
+use super::slot::{Slot, lock};
+use super::{Setting, address, stack};
+
+/// Whose state it is.
+pub enum Who {
+    /// That of `setup` and `done`, which can ask the others.
+    Main(Arc<[Slot]>),
+    /// That of a thread, numbered from 1.
+    Thread(u32),
+}
 
 /// The functions, for one state.
 pub fn table(lua: &Lua, setting: &Setting<'_>, who: Who, decisions: &Rc<Decisions>) -> mlua::Result<Table> {

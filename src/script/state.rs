@@ -1,37 +1,16 @@
-//! One Lua state: how it is made, and how its phases are called.
+//! One Lua state, and how its phases are called.
 //!
 //! Every library of LuaJIT is there, `debug` and `ffi` too: a script may do what a C program may do.
 
-use std::cell::Cell;
-use std::net::SocketAddr;
+use std::path::Path;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use anyhow::anyhow;
 use mlua::{Function, IntoLuaMulti, Lua, Table, Value, ffi};
 
 use super::call::{self, Arity};
-use super::{Exit, Setting, Slot, message, native};
-use crate::random::Random;
-
-/// Whose state it is.
-pub enum Who {
-    /// That of `setup` and `done`, which can ask the others.
-    Main(Arc<[Slot]>),
-    /// That of a thread, numbered from 1.
-    Thread(u32),
-}
-
-/// What a script has decided about its thread. Shared by the functions in its state and by whoever has the state.
-#[derive(Debug, Default)]
-pub struct Decisions {
-    /// It wants the thread to end.
-    pub is_stopped: Cell<bool>,
-    /// Where further connections are to go.
-    pub address: Cell<Option<SocketAddr>>,
-    /// The program is to end, with this code.
-    pub exit: Cell<Option<i32>>,
-}
+use super::decisions::Decisions;
+use super::{Exit, Setting, message};
 
 /// A Lua state with all that belongs to it.
 pub struct State {
@@ -52,8 +31,11 @@ pub struct State {
 unsafe impl Send for State {}
 
 impl State {
-    /// A state with all libraries and the table `wrk`, in which no script has run yet.
-    pub fn new(setting: &Setting<'_>, who: Who) -> anyhow::Result<Self> {
+    /// A state with all libraries. `prepare` puts into it what is there before the script named `path`.
+    pub fn new(
+        path: &Path,
+        prepare: impl FnOnce(&Lua, *mut ffi::lua_State) -> mlua::Result<(Rc<Decisions>, Table)>,
+    ) -> anyhow::Result<Self> {
         // SAFETY: called with no state there is nothing to be violated.
         let raw = unsafe { ffi::luaL_newstate() };
         anyhow::ensure!(!raw.is_null(), "there is not enough memory for a Lua state; use fewer threads (-t)");
@@ -63,9 +45,8 @@ impl State {
             ffi::luaL_openlibs(raw);
             Lua::get_or_init_from_ptr(raw).clone()
         };
-        let prepared = prepare(&lua, raw, setting, who);
-        let (decisions, calls) = prepared.map_err(|error| anyhow!("cannot set up Lua: {error}"))?;
-        Ok(Self { path: setting.path.display().to_string(), decisions, calls, lua, owner })
+        let (decisions, calls) = prepare(&lua, raw).map_err(|error| anyhow!("cannot set up Lua: {error}"))?;
+        Ok(Self { path: path.display().to_string(), decisions, calls, lua, owner })
     }
 
     /// Runs the script's file.
@@ -144,76 +125,6 @@ impl Drop for Owner {
         // SAFETY: the state was made by `State::new`, and nothing refers to it any more.
         unsafe { ffi::lua_close(self.0) };
     }
-}
-
-/// Puts everything into a new state that is there before the script.
-fn prepare(
-    lua: &Lua,
-    raw: *mut ffi::lua_State,
-    setting: &Setting<'_>,
-    who: Who,
-) -> mlua::Result<(Rc<Decisions>, Table)> {
-    let number = match who {
-        Who::Main(_) => None,
-        Who::Thread(number) => Some(number),
-    };
-    let decisions = Rc::new(Decisions::default());
-    find_modules(lua, setting)?;
-    seed(lua, setting.seed, number.unwrap_or(0))?;
-    let native = native::table(lua, setting, who, &decisions)?;
-    let words = lua.load(include_str!("wrk.lua")).set_name("=wrk");
-    let calls: Table = words.call((native, given(lua, setting)?, number))?;
-    // SAFETY: the state is not in use by anybody else, and nothing lies on its stack.
-    unsafe {
-        call::prepare(lua, raw, &calls)?;
-    }
-    Ok((decisions, calls))
-}
-
-/// Lets `require` look into the working directory first and then beside the script.
-fn find_modules(lua: &Lua, setting: &Setting<'_>) -> mlua::Result<()> {
-    let Some(folder) = setting.path.parent().and_then(|folder| folder.to_str()).filter(|folder| !folder.is_empty())
-    else {
-        return Ok(());
-    };
-    let package: Table = lua.globals().get("package")?;
-    for (field, ending) in [("path", "lua"), ("cpath", "so")] {
-        let usual: String = package.get(field)?;
-        package.set(field, format!("./?.{ending};{folder}/?.{ending};{usual}"))?;
-    }
-    Ok(())
-}
-
-/// Gives `math.random` a sequence of its own.
-fn seed(lua: &Lua, seed: u64, number: u32) -> mlua::Result<()> {
-    let start = Random::new(Random::new(seed).next().wrapping_add(u64::from(number))).next();
-    let math: Table = lua.globals().get("math")?;
-    // What a number of Lua can hold exactly.
-    math.get::<Function>("randomseed")?.call((start >> 11) as f64)
-}
-
-/// What `wrk.lua` is told of the command line.
-fn given(lua: &Lua, setting: &Setting<'_>) -> mlua::Result<Table> {
-    let headers = lua.create_table()?;
-    for (name, value) in setting.headers {
-        headers.raw_set(name.as_str(), value.as_str())?;
-    }
-    let given = lua.create_table()?;
-    given.raw_set("script", setting.path.display().to_string())?;
-    given.raw_set("scheme", setting.scheme)?;
-    given.raw_set("host", setting.host)?;
-    given.raw_set("port", setting.port)?;
-    given.raw_set("method", setting.method)?;
-    given.raw_set("path", setting.target)?;
-    given.raw_set("headers", headers)?;
-    given.raw_set("body", setting.body.map(|body| lua.create_string(body)).transpose()?)?;
-    let through = setting.proxy.unwrap_or_default();
-    given.raw_set("origin", through.origin)?;
-    given.raw_set("login", through.login)?;
-    given.raw_set("is_proxied", setting.proxy.is_some())?;
-    given.raw_set("addresses", setting.addresses.iter().map(ToString::to_string).collect::<Vec<_>>())?;
-    given.raw_set("is_wrk2", setting.is_wrk2)?;
-    Ok(given)
 }
 
 /// What went wrong, without words about where it was noticed.

@@ -1,0 +1,32 @@
+//! What the engine calls of a script: each callback that the script has a function for, and no other.
+
+use std::rc::Rc;
+
+use super::thread::ScriptThread;
+use super::written::Written;
+use crate::engine::{Callbacks, OnResponse, Source};
+
+/// The script as a worker calls it, in the thread of that; the state goes back when all of it is dropped. Without
+/// `request` there is no source.
+pub fn of(thread: ScriptThread) -> (Option<Box<dyn Source>>, Callbacks) {
+    let (wants, thread) = (thread.wants, Rc::new(thread));
+    let source: Option<Box<dyn Source>> =
+        if wants.request { Some(Box::new(Written::of(Rc::clone(&thread)))) } else { None };
+    let response = wants.response.then(|| {
+        let thread = Rc::clone(&thread);
+        OnResponse { headers: wants.headers, body: wants.body, call: Box::new(move |answer| thread.answered(answer)) }
+    });
+    let think_ns = wants.delay.then(|| -> Box<dyn FnMut() -> _> {
+        let thread = Rc::clone(&thread);
+        Box::new(move || thread.delay_ns())
+    });
+    let [of_stop, of_address] = [Rc::clone(&thread), Rc::clone(&thread)];
+    let callbacks = Callbacks {
+        response,
+        think_ns,
+        is_stopped: Some(Box::new(move || of_stop.decisions().is_stopped.get())),
+        address: Some(Box::new(move || of_address.decisions().address.get())),
+        spent_ns: Some(Box::new(move || thread.spent_ns())),
+    };
+    (source, callbacks)
+}

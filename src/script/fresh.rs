@@ -1,0 +1,86 @@
+//! A fresh Lua state: everything that is there before the script.
+
+use std::rc::Rc;
+
+use mlua::{Function, Lua, Table, ffi};
+
+use super::decisions::Decisions;
+use super::native::{self, Who};
+use super::state::State;
+use super::{Setting, call};
+use crate::random::Random;
+
+/// A state with all libraries and the table `wrk`, in which no script has run yet.
+pub fn state(setting: &Setting<'_>, who: Who) -> anyhow::Result<State> {
+    State::new(setting.path, |lua, raw| prepare(lua, raw, setting, who))
+}
+
+/// Puts it in.
+fn prepare(
+    lua: &Lua,
+    raw: *mut ffi::lua_State,
+    setting: &Setting<'_>,
+    who: Who,
+) -> mlua::Result<(Rc<Decisions>, Table)> {
+    let number = match who {
+        Who::Main(_) => None,
+        Who::Thread(number) => Some(number),
+    };
+    let decisions = Rc::new(Decisions::default());
+    find_modules(lua, setting)?;
+    seed(lua, setting.seed, number.unwrap_or(0))?;
+    let native = native::table(lua, setting, who, &decisions)?;
+    let words = lua.load(include_str!("wrk.lua")).set_name("=wrk");
+    let calls: Table = words.call((native, given(lua, setting)?, number))?;
+    // SAFETY: the state is not in use by anybody else, and nothing lies on its stack.
+    unsafe {
+        call::prepare(lua, raw, &calls)?;
+    }
+    Ok((decisions, calls))
+}
+
+/// Lets `require` look into the working directory first and then beside the script.
+fn find_modules(lua: &Lua, setting: &Setting<'_>) -> mlua::Result<()> {
+    let Some(folder) = setting.path.parent().and_then(|folder| folder.to_str()).filter(|folder| !folder.is_empty())
+    else {
+        return Ok(());
+    };
+    let package: Table = lua.globals().get("package")?;
+    for (field, ending) in [("path", "lua"), ("cpath", "so")] {
+        let usual: String = package.get(field)?;
+        package.set(field, format!("./?.{ending};{folder}/?.{ending};{usual}"))?;
+    }
+    Ok(())
+}
+
+/// Gives `math.random` a sequence of its own.
+fn seed(lua: &Lua, seed: u64, number: u32) -> mlua::Result<()> {
+    let start = Random::new(Random::new(seed).next().wrapping_add(u64::from(number))).next();
+    let math: Table = lua.globals().get("math")?;
+    // What a number of Lua can hold exactly.
+    math.get::<Function>("randomseed")?.call((start >> 11) as f64)
+}
+
+/// What `wrk.lua` is told of the command line.
+fn given(lua: &Lua, setting: &Setting<'_>) -> mlua::Result<Table> {
+    let headers = lua.create_table()?;
+    for (name, value) in setting.headers {
+        headers.raw_set(name.as_str(), value.as_str())?;
+    }
+    let given = lua.create_table()?;
+    given.raw_set("script", setting.path.display().to_string())?;
+    given.raw_set("scheme", setting.scheme)?;
+    given.raw_set("host", setting.host)?;
+    given.raw_set("port", setting.port)?;
+    given.raw_set("method", setting.method)?;
+    given.raw_set("path", setting.target)?;
+    given.raw_set("headers", headers)?;
+    given.raw_set("body", setting.body.map(|body| lua.create_string(body)).transpose()?)?;
+    let through = setting.proxy.unwrap_or_default();
+    given.raw_set("origin", through.origin)?;
+    given.raw_set("login", through.login)?;
+    given.raw_set("is_proxied", setting.proxy.is_some())?;
+    given.raw_set("addresses", setting.addresses.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    given.raw_set("is_wrk2", setting.is_wrk2)?;
+    Ok(given)
+}

@@ -1,0 +1,109 @@
+//! The script of one worker, which calls it while requests are under way.
+
+use std::cell::RefCell;
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use super::call::{self, Telling};
+use super::decisions::Decisions;
+use super::meter::Meter;
+use super::slot::{Slot, lock};
+use super::state::State;
+use super::{Script, fields};
+use crate::engine::{Answer, ScriptFailure, Wants};
+
+/// The script of one worker: what the callbacks share.
+pub struct ScriptThread {
+    state: Option<State>,
+    threads: Arc<[Slot]>,
+    index: usize,
+    /// What it wants to be asked and told.
+    pub wants: Wants,
+    /// How many arguments `response` gets.
+    arguments: c_int,
+    /// Whether messages are in wrk's words alone.
+    pub is_compat: bool,
+    meter: RefCell<Meter>,
+}
+
+impl ScriptThread {
+    /// Takes the state of a thread.
+    pub fn new(script: &Script, index: usize) -> Self {
+        let state = lock(&script.threads[index]).take();
+        if let Some(state) = &state {
+            // As in wrk, only a thread that runs can be stopped.
+            state.decisions().is_stopped.set(false);
+        }
+        Self {
+            state,
+            threads: Arc::clone(&script.threads),
+            index,
+            wants: script.wants,
+            arguments: c_int::from(script.arity.arguments),
+            is_compat: script.is_compat,
+            meter: RefCell::default(),
+        }
+    }
+
+    /// How long the script wants to pause.
+    pub fn delay_ns(&self) -> Result<u64, ScriptFailure> {
+        // SAFETY: the state is ours alone.
+        let delay = self.timed(|| unsafe { call::delay_ms(self.state().raw()) });
+        // A cast cuts the fraction off and makes zero of what is negative or no number.
+        self.ended(delay.map(|ms| (ms as u64).saturating_mul(1_000_000)))
+    }
+
+    /// Tells it of a response.
+    pub fn answered(&self, answer: &Answer<'_>) -> Result<(), ScriptFailure> {
+        if self.wants.headers && !fields::is_any(answer.head) {
+            return Ok(());
+        }
+        // SAFETY: the state is ours alone.
+        let told =
+            self.timed(|| unsafe { call::tell(self.state().raw(), &Telling { answer, arguments: self.arguments }) });
+        self.ended(told)
+    }
+
+    /// The text of the next requests; it lasts until the next call.
+    pub fn request(&self) -> Result<&[u8], ScriptFailure> {
+        // SAFETY: the state is ours alone, and whoever asks uses the text before the next call.
+        let text = self.timed(|| unsafe { call::request(self.state().raw()) });
+        self.ended(text)
+    }
+
+    /// What the script has decided about its thread.
+    pub fn decisions(&self) -> &Decisions {
+        self.state().decisions()
+    }
+
+    /// The time spent in it so far, in nanoseconds.
+    pub fn spent_ns(&self) -> u64 {
+        self.meter.borrow().spent_ns()
+    }
+
+    /// Makes a call into Lua, whose time is spent in the script.
+    fn timed<T>(&self, call: impl FnOnce() -> T) -> T {
+        let began = self.meter.borrow_mut().begin();
+        let outcome = call();
+        self.meter.borrow_mut().end(began);
+        outcome
+    }
+
+    /// The outcome of a call: that the script has called `os.exit` in it counts, whatever it did with that afterwards.
+    fn ended<T>(&self, outcome: Result<T, String>) -> Result<T, ScriptFailure> {
+        match self.decisions().exit.get() {
+            Some(code) => Err(ScriptFailure::Exit(code)),
+            None => outcome.map_err(|problem| ScriptFailure::Raised(self.state().located(problem))),
+        }
+    }
+
+    fn state(&self) -> &State {
+        self.state.as_ref().expect("whoever has it keeps it until it is dropped")
+    }
+}
+
+impl Drop for ScriptThread {
+    fn drop(&mut self) {
+        *lock(&self.threads[self.index]) = self.state.take();
+    }
+}

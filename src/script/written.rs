@@ -1,0 +1,42 @@
+//! Requests that the script writes, batch by batch, as the engine asks for them.
+
+use std::rc::Rc;
+
+use onrush_proto::Request;
+use onrush_proto::http1::Wire;
+
+use super::thread::ScriptThread;
+use super::{outline, refusal};
+use crate::engine::{ScriptFailure, Source};
+
+/// The requests that `request` writes.
+pub struct Written {
+    thread: Rc<ScriptThread>,
+    /// Where the text lies that `requests` came from.
+    last: *const u8,
+    requests: Vec<Request>,
+}
+
+impl Written {
+    /// Those of this thread.
+    pub fn of(thread: Rc<ScriptThread>) -> Self {
+        Self { thread, last: std::ptr::null(), requests: Vec::new() }
+    }
+}
+
+impl Source for Written {
+    fn next(&mut self, batch: &mut Vec<Request>) -> Result<(), ScriptFailure> {
+        let text = self.thread.request()?;
+        if text.as_ptr() != self.last {
+            self.last = std::ptr::null();
+            let refused = |error| ScriptFailure::Raised(refusal("request()", error, self.thread.is_compat));
+            let outlines = outline(text).map_err(refused)?;
+            let bytes: Rc<[u8]> = text.into();
+            self.requests.clear();
+            self.requests.extend(outlines.into_iter().map(|outline| Request::Http1(Wire::among(&bytes, outline))));
+            self.last = text.as_ptr();
+        }
+        batch.extend_from_slice(&self.requests);
+        Ok(())
+    }
+}
