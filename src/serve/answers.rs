@@ -1,11 +1,10 @@
 //! What each path answers, when its answer is more than a line.
 
-use std::num::NonZeroU64;
 use std::time::Duration;
 
 use super::answer::{Answer, End, HELLO, Manner, head, reason};
+use super::ask::Ask;
 use super::request::Persistence;
-use super::routes::Ask;
 use super::stream::{Drip, Stream};
 
 /// An answer, or what is wrong with the argument or the query.
@@ -169,21 +168,6 @@ fn malformed(ask: &Ask, fields: &str, body: &str) -> Answer {
 /// An interim answer; `fields` are whole lines.
 fn interim(status: u16, fields: &str) -> String {
     format!("HTTP/1.1 {status} {}\r\n{fields}\r\n", reason(status))
-}
-
-impl Ask<'_> {
-    /// The value of the first of these names that is in the query.
-    fn value(&self, names: &[&str]) -> Option<&str> {
-        let pair = |name| self.query.split('&').find_map(move |pair| pair.strip_prefix(name)?.strip_prefix('='));
-        names.iter().find_map(|name| pair(*name))
-    }
-
-    /// Whether `number` is one of those that `every` in the query picks out: every tenth unless it says otherwise.
-    fn is_chosen(&self, number: u64) -> Result<bool, String> {
-        let every = self.value(&["every"]).unwrap_or("10");
-        let every: NonZeroU64 = every.parse().map_err(|_| format!("'{every}' is not a whole number from 1"))?;
-        Ok(number.is_multiple_of(every.get()))
-    }
 }
 
 const SECOND: Duration = Duration::from_secs(1);

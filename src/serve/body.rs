@@ -1,6 +1,6 @@
 //! Finds the end of a request's body and counts its bytes. The bytes themselves are not kept here.
 
-use super::request::Rejection;
+use super::rejection::Rejection;
 
 /// A body that is being received.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,8 +14,7 @@
 
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::EventFlags;
@@ -23,10 +22,13 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown, sockopt};
 
 use super::answer::{Answer, End, Manner, PLAIN};
+use super::ask::Numbers;
 use super::body::Body;
-use super::counters::Counters;
-use super::request::{Head, Persistence, Rejection, scan};
-use super::routes::{self, Numbers, Then};
+use super::desk::{Desk, OUTPUT_BYTES};
+use super::rejection::Rejection;
+use super::reply::Then;
+use super::request::{Head, Persistence, scan};
+use super::routes;
 use super::stream::{BLOCK, Fill, Stream};
 
 /// A client and what is going on with it.
@@ -78,22 +80,6 @@ pub(super) enum Turn {
     Close,
 }
 
-/// What the connections of a thread share: buffers, a clock and the counts.
-#[derive(Debug)]
-pub(super) struct Desk {
-    input: Vec<u8>,
-    output: Vec<u8>,
-    started: Instant,
-    counters: Arc<[Counters]>,
-    thread: usize,
-}
-
-/// How much is received at a time, and so how much a connection may hold.
-const INPUT_BYTES: usize = 64 * 1024;
-
-/// As soon as this much is to be sent, it is sent before another request is answered.
-const OUTPUT_BYTES: usize = 128 * 1024;
-
 /// The longest request that `/echo` keeps.
 const ECHO_BYTES_MAX: usize = 1 << 20;
 
@@ -110,25 +96,6 @@ const STEPS_PER_TURN: usize = 16;
 const LINGER: Duration = Duration::from_secs(1);
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-
-impl Desk {
-    /// An empty desk for the thread with this index.
-    pub(super) fn new(counters: Arc<[Counters]>, thread: usize) -> Self {
-        let (input, output) = (Vec::with_capacity(INPUT_BYTES), Vec::with_capacity(OUTPUT_BYTES));
-        Self { input, output, started: Instant::now(), counters, thread }
-    }
-
-    /// Nanoseconds since the thread began.
-    pub(super) fn now_ns(&self) -> u64 {
-        // 2^64 ns are 584 years.
-        self.started.elapsed().as_nanos() as u64
-    }
-
-    /// The counts of this thread.
-    pub(super) fn counters(&self) -> &Counters {
-        &self.counters[self.thread]
-    }
-}
 
 /// How a step ended.
 enum Step {
@@ -273,7 +240,7 @@ impl Connection {
             desk.output.extend_from_slice(PLAIN);
             return Ok(head.size);
         }
-        let reply = routes::reply(&head, &input[..head.size], self.numbers, &desk.counters);
+        let reply = routes::reply(&head, &input[..head.size], self.numbers, desk.all_counters());
         if reply.counts {
             desk.counters().add_request();
         }

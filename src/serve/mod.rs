@@ -12,10 +12,14 @@ pub mod args;
 
 mod answer;
 mod answers;
+mod ask;
 mod body;
 mod connection;
 mod counters;
+mod desk;
 mod listener;
+mod rejection;
+mod reply;
 mod request;
 mod routes;
 mod stream;

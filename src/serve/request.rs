@@ -6,6 +6,7 @@
 use memchr::memchr;
 
 use super::body::Body;
+use super::rejection::Rejection;
 
 /// A request whose head is complete.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,15 +34,6 @@ pub(super) enum Persistence {
     KeepAliveTold,
     /// It is closed, which the answer says.
     Close,
-}
-
-/// A request that is not answered as its path asks; the connection ends with the answer it gets instead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Rejection {
-    /// The status of the answer.
-    pub status: u16,
-    /// The reason, for the answer's body.
-    pub why: &'static str,
 }
 
 /// The longest head that is read, in bytes: twice what wrk's users send with their largest cookies.

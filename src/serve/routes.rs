@@ -2,7 +2,9 @@
 
 use super::answer::{Answer, End, Manner};
 use super::answers;
+use super::ask::{Ask, Numbers};
 use super::counters::Counters;
+use super::reply::{Reply, Then};
 use super::request::Head;
 
 /// A path and what it does.
@@ -28,49 +30,6 @@ enum Action {
     Sink,
     /// The counts of the server, without this request.
     Stats,
-}
-
-/// What an answer can depend on.
-pub(super) struct Ask<'a> {
-    /// What follows the route's path.
-    pub argument: &'a str,
-    /// What follows the `?`.
-    pub query: &'a str,
-    /// The form of the answer.
-    pub manner: Manner,
-    /// Which request it is.
-    pub numbers: Numbers,
-}
-
-/// Which request on which connection.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Numbers {
-    /// The number of the connection on its thread, from 1.
-    pub connection: u64,
-    /// The number of the request on its connection, from 1.
-    pub request: u64,
-}
-
-/// What to do with a request.
-#[derive(Debug)]
-pub(super) struct Reply {
-    /// Sent before the body is received.
-    pub early: Vec<u8>,
-    /// What happens when the body was received.
-    pub then: Then,
-    /// Whether the request counts in `/stats`.
-    pub counts: bool,
-}
-
-/// What happens when the body was received.
-#[derive(Debug)]
-pub(super) enum Then {
-    /// This is the answer.
-    Answer(Answer),
-    /// The answer is the request: its bytes so far.
-    Echo(Vec<u8>, Manner),
-    /// The answer is the length of the body.
-    Length(Manner),
 }
 
 /// Every path, in the order of the help.
@@ -173,17 +132,6 @@ fn find(path: &str) -> Option<(&'static Route, &str)> {
         let takes_argument = route.path.len() > 1 && route.path.ends_with('/');
         (takes_argument || argument.is_empty()).then_some((route, argument))
     })
-}
-
-impl Then {
-    /// The answer, now that the body was received.
-    pub(super) fn answer(self, body_bytes: u64) -> Answer {
-        match self {
-            Self::Answer(answer) => answer,
-            Self::Echo(request, manner) => Answer::text(200, request, manner),
-            Self::Length(manner) => Answer::text(200, body_bytes.to_string(), manner),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -15,8 +15,9 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, sockopt};
 
-use super::connection::{Connection, Desk, Turn};
+use super::connection::{Connection, Turn};
 use super::counters::Counters;
+use super::desk::Desk;
 
 /// The state of a thread.
 #[derive(Debug)]

@@ -1,0 +1,36 @@
+//! What to do with a request, before and after its body.
+
+use super::answer::{Answer, Manner};
+
+/// What to do with a request.
+#[derive(Debug)]
+pub(super) struct Reply {
+    /// Sent before the body is received.
+    pub early: Vec<u8>,
+    /// What happens when the body was received.
+    pub then: Then,
+    /// Whether the request counts in `/stats`.
+    pub counts: bool,
+}
+
+/// What happens when the body was received.
+#[derive(Debug)]
+pub(super) enum Then {
+    /// This is the answer.
+    Answer(Answer),
+    /// The answer is the request: its bytes so far.
+    Echo(Vec<u8>, Manner),
+    /// The answer is the length of the body.
+    Length(Manner),
+}
+
+impl Then {
+    /// The answer, now that the body was received.
+    pub(super) fn answer(self, body_bytes: u64) -> Answer {
+        match self {
+            Self::Answer(answer) => answer,
+            Self::Echo(request, manner) => Answer::text(200, request, manner),
+            Self::Length(manner) => Answer::text(200, body_bytes.to_string(), manner),
+        }
+    }
+}
