@@ -6,19 +6,12 @@
 use std::collections::BTreeMap;
 
 use super::build::rate;
+use super::named::Named;
 use super::sources::Segment;
 use super::{
     Agreed, Connections, Distribution, Document, Latency, LedgerRow, Phases, Requests, Script, Sources, Tls, axis,
 };
 use crate::stats::{Corrupt, Distribution as Values};
-
-/// A document and the file that it comes from, as it was named.
-pub struct Named {
-    /// The name of the file.
-    pub name: String,
-    /// What is in it.
-    pub document: Document,
-}
 
 impl Document {
     /// Whether everything in it can be added to something.
@@ -138,12 +131,6 @@ impl Document {
         };
         self.threads.extend(threads.iter().cloned());
     }
-}
-
-/// The order in which documents are added: that in which their runs began.
-pub fn in_order(mut named: Vec<Named>) -> Vec<Named> {
-    named.sort_by_cached_key(|Named { name, document }| (document.started_at, document.to_json(), name.clone()));
-    named
 }
 
 /// The notes of a document but the one about its own runs. They are about one run, and say so in a sum.

@@ -8,6 +8,7 @@ mod build;
 mod distribution;
 mod merge;
 mod moment;
+mod named;
 mod plan;
 mod read;
 mod sources;
@@ -24,10 +25,10 @@ use crate::stats::Errors;
 
 pub use build::{counted, rate};
 pub use distribution::{Distribution, distribution};
-pub use merge::{Named, in_order};
 pub use moment::Moment;
+pub use named::{Named, counted_twice, in_order};
 pub use plan::{Different, Header, Plan, Script as PlannedScript};
-pub use sources::{Source, Sources, counted_twice};
+pub use sources::{Source, Sources};
 pub use thread::{Lateness, Thread, Waits};
 pub use way::{Offer, Way};
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Document, Moment, Named};
+use super::{Document, Moment};
 use crate::report::units::{counted, time_us};
 use crate::stats::Corrupt;
 
@@ -154,25 +154,4 @@ impl Source {
 /// Seconds as whole nanoseconds.
 pub(super) fn nanos(seconds: f64) -> u64 {
     (seconds * 1e9).round() as u64
-}
-
-/// The names of two results in which there is the same run, if there are two: a copy, or a sum and one of its runs.
-pub fn counted_twice(named: &[Named]) -> Option<(String, String)> {
-    let mut known: Vec<(&str, Moment, f64, u64)> = Vec::new();
-    for Named { name, document } in named {
-        let own = (document.started_at, document.duration_s, document.connections.asked);
-        let runs: Vec<_> = match &document.sources {
-            Some(sources) => sources.files.iter().map(|run| (run.started_at, run.duration_s, run.asked)).collect(),
-            None => vec![own],
-        };
-        for (started_at, duration_s, asked) in runs {
-            let is_same =
-                |known: &&(&str, Moment, f64, u64)| (known.1, known.2, known.3) == (started_at, duration_s, asked);
-            if let Some((other, ..)) = known.iter().find(is_same).filter(|known| known.0 != name) {
-                return Some(((*other).to_owned(), name.clone()));
-            }
-            known.push((name, started_at, duration_s, asked));
-        }
-    }
-    None
 }

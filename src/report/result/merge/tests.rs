@@ -1,5 +1,6 @@
 //! Sums of hand-made documents, above all of runs that overlap in every way.
 
+use super::super::named::in_order;
 use super::super::sources::nanos;
 use super::super::tests::document;
 use super::super::{Moment, Row};
