@@ -4,6 +4,7 @@
 
 mod bench;
 mod demo;
+mod path;
 mod python;
 mod suite;
 mod tidy;

@@ -1,10 +1,9 @@
 //! A Python of the tests' own, in `target/python`: with a library that reads our histograms and is not ours.
 
 use std::io;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::tools;
+use crate::path;
 
 /// What is installed into it, from PyPI.
 const LIBRARY: &str = "hdrhistogram==0.10.8";
@@ -17,26 +16,17 @@ const MODULE: &str = "hdrh.histogram";
 /// # Errors
 /// A process that cannot be started.
 pub fn provide() -> io::Result<()> {
-    if !tools::is_there("python3") || has_library()? {
+    if !path::has("python3") || has_library()? {
         return Ok(());
     }
     println!("The tests need {LIBRARY} for Python: it must decode the histograms of result files to the same counts.");
     println!("Installing it into target/python.");
-    let made = run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(directory()))?
-        && run(Command::new(programs().join("pip")).args(["install", "--quiet", LIBRARY]))?;
+    let made = run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(path::python()))?
+        && run(Command::new(path::python().join("bin/pip")).args(["install", "--quiet", LIBRARY]))?;
     if !made || !has_library()? {
         println!("Without it its test is skipped. It takes python3-venv and a way to pypi.org.");
     }
     Ok(())
-}
-
-/// Where its programs are.
-pub fn programs() -> PathBuf {
-    directory().join("bin")
-}
-
-fn directory() -> PathBuf {
-    crate::root().join("target/python")
 }
 
 /// Whether the Python that the tests find has the library.
@@ -45,7 +35,7 @@ fn has_library() -> io::Result<bool> {
 }
 
 fn run(command: &mut Command) -> io::Result<bool> {
-    match command.env("PATH", tools::path()).status() {
+    match command.env("PATH", path::search()).status() {
         Ok(status) => Ok(status.success()),
         // It was not made.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),

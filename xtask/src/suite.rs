@@ -7,7 +7,7 @@ use std::ops::AddAssign;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::{python, tools};
+use crate::{path, python, tools};
 
 /// One call of cargo.
 struct Step {
@@ -82,7 +82,7 @@ impl Step {
             return Ok(Ended::Skipped);
         }
         let mut command = crate::cargo();
-        command.args(self.arguments).env("RUSTDOCFLAGS", "-D warnings").env("PATH", tools::path());
+        command.args(self.arguments).env("RUSTDOCFLAGS", "-D warnings").env("PATH", path::search());
         // Nothing is linked for it, so this system's compiler will do for the parts in C.
         command.envs([("CC_x86_64_unknown_linux_musl", "cc"), ("AR_x86_64_unknown_linux_musl", "ar")]);
         Ok(if run_counting(&mut command, &mut io::stdout(), tally)? { Ended::Passed } else { Ended::Failed })

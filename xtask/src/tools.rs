@@ -4,10 +4,11 @@
 //! Nothing here fails a run. The tests and the benchmarks themselves skip what cannot run, by name.
 
 use std::env;
-use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
+
+use crate::path;
 
 /// What somebody would like to have on the machine.
 pub struct Wishes {
@@ -82,9 +83,6 @@ pub const BENCHMARKS: Wishes = Wishes {
     ],
 };
 
-/// Where Debian keeps programs that are for administrators, and that a user's `PATH` often lacks.
-const ADMINISTRATION: &[&str] = &["/usr/local/sbin", "/usr/sbin", "/sbin"];
-
 /// Debian's question whether a service may start; see `install.sh`.
 const POLICY: &str = "/usr/sbin/policy-rc.d";
 
@@ -115,15 +113,6 @@ pub fn provide(wishes: &Wishes, needed: impl Fn(&str) -> bool) -> io::Result<()>
     Ok(())
 }
 
-/// The search path: the tests' own Python, that of the user, and the places for administrators' programs.
-pub fn path() -> OsString {
-    let user = env::var_os("PATH").unwrap_or_default();
-    let own = std::iter::once(crate::python::programs());
-    let all = own.chain(env::split_paths(&user)).chain(ADMINISTRATION.iter().map(PathBuf::from));
-    // Only a directory with a colon in its name cannot be joined, and splitting gave none.
-    env::join_paths(all).unwrap_or(user)
-}
-
 /// Whether nobody looks: a continuous integration runs us.
 pub fn is_ci() -> bool {
     env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
@@ -131,17 +120,7 @@ pub fn is_ci() -> bool {
 
 /// The needed tools that are not on the search path.
 fn missing(wishes: &Wishes, needed: impl Fn(&str) -> bool) -> Vec<&'static Tool> {
-    wishes.tools.iter().filter(|tool| needed(tool.program) && !is_in(&path(), tool.program)).collect()
-}
-
-/// Whether there is a program of that name.
-pub fn is_there(program: &str) -> bool {
-    is_in(&path(), program)
-}
-
-/// Whether one of the directories in `path` has a file called `program`.
-fn is_in(path: &OsString, program: &str) -> bool {
-    env::split_paths(path).any(|directory| directory.join(program).is_file())
+    wishes.tools.iter().filter(|tool| needed(tool.program) && !path::has(tool.program)).collect()
 }
 
 /// Asks whether to install `packages`; takes it for granted if nobody is there to answer.
@@ -175,7 +154,7 @@ impl Installer {
     /// The way that is open, if any is.
     fn find() -> io::Result<Option<Self>> {
         let is_root = Command::new("id").arg("-u").output()?.stdout == b"0\n";
-        Ok(match (is_in(&path(), "apt-get"), is_root, is_in(&path(), "sudo")) {
+        Ok(match (path::has("apt-get"), is_root, path::has("sudo")) {
             (false, ..) | (_, false, false) => None,
             (true, true, _) => Some(Self::Root),
             (true, false, true) => Some(Self::Sudo),
@@ -211,6 +190,7 @@ fn script(command: &mut Command, policy: &str, tools: &[&Tool]) {
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
 
     use super::*;
 
@@ -305,12 +285,5 @@ mod tests {
         for (answer, expected) in [("\n", true), ("y\n", true), ("Yes\n", true), ("n\n", false), ("", false)] {
             assert_eq!(is_yes(answer), expected, "{answer:?}");
         }
-    }
-
-    #[test]
-    fn a_program_is_looked_for_in_every_directory() {
-        assert!(is_in(&"/nowhere:/bin".into(), "sh"));
-        assert!(!is_in(&"/nowhere:/bin".into(), "no-such-program"));
-        assert!(env::split_paths(&path()).any(|directory| directory == Path::new("/usr/sbin")));
     }
 }

@@ -7,10 +7,11 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::contender::Contender::{self, BareStorm, Thousand, Uring, Wrk};
+use super::load::{Load, Target};
 use super::measure::{Figures, Outcome, Series};
 use super::median::{Estimate, ratios};
 use super::process::{Server, Stage};
-use super::rows::{Comparison, Limit, Load, RESULT, Target};
+use super::rows::{Comparison, Limit, RESULT};
 
 /// The connections of a storm.
 const MANY: u32 = 19_000;

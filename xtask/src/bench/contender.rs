@@ -1,7 +1,7 @@
 //! Who is measured: the command line of every generator, for the same work.
 
+use super::load::Load;
 use super::outputs::Format;
-use super::rows::Load;
 
 /// A generator, or a target that a generator of ours measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -137,7 +137,7 @@ impl Contender {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows::Target;
+    use super::super::load::Target;
     use super::*;
 
     #[test]

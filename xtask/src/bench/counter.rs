@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
-use crate::tools;
+use crate::path;
 
 /// Something that can be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Counter {
 
     /// Why nothing can be counted here, if so.
     pub fn missing(self) -> Option<String> {
-        (!tools::is_there(self.program())).then(|| format!("skipped: {} is not installed", self.program()))
+        (!path::has(self.program())).then(|| format!("skipped: {} is not installed", self.program()))
     }
 
     /// Runs a program at the root of the repository and counts; `directory` is for what the counter writes.

@@ -5,9 +5,10 @@ use std::collections::hash_map::Entry;
 use std::io::{self, Write};
 
 use super::contender::Contender;
+use super::load::Target;
 use super::median::{Estimate, ratios};
 use super::process::{Server, Stage};
-use super::rows::{Comparison, Experiment, Limit, Measure, Sample, Target};
+use super::rows::{Comparison, Experiment, Limit, Measure, Sample};
 
 /// One line of the table: a comparison and its figures, or why there are none.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ mod contender;
 mod counter;
 mod estimate;
 mod instructions;
+mod load;
 mod machine;
 mod measure;
 mod median;

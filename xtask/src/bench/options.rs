@@ -2,8 +2,9 @@
 
 use super::contender::Contender;
 use super::counter::Counter;
+use super::load::Target;
 use super::nginx;
-use super::rows::{Kind, ROWS, Row, Target};
+use super::rows::{Kind, ROWS, Row};
 
 /// As many paired rounds as a figure has to rest on.
 pub const ROUNDS: usize = 21;

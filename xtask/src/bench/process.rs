@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use super::contender::Contender;
+use super::load::{Load, Target};
 use super::machine::Machine;
 use super::nginx;
 use super::outputs;
 use super::programs::Programs;
-use super::rows::{Load, Sample, Target};
-use crate::tools;
+use super::rows::Sample;
+use crate::path;
 
 /// A generator that has not ended after this has hung.
 const PATIENCE_S: &str = "60";
@@ -58,7 +59,7 @@ impl Stage<'_> {
         let usage = self.directory.join("usage");
         let cpus = if load.pinned { &self.machine.generator } else { &self.machine.all };
         let mut command = Command::new("timeout");
-        command.current_dir(crate::root()).env("PATH", tools::path());
+        command.current_dir(crate::root()).env("PATH", path::search());
         command.args(["--foreground", PATIENCE_S]).arg(self.programs.own("meter"));
         command.arg("run").arg(&usage).arg(cpus).arg(self.programs.of(contender));
         command.args(contender.arguments(load, &server.origin));

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::contender::Contender;
 use super::options::Options;
-use crate::tools;
+use crate::{path, tools};
 
 /// Peers from crates.io, and the versions that the table speaks of.
 const CRATES: &[(Contender, &str)] = &[(Contender::Shb, "0.6.0"), (Contender::Oha, "1.16.0")];
@@ -49,7 +49,7 @@ impl Programs {
     fn lacks(&self, peer: Contender) -> io::Result<Option<String>> {
         let name = peer.name();
         let Some((_, version)) = CRATES.iter().find(|(known, _)| *known == peer) else {
-            return Ok((!tools::is_there(name)).then(|| format!("not had: {name} is not installed")));
+            return Ok((!path::has(name)).then(|| format!("not had: {name} is not installed")));
         };
         let list = crate::cargo().args(["install", "--list", "--root"]).arg(&self.peers).output()?;
         if is_listed(&String::from_utf8_lossy(&list.stdout), name, version) {
@@ -108,7 +108,7 @@ fn commit() -> io::Result<String> {
 
 /// What an installed peer calls itself.
 fn installed(program: PathBuf, name: &str) -> io::Result<String> {
-    let output = Command::new(program).env("PATH", tools::path()).arg("--version").output()?;
+    let output = Command::new(program).env("PATH", path::search()).arg("--version").output()?;
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
     Ok(version(&text, name))

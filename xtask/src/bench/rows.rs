@@ -1,7 +1,7 @@
 //! The table as data: what is measured, against whom, and what it has to reach.
 
 use super::contender::Contender::{self, *};
-use super::nginx;
+use super::load::{Load, Target};
 
 /// One row of the table: one kind of work.
 #[derive(Debug)]
@@ -60,49 +60,6 @@ pub struct Overhead {
     pub load: Load,
     /// What the one may cost, as a multiple of the other.
     pub limit: f64,
-}
-
-/// Work for a generator.
-#[derive(Clone, Copy, Debug)]
-pub struct Load {
-    /// What it is put on.
-    pub target: Target,
-    /// The path.
-    pub path: &'static str,
-    /// What onrush and wrk are told besides, such as a script. Files are found from the root of the repository.
-    pub options: &'static [&'static str],
-    /// What [`Contender::Without`] is told instead.
-    pub without: &'static [&'static str],
-    /// The length of the answers' bodies.
-    pub body_bytes: u64,
-    /// Threads of the generator.
-    pub threads: u32,
-    /// Connections, all threads together.
-    pub connections: u32,
-    /// How long a round lasts.
-    pub seconds: u32,
-    /// Whether generator and target have a processor each.
-    pub pinned: bool,
-}
-
-/// What a load is put on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Target {
-    /// The bare server: as fast as can be, and never changed by work on onrush.
-    Bare,
-    /// `onrush serve`.
-    Serve,
-    /// nginx, over TLS.
-    Tls,
-    /// Answers when that many connections have asked.
-    Gate(u32),
-}
-
-impl Target {
-    /// Why it cannot be had, if it cannot.
-    pub fn missing(self) -> Option<String> {
-        if self == Self::Tls { nginx::missing() } else { None }
-    }
 }
 
 /// What counts in a row.
