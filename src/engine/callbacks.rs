@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use onrush_proto::Request;
-use thiserror::Error;
 
 use super::control::{Callback, Desk};
 use super::kept::{Budget, Shelf};
+use super::script_failure::ScriptFailure;
 use super::source::Source;
 
 /// What a worker asks and tells others, and what it asks for each.
@@ -56,17 +56,6 @@ pub struct Answer<'a> {
     pub body: &'a [u8],
     /// Its service latency in nanoseconds.
     pub latency_ns: u64,
-}
-
-/// Why a script cannot go on.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ScriptFailure {
-    /// A callback failed: what happened and where, in the words for the user.
-    #[error("{0}")]
-    Raised(String),
-    /// It wants the program to end, with this code.
-    #[error("the script ended the program")]
-    Exit(i32),
 }
 
 /// Which callbacks there are. Decided once, before the run.

@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 
 use onrush_proto::{Client, Nanos, Request, StartError};
 
-use super::callbacks::ScriptFailure;
 use super::connection::{Live, Pause};
 use super::leave::too_long;
 use super::open_request::OpenRequest;
 use super::pacer::Pacer;
+use super::script_failure::ScriptFailure;
 use super::timers::Timer;
 use super::{Engine, HANDLED_PER_TURN};
 use crate::backend::{Backend, ConnId};

@@ -46,6 +46,7 @@ mod pump;
 mod retry;
 mod routes;
 mod rules;
+mod script_failure;
 mod settings;
 mod setup;
 mod slot;
@@ -62,7 +63,7 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
-pub use callbacks::{Answer, Callbacks, MakeCallbacks, OnResponse, ScriptFailure, Wants};
+pub use callbacks::{Answer, Callbacks, MakeCallbacks, OnResponse, Wants};
 pub use control::{Callback, Control, Desk, Refused};
 pub use end::WorkerEnd;
 pub use kept::Budget;
@@ -71,6 +72,7 @@ pub use mailbox::Mailbox;
 pub use pacer::{Pace, Pacer};
 pub use protocol::{MakeProtocol, Protocol, http1};
 pub use rules::{Rules, Scale};
+pub use script_failure::ScriptFailure;
 pub use settings::Settings;
 pub use source::{Repeated, Source};
 

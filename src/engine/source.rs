@@ -2,7 +2,7 @@
 
 use onrush_proto::Request;
 
-use super::ScriptFailure;
+use super::script_failure::ScriptFailure;
 
 /// Gives the requests of a worker, batch by batch.
 pub trait Source {

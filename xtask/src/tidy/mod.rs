@@ -4,6 +4,7 @@
 //! nothing here ever changes a file.
 
 mod borders;
+mod circles;
 mod docs;
 mod leftovers;
 mod names;
@@ -43,21 +44,24 @@ pub fn tree(root: &Path) -> io::Result<Vec<Finding>> {
     let mut paths = Vec::new();
     list(root, "", &mut paths)?;
     paths.sort();
-    let mut findings = Vec::new();
-    for path in paths {
-        findings.extend(check(&path, &fs::read_to_string(root.join(&path))?));
-    }
-    Ok(findings)
+    let texts = paths.iter().map(|path| fs::read_to_string(root.join(path))).collect::<io::Result<Vec<_>>>()?;
+    let files: Vec<(&str, &str)> = paths.iter().zip(&texts).map(|(path, text)| (&path[..], &text[..])).collect();
+    Ok(check(&files))
 }
 
-/// Checks one file, given by its path from the root of the repository and its text.
-pub fn check(path: &str, text: &str) -> Vec<Finding> {
+/// Checks files, each given by its path from the root of the repository and its text.
+fn check(files: &[(&str, &str)]) -> Vec<Finding> {
+    let (mut sources, mut findings) = (Vec::new(), Vec::new());
+    for (path, text) in files {
+        match Source::parse(path, text) {
+            Ok(source) => sources.push(source),
+            Err(finding) => findings.push(finding),
+        }
+    }
     let checks = [sizes::check, docs::check, borders::check, safety::check, leftovers::check];
-    let mut findings = match Source::parse(path, text) {
-        Ok(source) => checks.iter().flat_map(|check| check(&source)).collect(),
-        Err(finding) => vec![finding],
-    };
-    findings.sort_by_key(|finding| finding.line);
+    findings.extend(sources.iter().flat_map(|source| checks.iter().flat_map(|check| check(source))));
+    findings.extend(circles::check(&sources));
+    findings.sort_by(|one, other| (&one.path, one.line).cmp(&(&other.path, other.line)));
     findings
 }
 
@@ -104,14 +108,14 @@ mod tests {
 
     #[test]
     fn a_finding_reads_like_a_compiler_message() {
-        let findings = check("src/a.rs", "//! A.\n\npub fn a() {}\n");
+        let findings = check(&[("src/a.rs", "//! A.\n\npub fn a() {}\n")]);
         let shown: Vec<String> = findings.iter().map(Finding::to_string).collect();
         assert_eq!(shown, ["src/a.rs:3: public function `a` has no documentation"]);
     }
 
     #[test]
     fn a_file_that_does_not_parse_is_one_finding() {
-        let findings = check("src/a.rs", "//! A.\n\nfn a( {}\n");
+        let findings = check(&[("src/a.rs", "//! A.\n\nfn a( {}\n")]);
         assert_eq!(findings.len(), 1);
         assert_eq!(findings[0].line, 3);
         assert!(findings[0].text.starts_with("does not parse: "), "{}", findings[0]);

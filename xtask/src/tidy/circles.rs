@@ -1,0 +1,222 @@
+//! No circles inside a room: of the files and directories in one directory, none depends on one that depends on it.
+//!
+//! What two of them share lies in a third, which knows neither. A `mod.rs` and the files beside it may know one another:
+//! they are one module. Like the borders, circles are found by the names that files contain; tests may name anything.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use syn::Item;
+use syn::spanned::Spanned;
+
+use super::Finding;
+use super::names::Name;
+use super::source::Source;
+
+/// The directories that are looked at, each with the sources of one crate.
+const CRATES: &[&str] = &["src/", "proto/src/", "xtask/src/"];
+
+/// Finds the names that close a circle.
+pub fn check(sources: &[Source]) -> Vec<Finding> {
+    CRATES
+        .iter()
+        .flat_map(|root| Crate::new(root, sources).rooms().values().flat_map(circles).collect::<Vec<_>>())
+        .collect()
+}
+
+/// What may close a circle: a file, and the module that it names. A request carries the forms in which protocols have
+/// written it, and protocols send requests.
+const MEANT: &[(&str, &str)] = &[("proto/src/request.rs", "http1")];
+
+/// Where a module is: the names that lead to it from the root of its crate.
+type Place = [String];
+
+/// What the members of one room name of one another: who, whom, and where for the first time.
+type Room = BTreeMap<String, BTreeMap<String, Finding>>;
+
+/// The modules of one crate.
+struct Crate<'a> {
+    /// The file of each. A library and a binary over it share a root; the library has the modules.
+    files: BTreeMap<Vec<String>, &'a Source<'a>>,
+}
+
+impl<'a> Crate<'a> {
+    /// The crate whose sources lie below `root`.
+    fn new(root: &str, sources: &'a [Source<'a>]) -> Self {
+        let mut files = BTreeMap::new();
+        for source in sources {
+            let Some(path) = source.path.strip_prefix(root).and_then(|path| path.strip_suffix(".rs")) else { continue };
+            let mut place: Vec<String> = path.split('/').map(String::from).collect();
+            place.pop_if(|last| ["lib", "main", "mod"].contains(&last.as_str()));
+            files.entry(place).or_insert(source);
+        }
+        Self { files }
+    }
+
+    /// Every room in which somebody names somebody, by where it is.
+    fn rooms(&self) -> BTreeMap<&Place, Room> {
+        let mut rooms = BTreeMap::<&Place, Room>::new();
+        for (from, source) in &self.files {
+            for name in source.names.iter().filter(|name| !source.is_test(name.line)) {
+                let Some(to) = self.resolve(from, name) else { continue };
+                let common = from.iter().zip(&to).take_while(|(one, other)| one == other).count();
+                if let (Some(who), Some(whom)) = (from.get(common), to.get(common))
+                    && !MEANT.contains(&(source.path, whom))
+                {
+                    let members = rooms.entry(&from[..common]).or_default().entry(who.clone()).or_default();
+                    members.entry(whom.clone()).or_insert_with(|| source.finding(name.line, name.parts.join("::")));
+                }
+            }
+        }
+        rooms
+    }
+
+    /// The module that has what `name` means in the module `from`, if it is one of this crate.
+    fn resolve(&self, from: &Place, name: &Name) -> Option<Vec<String>> {
+        let mut place = from.to_vec();
+        let mut parts = name.parts.iter().peekable();
+        let first = name.parts.first()?;
+        match first.as_str() {
+            "crate" => place.clear(),
+            "self" | "super" => {}
+            _ if self.child(from, first).is_some() => {}
+            _ => return None,
+        }
+        while let Some(part) = parts.next_if(|part| ["crate", "self", "super"].contains(&part.as_str())) {
+            if part == "super" {
+                place.pop()?;
+            }
+        }
+        while let Some(child) = parts.peek().and_then(|part| self.child(&place, part)) {
+            place = child;
+            parts.next();
+        }
+        match parts.peek().and_then(|part| self.import(&place, part)) {
+            Some(import) => self.resolve(&place, import).or(Some(place)),
+            None => Some(place),
+        }
+    }
+
+    /// The module `name` in the module `place`.
+    fn child(&self, place: &Place, name: &str) -> Option<Vec<String>> {
+        let child = [place, &[name.to_string()]].concat();
+        self.files.contains_key(&child).then_some(child)
+    }
+
+    /// What brings `name` into the module `place` from elsewhere.
+    fn import(&self, place: &Place, name: &str) -> Option<&'a Name> {
+        let source = *self.files.get(place)?;
+        let uses = source.tree.items.iter().filter(|item| matches!(item, Item::Use(_))).map(Item::span);
+        let lines: Vec<_> = uses.map(|span| span.start().line..=span.end().line).collect();
+        source.names.iter().find(|import| {
+            import.parts.len() > 1
+                && import.parts.last().is_some_and(|last| last == name)
+                && lines.iter().any(|lines| lines.contains(&import.line))
+                && !source.is_test(import.line)
+        })
+    }
+}
+
+/// Every name in `room` that closes a circle.
+fn circles(room: &Room) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (who, named) in room {
+        for (whom, name) in named {
+            if let Some(way) = way(room, whom, who) {
+                let text = format!("names `{}`, and so {who} → {} is a circle", name.text, way.join(" → "));
+                findings.push(Finding { text, ..name.clone() });
+            }
+        }
+    }
+    findings
+}
+
+/// The members of `room` through which `from` depends on `to`, both included, or nothing if it does not.
+fn way<'a>(room: &'a Room, from: &'a str, to: &str) -> Option<Vec<&'a str>> {
+    let mut seen = BTreeSet::from([from]);
+    let mut ways = vec![vec![from]];
+    let mut next = 0;
+    while let Some(way) = ways.get(next).cloned() {
+        let last = way[way.len() - 1];
+        if last == to {
+            return Some(way);
+        }
+        let named = room.get(last).into_iter().flat_map(BTreeMap::keys);
+        ways.extend(named.filter(|whom| seen.insert(whom)).map(|whom| [&way[..], &[whom]].concat()));
+        next += 1;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is found in files, each given by its path and its text.
+    fn found(files: &[(&str, &str)]) -> Vec<String> {
+        let sources: Vec<Source> = files.iter().map(|(path, text)| Source::parse(path, text).unwrap()).collect();
+        check(&sources).iter().map(Finding::to_string).collect()
+    }
+
+    #[test]
+    fn two_files_that_name_one_another_are_a_circle() {
+        assert_eq!(
+            found(&[
+                ("src/room/mod.rs", "mod a;\nmod b;\n"),
+                ("src/room/a.rs", "use super::b::B;\n"),
+                ("src/room/b.rs", "use std::fmt;\n\nfn f(a: crate::room::a::A) {}\n"),
+            ]),
+            [
+                "src/room/a.rs:1: names `super::b::B`, and so a → b → a is a circle",
+                "src/room/b.rs:3: names `crate::room::a::A`, and so b → a → b is a circle"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_circle_may_lead_through_others_and_through_what_the_room_imports() {
+        let findings = found(&[
+            ("src/a/mod.rs", "mod deep;"),
+            ("src/a/deep.rs", "use crate::b::B;"),
+            ("src/b/mod.rs", "pub use crate::c::C as B;\npub use self::deep::Deep;\nmod deep;"),
+            ("src/b/deep.rs", "fn f() { crate::c::f() }"),
+            ("src/c.rs", "fn f() { crate::a::deep::g() }"),
+        ]);
+        assert_eq!(
+            findings,
+            [
+                "src/a/deep.rs:1: names `crate::b::B`, and so a → b → c → a is a circle",
+                "src/b/mod.rs:1: names `crate::c::C`, and so b → c → a → b is a circle",
+                "src/c.rs:1: names `crate::a::deep::g`, and so c → a → b → c is a circle"
+            ]
+        );
+        let through_room = found(&[
+            ("src/room/mod.rs", "mod a;\nmod b;\nuse {self::a::A, b::B};"),
+            ("src/room/a.rs", "use super::B;"),
+            ("src/room/b.rs", "fn f() { super::A::new() }"),
+        ]);
+        assert_eq!(
+            through_room,
+            [
+                "src/room/a.rs:1: names `super::B`, and so a → b → a is a circle",
+                "src/room/b.rs:1: names `super::A::new`, and so b → a → b is a circle"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_room_and_its_files_one_direction_tests_and_other_crates_are_no_circle() {
+        let none: [&str; 0] = [];
+        let room = "mod a;\nmod b;\nuse a::A;\npub struct Shared;";
+        let test = "#[cfg(test)]\nmod tests {\n    use super::super::a::A;\n}";
+        let files = [
+            ("src/room/mod.rs", room),
+            ("src/room/a.rs", "use super::b::B;\nuse super::Shared;"),
+            ("src/room/b.rs", test),
+            ("src/room/tests.rs", "use super::{a::A, b::B};"),
+        ];
+        assert_eq!(found(&files), none);
+        assert_eq!(found(&[("src/a.rs", "use crate::b::B;"), ("proto/src/b.rs", "use crate::a::A;")]), none);
+        assert_eq!(found(&[("tests/a.rs", "use super::b::B;"), ("tests/b.rs", "use super::a::A;")]), none);
+        assert_eq!(found(&[("src/a.rs", "use b::B;"), ("src/b.rs", "use a::A;")]), none);
+    }
+}
