@@ -63,7 +63,7 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
-pub use callbacks::{Answer, Callbacks, MakeCallbacks, OnResponse, Wants};
+pub use callbacks::{Answer, Callbacks, Hear, MakeCallbacks, OnResponse, Wants};
 pub use control::{Callback, Control, Desk, Refused};
 pub use end::WorkerEnd;
 pub use kept::Budget;
@@ -175,7 +175,6 @@ impl<B: Backend> Engine<B> {
             let Some((due, timer)) = self.timers.take_due(now) else { break };
             self.fire(timer, due, now);
         }
-        self.dispatch(now);
         let stayed_away =
             self.settings.duration_ns.is_none() && self.connecting.has_stayed_away(now, self.settings.patience_ns);
         if self.script.failure.is_some() {
@@ -185,6 +184,7 @@ impl<B: Backend> Engine<B> {
         if now == self.books.end_at || stayed_away || self.books.tally.is_done() || is_stopped {
             return Some(End { at: now, stayed_away });
         }
+        self.dispatch(now);
         self.open_some(self.turn.handled, now);
         self.stamp();
         self.wait();

@@ -6,6 +6,7 @@ mod http1;
 mod leave;
 mod multiplex;
 mod opening;
+mod pacing;
 mod phases;
 mod scripted;
 mod second_protocol;

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use onrush_proto::Nanos;
+use onrush_proto::http1::{Wire, outline};
 use rustix::io::Errno;
 
 use super::second_protocol::{Second, frame, kind, take_frame};
@@ -20,6 +21,8 @@ struct Seen {
     requests: u32,
     most_open: usize,
     body_bytes: usize,
+    /// The first byte of each body.
+    bodies: Vec<u8>,
     pongs: Vec<Nanos>,
     alive: Vec<Nanos>,
 }
@@ -69,8 +72,10 @@ impl Peer for ServerPeer {
                 kind::PONG => seen.pongs.push(now),
                 kind::ALIVE => seen.alive.push(now),
                 kind::BODY if !payload.is_empty() => {
-                    self.uploading.insert(stream);
                     seen.body_bytes += payload.len();
+                    if self.uploading.insert(stream) {
+                        seen.bodies.push(payload[0]);
+                    }
                     // Every part that arrives makes room for 100 bytes more, 1 ms later.
                     send((MS, frame(kind::WINDOW, 0, &[1])));
                 }
@@ -82,7 +87,7 @@ impl Peer for ServerPeer {
                     let answers = (self.behaviour)(seen.requests, stream, &self.open);
                     for (_, bytes) in &answers {
                         let ended = |&open: &u8| {
-                            [kind::ANSWER, kind::ERROR, kind::UNSEEN].contains(&bytes[0]) && bytes[1] == open
+                            [kind::ANSWER, kind::END, kind::ERROR, kind::UNSEEN].contains(&bytes[0]) && bytes[1] == open
                         };
                         self.open.retain(|open| !ended(open));
                     }
@@ -100,12 +105,28 @@ fn run(
     greeting: &[(u64, Vec<u8>)],
     behaviour: Behaviour,
 ) -> (Ran, Rc<RefCell<Seen>>) {
+    let make_protocol: MakeProtocol = Box::new(move |_| Protocol::Other(Box::new(client())));
+    run_against(settings, job(request("POST", vec![b'x'; body]), make_protocol), greeting, behaviour)
+}
+
+/// Does a job against such a server.
+fn run_against(
+    settings: Settings,
+    job: Job,
+    greeting: &[(u64, Vec<u8>)],
+    behaviour: Behaviour,
+) -> (Ran, Rc<RefCell<Seen>>) {
     let seen = Rc::new(RefCell::new(Seen::default()));
     let server = Server { seen: Rc::clone(&seen), behaviour, greeting: greeting.to_vec() };
-    let make_protocol: MakeProtocol = Box::new(move |_| Protocol::Other(Box::new(client())));
-    let ran = run_on(settings, Box::new(server), request("POST", vec![b'x'; body]), make_protocol);
+    let ran = run_job(settings, Box::new(server), job);
     assert_conserved(&ran.totals);
     (ran, seen)
+}
+
+/// A job in the second protocol, with this many requests at a time on a connection.
+fn second(capacity: usize) -> Job {
+    let make_protocol: MakeProtocol = Box::new(move |_| Protocol::Other(Box::new(Second::new(capacity, 0))));
+    job(request("GET", Vec::new()), make_protocol)
 }
 
 fn streams(slots: usize, requests: u64) -> Settings {
@@ -239,4 +260,238 @@ fn flow_control_stalls_an_upload_and_lets_it_go_on() {
     assert_eq!(seen.borrow().body_bytes, 1000);
     assert_eq!(ran.totals.counters.completed, 1);
     assert_eq!(ran.totals.latency.max(), Some(9 * MS));
+}
+
+/// Two answers whose pieces alternate, when there are two requests: the first begins after 1 ms and ends after 6 ms, the
+/// second begins after 2 ms and ends after 4 ms.
+fn interleaved(_: u32, _: u8, open: &[u8]) -> Vec<(u64, Vec<u8>)> {
+    let &[a, b] = open else { return vec![] };
+    vec![
+        (MS, frame(kind::HEAD, a, b"first")),
+        (2 * MS, frame(kind::HEAD, b, b"second")),
+        (3 * MS, frame(kind::DATA, a, b"aaaa")),
+        (3 * MS, frame(kind::DATA, b, b"bb")),
+        (4 * MS, frame(kind::DATA, a, b"aa")),
+        (4 * MS, frame(kind::END, b, b"")),
+        (5 * MS, frame(kind::DATA, a, b"a")),
+        (6 * MS, frame(kind::END, a, b"")),
+    ]
+}
+
+#[test]
+fn interleaved_answers_have_first_bytes_of_their_own() {
+    let two = streams(2, 20);
+    let two = Settings { rules: Rules { phases: true, ..two.rules }, ..two };
+    let (ran, _) = run_against(two, second(2), &[], interleaved);
+    let phases = ran.totals.phases.expect("they were wanted");
+    // A third request, when there is one to answer it with, starts with the second's end and waits for the first's.
+    assert_eq!((phases.ttfb.count(), phases.ttfb.min()), (20, Some(MS)));
+    let table: Vec<(u64, u64)> = ran.totals.latency.values().map(|(ns, count)| (ns / MS, count)).collect();
+    assert!(table.iter().any(|&(ms, _)| ms == 4) && table.iter().any(|&(ms, _)| ms >= 6), "{table:?}");
+    let (ttfb, ttlb) = (phases.ttfb.mean().unwrap(), phases.ttlb.mean().unwrap());
+    assert!((ttfb + ttlb - ran.totals.latency.mean().unwrap()).abs() < 1.0, "{ttfb} + {ttlb}");
+    assert!(phases.ttlb.min() >= Some(2 * MS), "the second answer takes 2 ms from its first byte, the first 5 ms");
+}
+
+#[test]
+fn a_first_byte_counts_before_its_frame_is_whole() {
+    let behaviour: Behaviour = |_, stream, _| {
+        let head = frame(kind::HEAD, stream, b"a head");
+        let (first, rest) = head.split_at(3);
+        vec![(MS, first.to_vec()), (5 * MS, rest.to_vec()), (9 * MS, frame(kind::END, stream, b""))]
+    };
+    let one = streams(1, 10);
+    let (ran, _) =
+        run_against(Settings { rules: Rules { phases: true, ..one.rules }, ..one }, second(1), &[], behaviour);
+    let phases = ran.totals.phases.expect("they were wanted");
+    // The name of the stream came with the first bytes; nobody knew of it before they were read.
+    assert_eq!((phases.ttfb.min(), phases.ttlb.max()), (Some(5 * MS), Some(4 * MS)));
+}
+
+/// What a script was told of answers: their heads and bodies.
+type Told = Rc<RefCell<Vec<(String, String)>>>;
+
+/// The same job, and somebody who hears heads and bodies.
+fn heard(job: Job) -> (Job, Told) {
+    let told = Told::default();
+    let hears = Rc::clone(&told);
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let call: Hear = Box::new(move |answer| {
+        hears.borrow_mut().push((text(answer.head), text(answer.body)));
+        Ok(())
+    });
+    let response = Some(OnResponse { headers: true, body: true, call });
+    (Job { callbacks: Callbacks { response, ..Callbacks::default() }, ..job }, told)
+}
+
+#[test]
+fn a_script_hears_each_of_interleaved_bodies_whole() {
+    let (job, told) = heard(second(2));
+    run_against(streams(2, 2), job, &[], interleaved);
+    let said = |head: &str, body: &str| (head.to_owned(), body.to_owned());
+    assert_eq!(*told.borrow(), [said("second", "bb"), said("first", "aaaaaaa")]);
+}
+
+#[test]
+fn a_stream_is_reset_inside_its_body_while_others_go_on() {
+    let behaviour: Behaviour = |_, _, open| match open {
+        &[a, b] => vec![
+            (MS, frame(kind::HEAD, a, b"first")),
+            (MS, frame(kind::HEAD, b, b"second")),
+            (2 * MS, frame(kind::DATA, a, b"aaaa")),
+            (2 * MS, frame(kind::DATA, b, b"bb")),
+            (3 * MS, frame(kind::ERROR, a, b"")),
+            (4 * MS, frame(kind::DATA, b, b"bb")),
+            (5 * MS, frame(kind::END, b, b"")),
+        ],
+        _ => vec![],
+    };
+    let (job, told) = heard(second(2));
+    let (ran, seen) = run_against(streams(2, 2), job, &[], behaviour);
+    assert_eq!((ran.totals.counters.completed, ran.totals.counters.failed), (1, 1));
+    assert_eq!(*told.borrow(), [("second".to_owned(), "bbbb".to_owned())]);
+    assert_eq!(seen.borrow().connections, 1);
+}
+
+#[test]
+fn one_body_is_thrown_away_unseen_while_another_is_read() {
+    let behaviour: Behaviour = |_, _, open| match open {
+        &[a, b] => {
+            let large = frame(kind::DATA, a, &[b'a'; 50_000]);
+            let (begin, rest) = large.split_at(1_000);
+            vec![
+                (MS, [frame(kind::HEAD, a, b""), frame(kind::HEAD, b, b"")].concat()),
+                (2 * MS, [&frame(kind::DATA, b, b"bb"), begin].concat()),
+                // The rest of the large body, and what follows it, arrive together.
+                (3 * MS, [rest, &frame(kind::DATA, b, b"bb"), &frame(kind::END, b, b"")].concat()),
+                (4 * MS, frame(kind::END, a, b"")),
+            ]
+        }
+        _ => vec![],
+    };
+    let (ran, _) = run_against(streams(2, 2), second(2), &[], behaviour);
+    assert_eq!(ran.totals.counters.completed, 2);
+    let frames = 4 + 4 + (4 + 50_000) + (4 + 2) * 2 + 4 + 4;
+    assert_eq!(ran.totals.counters.bytes_received, frames);
+    let latencies: Vec<u64> = ran.totals.latency.values().map(|(ns, _)| ns / MS).collect();
+    assert_eq!(latencies, [3, 4]);
+}
+
+#[test]
+fn several_requests_in_flight_are_carried_over_the_end_of_a_warm_up() {
+    let behaviour: Behaviour = |_, stream, _| vec![(30 * MS, frame(kind::ANSWER, stream, b""))];
+    let four = Settings { slots: 4, warmup_ns: 100 * MS, duration_ns: Some(300 * MS), ..settings() };
+    let (ran, _) = run_against(four, second(4), &[], behaviour);
+    let counters = &ran.totals.counters;
+    // Rounds of 30 ms: the fourth begins at 90 ms, and what it asked for is answered inside the window.
+    assert_eq!((counters.carried, counters.completed, counters.open_at_end), (4, 40, 4));
+    assert_eq!(counters.occupancy.in_flight_ns, 4 * 300 * MS);
+    assert_eq!((ran.totals.latency.count(), ran.totals.latency.min()), (40, Some(30 * MS)));
+}
+
+/// Batches of this many requests that say which one they are.
+struct Numbered {
+    length: usize,
+    next: usize,
+}
+
+impl Source for Numbered {
+    fn next(&mut self, batch: &mut Vec<Request>) -> Result<(), ScriptFailure> {
+        let numbers = self.next..self.next + self.length;
+        self.next = numbers.end;
+        batch.extend(numbers.map(|number| request("POST", vec![number as u8])));
+        Ok(())
+    }
+}
+
+#[test]
+fn what_a_connection_has_no_room_for_is_started_later_and_in_order() {
+    let behaviour: Behaviour = |_, stream, _| vec![(MS, frame(kind::ANSWER, stream, b""))];
+    let window = || Protocol::Other(Box::new(Second::new(4, 1_000)));
+    let source = Box::new(Numbered { length: 10, next: 0 });
+    let job = Job { source, make_protocol: Box::new(move |_| window()), ..second(4) };
+    let (ran, seen) = run_against(streams(4, 30), job, &[], behaviour);
+    assert_eq!((ran.totals.counters.started, ran.totals.counters.completed), (30, 30));
+    // Four, four and two, three times: each part is complete before the next begins.
+    assert_eq!(ran.totals.counters.batches, 9);
+    assert_eq!(seen.borrow().bodies, (0..30).collect::<Vec<u8>>());
+}
+
+#[test]
+fn what_a_connection_has_no_room_for_may_start_on_another() {
+    let behaviour: Behaviour = |_, stream, _| vec![(MS, frame(kind::ANSWER, stream, b""))];
+    let window = || Protocol::Other(Box::new(Second::new(4, 1_000)));
+    let source = Box::new(Numbered { length: 10, next: 0 });
+    let job = Job { source, make_protocol: Box::new(move |_| window()), ..second(4) };
+    let three = Settings { connections: 3, ..streams(4, 60) };
+    let (ran, seen) = run_against(three, job, &[], behaviour);
+    assert_eq!((ran.totals.counters.started, ran.totals.counters.completed), (60, 60));
+    assert_eq!(seen.borrow().bodies, (0..60).collect::<Vec<u8>>(), "in the order of the source, whoever has room");
+}
+
+#[test]
+fn bytes_of_http1_are_refused_elsewhere_with_the_reason() {
+    let bytes: Rc<[u8]> = (*b"GET / HTTP/1.1\r\n\r\n").into();
+    let mut outlines = Vec::new();
+    outline(&bytes, &mut outlines).expect("a request");
+    let written = Request::Http1(Wire::among(&bytes, outlines.remove(0)));
+    let job = Job { source: Box::new(Repeated(vec![written])), ..second(1) };
+    let (ran, _) = run_against(settings(), job, &[], |_, _, _| unreachable!("nothing is sent"));
+    let reason = "the request was written as HTTP/1.1, which this connection does not speak";
+    assert_eq!(ran.end.failure, Some(ScriptFailure::Raised(reason.to_owned())));
+    assert_eq!(ran.totals.counters.started, 0);
+}
+
+#[test]
+fn a_stream_that_lives_is_neither_late_nor_given_up() {
+    let behaviour: Behaviour = |number, stream, _| {
+        let messages = (1..=8).map(|n| (n * 100 * MS, frame(kind::MESSAGE, stream, b"tick")));
+        match number {
+            1 => messages.chain([(900 * MS, frame(kind::END, stream, b""))]).collect(),
+            _ => vec![],
+        }
+    };
+    let rules = Rules { timeout_ns: Some(150 * MS), ..settings().rules };
+    let limited = Settings { rules, give_up_ns: Some(300 * MS), ..streams(2, 2) };
+    let (ran, _) = run_against(limited, second(2), &[], behaviour);
+    let counters = &ran.totals.counters;
+    // The second request hears nothing and is given up.
+    assert_eq!((counters.completed, counters.abandoned, counters.late), (1, 1, 2));
+    assert_eq!(ran.totals.latency.max(), Some(900 * MS));
+}
+
+#[test]
+fn connections_of_one_run_may_speak_different_protocols() {
+    /// Answers in whatever is spoken to it.
+    struct Bilingual(Rc<RefCell<Vec<&'static str>>>);
+    struct Heard(Rc<RefCell<Vec<&'static str>>>);
+    impl Network for Bilingual {
+        fn connect(&mut self, now: Nanos, _: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>) {
+            (now, Ok(Box::new(Heard(Rc::clone(&self.0)))))
+        }
+    }
+    impl Peer for Heard {
+        fn receive(&mut self, now: Nanos, bytes: &[u8], actions: &mut Vec<Action>) {
+            let (name, answer) = match bytes {
+                [b'G', ..] => ("http/1.1", b"HTTP/1.1 204 No Content\r\n\r\n".to_vec()),
+                _ => ("second", frame(kind::ANSWER, bytes[1], b"")),
+            };
+            self.0.borrow_mut().push(name);
+            actions.push(Action { at: now + MS, act: Act::Send(answer) });
+        }
+    }
+    let heard = Rc::new(RefCell::new(Vec::new()));
+    let mut count = 0;
+    let make_protocol: MakeProtocol = Box::new(move |alpn| {
+        assert_eq!(alpn, None, "there is no TLS to agree on one");
+        count += 1;
+        if count % 2 == 0 { Protocol::Other(Box::new(Second::new(1, 0))) } else { http1(1)(None) }
+    });
+    let four = Settings { connections: 4, ..streams(1, 40) };
+    let ran = run_job(four, Box::new(Bilingual(Rc::clone(&heard))), job(get(), make_protocol));
+    assert_eq!(ran.totals.counters.completed, 40);
+    assert_eq!(
+        ["http/1.1", "second"].map(|name| heard.borrow().iter().filter(|heard| **heard == name).count()),
+        [20, 20]
+    );
 }

@@ -31,6 +31,14 @@ pub mod kind {
     pub const PING: u8 = b'I';
     /// Server: no further requests.
     pub const GOAWAY: u8 = b'G';
+    /// Server: the head of an answer.
+    pub const HEAD: u8 = b'H';
+    /// Server: part of its body.
+    pub const DATA: u8 = b'D';
+    /// Server: the answer is complete.
+    pub const END: u8 = b'Z';
+    /// Server: a message on a stream that lives.
+    pub const MESSAGE: u8 = b'M';
 }
 
 /// Writes a frame.
@@ -60,7 +68,11 @@ pub struct Second {
     /// Bodies not sent whole: stream and what is left.
     uploads: VecDeque<(u8, Vec<u8>)>,
     output: VecDeque<Vec<u8>>,
+    /// A frame that is not whole, but for the payload of data.
     input: Vec<u8>,
+    /// The stream whose data is being received, and how much of it is to come.
+    data: Option<(u8, usize)>,
+    head: Vec<u8>,
     events: VecDeque<Event>,
     draining: bool,
     alive_every: Option<u64>,
@@ -77,6 +89,8 @@ impl Second {
             uploads: VecDeque::new(),
             output: VecDeque::new(),
             input: Vec::new(),
+            data: None,
+            head: Vec::new(),
             events: VecDeque::new(),
             draining: false,
             alive_every: None,
@@ -105,6 +119,15 @@ impl Second {
                 let stream = self.end(stream);
                 self.events.extend([Event::Head { stream, status: 200 }, Event::Complete { stream }]);
             }
+            kind::HEAD => {
+                self.head = payload.to_vec();
+                self.events.push_back(Event::Head { stream: id, status: 200 });
+            }
+            kind::END => {
+                let stream = self.end(stream);
+                self.events.push_back(Event::Complete { stream });
+            }
+            kind::MESSAGE => self.events.push_back(Event::Message { stream: id, range: 0..0 }),
             kind::ERROR => {
                 let stream = self.end(stream);
                 self.events.push_back(Event::Failed { stream, error: Error::HeaderField, retryable: false });
@@ -146,15 +169,32 @@ impl Client for Second {
     }
 
     fn handle_bytes(&mut self, bytes: &[u8]) -> usize {
-        self.input.extend_from_slice(bytes);
-        while let Some((kind, stream, payload)) = take_frame(&mut self.input) {
-            self.take(kind, stream, &payload);
+        if let Some((stream, left)) = &mut self.data {
+            let n = bytes.len().min(*left);
+            *left -= n;
+            self.events.push_back(Event::Data { stream: StreamId((*stream).into()), range: 0..n });
+            self.data.take_if(|(_, left)| *left == 0);
+            return n;
+        }
+        for (index, &byte) in bytes.iter().enumerate() {
+            self.input.push(byte);
+            if let &[kind::DATA, stream, high, low] = &self.input[..] {
+                self.input.clear();
+                self.data = Some((stream, usize::from(u16::from_be_bytes([high, low]))));
+                return index + 1;
+            }
+            if let Some((kind, stream, payload)) = take_frame(&mut self.input) {
+                self.take(kind, stream, &payload);
+                return index + 1;
+            }
         }
         bytes.len()
     }
 
-    fn handle_skipped(&mut self, _: u64) {
-        unreachable!("nothing may be skipped")
+    fn handle_skipped(&mut self, n: u64) {
+        let (_, left) = self.data.as_mut().expect("only data may be skipped");
+        *left -= n as usize;
+        self.data.take_if(|(_, left)| *left == 0);
     }
 
     fn handle_eof(&mut self) {
@@ -203,14 +243,18 @@ impl Client for Second {
     }
 
     fn reading(&self) -> Option<StreamId> {
-        None
+        let of_frame = match self.input[..] {
+            [kind::HEAD | kind::ANSWER, stream, ..] => Some(stream),
+            _ => None,
+        };
+        self.data.map(|(stream, _)| stream).or(of_frame).map(|stream| StreamId(stream.into()))
     }
 
     fn may_skip(&self) -> u64 {
-        0
+        self.data.map_or(0, |(_, left)| left as u64)
     }
 
     fn head<'a>(&'a self, _: &'a [u8]) -> &'a [u8] {
-        b""
+        &self.head
     }
 }
