@@ -13,8 +13,7 @@ use std::time::Duration;
 
 use super::table::Figures;
 use crate::run::nanos;
-use crate::stats::histogram::sample_stdev;
-use crate::stats::{Distribution, Moments, rank};
+use crate::stats::{Distribution, Moments, rank, sample_stdev};
 
 /// Latencies in whole microseconds, rewritten as wrk does.
 #[derive(Clone, Debug)]

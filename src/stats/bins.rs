@@ -8,7 +8,7 @@
 
 use std::ops::RangeInclusive;
 
-/// The largest value told apart.
+/// The largest value told apart: one hour in nanoseconds. Larger ones are recorded as this and counted.
 pub const HIGHEST: u64 = 3_600_000_000_000;
 
 /// Bins of one doubling, as a power of two.

@@ -5,11 +5,14 @@
 //! anything with another thread; recording into an existing row allocates nothing.
 
 mod bins;
+mod corrupt;
 pub mod counters;
+mod distribution;
 pub mod errors;
 pub mod evidence;
 pub mod handshakes;
-pub mod histogram;
+mod hdr;
+mod moments;
 pub mod occupancy;
 pub mod phases;
 mod rank;
@@ -19,12 +22,14 @@ pub mod transcript;
 
 use std::ops::AddAssign;
 
-pub use bins::Count;
+pub use bins::{Count, HIGHEST};
+pub use corrupt::Corrupt;
 pub use counters::{Counters, Statuses};
+pub use distribution::Distribution;
 pub use errors::{Cause, Errors, Ledger, Phase, ProxyFailure, Row, TlsFailure};
 pub use evidence::Evidence;
 pub use handshakes::{Handshakes, Negotiated};
-pub use histogram::{Corrupt, Distribution, Moments};
+pub use moments::{Moments, sample_stdev};
 pub use occupancy::Occupancy;
 pub use phases::Phases;
 pub use rank::rank;

@@ -6,9 +6,8 @@
 
 use super::sources::{Segment, Sources, nanos};
 use super::{Document, Row};
-use crate::stats::Corrupt;
-use crate::stats::histogram::HIGHEST;
 use crate::stats::timeline::{ROWS_MAX, SECOND_NS, Stretch, bin_of};
+use crate::stats::{Corrupt, HIGHEST};
 
 /// Seconds are numbers with a point: in a very long run they are off by so many nanoseconds.
 const ROUNDING_NS: u128 = 1_000;

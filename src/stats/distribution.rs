@@ -1,58 +1,19 @@
-//! How values are spread: an HDR histogram with the exact count, mean, deviation and extremes beside it.
+//! How values are spread: the bins of an HDR histogram, with the exact count, mean, deviation and extremes beside them.
 //!
 //! It knows neither units nor clocks; latencies are recorded in nanoseconds, rates in requests per second.
 
-use std::io::{Cursor, Read};
 use std::ops::AddAssign;
 
-use flate2::read::ZlibDecoder;
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
-use thiserror::Error;
-
-use super::bins::{Bins, Count, neighbours};
+use super::bins::{Bins, Count, HIGHEST, neighbours};
+use super::corrupt::Corrupt;
+use super::moments::{Moments, sample_stdev};
 use super::rank;
-
-/// The largest value told apart: one hour in nanoseconds. Larger ones are recorded as this and counted.
-pub use super::bins::HIGHEST;
-
-/// Decimal digits kept by the bins.
-const DIGITS: u8 = 3;
-
-/// The exact figures of a distribution, which its bins only approximate.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Moments {
-    /// How many values there are.
-    pub count: u64,
-    /// The arithmetic mean.
-    pub mean: f64,
-    /// The sample standard deviation.
-    pub stdev: f64,
-    /// The smallest value.
-    pub min: u64,
-    /// The largest value.
-    pub max: u64,
-}
-
-/// Bytes and figures that are not those of a distribution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Corrupt {
-    /// The bytes are no histogram.
-    #[error("its histogram cannot be read")]
-    Bytes,
-    /// The histogram holds another number of values.
-    #[error("its histogram has another count than stands beside it")]
-    Count,
-    /// The figures cannot be those of any values.
-    #[error("its figures contradict each other")]
-    Figures,
-}
 
 /// How the values of one quantity are spread.
 #[derive(Clone, Debug)]
 pub struct Distribution<C: Count> {
     /// The bins, and the exact count.
-    bins: Bins<C>,
+    pub(super) bins: Bins<C>,
     sum: u128,
     sum_of_squares: u128,
     /// `u64::MAX` while empty.
@@ -178,59 +139,19 @@ impl<C: Count> Distribution<C> {
 }
 
 impl Distribution<u64> {
-    /// The bins in HdrHistogram's compressed format, version 2.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let written = V2DeflateSerializer::new().serialize(&self.to_hdr(), &mut bytes);
-        written.expect("a histogram of 64-bit counts fits the format, and memory takes it");
-        bytes
-    }
-
-    /// The distribution with these bins, as [`Distribution::encode`] wrote them, and these figures.
-    ///
-    /// # Errors
-    ///
-    /// When the bytes are no histogram, or do not go with the figures.
-    pub fn decode(bytes: &[u8], moments: Moments) -> Result<Self, Corrupt> {
-        let whole = inflated(bytes).ok_or(Corrupt::Bytes)?;
-        let read = Deserializer::new().deserialize::<u64, _>(&mut Cursor::new(whole)).map_err(|_| Corrupt::Bytes)?;
-        let mut distribution = Self::new();
-        for bin in read.iter_recorded() {
-            distribution.bins.record(bin.value_iterated_to().min(HIGHEST), bin.count_at_value());
-        }
-        distribution.set_moments(moments)?;
-        Ok(distribution)
-    }
-
     /// Puts exact figures in the place of those that followed from the values recorded.
     ///
     /// # Errors
     ///
     /// When they cannot be those of any values, or of another number of them.
     pub fn set_moments(&mut self, moments: Moments) -> Result<(), Corrupt> {
-        let Moments { count, mean, stdev, min, max } = moments;
-        if self.count() != count {
+        if self.count() != moments.count {
             return Err(Corrupt::Count);
         }
-        if count == 0 {
-            return Ok(());
+        if moments.count > 0 {
+            (self.sum, self.sum_of_squares) = moments.sums()?;
+            (self.min, self.max) = (moments.min, moments.max);
         }
-        // A change of units may carry the mean of equal values beyond them, in its last bits.
-        let is_at_most = |one: f64, other: f64| one <= other * (1.0 + 1e-12);
-        let is_between = is_at_most(min as f64, mean) && is_at_most(mean, max as f64);
-        let plausible = min <= max && is_between && max <= HIGHEST && stdev >= 0.0;
-        // The sum of squares has to fit into 128 bits.
-        let squares = count as f64 * max as f64 * max as f64;
-        if !plausible || stdev > max as f64 || squares >= u128::MAX as f64 / 4.0 {
-            return Err(Corrupt::Figures);
-        }
-        let number = u128::from(count);
-        self.sum = ((mean * count as f64).round() as u128).clamp(number * u128::from(min), number * u128::from(max));
-        // Around the whole part of the mean, as in `sample_stdev`, so that nothing large is subtracted.
-        let (whole, rest) = (self.sum / number, self.sum % number);
-        let spread = stdev * stdev * (count - 1) as f64 + rest as f64 * (rest as f64 / count as f64);
-        self.sum_of_squares = number * whole * whole + 2 * whole * rest + spread.round() as u128;
-        (self.min, self.max) = (min, max);
         Ok(())
     }
 
@@ -239,40 +160,6 @@ impl Distribution<u64> {
         let (count, stdev) = (self.count(), self.stdev());
         Some(Moments { count, mean: self.mean()?, stdev, min: self.min()?, max: self.max()? })
     }
-
-    /// The bins as HdrHistogram's percentile iterator sees them, so many steps before the distance to 100 % halves:
-    /// value, share (0 to 1) and count of the values up to it.
-    pub fn spectrum(&self, ticks: u32) -> Vec<(u64, f64, u64)> {
-        let mut total = 0;
-        let hdr = self.to_hdr();
-        hdr.iter_quantiles(ticks)
-            .map(|step| {
-                total += step.count_since_last_iteration();
-                (step.value_iterated_to().min(self.max), step.quantile_iterated_to(), total)
-            })
-            .collect()
-    }
-
-    /// The same as an HdrHistogram, for the formats that others read.
-    fn to_hdr(&self) -> Histogram<u64> {
-        let mut hdr = Histogram::new_with_bounds(1, HIGHEST, DIGITS).expect("the bounds are constants and valid");
-        self.bins.used().for_each(|(values, count)| hdr.saturating_record_n(*values.end(), count));
-        hdr
-    }
-}
-
-/// The bins before they were compressed. The crate takes as much memory as the length in them says, so that it has to
-/// be the true one.
-fn inflated(bytes: &[u8]) -> Option<Vec<u8>> {
-    const COOKIE: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
-    const HEAD_BYTES: usize = 40;
-    /// The longest has a third of that.
-    const MOST: u64 = 1 << 20;
-    let (_, compressed) = bytes.split_at_checked(8).filter(|(head, _)| head.starts_with(&COOKIE))?;
-    let mut whole = Vec::new();
-    ZlibDecoder::new(compressed).take(MOST).read_to_end(&mut whole).ok()?;
-    let length = u32::from_be_bytes(*whole.get(4..)?.first_chunk()?) as usize;
-    (whole.len() == HEAD_BYTES + length).then_some(whole)
 }
 
 impl<C: Count> Default for Distribution<C> {
@@ -295,31 +182,19 @@ impl<A: Count, B: Count> AddAssign<&Distribution<B>> for Distribution<A> {
     }
 }
 
-/// The sample standard deviation of `count` whole numbers with this sum and sum of squares; zero below two numbers.
-pub(crate) fn sample_stdev(count: u64, sum: u128, sum_of_squares: u128) -> f64 {
-    if count < 2 {
-        return 0.0;
-    }
-    // Around the whole part of the mean everything is an exact integer that fits, and nothing cancels later.
-    let number = u128::from(count);
-    let (whole, rest) = (sum / number, sum % number);
-    let squares = sum_of_squares - number * whole * whole - 2 * whole * rest;
-    let squares = squares as f64 - rest as f64 * (rest as f64 / count as f64);
-    (squares.max(0.0) / (count - 1) as f64).sqrt()
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn of(values: &[u64]) -> Distribution<u64> {
+    /// The distribution of these values.
+    pub fn of(values: &[u64]) -> Distribution<u64> {
         let mut distribution = Distribution::new();
         values.iter().for_each(|&value| distribution.record(value));
         distribution
     }
 
     /// Values over the whole range, the same every time.
-    fn scattered(number: u64) -> Vec<u64> {
+    pub fn scattered(number: u64) -> Vec<u64> {
         (0..number).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (23 + i % 41)).collect()
     }
 
@@ -428,52 +303,6 @@ mod tests {
         assert_eq!(merged.values().collect::<Vec<_>>(), whole.values().collect::<Vec<_>>());
         assert_eq!((merged.count(), merged.min(), merged.max()), (whole.count(), whole.min(), whole.max()));
         assert_eq!((merged.mean(), merged.stdev()), (whole.mean(), whole.stdev()));
-    }
-
-    #[test]
-    fn what_is_written_and_read_again_is_the_same() {
-        for values in [scattered(5_000), vec![0], vec![7, 7], vec![HIGHEST - 1, HIGHEST], Vec::new()] {
-            let before = of(&values);
-            let empty = Moments { count: 0, mean: 0.0, stdev: 0.0, min: 0, max: 0 };
-            let after = Distribution::decode(&before.encode(), before.moments().unwrap_or(empty)).unwrap();
-            assert_eq!(after.values().collect::<Vec<_>>(), before.values().collect::<Vec<_>>());
-            assert_eq!(after.moments(), before.moments());
-            let mut sum = after.clone();
-            sum += &after;
-            let mut twice = before.clone();
-            twice += &before;
-            assert_eq!(sum.moments(), twice.moments(), "figures can go on being added");
-        }
-    }
-
-    #[test]
-    fn what_is_no_distribution_is_refused() {
-        let good = of(&[10, 20, 30]);
-        let moments = good.moments().unwrap();
-        let decoded = |bytes: &[u8], moments| Distribution::decode(bytes, moments).map(|_| ());
-        assert_eq!(decoded(b"", moments), Err(Corrupt::Bytes));
-        assert_eq!(decoded(&good.encode()[..20], moments), Err(Corrupt::Bytes));
-        // Eight bytes, and a length in them that is not theirs: four gigabytes.
-        let absurd = b"\x78\x01\x01\x08\x00\xf7\xff\x1c\x84\x93\x13\xff\xff\xff\xff\x12\x4b\x05\x43";
-        assert_eq!(inflated(&[&good.encode()[..8], absurd].concat()), None);
-        assert_eq!(decoded(&good.encode(), Moments { count: 4, ..moments }), Err(Corrupt::Count));
-        for figures in [
-            Moments { mean: 31.0, ..moments },
-            Moments { mean: f64::NAN, ..moments },
-            Moments { stdev: f64::NAN, ..moments },
-            Moments { stdev: 1e300, ..moments },
-            Moments { max: u64::MAX, ..moments },
-        ] {
-            assert_eq!(decoded(&good.encode(), figures), Err(Corrupt::Figures), "{figures:?}");
-        }
-    }
-
-    #[test]
-    fn a_spectrum_ends_with_every_value() {
-        let steps = of(&scattered(1_000)).spectrum(5);
-        let last = steps.last().unwrap();
-        assert_eq!((last.1, last.2), (1.0, 1_000));
-        assert!(steps.is_sorted_by_key(|step| step.2));
     }
 
     #[test]

@@ -1,0 +1,127 @@
+//! A distribution as an HdrHistogram, for what others read and write: its compressed format and its percentile steps.
+
+use std::io::{Cursor, Read};
+
+use flate2::read::ZlibDecoder;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+
+use super::bins::HIGHEST;
+use super::corrupt::Corrupt;
+use super::distribution::Distribution;
+use super::moments::Moments;
+
+/// Decimal digits kept by the bins.
+const DIGITS: u8 = 3;
+
+impl Distribution<u64> {
+    /// The bins in HdrHistogram's compressed format, version 2.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let written = V2DeflateSerializer::new().serialize(&self.to_hdr(), &mut bytes);
+        written.expect("a histogram of 64-bit counts fits the format, and memory takes it");
+        bytes
+    }
+
+    /// The distribution with these bins, as [`Distribution::encode`] wrote them, and these figures.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes are no histogram, or do not go with the figures.
+    pub fn decode(bytes: &[u8], moments: Moments) -> Result<Self, Corrupt> {
+        let whole = inflated(bytes).ok_or(Corrupt::Bytes)?;
+        let read = Deserializer::new().deserialize::<u64, _>(&mut Cursor::new(whole)).map_err(|_| Corrupt::Bytes)?;
+        let mut distribution = Self::new();
+        for bin in read.iter_recorded() {
+            distribution.bins.record(bin.value_iterated_to().min(HIGHEST), bin.count_at_value());
+        }
+        distribution.set_moments(moments)?;
+        Ok(distribution)
+    }
+
+    /// The bins as HdrHistogram's percentile iterator sees them, so many steps before the distance to 100 % halves:
+    /// value, share (0 to 1) and count of the values up to it.
+    pub fn spectrum(&self, ticks: u32) -> Vec<(u64, f64, u64)> {
+        let (greatest, mut total) = (self.max().unwrap_or(0), 0);
+        let hdr = self.to_hdr();
+        hdr.iter_quantiles(ticks)
+            .map(|step| {
+                total += step.count_since_last_iteration();
+                (step.value_iterated_to().min(greatest), step.quantile_iterated_to(), total)
+            })
+            .collect()
+    }
+
+    /// The same as an HdrHistogram, for the formats that others read.
+    fn to_hdr(&self) -> Histogram<u64> {
+        let mut hdr = Histogram::new_with_bounds(1, HIGHEST, DIGITS).expect("the bounds are constants and valid");
+        self.bins.used().for_each(|(values, count)| hdr.saturating_record_n(*values.end(), count));
+        hdr
+    }
+}
+
+/// The bins before they were compressed. The crate takes as much memory as the length in them says, so that it has to
+/// be the true one.
+fn inflated(bytes: &[u8]) -> Option<Vec<u8>> {
+    const COOKIE: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
+    const HEAD_BYTES: usize = 40;
+    /// The longest has a third of that.
+    const MOST: u64 = 1 << 20;
+    let (_, compressed) = bytes.split_at_checked(8).filter(|(head, _)| head.starts_with(&COOKIE))?;
+    let mut whole = Vec::new();
+    ZlibDecoder::new(compressed).take(MOST).read_to_end(&mut whole).ok()?;
+    let length = u32::from_be_bytes(*whole.get(4..)?.first_chunk()?) as usize;
+    (whole.len() == HEAD_BYTES + length).then_some(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::distribution::tests::{of, scattered};
+    use super::*;
+
+    #[test]
+    fn what_is_written_and_read_again_is_the_same() {
+        for values in [scattered(5_000), vec![0], vec![7, 7], vec![HIGHEST - 1, HIGHEST], Vec::new()] {
+            let before = of(&values);
+            let empty = Moments { count: 0, mean: 0.0, stdev: 0.0, min: 0, max: 0 };
+            let after = Distribution::decode(&before.encode(), before.moments().unwrap_or(empty)).unwrap();
+            assert_eq!(after.values().collect::<Vec<_>>(), before.values().collect::<Vec<_>>());
+            assert_eq!(after.moments(), before.moments());
+            let mut sum = after.clone();
+            sum += &after;
+            let mut twice = before.clone();
+            twice += &before;
+            assert_eq!(sum.moments(), twice.moments(), "figures can go on being added");
+        }
+    }
+
+    #[test]
+    fn what_is_no_distribution_is_refused() {
+        let good = of(&[10, 20, 30]);
+        let moments = good.moments().unwrap();
+        let decoded = |bytes: &[u8], moments| Distribution::decode(bytes, moments).map(|_| ());
+        assert_eq!(decoded(b"", moments), Err(Corrupt::Bytes));
+        assert_eq!(decoded(&good.encode()[..20], moments), Err(Corrupt::Bytes));
+        // Eight bytes, and a length in them that is not theirs: four gigabytes.
+        let absurd = b"\x78\x01\x01\x08\x00\xf7\xff\x1c\x84\x93\x13\xff\xff\xff\xff\x12\x4b\x05\x43";
+        assert_eq!(inflated(&[&good.encode()[..8], absurd].concat()), None);
+        assert_eq!(decoded(&good.encode(), Moments { count: 4, ..moments }), Err(Corrupt::Count));
+        for figures in [
+            Moments { mean: 31.0, ..moments },
+            Moments { mean: f64::NAN, ..moments },
+            Moments { stdev: f64::NAN, ..moments },
+            Moments { stdev: 1e300, ..moments },
+            Moments { max: u64::MAX, ..moments },
+        ] {
+            assert_eq!(decoded(&good.encode(), figures), Err(Corrupt::Figures), "{figures:?}");
+        }
+    }
+
+    #[test]
+    fn a_spectrum_ends_with_every_value() {
+        let steps = of(&scattered(1_000)).spectrum(5);
+        let last = steps.last().unwrap();
+        assert_eq!((last.1, last.2), (1.0, 1_000));
+        assert!(steps.is_sorted_by_key(|step| step.2));
+    }
+}

@@ -1,0 +1,58 @@
+//! The exact figures of a distribution: what follows from sums, and the sums that follow from them.
+
+use super::bins::HIGHEST;
+use super::corrupt::Corrupt;
+
+/// The exact figures of a distribution, which its bins only approximate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moments {
+    /// How many values there are.
+    pub count: u64,
+    /// The arithmetic mean.
+    pub mean: f64,
+    /// The sample standard deviation.
+    pub stdev: f64,
+    /// The smallest value.
+    pub min: u64,
+    /// The largest value.
+    pub max: u64,
+}
+
+impl Moments {
+    /// The sum and the sum of squares of values, at least one, that have these figures.
+    ///
+    /// # Errors
+    ///
+    /// When no values can have them.
+    pub(super) fn sums(self) -> Result<(u128, u128), Corrupt> {
+        let Self { count, mean, stdev, min, max } = self;
+        // A change of units may carry the mean of equal values beyond them, in its last bits.
+        let is_at_most = |one: f64, other: f64| one <= other * (1.0 + 1e-12);
+        let is_between = is_at_most(min as f64, mean) && is_at_most(mean, max as f64);
+        let plausible = min <= max && is_between && max <= HIGHEST && stdev >= 0.0;
+        // The sum of squares has to fit into 128 bits.
+        let squares = count as f64 * max as f64 * max as f64;
+        if !plausible || stdev > max as f64 || squares >= u128::MAX as f64 / 4.0 {
+            return Err(Corrupt::Figures);
+        }
+        let number = u128::from(count);
+        let sum = ((mean * count as f64).round() as u128).clamp(number * u128::from(min), number * u128::from(max));
+        // Around the whole part of the mean, as in `sample_stdev`, so that nothing large is subtracted.
+        let (whole, rest) = (sum / number, sum % number);
+        let spread = stdev * stdev * (count - 1) as f64 + rest as f64 * (rest as f64 / count as f64);
+        Ok((sum, number * whole * whole + 2 * whole * rest + spread.round() as u128))
+    }
+}
+
+/// The sample standard deviation of `count` whole numbers with this sum and sum of squares; zero below two numbers.
+pub fn sample_stdev(count: u64, sum: u128, sum_of_squares: u128) -> f64 {
+    if count < 2 {
+        return 0.0;
+    }
+    // Around the whole part of the mean everything is an exact integer that fits, and nothing cancels later.
+    let number = u128::from(count);
+    let (whole, rest) = (sum / number, sum % number);
+    let squares = sum_of_squares - number * whole * whole - 2 * whole * rest;
+    let squares = squares as f64 - rest as f64 * (rest as f64 / count as f64);
+    (squares.max(0.0) / (count - 1) as f64).sqrt()
+}
