@@ -103,7 +103,7 @@ const BORDERS: &[Border] = &[
             "src/run/host.rs",
             "src/run/spin.rs",
             "src/backend/ports.rs",
-            "src/backend/uring/mod.rs",
+            "src/backend/uring/probe.rs",
             "src/backend/sim/scenario.rs",
         ],
         names: &[FILES],

@@ -1,0 +1,28 @@
+//! Whether there is an io_uring to be had.
+
+use super::Uring;
+use crate::backend::{Clock, Dialer};
+
+impl Uring {
+    /// Whether this kernel gives a process like this one what [`Uring::new`] needs; if not, why, in plain words.
+    ///
+    /// # Errors
+    ///
+    /// The reason.
+    pub fn probe() -> Result<(), String> {
+        Self::new(1, Clock::start(), Dialer::default()).map(drop).map_err(|error| match error.raw_os_error() {
+            Some(libc::EPERM) if is_switched_off() => {
+                "io_uring is switched off here; 'sysctl -w kernel.io_uring_disabled=0' switches it on".to_owned()
+            }
+            Some(libc::EPERM) => "a filter forbids io_uring, as Docker's seccomp profile does".to_owned(),
+            Some(libc::ENOSYS) => "this kernel has no io_uring, or a filter hides it".to_owned(),
+            Some(libc::EINVAL) => "this kernel's io_uring is older than 6.1".to_owned(),
+            _ => format!("io_uring cannot be set up: {error}"),
+        })
+    }
+}
+
+/// Whether the administrator has switched io_uring off for this process.
+fn is_switched_off() -> bool {
+    std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").is_ok_and(|value| value.trim() != "0")
+}

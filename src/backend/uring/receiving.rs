@@ -1,0 +1,144 @@
+//! How bytes arrive: in one of two ways.
+//!
+//! *Small*: one receive stays armed and completes for whatever arrives. *Large*: one receive for the head of an
+//! answer, then one that throws the rest away inside the kernel, or receives it in large pieces. The engine's word about
+//! the length of a body leads from small to large: the armed receive is cancelled, and when its last completion has come,
+//! nothing else reads the socket. An answer that is not large leads back.
+//!
+//! A connection begins large, and without what pays only where it lives longer than one answer: an armed receive and a
+//! place in the kernel's table of sockets.
+
+use io_uring::{opcode, squeue};
+use rustix::io::Errno;
+
+use super::Uring;
+use super::buffers::{self, Buffers};
+use super::names::{Operation, name};
+use super::socket::{Ended, Mode};
+use crate::backend::{ConnId, What};
+
+/// The most that one operation throws away.
+const DISCARD_MAX: u64 = 1 << 30;
+/// So much is thrown away at once where the server sends more slowly than that goes.
+const DISCARDED_AT_ONCE: u32 = 256 * 1024;
+/// `IORING_RECVSEND_POLL_FIRST`: nothing can be there yet, so that the kernel need not look before it waits.
+const POLL_FIRST: u16 = 1;
+
+impl Uring {
+    /// Starts the receive that the connection's mode asks for.
+    pub(super) fn receive(&mut self, conn: ConnId) {
+        let socket = &mut self.sockets[conn.index()];
+        socket.is_busy = true;
+        let (mode, large, is_wanted) = (socket.mode, socket.large, socket.is_wanted);
+        let most = if is_wanted { buffers::LARGE_BYTES as u32 } else { DISCARDED_AT_ONCE };
+        let waits = socket.fd.as_ref().is_some_and(|fd| socket.threshold.before_receive(fd, large, most));
+        let (fd, nowhere) = (self.file(conn), std::ptr::null_mut());
+        match mode {
+            Mode::Large if large > 0 && !is_wanted => {
+                let (most, waits) = (large.min(DISCARD_MAX) as u32, if waits { POLL_FIRST } else { 0 });
+                let entry = opcode::Recv::new(fd, nowhere, most).flags(libc::MSG_TRUNC).ioprio(waits).build();
+                self.push(entry, conn, Operation::Discard);
+            }
+            Mode::Large => {
+                let group = if large > 0 { buffers::LARGE } else { buffers::SMALL };
+                let entry = opcode::Recv::new(fd, nowhere, 0).buf_group(group).ioprio(POLL_FIRST).build();
+                self.push(entry.flags(squeue::Flags::BUFFER_SELECT), conn, Operation::Receive);
+            }
+            Mode::Small | Mode::Leaving => {
+                self.push(opcode::RecvMulti::new(fd, buffers::SMALL).build(), conn, Operation::Armed);
+            }
+        }
+    }
+
+    /// Makes a connection one that lives longer than one answer.
+    fn settle(&mut self, conn: ConnId) {
+        self.sockets[conn.index()].mode = Mode::Small;
+        self.enter_table(conn);
+    }
+
+    /// A receive has ended, or an armed one has brought bytes.
+    pub(super) fn took(
+        &mut self,
+        conn: ConnId,
+        outcome: Result<usize, Errno>,
+        buffer: Option<u16>,
+        is_armed: bool,
+    ) -> Option<What> {
+        let socket = &mut self.sockets[conn.index()];
+        let mode = socket.mode;
+        socket.is_busy = is_armed;
+        if mode == Mode::Leaving && !is_armed {
+            socket.mode = Mode::Large;
+        }
+        if let Ok(n @ 1..) = outcome {
+            // Bytes that came before the cancellation are part of the body.
+            socket.large = socket.large.saturating_sub(n as u64);
+        }
+        if !is_armed {
+            let ended = if buffer.is_some_and(Buffers::is_large) { Ended::Body } else { Ended::Head };
+            self.resume = Some((conn, ended));
+        }
+        // The armed receive ended because it was cancelled, or because all buffers were full: it goes on as it must.
+        let is_pause = outcome == Err(Errno::NOBUFS) || (outcome == Err(Errno::CANCELED) && mode == Mode::Leaving);
+        if is_pause {
+            self.resume_receive();
+            return None;
+        }
+        if !matches!(outcome, Ok(1..)) {
+            self.resume = None;
+        }
+        self.received = buffer.map(|id| (id, outcome.unwrap_or(0)));
+        Some(What::Received(outcome))
+    }
+
+    /// Bytes have been thrown away, or none could be.
+    pub(super) fn discarded(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> What {
+        let socket = &mut self.sockets[conn.index()];
+        socket.is_busy = false;
+        match outcome {
+            Ok(n @ 1..) => {
+                socket.large -= n as u64;
+                self.resume = Some((conn, Ended::Body));
+                What::Discarded(n)
+            }
+            end => What::Received(end),
+        }
+    }
+
+    /// A large body is coming.
+    pub(super) fn enlarge(&mut self, conn: ConnId, n: u64, is_wanted: bool) {
+        let socket = &mut self.sockets[conn.index()];
+        (socket.large, socket.is_wanted) = (n, is_wanted);
+        if socket.mode != Mode::Small {
+            return;
+        }
+        if self.resume.is_some_and(|(resumed, _)| resumed == conn) {
+            socket.mode = Mode::Large;
+            return;
+        }
+        socket.mode = Mode::Leaving;
+        let armed = name(conn, socket.generation, Operation::Armed);
+        self.push(opcode::AsyncCancel::new(armed).build(), conn, Operation::Cancel);
+    }
+
+    /// The engine has seen what was received last.
+    pub(super) fn give_back(&mut self) {
+        if let Some((id, _)) = self.received.take() {
+            self.buffers.give_back(id);
+        }
+        self.resume_receive();
+    }
+
+    /// Goes on where a receive or discard has ended, now that the engine has had its say.
+    fn resume_receive(&mut self) {
+        let Some((conn, ended)) = self.resume.take() else { return };
+        let socket = &mut self.sockets[conn.index()];
+        if ended == Ended::Head && socket.mode == Mode::Large && socket.large == 0 {
+            // This answer was not large.
+            self.settle(conn);
+        }
+        if self.sockets[conn.index()].fd.is_some() {
+            self.receive(conn);
+        }
+    }
+}

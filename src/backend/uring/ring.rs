@@ -1,0 +1,121 @@
+//! The queues that are shared with the kernel, and what does not fit into them.
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::Duration;
+
+use io_uring::types::{SubmitArgs, Timespec};
+use io_uring::{IoUring, Submitter, cqueue, squeue};
+
+/// Operations that one call hands over.
+const ENTRIES: u32 = 4096;
+/// Completions that the kernel may have ready.
+const COMPLETIONS: u32 = 16384;
+/// `IORING_ENTER_GETEVENTS`: completions are wanted.
+const ENTER_GETEVENTS: u32 = 1;
+
+/// Operations on their way to the kernel, and completions on theirs from it.
+pub struct Ring {
+    uring: IoUring,
+    /// Operations beyond [`ENTRIES`]: they follow within the same wait.
+    backlog: VecDeque<squeue::Entry>,
+}
+
+impl Ring {
+    /// Empty queues, which only the thread that made them can use.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel has no io_uring, forbids it, or lacks one of the features that are asked for.
+    pub fn new() -> io::Result<Self> {
+        let mut builder = IoUring::builder();
+        builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().setup_cqsize(COMPLETIONS);
+        Ok(Self { uring: builder.build(ENTRIES)?, backlog: VecDeque::new() })
+    }
+
+    /// What is registered with the kernel goes through this.
+    pub fn submitter(&self) -> Submitter<'_> {
+        self.uring.submitter()
+    }
+
+    /// Queues an operation for the next wait.
+    ///
+    /// # Safety
+    ///
+    /// What it points to must outlive it.
+    pub unsafe fn push(&mut self, entry: squeue::Entry) {
+        // SAFETY: as the caller promises.
+        if !self.backlog.is_empty() || !unsafe { self.queue(&entry) } {
+            self.backlog.push_back(entry);
+        }
+    }
+
+    /// Puts an operation into the queue; returns whether there was room.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::push`].
+    unsafe fn queue(&mut self, entry: &squeue::Entry) -> bool {
+        // SAFETY: as the caller promises.
+        unsafe { self.uring.submission().push(entry) }.is_ok()
+    }
+
+    /// Hands over queue after queue until what is left fits into the next.
+    pub fn submit_backlog(&mut self) {
+        // Short of memory or of room for completions, the kernel takes the rest when the engine has taken those.
+        while !self.backlog.is_empty() && self.uring.submit().is_ok() {
+            while let Some(entry) = self.backlog.pop_front() {
+                // SAFETY: whoever pushed it has promised what is needed.
+                if !unsafe { self.queue(&entry) } {
+                    self.backlog.push_front(entry);
+                    break;
+                }
+            }
+        }
+    }
+
+    /// How many operations are in the queue.
+    pub fn queued(&mut self) -> usize {
+        self.uring.submission().len()
+    }
+
+    /// Whether operations wait for room in the queue.
+    pub fn has_backlog(&self) -> bool {
+        !self.backlog.is_empty()
+    }
+
+    /// Hands over what is in the queue.
+    pub fn submit(&self) -> io::Result<usize> {
+        self.uring.submit()
+    }
+
+    /// Hands over so many queued operations and lets the kernel do its work, without the timer that a wait would cost.
+    pub fn enter(&mut self, queued: u32) -> io::Result<usize> {
+        // SAFETY: no argument is passed, and what operations point to outlives them, as whoever pushed them has promised.
+        unsafe { self.uring.submitter().enter::<libc::sigset_t>(queued, 0, ENTER_GETEVENTS, None) }
+    }
+
+    /// Hands over what is in the queue and sleeps until there is a completion, but no longer than that.
+    pub fn sleep(&mut self, ns: u64) -> io::Result<usize> {
+        let timeout = Timespec::from(Duration::from_nanos(ns));
+        self.uring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timeout))
+    }
+
+    /// Whether there is a completion.
+    pub fn has_completion(&mut self) -> bool {
+        !self.uring.completion().is_empty()
+    }
+
+    /// The next completion that the kernel has ready.
+    pub fn take(&mut self) -> Option<cqueue::Entry> {
+        self.uring.completion().next()
+    }
+
+    /// Whether the kernel has something to do or to tell: a look at memory that it shares, and no call.
+    pub fn has_work(&mut self) -> bool {
+        let submission = self.uring.submission();
+        let has_work = !submission.is_empty() || submission.taskrun() || submission.cq_overflow();
+        drop(submission);
+        has_work || self.has_completion()
+    }
+}
