@@ -12,14 +12,11 @@
 //!                                             closed ◄── Dropping ◄──── Ending ──► closed, reset
 //! ```
 
-use std::io::IoSlice;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::buffer::spare_capacity;
 use rustix::event::epoll::EventFlags;
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown, sockopt};
+use rustix::net::SendFlags;
 
 use super::answer::{Answer, End, Manner, PLAIN};
 use super::ask::Numbers;
@@ -29,23 +26,16 @@ use super::rejection::Rejection;
 use super::reply::Then;
 use super::request::{Head, Persistence, scan};
 use super::routes;
+use super::socket::{Sent, Socket};
 use super::stream::{BLOCK, Fill, Stream};
 
 /// A client and what is going on with it.
 #[derive(Debug)]
 pub(super) struct Connection {
-    socket: OwnedFd,
+    socket: Socket,
     stage: Stage,
     /// Requests that were received while an earlier one had no answer yet, or part of one.
     input: Vec<u8>,
-    /// The end of an answer, which the kernel did not take yet.
-    output: Vec<u8>,
-    /// Whether there may be something to receive.
-    readable: bool,
-    /// Whether the client said that it will send no more; it may still be receiving.
-    half_closed: bool,
-    /// Whether everything the client sent was received.
-    ended: bool,
     /// Its number and that of its last request.
     numbers: Numbers,
 }
@@ -86,9 +76,6 @@ const ECHO_BYTES_MAX: usize = 1 << 20;
 /// The most bytes of a body that are copied behind its head, so that both go out in one call.
 const COPIED_BYTES_MAX: u64 = BLOCK.len() as u64;
 
-/// How many blocks one call hands to the kernel: 1 MiB.
-const BLOCKS_PER_CALL: usize = 16;
-
 /// After this many steps (1 MiB received or up to 16 MiB sent) others come first.
 const STEPS_PER_TURN: usize = 16;
 
@@ -109,20 +96,16 @@ impl Connection {
     /// A connection over an accepted socket; `number` is its place among those of its thread, from 1.
     pub(super) fn new(socket: OwnedFd, number: u64) -> Self {
         Self {
-            socket,
+            socket: Socket::new(socket),
             stage: Stage::Reading,
             input: Vec::new(),
-            output: Vec::new(),
-            readable: false,
-            half_closed: false,
-            ended: false,
             numbers: Numbers { connection: number, request: 0 },
         }
     }
 
     /// The socket, to watch it.
     pub(super) fn socket(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.socket.fd()
     }
 
     /// Takes note of an event and does what can be done now.
@@ -130,25 +113,21 @@ impl Connection {
         if flags.intersects(EventFlags::HUP | EventFlags::ERR) {
             return Turn::Close;
         }
-        self.readable |= flags.contains(EventFlags::IN);
-        self.half_closed |= flags.contains(EventFlags::RDHUP);
+        self.socket.note(flags);
         self.turn(desk)
     }
 
     /// Does what can be done now.
     pub(super) fn turn(&mut self, desk: &mut Desk) -> Turn {
-        if !self.output.is_empty() {
-            let output = std::mem::take(&mut self.output);
-            if let Some(stop) = self.send(&output, SendFlags::empty()) {
-                return stop;
-            }
+        if let Some(stop) = Turn::after(self.socket.send_rest()) {
+            return stop;
         }
         for _ in 0..STEPS_PER_TURN {
             desk.output.clear();
             let step = self.step(desk);
             if !desk.output.is_empty() {
                 let flags = if self.sends_blocks() { SendFlags::MORE } else { SendFlags::empty() };
-                if let Some(stop) = self.send(&desk.output, flags) {
+                if let Some(stop) = Turn::after(self.socket.send(&desk.output, flags)) {
                     return stop;
                 }
             }
@@ -170,7 +149,7 @@ impl Connection {
                 Step::More
             }
             Stage::Streaming { stream: Stream::Block { left }, .. } if *left > COPIED_BYTES_MAX => {
-                send_blocks(&self.socket, left)
+                Turn::after(self.socket.send_blocks(left)).map_or(Step::More, Step::Stop)
             }
             Stage::Streaming { .. } => self.stream(desk),
             Stage::Ending(end) => {
@@ -188,7 +167,7 @@ impl Connection {
     fn take_input(&mut self, desk: &mut Desk) -> Step {
         desk.input.clear();
         desk.input.append(&mut std::mem::take(&mut self.input));
-        if self.readable && !self.receive(&mut desk.input) {
+        if self.socket.readable && !self.socket.receive(&mut desk.input) {
             return Step::Stop(Turn::Close);
         }
         // Taken out of the desk while requests borrow from it.
@@ -200,8 +179,8 @@ impl Connection {
         let more_to_parse = desk.output.len() >= OUTPUT_BYTES;
         desk.input = input;
         match self.stage {
-            Stage::Reading | Stage::Receiving { .. } if !self.readable && !more_to_parse => {
-                Step::Stop(if self.ended { Turn::Close } else { Turn::Wait })
+            Stage::Reading | Stage::Receiving { .. } if !self.socket.readable && !more_to_parse => {
+                Step::Stop(if self.socket.ended { Turn::Close } else { Turn::Wait })
             }
             _ => Step::More,
         }
@@ -315,16 +294,14 @@ impl Connection {
         match end {
             End::Next => self.stage = Stage::Reading,
             End::Hang => self.stage = Stage::Dropping { until_ns: None },
-            End::Close if !self.readable => return Step::Stop(Turn::Close),
+            End::Close if !self.socket.readable => return Step::Stop(Turn::Close),
             End::Close => {
-                // Closing while something is unread makes the kernel send a RST, which may overtake the answer. The
-                // shutdown fails when the client is gone, which the next receive notices.
-                let _ = shutdown(&self.socket, Shutdown::Write);
+                // Closing while something is unread makes the kernel send a RST, which may overtake the answer.
+                self.socket.end();
                 self.stage = Stage::Dropping { until_ns: Some(desk.now_ns() + LINGER.as_nanos() as u64) };
             }
             End::Reset => {
-                // Should it fail, the client gets a FIN instead, which is no answer either.
-                let _ = sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));
+                self.socket.reset();
                 return Step::Stop(Turn::Close);
             }
         }
@@ -336,54 +313,32 @@ impl Connection {
         let manner = Manner { head_only: false, persistence: Persistence::Close };
         desk.output.extend_from_slice(&Answer::text(status, format!("{why}\n"), manner).bytes);
         // More of it may be on the way.
-        self.readable = true;
+        self.socket.readable = true;
         self.stage = Stage::Ending(End::Close);
     }
 
     fn drop_input(&mut self, until_ns: Option<u64>, desk: &mut Desk) -> Step {
         desk.input.clear();
-        let is_good = !self.readable || self.receive(&mut desk.input);
-        if !is_good || self.ended || until_ns.is_some_and(|until_ns| desk.now_ns() >= until_ns) {
+        let is_good = !self.socket.readable || self.socket.receive(&mut desk.input);
+        if !is_good || self.socket.ended || until_ns.is_some_and(|until_ns| desk.now_ns() >= until_ns) {
             return Step::Stop(Turn::Close);
         }
         match until_ns {
-            _ if self.readable => Step::More,
+            _ if self.socket.readable => Step::More,
             Some(until_ns) => Step::Stop(Turn::Sleep(until_ns)),
             None => Step::Stop(Turn::Wait),
         }
     }
+}
 
-    /// Appends what has arrived, as far as there is room. Returns whether the connection is still good.
-    fn receive(&mut self, input: &mut Vec<u8>) -> bool {
-        let room = input.capacity() - input.len();
-        if room == 0 {
-            return true;
+impl Turn {
+    /// How the turn ends because of what became of bytes, if it does.
+    fn after(sent: Sent) -> Option<Self> {
+        match sent {
+            Sent::All => None,
+            Sent::Full => Some(Self::Wait),
+            Sent::Gone => Some(Self::Close),
         }
-        match recv(&self.socket, spare_capacity(input), RecvFlags::empty()) {
-            Ok((_, 0)) => {
-                self.ended = true;
-                self.readable = false;
-            }
-            // Less than there was room for: that was all, and more makes a new event. The end of the stream makes none
-            // if it was there already.
-            Ok((_, bytes)) => self.readable = bytes == room || self.half_closed,
-            Err(Errno::AGAIN) => self.readable = false,
-            Err(Errno::INTR) => {}
-            Err(_) => return false,
-        }
-        true
-    }
-
-    /// Hands bytes to the kernel and keeps what it does not take. Returns how the turn ends if that was not all.
-    fn send(&mut self, bytes: &[u8], flags: SendFlags) -> Option<Turn> {
-        let sent = match send(&self.socket, bytes, flags | SendFlags::NOSIGNAL) {
-            Ok(sent) if sent == bytes.len() => return None,
-            Ok(sent) => sent,
-            Err(Errno::AGAIN | Errno::INTR) => 0,
-            Err(_) => return Some(Turn::Close),
-        };
-        self.output = bytes[sent..].to_vec();
-        Some(Turn::Wait)
     }
 }
 
@@ -399,26 +354,4 @@ const TOO_LONG_TO_ECHO: Rejection = Rejection { status: 413, why: "/echo keeps a
 /// Whether the prepared answer is right.
 fn is_plain(head: &Head) -> bool {
     head.target == b"/" && head.persistence == Persistence::KeepAlive && head.body.is_none() && head.method != b"HEAD"
-}
-
-/// Hands up to a megabyte of [`BLOCK`]s to the kernel.
-fn send_blocks(socket: &OwnedFd, left: &mut u64) -> Step {
-    let mut blocks = [IoSlice::new(&BLOCK); BLOCKS_PER_CALL];
-    let mut bytes = (BLOCKS_PER_CALL * BLOCK.len()) as u64;
-    let mut count = BLOCKS_PER_CALL;
-    if *left < bytes {
-        count = left.div_ceil(BLOCK.len() as u64) as usize;
-        let last = *left as usize - (count - 1) * BLOCK.len();
-        blocks[count - 1] = IoSlice::new(&BLOCK[..last]);
-        bytes = *left;
-    }
-    match sendmsg(socket, &blocks[..count], &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL) {
-        Ok(sent) => {
-            *left -= sent as u64;
-            if (sent as u64) < bytes { Step::Stop(Turn::Wait) } else { Step::More }
-        }
-        Err(Errno::AGAIN) => Step::Stop(Turn::Wait),
-        Err(Errno::INTR) => Step::More,
-        Err(_) => Step::Stop(Turn::Close),
-    }
 }

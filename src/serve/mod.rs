@@ -5,8 +5,9 @@
 //! logs a request, never keeps anything about a client after the connection ended, and is no server for the public.
 //!
 //! Reading order: [`args`] what was typed → `listener` the sockets → `worker` one epoll loop per thread → `connection`
-//! one client → `request` and `body` what it said → `routes` and `answers` what it gets → `answer` and `stream` the
-//! form of that → `counters` what `/stats` tells.
+//! one client, on a `socket` and with the `desk` of its thread → `request` and `body` what it said, or a `rejection` →
+//! `routes` the table → `ask` what an answer can depend on → `answers` what each path gives → `reply`, `answer` and
+//! `stream` the form of that → `counters` what `/stats` tells.
 
 pub mod args;
 
@@ -22,6 +23,7 @@ mod rejection;
 mod reply;
 mod request;
 mod routes;
+mod socket;
 mod stream;
 #[cfg(test)]
 mod tests;
