@@ -70,14 +70,7 @@ fn resolve(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Option<Addresse
 /// Loads the script, if there is one, and runs everything in it that comes before the run.
 fn load(plan: &Plan, addresses: &Addresses, listener: Listener) -> anyhow::Result<Option<Script>> {
     let Some(plan::Script { file, args }) = &plan.script else { return Ok(None) };
-    let authority = plan.target.authority();
-    let login = plan.way.proxy.as_ref().and_then(|proxy| proxy.login.as_deref());
-    let is_login = |(name, value): &&(String, String)| name == proxy::LOGIN && Some(value.as_str()) == login;
-    // The header that every request has unless the user says otherwise is the script's to decide.
-    let is_own = |header: &&(String, String)| !is_login(header) && (header.0 != "Host" || header.1 != authority);
-    let headers: Vec<_> = plan.request.headers.iter().filter(is_own).cloned().collect();
-    let origin = proxy::origin(&plan.target);
-    let login = login.filter(|_| plan.request.headers.iter().any(|header| is_login(&header)));
+    let (headers, origin) = (plan.own_headers(), proxy::origin(&plan.target));
     let setting = Setting {
         path: Path::new(&file.name),
         file: file.contents()?,
@@ -90,7 +83,7 @@ fn load(plan: &Plan, addresses: &Addresses, listener: Listener) -> anyhow::Resul
         target: &plan.target.path,
         headers: &headers,
         body: Some(plan.body()?).filter(|body| !body.is_empty()),
-        proxy: plan.way.proxy.as_ref().map(|_| Through { origin: origin.as_deref(), login }),
+        proxy: plan.way.proxy.as_ref().map(|_| Through { origin: origin.as_deref(), login: plan.request_login() }),
         addresses: &addresses.0,
         listener,
         threads: plan.load.threads,

@@ -111,6 +111,24 @@ impl Plan {
     pub fn shared_body(&self) -> Result<Arc<[u8]>, Unreadable> {
         self.body.as_ref().map_or_else(|| Ok(Arc::default()), Material::shared)
     }
+
+    /// The login for a proxy that every request carries.
+    pub fn request_login(&self) -> Option<&str> {
+        let proxy = self.way.proxy.as_ref()?;
+        let login = self.request.headers.iter().find(|header| proxy.is_login(header));
+        login.map(|(_, value)| value.as_str())
+    }
+
+    /// The header fields that the user gave: not the login, and not the `Host` that every request has unless the user says
+    /// otherwise.
+    pub fn own_headers(&self) -> Vec<(String, String)> {
+        let authority = self.target.authority();
+        let is_own = |header: &&(String, String)| {
+            let is_login = self.way.proxy.as_ref().is_some_and(|proxy| proxy.is_login(header));
+            !is_login && (header.0 != "Host" || header.1 != authority)
+        };
+        self.request.headers.iter().filter(is_own).cloned().collect()
+    }
 }
 
 /// A Lua script.

@@ -20,7 +20,7 @@ pub struct Proxy {
 }
 
 /// The name of the header that logs in.
-pub const LOGIN: &str = "Proxy-Authorization";
+const LOGIN: &str = "Proxy-Authorization";
 
 impl Proxy {
     /// Makes a request fit for the proxy: it is sent the whole URL and the login. What goes through a tunnel is left as
@@ -42,6 +42,11 @@ impl Proxy {
         }
         let headers = [("Host".to_owned(), authority.clone())].into_iter().chain(self.login()).collect();
         is_needed.then(|| Parts { method: "CONNECT".to_owned(), target: authority, headers, ..Parts::default() })
+    }
+
+    /// Whether a header is the login that comes from its URL.
+    pub fn is_login(&self, (name, value): &(String, String)) -> bool {
+        name == LOGIN && Some(value) == self.login.as_ref()
     }
 
     fn login(&self) -> Option<(String, String)> {
