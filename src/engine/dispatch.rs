@@ -46,8 +46,8 @@ impl Dispatch {
 }
 
 impl<B: Backend> Engine<B> {
-    /// Starts what is due on the connections that are ready.
-    pub(super) fn dispatch(&mut self, now: Nanos) {
+    /// Starts what is due on the connections that are ready, and hands it over: but for that of `pumped`, whose pump does so.
+    pub(super) fn dispatch(&mut self, pumped: Option<ConnId>, now: Nanos) {
         for _ in 0..HANDLED_PER_TURN {
             if self.dispatch.next_at() > now {
                 break;
@@ -57,17 +57,27 @@ impl<B: Backend> Engine<B> {
             if !live.is_some_and(|live| std::mem::take(&mut live.is_ready)) {
                 continue;
             }
-            while self.has_room(conn) && self.dispatch.pacer.next_at() <= now && self.start_batch(conn, now) {}
-            self.transmit(conn, now);
-            self.make_ready(conn, now);
+            let mut has_room = self.has_room(conn);
+            while has_room && self.dispatch.pacer.next_at() <= now {
+                has_room = self.start_batch(conn, now) && self.has_room(conn);
+            }
+            if has_room {
+                self.queue(conn);
+            }
+            if pumped != Some(conn) {
+                self.transmit(conn, now);
+            }
         }
     }
 
     /// Puts a connection into the list of those that are ready, if it has room and need not pause first.
     pub(super) fn make_ready(&mut self, conn: ConnId, at: Nanos) {
-        if !self.has_room(conn) || !self.pause_is_over(conn, at) {
-            return;
+        if self.has_room(conn) && self.pause_is_over(conn, at) {
+            self.queue(conn);
         }
+    }
+
+    fn queue(&mut self, conn: ConnId) {
         if let Some(live) = self.slots[conn.index()].live().filter(|live| !live.is_ready) {
             live.is_ready = true;
             self.dispatch.ready.push_back(conn);

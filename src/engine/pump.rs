@@ -213,7 +213,7 @@ impl<B: Backend> Engine<B> {
     /// ended.
     pub(super) fn pump(&mut self, conn: ConnId, at: Nanos) {
         self.make_ready(conn, at);
-        self.dispatch(at);
+        self.dispatch(Some(conn), at);
         self.transmit(conn, at);
         let Some(live) = self.slots[conn.index()].live() else { return };
         if live.draining && live.open.is_empty() {
