@@ -34,8 +34,9 @@ impl Document {
         axis::rows(std::slice::from_ref(self), &sources.segments()).map(|_| ())
     }
 
-    /// The sum of these documents, which are to be in the order of [`in_order`]. Runs that took place at the same time
-    /// share it: the rate of the sum is the sum of theirs then. Others follow one another, and their times are added.
+    /// The sum of these documents, which are to be in the order of [`in_order`](super::in_order). Runs that took place
+    /// at the same time share it: the rate of the sum is the sum of theirs then. Others follow one another, and their
+    /// times are added.
     ///
     /// # Errors
     ///

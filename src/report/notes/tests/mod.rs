@@ -1,6 +1,9 @@
 //! Every sentence, said about the outcome that causes it.
 
 mod failures;
+mod flight;
+mod order;
+mod silences;
 
 use onrush_proto::Error;
 
@@ -22,6 +25,14 @@ fn said_of(plan: &Plan, outcome: &Outcome) -> Vec<String> {
 /// 100,000 answers after 1 ms each on 10 connections in 10 seconds: beyond doubt.
 fn good() -> Outcome {
     flawless(100_000, 10)
+}
+
+/// An outcome with these silences, in milliseconds.
+fn silent(gaps_ms: &[(u64, u64)]) -> Outcome {
+    let mut outcome = good();
+    let gap = |&(from_ms, until_ms): &(u64, u64)| Gap { from_ns: from_ms * 1_000_000, until_ns: until_ms * 1_000_000 };
+    outcome.silences = gaps_ms.iter().map(gap).collect();
+    outcome
 }
 
 #[test]
@@ -149,90 +160,6 @@ fn connections_that_no_request_needed_are_not_missed() {
     assert_eq!(said(&outcome), Vec::<String>::new());
 }
 
-#[test]
-fn requests_without_an_answer_are_said_with_their_share() {
-    let mut outcome = good();
-    let counters = &mut outcome.totals.counters;
-    (counters.started, counters.abandoned, counters.open_at_end, counters.open_late_at_end) = (101_000, 12, 10, 2);
-    counters.failed = 978;
-    let censored = outcome.totals.censored.get_or_insert_default();
-    censored.record_many(31_200_000_000, 12);
-    censored.record_many(2_100_000_000, 2);
-    censored.record_many(4_000_000, 8);
-    let sentence = "0.98 % of 101,000 requests got no answer: \
-                    978 failed, 12 abandoned, 2 still open at the end (after up to 31.20s)";
-    assert_eq!(said(&outcome), [sentence]);
-}
-
-#[test]
-fn abandoned_requests_are_said_with_how_long_they_lasted() {
-    let mut outcome = good();
-    outcome.totals.counters.started += 2;
-    outcome.totals.counters.abandoned = 2;
-    let censored = outcome.totals.censored.get_or_insert_default();
-    [30_000_000_000, 31_200_000_000].into_iter().for_each(|age| censored.record(age));
-    assert_eq!(said(&outcome), ["0.00 % of 100,002 requests got no answer: 2 abandoned (after 30.00s to 31.20s)"]);
-}
-
-#[test]
-fn requests_that_are_open_at_the_end_and_not_late_are_nothing_unusual() {
-    let mut outcome = good();
-    outcome.totals.counters.started += 10;
-    outcome.totals.counters.open_at_end = 10;
-    outcome.totals.censored.get_or_insert_default().record(50_000);
-    assert_eq!(said(&outcome), Vec::<String>::new());
-}
-
-#[test]
-fn requests_that_are_open_at_the_end_and_no_older_than_the_slowest_answers_are_nothing_unusual() {
-    let counters = Counters { slots_opened: 10, started: 20, completed: 16, open_at_end: 4, ..Counters::default() };
-    let mut outcome = outcome(1_000_000, Counters { open_late_at_end: 4, ..counters });
-    let ten_seconds = 10_000_000_000;
-    outcome.totals.counters.occupancy =
-        Occupancy { in_flight_ns: ten_seconds, busy_ns: ten_seconds, open_ns: ten_seconds, ..Occupancy::default() };
-    (0..16).for_each(|_| outcome.totals.statuses.record(200));
-    outcome.totals.latency.record_many(400_000_000, 16);
-    outcome.totals.censored.get_or_insert_default().record_many(396_000_000, 4);
-    let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
-    plan.timeout = Some(Duration::from_millis(300));
-    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
-    // Those are older than any answer, and late.
-    outcome.totals.censored = None;
-    outcome.totals.censored.get_or_insert_default().record_many(420_000_000, 4);
-    assert_eq!(said_of(&plan, &outcome).len(), 1);
-}
-
-#[test]
-fn requests_that_wait_far_longer_than_any_answer_took_are_said() {
-    let mut outcome = good();
-    outcome.totals.counters.started += 10;
-    outcome.totals.counters.open_at_end = 10;
-    let censored = |outcome: &mut Outcome, age_ns, count| {
-        outcome.totals.censored.get_or_insert_default().record_many(age_ns, count);
-        outcome.totals.counters.occupancy.in_flight_ns += age_ns * count;
-    };
-    censored(&mut outcome, 900_000, 3);
-    censored(&mut outcome, 1_900_000_000, 2);
-    let sentence = "0.00 % of 100,010 requests got no answer: 2 still open at the end (after up to 1.90s)";
-    assert_eq!(said(&outcome), [sentence]);
-    censored(&mut outcome, 1_900_000_000, 5);
-    let sentence = "7 requests have had no answer since 8.1 s, and the slowest answer took 1.00ms: the latencies tell of only \
-                    10.0 of the 11.3 requests in flight";
-    assert_eq!(said(&outcome), [sentence]);
-}
-
-#[test]
-fn a_run_without_any_answer_says_what_became_of_the_requests() {
-    let counters = Counters { started: 12, failed: 2, open_at_end: 10, slots_opened: 10, ..Counters::default() };
-    let mut silent = outcome(10_000_000, counters);
-    let censored = silent.totals.censored.get_or_insert_default();
-    [9_970_000_000, 9_980_000_000].into_iter().for_each(|age| censored.record(age));
-    let sentence = "nothing was answered: of 12 requests 2 failed, 10 still open at the end (after 9.97s to 9.98s)";
-    assert_eq!(said(&silent), [sentence]);
-    let unsent = outcome(10_000_000, Counters { slots_opened: 10, ..Counters::default() });
-    assert_eq!(said(&unsent), ["nothing was answered: no request could be sent"]);
-}
-
 /// 100,000 answers with these statuses.
 fn answering(statuses: &[(u16, u64)], location: Option<&str>) -> Outcome {
     let mut outcome = good();
@@ -322,48 +249,6 @@ fn wrks_mean_is_said_when_it_is_twice_the_measured_one_or_asked_for() {
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
 }
 
-/// An outcome with these silences, in milliseconds.
-fn silent(gaps_ms: &[(u64, u64)]) -> Outcome {
-    let mut outcome = good();
-    let gap = |&(from_ms, until_ms): &(u64, u64)| Gap { from_ns: from_ms * 1_000_000, until_ns: until_ms * 1_000_000 };
-    outcome.silences = gaps_ms.iter().map(gap).collect();
-    outcome
-}
-
-#[test]
-fn times_without_answers_are_said_and_the_longest_named() {
-    assert_eq!(said(&silent(&[(1_312, 2_489)])), ["nothing was answered from 1.3 s to 2.5 s"]);
-    let many = [(100, 400), (1_312, 2_489), (3_000, 3_300), (4_000, 4_600), (9_500, 10_000)];
-    let sentence = "nothing was answered from 1.3 s to 2.5 s, from 4.0 s to 4.6 s, from 9.5 s to the end (the longest of 5 \
-                    such times)";
-    assert_eq!(said(&silent(&many)), [sentence]);
-}
-
-#[test]
-fn who_stood_still_says_so_and_blames_nobody_for_the_silence() {
-    let mut outcome = silent(&[(1_000, 2_600), (4_000, 4_900)]);
-    let still = |from_ms: u64, until_ms: u64| Gap { from_ns: from_ms * 1_000_000, until_ns: until_ms * 1_000_000 };
-    outcome.standstills = crate::stats::silences::joined(&[still(1_010, 1_500)], &[still(1_400, 2_590)]);
-    let expected = [
-        "onrush itself stood still from 1.0 s to 2.6 s: it was stopped, or others had the processors; what was late then is \
-         not the server's fault",
-        "nothing was answered from 4.0 s to 4.9 s",
-    ];
-    assert_eq!(said(&outcome), expected);
-}
-
-#[test]
-fn times_without_answers_do_not_stand_out_where_answers_take_as_long() {
-    let mut slow = silent(&[(1_000, 1_500), (5_000, 5_999)]);
-    slow.totals.latency = Distribution::new();
-    slow.totals.latency.record_many(100_000_000, 2_000);
-    assert_eq!(said(&slow), Vec::<String>::new());
-    slow.silences = vec![Gap { from_ns: 0, until_ns: 1_100_000_000 }];
-    assert_eq!(said(&slow), ["nothing was answered from 0.0 s to 1.1 s"]);
-    slow.totals.counters.completed = 0;
-    assert!(!said(&slow).concat().contains("from 0.0 s"), "{:?}", said(&slow));
-}
-
 /// What is said about a single request.
 fn said_once(outcome: &Outcome) -> Vec<String> {
     let mut plan = plan(Dialect::Native, "http://h/", 10, 1, 1);
@@ -395,84 +280,4 @@ fn what_is_said_about_one_request_fits_one_request() {
     assert_eq!(said_once(&silent), ["the request was not answered: abandoned (after 30.00s)"]);
     let unsent = outcome(1_000, Counters::default());
     assert_eq!(said_once(&unsent), ["nothing was answered: no request could be sent"]);
-}
-
-#[test]
-fn what_makes_a_result_worthless_comes_first_and_hints_come_last() {
-    let mut outcome = silent(&[(1_312, 2_489)]);
-    outcome.dropped = vec![(address("[::1]:8080"), 111)];
-    outcome.totals.evidence.script_ns = 12_600_000_000;
-    outcome.totals.counters.failed = 6;
-    fail(&mut outcome, 6, Phase::Head, Cause::Errno(104));
-    fail(&mut outcome, 2, Phase::Connect, Cause::Errno(24));
-    let beginnings =
-        ["connect: 2 × too many", "the threads spent", "0.01 % of", "nothing was answered from", "read: 6", "[::1]"];
-    let said = said(&outcome);
-    assert_eq!(said.len(), beginnings.len(), "{said:?}");
-    assert!(said.iter().zip(beginnings).all(|(note, beginning)| note.starts_with(beginning)), "{said:?}");
-}
-
-/// What is printed of as many failures, all of which have an example if `has_examples`.
-fn printed(count: u16, has_examples: bool, all: bool, colour: bool) -> String {
-    let mut outcome = good();
-    for status in 0..count {
-        let example = if has_examples { status.to_string().into_bytes() } else { Vec::new() };
-        let cause = Cause::Proxy(ProxyFailure::Status(600 + status));
-        outcome.totals.ledger.record(Phase::Connect, cause, 0, || example);
-    }
-    let notes = notes(&plan(Dialect::Native, "http://h/", 10, 2, 10), &outcome);
-    let mut out = Vec::new();
-    print_notes(&notes, all, colour, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-#[test]
-fn an_example_is_below_its_note() {
-    let text = "note: connect: 1 × the proxy answered the request for a tunnel with status 600 at 0.0 s: its log may say \
-                why\n      for instance \"0\"\n";
-    assert_eq!(printed(1, true, false, false), text);
-    assert_eq!(printed(1, true, false, true), text.replace("note:", "\x1b[1;33mnote:\x1b[0m"));
-}
-
-#[test]
-fn more_than_eight_lines_are_only_counted_unless_all_are_wanted() {
-    for (count, has_examples, lines, last) in [
-        (8, false, 8, "note: connect: "),
-        (9, false, 9, "note: … 1 more: -v"),
-        (12, false, 9, "note: … 4 more: -v"),
-        (4, true, 8, "      for instance "),
-        (6, true, 9, "note: … 2 more: -v"),
-    ] {
-        let text = printed(count, has_examples, false, false);
-        assert_eq!(text.lines().count(), lines, "{text}");
-        assert!(text.lines().last().unwrap().starts_with(last), "{text}");
-    }
-    assert_eq!(printed(12, true, true, false).lines().count(), 24);
-}
-
-#[test]
-fn what_a_warm_up_left_in_flight_is_said_where_it_weighs() {
-    let about = |outcome: &Outcome| said(outcome).into_iter().filter(|line| line.contains("of the warm-up")).count();
-    let mut outcome = good();
-    outcome.totals.counters.carried = 10;
-    assert_eq!(about(&outcome), 0, "as long as all others");
-    outcome.totals.latency.record_many(2_000_000_000, 8);
-    assert_eq!(about(&outcome), 1, "few, but they lasted longer than there was time in flight");
-    outcome.totals.counters.carried = 0;
-    assert_eq!(about(&outcome), 0, "nothing was carried");
-    let mut hanging = flawless(0, 4);
-    (hanging.totals.counters.carried, hanging.elapsed) = (4, Duration::from_secs(1));
-    assert_eq!(about(&hanging), 0, "nothing was answered, so nothing counts with its latency");
-}
-
-#[test]
-fn short_standstills_are_said_once_they_are_a_large_part() {
-    let mut outcome = good();
-    let gap = |at: u64| Gap { from_ns: at * 1_000_000_000, until_ns: at * 1_000_000_000 + 150_000_000 };
-    outcome.elapsed = Duration::from_secs(1);
-    outcome.standstills = vec![gap(0)];
-    assert_eq!(said(&outcome).iter().filter(|line| line.contains("stood still")).count(), 0);
-    outcome.standstills = vec![gap(0), gap(1)];
-    let words = "onrush itself stood still for 30 % of the time, a little at a time: it was stopped";
-    assert_eq!(said(&outcome).iter().filter(|line| line.starts_with(words)).count(), 1);
 }

@@ -1,0 +1,102 @@
+//! What is said about requests that have no answer, or not yet.
+
+use super::*;
+
+#[test]
+fn abandoned_requests_are_said_with_how_long_they_lasted() {
+    let mut outcome = good();
+    outcome.totals.counters.started += 2;
+    outcome.totals.counters.abandoned = 2;
+    let censored = outcome.totals.censored.get_or_insert_default();
+    [30_000_000_000, 31_200_000_000].into_iter().for_each(|age| censored.record(age));
+    assert_eq!(said(&outcome), ["0.00 % of 100,002 requests got no answer: 2 abandoned (after 30.00s to 31.20s)"]);
+}
+
+#[test]
+fn requests_without_an_answer_are_said_with_their_share() {
+    let mut outcome = good();
+    let counters = &mut outcome.totals.counters;
+    (counters.started, counters.abandoned, counters.open_at_end, counters.open_late_at_end) = (101_000, 12, 10, 2);
+    counters.failed = 978;
+    let censored = outcome.totals.censored.get_or_insert_default();
+    censored.record_many(31_200_000_000, 12);
+    censored.record_many(2_100_000_000, 2);
+    censored.record_many(4_000_000, 8);
+    let sentence = "0.98 % of 101,000 requests got no answer: \
+                    978 failed, 12 abandoned, 2 still open at the end (after up to 31.20s)";
+    assert_eq!(said(&outcome), [sentence]);
+}
+
+#[test]
+fn requests_that_are_open_at_the_end_and_not_late_are_nothing_unusual() {
+    let mut outcome = good();
+    outcome.totals.counters.started += 10;
+    outcome.totals.counters.open_at_end = 10;
+    outcome.totals.censored.get_or_insert_default().record(50_000);
+    assert_eq!(said(&outcome), Vec::<String>::new());
+}
+
+#[test]
+fn requests_that_are_open_at_the_end_and_no_older_than_the_slowest_answers_are_nothing_unusual() {
+    let counters = Counters { slots_opened: 10, started: 20, completed: 16, open_at_end: 4, ..Counters::default() };
+    let mut outcome = outcome(1_000_000, Counters { open_late_at_end: 4, ..counters });
+    let ten_seconds = 10_000_000_000;
+    outcome.totals.counters.occupancy =
+        Occupancy { in_flight_ns: ten_seconds, busy_ns: ten_seconds, open_ns: ten_seconds, ..Occupancy::default() };
+    (0..16).for_each(|_| outcome.totals.statuses.record(200));
+    outcome.totals.latency.record_many(400_000_000, 16);
+    outcome.totals.censored.get_or_insert_default().record_many(396_000_000, 4);
+    let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+    plan.timeout = Some(Duration::from_millis(300));
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
+    // Those are older than any answer, and late.
+    outcome.totals.censored = None;
+    outcome.totals.censored.get_or_insert_default().record_many(420_000_000, 4);
+    assert_eq!(said_of(&plan, &outcome).len(), 1);
+}
+
+#[test]
+fn requests_that_wait_far_longer_than_any_answer_took_are_said() {
+    let mut outcome = good();
+    outcome.totals.counters.started += 10;
+    outcome.totals.counters.open_at_end = 10;
+    let censored = |outcome: &mut Outcome, age_ns, count| {
+        outcome.totals.censored.get_or_insert_default().record_many(age_ns, count);
+        outcome.totals.counters.occupancy.in_flight_ns += age_ns * count;
+    };
+    censored(&mut outcome, 900_000, 3);
+    censored(&mut outcome, 1_900_000_000, 2);
+    let sentence = "0.00 % of 100,010 requests got no answer: 2 still open at the end (after up to 1.90s)";
+    assert_eq!(said(&outcome), [sentence]);
+    censored(&mut outcome, 1_900_000_000, 5);
+    let sentence = "7 requests have had no answer since 8.1 s, and the slowest answer took 1.00ms: the latencies tell of only \
+                    10.0 of the 11.3 requests in flight";
+    assert_eq!(said(&outcome), [sentence]);
+}
+
+#[test]
+fn a_run_without_any_answer_says_what_became_of_the_requests() {
+    let counters = Counters { started: 12, failed: 2, open_at_end: 10, slots_opened: 10, ..Counters::default() };
+    let mut silent = outcome(10_000_000, counters);
+    let censored = silent.totals.censored.get_or_insert_default();
+    [9_970_000_000, 9_980_000_000].into_iter().for_each(|age| censored.record(age));
+    let sentence = "nothing was answered: of 12 requests 2 failed, 10 still open at the end (after 9.97s to 9.98s)";
+    assert_eq!(said(&silent), [sentence]);
+    let unsent = outcome(10_000_000, Counters { slots_opened: 10, ..Counters::default() });
+    assert_eq!(said(&unsent), ["nothing was answered: no request could be sent"]);
+}
+
+#[test]
+fn what_a_warm_up_left_in_flight_is_said_where_it_weighs() {
+    let about = |outcome: &Outcome| said(outcome).into_iter().filter(|line| line.contains("of the warm-up")).count();
+    let mut outcome = good();
+    outcome.totals.counters.carried = 10;
+    assert_eq!(about(&outcome), 0, "as long as all others");
+    outcome.totals.latency.record_many(2_000_000_000, 8);
+    assert_eq!(about(&outcome), 1, "few, but they lasted longer than there was time in flight");
+    outcome.totals.counters.carried = 0;
+    assert_eq!(about(&outcome), 0, "nothing was carried");
+    let mut hanging = flawless(0, 4);
+    (hanging.totals.counters.carried, hanging.elapsed) = (4, Duration::from_secs(1));
+    assert_eq!(about(&hanging), 0, "nothing was answered, so nothing counts with its latency");
+}

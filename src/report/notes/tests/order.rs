@@ -1,0 +1,56 @@
+//! The order of what is said, and how much of it is shown.
+
+use super::*;
+
+#[test]
+fn what_makes_a_result_worthless_comes_first_and_hints_come_last() {
+    let mut outcome = silent(&[(1_312, 2_489)]);
+    outcome.dropped = vec![(address("[::1]:8080"), 111)];
+    outcome.totals.evidence.script_ns = 12_600_000_000;
+    outcome.totals.counters.failed = 6;
+    fail(&mut outcome, 6, Phase::Head, Cause::Errno(104));
+    fail(&mut outcome, 2, Phase::Connect, Cause::Errno(24));
+    let beginnings =
+        ["connect: 2 × too many", "the threads spent", "0.01 % of", "nothing was answered from", "read: 6", "[::1]"];
+    let said = said(&outcome);
+    assert_eq!(said.len(), beginnings.len(), "{said:?}");
+    assert!(said.iter().zip(beginnings).all(|(note, beginning)| note.starts_with(beginning)), "{said:?}");
+}
+
+/// What is printed of as many failures, all of which have an example if `has_examples`.
+fn printed(count: u16, has_examples: bool, all: bool, colour: bool) -> String {
+    let mut outcome = good();
+    for status in 0..count {
+        let example = if has_examples { status.to_string().into_bytes() } else { Vec::new() };
+        let cause = Cause::Proxy(ProxyFailure::Status(600 + status));
+        outcome.totals.ledger.record(Phase::Connect, cause, 0, || example);
+    }
+    let notes = notes(&plan(Dialect::Native, "http://h/", 10, 2, 10), &outcome);
+    let mut out = Vec::new();
+    print_notes(&notes, all, colour, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn an_example_is_below_its_note() {
+    let text = "note: connect: 1 × the proxy answered the request for a tunnel with status 600 at 0.0 s: its log may say \
+                why\n      for instance \"0\"\n";
+    assert_eq!(printed(1, true, false, false), text);
+    assert_eq!(printed(1, true, false, true), text.replace("note:", "\x1b[1;33mnote:\x1b[0m"));
+}
+
+#[test]
+fn more_than_eight_lines_are_only_counted_unless_all_are_wanted() {
+    for (count, has_examples, lines, last) in [
+        (8, false, 8, "note: connect: "),
+        (9, false, 9, "note: … 1 more: -v"),
+        (12, false, 9, "note: … 4 more: -v"),
+        (4, true, 8, "      for instance "),
+        (6, true, 9, "note: … 2 more: -v"),
+    ] {
+        let text = printed(count, has_examples, false, false);
+        assert_eq!(text.lines().count(), lines, "{text}");
+        assert!(text.lines().last().unwrap().starts_with(last), "{text}");
+    }
+    assert_eq!(printed(12, true, true, false).lines().count(), 24);
+}

@@ -1,0 +1,49 @@
+//! What is said about times in which nothing was answered.
+
+use super::*;
+
+#[test]
+fn times_without_answers_are_said_and_the_longest_named() {
+    assert_eq!(said(&silent(&[(1_312, 2_489)])), ["nothing was answered from 1.3 s to 2.5 s"]);
+    let many = [(100, 400), (1_312, 2_489), (3_000, 3_300), (4_000, 4_600), (9_500, 10_000)];
+    let sentence = "nothing was answered from 1.3 s to 2.5 s, from 4.0 s to 4.6 s, from 9.5 s to the end (the longest of 5 \
+                    such times)";
+    assert_eq!(said(&silent(&many)), [sentence]);
+}
+
+#[test]
+fn who_stood_still_says_so_and_blames_nobody_for_the_silence() {
+    let mut outcome = silent(&[(1_000, 2_600), (4_000, 4_900)]);
+    let still = |from_ms: u64, until_ms: u64| Gap { from_ns: from_ms * 1_000_000, until_ns: until_ms * 1_000_000 };
+    outcome.standstills = crate::stats::silences::joined(&[still(1_010, 1_500)], &[still(1_400, 2_590)]);
+    let expected = [
+        "onrush itself stood still from 1.0 s to 2.6 s: it was stopped, or others had the processors; what was late then is \
+         not the server's fault",
+        "nothing was answered from 4.0 s to 4.9 s",
+    ];
+    assert_eq!(said(&outcome), expected);
+}
+
+#[test]
+fn times_without_answers_do_not_stand_out_where_answers_take_as_long() {
+    let mut slow = silent(&[(1_000, 1_500), (5_000, 5_999)]);
+    slow.totals.latency = Distribution::new();
+    slow.totals.latency.record_many(100_000_000, 2_000);
+    assert_eq!(said(&slow), Vec::<String>::new());
+    slow.silences = vec![Gap { from_ns: 0, until_ns: 1_100_000_000 }];
+    assert_eq!(said(&slow), ["nothing was answered from 0.0 s to 1.1 s"]);
+    slow.totals.counters.completed = 0;
+    assert!(!said(&slow).concat().contains("from 0.0 s"), "{:?}", said(&slow));
+}
+
+#[test]
+fn short_standstills_are_said_once_they_are_a_large_part() {
+    let mut outcome = good();
+    let gap = |at: u64| Gap { from_ns: at * 1_000_000_000, until_ns: at * 1_000_000_000 + 150_000_000 };
+    outcome.elapsed = Duration::from_secs(1);
+    outcome.standstills = vec![gap(0)];
+    assert_eq!(said(&outcome).iter().filter(|line| line.contains("stood still")).count(), 0);
+    outcome.standstills = vec![gap(0), gap(1)];
+    let words = "onrush itself stood still for 30 % of the time, a little at a time: it was stopped";
+    assert_eq!(said(&outcome).iter().filter(|line| line.starts_with(words)).count(), 1);
+}
