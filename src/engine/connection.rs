@@ -112,6 +112,13 @@ impl Live {
         }
     }
 
+    /// The pause is over at this moment, unless that was one of an earlier connection in its slot.
+    pub fn end_pause(&mut self, due: Nanos) {
+        if self.pause == Pause::Until(due) {
+            self.pause = Pause::Over;
+        }
+    }
+
     /// Lets requests that are late be counted as such again.
     pub fn forget_late(&mut self) {
         self.open.iter_mut().for_each(|request| request.late = false);

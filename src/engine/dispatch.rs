@@ -1,14 +1,14 @@
 //! Which requests start, when, and on which connection: the one place that starts any.
 //!
 //! A connection that has room for a request is put into the list of those that are ready. Whenever one is and the pacer says
-//! that a request is due, the next batch of the source starts there. In the closed loop a request is always due, so that a
-//! connection that becomes ready has its next batch at once, and the list is empty again.
+//! that a request is due, the next batch of the source starts there. In the closed loop a request is always due: a connection
+//! that becomes ready has its next batch at once, and the list stays empty.
 
 use std::collections::VecDeque;
 
 use onrush_proto::{Client, Nanos, Request, StartError};
 
-use super::connection::{Live, Pause};
+use super::connection::Pause;
 use super::leave::too_long;
 use super::open_request::OpenRequest;
 use super::pacer::Pacer;
@@ -46,35 +46,42 @@ impl Dispatch {
 }
 
 impl<B: Backend> Engine<B> {
-    /// Starts what is due on the connections that are ready, and hands it over: but for that of `pumped`, whose pump does so.
-    pub(super) fn dispatch(&mut self, pumped: Option<ConnId>, now: Nanos) {
+    /// Starts what is due on the connections that are ready, and hands it over.
+    pub(super) fn dispatch(&mut self, now: Nanos) {
         for _ in 0..HANDLED_PER_TURN {
             if self.dispatch.next_at() > now {
                 break;
             }
             let Some(conn) = self.dispatch.ready.pop_front() else { break };
             let live = self.slots[conn.index()].live();
-            if !live.is_some_and(|live| std::mem::take(&mut live.is_ready)) {
-                continue;
-            }
-            let mut has_room = self.has_room(conn);
-            while has_room && self.dispatch.pacer.next_at() <= now {
-                has_room = self.start_batch(conn, now) && self.has_room(conn);
-            }
-            if has_room {
-                self.queue(conn);
-            }
-            if pumped != Some(conn) {
+            if live.is_some_and(|live| std::mem::take(&mut live.is_ready)) && self.has_room(conn) {
+                self.start_due(conn, now);
                 self.transmit(conn, now);
             }
         }
     }
 
-    /// Puts a connection into the list of those that are ready, if it has room and need not pause first.
+    /// A connection may be ready for a request: it is, if it has room and need not pause first. Starts what is due, here
+    /// unless others have been waiting for longer.
     pub(super) fn make_ready(&mut self, conn: ConnId, at: Nanos) {
-        if self.has_room(conn) && self.pause_is_over(conn, at) {
-            self.queue(conn);
+        if !self.has_room(conn) || !self.pause_is_over(conn, at) {
+            return;
         }
+        if self.dispatch.ready.is_empty() {
+            return self.start_due(conn, at);
+        }
+        self.queue(conn);
+        self.dispatch(at);
+    }
+
+    /// Starts what is due on a connection that has room. If it has room left, it stays ready.
+    fn start_due(&mut self, conn: ConnId, now: Nanos) {
+        while self.dispatch.pacer.next_at() <= now {
+            if !self.start_batch(conn, now) || !self.has_room(conn) {
+                return;
+            }
+        }
+        self.queue(conn);
     }
 
     fn queue(&mut self, conn: ConnId) {
@@ -191,15 +198,6 @@ impl<B: Backend> Engine<B> {
     fn refuse_if_too_long(&mut self, length: u64) {
         if let Some(limit) = self.settings.requests_per_connection.filter(|limit| limit.most < length) {
             self.script.fail(ScriptFailure::Raised(too_long("request()", length, limit)));
-        }
-    }
-}
-
-impl Live {
-    /// The pause of a connection is over at this moment, unless that was one of an earlier connection in its slot.
-    pub(super) fn end_pause(&mut self, due: Nanos) {
-        if self.pause == Pause::Until(due) {
-            self.pause = Pause::Over;
         }
     }
 }

@@ -6,12 +6,19 @@ use rustix::io::Errno;
 use super::Engine;
 use super::cause::cause_of;
 use super::retry::LONGEST_NS;
-use super::setup::NotSetUp;
 use super::slot::State;
 use super::timers::Timer;
 use super::tls::LinkFailure;
 use crate::backend::{Backend, ConnId};
 use crate::stats::{Cause, Phase};
+
+/// Why a connection that was accepted never had a request.
+pub(super) struct NotSetUp {
+    pub phase: Phase,
+    pub cause: Cause,
+    /// What the other side sent instead.
+    pub example: Vec<u8>,
+}
 
 impl<B: Backend> Engine<B> {
     /// A connect came to nothing.
@@ -90,5 +97,11 @@ impl<B: Backend> Engine<B> {
         let longest_ns = if was_accepted { self.settings.rules.scale.retry_max_ns } else { LONGEST_NS };
         let wait_ns = self.connecting.wait_ns(&mut self.slots[conn.index()].failures, longest_ns);
         self.timers.set(now + wait_ns, Timer::Reopen(conn));
+    }
+}
+
+impl From<LinkFailure> for NotSetUp {
+    fn from(LinkFailure { cause, example }: LinkFailure) -> Self {
+        Self { phase: Phase::Tls, cause: Cause::Tls(cause), example }
     }
 }

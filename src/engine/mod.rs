@@ -184,7 +184,7 @@ impl<B: Backend> Engine<B> {
         if now == self.books.end_at || stayed_away || self.books.tally.is_done() || is_stopped {
             return Some(End { at: now, stayed_away });
         }
-        self.dispatch(None, now);
+        self.dispatch(now);
         self.open_some(self.turn.handled, now);
         self.stamp();
         self.wait();

@@ -6,7 +6,8 @@ use rustix::io::Errno;
 use super::Engine;
 use super::cause::cause_of;
 use super::connection::Live;
-use super::setup::{NotSetUp, Setup};
+use super::ending::NotSetUp;
+use super::setup::Setup;
 use super::slot::{Slot, State};
 use super::timers::Timer;
 use crate::backend::{Backend, Completion, ConnId, What};
@@ -213,7 +214,6 @@ impl<B: Backend> Engine<B> {
     /// ended.
     pub(super) fn pump(&mut self, conn: ConnId, at: Nanos) {
         self.make_ready(conn, at);
-        self.dispatch(Some(conn), at);
         self.transmit(conn, at);
         let Some(live) = self.slots[conn.index()].live() else { return };
         if live.draining && live.open.is_empty() {

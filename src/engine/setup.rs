@@ -7,7 +7,8 @@ use rustix::io::Errno;
 
 use super::Engine;
 use super::cause::cause_of;
-use super::slot::{Slot, State};
+use super::ending::NotSetUp;
+use super::slot::State;
 use super::tls::LinkFailure;
 use super::tunnel::Tunnel;
 use crate::backend::{Backend, ConnId};
@@ -22,14 +23,6 @@ pub(super) enum Setup {
     Pending,
     /// Requests can be sent, and these bytes were received that answer none.
     Done(Vec<u8>),
-}
-
-/// Why a connection that was accepted never had a request.
-pub(super) struct NotSetUp {
-    pub phase: Phase,
-    pub cause: Cause,
-    /// What the other side sent instead.
-    pub example: Vec<u8>,
 }
 
 impl<B: Backend> Engine<B> {
@@ -122,26 +115,5 @@ impl<B: Backend> Engine<B> {
         }
         self.seal(conn)?;
         Ok(Setup::Pending)
-    }
-}
-
-impl Slot {
-    /// Whether the handshake of its connection has begun and is not complete.
-    pub fn is_shaking_hands(&self) -> bool {
-        matches!(self.state, State::Connecting(_)) && self.link.as_ref().is_some_and(|link| link.has_begun())
-    }
-
-    /// The transport accepted so many more bytes, before the first request.
-    #[cold]
-    pub fn accepted_before(&mut self, n: usize) {
-        if let State::Tunnelling(tunnel) = &mut self.state {
-            tunnel.handle_sent(n);
-        }
-    }
-}
-
-impl From<LinkFailure> for NotSetUp {
-    fn from(LinkFailure { cause, example }: LinkFailure) -> Self {
-        Self { phase: Phase::Tls, cause: Cause::Tls(cause), example }
     }
 }

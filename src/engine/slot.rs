@@ -60,4 +60,17 @@ impl Slot {
             State::Parked | State::Connecting(_) | State::Tunnelling(_) | State::Waiting => None,
         }
     }
+
+    /// Whether the handshake of its connection has begun and is not complete.
+    pub fn is_shaking_hands(&self) -> bool {
+        matches!(self.state, State::Connecting(_)) && self.link.as_ref().is_some_and(|link| link.has_begun())
+    }
+
+    /// The transport accepted so many more bytes, before the first request.
+    #[cold]
+    pub fn accepted_before(&mut self, n: usize) {
+        if let State::Tunnelling(tunnel) = &mut self.state {
+            tunnel.handle_sent(n);
+        }
+    }
 }

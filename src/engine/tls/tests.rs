@@ -93,6 +93,19 @@ fn the_same_bytes_come_out_however_they_are_split() {
 }
 
 #[test]
+fn the_protocol_that_was_agreed_on_is_known() {
+    for (offered, expected) in [(&[][..], None), (&[b"http/1.1".to_vec()], Some(&b"http/1.1"[..]))] {
+        let mut config = Arc::unwrap_or_clone(server());
+        config.alpn_protocols = offered.to_vec();
+        let mut server = ServerConnection::new(Arc::new(config)).unwrap();
+        let mut link = Config::new(&tls(Version::V13)).unwrap().link();
+        assert_eq!(link.alpn(), None);
+        shake_hands(&mut link, &mut server, usize::MAX);
+        assert_eq!(link.alpn(), expected);
+    }
+}
+
+#[test]
 fn a_request_may_leave_while_a_message_of_the_server_is_on_its_way() {
     let mut config = Arc::unwrap_or_clone(server());
     // A ticket is longer than a record may be here.
