@@ -14,6 +14,7 @@ pub mod handshakes;
 mod hdr;
 mod moments;
 pub mod occupancy;
+pub mod open_loop;
 pub mod phases;
 mod rank;
 pub mod silences;
@@ -31,6 +32,7 @@ pub use evidence::Evidence;
 pub use handshakes::{Handshakes, Negotiated};
 pub use moments::{Moments, sample_stdev};
 pub use occupancy::Occupancy;
+pub use open_loop::OpenLoop;
 pub use phases::Phases;
 pub use rank::rank;
 pub use silences::{Gap, Silences};
@@ -60,6 +62,8 @@ pub struct Stats<C: Count> {
     pub censored: Option<Box<Distribution<C>>>,
     /// The phases of connections and requests. `None` unless they are wanted.
     pub phases: Option<Box<Phases<C>>>,
+    /// What is measured of requests that are due at moments of a schedule. `None` in a closed loop.
+    pub open_loop: Option<Box<OpenLoop<C>>>,
     /// Whole requests per second of one thread, one value per 100 ms; where wrk is imitated, only
     /// those in which something was completed.
     pub rates: Distribution<C>,
@@ -103,6 +107,9 @@ impl<C: Count> Stats<C> {
         if let Some(phases) = &mut self.phases {
             phases.clear();
         }
+        if let Some(open_loop) = &mut self.open_loop {
+            open_loop.clear();
+        }
         self.rates.clear();
         self.counters = Counters::default();
         self.evidence = Evidence::default();
@@ -125,6 +132,9 @@ impl<A: Count, B: Count> AddAssign<&Stats<B>> for Stats<A> {
         }
         if let Some(censored) = other.censored.as_deref().filter(|censored| censored.count() > 0) {
             **self.censored.get_or_insert_default() += censored;
+        }
+        if let Some(open_loop) = other.open_loop.as_deref() {
+            **self.open_loop.get_or_insert_default() += open_loop;
         }
         self.rates += &other.rates;
         self.counters += other.counters;
@@ -149,6 +159,11 @@ mod tests {
         interval.batch_latency().record(value * 4);
         interval.censored.get_or_insert_default().record(value * 2);
         interval.rates.record(value * 3);
+        let open_loop = interval.open_loop.get_or_insert_default();
+        open_loop.scheduled.record(value * 5);
+        open_loop.lateness.record(value * 6);
+        open_loop.censored.record(value * 7);
+        (open_loop.due, open_loop.late, open_loop.dropped, open_loop.unsent) = (4, 3, 2, 1);
         let phases = interval.phases.get_or_insert_default();
         phases.connect.record(value);
         phases.tls.get_or_insert_default().record(value);
@@ -172,6 +187,10 @@ mod tests {
         assert_eq!(totals.batch_latency().mean(), Some(60.0));
         assert_eq!(totals.censored.as_ref().unwrap().mean(), Some(30.0));
         assert_eq!(totals.rates.mean(), Some(45.0));
+        let open_loop = totals.open_loop.as_ref().unwrap();
+        let means = [&open_loop.scheduled, &open_loop.lateness, &open_loop.censored].map(|times| times.mean());
+        assert_eq!(means, [Some(75.0), Some(90.0), Some(105.0)]);
+        assert_eq!([open_loop.due, open_loop.late, open_loop.dropped, open_loop.unsent], [8, 6, 4, 2]);
         let phases = totals.phases.as_ref().unwrap();
         let rows = [&phases.connect, phases.tls.as_ref().unwrap(), &phases.ttfb, &phases.ttlb];
         assert_eq!(rows.map(|row| row.mean()), [Some(15.0); 4]);
@@ -214,6 +233,11 @@ mod tests {
         totals += &cleared;
         assert_eq!(totals.latency.count() + totals.rates.count(), 0);
         assert!(totals.batch_latency.is_none() && totals.censored.is_none());
+        let open_loop = totals.open_loop.as_ref().unwrap();
+        assert_eq!(
+            (open_loop.scheduled.count() + open_loop.lateness.count() + open_loop.censored.count(), open_loop.due),
+            (0, 0)
+        );
         let phases = totals.phases.as_ref().unwrap();
         assert_eq!(phases.connect.count() + phases.ttfb.count() + phases.ttlb.count(), 0);
         assert!(phases.tls.is_none());

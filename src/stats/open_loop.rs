@@ -1,0 +1,63 @@
+//! What is measured where requests are due at moments of a schedule, and a request that waits for its turn is waited for.
+
+use std::ops::AddAssign;
+
+use super::{Count, Distribution};
+
+/// What is measured of requests that are due at moments of a schedule.
+#[derive(Clone, Debug)]
+pub struct OpenLoop<C: Count> {
+    /// From the moment at which a request was due to the last byte of its response, in nanoseconds. One for each complete
+    /// response.
+    pub scheduled: Distribution<C>,
+    /// From the moment at which a request was due to that at which its first byte was handed to the kernel, in nanoseconds.
+    /// One for each request.
+    pub lateness: Distribution<C>,
+    /// How long ago, in nanoseconds, requests were due that have no complete response: those that were given up or dropped,
+    /// and at the end those that were open or had not been sent. Each would have lasted at least that long.
+    pub censored: Distribution<C>,
+    /// Requests that were due.
+    pub due: u64,
+    /// Requests that were sent more than a millisecond after they were due.
+    pub late: u64,
+    /// Requests that were never sent because it was too late (`--max-late`).
+    pub dropped: u64,
+    /// Requests that were due and had not been sent when the run ended.
+    pub unsent: u64,
+}
+
+impl<C: Count> OpenLoop<C> {
+    /// Forgets everything and keeps the memory.
+    pub fn clear(&mut self) {
+        self.scheduled.clear();
+        self.lateness.clear();
+        self.censored.clear();
+        (self.due, self.late, self.dropped, self.unsent) = (0, 0, 0, 0);
+    }
+}
+
+impl<C: Count> Default for OpenLoop<C> {
+    fn default() -> Self {
+        Self {
+            scheduled: Distribution::default(),
+            lateness: Distribution::default(),
+            censored: Distribution::default(),
+            due: 0,
+            late: 0,
+            dropped: 0,
+            unsent: 0,
+        }
+    }
+}
+
+impl<A: Count, B: Count> AddAssign<&OpenLoop<B>> for OpenLoop<A> {
+    fn add_assign(&mut self, other: &OpenLoop<B>) {
+        self.scheduled += &other.scheduled;
+        self.lateness += &other.lateness;
+        self.censored += &other.censored;
+        self.due += other.due;
+        self.late += other.late;
+        self.dropped += other.dropped;
+        self.unsent += other.unsent;
+    }
+}
