@@ -5,6 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 use onrush::backend::{self, Backend, Clock, Dialer, Epoll, Uring};
 use onrush::engine::{self, Callbacks, Desk, Engine, Job, Pacer, Repeated, Rules, Scale, Settings};
@@ -44,7 +45,13 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
         addresses: vec![server.address()],
         first_connection: 0,
         tls: None,
-        rules: Rules { scale: Scale::EXACT, timeout_ns: Some(2_000_000_000), phases: true, pipelines: false },
+        rules: Rules {
+            scale: Scale::EXACT,
+            timeout_ns: Some(2_000_000_000),
+            phases: true,
+            pipelines: false,
+            open_loop: None,
+        },
         warmup_ns: 0,
         duration_ns: None,
         requests: Some(requests),
@@ -69,7 +76,7 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
     };
     let engine = Engine::new(settings, backend, job, Arc::default(), Arc::<Desk>::default());
     let before = ALLOCATIONS.with(Cell::get);
-    let end = engine.run();
+    let end = engine.run(Instant::now());
     let during = ALLOCATIONS.with(Cell::get) - before;
     assert!(end.interval.ledger.rows().is_empty(), "nothing failed");
     during

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use onrush_proto::{Nanos, Transmit};
 use rustix::buffer::spare_capacity;
@@ -189,6 +189,10 @@ impl Backend for Epoll {
 
     fn now(&mut self) -> Nanos {
         self.clock.now()
+    }
+
+    fn time_at(&mut self, moment: Instant) -> Nanos {
+        self.clock.at(moment)
     }
 
     fn connect(&mut self, conn: ConnId, address: SocketAddr) {

@@ -28,7 +28,7 @@ pub mod uring;
 #[cfg(test)]
 mod tests;
 
-pub use clock::{Clock, coarse_ns, monotonic_ns, thread_cpu_ns, thread_system_ns};
+pub use clock::{Clock, coarse_ns, monotonic_ns, precise_timers, thread_cpu_ns, thread_system_ns};
 pub use dialer::Dialer;
 pub use epoll::Epoll;
 pub use ports::PortRing;
@@ -36,6 +36,7 @@ pub use sim::Sim;
 pub use uring::Uring;
 
 use std::net::SocketAddr;
+use std::time::Instant;
 
 use onrush_proto::{Nanos, Transmit};
 use rustix::io::Errno;
@@ -88,6 +89,12 @@ pub trait Backend {
 
     /// The time now.
     fn now(&mut self) -> Nanos;
+
+    /// The time at a moment of the system's monotonic clock; now, where time is virtual.
+    fn time_at(&mut self, moment: Instant) -> Nanos {
+        let _ = moment;
+        self.now()
+    }
 
     /// Opens a connection. `conn` must be closed or never used.
     fn connect(&mut self, conn: ConnId, address: SocketAddr);

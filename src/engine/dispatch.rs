@@ -17,6 +17,9 @@ use super::timers::Timer;
 use super::{Engine, HANDLED_PER_TURN};
 use crate::backend::{Backend, ConnId};
 
+/// At most this many requests are dropped at once.
+const DROPPED_PER_TURN: usize = 8_192;
+
 /// What is to be sent next, when, and who is ready for it.
 pub(super) struct Dispatch {
     /// The requests that the source gave last.
@@ -76,12 +79,44 @@ impl<B: Backend> Engine<B> {
 
     /// Starts what is due on a connection that has room. If it has room left, it stays ready.
     fn start_due(&mut self, conn: ConnId, now: Nanos) {
-        while self.dispatch.pacer.next_at() <= now {
+        self.drop_late(now);
+        while self.dispatch.pacer.next_at() <= now && !self.is_too_late(now) {
             if !self.start_batch(conn, now) || !self.has_room(conn) {
                 return;
             }
         }
         self.queue(conn);
+    }
+
+    /// Drops requests that would start too late, though not more at once than a turn of the loop has time for.
+    fn drop_late(&mut self, now: Nanos) {
+        for _ in 0..DROPPED_PER_TURN {
+            if !self.is_too_late(now) || !self.books.tally.may_start() {
+                break;
+            }
+            let due = self.dispatch.pacer.take(1, now);
+            self.books.tally.dropped(due, now);
+        }
+    }
+
+    /// Whether the next request would start too late.
+    fn is_too_late(&self, now: Nanos) -> bool {
+        let max_late_ns = self.settings.rules.open_loop.and_then(|rules| rules.max_late_ns);
+        max_late_ns.is_some_and(|max_late_ns| now.since(self.dispatch.pacer.next_at()) > max_late_ns)
+    }
+
+    /// The run is over: counts the requests that were due and have not been sent.
+    pub(super) fn count_unsent(&mut self, now: Nanos) {
+        let end = now.min(self.books.end_at);
+        if self.settings.rules.open_loop.is_none() {
+            return;
+        }
+        let mut left = self.books.tally.left();
+        while self.dispatch.pacer.next_at() < end && left > 0 {
+            let due = self.dispatch.pacer.take(1, now);
+            self.books.tally.unsent(due, now);
+            left -= 1;
+        }
     }
 
     fn queue(&mut self, conn: ConnId) {
@@ -174,7 +209,7 @@ impl<B: Backend> Engine<B> {
                     return false;
                 }
             }
-            self.books.tally.started(B::GATHERS, sent_at.since(due));
+            self.books.tally.started(B::GATHERS, due, sent_at);
         }
         *started += count;
         true

@@ -71,13 +71,14 @@ pub use leave::too_long;
 pub use mailbox::Mailbox;
 pub use pacer::{Pace, Pacer};
 pub use protocol::{MakeProtocol, Protocol, http1};
-pub use rules::{Rules, Scale};
+pub use rules::{OpenLoop, Rules, Scale};
 pub use script_failure::ScriptFailure;
 pub use settings::Settings;
 pub use source::{Repeated, Source};
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Instant;
 
 use onrush_proto::Nanos;
 
@@ -157,9 +158,9 @@ impl<B: Backend> Engine<B> {
         self
     }
 
-    /// Runs to the end of the plan.
-    pub fn run(mut self) -> WorkerEnd {
-        self.begin();
+    /// Runs to the end of the plan, which begins at that moment.
+    pub fn run(mut self, begin: Instant) -> WorkerEnd {
+        self.begin(begin);
         loop {
             if let Some(end) = self.turn() {
                 return self.finish(end);
@@ -203,8 +204,8 @@ impl<B: Backend> Engine<B> {
         None
     }
 
-    fn begin(&mut self) {
-        let now = self.backend.now();
+    fn begin(&mut self, begin: Instant) {
+        let now = self.backend.time_at(begin);
         let start = now + self.settings.warmup_ns;
         if start > now {
             // The end is known when the warm-up is over.

@@ -1,6 +1,6 @@
 //! What the engine does with one connection: hears what happened to it, feeds it, looks after it.
 
-use onrush_proto::{Client, Nanos};
+use onrush_proto::{Client, Error, Nanos};
 use rustix::io::Errno;
 
 use super::Engine;
@@ -189,7 +189,7 @@ impl<B: Backend> Engine<B> {
         if let Some(not_set_up) = self.broken_off(conn, None) {
             return self.not_set_up(conn, not_set_up, at);
         }
-        let is_idle = self.is_idle(conn);
+        let is_idle = self.is_idle(conn) || self.closed_idle(conn, at);
         let Some(live) = self.slots[conn.index()].live() else { return };
         if let Some(errno) = live.send_error {
             return self.transport_failed(conn, errno, at);
@@ -206,8 +206,24 @@ impl<B: Backend> Engine<B> {
     fn failed(&mut self, conn: ConnId, errno: Errno, at: Nanos) {
         match self.broken_off(conn, Some(errno)) {
             Some(not_set_up) => self.not_set_up(conn, not_set_up, at),
+            None if self.closed_idle(conn, at) => self.replace(conn, at),
             None => self.transport_failed(conn, errno, at),
         }
+    }
+
+    /// Whether the server has closed a connection that waits until a request is due: it may, and that is counted.
+    fn closed_idle(&mut self, conn: ConnId, at: Nanos) -> bool {
+        let Some(rules) = self.settings.rules.open_loop else { return false };
+        let is_waiting = |live: &mut Live| live.is_ready && live.open.is_empty() && !live.draining;
+        if !self.slots[conn.index()].live().is_some_and(is_waiting) {
+            return false;
+        }
+        let tally = &mut self.books.tally;
+        tally.interval.counters.idle_closed += 1;
+        if rules.idle_close_is_error {
+            tally.error(Phase::Head, Cause::Protocol(Error::ClosedBeforeResponse), at, Vec::new);
+        }
+        true
     }
 
     /// Starts requests while there is room and they are due, hands over what is to be sent, leaves a connection that has

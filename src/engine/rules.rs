@@ -13,6 +13,19 @@ pub struct Rules {
     pub phases: bool,
     /// Requests are sent in batches: each of those has a latency too.
     pub pipelines: bool,
+    /// Requests are due at moments of a schedule, from which their latency counts.
+    pub open_loop: Option<OpenLoop>,
+}
+
+/// What counts where requests are due at moments of a schedule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenLoop {
+    /// A request that would start later than this after it was due, in nanoseconds, is dropped; `None`: none is.
+    pub max_late_ns: Option<u64>,
+    /// How much later than it was due a request may start, in nanoseconds, without being late.
+    pub slice_ns: u64,
+    /// Whether it is an error that a server closes a connection with nothing in flight.
+    pub idle_close_is_error: bool,
 }
 
 /// How finely things are recorded, and what counts at all.

@@ -4,7 +4,10 @@ use onrush_proto::Nanos;
 
 use super::open_request::OpenRequest;
 use super::rules::Rules;
-use crate::stats::{Cause, Interval, Phase, Silences, Transcript};
+use crate::stats::{self, Cause, Interval, Phase, Silences, Transcript};
+
+/// A request that starts this long after it was due, in nanoseconds, is not late yet.
+const LATE_NS: u64 = 1_000_000;
 
 /// One worker's books.
 pub struct Tally {
@@ -98,9 +101,8 @@ impl Tally {
         self.open
     }
 
-    /// A request was started so many nanoseconds after it was due. It counts when it is handed to the kernel: now, or with
-    /// the next wait.
-    pub fn started(&mut self, is_gathered: bool, late_ns: u64) {
+    /// A request was started. It counts when it is handed to the kernel: at that moment, or with the next wait.
+    pub fn started(&mut self, is_gathered: bool, due: Nanos, at: Nanos) {
         if !self.warms_up {
             self.left = self.left.map(|left| left - 1);
         }
@@ -109,13 +111,42 @@ impl Tally {
             self.gathered += 1;
         } else {
             self.interval.counters.started += 1;
-            self.submitted(late_ns);
+            self.submitted(due, at);
         }
     }
 
-    /// A request was handed to the kernel so many nanoseconds after it was due.
-    pub fn submitted(&mut self, late_ns: u64) {
+    /// A request was handed to the kernel.
+    pub fn submitted(&mut self, due: Nanos, at: Nanos) {
+        let late_ns = at.since(due);
         self.interval.evidence.submitted(late_ns);
+        if let Some(rules) = self.rules.open_loop {
+            let open_loop = self.was_due(due);
+            open_loop.lateness.record(late_ns);
+            open_loop.late += u64::from(late_ns > LATE_NS + rules.slice_ns);
+        }
+    }
+
+    /// A request that was due will not be sent: it is too late.
+    pub fn dropped(&mut self, due: Nanos, at: Nanos) {
+        if !self.warms_up {
+            self.left = self.left.map(|left| left - 1);
+        }
+        let open_loop = self.was_due(due);
+        open_loop.dropped += 1;
+        open_loop.censored.record(at.since(due));
+    }
+
+    /// A request that was due had not been sent when the worker ended.
+    pub fn unsent(&mut self, due: Nanos, at: Nanos) {
+        let open_loop = self.was_due(due);
+        open_loop.unsent += 1;
+        open_loop.censored.record(at.since(due));
+    }
+
+    fn was_due(&mut self, due: Nanos) -> &mut stats::OpenLoop<u32> {
+        let open_loop = self.interval.open_loop.get_or_insert_default();
+        *(if due < self.start { &mut open_loop.carried } else { &mut open_loop.due }) += 1;
+        open_loop
     }
 
     /// So many bytes of requests were accepted encrypted. They count when they are handed to the kernel, like requests.
@@ -238,6 +269,9 @@ impl Tally {
             return latency_ns;
         }
         self.interval.latency.record(latency_ns);
+        if self.rules.open_loop.is_some() {
+            self.interval.open_loop.get_or_insert_default().scheduled.record(at.since(request.due));
+        }
         if self.rules.pipelines && request.is_last {
             self.interval.batch_latency().record(latency_ns);
         }
@@ -318,7 +352,7 @@ impl Tally {
         if self.becomes_late(request, age_ns) {
             self.late(at);
         }
-        self.censored(age_ns);
+        self.censored(request, at);
     }
 
     /// The worker has ended. A request that ended before it was handed to the kernel counts: something became of it.
@@ -341,11 +375,14 @@ impl Tally {
         }
         self.interval.counters.open_at_end += 1;
         self.interval.counters.open_late_at_end += u64::from(late);
-        self.censored(age_ns);
+        self.censored(request, at);
     }
 
-    fn censored(&mut self, age_ns: u64) {
-        self.interval.censored.get_or_insert_default().record(age_ns);
+    fn censored(&mut self, request: &OpenRequest, at: Nanos) {
+        self.interval.censored.get_or_insert_default().record(at.since(request.sent_at));
+        if self.rules.open_loop.is_some() {
+            self.interval.open_loop.get_or_insert_default().censored.record(at.since(request.due));
+        }
     }
 
     /// The tenth of a second of the run in which this moment lies.

@@ -8,6 +8,8 @@ use crate::backend::{Backend, thread_cpu_ns};
 /// A worker busy-polls for this long after something began or happened, in nanoseconds: longer than a quick answer takes,
 /// and nothing against a slow one.
 const SPIN_NS: u64 = 1_000_000;
+/// Before a request is due a worker busy-polls for this long, in nanoseconds: longer than waking up takes.
+const SPIN_BEFORE_DUE_NS: u64 = 50_000;
 /// With at most this many connects and requests under way, waking up for one takes a large part of its time.
 const FEW: u64 = 4;
 
@@ -27,17 +29,34 @@ impl<B: Backend> Engine<B> {
             self.backend.wait(Nanos::default());
             return;
         }
-        let until = self.timers.next_at().min(self.dispatch.next_at()).min(self.books.end_at);
-        if self.settings.spins && (1..=FEW).contains(&(self.books.tally.open() + self.connecting.under_way)) {
-            // The first look hands over what was asked for, which is work.
-            let is_ready = self.backend.wait(Nanos::default());
-            // A timer that is due in between begins nothing, and so allows no further busy-polling.
-            if is_ready || self.spin(until.min(self.turn.awaited_since + SPIN_NS)) {
-                return;
+        let due = self.dispatch.next_at();
+        let until = self.timers.next_at().min(due).min(self.books.end_at);
+        if self.settings.spins {
+            if (1..=FEW).contains(&(self.books.tally.open() + self.connecting.under_way)) {
+                // The first look hands over what was asked for, which is work.
+                let is_ready = self.backend.wait(Nanos::default());
+                // A timer that is due in between begins nothing, and so allows no further busy-polling.
+                if is_ready || self.spin(until.min(self.turn.awaited_since + SPIN_NS)) {
+                    return;
+                }
+            }
+            if due == until && due > Nanos::default() && due < Nanos::MAX {
+                return self.wait_for_due(due);
             }
         }
         self.settle_spin();
         self.backend.wait(until);
+    }
+
+    /// Waits until a request is due, the last of the time awake: a thread that sleeps wakes up too late.
+    fn wait_for_due(&mut self, due: Nanos) {
+        let wake_at = Nanos(due.0.saturating_sub(SPIN_BEFORE_DUE_NS));
+        if self.backend.now() < wake_at {
+            self.settle_spin();
+            self.backend.wait(wake_at);
+        } else if !self.backend.wait(Nanos::default()) {
+            self.spin(due);
+        }
     }
 
     /// Busy-polls until then. Returns whether there may be completions.

@@ -198,6 +198,7 @@ pub(super) fn settings(
             timeout_ns: plan.timeout.map(nanos),
             phases: plan.phases,
             pipelines,
+            open_loop: None,
         },
         warmup_ns: nanos(plan.warmup),
         duration_ns: plan.stop.duration.map(nanos),

@@ -62,7 +62,7 @@ impl Worker {
         let engine = Engine::new(self.settings, backend, job, self.control, self.desk)
             .with_schedstat(host::schedstat(host::SCHEDSTAT));
         drop(ready);
-        let worked = self.gate.wait(&control).then(|| catch_unwind(AssertUnwindSafe(|| engine.run())));
+        let worked = self.gate.wait(&control).map(|begin| catch_unwind(AssertUnwindSafe(|| engine.run(begin))));
         if worked.as_ref().is_some_and(Result::is_err) {
             control.stop();
         }
@@ -90,13 +90,13 @@ impl Gate {
         let _ = self.0.set(begin);
     }
 
-    /// Waits for that, but not once the run has been stopped; returns whether to run.
-    pub fn wait(&self, control: &Control) -> bool {
-        let Some(begin) = *self.0.wait() else { return false };
+    /// Waits for that, but not once the run has been stopped; returns when the run begins, if it does.
+    pub fn wait(&self, control: &Control) -> Option<Instant> {
+        let begin = (*self.0.wait())?;
         loop {
             let left = begin.saturating_duration_since(Instant::now());
             if left.is_zero() || control.is_stopped() {
-                return true;
+                return Some(begin);
             }
             thread::sleep(left.min(LOOK));
         }

@@ -41,6 +41,8 @@ pub struct Counters {
     pub cut_bodies: u64,
     /// Connections with a limit on their requests that the server did not close, so that onrush did.
     pub closed_first: u64,
+    /// Connections that the server closed while they waited until a request was due.
+    pub idle_closed: u64,
     /// Where requests and connections spent the time.
     pub occupancy: Occupancy,
 }
@@ -64,6 +66,7 @@ impl AddAssign for Counters {
         self.slots_opened += other.slots_opened;
         self.cut_bodies += other.cut_bodies;
         self.closed_first += other.closed_first;
+        self.idle_closed += other.idle_closed;
         self.occupancy += other.occupancy;
     }
 }
@@ -138,6 +141,7 @@ mod tests {
             cut_bodies: 17,
             closed_first: 18,
             carried: 19,
+            idle_closed: 28,
             occupancy: Occupancy {
                 in_flight_ns: 20,
                 busy_ns: 21,
@@ -169,6 +173,7 @@ mod tests {
             cut_bodies: 34,
             closed_first: 36,
             carried: 38,
+            idle_closed: 56,
             occupancy: Occupancy {
                 in_flight_ns: 40,
                 busy_ns: 42,

@@ -163,7 +163,8 @@ mod tests {
         open_loop.scheduled.record(value * 5);
         open_loop.lateness.record(value * 6);
         open_loop.censored.record(value * 7);
-        (open_loop.due, open_loop.late, open_loop.dropped, open_loop.unsent) = (4, 3, 2, 1);
+        (open_loop.due, open_loop.carried, open_loop.late) = (5, 4, 3);
+        (open_loop.dropped, open_loop.unsent) = (2, 1);
         let phases = interval.phases.get_or_insert_default();
         phases.connect.record(value);
         phases.tls.get_or_insert_default().record(value);
@@ -190,7 +191,8 @@ mod tests {
         let open_loop = totals.open_loop.as_ref().unwrap();
         let means = [&open_loop.scheduled, &open_loop.lateness, &open_loop.censored].map(|times| times.mean());
         assert_eq!(means, [Some(75.0), Some(90.0), Some(105.0)]);
-        assert_eq!([open_loop.due, open_loop.late, open_loop.dropped, open_loop.unsent], [8, 6, 4, 2]);
+        assert_eq!([open_loop.due, open_loop.carried, open_loop.late], [10, 8, 6]);
+        assert_eq!([open_loop.dropped, open_loop.unsent], [4, 2]);
         let phases = totals.phases.as_ref().unwrap();
         let rows = [&phases.connect, phases.tls.as_ref().unwrap(), &phases.ttfb, &phases.ttlb];
         assert_eq!(rows.map(|row| row.mean()), [Some(15.0); 4]);

@@ -16,8 +16,10 @@ pub struct OpenLoop<C: Count> {
     /// How long ago, in nanoseconds, requests were due that have no complete response: those that were given up or dropped,
     /// and at the end those that were open or had not been sent. Each would have lasted at least that long.
     pub censored: Distribution<C>,
-    /// Requests that were due.
+    /// Requests that were due since measuring began.
     pub due: u64,
+    /// Requests that were due before and had not been sent by then.
+    pub carried: u64,
     /// Requests that were sent more than a millisecond after they were due.
     pub late: u64,
     /// Requests that were never sent because it was too late (`--max-late`).
@@ -32,7 +34,7 @@ impl<C: Count> OpenLoop<C> {
         self.scheduled.clear();
         self.lateness.clear();
         self.censored.clear();
-        (self.due, self.late, self.dropped, self.unsent) = (0, 0, 0, 0);
+        (self.due, self.carried, self.late, self.dropped, self.unsent) = (0, 0, 0, 0, 0);
     }
 }
 
@@ -43,6 +45,7 @@ impl<C: Count> Default for OpenLoop<C> {
             lateness: Distribution::default(),
             censored: Distribution::default(),
             due: 0,
+            carried: 0,
             late: 0,
             dropped: 0,
             unsent: 0,
@@ -56,6 +59,7 @@ impl<A: Count, B: Count> AddAssign<&OpenLoop<B>> for OpenLoop<A> {
         self.lateness += &other.lateness;
         self.censored += &other.censored;
         self.due += other.due;
+        self.carried += other.carried;
         self.late += other.late;
         self.dropped += other.dropped;
         self.unsent += other.unsent;

@@ -24,7 +24,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use io_uring::types::Fd;
 use io_uring::{cqueue, opcode, squeue};
@@ -197,6 +197,10 @@ impl Backend for Uring {
 
     fn now(&mut self) -> Nanos {
         self.clock.now()
+    }
+
+    fn time_at(&mut self, moment: Instant) -> Nanos {
+        self.clock.at(moment)
     }
 
     fn connect(&mut self, conn: ConnId, address: SocketAddr) {

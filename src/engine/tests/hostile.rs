@@ -128,7 +128,13 @@ fn run_with(acts: Vec<(u64, Act)>, slots: usize, request: Request, window: usize
         slots,
         requests: Some(REQUESTS),
         duration_ns: None,
-        rules: Rules { scale: Scale::EXACT, timeout_ns: Some(SECOND), phases: false, pipelines: false },
+        rules: Rules {
+            scale: Scale::EXACT,
+            timeout_ns: Some(SECOND),
+            phases: false,
+            pipelines: false,
+            open_loop: None,
+        },
         give_up_ns: Some(9_500 * MS),
         ..settings()
     };

@@ -49,7 +49,13 @@ pub fn settings() -> Settings {
         addresses: vec!["127.0.0.1:80".parse().unwrap()],
         first_connection: 0,
         tls: None,
-        rules: Rules { scale: Scale::EXACT, timeout_ns: Some(2 * SECOND), phases: false, pipelines: false },
+        rules: Rules {
+            scale: Scale::EXACT,
+            timeout_ns: Some(2 * SECOND),
+            phases: false,
+            pipelines: false,
+            open_loop: None,
+        },
         warmup_ns: 0,
         duration_ns: Some(SECOND),
         requests: None,
@@ -93,7 +99,7 @@ pub fn run_job(settings: Settings, network: Box<dyn Network>, job: Job) -> Ran {
 /// The same on any backend, with something that all workers share.
 pub fn run_backend(control: Control, settings: Settings, backend: impl Backend, job: Job) -> Ran {
     let (control, desk) = (Arc::new(control), Arc::new(Desk::default()));
-    let end = Engine::new(settings, backend, job, control, Arc::clone(&desk)).run();
+    let end = Engine::new(settings, backend, job, control, Arc::clone(&desk)).run(Instant::now());
     let mut totals = Totals::default();
     desk.mailbox.collect(|interval| totals += interval);
     totals += &*end.interval;

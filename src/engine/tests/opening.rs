@@ -74,7 +74,8 @@ fn run_where_others_connect(
     let stops = stop_at.map(|at| (at, Arc::clone(&control)));
     let network = Instant { seen: Rc::clone(&seen), answer, others_at, stops };
     let backend = Sim::new(settings.connections, Box::new(network));
-    let end = Engine::new(settings, backend, job(get(), http1(1)), control, Arc::clone(&desk)).run();
+    let end =
+        Engine::new(settings, backend, job(get(), http1(1)), control, Arc::clone(&desk)).run(std::time::Instant::now());
     let mut totals = Totals::default();
     desk.mailbox.collect(|interval| totals += interval);
     totals += &*end.interval;

@@ -44,6 +44,33 @@ impl Peer for Noting {
     }
 }
 
+/// Rules under which latencies count from when requests were due.
+fn open_loop(rules: OpenLoop) -> Settings {
+    Settings { rules: Rules { open_loop: Some(rules), ..settings().rules }, ..settings() }
+}
+
+/// Every request that was due was sent, dropped, or waits at the end.
+fn assert_accounted(totals: &Totals) {
+    let open_loop = totals.open_loop.as_deref().expect("there is a schedule");
+    let counters = &totals.counters;
+    let fates = counters.started + open_loop.dropped + open_loop.unsent;
+    assert_eq!(open_loop.due + open_loop.carried, fates, "{counters:?}");
+    assert_eq!(open_loop.lateness.count(), counters.started);
+    assert_eq!(open_loop.scheduled.count(), counters.completed);
+    let unanswered = counters.abandoned + counters.open_at_end + open_loop.dropped + open_loop.unsent;
+    assert_eq!(open_loop.censored.count(), unanswered);
+}
+
+/// Sends a request every `step_ns` to a scenario.
+fn run_scenario(settings: Settings, step_ns: u64, scenario: &str) -> Totals {
+    let scenario: Scenario = toml::from_str(scenario).expect("the scenario is well written");
+    let pacer = Pacer::Other(Box::new(Every { step_ns, taken: 0 }));
+    let ran = run_job(settings, scenario.network(1), Job { pacer, ..job(get(), http1(1)) });
+    assert_conserved(&ran.totals);
+    assert_accounted(&ran.totals);
+    ran.totals
+}
+
 /// Asks every `step_ns`; returns what was measured and when the servers were asked.
 fn run(settings: Settings, step_ns: u64, latency_ns: u64) -> (Ran, Vec<u64>) {
     let asked = Rc::new(RefCell::new(Vec::new()));
@@ -95,4 +122,75 @@ fn pauses_of_a_script_come_before_what_is_due() {
     let four = Settings { requests: Some(4), duration_ns: None, ..settings() };
     run_job(four, Box::new(network), Job { pacer, callbacks, ..job(get(), http1(1)) });
     assert_eq!(asked.take(), [25, 51, 77, 103].map(|ms| ms * MS));
+}
+
+#[test]
+fn a_stall_is_in_the_latency_of_every_request_that_was_due_meanwhile() {
+    // 1,000 requests a second for 100 s over 100 connections, answered after 10 µs, but for 10 s in the middle.
+    let long = Settings {
+        connections: 100,
+        duration_ns: Some(100 * SECOND - 1),
+        give_up_ns: None,
+        ..open_loop(OpenLoop::default())
+    };
+    let stall = "connect_us = 0.0\nlatency_us = 10.0\n[[stall]]\nfrom_s = 45.0\nfor_s = 10.0";
+    let totals = run_scenario(long, MS, stall);
+    let scheduled = &totals.open_loop.as_deref().unwrap().scheduled;
+    assert_eq!(totals.counters.completed, 100_000);
+    let at = |percentile: f64| scheduled.percentile(percentile) as f64;
+    // A tenth of all requests was due in the stall; each waited for what was left of it, which is evenly spread.
+    for (percentile, seconds) in [(95.0, 5.0), (99.0, 9.0), (99.9, 9.9), (100.0, 10.0)] {
+        let expected = seconds * SECOND as f64;
+        assert!((at(percentile) - expected).abs() < 0.002 * expected, "p{percentile}: {}", at(percentile));
+    }
+    assert!(at(50.0) < 11_000.0 && at(89.0) < 11_000.0, "{}", at(50.0));
+    // Those who look at the service alone see it once for each connection.
+    assert_eq!(totals.latency.values().filter(|&(ns, _)| ns > SECOND).map(|(_, count)| count).sum::<u64>(), 100);
+}
+
+#[test]
+fn what_would_start_too_late_is_dropped_and_nothing_else_is() {
+    let rules = OpenLoop { max_late_ns: Some(500 * MS), ..OpenLoop::default() };
+    let one = Settings { duration_ns: Some(9_995 * MS), give_up_ns: None, ..open_loop(rules) };
+    let totals = run_scenario(one, 10 * MS, "connect_us = 0.0\n[[stall]]\nfrom_s = 3.0\nfor_s = 2.0");
+    let open_loop = totals.open_loop.as_deref().unwrap();
+    assert_eq!((open_loop.due, open_loop.unsent), (1_000, 0));
+    // One request waits for the server. Of the 199 that were due after it, the last 50 were due less than 500 ms ago.
+    assert!((149..=151).contains(&open_loop.dropped), "{}", open_loop.dropped);
+    // They are sent a millisecond apart, and meanwhile a few more are due.
+    assert!((50..=60).contains(&open_loop.late), "{}", open_loop.late);
+    assert!(open_loop.lateness.max().unwrap() <= 500 * MS);
+}
+
+#[test]
+fn what_was_due_and_not_sent_at_the_end_is_counted_with_its_age() {
+    let totals = run_scenario(open_loop(OpenLoop::default()), 10 * MS, "connect_us = 0.0\nlatency_us = 100000.0");
+    let open_loop = totals.open_loop.as_deref().unwrap();
+    // A connection that takes 100 ms for each of the requests that are due every 10 ms.
+    assert_eq!((open_loop.due, open_loop.late, totals.counters.started), (100, 10, 11));
+    assert_eq!((open_loop.unsent, open_loop.censored.count()), (89, 90));
+    assert_eq!(open_loop.censored.max(), Some(900 * MS));
+}
+
+#[test]
+fn a_warm_up_hands_over_what_it_could_not_send() {
+    let warm = Settings { warmup_ns: SECOND, ..open_loop(OpenLoop::default()) };
+    let totals = run_scenario(warm, 10 * MS, "connect_us = 0.0\nlatency_us = 20000.0");
+    let open_loop = totals.open_loop.as_deref().unwrap();
+    // Half of what is due can be sent: after a second 51 have been, the others wait, and the window is spent on them.
+    assert_eq!((open_loop.due, open_loop.carried, open_loop.unsent), (100, 49, 99));
+    assert_eq!((totals.counters.carried, totals.counters.started), (1, 50));
+}
+
+#[test]
+fn a_connection_that_the_server_closes_while_it_waits_is_no_error() {
+    let closes = "connect_us = 0.0\nlatency_us = 1000.0\nclose = true";
+    for is_error in [false, true] {
+        let rules = OpenLoop { idle_close_is_error: is_error, ..OpenLoop::default() };
+        let totals = run_scenario(Settings { duration_ns: Some(995 * MS), ..open_loop(rules) }, 10 * MS, closes);
+        let counters = &totals.counters;
+        assert_eq!((counters.completed, counters.failed), (100, 0));
+        assert_eq!((counters.idle_closed, counters.connects), (100, 101));
+        assert_eq!(totals.ledger.totals().read, if is_error { 100 } else { 0 });
+    }
 }

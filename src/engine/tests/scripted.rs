@@ -140,7 +140,7 @@ fn batches_may_differ_in_size() {
 
 #[test]
 fn a_request_in_a_large_batch_costs_no_more_than_one_in_a_small() {
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     let many = Settings { requests: Some(200_000), duration_ns: None, ..settings() };
     let ran = run_script(many, INSTANT, Script { wants: writes(), batches: vec![200_000], ..Script::default() });
     assert_eq!((ran.totals.counters.completed, ran.totals.counters.batches), (200_000, 1));
@@ -151,7 +151,8 @@ fn a_request_in_a_large_batch_costs_no_more_than_one_in_a_small() {
 #[test]
 fn a_late_batch_is_one_timeout_where_wrk_is_imitated_and_one_for_each_request_natively() {
     for (compat, expected) in [(true, 1), (false, 3)] {
-        let rules = Rules { scale: scale(compat), timeout_ns: Some(MS / 2), phases: false, pipelines: true };
+        let rules =
+            Rules { scale: scale(compat), timeout_ns: Some(MS / 2), phases: false, pipelines: true, open_loop: None };
         let three = Settings { rules, requests: Some(3), duration_ns: None, ..settings() };
         let ran = run_script(three, INSTANT, Script { wants: writes(), batches: vec![3], ..Script::default() });
         assert_eq!(ran.totals.counters.late, expected);
