@@ -1,4 +1,4 @@
-//! A distribution as an HdrHistogram, for what others read and write: its compressed format and its percentile steps.
+//! A distribution as an HdrHistogram, for what others read and write: its compressed format.
 
 use std::io::{Cursor, Read};
 
@@ -37,19 +37,6 @@ impl Distribution<u64> {
         }
         distribution.set_moments(moments)?;
         Ok(distribution)
-    }
-
-    /// The bins as HdrHistogram's percentile iterator sees them, so many steps before the distance to 100 % halves:
-    /// value, share (0 to 1) and count of the values up to it.
-    pub fn spectrum(&self, ticks: u32) -> Vec<(u64, f64, u64)> {
-        let (greatest, mut total) = (self.max().unwrap_or(0), 0);
-        let hdr = self.to_hdr();
-        hdr.iter_quantiles(ticks)
-            .map(|step| {
-                total += step.count_since_last_iteration();
-                (step.value_iterated_to().min(greatest), step.quantile_iterated_to(), total)
-            })
-            .collect()
     }
 
     /// The same as an HdrHistogram, for the formats that others read.
@@ -115,13 +102,5 @@ mod tests {
         ] {
             assert_eq!(decoded(&good.encode(), figures), Err(Corrupt::Figures), "{figures:?}");
         }
-    }
-
-    #[test]
-    fn a_spectrum_ends_with_every_value() {
-        let steps = of(&scattered(1_000)).spectrum(5);
-        let last = steps.last().unwrap();
-        assert_eq!((last.1, last.2), (1.0, 1_000));
-        assert!(steps.is_sorted_by_key(|step| step.2));
     }
 }

@@ -4,6 +4,7 @@
 //! intervals, and so is everything else that is shown. Nothing in here prints, reads a clock, takes a lock or shares
 //! anything with another thread; recording into an existing row allocates nothing.
 
+mod binned;
 mod bins;
 mod corrupt;
 pub mod counters;
@@ -20,9 +21,11 @@ mod rank;
 pub mod silences;
 pub mod timeline;
 pub mod transcript;
+pub mod wrk2;
 
 use std::ops::AddAssign;
 
+pub use binned::{Binned, Step};
 pub use bins::{Count, HIGHEST};
 pub use corrupt::Corrupt;
 pub use counters::{Counters, Statuses};
@@ -38,6 +41,7 @@ pub use rank::rank;
 pub use silences::{Gap, Silences};
 pub use timeline::{Stretch, Timeline};
 pub use transcript::Transcript;
+pub use wrk2::Wrk2;
 
 /// What one thread measures within 100 ms.
 pub type Interval = Stats<u32>;
@@ -165,6 +169,7 @@ mod tests {
         open_loop.censored.record(value * 7);
         (open_loop.due, open_loop.carried, open_loop.late) = (5, 4, 3);
         (open_loop.dropped, open_loop.unsent) = (2, 1);
+        open_loop.wrk2.get_or_insert_default().record(value * 8_000, value * 9_000);
         let phases = interval.phases.get_or_insert_default();
         phases.connect.record(value);
         phases.tls.get_or_insert_default().record(value);
@@ -193,6 +198,8 @@ mod tests {
         assert_eq!(means, [Some(75.0), Some(90.0), Some(105.0)]);
         assert_eq!([open_loop.due, open_loop.carried, open_loop.late], [10, 8, 6]);
         assert_eq!([open_loop.dropped, open_loop.unsent], [4, 2]);
+        let wrk2 = open_loop.wrk2.as_ref().unwrap();
+        assert_eq!([wrk2.recorded.mean(), wrk2.uncorrected.mean()], [Some(120.0), Some(135.0)]);
         let phases = totals.phases.as_ref().unwrap();
         let rows = [&phases.connect, phases.tls.as_ref().unwrap(), &phases.ttfb, &phases.ttlb];
         assert_eq!(rows.map(|row| row.mean()), [Some(15.0); 4]);
@@ -240,6 +247,7 @@ mod tests {
             (open_loop.scheduled.count() + open_loop.lateness.count() + open_loop.censored.count(), open_loop.due),
             (0, 0)
         );
+        assert_eq!(open_loop.wrk2.as_ref().unwrap().recorded.count(), 0);
         let phases = totals.phases.as_ref().unwrap();
         assert_eq!(phases.connect.count() + phases.ttfb.count() + phases.ttlb.count(), 0);
         assert!(phases.tls.is_none());

@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use super::{Count, Distribution};
+use super::{Count, Distribution, Wrk2};
 
 /// What is measured of requests that are due at moments of a schedule.
 #[derive(Clone, Debug)]
@@ -16,6 +16,8 @@ pub struct OpenLoop<C: Count> {
     /// How long ago, in nanoseconds, requests were due that have no complete response: those that were given up or dropped,
     /// and at the end those that were open or had not been sent. Each would have lasted at least that long.
     pub censored: Distribution<C>,
+    /// The latencies as wrk2 records them. `None` unless it is imitated.
+    pub wrk2: Option<Box<Wrk2<C>>>,
     /// Requests that were due since measuring began.
     pub due: u64,
     /// Requests that were due before and had not been sent by then.
@@ -29,11 +31,23 @@ pub struct OpenLoop<C: Count> {
 }
 
 impl<C: Count> OpenLoop<C> {
+    /// Takes note of a complete response, so many nanoseconds after its request was due and after it was sent; `as_wrk2`: in
+    /// wrk2's way too.
+    pub fn complete(&mut self, scheduled_ns: u64, service_ns: u64, as_wrk2: bool) {
+        self.scheduled.record(scheduled_ns);
+        if as_wrk2 {
+            self.wrk2.get_or_insert_default().record(scheduled_ns, service_ns);
+        }
+    }
+
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
         self.scheduled.clear();
         self.lateness.clear();
         self.censored.clear();
+        if let Some(wrk2) = &mut self.wrk2 {
+            wrk2.clear();
+        }
         (self.due, self.carried, self.late, self.dropped, self.unsent) = (0, 0, 0, 0, 0);
     }
 }
@@ -44,6 +58,7 @@ impl<C: Count> Default for OpenLoop<C> {
             scheduled: Distribution::default(),
             lateness: Distribution::default(),
             censored: Distribution::default(),
+            wrk2: None,
             due: 0,
             carried: 0,
             late: 0,
@@ -58,6 +73,9 @@ impl<A: Count, B: Count> AddAssign<&OpenLoop<B>> for OpenLoop<A> {
         self.scheduled += &other.scheduled;
         self.lateness += &other.lateness;
         self.censored += &other.censored;
+        if let Some(wrk2) = other.wrk2.as_deref() {
+            **self.wrk2.get_or_insert_default() += wrk2;
+        }
         self.due += other.due;
         self.carried += other.carried;
         self.late += other.late;

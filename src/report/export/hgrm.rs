@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::super::result::Document;
-use crate::stats::Corrupt;
+use crate::stats::{Corrupt, Step};
 
 /// Rows before the distance to 100 % halves.
 const TICKS: u32 = 5;
@@ -16,8 +16,9 @@ pub fn render(document: &Document) -> Result<String, Corrupt> {
     let latency = document.shown_latency().values()?;
     let (heads, mut text) = (["Value", "Percentile", "TotalCount", "1/(1-Percentile)"], String::new());
     let _ = writeln!(text, "{:>12} {:>14} {:>10} {:>14}\n", heads[0], heads[1], heads[2], heads[3]);
-    for (value, share, count) in latency.spectrum(TICKS) {
-        let value_ms = value as f64 / NS_PER_MS;
+    let greatest = latency.max().unwrap_or(0);
+    for Step { value, share, count } in latency.binned().spectrum(TICKS) {
+        let value_ms = value.min(greatest) as f64 / NS_PER_MS;
         let _ = write!(text, "{value_ms:12.3} {share:14.12} {count:10}");
         // The last row is at 100 %, infinitely far along.
         let _ = if share < 1.0 { writeln!(text, " {:14.2}", 1.0 / (1.0 - share)) } else { writeln!(text) };

@@ -1,0 +1,65 @@
+//! The latencies that wrk2 records: in whole microseconds, because bins of nanoseconds cannot be sorted into its own.
+
+use std::ops::AddAssign;
+
+use super::{Count, Distribution};
+
+/// The latencies of a run with a schedule as wrk2 records them.
+#[derive(Clone, Debug)]
+pub struct Wrk2<C: Count> {
+    /// From the moment at which a request was due to the last byte of its response, in whole microseconds.
+    pub recorded: Distribution<C>,
+    /// From the first byte of a request handed to the kernel to the last byte of its response, in whole microseconds.
+    pub uncorrected: Distribution<C>,
+}
+
+impl<C: Count> Wrk2<C> {
+    /// Takes note of a response, so many nanoseconds after its request was due and after it was sent.
+    pub fn record(&mut self, scheduled_ns: u64, service_ns: u64) {
+        self.recorded.record(microseconds(scheduled_ns));
+        self.uncorrected.record(microseconds(service_ns));
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub fn clear(&mut self) {
+        self.recorded.clear();
+        self.uncorrected.clear();
+    }
+}
+
+/// To the nearest: on average what the difference of two clock readings in whole microseconds gives.
+fn microseconds(ns: u64) -> u64 {
+    (ns + 500) / 1_000
+}
+
+impl<C: Count> Default for Wrk2<C> {
+    fn default() -> Self {
+        Self { recorded: Distribution::default(), uncorrected: Distribution::default() }
+    }
+}
+
+impl<A: Count, B: Count> AddAssign<&Wrk2<B>> for Wrk2<A> {
+    fn add_assign(&mut self, other: &Wrk2<B>) {
+        self.recorded += &other.recorded;
+        self.uncorrected += &other.uncorrected;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latencies_are_whole_microseconds_and_add_up() {
+        let mut sum = Wrk2::<u64>::default();
+        for (scheduled_ns, service_ns) in [(2_499, 499), (2_500, 1_000)] {
+            let mut one = Wrk2::<u32>::default();
+            one.record(scheduled_ns, service_ns);
+            sum += &one;
+            one.clear();
+            sum += &one;
+        }
+        let values = |times: &Distribution<u64>| times.values().collect::<Vec<_>>();
+        assert_eq!((values(&sum.recorded), values(&sum.uncorrected)), (vec![(2, 1), (3, 1)], vec![(0, 1), (1, 1)]));
+    }
+}
