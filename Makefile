@@ -4,7 +4,7 @@
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL := help
-.PHONY: help demo test tidy bench fuzz install uninstall clean tools
+.PHONY: help demo test tidy simulate bench fuzz install uninstall clean tools
 
 PREFIX = /usr/local
 DESTDIR =
@@ -13,6 +13,7 @@ ROWS =
 PEERS =
 ROUNDS =
 SAVE =
+SEED =
 BIN = $(DESTDIR)$(PREFIX)/bin
 
 SECONDS = 60
@@ -40,6 +41,9 @@ test: tools ## install what the tests need (asking first), then check and test e
 
 tidy: tools ## name every place that breaks a rule of the house
 	@cargo xtask tidy
+
+simulate: tools ## draw whole runs at random, check what has to be true of any: [SECONDS=60] [SEED=7]
+	@cargo xtask simulate SECONDS=$(SECONDS) SEED=$(SEED)
 
 # What the fuzzer finds worth keeping stays in target/fuzz and is where the next run begins. Without link-time
 # optimisation a target is built in seconds.

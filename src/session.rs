@@ -68,7 +68,7 @@ fn resolve(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Option<Addresse
 }
 
 /// Loads the script, if there is one, and runs everything in it that comes before the run.
-fn load(plan: &Plan, addresses: &Addresses, listener: Listener) -> anyhow::Result<Option<Script>> {
+pub(crate) fn load(plan: &Plan, addresses: &Addresses, listener: Listener) -> anyhow::Result<Option<Script>> {
     let Some(plan::Script { file, args }) = &plan.script else { return Ok(None) };
     let (headers, origin) = (plan.own_headers(), proxy::origin(&plan.target));
     let setting = Setting {

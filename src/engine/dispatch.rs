@@ -42,6 +42,12 @@ impl Dispatch {
         if self.ready.is_empty() { Nanos::MAX } else { self.pacer.next_at() }
     }
 
+    /// The connections that are ready, in turn.
+    #[cfg(test)]
+    pub fn ready(&self) -> impl Iterator<Item = ConnId> {
+        self.ready.iter().copied()
+    }
+
     /// Whether part of a batch waits for a connection that has room for it.
     fn is_begun(&self) -> bool {
         self.started < self.batch.len()

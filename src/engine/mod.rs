@@ -75,6 +75,8 @@ pub use rules::{OpenLoop, Rules, Scale};
 pub use script_failure::ScriptFailure;
 pub use settings::Settings;
 pub use source::{Repeated, Source};
+#[cfg(test)]
+pub(crate) use tests::inspect::{Over, Seen, Way};
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

@@ -51,6 +51,12 @@ impl Timers {
         }
         self.heap.pop().map(|Reverse(due)| due)
     }
+
+    /// All that are set, in no order.
+    #[cfg(test)]
+    pub fn iter(&self) -> impl Iterator<Item = (Nanos, Timer)> {
+        self.heap.iter().map(|Reverse(set)| *set)
+    }
 }
 
 #[cfg(test)]

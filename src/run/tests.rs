@@ -1,5 +1,7 @@
 //! What becomes of a run in which a thread falls over a mistake of ours, or does not come back from its script.
 
+mod random;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;

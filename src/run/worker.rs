@@ -49,6 +49,19 @@ impl Worker {
                 return None;
             }
         };
+        let (gate, control, watcher) = (Arc::clone(&self.gate), Arc::clone(&self.control), self.watcher.clone());
+        let engine = self.engine(backend).with_schedstat(host::schedstat(host::SCHEDSTAT));
+        drop(ready);
+        let worked = gate.wait(&control).map(|begin| catch_unwind(AssertUnwindSafe(|| engine.run(begin))));
+        if worked.as_ref().is_some_and(Result::is_err) {
+            control.stop();
+        }
+        watcher.unpark();
+        worked
+    }
+
+    /// The engine that does the worker's part on this backend.
+    pub fn engine<B: Backend>(self, backend: B) -> Engine<B> {
         // A script may pipeline as many as it likes.
         let depth = if self.callbacks.is_some() { usize::MAX } else { 1 };
         let (source, callbacks) = self.callbacks.map_or_else(|| (None, Callbacks::default()), |make| make());
@@ -58,16 +71,7 @@ impl Worker {
         };
         let source = source.unwrap_or_else(|| Box::new(Repeated(repeated())));
         let job = Job { source, pacer: Pacer::Closed, make_protocol: engine::http1(depth), callbacks };
-        let control = Arc::clone(&self.control);
-        let engine = Engine::new(self.settings, backend, job, self.control, self.desk)
-            .with_schedstat(host::schedstat(host::SCHEDSTAT));
-        drop(ready);
-        let worked = self.gate.wait(&control).map(|begin| catch_unwind(AssertUnwindSafe(|| engine.run(begin))));
-        if worked.as_ref().is_some_and(Result::is_err) {
-            control.stop();
-        }
-        self.watcher.unpark();
-        worked
+        Engine::new(self.settings, backend, job, self.control, self.desk)
     }
 }
 

@@ -1,4 +1,5 @@
-//! The chores of development, behind the targets of the `Makefile`: `cargo xtask test`, `tidy`, `demo` and `bench`.
+//! The chores of development, behind the targets of the `Makefile`: `cargo xtask test`, `tidy`, `simulate`,
+//! `demo` and `bench`.
 //!
 //! Nothing of it is part of the program, and nothing of it is needed to build the program.
 
@@ -6,6 +7,7 @@ mod bench;
 mod demo;
 mod path;
 mod python;
+mod simulate;
 mod suite;
 mod tidy;
 mod tools;
@@ -19,6 +21,8 @@ const USAGE: &str = "\
 usage: cargo xtask CHORE
   test  install what the tests need, then check and test everything
   tidy  name every place that breaks a rule of the house
+  simulate [SECONDS=60] [SEED=7]
+        draw whole runs at random and check what has to be true of any
   demo  start the embedded target and put five seconds of load on it
   bench [ROWS=small,big] [PEERS=wrk] [ROUNDS=21] [SAVE=1]
         measure generator against generator
@@ -29,6 +33,7 @@ fn main() -> ExitCode {
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["test"] => suite::run(),
         ["tidy"] => tidy(),
+        ["simulate", ref words @ ..] => simulate::run(words),
         ["demo"] => demo::run(),
         ["bench", ref words @ ..] => bench::run(words),
         _ => {

@@ -8,7 +8,7 @@ use onrush_proto::Nanos;
 use rustix::io::Errno;
 
 use super::http_peer::{HttpPeer, Shared};
-use super::scenario::{Scenario, nanos};
+use super::scenario::{ConnectionFault, Scenario, after, nanos};
 use super::{Network, Peer};
 use crate::random::Random;
 
@@ -17,6 +17,7 @@ impl Scenario {
     pub fn network(self, seed: u64) -> Box<dyn Network> {
         Box::new(HttpNetwork {
             shared: Rc::new(Shared { scenario: self, requests: Cell::new(0), open: Cell::new(0) }),
+            accepted: 0,
             random: Random::new(seed),
         })
     }
@@ -24,6 +25,8 @@ impl Scenario {
 
 struct HttpNetwork {
     shared: Rc<Shared>,
+    /// Connections so far.
+    accepted: u64,
     random: Random,
 }
 
@@ -34,20 +37,27 @@ impl Network for HttpNetwork {
             return (now, Err(Errno::ADDRNOTAVAIL));
         }
         let at = now + nanos(scenario.connect_us);
-        if scenario.refuse.iter().any(|span| span.contains(at)) || !scenario.listens_on(address) {
-            return (at, Err(Errno::CONNREFUSED));
+        if let Err(errno) = scenario.accepts(address, at) {
+            return (at, Err(errno));
         }
-        (at, Ok(Box::new(HttpPeer::new(Rc::clone(&self.shared), Random::new(self.random.next())))))
+        self.accepted += 1;
+        let is_hit = |fault: &&ConnectionFault| fault.every > 0 && self.accepted.is_multiple_of(fault.every);
+        let fault = scenario.connection_fault.iter().find(is_hit).cloned();
+        let peer = HttpPeer::new(Rc::clone(&self.shared), Random::new(self.random.next()), fault);
+        (after(&scenario.backlog, at), Ok(Box::new(peer)))
     }
 
     fn awakes(&self, at: Nanos) -> Nanos {
-        let spans = &self.shared.scenario.standstill;
-        spans.iter().filter(|span| span.contains(at)).map(|span| span.end()).fold(at, Nanos::max)
+        after(&self.shared.scenario.standstill, at)
     }
 
-    fn send_window(&self) -> (usize, u64) {
+    fn send_window(&mut self) -> (usize, u64) {
         let scenario = &self.shared.scenario;
-        let window = if scenario.window == 0 { usize::MAX } else { scenario.window };
+        let window = match scenario.window {
+            0 => usize::MAX,
+            most if scenario.uneven => self.random.below(most as u64 + 1) as usize,
+            most => most,
+        };
         (window, nanos(scenario.window_pause_us).max(1))
     }
 }

@@ -6,12 +6,9 @@ use std::rc::Rc;
 
 use onrush_proto::Nanos;
 
-use super::scenario::{Mischief, Scenario, nanos};
+use super::scenario::{ConnectionFault, Mischief, Scenario, nanos};
 use super::{Act, Action, Peer};
 use crate::random::Random;
-
-/// Time between the pieces of a split answer, in nanoseconds.
-const PIECE_PAUSE: u64 = 1_000;
 
 /// What the connections of one thread share.
 pub(super) struct Shared {
@@ -34,13 +31,73 @@ pub(super) struct HttpPeer {
     answered_early: bool,
     /// When the last answer so far ends; the next cannot overtake it.
     busy_until: Nanos,
+    /// What is still to go wrong with the connection.
+    fault: Option<ConnectionFault>,
+    /// Bytes that have arrived in all.
+    arrived: usize,
+    /// It does nothing any more, whatever comes.
+    hangs: bool,
 }
 
 impl HttpPeer {
-    pub(super) fn new(shared: Rc<Shared>, random: Random) -> Self {
+    pub(super) fn new(shared: Rc<Shared>, random: Random, fault: Option<ConnectionFault>) -> Self {
         shared.open.set(shared.open.get() + 1);
-        let busy_until = Nanos::default();
-        Self { shared, random, head: Vec::new(), body_left: 0, answered_early: false, busy_until }
+        Self {
+            shared,
+            random,
+            head: Vec::new(),
+            body_left: 0,
+            answered_early: false,
+            busy_until: Nanos::default(),
+            fault,
+            arrived: 0,
+            hangs: false,
+        }
+    }
+
+    /// Lets go wrong with the connection what is to, once enough has arrived.
+    fn go_wrong(&mut self, now: Nanos, actions: &mut Vec<Action>) {
+        let arrived = self.arrived;
+        let Some(fault) = self.fault.take_if(|fault| fault.after_bytes <= arrived) else { return };
+        let act = match fault.what {
+            Mischief::Bug => panic!("a bug, on purpose"),
+            Mischief::Hang => {
+                self.hangs = true;
+                return;
+            }
+            Mischief::Reset => Act::Reset,
+            Mischief::Close => Act::Close,
+            Mischief::Answer(text) | Mischief::Early(text) => Act::Send(text.into_bytes()),
+        };
+        actions.push(Action { at: now + nanos(fault.after_us), act });
+    }
+
+    /// Reads what has arrived, and answers the requests in it.
+    fn read(&mut self, now: Nanos, mut bytes: &[u8], actions: &mut Vec<Action>) {
+        while let Some((&first, rest)) = bytes.split_first() {
+            if self.body_left > 0 {
+                let n = bytes.len().min(usize::try_from(self.body_left).unwrap_or(usize::MAX));
+                bytes = &bytes[n..];
+                self.body_left -= n as u64;
+                if self.body_left == 0 && !self.answered_early {
+                    self.answer(now, actions);
+                }
+                continue;
+            }
+            bytes = rest;
+            self.head.push(first);
+            if self.head.ends_with(b"\r\n\r\n") {
+                self.head_complete(now, actions);
+            }
+        }
+    }
+
+    /// Looks after `idle_us` whether anything was asked meanwhile.
+    fn look_later(&self, actions: &mut Vec<Action>) {
+        let idle_us = self.shared.scenario.idle_us;
+        if idle_us > 0.0 {
+            actions.push(Action { at: self.busy_until + nanos(idle_us).max(1), act: Act::Wake });
+        }
     }
 
     fn head_complete(&mut self, now: Nanos, actions: &mut Vec<Action>) {
@@ -74,34 +131,43 @@ impl HttpPeer {
             Some((Mischief::Close, after)) => (whole[..after.min(whole.len())].to_vec(), Some(Act::Close)),
             Some((Mischief::Reset, after)) => (whole[..after.min(whole.len())].to_vec(), Some(Act::Reset)),
         };
-        let size = if scenario.split == 0 { bytes.len().max(1) } else { scenario.split };
-        let mut last = at;
-        for (index, piece) in bytes.chunks(size).enumerate() {
-            last = at + index as u64 * PIECE_PAUSE;
-            actions.push(Action { at: last, act: Act::Send(piece.to_vec()) });
+        let most = if scenario.split == 0 { bytes.len().max(1) } else { scenario.split };
+        let (mut last, mut next, mut rest) = (at, at, &bytes[..]);
+        while !rest.is_empty() {
+            let size = if scenario.uneven { 1 + self.random.below(most as u64) as usize } else { most };
+            let (piece, left) = rest.split_at(size.min(rest.len()));
+            actions.push(Action { at: next, act: Act::Send(piece.to_vec()) });
+            (last, next, rest) = (next, next + nanos(scenario.split_pause_us), left);
         }
         actions.extend(end.map(|act| Action { at: last, act }));
         self.busy_until = last;
+        self.look_later(actions);
     }
 }
 
 impl Peer for HttpPeer {
-    fn receive(&mut self, now: Nanos, mut bytes: &[u8], actions: &mut Vec<Action>) {
-        while let Some((&first, rest)) = bytes.split_first() {
-            if self.body_left > 0 {
-                let n = bytes.len().min(usize::try_from(self.body_left).unwrap_or(usize::MAX));
-                bytes = &bytes[n..];
-                self.body_left -= n as u64;
-                if self.body_left == 0 && !self.answered_early {
-                    self.answer(now, actions);
-                }
-                continue;
+    fn accepted(&mut self, now: Nanos, actions: &mut Vec<Action>) {
+        self.busy_until = now;
+        self.look_later(actions);
+        self.go_wrong(now, actions);
+    }
+
+    fn receive(&mut self, now: Nanos, bytes: &[u8], actions: &mut Vec<Action>) {
+        let until_fault = self.fault.as_ref().map_or(usize::MAX, |fault| fault.after_bytes - self.arrived);
+        let (before, after) = bytes.split_at(until_fault.min(bytes.len()));
+        for part in [before, after] {
+            if !self.hangs {
+                self.arrived += part.len();
+                self.read(now, part, actions);
+                self.go_wrong(now, actions);
             }
-            bytes = rest;
-            self.head.push(first);
-            if self.head.ends_with(b"\r\n\r\n") {
-                self.head_complete(now, actions);
-            }
+        }
+    }
+
+    fn wake(&mut self, now: Nanos, actions: &mut Vec<Action>) {
+        let idle_ns = nanos(self.shared.scenario.idle_us);
+        if !self.hangs && self.head.is_empty() && self.body_left == 0 && now >= self.busy_until + idle_ns {
+            actions.push(Action { at: now, act: Act::Close });
         }
     }
 }

@@ -22,6 +22,11 @@ use super::{Backend, Completion, ConnId, What};
 
 /// The other end of one simulated connection.
 pub trait Peer {
+    /// The connection is there.
+    fn accepted(&mut self, now: Nanos, actions: &mut Vec<Action>) {
+        let _ = (now, actions);
+    }
+
     /// Bytes of the client arrived.
     fn receive(&mut self, now: Nanos, bytes: &[u8], actions: &mut Vec<Action>);
 
@@ -64,7 +69,7 @@ pub trait Network {
     }
 
     /// How many bytes a send takes at once before the rest has to wait, and for how long it waits.
-    fn send_window(&self) -> (usize, u64) {
+    fn send_window(&mut self) -> (usize, u64) {
         (usize::MAX, 0)
     }
 }
@@ -169,7 +174,16 @@ impl Sim {
     fn happen(&mut self, conn: ConnId, event: Event) -> Option<What> {
         let line = &mut self.lines[conn.index()];
         match event {
-            Event::Connected(outcome) => Some(What::Connected(outcome.map(|peer| line.peer = Some(peer)))),
+            Event::Connected(Ok(mut peer)) => {
+                peer.accepted(self.now, &mut self.actions);
+                line.peer = Some(peer);
+                self.plan_actions(conn);
+                Some(What::Connected(Ok(())))
+            }
+            Event::Connected(Err(errno)) => {
+                line.over = true;
+                Some(What::Connected(Err(errno)))
+            }
             Event::Failed(errno) => Some(What::Sent(Err(errno))),
             Event::Writable => {
                 let (transmit, sent) = line.unsent.take()?;
@@ -177,7 +191,7 @@ impl Sim {
                 if sent + n < transmit.bytes().len() {
                     self.lines[conn.index()].unsent = Some((transmit, sent + n));
                 }
-                Some(What::Sent(Ok(n)))
+                (n > 0).then_some(What::Sent(Ok(n)))
             }
             Event::Peer(Act::Wake) => {
                 line.peer.as_mut()?.wake(self.now, &mut self.actions);

@@ -6,6 +6,16 @@
 //! [[stall]]                      # nothing is answered in these seconds; what is due then comes at their end
 //! from_s = 20.0
 //! for_s = 10.0
+//!
+//! [[fault]]                      # every third request loses its connection inside the answer
+//! every = 3
+//! what = "reset"
+//! after_bytes = 20
+//!
+//! [[connection_fault]]           # every second connection is greeted, two milliseconds after it was accepted
+//! every = 2
+//! what = { answer = "HTTP/1.1 408 Request Timeout\r\n\r\n" }
+//! after_us = 2000.0
 //! ```
 
 use std::collections::HashSet;
@@ -15,10 +25,10 @@ use std::path::Path;
 use anyhow::Context;
 use onrush_proto::Nanos;
 use rustix::io::Errno;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// A simulated server. Times count from the start of the run; every thread has a server of its own.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Scenario {
     /// How long a connect takes, in microseconds.
@@ -31,12 +41,18 @@ pub struct Scenario {
     pub answer: String,
     /// Whether the server closes after each answer (that it does so is for `answer` to announce).
     pub close: bool,
-    /// The answer comes in pieces of so many bytes, a microsecond apart; zero: whole.
+    /// The answer comes in pieces of so many bytes; zero: whole.
     pub split: usize,
+    /// How long after each other the pieces come, in microseconds.
+    pub split_pause_us: f64,
     /// A send takes so many bytes at once; zero: any number.
     pub window: usize,
     /// How long the rest of a send waits, in microseconds.
     pub window_pause_us: f64,
+    /// Whether `split` and `window` are the most, and each piece and each send is of any size up to that.
+    pub uneven: bool,
+    /// For how long a connection may have nothing to answer before the server closes it, in microseconds; zero: any time.
+    pub idle_us: f64,
     /// How many connections can be open at a time before local ports run out; zero: any number.
     pub ports: usize,
     /// The addresses on which somebody listens; empty: all.
@@ -45,14 +61,20 @@ pub struct Scenario {
     pub stall: Vec<Span>,
     /// When connects are refused.
     pub refuse: Vec<Span>,
+    /// The error number of a refused connect.
+    pub refuse_errno: i32,
+    /// When connects wait in the server's backlog: it takes all of them at the end.
+    pub backlog: Vec<Span>,
     /// When onrush itself stands still, as if it had been stopped.
     pub standstill: Vec<Span>,
     /// What goes wrong with single requests.
     pub fault: Vec<Fault>,
+    /// What goes wrong with single connections, whatever is asked on them.
+    pub connection_fault: Vec<ConnectionFault>,
 }
 
 /// A stretch of time.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Span {
     /// Its start, in seconds.
@@ -62,7 +84,7 @@ pub struct Span {
 }
 
 /// Something that goes wrong with every so many requests.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
     /// The requests it concerns: the `every`-th, the `2 × every`-th and so on, counted over all connections of a thread.
@@ -74,8 +96,24 @@ pub struct Fault {
     pub after_bytes: usize,
 }
 
-/// What can go wrong with a request.
-#[derive(Clone, Debug, Deserialize)]
+/// Something that goes wrong with every so many connections, once on each.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConnectionFault {
+    /// The connections it concerns, counted like the requests of a [`Fault`].
+    pub every: u64,
+    /// What happens; [`Mischief::Early`] is the same as [`Mischief::Answer`].
+    pub what: Mischief,
+    /// How many bytes of the client have arrived when it happens; zero: it happens as soon as the server has accepted.
+    #[serde(default)]
+    pub after_bytes: usize,
+    /// How much later it happens, in microseconds.
+    #[serde(default)]
+    pub after_us: f64,
+}
+
+/// What can go wrong with a request or a connection.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mischief {
     /// The connection is reset.
@@ -101,14 +139,20 @@ impl Default for Scenario {
             answer: "HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, World!".into(),
             close: false,
             split: 0,
+            split_pause_us: 1.0,
             window: 0,
             window_pause_us: 10.0,
+            uneven: false,
+            idle_us: 0.0,
             ports: 0,
             listens: HashSet::new(),
             stall: Vec::new(),
             refuse: Vec::new(),
+            refuse_errno: Errno::CONNREFUSED.raw_os_error(),
+            backlog: Vec::new(),
             standstill: Vec::new(),
             fault: Vec::new(),
+            connection_fault: Vec::new(),
         }
     }
 }
@@ -131,24 +175,32 @@ impl Scenario {
     ///
     /// When nobody listens there.
     pub fn probe(&self, address: SocketAddr) -> Result<(), Errno> {
-        let refused = self.refuse.iter().any(|span| span.contains(Nanos::default()));
-        if refused || !self.listens_on(address) { Err(Errno::CONNREFUSED) } else { Ok(()) }
+        self.accepts(address, Nanos::default())
     }
 
     /// When an answer that is due at `at` comes: at the end of the stalls that hold it up.
     pub(super) fn release(&self, at: Nanos) -> Nanos {
-        self.stall.iter().filter(|span| span.contains(at)).map(|span| span.end()).fold(at, Nanos::max)
+        after(&self.stall, at)
     }
 
-    /// Whether somebody listens on this address.
-    pub(super) fn listens_on(&self, address: SocketAddr) -> bool {
-        self.listens.is_empty() || self.listens.contains(&address.ip())
+    /// Whether a connect that arrives at `at` is accepted.
+    pub(super) fn accepts(&self, address: SocketAddr, at: Nanos) -> Result<(), Errno> {
+        if self.refuse.iter().any(|span| span.contains(at)) {
+            return Err(Errno::from_raw_os_error(self.refuse_errno));
+        }
+        let is_heard = self.listens.is_empty() || self.listens.contains(&address.ip());
+        if is_heard { Ok(()) } else { Err(Errno::CONNREFUSED) }
     }
+}
+
+/// When something takes place that is due at `at`: at the end of the spans that hold it up.
+pub(super) fn after(spans: &[Span], at: Nanos) -> Nanos {
+    spans.iter().filter(|span| span.contains(at)).map(|span| span.end()).fold(at, Nanos::max)
 }
 
 impl Span {
     /// Whether this moment lies in it.
-    pub(super) fn contains(&self, at: Nanos) -> bool {
+    fn contains(&self, at: Nanos) -> bool {
         nanos(self.from_s * 1e6) <= at.0 && at < self.end()
     }
 

@@ -108,7 +108,7 @@ impl Network for Hostile {
         (now, Ok(Box::new(Line { acts: Rc::clone(&self.acts), busy_until: now })))
     }
 
-    fn send_window(&self) -> (usize, u64) {
+    fn send_window(&mut self) -> (usize, u64) {
         (self.window, SECOND)
     }
 }

@@ -3,6 +3,7 @@
 mod evidence;
 mod hostile;
 mod http1;
+pub mod inspect;
 mod leave;
 mod multiplex;
 mod opening;

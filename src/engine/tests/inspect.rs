@@ -1,0 +1,163 @@
+//! A look into an engine between two turns of its loop, for runs that are drawn at random: whether anything waits for
+//! nothing, and whether it keeps more than it needs.
+
+use super::*;
+use crate::engine::connection::Pause;
+use crate::engine::end::End;
+use crate::engine::slot::Slot;
+
+/// How the end of a connection looks to whoever made it: the backend.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Way {
+    /// There is none.
+    #[default]
+    Closed,
+    /// A connect is under way.
+    Connecting,
+    /// It is there.
+    Open,
+    /// It is there, and a send has failed.
+    Broken,
+    /// Its end has been reported.
+    Over,
+}
+
+/// A connection as the backend knows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// How it stands.
+    pub way: Way,
+    /// Bytes of a send that has not been accepted whole.
+    pub unsent: usize,
+}
+
+impl<B: Backend> Engine<B> {
+    /// Begins, as [`Engine::run`] does.
+    pub(crate) fn step_in(&mut self) {
+        self.begin();
+    }
+
+    /// Takes one turn; says how the run has ended, if it has.
+    pub(crate) fn step(&mut self) -> Option<Over> {
+        self.turn().map(Over)
+    }
+
+    /// What it gives back.
+    pub(crate) fn step_out(self, Over(end): Over) -> WorkerEnd {
+        self.finish(end)
+    }
+
+    /// The backend.
+    pub(crate) fn backend(&mut self) -> &mut B {
+        &mut self.backend
+    }
+
+    /// Responses that were complete since the start, those of the warm-up included.
+    pub(crate) fn completed_in_all(&self) -> u64 {
+        self.books.tally.completed
+    }
+
+    /// What is wrong with it between two turns, beside a backend that has seen this of its connections; each has so many
+    /// requests in flight at most.
+    pub(crate) fn flaw(&self, now: Nanos, seen: &[Seen], most: usize) -> Option<String> {
+        if now > self.books.end_at {
+            // Nobody looks any more at what comes too late.
+            return None;
+        }
+        let mut agenda = vec![Agenda::default(); self.slots.len()];
+        self.connecting.queue.iter().for_each(|conn| agenda[conn.index()].turns += 1);
+        self.dispatch.ready().for_each(|conn| agenda[conn.index()].is_ready = true);
+        let (mut sweeps, mut samples) = (0, 0);
+        for (at, timer) in self.timers.iter() {
+            match timer {
+                Timer::Reopen(conn) => agenda[conn.index()].reopens = true,
+                Timer::Begin(conn) => agenda[conn.index()].begins.push(at),
+                Timer::Wake(_) => {}
+                Timer::Sweep(_) => sweeps += 1,
+                Timer::Start | Timer::Sample => samples += 1,
+            }
+        }
+        if (sweeps, samples) != (1, 1) {
+            return Some(format!("{sweeps} timers to sweep, {samples} to sample or to start"));
+        }
+        let in_flight: usize = self.slots.iter().filter_map(open_requests).sum();
+        if self.books.tally.open() != in_flight as u64 {
+            return Some(format!("{} requests in the books, {in_flight} on connections", self.books.tally.open()));
+        }
+        self.slots.iter().zip(seen).zip(&agenda).enumerate().find_map(|(number, ((slot, seen), agenda))| {
+            self.flaw_of(slot, *seen, agenda, most).map(|flaw| format!("connection {number}: {flaw}"))
+        })
+    }
+
+    /// What one connection waits for in vain.
+    fn flaw_of(&self, slot: &Slot, seen: Seen, agenda: &Agenda, most: usize) -> Option<String> {
+        let expected = match &slot.state {
+            State::Parked | State::Waiting => Way::Closed,
+            State::Connecting(_) => Way::Connecting,
+            State::Tunnelling(_) | State::Open(_) => Way::Open,
+        };
+        let is_broken = seen.way == Way::Broken && expected == Way::Open;
+        if seen.way != expected && !is_broken {
+            return Some(format!("{:?} to the backend, {expected:?} to the engine", seen.way));
+        }
+        let is_wanted = self.books.tally.may_start() && self.connecting.routes.found();
+        match &slot.state {
+            State::Open(_) | State::Connecting(_) | State::Tunnelling(_) if agenda.turns > 0 => {
+                Some("it is to be opened again".to_owned())
+            }
+            _ if agenda.turns > 1 => Some("it is to be opened twice".to_owned()),
+            State::Parked if agenda.turns == 0 && is_wanted => Some("nobody opens it".to_owned()),
+            State::Waiting if agenda.turns == 0 && !agenda.reopens => Some("nobody opens it again".to_owned()),
+            State::Open(live) => self.flaw_of_live(live, seen, agenda, most),
+            _ => None,
+        }
+    }
+
+    fn flaw_of_live(&self, live: &Live, seen: Seen, agenda: &Agenda, most: usize) -> Option<String> {
+        if seen.way == Way::Open && live.unsent != seen.unsent {
+            return Some(format!("{} bytes are unsent to the engine, {} to the backend", live.unsent, seen.unsent));
+        }
+        if live.open.len() > most {
+            return Some(format!("{} requests in flight", live.open.len()));
+        }
+        if live.is_ready && !agenda.is_ready {
+            return Some("it is ready, and in no list".to_owned());
+        }
+        let waits = match live.pause {
+            Pause::Until(until) => agenda.begins.contains(&until),
+            Pause::Unasked | Pause::Over => !self.books.tally.may_start() || self.script.has_ended,
+        };
+        let is_idle = live.open.is_empty() && !live.is_ready && !live.draining && live.send_error.is_none();
+        (is_idle && !waits).then(|| format!("it has nothing to do, with requests to start: {:?}", live.pause))
+    }
+}
+
+/// What is set for a connection.
+#[derive(Clone, Debug, Default)]
+struct Agenda {
+    /// How many times it is in the queue of those to be opened.
+    turns: usize,
+    /// It is in the list of those that are ready for a request.
+    is_ready: bool,
+    /// There is a timer to open it again.
+    reopens: bool,
+    /// When there are timers to begin a batch.
+    begins: Vec<Nanos>,
+}
+
+fn open_requests(slot: &Slot) -> Option<usize> {
+    match &slot.state {
+        State::Open(live) => Some(live.open.len()),
+        State::Parked | State::Connecting(_) | State::Tunnelling(_) | State::Waiting => None,
+    }
+}
+
+/// The end of a run, as [`Engine::turn`] says it.
+pub(crate) struct Over(End);
+
+impl Over {
+    /// When it is.
+    pub(crate) fn at(&self) -> Nanos {
+        self.0.at
+    }
+}

@@ -1,0 +1,154 @@
+//! A whole run as data: a command line, the scenario of its servers, a script. Whatever is drawn can be typed.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::{fs, io};
+
+use crate::backend::sim::Scenario;
+use crate::cli::{self, Invocation};
+use crate::plan::{self, Addresses, Material, Plan};
+
+/// A run that can be typed.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub options: Options,
+    pub scenario: Scenario,
+    pub script: Option<Lua>,
+}
+
+/// The command line. Times are in milliseconds.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// As wrk, by its rules and without the options that wrk does not know.
+    pub as_wrk: bool,
+    pub threads: u32,
+    pub connections: u32,
+    pub duration_ms: Option<u64>,
+    pub requests: Option<u64>,
+    pub warmup_ms: Option<u64>,
+    pub timeout_ms: Option<u64>,
+    pub give_up_ms: Option<u64>,
+    pub per_connection: Option<u64>,
+    pub body_bytes: usize,
+    pub is_head: bool,
+    pub phases: bool,
+    /// The target has an address of each family.
+    pub has_choice: bool,
+    pub seed: u64,
+}
+
+/// A script, as far as one is drawn.
+#[derive(Clone, Debug, Default)]
+pub struct Lua {
+    /// How many requests the first batch has, the second and so on, again and again; none: it writes none.
+    pub batches: Vec<u32>,
+    /// How long the pauses are in milliseconds, in turn; none: there are none.
+    pub delays_ms: Vec<u64>,
+    /// How many of the arguments of `response` it names; `None`: it has no such function.
+    pub response: Option<usize>,
+    /// The response with which its thread ends itself.
+    pub stops_at: Option<u64>,
+    /// The call of a function with which it fails.
+    pub fails_at: Option<u64>,
+}
+
+impl Case {
+    /// The words to type, where the scenario and the script lie in `folder`.
+    pub fn words(&self, folder: &Path) -> Vec<String> {
+        let Options { threads, connections, seed, .. } = &self.options;
+        let mut words = vec![if self.options.as_wrk { "wrk" } else { "onrush" }.to_owned()];
+        let mut add = |option: &str, value: Option<String>| {
+            words.extend(value.into_iter().flat_map(|value| [option.to_owned(), value]));
+        };
+        let as_wrk = self.options.as_wrk;
+        let ms =
+            |ms: Option<u64>| ms.map(|ms| if as_wrk { format!("{}s", ms.div_ceil(1_000)) } else { format!("{ms}ms") });
+        add("-t", Some(threads.to_string()));
+        add("-c", Some(connections.to_string()));
+        add("-d", ms(self.options.duration_ms));
+        add("-n", self.options.requests.map(|requests| requests.to_string()));
+        add("--warmup", ms(self.options.warmup_ms));
+        add("--timeout", ms(self.options.timeout_ms));
+        add("--give-up", ms(self.options.give_up_ms));
+        add("--requests-per-connection", self.options.per_connection.map(|most| most.to_string()));
+        let body = (self.options.body_bytes > 0).then(|| "b".repeat(self.options.body_bytes));
+        add("-X", self.options.is_head.then(|| "HEAD".to_owned()));
+        add("--body", body);
+        add("--seed", Some(seed.to_string()));
+        add("--io", Some(format!("sim:{}", folder.join("scenario.toml").display())));
+        add("-s", self.script.as_ref().map(|_| folder.join("script.lua").display().to_string()));
+        words.extend(self.options.phases.then(|| "--breakout=all".to_owned()));
+        let host = if self.options.has_choice { "localhost" } else { "127.0.0.1" };
+        words.push(format!("http://{host}:8080/"));
+        words
+    }
+
+    /// The plan that the program makes of it.
+    pub fn plan(&self) -> Box<Plan> {
+        let words = self.words(Path::new(""));
+        match cli::parse(words.iter().map(Into::into)) {
+            Invocation::Run { mut plan, .. } => {
+                if let (Some(script), Some(lua)) = (&mut plan.script, &self.script) {
+                    *script = plan::Script { file: Material::of("script.lua", lua.text().into()), args: Vec::new() };
+                }
+                plan.read_materials().expect("there are no other files");
+                plan
+            }
+            other => panic!("{words:?}: {other:?}"),
+        }
+    }
+
+    /// Where the target is, as on most machines.
+    pub fn addresses(&self) -> Addresses {
+        let addresses: &[&str] =
+            if self.options.has_choice { &["[::1]:8080", "127.0.0.1:8080"] } else { &["127.0.0.1:8080"] };
+        Addresses(addresses.iter().map(|address| address.parse().expect("an address")).collect())
+    }
+
+    /// Writes the files that the words speak of.
+    pub fn write(&self, folder: &Path) -> io::Result<()> {
+        fs::create_dir_all(folder)?;
+        fs::write(folder.join("scenario.toml"), self.scenario_text())?;
+        self.script.as_ref().map_or(Ok(()), |script| fs::write(folder.join("script.lua"), script.text()))
+    }
+
+    /// The scenario's file, without what goes without saying.
+    pub fn scenario_text(&self) -> String {
+        let table = |scenario: &Scenario| toml::Table::try_from(scenario).expect("a scenario is a table");
+        let usual = table(&Scenario::default());
+        let mut table = table(&self.scenario);
+        table.retain(|key, value| usual.get(key) != Some(value));
+        table.to_string()
+    }
+}
+
+impl Lua {
+    fn text(&self) -> String {
+        let mut text = "local calls, told, batch, pause = 0, 0, 0, 0\n".to_owned();
+        let numbers = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+        let _ = match self.fails_at {
+            Some(at) => writeln!(text, "local function count() calls = calls + 1; assert(calls < {at}) end"),
+            None => writeln!(text, "local function count() end"),
+        };
+        if !self.batches.is_empty() {
+            let batches: Vec<u64> = self.batches.iter().copied().map(u64::from).collect();
+            let _ = writeln!(text, "local batches = {{{}}}", numbers(&batches));
+            text.push_str(
+                "function request()\n  count()\n  batch = batch % #batches + 1\n  return wrk.format():rep(batches[batch])\nend\n",
+            );
+        }
+        if !self.delays_ms.is_empty() {
+            let _ = writeln!(text, "local pauses = {{{}}}", numbers(&self.delays_ms));
+            text.push_str("function delay()\n  count()\n  pause = pause % #pauses + 1\n  return pauses[pause]\nend\n");
+        }
+        if let Some(named) = self.response {
+            let names = ["status", "headers", "body"][..named].join(", ");
+            let _ = writeln!(text, "function response({names})\n  count()\n  told = told + 1");
+            if let Some(at) = self.stops_at {
+                let _ = writeln!(text, "  if told == {at} then wrk.thread:stop() end");
+            }
+            text.push_str("end\n");
+        }
+        text
+    }
+}

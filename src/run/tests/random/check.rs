@@ -1,0 +1,139 @@
+//! What has to be true of every run that is over.
+
+use super::case::Case;
+use super::drive::{Part, Ran};
+use crate::plan::Plan;
+use crate::stats::{Phase, Stretch, Totals};
+
+/// What is wrong with what a run has measured.
+pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
+    conserved(&ran.totals)?;
+    counted(ran)?;
+    rows(ran)?;
+    for (index, part) in ran.parts.iter().enumerate() {
+        let checked = occupied(ran, part).and_then(|()| ended(ran, part)).and_then(|()| answered(case, ran, part));
+        checked.map_err(|flaw| format!("thread {}: {flaw}", index + 1))?;
+    }
+    Ok(())
+}
+
+/// Fails with what is compared, unless that is as it should be.
+macro_rules! ensure {
+    ($is_right:expr, $($values:expr),+) => {
+        if !$is_right {
+            return Err(format!(concat!(stringify!($is_right), $("; ", stringify!($values), ": {:?}"),+), $($values),+));
+        }
+    };
+}
+
+/// Every request has ended in exactly one way.
+fn conserved(totals: &Totals) -> Result<(), String> {
+    let counters = &totals.counters;
+    let ended = counters.completed + counters.failed + counters.abandoned + counters.returned + counters.open_at_end;
+    ensure!(counters.started + counters.carried == ended, counters);
+    Ok(())
+}
+
+/// What is recorded is what is counted.
+fn counted(ran: &Ran) -> Result<(), String> {
+    let (totals, is_native) = (&ran.totals, !ran.plan.dialect.is_compat());
+    let counters = &totals.counters;
+    let statuses: u64 = totals.statuses.iter().map(|(_, count)| count).sum();
+    ensure!(statuses == counters.completed, statuses, counters);
+    let bad: u64 = totals.statuses.iter().filter(|(status, _)| *status >= 400).map(|(_, count)| count).sum();
+    ensure!(in_ledger(totals, &[Phase::Status]) == bad, bad, totals.ledger);
+    ensure!(in_ledger(totals, &[Phase::Timeout]) == counters.late, counters, totals.ledger);
+    ensure!(in_ledger(totals, &[Phase::Send, Phase::Head, Phase::Body]) >= counters.failed, counters, totals.ledger);
+    let censored = totals.censored.as_ref().map_or(0, |censored| censored.count());
+    ensure!(censored == counters.abandoned + counters.open_at_end, censored, counters);
+    let latencies = totals.latency.count();
+    ensure!(latencies <= counters.completed, latencies, counters);
+    ensure!(counters.open_late_at_end <= counters.open_at_end, counters);
+    if is_native {
+        ensure!(counters.open_late_at_end <= counters.late, counters);
+        ensure!(latencies == counters.completed, latencies, counters);
+        if let Some(batches) = &totals.batch_latency {
+            ensure!(batches.count() == counters.batches, batches.count(), counters);
+        }
+        if let Some(phases) = &totals.phases {
+            ensure!(phases.ttfb.count() == counters.completed, phases.ttfb.count(), counters);
+            ensure!(phases.ttlb.count() == counters.completed, phases.ttlb.count(), counters);
+        }
+    }
+    Ok(())
+}
+
+fn in_ledger(totals: &Totals, phases: &[Phase]) -> u64 {
+    totals.ledger.rows().iter().filter(|row| phases.contains(&row.phase)).map(|row| row.count).sum()
+}
+
+/// The rows are the run, and so are the seconds.
+fn rows(ran: &Ran) -> Result<(), String> {
+    ensure!(ran.timeline.is_all_of(&ran.totals), ran.timeline.sum(), ran.totals.counters);
+    let mut sum = Stretch::default();
+    ran.seconds.iter().for_each(|second| sum += &second.stretch);
+    // A value at the border of two bins may lie in either, as a sum knows other extremes.
+    sum.latency_bins.clear();
+    let whole = Stretch { latency_bins: Vec::new(), ..ran.timeline.sum() };
+    ensure!(sum == whole, sum, whole);
+    let gap = ran.seconds.windows(2).find(|pair| pair[0].until_ns != pair[1].from_ns);
+    ensure!(gap.is_none(), gap);
+    let until_ns = ran.seconds.last().map_or(0, |second| second.until_ns);
+    ensure!(until_ns == ran.elapsed_ns, until_ns, ran.elapsed_ns);
+    Ok(())
+}
+
+/// No more time was spent than there was.
+fn occupied(ran: &Ran, part: &Part) -> Result<(), String> {
+    let occupancy = part.totals.counters.occupancy;
+    let connections_ns = u64::from(part.end.connections) * part.end.elapsed_ns;
+    let elapsed_ns = part.end.elapsed_ns;
+    ensure!(occupancy.in_flight_ns <= connections_ns * ran.batch, occupancy, elapsed_ns);
+    ensure!(occupancy.busy_ns <= occupancy.in_flight_ns, occupancy, elapsed_ns);
+    ensure!(occupancy.busy_ns <= occupancy.open_ns, occupancy, elapsed_ns);
+    ensure!(occupancy.leaving_ns <= occupancy.open_ns, occupancy, elapsed_ns);
+    let there = occupancy.open_ns + occupancy.connecting_ns + occupancy.waiting_ns + occupancy.absent_ns;
+    ensure!(there <= connections_ns, occupancy, connections_ns);
+    // A connection that is open and has nothing left to ask for is done, too.
+    ensure!(there + occupancy.done_ns >= connections_ns, occupancy, connections_ns);
+    Ok(())
+}
+
+/// A run ends for a reason, and when it should.
+fn ended(ran: &Ran, part: &Part) -> Result<(), String> {
+    let Plan { stop, .. } = &*ran.plan;
+    let (elapsed_ns, duration_ns) = (part.end.elapsed_ns, stop.duration.map(crate::run::nanos));
+    ensure!(duration_ns.is_none_or(|duration_ns| elapsed_ns <= duration_ns), elapsed_ns, duration_ns);
+    let end = [&part.end.standstills, &part.end.silences].map(|gaps| {
+        let is_ordered = gaps.windows(2).all(|pair| pair[0].until_ns <= pair[1].from_ns);
+        is_ordered && gaps.iter().all(|gap| gap.from_ns <= gap.until_ns && gap.from_ns <= elapsed_ns)
+    });
+    ensure!(end == [true; 2], part.end.standstills, part.end.silences, elapsed_ns);
+    let counters = &part.totals.counters;
+    if let Some(requests) = stop.requests {
+        ensure!(ran.totals.counters.started <= requests, counters, requests);
+        let ended = counters.completed + counters.failed + counters.abandoned;
+        let is_early = duration_ns.is_none() && part.end.failure.is_none() && !part.end.stayed_away && !ran.has_script;
+        ensure!(!is_early || counters.open_at_end == 0 && ended >= counters.started, counters, elapsed_ns);
+    }
+    Ok(())
+}
+
+/// What was answered was counted, and nothing else.
+fn answered(case: &Case, ran: &Ran, part: &Part) -> Result<(), String> {
+    let (counters, journal, completed) = (&part.totals.counters, &part.journal, part.completed);
+    ensure!(counters.completed <= completed, counters, completed);
+    ensure!(completed <= journal.heads.get(), completed, journal);
+    ensure!(journal.peers.get() == 0, journal);
+    let answer = &case.scenario.answer;
+    let is_whole = !case.options.is_head && !answer.contains("close") && answer.contains("ength");
+    if ran.plan.warmup.is_zero() {
+        ensure!(counters.completed == completed, counters, completed);
+        let missing = journal.answers.get().saturating_sub(completed);
+        ensure!(!is_whole || missing <= counters.abandoned + counters.open_at_end, missing, counters);
+        let received = (part.received, part.received_last);
+        let is_all = [received.0, received.0 - received.1].contains(&counters.bytes_received);
+        ensure!(ran.plan.dialect.is_compat() || is_all, counters, received);
+    }
+    Ok(())
+}

@@ -1,0 +1,207 @@
+//! Draws a run and a hostile world for it from a seed. Most worlds have few evils, so that each meets a run that goes well
+//! otherwise.
+
+use super::case::{Case, Lua, Options};
+use crate::backend::sim::Scenario;
+use crate::backend::sim::scenario::{ConnectionFault, Fault, Mischief, Span};
+use crate::random::Random;
+
+/// About how many requests a run has at most, if its servers are at their best.
+const REQUESTS: u64 = 1_000;
+/// Answers that end by themselves and leave the connection open.
+const WHOLE: [&str; 7] = [
+    "HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, World!",
+    "HTTP/1.1 204 No Content\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nHello\r\n7;x=y\r\n, World\r\n0\r\nX: y\r\n\r\n",
+    "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+    "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 2\r\n\r\n..",
+    "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n!",
+    "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 3\r\n\r\n1.0",
+];
+/// Answers with which the connection ends, or should.
+const LAST: [&str; 3] = [
+    "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbye!",
+    "HTTP/1.1 200 OK\r\n\r\nup to the end",
+    "HTTP/1.0 200 OK\r\n\r\n",
+];
+/// What no server should say, or not there.
+const ODD: [&str; 14] = [
+    "nonsense\r\n\r\n",
+    "\r\n\r\n",
+    "",
+    "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort",
+    "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nz\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n\u{1}\u{2}",
+    "HTTP/1.1 100 Continue\r\n\r\n",
+    "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n",
+    "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nokand more",
+    "HTTP/2.0 200 OK\r\n\r\n",
+    "\u{15}\u{3}\u{1}\u{0}\u{2}",
+];
+
+/// The run of a seed.
+pub fn draw(seed: u64) -> Case {
+    let mut draw = Draw(Random::new(seed));
+    // Times of very different orders meet each other.
+    let as_wrk = draw.one_in(5);
+    let latency_us = draw.order(if as_wrk { 5_000 } else { 50 }, 2_000_000);
+    let connections = if draw.one_in(8) { draw.between(50, 200) } else { draw.between(1, 20) };
+    let length_ms = (draw.between(20, REQUESTS) * latency_us / connections / 1_000).clamp(2, 100_000);
+    // wrk knows whole seconds only.
+    let length_ms = if as_wrk { length_ms.next_multiple_of(1_000) } else { length_ms };
+    let script = draw.one_in(4).then(|| draw.script(length_ms));
+    let scenario = draw.scenario(latency_us, length_ms);
+    let options = draw.options(seed, as_wrk, connections, length_ms);
+    Case { options, scenario, script }
+}
+
+struct Draw(Random);
+
+impl Draw {
+    fn between(&mut self, least: u64, most: u64) -> u64 {
+        least + self.0.below(most - least + 1)
+    }
+
+    fn one_in(&mut self, many: u64) -> bool {
+        self.0.below(many) == 0
+    }
+
+    /// A number of an order of magnitude that is as likely as any other.
+    fn order(&mut self, least: u64, most: u64) -> u64 {
+        let octaves = (most / least.max(1)).max(1).ilog2() + 1;
+        let low = least << self.0.below(u64::from(octaves));
+        self.between(low, (2 * low).min(most).max(low))
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.0.below(from.len() as u64) as usize]
+    }
+
+    fn options(&mut self, seed: u64, as_wrk: bool, connections: u64, length_ms: u64) -> Options {
+        let by_requests = !as_wrk && self.one_in(3);
+        let is_native = |yes: bool| yes && !as_wrk;
+        Options {
+            as_wrk,
+            threads: self.pick(&[1, 1, 1, 2, 3]).min(connections as u32),
+            connections: connections as u32,
+            duration_ms: (!by_requests || self.one_in(4)).then_some(length_ms),
+            requests: by_requests.then(|| self.order(1, REQUESTS)),
+            warmup_ms: is_native(self.one_in(4)).then(|| self.between(1, length_ms)),
+            timeout_ms: self.one_in(2).then(|| self.order(1, 2 * length_ms)),
+            // What is never answered would keep a run by number for half a minute each.
+            give_up_ms: (by_requests || is_native(self.one_in(2))).then(|| self.order(1, 2 * length_ms)),
+            per_connection: is_native(self.one_in(5)).then(|| self.order(1, 64)),
+            body_bytes: if is_native(self.one_in(5)) { self.order(1, 200) as usize } else { 0 },
+            is_head: is_native(self.one_in(12)),
+            phases: is_native(self.one_in(3)),
+            has_choice: self.one_in(6),
+            seed,
+        }
+    }
+
+    fn script(&mut self, length_ms: u64) -> Lua {
+        let mut lua = Lua::default();
+        if self.one_in(2) {
+            lua.batches = (0..self.between(1, 4)).map(|_| self.order(1, 32) as u32).collect();
+        }
+        if self.one_in(3) {
+            lua.delays_ms = (0..self.between(1, 3)).map(|_| self.between(0, length_ms / 8)).collect();
+        }
+        lua.response = self.one_in(2).then(|| self.between(1, 3) as usize);
+        lua.stops_at = (lua.response.is_some() && self.one_in(4)).then(|| self.order(1, 200));
+        // It is called twice before the run.
+        lua.fails_at = self.one_in(8).then(|| self.order(4, 200));
+        lua
+    }
+
+    fn scenario(&mut self, latency_us: u64, length_ms: u64) -> Scenario {
+        let mut scenario = Scenario {
+            connect_us: if self.one_in(3) { 0.0 } else { self.order(1, latency_us) as f64 },
+            latency_us: latency_us as f64,
+            jitter_us: if self.one_in(2) { 0.0 } else { self.order(1, 4 * latency_us) as f64 },
+            answer: self.pick(&WHOLE).to_owned(),
+            ..Scenario::default()
+        };
+        if self.one_in(6) {
+            scenario.answer = self.pick(&LAST).to_owned();
+            scenario.close = !self.one_in(4);
+        } else if self.one_in(8) {
+            // Long enough to be thrown away unseen.
+            let length = self.order(1_000, 100_000) as usize;
+            scenario.answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{}", "x".repeat(length));
+        }
+        // Pieces of a size and a distance at which an answer is not all that happens.
+        if self.one_in(3) {
+            scenario.split = self.order(1, 60).max(scenario.answer.len() as u64 / 20) as usize;
+            scenario.split_pause_us = self.order(1, latency_us) as f64 - 1.0;
+        }
+        if self.one_in(3) {
+            scenario.window = self.order(1, 200) as usize;
+            scenario.window_pause_us = self.order(1, latency_us) as f64;
+        }
+        scenario.uneven = self.one_in(2);
+        if self.one_in(6) {
+            scenario.ports = self.between(1, 20) as usize;
+        }
+        if self.one_in(6) {
+            scenario.idle_us = self.order(1, 8 * latency_us) as f64;
+        }
+        if self.one_in(8) {
+            scenario.listens = [self.pick(&["127.0.0.1", "::1"]).parse().expect("an address")].into();
+        }
+        scenario.stall = self.spans(4, length_ms);
+        scenario.refuse = self.spans(4, length_ms);
+        scenario.refuse_errno = self.pick(&[111, 111, 104, 110, 113, 24, 99]);
+        scenario.backlog = self.spans(5, length_ms);
+        scenario.standstill = self.spans(5, length_ms);
+        while scenario.fault.len() < 4 && self.one_in(2) {
+            let after_bytes = self.between(0, 60) as usize;
+            let fault = Fault { every: self.order(1, 300), what: self.mischief(), after_bytes };
+            scenario.fault.push(fault);
+        }
+        while scenario.connection_fault.len() < 3 && self.one_in(3) {
+            let after_bytes = if self.one_in(2) { 0 } else { self.order(1, 400) as usize };
+            let after_us = if self.one_in(2) { 0.0 } else { self.order(1, 4 * latency_us) as f64 };
+            let fault = ConnectionFault { every: self.order(1, 20), what: self.mischief(), after_bytes, after_us };
+            scenario.connection_fault.push(fault);
+            // Who is answered before anything was asked is not to ask far more often than others.
+            scenario.connect_us = scenario.connect_us.max(latency_us as f64 / 20.0);
+        }
+        scenario
+    }
+
+    fn mischief(&mut self) -> Mischief {
+        match self.0.below(6) {
+            0 => Mischief::Reset,
+            1 => Mischief::Close,
+            2 => Mischief::Hang,
+            3 => Mischief::Early(self.odd()),
+            _ => Mischief::Answer(self.odd()),
+        }
+    }
+
+    fn odd(&mut self) -> String {
+        let text = self.pick(&ODD);
+        match self.0.below(4) {
+            0 => text.repeat(self.order(1, 16) as usize),
+            1 => format!("{text}{}", self.pick(&WHOLE)),
+            2 => format!("{}{text}", self.pick(&WHOLE)),
+            _ => text.to_owned(),
+        }
+    }
+
+    /// Stretches of a run of this length, in one of so many runs.
+    fn spans(&mut self, one_in: u64, length_ms: u64) -> Vec<Span> {
+        if !self.one_in(one_in) {
+            return Vec::new();
+        }
+        let span = |draw: &mut Self| {
+            let (from_ms, for_ms) = (draw.between(0, length_ms), draw.order(1, length_ms.max(2)));
+            Span { from_s: from_ms as f64 / 1e3, for_s: for_ms as f64 / 1e3 }
+        };
+        (0..self.between(1, 3)).map(|_| span(self)).collect()
+    }
+}

@@ -1,0 +1,245 @@
+//! Carries a whole run out in virtual time: the real plan, script, engines and collector, one turn of one engine at a time,
+//! always of the one that is furthest behind. After each turn the engine is looked at.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread;
+
+use onrush_proto::Nanos;
+
+use super::case::Case;
+use super::watched::{Journal, Watched};
+use crate::backend::Backend;
+use crate::engine::{Control, Desk, Engine, Settings, WorkerEnd};
+use crate::plan::{Addresses, Plan};
+use crate::run::Second;
+use crate::run::prepare::settings;
+use crate::run::snapshot::Collector;
+use crate::run::worker::Worker;
+use crate::script::Script;
+use crate::session;
+use crate::stats::{Evidence, Interval, Timeline, Totals};
+
+/// How often the watcher collects, in nanoseconds.
+const COLLECT_NS: u64 = 20_000_000;
+/// So many turns may be taken at one moment, and so many more for each connection.
+const TURNS_AT_ONCE: u64 = 2_000;
+/// A run that has not ended after so many turns and completions never will.
+const STEPS_MAX: u64 = 1_000_000;
+/// One completion leads to so many calls of the backend at most, and so many more for each request of a batch.
+const CALLS: usize = 8;
+const CALLS_PER_REQUEST: usize = 2;
+
+/// What a run left behind.
+pub struct Ran {
+    pub plan: Box<Plan>,
+    pub parts: Vec<Part>,
+    pub totals: Totals,
+    pub timeline: Timeline,
+    pub seconds: Vec<Second>,
+    pub elapsed_ns: u64,
+    /// Whether a script takes part in it that looks at responses or writes requests.
+    pub has_script: bool,
+    /// The most requests that leave together.
+    pub batch: u64,
+}
+
+/// What one of its threads left behind.
+pub struct Part {
+    pub end: WorkerEnd,
+    /// What it has measured in all.
+    pub totals: Totals,
+    /// Responses, those of the warm-up included.
+    pub completed: u64,
+    pub journal: Rc<Journal>,
+    /// Bytes that its backend has reported, and those of them that were reported last of all.
+    pub received: u64,
+    pub received_last: u64,
+}
+
+/// Runs a case; an error says what was wrong while it ran.
+pub fn run(case: &Case) -> Result<Ran, String> {
+    let plan = case.plan();
+    let addresses = case.addresses();
+    let script = session::load(&plan, &addresses, Arc::new(|_| ())).map_err(|error| format!("{error:#}"))?;
+    let desks: Vec<Arc<Desk>> = (0..plan.load.threads).map(|_| Arc::default()).collect();
+    let batch = case.script.as_ref().and_then(|script| script.batches.iter().max()).copied().unwrap_or(1);
+    let mut run = Run {
+        control: Arc::default(),
+        collector: Collector::new(desks.clone()),
+        seconds: Vec::new(),
+        collected_at: Nanos::default(),
+        has_script: script.is_some(),
+        desks,
+        plan,
+    };
+    let running = run.set_up(case, script, &addresses, batch as usize);
+    let mut parts = run.drive(running)?;
+    parts.sort_by_key(|(index, _)| *index);
+    let parts: Vec<Part> = parts.into_iter().map(|(_, part)| part).collect();
+    let elapsed_ns = parts.iter().map(|part| part.end.elapsed_ns).max().unwrap_or(0);
+    while let Some(second) = run.collector.rest(elapsed_ns) {
+        run.seconds.push(second);
+    }
+    let Run { mut collector, seconds, plan, has_script, .. } = run;
+    collector.timeline.end(elapsed_ns);
+    collector.totals.settle();
+    let (totals, timeline) = (collector.totals, collector.timeline);
+    Ok(Ran { plan, parts, totals, timeline, seconds, elapsed_ns, has_script, batch: u64::from(batch) })
+}
+
+/// A thread under way.
+struct Running {
+    index: usize,
+    engine: Engine<Watched>,
+    journal: Rc<Journal>,
+    connections: u64,
+    /// The most requests in flight on one connection.
+    depth: usize,
+    turns: u64,
+    /// The moment, and how many turns have been taken at it.
+    moment: (Nanos, u64),
+}
+
+struct Run {
+    plan: Box<Plan>,
+    control: Arc<Control>,
+    desks: Vec<Arc<Desk>>,
+    collector: Collector,
+    seconds: Vec<Second>,
+    collected_at: Nanos,
+    has_script: bool,
+}
+
+impl Run {
+    fn set_up(&self, case: &Case, mut script: Option<Script>, addresses: &Addresses, batch: usize) -> Vec<Running> {
+        let callbacks = script.as_mut().map(Script::callbacks).unwrap_or_default();
+        let mut callbacks = callbacks.into_iter();
+        let pipelines = script.as_ref().is_some_and(|script| script.depth() > 1);
+        let parts = self.plan.request.with_body(self.plan.body().expect("it has been read").into());
+        let set_up = |index: u32| {
+            let settings = settings(&self.plan, addresses, None, pipelines, index);
+            let (journal, Settings { connections, seed, .. }) = (Rc::<Journal>::default(), &settings);
+            let (connections, seed) = (*connections, *seed);
+            let network = case.scenario.clone().network(seed);
+            let calls = CALLS + CALLS_PER_REQUEST * batch;
+            let backend = Watched::new(connections, network, &case.scenario.answer, Rc::clone(&journal), calls);
+            let worker = Worker {
+                settings,
+                parts: parts.clone(),
+                prebuilt: script.as_ref().and_then(|script| script.prebuilt(index as usize)).map(<[u8]>::to_vec),
+                callbacks: callbacks.next(),
+                gate: Arc::default(),
+                control: Arc::clone(&self.control),
+                desk: Arc::clone(&self.desks[index as usize]),
+                watcher: thread::current(),
+            };
+            let mut engine = worker.engine(backend);
+            engine.step_in();
+            let moment = (Nanos::default(), 0);
+            Running {
+                index: index as usize,
+                engine,
+                journal,
+                connections: connections.into(),
+                depth: batch,
+                turns: 0,
+                moment,
+            }
+        };
+        (0..self.plan.load.threads).map(set_up).collect()
+    }
+
+    /// Takes turns until all have ended.
+    fn drive(&mut self, mut running: Vec<Running>) -> Result<Vec<(usize, Part)>, String> {
+        let mut parts = Vec::new();
+        while let Some(place) = (0..running.len()).min_by_key(|&place| running[place].engine.backend().now()) {
+            let thread = &mut running[place];
+            thread.engine.backend().begin_turn();
+            let over = thread.engine.step();
+            thread.look().map_err(|flaw| format!("thread {}: {flaw}", thread.index + 1))?;
+            if let Some(over) = over {
+                let thread = running.swap_remove(place);
+                parts.push((thread.index, self.end(thread, over)));
+            } else if let now = thread.moment.0
+                && now >= self.collected_at + COLLECT_NS
+            {
+                self.collected_at = now;
+                self.watch();
+            }
+        }
+        Ok(parts)
+    }
+
+    /// Does what the watcher of a run does.
+    fn watch(&mut self) {
+        self.collector.collect();
+        while let Some(second) = self.collector.finished() {
+            self.seconds.push(second);
+        }
+        let is_patient = self.plan.dialect.is_compat() || self.plan.stop.requests.is_some();
+        if self.collector.all_refused() && !is_patient {
+            self.control.stop();
+        }
+    }
+
+    fn end(&mut self, mut thread: Running, over: crate::engine::Over) -> Part {
+        let completed = thread.engine.completed_in_all();
+        let watched = thread.engine.backend();
+        let (received, (last_at, last)) = (watched.received, watched.received_last);
+        // What came at the last moment may have come too late.
+        let received_last = if last_at > over.at() { last } else { 0 };
+        let end = thread.engine.step_out(over);
+        self.collector.end(thread.index, &end.interval);
+        let mut totals = Totals { counters: self.collector.shares[thread.index].counters, ..Totals::default() };
+        totals.until_ns = end.interval.until_ns;
+        Part { end, totals, completed, journal: thread.journal, received, received_last }
+    }
+}
+
+impl Running {
+    /// Looks for what is wrong between two turns.
+    fn look(&mut self) -> Result<(), String> {
+        let now = self.engine.backend().now();
+        let (moment, turns) = self.moment;
+        self.moment = if now == moment { (moment, turns + 1) } else { (now, 0) };
+        self.turns += 1;
+        if now < moment {
+            return Err(format!("time goes back from {} to {} ns", moment.0, now.0));
+        }
+        let completions = self.engine.backend().completions;
+        if self.moment.1 > TURNS_AT_ONCE + self.connections || self.turns + completions > STEPS_MAX {
+            let (all, now_and_here) = (self.turns, self.moment.1);
+            return Err(format!("{all} turns, {now_and_here} of them at {} ns, and {completions} completions", now.0));
+        }
+        // What goes on for ever is found soon enough where there are many connections.
+        if !self.turns.is_multiple_of(1 + self.connections / 16) {
+            return Ok(());
+        }
+        let seen = std::mem::take(&mut self.engine.backend().seen);
+        let flaw = self.engine.flaw(now, &seen, self.depth);
+        let watched = self.engine.backend();
+        watched.seen = seen;
+        let flaw = watched.flaw.take().or(flaw);
+        flaw.map_or(Ok(()), |flaw| Err(format!("at {} ns: {flaw}", now.0)))
+    }
+}
+
+/// What two runs of the same case have to have in common: everything but processor times.
+pub fn digest(ran: &Ran) -> String {
+    let mut totals = ran.totals.clone();
+    let evidence = totals.evidence;
+    totals.evidence = Evidence { wall_ns: 0, user_ns: 0, system_ns: 0, queued_ns: None, script_ns: 0, ..evidence };
+    let end = |part: &Part| {
+        let Interval { from_ns, until_ns, .. } = *part.end.interval;
+        let WorkerEnd { elapsed_ns, stayed_away, refusal, dropped, working, silences, standstills, failure, .. } =
+            &part.end;
+        format!(
+            "{from_ns} {until_ns} {elapsed_ns} {stayed_away} {refusal:?} {dropped:?} {working:?} {silences:?} \
+             {standstills:?} {failure:?} {:?}\n",
+            part.journal
+        )
+    };
+    let ends: String = ran.parts.iter().map(end).collect();
+    format!("{ends}{totals:?}\n{:?}\n{:?}", ran.timeline, ran.seconds)
+}

@@ -1,0 +1,81 @@
+//! Whole runs at random: a seed draws a command line, a script and a hostile world; the real engine runs it in virtual time;
+//! everything that has to be true of any run is checked, in between and at the end.
+//!
+//! `make simulate` goes on for as long as one likes. What fails is made smaller and written to `target/simulate`, as files
+//! for `--io sim:FILE` and `-s` and the command line that goes with them.
+
+mod case;
+mod check;
+mod draw;
+mod drive;
+mod shrink;
+mod watched;
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use case::Case;
+
+/// So many seeds are tried in every test run, from one on.
+const SEEDS: u64 = 300;
+
+/// Runs a case twice; returns how many nanoseconds of virtual time that took.
+fn try_out(case: &Case) -> Result<u64, String> {
+    let run = || -> Result<(u64, String), String> {
+        let ran = drive::run(case)?;
+        check::check(case, &ran)?;
+        Ok((ran.elapsed_ns, drive::digest(&ran)))
+    };
+    let twice = || -> Result<u64, String> {
+        let ((first_ns, first), (second_ns, second)) = (run()?, run()?);
+        let other = || first.lines().zip(second.lines()).find(|(first, second)| first != second);
+        if first == second { Ok(first_ns + second_ns) } else { Err(format!("it comes out differently: {:?}", other())) }
+    };
+    catch_unwind(AssertUnwindSafe(twice)).unwrap_or_else(|panic| Err(format!("a panic: {}", words(&*panic))))
+}
+
+fn words(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("without words")
+}
+
+/// Says what went wrong with a seed and how to see it again.
+fn report(seed: u64, flaw: &str) -> String {
+    // What is wrong is still the same if nothing but numbers differ, as far as the first value that is shown.
+    let kind = |flaw: &str| flaw.split(';').next().map(|words| words.replace(|c: char| c.is_ascii_digit(), ""));
+    let case = shrink::shrink(draw::draw(seed), |case| try_out(case).is_err_and(|other| kind(&other) == kind(flaw)));
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/simulate").join(seed.to_string());
+    case.write(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let smaller = try_out(&case).expect_err("what was made smaller still fails");
+    let words = case.words(&folder).join(" ");
+    let scenario = fs::read_to_string(folder.join("scenario.toml")).unwrap_or_default();
+    format!(
+        "seed {seed}: {flaw}\nmade smaller: {smaller}\n{scenario}\nto see it: {words}\nagain: make simulate SEED={seed}"
+    )
+}
+
+/// With `SIMULATE_SECONDS` in the environment it takes so long and begins with `SIMULATE_SEED`.
+#[test]
+fn whatever_happens_in_a_run_its_figures_hold() {
+    let number = |name: &str| env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    let limit = number("SIMULATE_SECONDS").map(Duration::from_secs);
+    let (began, first) = (Instant::now(), number("SIMULATE_SEED").unwrap_or(1));
+    let is_over = |seed: u64| limit.map_or(seed - first >= SEEDS, |limit| began.elapsed() >= limit && seed > first);
+    let run = || {
+        let (mut seed, mut virtual_ns) = (first, 0_u128);
+        while !is_over(seed) {
+            match try_out(&draw::draw(seed)) {
+                Ok(ns) => virtual_ns += u128::from(ns),
+                Err(flaw) => panic!("{}", report(seed, &flaw)),
+            }
+            seed += 1;
+        }
+        (seed - first, virtual_ns)
+    };
+    let (runs, virtual_ns) = crate::run::on_large_stack(run).expect("there is memory for a thread");
+    let hours = virtual_ns as f64 / 3.6e12;
+    println!("{runs} runs, each done twice, seeds {first} to {}; {hours:.1} hours of virtual time", first + runs - 1);
+}

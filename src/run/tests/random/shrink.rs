@@ -1,0 +1,148 @@
+//! Makes a case that fails smaller while it still fails.
+
+use std::time::{Duration, Instant};
+
+use super::case::{Case, Lua, Options};
+use crate::backend::sim::Scenario;
+use crate::backend::sim::scenario::Mischief;
+
+/// For about so long smaller cases are tried.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The smallest case to be found for which `fails` is still true.
+pub fn shrink(mut case: Case, fails: impl Fn(&Case) -> bool) -> Case {
+    let began = Instant::now();
+    let mut found = true;
+    while std::mem::take(&mut found) {
+        for smaller in smaller(&case) {
+            if began.elapsed() >= PATIENCE {
+                return case;
+            }
+            if fails(&smaller) {
+                (case, found) = (smaller, true);
+                break;
+            }
+        }
+    }
+    case
+}
+
+/// Cases that are a step smaller, the largest steps first.
+fn smaller(case: &Case) -> Vec<Case> {
+    let mut cases = Vec::new();
+    let mut add = |change: &dyn Fn(&mut Case)| {
+        let mut smaller = case.clone();
+        change(&mut smaller);
+        if format!("{smaller:?}") != format!("{case:?}") {
+            cases.push(smaller);
+        }
+    };
+    add(&|case| case.script = None);
+    add(&|case| case.scenario.fault.clear());
+    add(&|case| case.scenario.connection_fault.clear());
+    without_spans(&case.scenario, &mut add);
+    usual(&mut add);
+    for index in 0..case.scenario.fault.len() {
+        add(&|case| drop(case.scenario.fault.remove(index)));
+        add(&|case| case.scenario.fault[index].after_bytes = 0);
+        add(&|case| case.scenario.fault[index].every /= 2);
+        add(&|case| shorten(&mut case.scenario.fault[index].what));
+    }
+    for index in 0..case.scenario.connection_fault.len() {
+        add(&|case| drop(case.scenario.connection_fault.remove(index)));
+        add(&|case| case.scenario.connection_fault[index].after_bytes = 0);
+        add(&|case| case.scenario.connection_fault[index].after_us = 0.0);
+        add(&|case| case.scenario.connection_fault[index].every = 1);
+        add(&|case| shorten(&mut case.scenario.connection_fault[index].what));
+    }
+    simpler_script(case.script.as_ref(), &mut add);
+    fewer(&mut add);
+    cases
+}
+
+fn shorten(mischief: &mut Mischief) {
+    if let Mischief::Answer(text) | Mischief::Early(text) = mischief {
+        // What is drawn has no characters of more than a byte.
+        text.truncate(text.len() / 2);
+    }
+}
+
+type Add<'a> = dyn FnMut(&dyn Fn(&mut Case)) + 'a;
+
+fn without_spans(scenario: &Scenario, add: &mut Add<'_>) {
+    let spans = |scenario: &mut Scenario, which: usize| {
+        let Scenario { stall, refuse, backlog, standstill, .. } = scenario;
+        std::mem::take([stall, refuse, backlog, standstill][which])
+    };
+    for which in 0..4 {
+        add(&|case| drop(spans(&mut case.scenario, which)));
+        let all = spans(&mut scenario.clone(), which);
+        for index in 0..all.len() {
+            let mut left = all.clone();
+            left.remove(index);
+            add(&|case| {
+                let Scenario { stall, refuse, backlog, standstill, .. } = &mut case.scenario;
+                [stall, refuse, backlog, standstill][which].clone_from(&left);
+            });
+        }
+    }
+}
+
+/// One thing after the other as it usually is.
+fn usual(add: &mut Add<'_>) {
+    add(&|Case { scenario, .. }| {
+        let (answer, latency_us) = (scenario.answer.clone(), scenario.latency_us);
+        *scenario = Scenario { answer, latency_us, ..Scenario::default() };
+    });
+    add(&|case| case.scenario.answer = Scenario::default().answer);
+    add(&|case| case.scenario.close = false);
+    add(&|case| case.scenario.split = 0);
+    add(&|case| case.scenario.window = 0);
+    add(&|case| case.scenario.uneven = false);
+    add(&|case| case.scenario.idle_us = 0.0);
+    add(&|case| case.scenario.ports = 0);
+    add(&|case| case.scenario.listens.clear());
+    add(&|case| case.scenario.jitter_us = 0.0);
+    add(&|case| case.scenario.connect_us = 0.0);
+    add(&|case| case.options.as_wrk = false);
+    add(&|case| case.options.phases = false);
+    add(&|case| case.options.is_head = false);
+    add(&|case| case.options.body_bytes = 0);
+    add(&|case| case.options.has_choice = false);
+    add(&|case| case.options.warmup_ms = None);
+    add(&|case| case.options.timeout_ms = None);
+    add(&|case| case.options.give_up_ms = None);
+    add(&|case| case.options.per_connection = None);
+    add(&|case| case.options.threads = 1);
+}
+
+fn simpler_script(script: Option<&Lua>, add: &mut Add<'_>) {
+    if script.is_none() {
+        return;
+    }
+    let mut change = |change: &dyn Fn(&mut Lua)| add(&|case| case.script.iter_mut().for_each(change));
+    change(&|lua| lua.batches.clear());
+    change(&|lua| lua.delays_ms.clear());
+    change(&|lua| lua.response = None);
+    change(&|lua| lua.stops_at = None);
+    change(&|lua| lua.fails_at = None);
+    change(&|lua| lua.batches.truncate(lua.batches.len().max(2) - 1));
+    change(&|lua| lua.delays_ms.truncate(lua.delays_ms.len().max(2) - 1));
+    change(&|lua| lua.batches.iter_mut().for_each(|batch| *batch = (*batch / 2).max(1)));
+}
+
+/// Less of everything.
+fn fewer(add: &mut Add<'_>) {
+    add(&|case| case.options.connections = case.options.threads);
+    add(&|case| case.options.connections = (case.options.connections / 2).max(case.options.threads));
+    add(&|case| case.options.connections = (case.options.connections - 1).max(case.options.threads));
+    add(&|Case { options: Options { requests, .. }, .. }| {
+        requests.iter_mut().for_each(|requests| *requests = (*requests / 2).max(1));
+    });
+    add(&|Case { options: Options { duration_ms, .. }, .. }| {
+        duration_ms.iter_mut().for_each(|duration_ms| *duration_ms = (*duration_ms / 2).max(1));
+    });
+    add(&|case| case.scenario.window /= 2);
+    add(&|case| case.scenario.split /= 2);
+    add(&|case| case.scenario.ports /= 2);
+}

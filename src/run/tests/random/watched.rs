@@ -1,0 +1,303 @@
+//! The simulated backend with somebody who watches: what was asked of it and what it reported, connection by connection,
+//! and what the servers have really answered.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use onrush_proto::{Nanos, Transmit};
+use rustix::io::Errno;
+
+use crate::backend::sim::{Act, Action, Network, Peer};
+use crate::backend::{Backend, Completion, ConnId, Sim, What};
+use crate::engine::{Seen, Way};
+
+/// So many calls may follow from the timers of a turn, beside those for each connection.
+const CALLS_OF_TIMERS: usize = 1_000;
+
+/// A backend that is watched.
+pub struct Watched {
+    sim: Sim,
+    /// Its connections.
+    pub seen: Vec<Seen>,
+    /// The first thing that was asked of it and may not be, or that was too much.
+    pub flaw: Option<String>,
+    /// How many completions it has reported.
+    pub completions: u64,
+    /// Bytes of answers that it has reported.
+    pub received: u64,
+    /// When the last of them were reported, and how many were then.
+    pub received_last: (Nanos, u64),
+    /// Calls since the last completion, or since the turn began.
+    calls: usize,
+    /// The most that there may be now.
+    calls_most: usize,
+    /// The most calls that one completion may lead to.
+    calls_of_one: usize,
+}
+
+/// What the servers of a thread have answered.
+#[derive(Debug, Default)]
+pub struct Journal {
+    /// How many connections they have.
+    pub peers: Cell<u64>,
+    /// How many times the usual answer has arrived whole on a connection on which nothing else had.
+    pub answers: Cell<u64>,
+    /// How many heads have arrived that can be those of an answer.
+    pub heads: Cell<u64>,
+}
+
+impl Watched {
+    /// Connections to servers that write into `journal`. One completion may lead to `calls_of_one` calls.
+    pub fn new(
+        connections: u32,
+        network: Box<dyn Network>,
+        answer: &str,
+        journal: Rc<Journal>,
+        calls_of_one: usize,
+    ) -> Self {
+        let network = WatchedNetwork { network, answer: answer.as_bytes().into(), journal };
+        Self {
+            sim: Sim::new(connections, Box::new(network)),
+            seen: vec![Seen::default(); connections as usize],
+            flaw: None,
+            completions: 0,
+            received: 0,
+            received_last: (Nanos::default(), 0),
+            calls: 0,
+            calls_most: 0,
+            calls_of_one,
+        }
+    }
+
+    /// A turn begins, in which timers fire and connections are looked after and opened.
+    pub fn begin_turn(&mut self) {
+        self.calls = 0;
+        self.calls_most = CALLS_OF_TIMERS + self.calls_of_one * self.seen.len();
+    }
+
+    fn called(&mut self, conn: ConnId, what: &str, is_right: impl FnOnce(Seen) -> bool) {
+        self.calls += 1;
+        let seen = self.seen[conn.index()];
+        if self.calls > self.calls_most {
+            self.flaw.get_or_insert_with(|| format!("{} calls at once", self.calls));
+        }
+        if !is_right(seen) {
+            self.flaw.get_or_insert_with(|| format!("connection {}: {what}, but it is {seen:?}", conn.0));
+        }
+    }
+
+    fn count(&mut self, n: usize, at: Nanos) {
+        let last = if self.received_last.0 == at { self.received_last.1 } else { 0 };
+        self.received += n as u64;
+        self.received_last = (at, last + n as u64);
+    }
+}
+
+impl Backend for Watched {
+    const NAME: &'static str = Sim::NAME;
+    const GATHERS: bool = Sim::GATHERS;
+
+    fn now(&mut self) -> Nanos {
+        self.sim.now()
+    }
+
+    fn connect(&mut self, conn: ConnId, address: SocketAddr) {
+        self.called(conn, "it is opened", |seen| seen.way == Way::Closed);
+        self.seen[conn.index()].way = Way::Connecting;
+        self.sim.connect(conn, address);
+    }
+
+    fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize {
+        // Whoever resets a connect has accepted it: the engine sends something, and only then is its connection over.
+        let is_there = |seen: Seen| matches!(seen.way, Way::Open | Way::Over) && seen.unsent == 0;
+        self.called(conn, "something is sent", is_there);
+        let length = bytes.bytes().len();
+        let n = self.sim.send(conn, bytes);
+        self.seen[conn.index()].unsent = length - n;
+        n
+    }
+
+    fn discard(&mut self, conn: ConnId, n: u64) {
+        self.called(conn, "something is discarded", |seen| matches!(seen.way, Way::Open | Way::Broken));
+        self.sim.discard(conn, n);
+    }
+
+    fn send_last(&mut self, conn: ConnId, bytes: &[u8]) {
+        self.sim.send_last(conn, bytes);
+    }
+
+    fn close(&mut self, conn: ConnId) {
+        self.called(conn, "it is closed", |_| true);
+        self.seen[conn.index()] = Seen::default();
+        self.sim.close(conn);
+    }
+
+    fn taken(&mut self) -> u64 {
+        self.sim.taken()
+    }
+
+    fn wait(&mut self, until: Nanos) -> bool {
+        self.sim.wait(until)
+    }
+
+    fn next(&mut self) -> Option<Completion> {
+        (self.calls, self.calls_most) = (0, self.calls_of_one);
+        let Some(completion) = self.sim.next() else {
+            // After standing still, timers follow in the same turn.
+            self.begin_turn();
+            return None;
+        };
+        self.completions += 1;
+        let seen = &mut self.seen[completion.conn.index()];
+        match completion.what {
+            What::Connected(Ok(())) => seen.way = Way::Open,
+            What::Connected(Err(_)) | What::Received(Ok(0) | Err(_)) => seen.way = Way::Over,
+            What::Sent(Ok(n)) => seen.unsent -= n,
+            What::Sent(Err(_)) => seen.way = Way::Broken,
+            What::Received(Ok(n)) | What::Discarded(n) => self.count(n, completion.at),
+            What::Postponed => {}
+        }
+        Some(completion)
+    }
+
+    fn received(&mut self) -> &mut [u8] {
+        self.sim.received()
+    }
+}
+
+struct WatchedNetwork {
+    network: Box<dyn Network>,
+    answer: Rc<[u8]>,
+    journal: Rc<Journal>,
+}
+
+impl Network for WatchedNetwork {
+    fn connect(&mut self, now: Nanos, address: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>) {
+        let (at, outcome) = self.network.connect(now, address);
+        let watched = |peer| -> Box<dyn Peer> {
+            self.journal.peers.set(self.journal.peers.get() + 1);
+            let (answer, journal) = (Rc::clone(&self.answer), Rc::clone(&self.journal));
+            let (wakes, tail) = (VecDeque::new(), Vec::new());
+            Box::new(WatchedPeer { peer, answer, journal, wakes, tail, plain: Some(0), is_over: false })
+        };
+        (at, outcome.map(watched))
+    }
+
+    fn awakes(&self, at: Nanos) -> Nanos {
+        self.network.awakes(at)
+    }
+
+    fn send_window(&mut self) -> (usize, u64) {
+        self.network.send_window()
+    }
+}
+
+/// One connection. There is a wake around whatever its server does: one that comes just before it arrives, and one for
+/// when it has arrived and the connection is still there.
+struct WatchedPeer {
+    peer: Box<dyn Peer>,
+    answer: Rc<[u8]>,
+    journal: Rc<Journal>,
+    /// What the wakes to come are about, in their order.
+    wakes: VecDeque<(Nanos, About)>,
+    /// The last bytes that have arrived.
+    tail: Vec<u8>,
+    /// How much of the usual answer has arrived; `None` once something else has.
+    plain: Option<usize>,
+    is_over: bool,
+}
+
+/// What a wake is about.
+enum About {
+    /// These bytes arrive now.
+    Arriving(Vec<u8>),
+    /// They have arrived.
+    Arrived(Vec<u8>),
+    /// Nothing arrives any more.
+    Over,
+    /// The server wanted it.
+    Own,
+}
+
+/// The shortest beginning of a head that tells its class.
+const HEAD: usize = "HTTP/1.1 2".len();
+
+impl WatchedPeer {
+    /// Puts wakes around what the server has just decided to do.
+    fn watch(&mut self, now: Nanos, from: usize, actions: &mut Vec<Action>) {
+        for Action { at, act } in actions.split_off(from) {
+            let mut wake = |actions: &mut Vec<Action>, about| {
+                let at = at.max(now);
+                let place = self.wakes.partition_point(|(earlier, _)| *earlier <= at);
+                self.wakes.insert(place, (at, about));
+                actions.push(Action { at, act: Act::Wake });
+            };
+            match act {
+                Act::Wake => wake(actions, About::Own),
+                Act::Close | Act::Reset => {
+                    wake(actions, About::Over);
+                    actions.push(Action { at, act });
+                }
+                Act::Send(bytes) => {
+                    wake(actions, About::Arriving(bytes.clone()));
+                    actions.push(Action { at, act: Act::Send(bytes.clone()) });
+                    wake(actions, About::Arrived(bytes));
+                }
+            }
+        }
+    }
+
+    fn arriving(&mut self, bytes: &[u8]) {
+        self.tail.extend_from_slice(bytes);
+        let is_head = |bytes: &&[u8]| bytes.starts_with(b"HTTP/") && !bytes.ends_with(b"1");
+        let heads = self.tail.windows(HEAD).filter(is_head).count() as u64;
+        self.journal.heads.set(self.journal.heads.get() + heads);
+        self.tail.drain(..self.tail.len().saturating_sub(HEAD - 1));
+    }
+
+    fn arrived(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.plain = self.plain.filter(|&place| self.answer[place] == *byte).map(|place| place + 1);
+            if self.plain == Some(self.answer.len()) {
+                self.journal.answers.set(self.journal.answers.get() + 1);
+                self.plain = Some(0);
+            }
+        }
+    }
+}
+
+impl Peer for WatchedPeer {
+    fn accepted(&mut self, now: Nanos, actions: &mut Vec<Action>) {
+        let from = actions.len();
+        self.peer.accepted(now, actions);
+        self.watch(now, from, actions);
+    }
+
+    fn receive(&mut self, now: Nanos, bytes: &[u8], actions: &mut Vec<Action>) {
+        let from = actions.len();
+        self.peer.receive(now, bytes, actions);
+        self.watch(now, from, actions);
+    }
+
+    fn wake(&mut self, now: Nanos, actions: &mut Vec<Action>) {
+        match self.wakes.pop_front().map(|(_, about)| about) {
+            Some(About::Arriving(bytes)) if !self.is_over => self.arriving(&bytes),
+            Some(About::Arrived(bytes)) if !self.is_over => self.arrived(&bytes),
+            Some(About::Over) => self.is_over = true,
+            Some(About::Own) => {
+                let from = actions.len();
+                self.peer.wake(now, actions);
+                self.watch(now, from, actions);
+            }
+            Some(About::Arriving(_) | About::Arrived(_)) | None => {}
+        }
+    }
+}
+
+impl Drop for WatchedPeer {
+    fn drop(&mut self) {
+        self.journal.peers.set(self.journal.peers.get() - 1);
+    }
+}
