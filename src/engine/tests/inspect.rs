@@ -100,7 +100,7 @@ impl<B: Backend> Engine<B> {
         if seen.way != expected && !is_broken {
             return Some(format!("{:?} to the backend, {expected:?} to the engine", seen.way));
         }
-        let is_wanted = self.books.tally.may_start() && self.connecting.routes.found();
+        let is_wanted = self.is_short(most) && self.connecting.routes.found();
         match &slot.state {
             State::Open(_) | State::Connecting(_) | State::Tunnelling(_) if agenda.turns > 0 => {
                 Some("it is to be opened again".to_owned())
@@ -111,6 +111,13 @@ impl<B: Backend> Engine<B> {
             State::Open(live) => self.flaw_of_live(live, seen, agenda, most),
             _ => None,
         }
+    }
+
+    /// Whether nobody may be idle. A request of a batch may come back when all have been started: it is looked after by
+    /// whoever had it, or by the next sweep.
+    fn is_short(&self, most: usize) -> bool {
+        let may_come_back = self.settings.requests.is_some() && most > 1;
+        self.books.tally.may_start() && !may_come_back
     }
 
     fn flaw_of_live(&self, live: &Live, seen: Seen, agenda: &Agenda, most: usize) -> Option<String> {
@@ -125,7 +132,7 @@ impl<B: Backend> Engine<B> {
         }
         let waits = match live.pause {
             Pause::Until(until) => agenda.begins.contains(&until),
-            Pause::Unasked | Pause::Over => !self.books.tally.may_start() || self.script.has_ended,
+            Pause::Unasked | Pause::Over => !self.is_short(most) || self.script.has_ended,
         };
         let is_idle = live.open.is_empty() && !live.is_ready && !live.draining && live.send_error.is_none();
         (is_idle && !waits).then(|| format!("it has nothing to do, with requests to start: {:?}", live.pause))
