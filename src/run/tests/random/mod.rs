@@ -20,7 +20,7 @@ use std::{env, fs};
 use case::Case;
 
 /// So many seeds are tried in every test run, from one on.
-const SEEDS: u64 = 400;
+const SEEDS: u64 = 250;
 
 /// Runs a case twice; returns how many nanoseconds of virtual time that took.
 fn try_out(case: &Case) -> Result<u64, String> {
