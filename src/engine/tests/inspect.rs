@@ -1,6 +1,8 @@
 //! A look into an engine between two turns of its loop, for runs that are drawn at random: whether anything waits for
 //! nothing, and whether it keeps more than it needs.
 
+use std::time::Instant;
+
 use super::*;
 use crate::engine::connection::Pause;
 use crate::engine::end::End;
@@ -34,7 +36,7 @@ pub struct Seen {
 impl<B: Backend> Engine<B> {
     /// Begins, as [`Engine::run`] does.
     pub(crate) fn step_in(&mut self) {
-        self.begin();
+        self.begin(Instant::now());
     }
 
     /// Takes one turn; says how the run has ended, if it has.
