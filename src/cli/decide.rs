@@ -66,6 +66,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let plan = Plan {
         load: if typed.once { Load { threads: 1, connections: 1 } } else { load },
         first_connection: 0,
+        schedule: None,
         requests_per_connection,
         stop,
         warmup: typed.warmup.filter(|_| !typed.once).unwrap_or_default(),

@@ -14,6 +14,9 @@ pub const THREADS_MAX: u64 = 1024;
 /// 64-bit floating point only.
 pub const REQUESTS_MAX: u64 = 1 << 53;
 
+/// Highest rate in requests per second: one every nanosecond, the unit of all due times.
+pub const RATE_MAX: u64 = 1_000_000_000;
+
 /// Longest time for any option: a leap year. Nothing is tested for longer, and all arithmetic on nanoseconds stays far
 /// from the end of 64 bits.
 pub const TIME_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);

@@ -10,6 +10,7 @@ pub mod percent;
 pub mod proxy;
 pub mod request;
 pub mod resolve;
+pub mod schedule;
 pub mod secrets;
 pub mod stop;
 pub mod target;
@@ -24,6 +25,7 @@ pub use percent::Percent;
 pub use proxy::Proxy;
 pub use request::Request;
 pub use resolve::Addresses;
+pub use schedule::Schedule;
 pub use stop::Stop;
 pub use target::Target;
 pub use tls::Tls;
@@ -54,6 +56,8 @@ pub struct Plan {
     pub script: Option<Script>,
     /// How many threads and connections.
     pub load: Load,
+    /// When requests are due; `None`: whenever a connection is free.
+    pub schedule: Option<Schedule>,
     /// How many connections other machines have before the first of these: those that come from several addresses take turns.
     pub first_connection: u32,
     /// Requests on one connection at most, before it is replaced; `None`: any number.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::load::share;
-use super::{Load, Material, Plan, Stop, Tls};
+use super::{Load, Material, Plan, Schedule, Stop, Tls};
 
 /// The version that is written. A reader refuses any other: what it does not know it would leave out.
 const VERSION: u32 = 1;
@@ -63,7 +63,10 @@ impl Plan {
         if plan.way.sources.is_some_and(|sources| sources.count() == 0) {
             return Err(Unfit::Contradiction("there is no address to come from"));
         }
-        Ok(plan)
+        match plan.schedule.as_ref().and_then(Schedule::contradiction) {
+            Some(contradiction) => Err(Unfit::Contradiction(contradiction)),
+            None => Ok(plan),
+        }
     }
 
     /// Everything of files that the run needs.
@@ -80,7 +83,7 @@ impl Plan {
     }
 
     /// The part `index` (from 0) of so many, each for a machine of its own: connections and requests are shared out, the
-    /// first parts taking the remainder. `None` where there are not enough of them for that many parts.
+    /// first parts taking the remainder, and the requests of a schedule in turn. `None` where there are not enough of them for that many parts.
     pub fn share(&self, index: u32, parts: u32) -> Option<Self> {
         let requests = self.stop.requests.unwrap_or(u64::MAX);
         let parts = u64::from(parts.min(self.load.connections)).min(requests) as u32;
@@ -93,6 +96,7 @@ impl Plan {
         Some(Self {
             load: Load { threads: self.load.threads.min(connections), connections },
             first_connection: self.first_connection + before,
+            schedule: self.schedule.as_ref().map(|schedule| schedule.share(index, parts)),
             stop: Stop { requests: self.stop.requests.map(|requests| share(requests, parts, index)), ..self.stop },
             // Parts must not repeat each other's random numbers.
             seed: self.seed.wrapping_add(u64::from(index) << 32),

@@ -30,6 +30,7 @@ pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections
         body: None,
         load: Load { threads, connections },
         first_connection: 0,
+        schedule: None,
         requests_per_connection: None,
         stop: Stop { duration: Some(Duration::from_secs(seconds)), requests: None },
         warmup: Duration::ZERO,

@@ -1,8 +1,12 @@
 //! Plans drawn at random: sent, read, shared out.
 
 use super::*;
+use std::num::NonZeroU64;
+use std::time::Duration;
+
 use crate::cli::{self, Invocation};
 use crate::plan::Show;
+use crate::plan::schedule::{Arrivals, CatchUp, Part, Rate, Stage};
 use crate::random::Random;
 
 /// A plan with a random choice of everything that can be asked for.
@@ -48,10 +52,24 @@ fn any(random: &mut Random) -> Plan {
     }
     words.push(["http://h/", "https://u:p%20w@[::1]:8443/a?b=c", "https://h"][random.below(3) as usize].to_owned());
     match cli::parse(words.into_iter().map(Into::into)) {
-        Invocation::Run { plan, .. } => *plan,
+        Invocation::Run { plan, .. } => Plan { schedule: any_schedule(random), ..*plan },
         // Not everything goes with everything.
         _ => any(random),
     }
+}
+
+/// A schedule with a random choice of everything, or none.
+fn any_schedule(random: &mut Random) -> Option<Schedule> {
+    let arrivals = [Arrivals::Uniform, Arrivals::Poisson, Arrivals::Burst(NonZeroU64::new(7)?)];
+    let rate = |random: &mut Random| Rate::from_per_minute(1 + random.below(100_000));
+    let ramp = Stage { length: Some(Duration::from_nanos(12_345_678_901)), from: rate(random)?, to: rate(random)? };
+    (random.below(2) == 0).then_some(Schedule {
+        arrivals: arrivals[random.below(3) as usize],
+        stages: if random.below(2) == 0 { vec![ramp, ramp] } else { vec![Stage::open(rate(random)?)] },
+        part: Part::WHOLE,
+        catch_up: CatchUp::from_thousandths(random.below(5_000)),
+        max_late: (random.below(2) == 0).then_some(Duration::from_millis(5)),
+    })
 }
 
 /// The same with contents in all of its materials, made of their names.
@@ -92,6 +110,8 @@ fn shares_are_the_whole_and_are_shared_again_the_same_way() {
             assert!(share.load.threads >= 1 && share.load.connections >= share.load.threads);
             let before: u32 = shares[..index].iter().map(|share| share.load.connections).sum();
             assert_eq!(share.first_connection, before);
+            let part = Part::new(index as u32, shares.len() as u32);
+            assert_eq!(share.schedule.as_ref().map(|schedule| schedule.part), plan.schedule.as_ref().map(|_| part));
         }
         assert_eq!(plan.share(0, 1), Some(plan));
     }
@@ -110,4 +130,10 @@ fn what_is_no_plan_or_of_another_version_is_refused() {
     value["plan"]["load"] = serde_json::json!({ "threads": 1, "connections": 1 });
     value["plan"]["stop"] = serde_json::json!({});
     assert!(refused(&value.to_string()).contains("nothing ends the run"));
+    value["plan"]["stop"] = serde_json::json!({ "requests": 1 });
+    value["plan"]["schedule"] =
+        serde_json::json!({ "arrivals": "Uniform", "stages": [], "part": { "index": 0, "of": 1 } });
+    assert!(refused(&value.to_string()).contains("the schedule has no stage"));
+    value["plan"]["schedule"]["stages"] = serde_json::json!([{ "from": u64::MAX, "to": 1 }]);
+    assert!(refused(&value.to_string()).contains("the rate is too high"));
 }

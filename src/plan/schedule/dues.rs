@@ -1,0 +1,155 @@
+//! The due times of one part of a schedule, one after the other.
+
+use std::time::Duration;
+
+use super::arrivals::Arrivals;
+use super::part::Part;
+use super::stage::Stage;
+use crate::random::Random;
+
+/// How much of a schedule is carried out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Span {
+    /// How long the warm-up before it lasts, in nanoseconds. Its requests do not count.
+    pub warmup_ns: u64,
+    /// How long it lasts after that, in nanoseconds; `None`: as long as it says itself.
+    pub duration_ns: Option<u64>,
+    /// How many requests this part has after the warm-up; `None`: all that are due.
+    pub requests: Option<u64>,
+}
+
+/// The due times of one part of a schedule, in nanoseconds since the start of the run, never descending. None of them is as
+/// late as the end.
+#[derive(Clone, Debug)]
+pub struct Dues {
+    /// The warm-up, if there is one, and the stages.
+    stages: Vec<Stage>,
+    /// Whether the first of them is the warm-up, and not over yet.
+    is_warm_up: bool,
+    /// The stage of the next request: which one.
+    stage: usize,
+    /// When it begins, in nanoseconds.
+    stage_ns: u64,
+    /// How many grains the stages before it have.
+    stage_grains: u128,
+    part: Part,
+    stream: Stream,
+    /// How many requests are still due after the warm-up.
+    left: u64,
+    /// When no more are, in nanoseconds.
+    end_ns: u64,
+    next_ns: u64,
+}
+
+/// Where in the schedule the next request is.
+#[derive(Clone, Debug)]
+enum Stream {
+    /// At its number, or at that of the first in its burst.
+    Counted { number: u64, burst: u64 },
+    /// At a distance that is drawn from the one before, in grains of the whole schedule.
+    Drawn { grains: u128, random: Random },
+}
+
+impl Dues {
+    pub(super) fn new(arrivals: Arrivals, stages: &[Stage], part: Part, span: Span, seed: u64) -> Self {
+        let warm_up = stages.first().filter(|_| span.warmup_ns > 0).map(|first| Stage {
+            length: Some(Duration::from_nanos(span.warmup_ns)),
+            from: first.from,
+            to: first.from,
+        });
+        let stream = match arrivals {
+            Arrivals::Uniform => Stream::Counted { number: part.index, burst: 1 },
+            Arrivals::Burst(burst) => Stream::Counted { number: part.index, burst: burst.get() },
+            Arrivals::Poisson => Stream::Drawn { grains: 0, random: Random::new(seed) },
+        };
+        let mut dues = Self {
+            is_warm_up: warm_up.is_some(),
+            stages: warm_up.iter().chain(stages).copied().collect(),
+            stage: 0,
+            stage_ns: 0,
+            stage_grains: 0,
+            part,
+            stream,
+            left: span.requests.unwrap_or(u64::MAX),
+            end_ns: span.duration_ns.map_or(u64::MAX, |duration_ns| span.warmup_ns.saturating_add(duration_ns)),
+            next_ns: u64::MAX,
+        };
+        dues.stream.begin(part);
+        dues.find();
+        dues
+    }
+
+    /// When the next request is due; [`u64::MAX`]: never.
+    pub fn next_ns(&self) -> u64 {
+        self.next_ns
+    }
+
+    /// Goes past this many requests: a batch has the due time of the first.
+    pub fn take(&mut self, requests: u64) {
+        if !self.is_warm_up {
+            self.left = self.left.saturating_sub(requests);
+        }
+        self.stream.pass(requests, self.part);
+        self.find();
+    }
+
+    /// Finds out when the next request is due, in this stage or a later one.
+    fn find(&mut self) {
+        self.next_ns = u64::MAX;
+        while let Some(stage) = self.stages.get(self.stage).filter(|_| self.is_warm_up || self.left > 0) {
+            let (rest, all) = (self.stream.grains() - self.stage_grains, stage.grains());
+            if rest < all {
+                let due_ns = self.stage_ns.saturating_add(stage.at_ns(rest));
+                self.next_ns = if due_ns < self.end_ns { due_ns } else { u64::MAX };
+                return;
+            }
+            self.stage_ns = self.stage_ns.saturating_add(stage.length_ns());
+            self.stage_grains += all;
+            self.stage += 1;
+            if std::mem::take(&mut self.is_warm_up) {
+                self.stage_grains = 0;
+                self.stream.begin(self.part);
+            }
+        }
+    }
+}
+
+impl Stream {
+    /// Goes to the first request of all.
+    fn begin(&mut self, part: Part) {
+        match self {
+            Self::Counted { number, .. } => *number = part.index,
+            Self::Drawn { grains, .. } => {
+                *grains = 0;
+                self.pass(1, part);
+            }
+        }
+    }
+
+    /// Goes past this many requests of this part.
+    fn pass(&mut self, requests: u64, part: Part) {
+        match self {
+            Self::Counted { number, .. } => *number = number.saturating_add(requests.saturating_mul(part.of)),
+            Self::Drawn { grains, random } => {
+                // Grains in a request of this part: it has the rate of the whole, divided by the number of parts.
+                let scale = part.of as f64 * Stage::GRAINS as f64;
+                *grains += (0..requests).map(|_| (exponential(random) * scale) as u128).sum::<u128>();
+            }
+        }
+    }
+
+    /// How many grains of the schedule come before the next request.
+    fn grains(&self) -> u128 {
+        match self {
+            Self::Counted { number, burst } => u128::from(number - number % burst) * u128::from(Stage::GRAINS),
+            Self::Drawn { grains, .. } => *grains,
+        }
+    }
+}
+
+/// A number of the exponential distribution with the mean 1.
+fn exponential(random: &mut Random) -> f64 {
+    // More than 0 and at most 1, in as many steps as the mantissa has.
+    let uniform = ((random.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+    -uniform.ln()
+}

@@ -1,0 +1,74 @@
+//! When requests are due in an open loop: data, and a pure function of it.
+//!
+//! The schedule is one for the whole run, however many threads and machines carry it out: request k of it falls to part
+//! k mod n of n. It knows no clock: times count from the start of the run.
+
+mod arrivals;
+mod catch_up;
+mod dues;
+mod part;
+mod rate;
+mod stage;
+
+pub use arrivals::Arrivals;
+pub use catch_up::CatchUp;
+pub use dues::{Dues, Span};
+pub use part::Part;
+pub use rate::Rate;
+pub use stage::Stage;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::limits::TIME_MAX;
+
+/// When requests are due, and what becomes of those that are late.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Schedule {
+    /// How due times are spread at a given rate.
+    pub arrivals: Arrivals,
+    /// The rate over time, one stage after the other, at least one. They begin when the warm-up is over; that has the rate
+    /// with which the first one begins.
+    pub stages: Vec<Stage>,
+    /// Which of the requests are sent here.
+    pub part: Part,
+    /// How fast late requests are made up for; `None`: as fast as possible.
+    pub catch_up: Option<CatchUp>,
+    /// A request that would start later than this after it was due is dropped; `None`: none is.
+    pub max_late: Option<Duration>,
+}
+
+impl Schedule {
+    /// When the requests of one worker are due: of one part of what is sent here.
+    pub fn dues(&self, worker: Part, span: Span, seed: u64) -> Dues {
+        Dues::new(self.arrivals, &self.stages, self.part.part(worker), span, seed)
+    }
+
+    /// The same schedule for one of several machines.
+    pub fn share(&self, index: u32, parts: u32) -> Self {
+        Self { part: self.part.part(Part::new(index, parts)), ..self.clone() }
+    }
+
+    /// What is wrong with a schedule that somebody else made.
+    pub fn contradiction(&self) -> Option<&'static str> {
+        let Some((last, others)) = self.stages.split_last() else { return Some("the schedule has no stage") };
+        if others.iter().any(|stage| stage.length.is_none()) || (last.length.is_none() && last.from != last.to) {
+            return Some("only the last stage of a schedule may be open, at one rate");
+        }
+        if self.stages.iter().any(|stage| stage.length == Some(Duration::ZERO)) {
+            return Some("a stage of the schedule has no length");
+        }
+        let total = self.stages.iter().try_fold(Duration::ZERO, |sum, stage| sum.checked_add(stage.length?));
+        if last.length.is_some() && total.is_none_or(|total| total > TIME_MAX) {
+            return Some("the schedule is too long");
+        }
+        if self.stages.iter().all(Stage::is_idle) {
+            return Some("no request is ever due");
+        }
+        self.part.contradiction()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! A stretch of time in which the rate stays the same or changes evenly.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::rate::Rate;
+
+/// A stretch of time in which the rate stays the same or changes evenly.
+///
+/// Its requests are counted in grains, so that every stage has a whole number of them: one request per minute amounts to two
+/// grains in every nanosecond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stage {
+    /// How long it is; `None`: until the run ends.
+    pub length: Option<Duration>,
+    /// The rate with which it begins.
+    pub from: Rate,
+    /// The rate with which it ends.
+    pub to: Rate,
+}
+
+impl Stage {
+    /// Grains in a request: twice the nanoseconds in a minute.
+    pub const GRAINS: u64 = 2 * 60_000_000_000;
+
+    /// A rate that stays the same until the run ends.
+    pub fn open(rate: Rate) -> Self {
+        Self { length: None, from: rate, to: rate }
+    }
+
+    /// Whether no request is due in it.
+    pub fn is_idle(&self) -> bool {
+        self.grains() == 0
+    }
+
+    /// How long it is, in nanoseconds.
+    pub(super) fn length_ns(&self) -> u64 {
+        self.length.map_or(u64::MAX, |length| length.as_nanos().try_into().unwrap_or(u64::MAX))
+    }
+
+    /// All of it, in grains.
+    pub(super) fn grains(&self) -> u128 {
+        u128::from(self.from.per_minute() + self.to.per_minute()) * u128::from(self.length_ns())
+    }
+
+    /// When this many grains have passed, in nanoseconds since it began, rounded down. There are more in it.
+    pub(super) fn at_ns(&self, grains: u128) -> u64 {
+        let (from, to) = (self.from.per_minute(), self.to.per_minute());
+        if from == to {
+            return (grains / u128::from(2 * from)) as u64;
+        }
+        // What is estimated is at most some nanoseconds off, even over a year.
+        let mut at_ns = self.estimate_ns(grains).min(self.length_ns() - 1);
+        while self.has_come(at_ns + 1, grains) {
+            at_ns += 1;
+        }
+        while !self.has_come(at_ns, grains) {
+            at_ns -= 1;
+        }
+        at_ns
+    }
+
+    /// The solution of the quadratic equation in floating point. A falling ramp is solved from its end: near a rate of zero
+    /// the difference of two large numbers would say nothing.
+    fn estimate_ns(&self, grains: u128) -> u64 {
+        let (from, to) = (self.from.per_minute() as f64, self.to.per_minute() as f64);
+        let length = self.length_ns() as f64;
+        let since = |rate: f64, grains: u128| {
+            let grains = grains as f64;
+            let slope = (to - from).abs() / length;
+            grains / (rate + (rate * rate + slope * grains).sqrt())
+        };
+        let at = if from < to { since(from, grains) } else { length - since(to, self.grains() - grains) };
+        // Zero divided by zero, at the beginning of a ramp from zero, becomes zero.
+        at as u64
+    }
+
+    /// Whether, this many nanoseconds after the beginning, no more than these grains have passed. Exact:
+    /// 2 from t + (to - from) t² / length <= grains.
+    fn has_come(&self, at_ns: u64, grains: u128) -> bool {
+        let (from, to) = (self.from.per_minute(), self.to.per_minute());
+        let even = u128::from(2 * from) * u128::from(at_ns);
+        let bend = wide(u128::from(from.abs_diff(to)) * u128::from(at_ns), at_ns);
+        let length_ns = self.length_ns();
+        if from < to {
+            grains.checked_sub(even).is_some_and(|rest| bend <= wide(rest, length_ns))
+        } else {
+            even.checked_sub(grains).is_none_or(|excess| wide(excess, length_ns) <= bend)
+        }
+    }
+}
+
+/// A product of 192 bits: what is above the last 64, and those.
+fn wide(a: u128, b: u64) -> (u128, u64) {
+    let b = u128::from(b);
+    let low = u128::from(a as u64) * b;
+    ((a >> 64) * b + (low >> 64), low as u64)
+}

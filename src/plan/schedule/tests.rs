@@ -1,0 +1,292 @@
+//! Due times: what they are, that their parts are the whole, and that they are spread as was asked for.
+
+use std::num::NonZeroU64;
+
+use super::*;
+use crate::random::Random;
+
+const SECOND: u64 = 1_000_000_000;
+
+fn per_second(requests: u64) -> Rate {
+    Rate::from_per_second(requests).unwrap()
+}
+
+fn stage(seconds: u64, from: u64, to: u64) -> Stage {
+    Stage { length: Some(Duration::from_secs(seconds)), from: per_second(from), to: per_second(to) }
+}
+
+fn schedule(arrivals: Arrivals, stages: &[Stage]) -> Schedule {
+    Schedule { arrivals, stages: stages.to_vec(), part: Part::WHOLE, catch_up: None, max_late: None }
+}
+
+fn burst(size: u64) -> Arrivals {
+    Arrivals::Burst(NonZeroU64::new(size).unwrap())
+}
+
+fn seconds(seconds: u64) -> Span {
+    Span { duration_ns: Some(seconds * SECOND), ..Span::default() }
+}
+
+/// What is due, taken one by one.
+fn all(mut dues: Dues) -> Vec<u64> {
+    let mut due = Vec::new();
+    while dues.next_ns() < u64::MAX {
+        due.push(dues.next_ns());
+        dues.take(1);
+    }
+    due
+}
+
+/// What is due in all, in a part of its own.
+fn whole(schedule: &Schedule, span: Span) -> Vec<u64> {
+    all(schedule.dues(Part::WHOLE, span, 1))
+}
+
+/// Some stages of any kind, not all of them idle.
+fn any_stages(random: &mut Random) -> Vec<Stage> {
+    let rate = |random: &mut Random| {
+        let most = [0, 60, 1_000, 60_000][random.below(4) as usize];
+        Rate::from_per_minute(random.below(most + 1)).unwrap()
+    };
+    let stages: Vec<Stage> = (0..=random.below(4))
+        .map(|_| {
+            let length = Some(Duration::from_nanos(1 + random.below(20 * SECOND)));
+            let (from, to) = (rate(random), rate(random));
+            Stage { length, from, to: if random.below(2) == 0 { from } else { to } }
+        })
+        .collect();
+    if stages.iter().all(Stage::is_idle) { any_stages(random) } else { stages }
+}
+
+#[test]
+fn even_requests_are_due_to_the_nanosecond() {
+    for (per_minute, length) in [(180_u64, 60), (60 * 1_000, 3), (60 * 7_919, 1), (1, 600), (77, 1_000)] {
+        let rate = Rate::from_per_minute(per_minute).unwrap();
+        let due = whole(&schedule(Arrivals::Uniform, &[Stage::open(rate)]), seconds(length));
+        let expected: Vec<u64> = (0..)
+            .map(|k| (u128::from(k as u64) * 60_000_000_000 / u128::from(per_minute)) as u64)
+            .take_while(|due| *due < length * SECOND)
+            .collect();
+        assert_eq!(due, expected);
+    }
+    let fastest = schedule(Arrivals::Uniform, &[Stage::open(per_second(1_000_000_000))]);
+    let span = Span { duration_ns: Some(1_000), ..Span::default() };
+    assert_eq!(whole(&fastest, span), (0..1_000).collect::<Vec<_>>());
+}
+
+#[test]
+fn due_times_do_not_drift_in_a_year() {
+    let rate = schedule(Arrivals::Uniform, &[Stage::open(per_second(999_999_937))]);
+    let mut dues = rate.dues(Part::WHOLE, Span::default(), 1);
+    let year = 365 * 24 * 3600;
+    dues.take(999_999_937 * year);
+    assert_eq!(dues.next_ns(), year * SECOND);
+}
+
+#[test]
+fn a_ramp_is_solved_exactly_and_its_mirror_image_too() {
+    // From nothing to 2/s in 100 s are 100 requests, the k-th of them after 10 s times the root of k.
+    let up = whole(&schedule(Arrivals::Uniform, &[stage(100, 0, 2)]), Span::default());
+    let root = |k: u64| (u128::from(k) * 100 * u128::from(SECOND) * u128::from(SECOND)).isqrt() as u64;
+    assert_eq!(up, (0..100).map(root).collect::<Vec<_>>());
+    // Downwards what is left of the time is the root of what is left of the requests.
+    let down = whole(&schedule(Arrivals::Uniform, &[stage(100, 2, 0)]), Span::default());
+    let left = |k: u64| 100 * SECOND - if k == 0 { 100 * SECOND } else { root(100 - k) };
+    let off = down.iter().zip((0..100).map(left)).map(|(due, exact)| exact.abs_diff(*due)).max();
+    assert!(down.len() == 100 && off <= Some(1), "{off:?}");
+}
+
+#[test]
+fn a_ramp_of_a_year_at_the_highest_rate_is_exact_too() {
+    let year = TIME_MAX.as_secs();
+    for (from, to) in [(0, 1_000_000_000), (1_000_000_000, 0), (1, 1_000_000_000), (999_999_999, 1_000_000_000)] {
+        let ramp = stage(year, from, to);
+        let mut random = Random::new(7);
+        let mut last = (0, 0);
+        let grains = (0..200).map(|step| ramp.grains() / 200 * step + u128::from(random.next())).chain([
+            0,
+            1,
+            ramp.grains() - 1,
+        ]);
+        let mut grains: Vec<u128> = grains.filter(|grains| *grains < ramp.grains()).collect();
+        grains.sort_unstable();
+        for grains in grains {
+            let at = ramp.at_ns(grains);
+            assert!(at >= last.1 && at < ramp.length_ns(), "{last:?} {grains} {at}");
+            last = (grains, at);
+        }
+    }
+}
+
+#[test]
+fn as_many_requests_are_due_as_the_stages_add_up_to_in_order_and_in_time() {
+    let mut random = Random::new(1);
+    for _ in 0..300 {
+        let stages = any_stages(&mut random);
+        let due = whole(&schedule(Arrivals::Uniform, &stages), Span::default());
+        let grains: u128 = stages.iter().map(Stage::grains).sum();
+        assert_eq!(due.len() as u128, grains.div_ceil(Stage::GRAINS.into()), "{stages:?}");
+        assert!(due.is_sorted());
+        let mut begin = 0;
+        let mut before = 0;
+        for stage in &stages {
+            let end = begin + stage.length_ns();
+            let here = due.iter().filter(|due| (begin..end).contains(*due)).count() as u128;
+            let upto = |grains: u128| grains.div_ceil(Stage::GRAINS.into());
+            assert_eq!(here, upto(before + stage.grains()) - upto(before), "{stages:?} at {begin}");
+            (begin, before) = (end, before + stage.grains());
+        }
+    }
+}
+
+#[test]
+fn parts_of_parts_are_the_whole() {
+    let mut random = Random::new(2);
+    for _ in 0..200 {
+        let arrivals = if random.below(2) == 0 { Arrivals::Uniform } else { burst(1 + random.below(20)) };
+        let plan = schedule(arrivals, &any_stages(&mut random));
+        let (machines, threads) = (1 + random.below(4) as u32, 1 + random.below(5) as u32);
+        let warmup_ns = random.below(2) * random.below(3 * SECOND);
+        let requests = (random.below(2) == 0).then(|| random.below(300));
+        let span = Span { warmup_ns, duration_ns: Some(random.below(40 * SECOND)), requests };
+        let mut parts = Vec::new();
+        for machine in 0..machines {
+            let here = plan.share(machine, machines);
+            // Not all of them need to have as many threads.
+            let threads = threads + machine % 2;
+            let requests = requests.map(|all| crate::plan::load::share(all, machines, machine));
+            for thread in 0..threads {
+                let requests = requests.map(|here| crate::plan::load::share(here, threads, thread));
+                let dues = all(here.dues(Part::new(thread, threads), Span { requests, ..span }, 1));
+                assert!(dues.is_sorted());
+                parts.extend(dues);
+            }
+        }
+        parts.sort_unstable();
+        assert_eq!(parts, whole(&plan, span), "{plan:?} {span:?}");
+    }
+}
+
+#[test]
+fn the_end_of_the_run_and_of_the_stages_are_not_due_any_more() {
+    let thousand = schedule(Arrivals::Uniform, &[Stage::open(per_second(1_000))]);
+    assert_eq!(whole(&thousand, seconds(2)).last(), Some(&1_999_000_000));
+    assert_eq!(whole(&schedule(Arrivals::Uniform, &[stage(2, 1_000, 1_000)]), Span::default()).len(), 2_000);
+    let five = Span { requests: Some(5), ..Span::default() };
+    assert_eq!(whole(&thousand, five), [0, 1, 2, 3, 4].map(|k| k * 1_000_000));
+}
+
+#[test]
+fn an_idle_stage_has_no_request_and_moves_the_next_ones() {
+    let stages = [stage(1, 0, 0), stage(1, 2, 2), stage(3, 0, 0), stage(1, 2, 2)];
+    let due = whole(&schedule(Arrivals::Uniform, &stages), Span::default());
+    assert_eq!(due, [1_000, 1_500, 5_000, 5_500].map(|ms| ms * 1_000_000));
+}
+
+#[test]
+fn the_stages_begin_when_the_warm_up_is_over_which_has_their_first_rate() {
+    let stages = [stage(1, 2, 4), stage(1, 1, 1)];
+    let span = Span { warmup_ns: 1_200_000_000, requests: Some(4), ..Span::default() };
+    let due = whole(&schedule(Arrivals::Uniform, &stages), span);
+    let measured = whole(&schedule(Arrivals::Uniform, &stages), Span::default());
+    assert_eq!(due[..3], [0, 500_000_000, 1_000_000_000]);
+    assert_eq!(due[3..], measured[..4].iter().map(|due| due + span.warmup_ns).collect::<Vec<_>>());
+    let idle = [stage(1, 0, 4)];
+    assert_eq!(whole(&schedule(Arrivals::Uniform, &idle), span)[0], span.warmup_ns);
+}
+
+#[test]
+fn a_batch_takes_the_due_times_of_as_many() {
+    for arrivals in [Arrivals::Uniform, Arrivals::Poisson] {
+        let plan = schedule(arrivals, &[stage(10, 100, 300)]);
+        let one_by_one = all(plan.dues(Part::new(1, 3), Span::default(), 5));
+        let mut dues = plan.dues(Part::new(1, 3), Span::default(), 5);
+        for due in one_by_one.iter().step_by(7) {
+            assert_eq!(dues.next_ns(), *due);
+            dues.take(7);
+        }
+        assert_eq!(dues.next_ns(), u64::MAX);
+    }
+}
+
+#[test]
+fn a_burst_is_due_at_once_and_the_rate_is_kept() {
+    let due = whole(&schedule(burst(10), &[Stage::open(per_second(20))]), seconds(2));
+    let expected: Vec<u64> = (0..40).map(|k| k / 10 * (SECOND / 2)).collect();
+    assert_eq!(due, expected);
+}
+
+/// The largest distance between the shares of `values` up to each and those of the distribution with the mean 1.
+fn kolmogorov_smirnov(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    let count = values.len() as f64;
+    let distance = |(index, value): (usize, &f64)| {
+        let expected = 1.0 - (-value).exp();
+        (expected - index as f64 / count).abs().max((expected - (index + 1) as f64 / count).abs())
+    };
+    values.iter().enumerate().map(distance).fold(0.0, f64::max)
+}
+
+/// The times between arrivals, in units of their mean; the last of a run is not over.
+fn gaps(due: &[u64], per_second: f64) -> Vec<f64> {
+    let starts = [0].into_iter().chain(due.iter().copied());
+    due.iter().zip(starts).map(|(due, before)| (due - before) as f64 / 1e9 * per_second).collect()
+}
+
+#[test]
+fn poisson_arrivals_have_exponential_gaps_in_every_part_and_in_the_whole() {
+    let plan = schedule(Arrivals::Poisson, &[Stage::open(per_second(1_000))]);
+    // At a level of 5 per cent.
+    let is_refused = |due: &[u64], rate| kolmogorov_smirnov(gaps(due, rate)) > 1.358 / (due.len() as f64).sqrt();
+    let (mut parts_refused, mut runs_refused, mut arrivals) = (0, 0, 0);
+    for seed in 0..100 {
+        let worker = |thread: u32| all(plan.dues(Part::new(thread, 4), seconds(4), 4 * seed + u64::from(thread)));
+        let parts: Vec<Vec<u64>> = (0..4).map(worker).collect();
+        parts_refused += parts.iter().filter(|part| is_refused(part, 250.0)).count();
+        let mut whole = parts.concat();
+        whole.sort_unstable();
+        runs_refused += usize::from(is_refused(&whole, 1_000.0));
+        arrivals += whole.len();
+    }
+    // About 20 of the 400 and 5 of the 100 are to be, give or take three standard deviations.
+    assert!((7..=33).contains(&parts_refused) && runs_refused <= 12, "{parts_refused} {runs_refused}");
+    assert!(arrivals.abs_diff(400_000) < 1_900, "{arrivals}");
+}
+
+#[test]
+fn poisson_arrivals_follow_a_ramp() {
+    let plan = schedule(Arrivals::Poisson, &[stage(20, 0, 2_000), stage(20, 500, 500)]);
+    let due = whole(&plan, Span::default());
+    // In units of the mean number of arrivals, the gaps are exponential wherever the rate is.
+    let expected = |at: u64| {
+        let seconds = at as f64 / 1e9;
+        if seconds < 20.0 { 50.0 * seconds * seconds } else { 20_000.0 + 500.0 * (seconds - 20.0) }
+    };
+    let starts = [0].into_iter().chain(due.iter().copied());
+    let gaps: Vec<f64> = due.iter().zip(starts).map(|(due, before)| expected(*due) - expected(before)).collect();
+    assert!(kolmogorov_smirnov(gaps) < 1.63 / (due.len() as f64).sqrt());
+}
+
+#[test]
+fn the_same_seed_draws_the_same_arrivals() {
+    let plan = schedule(Arrivals::Poisson, &[Stage::open(per_second(1_000))]);
+    let due = |seed| all(plan.dues(Part::WHOLE, seconds(1), seed));
+    assert_eq!(due(5), due(5));
+    assert_ne!(due(5), due(6));
+}
+
+#[test]
+fn a_schedule_that_cannot_be_carried_out_is_named() {
+    let refused = |stages: &[Stage]| schedule(Arrivals::Uniform, stages).contradiction();
+    assert_eq!(refused(&[]), Some("the schedule has no stage"));
+    assert_eq!(refused(&[stage(1, 0, 0)]), Some("no request is ever due"));
+    assert_eq!(refused(&[stage(0, 1, 1), stage(1, 1, 1)]), Some("a stage of the schedule has no length"));
+    assert_eq!(refused(&[stage(u64::MAX, 1, 1), stage(1, 1, 1)]), Some("the schedule is too long"));
+    let open = Stage::open(per_second(1));
+    let wrong = Some("only the last stage of a schedule may be open, at one rate");
+    assert_eq!(refused(&[open, open]), wrong);
+    assert_eq!(refused(&[Stage { to: per_second(2), ..open }]), wrong);
+    assert_eq!(refused(&[stage(1, 0, 1), open]), None);
+    let part = Part { index: 2, of: 2 };
+    assert!(Schedule { part, ..schedule(Arrivals::Uniform, &[open]) }.contradiction().is_some());
+}
