@@ -220,7 +220,7 @@ impl<B: Backend> Engine<B> {
         }
         let tally = &mut self.books.tally;
         tally.interval.counters.idle_closed += 1;
-        if rules.idle_close_is_error {
+        if rules.as_wrk2 {
             tally.error(Phase::Head, Cause::Protocol(Error::ClosedBeforeResponse), at, Vec::new);
         }
         true

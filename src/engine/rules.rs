@@ -24,8 +24,9 @@ pub struct OpenLoop {
     pub max_late_ns: Option<u64>,
     /// How much later than it was due a request may start, in nanoseconds, without being late.
     pub slice_ns: u64,
-    /// Whether it is an error that a server closes a connection with nothing in flight.
-    pub idle_close_is_error: bool,
+    /// Whether things are recorded as wrk2 does: latencies in its own way too, and it is an error that a server closes a
+    /// connection with nothing in flight.
+    pub as_wrk2: bool,
 }
 
 /// How finely things are recorded, and what counts at all.
@@ -47,4 +48,6 @@ impl Scale {
     pub const EXACT: Self = Self { quantum_ns: 1, rate_unit_ns: 1, omits: false, retry_max_ns: LONGEST_NS };
     /// As wrk and its forks have it. They open connections again at once, which 8 ms come close to.
     pub const WRK: Self = Self { quantum_ns: 1_000, rate_unit_ns: 1_000_000, omits: true, retry_max_ns: 8_000_000 };
+    /// As wrk2 has it, which leaves nothing out.
+    pub const WRK2: Self = Self { omits: false, ..Self::WRK };
 }

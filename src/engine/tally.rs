@@ -269,8 +269,9 @@ impl Tally {
             return latency_ns;
         }
         self.interval.latency.record(latency_ns);
-        if self.rules.open_loop.is_some() {
-            self.interval.open_loop.get_or_insert_default().scheduled.record(at.since(request.due));
+        if let Some(rules) = self.rules.open_loop {
+            let open_loop = self.interval.open_loop.get_or_insert_default();
+            open_loop.complete(at.since(request.due), latency_ns, rules.as_wrk2);
         }
         if self.rules.pipelines && request.is_last {
             self.interval.batch_latency().record(latency_ns);

@@ -18,7 +18,7 @@ use super::{host, nanos, spin};
 use crate::backend::ports::Chooser;
 use crate::backend::sim::Scenario;
 use crate::backend::{Backend, Clock, Dialer, Epoll, PortRing, Sim, Uring, socket};
-use crate::engine::{self, MakeCallbacks, Rules, Scale, Settings, tls};
+use crate::engine::{self, MakeCallbacks, OpenLoop, Rules, Scale, Settings, tls};
 use crate::plan::way::Sources;
 use crate::plan::{Addresses, Dialect, Io, Plan, load};
 use crate::reason::reason;
@@ -194,11 +194,19 @@ pub(super) fn settings(
         addresses: addresses.0.clone(),
         tls,
         rules: Rules {
-            scale: if plan.dialect.is_compat() { Scale::WRK } else { Scale::EXACT },
+            scale: match (plan.dialect, &plan.schedule) {
+                (Dialect::Native, _) => Scale::EXACT,
+                (_, Some(_)) => Scale::WRK2,
+                (_, None) => Scale::WRK,
+            },
             timeout_ns: plan.timeout.map(nanos),
             phases: plan.phases,
             pipelines,
-            open_loop: None,
+            open_loop: plan.schedule.as_ref().map(|schedule| OpenLoop {
+                max_late_ns: schedule.max_late.map(nanos),
+                slice_ns: 0,
+                as_wrk2: plan.dialect == Dialect::Wrk2,
+            }),
         },
         warmup_ns: nanos(plan.warmup),
         duration_ns: plan.stop.duration.map(nanos),

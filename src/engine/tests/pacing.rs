@@ -186,7 +186,7 @@ fn a_warm_up_hands_over_what_it_could_not_send() {
 fn a_connection_that_the_server_closes_while_it_waits_is_no_error() {
     let closes = "connect_us = 0.0\nlatency_us = 1000.0\nclose = true";
     for is_error in [false, true] {
-        let rules = OpenLoop { idle_close_is_error: is_error, ..OpenLoop::default() };
+        let rules = OpenLoop { as_wrk2: is_error, ..OpenLoop::default() };
         let totals = run_scenario(Settings { duration_ns: Some(995 * MS), ..open_loop(rules) }, 10 * MS, closes);
         let counters = &totals.counters;
         assert_eq!((counters.completed, counters.failed), (100, 0));
