@@ -37,6 +37,11 @@ impl Dispatch {
         Self { batch: Vec::new(), started: 0, ready: VecDeque::new(), pacer }
     }
 
+    /// The run, and with it the schedule, begins at this moment.
+    pub fn begin(&mut self, at: Nanos) {
+        self.pacer.begin(at);
+    }
+
     /// When there is something to do; [`Nanos::MAX`]: not before a connection becomes ready.
     pub fn next_at(&self) -> Nanos {
         if self.ready.is_empty() { Nanos::MAX } else { self.pacer.next_at() }
@@ -100,15 +105,15 @@ impl<B: Backend> Engine<B> {
             if !self.is_too_late(now) || !self.books.tally.may_start() {
                 break;
             }
-            let due = self.dispatch.pacer.take(1, now);
-            self.books.tally.dropped(due, now);
+            self.books.tally.dropped(self.dispatch.pacer.due_at(), now);
+            self.dispatch.pacer.skip();
         }
     }
 
     /// Whether the next request would start too late.
     fn is_too_late(&self, now: Nanos) -> bool {
         let max_late_ns = self.settings.rules.open_loop.and_then(|rules| rules.max_late_ns);
-        max_late_ns.is_some_and(|max_late_ns| now.since(self.dispatch.pacer.next_at()) > max_late_ns)
+        max_late_ns.is_some_and(|max_late_ns| now.since(self.dispatch.pacer.due_at()) > max_late_ns)
     }
 
     /// The run is over: counts the requests that were due and have not been sent.
@@ -118,9 +123,9 @@ impl<B: Backend> Engine<B> {
             return;
         }
         let mut left = self.books.tally.left();
-        while self.dispatch.pacer.next_at() < end && left > 0 {
-            let due = self.dispatch.pacer.take(1, now);
-            self.books.tally.unsent(due, now);
+        while self.dispatch.pacer.due_at() < end && left > 0 {
+            self.books.tally.unsent(self.dispatch.pacer.due_at(), now);
+            self.dispatch.pacer.skip();
             left -= 1;
         }
     }

@@ -46,6 +46,7 @@ mod pump;
 mod retry;
 mod routes;
 mod rules;
+mod scheduled;
 mod script_failure;
 mod settings;
 mod setup;
@@ -69,9 +70,10 @@ pub use end::WorkerEnd;
 pub use kept::Budget;
 pub use leave::too_long;
 pub use mailbox::Mailbox;
-pub use pacer::{Pace, Pacer};
+pub use pacer::Pacer;
 pub use protocol::{MakeProtocol, Protocol, http1};
 pub use rules::{OpenLoop, Rules, Scale};
+pub use scheduled::Scheduled;
 pub use script_failure::ScriptFailure;
 pub use settings::Settings;
 pub use source::{Repeated, Source};
@@ -208,6 +210,7 @@ impl<B: Backend> Engine<B> {
 
     fn begin(&mut self, begin: Instant) {
         let now = self.backend.time_at(begin);
+        self.dispatch.begin(now);
         let start = now + self.settings.warmup_ns;
         if start > now {
             // The end is known when the warm-up is over.

@@ -2,43 +2,57 @@
 
 use onrush_proto::Nanos;
 
-/// Says when the next requests are due.
-pub trait Pace {
-    /// When the next request is due; [`Nanos::MAX`]: never. It may be long past.
-    fn next_at(&self) -> Nanos;
+use super::scheduled::Scheduled;
 
-    /// A batch of so many requests, the first of which is due, starts now.
-    fn take(&mut self, requests: u64);
-}
-
-/// When the requests of a worker are due: a value, and known without a virtual call where it is the closed loop.
+/// When the requests of a worker are due: a value, so that nobody is asked through a virtual call.
 #[derive(Default)]
 pub enum Pacer {
     /// Always: a request starts as soon as there is room for it.
     #[default]
     Closed,
-    /// At the moments that somebody else names.
-    Other(Box<dyn Pace>),
+    /// At the moments of a schedule.
+    Scheduled(Scheduled),
 }
 
 impl Pacer {
-    /// When the next request is due.
-    pub fn next_at(&self) -> Nanos {
+    /// The run begins at this moment.
+    pub fn begin(&mut self, at: Nanos) {
         match self {
-            Self::Closed => Nanos::default(),
-            Self::Other(pace) => pace.next_at(),
+            Self::Closed => {}
+            Self::Scheduled(schedule) => schedule.begin(at),
         }
     }
 
-    /// Starts a batch of so many requests, the first of which is due; returns when that was, at `now` or before.
+    /// When the next request may start: when it is due, or later while late ones are made up for. [`Nanos::MAX`]: never. It
+    /// may be long past.
+    pub fn next_at(&self) -> Nanos {
+        match self {
+            Self::Closed => Nanos::default(),
+            Self::Scheduled(schedule) => schedule.next_at(),
+        }
+    }
+
+    /// When the next request is due; [`Nanos::MAX`]: never.
+    pub fn due_at(&self) -> Nanos {
+        match self {
+            Self::Closed => Nanos::default(),
+            Self::Scheduled(schedule) => schedule.due_at(),
+        }
+    }
+
+    /// Goes past a request that is not to be sent.
+    pub fn skip(&mut self) {
+        match self {
+            Self::Closed => {}
+            Self::Scheduled(schedule) => schedule.skip(),
+        }
+    }
+
+    /// Starts a batch of so many requests, the first of which may start; returns when that was due, at `now` or before.
     pub fn take(&mut self, requests: u64, now: Nanos) -> Nanos {
         match self {
             Self::Closed => now,
-            Self::Other(pace) => {
-                let due = pace.next_at();
-                pace.take(requests);
-                due
-            }
+            Self::Scheduled(schedule) => schedule.take(requests, now),
         }
     }
 }

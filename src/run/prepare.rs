@@ -18,7 +18,8 @@ use super::{host, nanos, spin};
 use crate::backend::ports::Chooser;
 use crate::backend::sim::Scenario;
 use crate::backend::{Backend, Clock, Dialer, Epoll, PortRing, Sim, Uring, socket};
-use crate::engine::{self, MakeCallbacks, OpenLoop, Rules, Scale, Settings, tls};
+use crate::engine::{self, MakeCallbacks, OpenLoop, Pacer, Rules, Scale, Scheduled, Settings, tls};
+use crate::plan::schedule::{Part, Span};
 use crate::plan::way::Sources;
 use crate::plan::{Addresses, Dialect, Io, Plan, load};
 use crate::reason::reason;
@@ -148,8 +149,10 @@ pub(super) fn spawn_all<B: Backend>(
     let (ready, set_up) = mpsc::channel();
     let mut callbacks = callbacks.into_iter();
     for index in 0..plan.load.threads {
+        let settings = settings(index);
         let worker = Worker {
-            settings: settings(index),
+            pacer: pacer(plan, &settings, index),
+            settings,
             parts: parts.clone(),
             prebuilt: script.and_then(|script| script.prebuilt(index as usize)).map(<[u8]>::to_vec),
             callbacks: callbacks.next(),
@@ -171,6 +174,15 @@ pub(super) fn spawn_all<B: Backend>(
         let way_out =
             if too_many_files { host::way_out(plan.load.connections, plan.load.threads) } else { String::new() };
         Err(NotStarted::Backend { reason, way_out })
+    })
+}
+
+/// When the requests of worker `index` are due.
+pub(super) fn pacer(plan: &Plan, settings: &Settings, index: u32) -> Pacer {
+    let Settings { warmup_ns, duration_ns, seed, .. } = *settings;
+    plan.schedule.as_ref().map_or(Pacer::Closed, |schedule| {
+        let (worker, span) = (Part::new(index, plan.load.threads), Span { warmup_ns, duration_ns });
+        Pacer::Scheduled(Scheduled::new(schedule.dues(worker, span, seed), schedule.catch_up))
     })
 }
 

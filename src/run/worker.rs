@@ -24,6 +24,8 @@ pub(super) type Worked = thread::Result<WorkerEnd>;
 /// What a worker's thread is given.
 pub(super) struct Worker {
     pub settings: Settings,
+    /// When its requests are due.
+    pub pacer: Pacer,
     pub parts: Parts,
     /// The requests of a script that always sends the same.
     pub prebuilt: Option<Vec<u8>>,
@@ -70,7 +72,7 @@ impl Worker {
             None => vec![Request::new(self.parts.clone())],
         };
         let source = source.unwrap_or_else(|| Box::new(Repeated(repeated())));
-        let job = Job { source, pacer: Pacer::Closed, make_protocol: engine::http1(depth), callbacks };
+        let job = Job { source, pacer: self.pacer, make_protocol: engine::http1(depth), callbacks };
         Engine::new(self.settings, backend, job, self.control, self.desk)
     }
 }

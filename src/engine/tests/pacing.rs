@@ -1,4 +1,4 @@
-//! Requests that are due at moments of their own: what the loop does with a pacer that is not the closed loop.
+//! Requests that are due at moments of a schedule.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -7,21 +7,17 @@ use rustix::io::Errno;
 
 use super::*;
 use crate::backend::sim::{Act, Action, Peer};
+use crate::plan::Schedule;
+use crate::plan::schedule::{Arrivals, CatchUp, Part, Rate, Span, Stage};
 
 /// A request every so many nanoseconds, from zero on; a batch takes the time of as many.
-struct Every {
-    step_ns: u64,
-    taken: u64,
-}
-
-impl Pace for Every {
-    fn next_at(&self) -> Nanos {
-        Nanos(self.taken * self.step_ns)
-    }
-
-    fn take(&mut self, requests: u64) {
-        self.taken += requests;
-    }
+fn every(step_ns: u64, catch_up: Option<CatchUp>) -> Pacer {
+    let minute_ns = 60 * SECOND;
+    assert!(minute_ns.is_multiple_of(step_ns), "there are so many in a minute");
+    let rate = Rate::from_per_minute(minute_ns / step_ns).unwrap();
+    let (arrivals, stages) = (Arrivals::Uniform, vec![Stage::open(rate)]);
+    let schedule = Schedule { arrivals, stages, part: Part::WHOLE, catch_up, max_late: None };
+    Pacer::Scheduled(Scheduled::new(schedule.dues(Part::WHOLE, Span::default(), 1), catch_up))
 }
 
 /// Servers that answer after so long, and note when they were asked.
@@ -64,7 +60,7 @@ fn assert_accounted(totals: &Totals) {
 /// Sends a request every `step_ns` to a scenario.
 fn run_scenario(settings: Settings, step_ns: u64, scenario: &str) -> Totals {
     let scenario: Scenario = toml::from_str(scenario).expect("the scenario is well written");
-    let pacer = Pacer::Other(Box::new(Every { step_ns, taken: 0 }));
+    let pacer = every(step_ns, None);
     let ran = run_job(settings, scenario.network(1), Job { pacer, ..job(get(), http1(1)) });
     assert_conserved(&ran.totals);
     assert_accounted(&ran.totals);
@@ -75,7 +71,7 @@ fn run_scenario(settings: Settings, step_ns: u64, scenario: &str) -> Totals {
 fn run(settings: Settings, step_ns: u64, latency_ns: u64) -> (Ran, Vec<u64>) {
     let asked = Rc::new(RefCell::new(Vec::new()));
     let network = Noting { latency_ns, asked: Rc::clone(&asked) };
-    let pacer = Pacer::Other(Box::new(Every { step_ns, taken: 0 }));
+    let pacer = every(step_ns, None);
     let ran = run_job(settings, Box::new(network), Job { pacer, ..job(get(), http1(1)) });
     assert_conserved(&ran.totals);
     (ran, asked.take())
@@ -84,8 +80,8 @@ fn run(settings: Settings, step_ns: u64, latency_ns: u64) -> (Ran, Vec<u64>) {
 #[test]
 fn a_request_starts_when_it_is_due_on_any_connection_that_is_ready() {
     let ten = Settings { connections: 10, ..settings() };
-    let (ran, asked) = run(ten, 7 * MS + 3, 30 * MS);
-    let expected: Vec<u64> = (0..).map(|k| k * (7 * MS + 3)).take_while(|&at| at < SECOND).collect();
+    let (ran, asked) = run(ten, 9_765_625, 30 * MS);
+    let expected: Vec<u64> = (0..).map(|k| k * 9_765_625).take_while(|&at| at < SECOND).collect();
     assert_eq!(asked, expected);
     assert_eq!((ran.totals.latency.min(), ran.totals.latency.max()), (Some(30 * MS), Some(30 * MS)));
     let evidence = ran.totals.evidence;
@@ -105,7 +101,7 @@ fn what_no_connection_is_ready_for_starts_as_soon_as_one_is_and_is_late() {
 #[test]
 fn a_connection_that_is_lost_while_it_is_ready_is_replaced() {
     let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 1000.0\nclose = true").unwrap();
-    let pacer = Pacer::Other(Box::new(Every { step_ns: 10 * MS, taken: 0 }));
+    let pacer = every(10 * MS, None);
     let three = Settings { connections: 3, duration_ns: Some(995 * MS), ..settings() };
     let ran = run_job(three, scenario.network(1), Job { pacer, ..job(get(), http1(1)) });
     let counters = ran.totals.counters;
@@ -117,7 +113,7 @@ fn a_connection_that_is_lost_while_it_is_ready_is_replaced() {
 fn pauses_of_a_script_come_before_what_is_due() {
     let asked = Rc::new(RefCell::new(Vec::new()));
     let network = Noting { latency_ns: MS, asked: Rc::clone(&asked) };
-    let pacer = Pacer::Other(Box::new(Every { step_ns: 10 * MS, taken: 0 }));
+    let pacer = every(10 * MS, None);
     let callbacks = Callbacks { think_ns: Some(Box::new(|| Ok(25 * MS))), ..Callbacks::default() };
     let four = Settings { requests: Some(4), duration_ns: None, ..settings() };
     run_job(four, Box::new(network), Job { pacer, callbacks, ..job(get(), http1(1)) });
@@ -192,5 +188,86 @@ fn a_connection_that_the_server_closes_while_it_waits_is_no_error() {
         assert_eq!((counters.completed, counters.failed), (100, 0));
         assert_eq!((counters.idle_closed, counters.connects), (100, 101));
         assert_eq!(totals.ledger.totals().read, if is_error { 100 } else { 0 });
+    }
+}
+
+/// When a server that freezes for the first half second is asked, by a schedule of 100 requests a second.
+fn asked_after_a_stall(catch_up: Option<CatchUp>) -> Vec<u64> {
+    let asked = Rc::new(RefCell::new(Vec::new()));
+    let network = Freezing { until_ns: 500 * MS, asked: Rc::clone(&asked) };
+    let pacer = every(10 * MS, catch_up);
+    let two_seconds = Settings { duration_ns: Some(1_995 * MS), ..settings() };
+    run_job(two_seconds, Box::new(network), Job { pacer, ..job(get(), http1(1)) });
+    asked.take().into_iter().map(|ns| ns / MS).collect()
+}
+
+/// A server that answers at once, but nothing before a certain moment, and notes when it was asked.
+struct Freezing {
+    until_ns: u64,
+    asked: Rc<RefCell<Vec<u64>>>,
+}
+
+impl Network for Freezing {
+    fn connect(&mut self, now: Nanos, _: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>) {
+        (now, Ok(Box::new(Self { until_ns: self.until_ns, asked: Rc::clone(&self.asked) })))
+    }
+}
+
+impl Peer for Freezing {
+    fn receive(&mut self, now: Nanos, _: &[u8], actions: &mut Vec<Action>) {
+        self.asked.borrow_mut().push(now.0);
+        let answer = b"HTTP/1.1 204 No Content\r\n\r\n".to_vec();
+        actions.push(Action { at: (now + MS).max(Nanos(self.until_ns)), act: Act::Send(answer) });
+    }
+}
+
+#[test]
+fn late_requests_are_made_up_for_as_fast_as_possible_unless_somebody_asks_for_less() {
+    let asked = asked_after_a_stall(None);
+    // Those that were due in the stall leave a millisecond apart, and five more that were due meanwhile.
+    let expected: Vec<u64> = [0].into_iter().chain((1..200).map(|k| (10 * k).max(499 + k))).collect();
+    assert_eq!(asked, expected);
+}
+
+#[test]
+fn after_a_stall_the_schedule_is_carried_out_so_much_faster_and_then_as_before() {
+    let asked = asked_after_a_stall(Some(CatchUp::DOUBLE));
+    // From the request that was due at 10 ms and left at 500 ms on, one every 5 ms: it is caught up with at 990 ms.
+    let expected: Vec<u64> = [0].into_iter().chain((1..200).map(|k| (10 * k).max(495 + 5 * k))).collect();
+    assert_eq!(asked, expected);
+    // With the factor 1 the schedule stays as late as it was.
+    let never = asked_after_a_stall(CatchUp::from_thousandths(1_000));
+    assert_eq!(
+        never,
+        [0].into_iter().chain((1..151).map(|k| 490 + 10 * k)).take_while(|&at| at < 2_000).collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn a_stall_while_catching_up_begins_it_anew() {
+    let rate = Rate::from_per_second(1_000).unwrap();
+    let schedule = Schedule {
+        arrivals: Arrivals::Uniform,
+        stages: vec![Stage::open(rate)],
+        part: Part::WHOLE,
+        catch_up: None,
+        max_late: None,
+    };
+    let dues = schedule.dues(Part::WHOLE, Span::default(), 1);
+    let mut pacer = Pacer::Scheduled(Scheduled::new(dues, CatchUp::from_thousandths(4_000)));
+    pacer.begin(Nanos(7 * MS));
+    let quarter = MS / 4;
+    for (due, next, now) in [
+        // Less than a millisecond late is not held up.
+        (0, 0, MS - 1),
+        (MS, MS, 50 * MS),
+        (2 * MS, 50 * MS + quarter, 50 * MS + quarter),
+        (3 * MS, 50 * MS + 2 * quarter, 60 * MS),
+        (4 * MS, 60 * MS + quarter, 60 * MS + quarter + 9),
+        (5 * MS, 60 * MS + 2 * quarter, 60 * MS + 2 * quarter),
+    ] {
+        let begin = Nanos(7 * MS);
+        assert_eq!((pacer.due_at(), pacer.next_at()), (begin + due, begin + next));
+        assert_eq!(pacer.take(1, begin + now), begin + due);
     }
 }

@@ -14,8 +14,6 @@ pub struct Span {
     pub warmup_ns: u64,
     /// How long it lasts after that, in nanoseconds; `None`: as long as it says itself.
     pub duration_ns: Option<u64>,
-    /// How many requests this part has after the warm-up; `None`: all that are due.
-    pub requests: Option<u64>,
 }
 
 /// The due times of one part of a schedule, in nanoseconds since the start of the run, never descending. None of them is as
@@ -34,8 +32,6 @@ pub struct Dues {
     stage_grains: u128,
     part: Part,
     stream: Stream,
-    /// How many requests are still due after the warm-up.
-    left: u64,
     /// When no more are, in nanoseconds.
     end_ns: u64,
     next_ns: u64,
@@ -70,7 +66,6 @@ impl Dues {
             stage_grains: 0,
             part,
             stream,
-            left: span.requests.unwrap_or(u64::MAX),
             end_ns: span.duration_ns.map_or(u64::MAX, |duration_ns| span.warmup_ns.saturating_add(duration_ns)),
             next_ns: u64::MAX,
         };
@@ -86,9 +81,6 @@ impl Dues {
 
     /// Goes past this many requests: a batch has the due time of the first.
     pub fn take(&mut self, requests: u64) {
-        if !self.is_warm_up {
-            self.left = self.left.saturating_sub(requests);
-        }
         self.stream.pass(requests, self.part);
         self.find();
     }
@@ -96,7 +88,7 @@ impl Dues {
     /// Finds out when the next request is due, in this stage or a later one.
     fn find(&mut self) {
         self.next_ns = u64::MAX;
-        while let Some(stage) = self.stages.get(self.stage).filter(|_| self.is_warm_up || self.left > 0) {
+        while let Some(stage) = self.stages.get(self.stage) {
             let (rest, all) = (self.stream.grains() - self.stage_grains, stage.grains());
             if rest < all {
                 let due_ns = self.stage_ns.saturating_add(stage.at_ns(rest));

@@ -147,17 +147,14 @@ fn parts_of_parts_are_the_whole() {
         let plan = schedule(arrivals, &any_stages(&mut random));
         let (machines, threads) = (1 + random.below(4) as u32, 1 + random.below(5) as u32);
         let warmup_ns = random.below(2) * random.below(3 * SECOND);
-        let requests = (random.below(2) == 0).then(|| random.below(300));
-        let span = Span { warmup_ns, duration_ns: Some(random.below(40 * SECOND)), requests };
+        let span = Span { warmup_ns, duration_ns: Some(random.below(40 * SECOND)) };
         let mut parts = Vec::new();
         for machine in 0..machines {
             let here = plan.share(machine, machines);
             // Not all of them need to have as many threads.
             let threads = threads + machine % 2;
-            let requests = requests.map(|all| crate::plan::load::share(all, machines, machine));
             for thread in 0..threads {
-                let requests = requests.map(|here| crate::plan::load::share(here, threads, thread));
-                let dues = all(here.dues(Part::new(thread, threads), Span { requests, ..span }, 1));
+                let dues = all(here.dues(Part::new(thread, threads), span, 1));
                 assert!(dues.is_sorted());
                 parts.extend(dues);
             }
@@ -172,8 +169,6 @@ fn the_end_of_the_run_and_of_the_stages_are_not_due_any_more() {
     let thousand = schedule(Arrivals::Uniform, &[Stage::open(per_second(1_000))]);
     assert_eq!(whole(&thousand, seconds(2)).last(), Some(&1_999_000_000));
     assert_eq!(whole(&schedule(Arrivals::Uniform, &[stage(2, 1_000, 1_000)]), Span::default()).len(), 2_000);
-    let five = Span { requests: Some(5), ..Span::default() };
-    assert_eq!(whole(&thousand, five), [0, 1, 2, 3, 4].map(|k| k * 1_000_000));
 }
 
 #[test]
@@ -186,11 +181,11 @@ fn an_idle_stage_has_no_request_and_moves_the_next_ones() {
 #[test]
 fn the_stages_begin_when_the_warm_up_is_over_which_has_their_first_rate() {
     let stages = [stage(1, 2, 4), stage(1, 1, 1)];
-    let span = Span { warmup_ns: 1_200_000_000, requests: Some(4), ..Span::default() };
+    let span = Span { warmup_ns: 1_200_000_000, duration_ns: None };
     let due = whole(&schedule(Arrivals::Uniform, &stages), span);
     let measured = whole(&schedule(Arrivals::Uniform, &stages), Span::default());
     assert_eq!(due[..3], [0, 500_000_000, 1_000_000_000]);
-    assert_eq!(due[3..], measured[..4].iter().map(|due| due + span.warmup_ns).collect::<Vec<_>>());
+    assert_eq!(due[3..], measured.iter().map(|due| due + span.warmup_ns).collect::<Vec<_>>());
     let idle = [stage(1, 0, 4)];
     assert_eq!(whole(&schedule(Arrivals::Uniform, &idle), span)[0], span.warmup_ns);
 }

@@ -13,7 +13,7 @@ use crate::backend::Backend;
 use crate::engine::{Control, Desk, Engine, Settings, WorkerEnd};
 use crate::plan::{Addresses, Plan};
 use crate::run::Second;
-use crate::run::prepare::settings;
+use crate::run::prepare::{pacer, settings};
 use crate::run::snapshot::Collector;
 use crate::run::worker::Worker;
 use crate::script::Script;
@@ -125,6 +125,7 @@ impl Run {
             let calls = CALLS + CALLS_PER_REQUEST * batch;
             let backend = Watched::new(connections, network, &case.scenario.answer, Rc::clone(&journal), calls);
             let worker = Worker {
+                pacer: pacer(&self.plan, &settings, index),
                 settings,
                 parts: parts.clone(),
                 prebuilt: script.as_ref().and_then(|script| script.prebuilt(index as usize)).map(<[u8]>::to_vec),

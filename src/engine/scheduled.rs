@@ -1,0 +1,79 @@
+//! The requests of a worker by the schedule of its plan.
+
+use onrush_proto::Nanos;
+
+use crate::plan::schedule::{CatchUp, Dues};
+
+/// Whoever is later than this, in nanoseconds, has been held up and catches up.
+const STALL_NS: u64 = 1_000_000;
+
+/// The requests of a worker by the schedule of its plan, and how late ones are made up for.
+pub struct Scheduled {
+    dues: Dues,
+    /// When the schedule begins.
+    begin: Nanos,
+    catch_up: Option<CatchUp>,
+    /// The last request that had been held up, while the schedule has not been caught up with.
+    resumed: Option<Resumed>,
+    next_at: Nanos,
+}
+
+/// A request that had been held up.
+struct Resumed {
+    at: Nanos,
+    due_ns: u64,
+}
+
+impl Scheduled {
+    /// A schedule that begins at zero. Late requests leave at once, or no faster than `catch_up` says.
+    pub fn new(dues: Dues, catch_up: Option<CatchUp>) -> Self {
+        let mut new = Self { dues, begin: Nanos::default(), catch_up, resumed: None, next_at: Nanos::default() };
+        new.find_next();
+        new
+    }
+
+    /// It begins at this moment instead.
+    pub fn begin(&mut self, at: Nanos) {
+        self.begin = at;
+        self.find_next();
+    }
+
+    /// When the next request may start.
+    pub fn next_at(&self) -> Nanos {
+        self.next_at
+    }
+
+    /// When the next request is due.
+    pub fn due_at(&self) -> Nanos {
+        self.begin + self.dues.next_ns()
+    }
+
+    /// Goes past a request that is not to be sent.
+    pub fn skip(&mut self) {
+        self.dues.take(1);
+        self.find_next();
+    }
+
+    /// Starts so many, the first of which may start; returns when that was due.
+    pub fn take(&mut self, requests: u64, now: Nanos) -> Nanos {
+        let due = self.due_at();
+        if now.since(self.next_at) > STALL_NS {
+            self.resumed = Some(Resumed { at: now, due_ns: self.dues.next_ns() });
+        } else if self.next_at == due {
+            self.resumed = None;
+        }
+        self.dues.take(requests);
+        self.find_next();
+        due
+    }
+
+    /// Finds out when the next request may start. From one that had been held up on, the schedule is carried out faster until
+    /// it has been caught up with.
+    fn find_next(&mut self) {
+        self.next_at = self.due_at();
+        if let (Some(factor), Some(resumed)) = (self.catch_up, &self.resumed) {
+            let since_ns = factor.shortened_ns(self.dues.next_ns() - resumed.due_ns);
+            self.next_at = self.next_at.max(resumed.at + since_ns);
+        }
+    }
+}
