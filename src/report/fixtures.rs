@@ -5,8 +5,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::plan::schedule::{Arrivals, Part, Rate, Stage};
 use crate::plan::target::Scheme;
-use crate::plan::{Dialect, Io, Load, Plan, Request, Show, Spin, Stop, Target, Way};
+use crate::plan::{Dialect, Io, Load, Plan, Request, Schedule, Show, Spin, Stop, Target, Way};
 use crate::run::host::Facts;
 use crate::run::{Ended, Outcome};
 use crate::stats::{Cause, Counters, Distribution, Occupancy, Phase, Timeline, Totals};
@@ -71,6 +72,18 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         pauses: false,
         breakdown: None,
         stuck: Vec::new(),
+    }
+}
+
+/// This many requests per second, evenly.
+pub fn schedule(per_s: u64) -> Schedule {
+    let rate = Rate::from_per_second(per_s).expect("a rate");
+    Schedule {
+        arrivals: Arrivals::Uniform,
+        stages: vec![Stage::open(rate)],
+        part: Part::WHOLE,
+        catch_up: None,
+        max_late: None,
     }
 }
 

@@ -10,6 +10,7 @@ pub mod result;
 mod table;
 pub mod units;
 
+mod bounds;
 mod correct;
 mod errno;
 mod escape;

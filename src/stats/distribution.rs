@@ -101,7 +101,11 @@ impl<C: Count> Distribution<C> {
     /// The value at rank floor(`p` / 100 · count) + 1, at most count: wrk's definition, but 100 gives the maximum.
     /// Zero if there is no value.
     pub fn percentile(&self, p: f64) -> u64 {
-        let rank = rank(p, self.count());
+        self.at_rank(rank(p, self.count()))
+    }
+
+    /// The value at a rank in ascending order, from 1; the largest from the last rank on. Zero if there is no value.
+    pub fn at_rank(&self, rank: u64) -> u64 {
         if rank >= self.count() {
             return self.max;
         }

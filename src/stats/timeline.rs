@@ -1,20 +1,17 @@
 //! A run second by second: how much was done in each stretch of it, and how long it took.
 //!
-//! There are never more than [`ROWS_MAX`] rows: where a run lasts longer, two neighbours become one. A row keeps its
-//! latencies in logarithmic bins, eight to an octave, of which only those that are not empty take room.
+//! There are never more than [`ROWS_MAX`] rows: where a run lasts longer, two neighbours become one.
 
 use std::ops::AddAssign;
 
-use super::{Count, Distribution, Errors, Stats, rank};
+use super::latencies::share;
+use super::{Count, Errors, Latencies, Stats};
 
 /// Most rows; more than a screen has columns, and 20 minutes at a second each.
 pub const ROWS_MAX: usize = 1200;
 
 /// The length of a row before any were joined, in nanoseconds.
 pub const SECOND_NS: u64 = 1_000_000_000;
-
-/// Bins of latency between a value and its double.
-pub const BINS_PER_OCTAVE: u32 = 8;
 
 /// The stretches of a run, all of the same length.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,22 +42,10 @@ pub struct Stretch {
     pub bytes_received: u64,
     /// What went wrong.
     pub errors: Errors,
-    /// The sum of the latencies, in nanoseconds.
-    pub latency_sum_ns: u128,
-    /// The largest of them; zero if there is none.
-    pub latency_max_ns: u64,
-    /// Latencies by [`bin_of`] and how often each came, ascending.
-    pub latency_bins: Vec<(u16, u64)>,
-}
-
-/// The bin of a latency: bin b holds those from 2^(b/8) to 2^((b+1)/8) nanoseconds.
-pub fn bin_of(ns: u64) -> u16 {
-    ((ns.max(1) as f64).log2() * f64::from(BINS_PER_OCTAVE)) as u16
-}
-
-/// Where a bin begins, in nanoseconds.
-pub fn bin_start_ns(bin: u16) -> f64 {
-    (f64::from(bin) / f64::from(BINS_PER_OCTAVE)).exp2()
+    /// The service latencies.
+    pub latency: Latencies,
+    /// The latencies since requests were due; none in a closed loop.
+    pub scheduled: Latencies,
 }
 
 impl Timeline {
@@ -97,11 +82,9 @@ impl Timeline {
 
     /// Whether its rows add up to these totals.
     pub fn is_all_of<C: Count>(&self, totals: &Stats<C>) -> bool {
-        let (mut whole, sum) = (Stretch::default(), self.sum());
+        let mut whole = Stretch::default();
         whole.record(totals);
-        // The bins of an interval are clamped to its own extremes, so that a value may move to the next bin in the sum.
-        (sum.latencies(), whole.latencies()) == (totals.latency.count(), totals.latency.count())
-            && whole == Stretch { latency_bins: whole.latency_bins.clone(), ..sum }
+        self.sum().is_as_much_as(&whole)
     }
 
     /// Joins neighbours.
@@ -125,48 +108,35 @@ impl Default for Timeline {
 impl Stretch {
     /// Adds what was recorded in an interval.
     pub fn record<C: Count>(&mut self, interval: &Stats<C>) {
-        let Stats { counters, latency, ledger, .. } = interval;
+        let Stats { counters, latency, open_loop, ledger, .. } = interval;
         // A request may be returned in a later interval than the one it was started in.
         self.started = (self.started + counters.started).saturating_sub(counters.returned);
         self.completed += counters.completed;
         self.bytes_sent += counters.bytes_sent;
         self.bytes_received += counters.bytes_received;
         self.errors += ledger.totals();
-        self.latency(latency);
+        self.latency.record(latency);
+        if let Some(open_loop) = open_loop.as_deref() {
+            self.scheduled.record(&open_loop.scheduled);
+        }
     }
 
-    fn latency<C: Count>(&mut self, latency: &Distribution<C>) {
-        self.latency_sum_ns += latency.sum();
-        self.latency_max_ns = self.latency_max_ns.max(latency.max().unwrap_or(0));
-        let mut bins: Vec<(u16, u64)> = Vec::new();
-        for (value, count) in latency.values() {
-            match bins.last_mut().filter(|(bin, _)| *bin == bin_of(value)) {
-                Some((_, sum)) => *sum += count,
-                None => bins.push((bin_of(value), count)),
-            }
-        }
-        self.add_bins(&bins);
-    }
-
-    fn add_bins(&mut self, bins: &[(u16, u64)]) {
-        for &(bin, count) in bins {
-            match self.latency_bins.binary_search_by_key(&bin, |&(known, _)| known) {
-                Ok(index) => self.latency_bins[index].1 += count,
-                Err(index) => self.latency_bins.insert(index, (bin, count)),
-            }
-        }
+    /// Whether as much was done in both, as far as exact figures tell.
+    pub fn is_as_much_as(&self, other: &Self) -> bool {
+        let (latency, scheduled) = (other.latency.clone(), other.scheduled.clone());
+        self.latency.is_as_much_as(&latency)
+            && self.scheduled.is_as_much_as(&scheduled)
+            && *other == Self { latency, scheduled, ..self.clone() }
     }
 
     /// Takes the share `part` / `whole` of everything out of it; in numbers, so that nothing is lost or taken twice.
     pub fn take(&mut self, part: u64, whole: u64) -> Self {
-        let share = |count: u64| (u128::from(count) * u128::from(part) / u128::from(whole.max(1))) as u64;
         let take = |count: &mut u64| {
-            let taken = share(*count);
+            let taken = share(*count, part, whole);
             *count -= taken;
             taken
         };
-        let mean_ns = self.mean_ns().unwrap_or(0.0);
-        let mut taken = Self {
+        Self {
             started: take(&mut self.started),
             completed: take(&mut self.completed),
             bytes_sent: take(&mut self.bytes_sent),
@@ -178,48 +148,9 @@ impl Stretch {
                 timeout: take(&mut self.errors.timeout),
                 status: take(&mut self.errors.status),
             },
-            latency_sum_ns: 0,
-            latency_max_ns: self.latency_max_ns,
-            latency_bins: Vec::new(),
-        };
-        // All bins together give their share, however few are in each.
-        let mut seen = 0;
-        for (bin, count) in &mut self.latency_bins {
-            let here = share(seen + *count) - share(seen);
-            seen += *count;
-            *count -= here;
-            taken.latency_bins.push((*bin, here));
+            latency: self.latency.take(part, whole),
+            scheduled: self.scheduled.take(part, whole),
         }
-        for stretch in [&mut *self, &mut taken] {
-            stretch.latency_bins.retain(|&(_, count)| count > 0);
-        }
-        taken.latency_sum_ns = ((mean_ns * taken.latencies() as f64).round() as u128).min(self.latency_sum_ns);
-        self.latency_sum_ns -= taken.latency_sum_ns;
-        taken
-    }
-
-    /// How many latencies there are.
-    pub fn latencies(&self) -> u64 {
-        self.latency_bins.iter().map(|&(_, count)| count).sum()
-    }
-
-    /// The mean latency in nanoseconds, exactly; `None` without any.
-    pub fn mean_ns(&self) -> Option<f64> {
-        let count = self.latencies();
-        (count > 0).then(|| self.latency_sum_ns as f64 / count as f64)
-    }
-
-    /// The latency that so many per cent did not exceed, in nanoseconds, from the bins: at most 4.5 % off. `None`
-    /// without any.
-    pub fn percentile_ns(&self, percent: f64) -> Option<f64> {
-        let rank = rank(percent, self.latencies());
-        let mut seen = 0;
-        let &(bin, _) = self.latency_bins.iter().find(|&&(_, count)| {
-            seen += count;
-            seen >= rank
-        })?;
-        let middle_ns = (bin_start_ns(bin) * bin_start_ns(bin + 1)).sqrt();
-        Some(middle_ns.min(self.latency_max_ns as f64))
     }
 }
 
@@ -230,9 +161,8 @@ impl AddAssign<&Self> for Stretch {
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.errors += other.errors;
-        self.latency_sum_ns += other.latency_sum_ns;
-        self.latency_max_ns = self.latency_max_ns.max(other.latency_max_ns);
-        self.add_bins(&other.latency_bins);
+        self.latency += &other.latency;
+        self.scheduled += &other.scheduled;
     }
 }
 
@@ -246,6 +176,7 @@ mod tests {
         let mut interval = Interval::default();
         (interval.from_ns, interval.until_ns) = ((tenths - 1) * SECOND_NS / 10, tenths * SECOND_NS / 10);
         interval.latency.record(latency_ns);
+        interval.open_loop.get_or_insert_default().scheduled.record(latency_ns * 2);
         interval.counters.started = 3;
         interval.counters.returned = 1;
         interval.counters.completed = 1;
@@ -273,9 +204,8 @@ mod tests {
             bytes_sent: 15,
             bytes_received: 21,
             errors,
-            latency_sum_ns: 3_000,
-            latency_max_ns: 1_000,
-            latency_bins: vec![(79, 3)],
+            latency: Latencies { sum_ns: 3_000, max_ns: 1_000, bins: vec![(79, 3)] },
+            scheduled: Latencies { sum_ns: 6_000, max_ns: 2_000, bins: vec![(87, 3)] },
         };
         assert_eq!(timeline.rows[0], expected);
     }
@@ -287,7 +217,7 @@ mod tests {
             timeline.record(&interval(second * 10 + 1, 1_000 + second));
         }
         assert_eq!((timeline.length_ns, timeline.rows.len()), (4 * SECOND_NS, 625));
-        assert!(timeline.rows.iter().all(|row| row.completed == 4 && row.latencies() == 4));
+        assert!(timeline.rows.iter().all(|row| row.completed == 4 && row.latency.count() == 4));
     }
 
     #[test]
@@ -337,37 +267,12 @@ mod tests {
         (1..=1_000).for_each(|us| whole.record(&interval(1, us * 1_000)));
         let (mut left, mut sum) = (whole.clone(), Stretch::default());
         let first = left.take(1, 4);
-        assert_eq!((first.completed, first.latencies(), left.completed), (250, 250, 750));
-        assert_eq!(first.mean_ns(), whole.mean_ns());
+        assert_eq!((first.completed, first.latency.count(), left.completed), (250, 250, 750));
+        assert_eq!(first.latency.mean_ns(), whole.latency.mean_ns());
+        assert_eq!((first.scheduled.count(), first.scheduled.mean_ns()), (250, whole.scheduled.mean_ns()));
         sum += &first;
         sum += &left.take(1, 3);
         sum += &left.take(5, 5);
-        assert_eq!((sum, left.completed, left.latencies()), (whole, 0, 0));
-    }
-
-    #[test]
-    fn bins_are_an_eighth_of_an_octave() {
-        let table =
-            [(0, 0), (1, 0), (2, 8), (1_023, 79), (1_024, 80), (1_116, 80), (1_117, 81), (3_600_000_000_000, 333)];
-        for (ns, bin) in table {
-            assert_eq!(bin_of(ns), bin, "{ns}");
-        }
-        assert_eq!(bin_start_ns(80), 1_024.0);
-    }
-
-    #[test]
-    fn percentiles_come_from_the_bins_and_the_mean_does_not() {
-        let mut row = Stretch::default();
-        assert_eq!((row.mean_ns(), row.percentile_ns(50.0)), (None, None));
-        for ns in 1..=1_000 {
-            row.record(&interval(1, ns * 1_000));
-        }
-        assert_eq!(row.mean_ns(), Some(500_500.0));
-        for percent in [10.0, 50.0, 99.0] {
-            let got = row.percentile_ns(percent).unwrap();
-            let expected = percent * 10_000.0;
-            assert!((got / expected - 1.0).abs() < 0.046, "{percent} %: {got}");
-        }
-        assert_eq!(row.percentile_ns(99.99), Some(1_000_000.0), "never above the largest");
+        assert_eq!((sum, left.completed, left.latency.count()), (whole, 0, 0));
     }
 }

@@ -1,29 +1,43 @@
 //! The time line as comma-separated values: a heading, then a row a second.
 
 use super::super::result::{Document, Row, rate};
+use crate::stats::Latencies;
 
-/// The heading and the rows.
+/// The heading and the rows. With a schedule, the latencies since requests were due follow as further columns.
 pub fn render(document: &Document) -> String {
     let mut text = String::from(
         "start_s,length_s,started,completed,rate_per_s,bytes_sent,bytes_received,connect_errors,read_errors,\
-         write_errors,timeouts,status_errors,mean_us,p50_us,p90_us,p99_us,max_us\n",
+         write_errors,timeouts,status_errors,mean_us,p50_us,p90_us,p99_us,max_us",
     );
-    document.timeline.iter().for_each(|stretch| text.push_str(&row(stretch)));
+    let has_schedule = document.latency.scheduled.is_some();
+    if has_schedule {
+        text += ",scheduled_mean_us,scheduled_p50_us,scheduled_p90_us,scheduled_p99_us,scheduled_max_us";
+    }
+    text.push('\n');
+    document.timeline.iter().for_each(|stretch| text.push_str(&row(stretch, has_schedule)));
     text
 }
 
-fn row(row: &Row) -> String {
+fn row(row: &Row, has_schedule: bool) -> String {
     let errors = row.errors.unwrap_or_default();
     let counts = [errors.connect, errors.read, errors.write, errors.timeout, errors.status];
     let stretch = row.stretch();
-    // A second without an answer has no latency: the cell is empty, not zero.
-    let us = |us: Option<f64>| us.map_or(String::new(), |us| format!("{us:.1}"));
-    let percentile = |percent| us(stretch.percentile_ns(percent).map(|ns| ns / 1e3));
     let mut cells = [row.start_s, row.length_s].map(|seconds| seconds.to_string()).to_vec();
     cells.extend([row.started, row.completed].map(|count| count.to_string()));
     cells.push(format!("{:.2}", rate(row.completed, row.length_s)));
     cells.extend([row.bytes_sent, row.bytes_received].map(|bytes| bytes.to_string()));
     cells.extend(counts.map(|count| count.to_string()));
-    cells.extend([us(row.mean_us), percentile(50.0), percentile(90.0), percentile(99.0), us(row.max_us)]);
+    cells.extend(latency_cells(&stretch.latency));
+    if has_schedule {
+        cells.extend(latency_cells(&stretch.scheduled));
+    }
     cells.join(",") + "\n"
+}
+
+/// Mean, percentiles and maximum. A second without an answer has no latency: the cells are empty, not zero.
+fn latency_cells(latencies: &Latencies) -> [String; 5] {
+    let percentile = |percent| latencies.percentile_ns(percent);
+    let max_ns = latencies.mean_ns().map(|_| latencies.max_ns as f64);
+    [latencies.mean_ns(), percentile(50.0), percentile(90.0), percentile(99.0), max_ns]
+        .map(|ns| ns.map_or(String::new(), |ns| format!("{:.1}", ns / 1e3)))
 }

@@ -6,7 +6,8 @@
 
 use super::sources::{Segment, Sources, nanos};
 use super::{Document, Row};
-use crate::stats::timeline::{ROWS_MAX, SECOND_NS, Stretch, bin_of};
+use crate::stats::latencies::bin_of;
+use crate::stats::timeline::{ROWS_MAX, SECOND_NS, Stretch};
 use crate::stats::{Corrupt, HIGHEST};
 
 /// Seconds are numbers with a point: in a very long run they are off by so many nanoseconds.
@@ -61,9 +62,11 @@ fn parts_of(document: &Document) -> Result<Vec<Part>, Corrupt> {
     let part = |row: &Row| {
         let starts_ns = first_ns + u128::from(nanos(row.start_s));
         let ends_ns = starts_ns + u128::from(nanos(row.length_s));
-        let bins = &row.latency_bins;
+        let are_bins = |bins: &[(u16, u64)]| {
+            bins.is_sorted_by(|one, next| one.0 < next.0) && bins.last().is_none_or(|(bin, _)| *bin <= bin_of(HIGHEST))
+        };
         let are_bins =
-            bins.is_sorted_by(|one, next| one.0 < next.0) && bins.last().is_none_or(|(bin, _)| *bin <= bin_of(HIGHEST));
+            are_bins(&row.latency_bins) && row.scheduled.as_ref().is_none_or(|it| are_bins(&it.latency_bins));
         let is_in_order = reached_ns <= starts_ns + ROUNDING_NS && ends_ns <= last_ns + ROUNDING_NS;
         let from_ns = starts_ns.clamp(reached_ns, last_ns);
         let until_ns = ends_ns.clamp(from_ns, last_ns);

@@ -7,14 +7,14 @@ use super::super::failure::why_row;
 use super::super::{escape, notes, rewritten};
 use super::distribution::figure;
 use super::{
-    Agreed, Connections, Distribution, Document, Host, InFlight, Latency, LedgerRow, Moment, Phases, Requests, Row,
-    SCHEMA, Script, Thread, Tls, Tool, distribution,
+    Agreed, Connections, Distribution, Document, Host, InFlight, Latency, LedgerRow, Moment, OpenLoop, Phases,
+    Requests, Row, RowLatency, SCHEMA, Script, Thread, Tls, Tool, distribution,
 };
 use crate::plan::tls::{GROUPS, Named, SUITES, Version};
 use crate::plan::{Plan, secrets};
 use crate::run::{Ended, Outcome, host, nanos};
 use crate::stats::timeline::{Stretch, Timeline};
-use crate::stats::{self, Count, Counters, Handshakes, Negotiated, Occupancy, Stats};
+use crate::stats::{self, Count, Counters, Handshakes, Latencies, Negotiated, Occupancy, Stats};
 
 /// Nanoseconds in a second.
 const NS_PER_S: f64 = 1e9;
@@ -22,7 +22,9 @@ const NS_PER_S: f64 = 1e9;
 impl Document {
     /// The document of a run.
     pub fn of(plan: &Plan, outcome: &Outcome) -> Self {
-        let Stats { counters, statuses, ledger, latency, batch_latency, phases, censored, .. } = &outcome.totals;
+        let Stats { counters, statuses, ledger, latency, batch_latency, open_loop, phases, censored, .. } =
+            &outcome.totals;
+        let open_loop = open_loop.as_deref();
         let view = |measured: &stats::Distribution<u64>| distribution(measured, plan.show.percents.as_deref());
         let started_at = Moment(u64::try_from(outcome.started_at.as_micros()).unwrap_or(u64::MAX));
         let duration_s = outcome.elapsed.as_secs_f64();
@@ -31,6 +33,8 @@ impl Document {
         let shown = |text: String| {
             if plan.show.keeps_secrets { text } else { outcome.known.hide_in(&secrets::sentence(&text)) }
         };
+        let requests = Requests::of(counters, open_loop);
+        let rewritten = || open_loop.is_none().then(|| rewritten(plan, outcome));
         Self {
             schema: SCHEMA,
             tool: Tool {
@@ -46,7 +50,7 @@ impl Document {
             sources: None,
             interrupted: matches!(outcome.ended, Ended::Signal | Ended::NeverBegun),
             incomplete: super::super::incomplete(outcome).map(shown),
-            requests: Requests::of(counters),
+            requests,
             bytes_received: counters.bytes_received,
             bytes_sent: counters.bytes_sent,
             rate_per_s: rate(counted(outcome), duration_s),
@@ -56,16 +60,24 @@ impl Document {
                 lived: counters.slots_opened,
                 opened: counters.connects,
                 closed_first: plan.requests_per_connection.map(|_| counters.closed_first),
+                idle_closed: open_loop.map(|_| counters.idle_closed),
             },
             status: statuses.iter().collect(),
             errors: ledger.totals(),
             ledger: ledger.rows().iter().map(|row| LedgerRow::of(row, plan)).collect(),
             latency: Latency {
                 service: view(latency),
+                scheduled: open_loop.map(|open_loop| view(&open_loop.scheduled)),
                 batch: batch_latency.as_deref().map(view),
-                wrk_mean_us: rewritten(plan, outcome).mean_us().filter(|_| !plan.dialect.is_compat() && !plan.once),
-                wrk: plan.dialect.is_compat().then(|| view(&rewritten(plan, outcome).distribution())),
+                wrk_mean_us: rewritten()
+                    .filter(|_| !plan.dialect.is_compat() && !plan.once)
+                    .and_then(|rewritten| rewritten.mean_us()),
+                wrk: rewritten().filter(|_| plan.dialect.is_compat()).map(|rewritten| view(&rewritten.distribution())),
             },
+            open_loop: open_loop.map(|open_loop| {
+                let rates = (rate(open_loop.due, duration_s), rate(requests.started, duration_s));
+                OpenLoop::of(open_loop, plan.show.percents.as_deref(), rates)
+            }),
             phases: phases.as_deref().map(|phases| Phases::of(phases, view)),
             censored: censored.as_deref().map(view),
             timeline: rows(&outcome.timeline, nanos(outcome.elapsed)),
@@ -103,8 +115,7 @@ fn rows(timeline: &Timeline, elapsed_ns: u64) -> Vec<Row> {
 impl Row {
     /// What was done between these two moments, in nanoseconds since measuring began.
     pub fn of(stretch: &Stretch, from_ns: u64, until_ns: u64) -> Self {
-        let us = |ns: f64| figure(ns / 1e3);
-        let mean_us = stretch.mean_ns().map(us);
+        let service = RowLatency::of(&stretch.latency);
         let seconds = |ns: u64| ns as f64 / NS_PER_S;
         Self {
             start_s: seconds(from_ns),
@@ -115,28 +126,43 @@ impl Row {
             bytes_sent: stretch.bytes_sent,
             bytes_received: stretch.bytes_received,
             errors: (stretch.errors.total() > 0).then_some(stretch.errors),
-            mean_us,
-            max_us: mean_us.map(|_| us(stretch.latency_max_ns as f64)),
-            latency_bins: stretch.latency_bins.clone(),
+            mean_us: service.mean_us,
+            max_us: service.max_us,
+            latency_bins: service.latency_bins,
+            scheduled: (stretch.scheduled.count() > 0).then(|| RowLatency::of(&stretch.scheduled)),
         }
     }
 
     /// The stretch that this is the row of.
     pub fn stretch(&self) -> Stretch {
-        let mut stretch = Stretch {
+        Stretch {
             started: self.started,
             completed: self.completed,
             bytes_sent: self.bytes_sent,
             bytes_received: self.bytes_received,
             errors: self.errors.unwrap_or_default(),
-            latency_max_ns: (self.max_us.unwrap_or(0.0) * 1e3).round() as u64,
-            latency_bins: self.latency_bins.clone(),
-            latency_sum_ns: 0,
-        };
-        let sum_ns = self.mean_us.unwrap_or(0.0) * 1e3 * stretch.latencies() as f64;
-        stretch.latency_sum_ns = sum_ns.round() as u128;
-        stretch
+            latency: latencies(self.mean_us, self.max_us, &self.latency_bins),
+            scheduled: self.scheduled.as_ref().map_or_else(Latencies::default, |scheduled| {
+                latencies(scheduled.mean_us, scheduled.max_us, &scheduled.latency_bins)
+            }),
+        }
     }
+}
+
+impl RowLatency {
+    fn of(latencies: &Latencies) -> Self {
+        let us = |ns: f64| figure(ns / 1e3);
+        let mean_us = latencies.mean_ns().map(us);
+        Self { mean_us, max_us: mean_us.map(|_| us(latencies.max_ns as f64)), latency_bins: latencies.bins.clone() }
+    }
+}
+
+/// The latencies with these figures.
+fn latencies(mean_us: Option<f64>, max_us: Option<f64>, bins: &[(u16, u64)]) -> Latencies {
+    let max_ns = (max_us.unwrap_or(0.0) * 1e3).round() as u64;
+    let mut latencies = Latencies { sum_ns: 0, max_ns, bins: bins.to_vec() };
+    latencies.sum_ns = (mean_us.unwrap_or(0.0) * 1e3 * latencies.count() as f64).round() as u128;
+    latencies
 }
 
 impl Host {
@@ -162,7 +188,7 @@ impl InFlight {
 }
 
 impl Requests {
-    fn of(counters: &Counters) -> Self {
+    fn of(counters: &Counters, open_loop: Option<&stats::OpenLoop<u64>>) -> Self {
         Self {
             started: counters.started - counters.returned,
             completed: counters.completed,
@@ -171,6 +197,11 @@ impl Requests {
             open: counters.open_at_end,
             carried: counters.carried,
             interim: counters.interim,
+            due: open_loop.map(|open_loop| open_loop.due),
+            due_before: open_loop.map(|open_loop| open_loop.carried),
+            late: open_loop.map(|open_loop| open_loop.late),
+            dropped: open_loop.map(|open_loop| open_loop.dropped),
+            unsent: open_loop.map(|open_loop| open_loop.unsent),
         }
     }
 }

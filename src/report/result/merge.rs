@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 
 use super::build::rate;
 use super::named::Named;
+use super::open_loop::between;
 use super::sources::Segment;
 use super::{
-    Agreed, Connections, Distribution, Document, Latency, LedgerRow, Phases, Requests, Script, Sources, Tls, axis,
+    Agreed, Connections, Distribution, Document, Latency, LedgerRow, OpenLoop, Phases, Requests, Script, Sources, Tls,
+    axis,
 };
 use crate::stats::{Corrupt, Distribution as Values};
 
@@ -20,13 +22,16 @@ impl Document {
     ///
     /// When a distribution cannot be read, or figures contradict each other.
     pub fn check(&self) -> Result<(), Corrupt> {
-        let Latency { service, batch, wrk, wrk_mean_us: _ } = &self.latency;
+        let Latency { service, scheduled, batch, wrk, wrk_mean_us: _ } = &self.latency;
+        let open_loop = self.open_loop.as_ref();
+        let of_open_loop = open_loop.map(|open_loop| [Some(&open_loop.lateness), open_loop.censored.as_ref()]);
         let phases = self.phases.as_ref();
         let of_phases =
             phases.map(|phases| [Some(&phases.connect), phases.tls.as_ref(), Some(&phases.ttfb), Some(&phases.ttlb)]);
-        let views = [Some(service), batch.as_ref(), wrk.as_ref(), self.censored.as_ref()];
+        let views = [Some(service), scheduled.as_ref(), batch.as_ref(), wrk.as_ref(), self.censored.as_ref()];
         views
             .into_iter()
+            .chain(of_open_loop.into_iter().flatten())
             .chain(of_phases.into_iter().flatten())
             .flatten()
             .try_for_each(|view| view.values().map(|_| ()))?;
@@ -67,6 +72,11 @@ impl Document {
         let most = |of: fn(&Segment) -> u64| segments.iter().map(of).max().unwrap_or(0);
         sum.connections.asked = most(|segment| segment.asked).max(sum.connections.asked);
         sum.connections.lived = most(|segment| segment.lived).max(sum.connections.lived);
+        sum.open_loop = OpenLoop::sum(&documents, sum.latency.scheduled.as_ref())?;
+        if let Some(open_loop) = &mut sum.open_loop {
+            open_loop.due_per_s = rate(sum.requests.due.unwrap_or_default(), sum.duration_s);
+            open_loop.sent_per_s = rate(sum.requests.started, sum.duration_s);
+        }
         sum.timeline = axis::rows(&documents, &segments)?;
         sum.notes.splice(0..0, sources.note());
         sum.sources = Some(sources);
@@ -106,6 +116,7 @@ impl Document {
             sources: _,
             rate_per_s: _,
             latency: _,
+            open_loop: _,
             phases: _,
             censored: _,
             timeline: _,
@@ -154,11 +165,28 @@ impl Latency {
         let service = total(documents.iter().map(|document| &document.latency.service))?;
         Ok(Self {
             service: service.ok_or(Corrupt::Count)?,
+            scheduled: all(documents, |document| document.latency.scheduled.as_ref())?,
             batch: total(documents.iter().filter_map(|document| document.latency.batch.as_ref()))?,
             // What wrk makes of several runs follows from no sum.
             wrk_mean_us: if let [only] = documents { only.latency.wrk_mean_us } else { None },
             wrk: all(documents, |document| document.latency.wrk.as_ref())?,
         })
+    }
+}
+
+impl OpenLoop {
+    /// `None` if one is of a closed loop. The rates follow from the requests.
+    fn sum(documents: &[Document], scheduled: Option<&Distribution>) -> Result<Option<Self>, Corrupt> {
+        let parts: Option<Vec<&Self>> = documents.iter().map(|document| document.open_loop.as_ref()).collect();
+        let (Some(parts), Some(scheduled)) = (parts, scheduled) else { return Ok(None) };
+        let Some(lateness) = total(parts.iter().map(|part| &part.lateness))? else { return Ok(None) };
+        let censored = total(parts.iter().filter_map(|part| part.censored.as_ref()))?;
+        let mut percents: Vec<_> = parts.iter().flat_map(|part| part.percentiles_us.keys().copied()).collect();
+        percents.sort_unstable();
+        percents.dedup();
+        let ages = censored.as_ref().map_or_else(|| Ok(Values::new()), Distribution::values)?;
+        let percentiles_us = between(&scheduled.values()?, &ages, percents);
+        Ok(Some(Self { due_per_s: 0.0, sent_per_s: 0.0, lateness, censored, percentiles_us }))
     }
 }
 
@@ -234,7 +262,20 @@ impl Script {
 
 impl Requests {
     fn add(&mut self, other: Self) {
-        let Self { started, completed, timeout, abandoned, open, carried, interim } = other;
+        let Self {
+            started,
+            completed,
+            timeout,
+            abandoned,
+            open,
+            carried,
+            interim,
+            due,
+            due_before,
+            late,
+            dropped,
+            unsent,
+        } = other;
         self.started += started;
         self.completed += completed;
         self.timeout += timeout;
@@ -242,6 +283,11 @@ impl Requests {
         self.open += open;
         self.carried += carried;
         self.interim += interim;
+        self.due = both(self.due, due);
+        self.due_before = both(self.due_before, due_before);
+        self.late = both(self.late, late);
+        self.dropped = both(self.dropped, dropped);
+        self.unsent = both(self.unsent, unsent);
     }
 }
 
@@ -251,11 +297,14 @@ impl Connections {
         self.asked = self.asked.max(other.asked);
         self.lived = self.lived.max(other.lived);
         self.opened += other.opened;
-        self.closed_first = match (self.closed_first, other.closed_first) {
-            (Some(mine), Some(theirs)) => Some(mine + theirs),
-            (mine, theirs) => mine.or(theirs),
-        };
+        self.closed_first = both(self.closed_first, other.closed_first);
+        self.idle_closed = both(self.idle_closed, other.idle_closed);
     }
+}
+
+/// The sum of what only some have.
+fn both(mine: Option<u64>, theirs: Option<u64>) -> Option<u64> {
+    mine.into_iter().chain(theirs).reduce(|one, other| one + other)
 }
 
 fn add_counts(mine: &mut BTreeMap<u16, u64>, theirs: &BTreeMap<u16, u64>) {

@@ -9,8 +9,10 @@ mod distribution;
 mod merge;
 mod moment;
 mod named;
+mod open_loop;
 mod plan;
 mod read;
+mod schedule;
 mod sources;
 #[cfg(test)]
 mod tests;
@@ -27,7 +29,9 @@ pub use build::{counted, rate};
 pub use distribution::{Distribution, distribution};
 pub use moment::Moment;
 pub use named::{Named, counted_twice, in_order};
+pub use open_loop::{Between, OpenLoop};
 pub use plan::{Different, Header, Plan, Script as PlannedScript};
+pub use schedule::{Schedule, Stage};
 pub use sources::{Source, Sources};
 pub use thread::{Lateness, Thread, Waits};
 pub use way::{Offer, Way};
@@ -84,6 +88,10 @@ pub struct Document {
     pub ledger: Vec<LedgerRow>,
     /// The views of the latency.
     pub latency: Latency,
+    /// What was measured of requests that were due at moments of a schedule, beside their latencies; left out of a closed
+    /// loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_loop: Option<OpenLoop>,
     /// The phases of connections and requests, where they were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<Phases>,
@@ -142,6 +150,7 @@ pub struct Host {
 }
 
 /// What became of the requests. `started` and `carried` together are `completed`, `abandoned`, `open` and those that failed.
+/// With a schedule, `due` and `due_before` together are `started`, `dropped` and `unsent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Requests {
@@ -161,6 +170,21 @@ pub struct Requests {
     /// Answers before the answer (1xx), which count as nothing else.
     #[serde(default)]
     pub interim: u64,
+    /// With a schedule: requests that were due while the run was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<u64>,
+    /// With a schedule: requests that were due before, in a warm-up, and had not been sent when measuring began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_before: Option<u64>,
+    /// With a schedule: requests that were sent more than a millisecond after they were due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<u64>,
+    /// With a schedule: requests that were not sent because they would have been too late (`--max-late`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<u64>,
+    /// With a schedule: requests that were due and had not been sent when the run ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsent: Option<u64>,
 }
 
 /// What was in flight, on average over the time that was measured.
@@ -187,6 +211,9 @@ pub struct Connections {
     /// did not close them within a second, or could not know that it was to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_first: Option<u64>,
+    /// With a schedule: how many the server closed while they waited for a request to be due; each was opened again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_closed: Option<u64>,
 }
 
 /// One thing that went wrong.
@@ -215,13 +242,18 @@ pub struct Latency {
     /// As measured: the request's first byte handed to the kernel, to the response's last byte. Where a tool is
     /// imitated, in whole microseconds and without late answers.
     pub service: Distribution,
+    /// With a schedule, from the moment at which a request was due to the response's last byte, as measured: of complete
+    /// responses only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduled: Option<Distribution>,
     /// Of batches, up to the last byte of their last response; only where a script sends several requests at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<Distribution>,
-    /// The mean that wrk would print for this run, in microseconds; only where no tool is imitated, and not in sums.
+    /// The mean that wrk would print for this run, in microseconds; only where no tool is imitated, and neither in sums nor
+    /// with a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrk_mean_us: Option<f64>,
-    /// As the imitated tool rewrites it; only where one is imitated.
+    /// As the imitated tool rewrites it; only where one is imitated, and not with a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrk: Option<Distribution>,
 }
@@ -298,21 +330,40 @@ pub struct Row {
     /// Errors, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors: Option<Errors>,
-    /// The mean latency, if there was any.
+    /// The mean service latency, if there was any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_us: Option<f64>,
-    /// The largest latency, if there was any.
+    /// The largest service latency, if there was any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_us: Option<f64>,
-    /// Number and count of each bin of latencies that is not empty: bin b goes from 2^(b/8) to 2^((b+1)/8)
+    /// Number and count of each bin of service latencies that is not empty: bin b goes from 2^(b/8) to 2^((b+1)/8)
     /// nanoseconds.
+    pub latency_bins: Vec<(u16, u64)>,
+    /// The latencies since requests were due, if there is a schedule and anything was completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduled: Option<RowLatency>,
+}
+
+/// The latencies of a stretch of the run since requests were due.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RowLatency {
+    /// Their mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_us: Option<f64>,
+    /// The largest of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_us: Option<f64>,
+    /// Number and count of each bin, as in the row.
     pub latency_bins: Vec<(u16, u64)>,
 }
 
 impl Document {
-    /// The latency that the text shows: as the imitated tool rewrites it, else as measured.
+    /// The latency that the text shows: with a schedule since requests were due; else as the imitated tool rewrites it, or
+    /// as measured.
     pub fn shown_latency(&self) -> &Distribution {
-        self.latency.wrk.as_ref().unwrap_or(&self.latency.service)
+        let Latency { service, scheduled, wrk, .. } = &self.latency;
+        scheduled.as_ref().or(wrk.as_ref()).unwrap_or(service)
     }
 
     /// The document as text, with a line end.

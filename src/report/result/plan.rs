@@ -6,7 +6,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::super::escape;
-use super::{Offer, Way};
+use super::{Offer, Schedule, Way};
 use crate::plan::secrets::{self, Known, REDACTED};
 use crate::plan::{self, Io, Percent, Spin};
 
@@ -48,6 +48,9 @@ pub struct Plan {
     /// Requests on one connection at most, if that is limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_connection: Option<u64>,
+    /// When requests are due, in an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
     /// The longest the run may last, warm-up not included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<f64>,
@@ -136,6 +139,7 @@ impl Plan {
             threads: plan.load.threads,
             connections: plan.load.connections,
             requests_per_connection: plan.requests_per_connection.map(|limit| limit.most),
+            schedule: plan.schedule.as_ref().map(Schedule::of),
             duration_s: plan.stop.duration.map(seconds),
             requests: plan.stop.requests,
             warmup_s: (!plan.warmup.is_zero()).then(|| seconds(plan.warmup)),

@@ -56,6 +56,64 @@ pub(super) fn document(latencies_us: impl IntoIterator<Item = u64>) -> Document 
     Document::of(&plan(Dialect::Native), &outcome(latencies_us))
 }
 
+/// The same with a schedule: each request was sent 1 ms after it was due, one was never sent, and one was never answered.
+pub(super) fn scheduled(latencies_us: impl IntoIterator<Item = u64>) -> Document {
+    let mut interval = Interval { until_ns: 100_000_000, ..Interval::default() };
+    let mut outcome = outcome([]);
+    let open_loop = interval.open_loop.get_or_insert_default();
+    for us in latencies_us {
+        interval.latency.record(us * 1_000);
+        open_loop.complete(us * 1_000 + 1_000_000, us * 1_000, false);
+        open_loop.lateness.record(1_000_000);
+        interval.counters.completed += 1;
+    }
+    open_loop.lateness.record(1_000_000);
+    [30_000_000, 1_000_000].into_iter().for_each(|age_ns| open_loop.censored.record(age_ns));
+    (open_loop.late, open_loop.unsent) = (3, 1);
+    interval.counters.started = interval.counters.completed + 1;
+    (open_loop.due, open_loop.carried) = (interval.counters.started, 1);
+    interval.counters.idle_closed = 2;
+    outcome.totals += &interval;
+    outcome.timeline.record(&interval);
+    let mut plan = plan(Dialect::Native);
+    plan.schedule = Some(crate::report::fixtures::schedule(1_000));
+    Document::of(&plan, &outcome)
+}
+
+#[test]
+fn with_a_schedule_both_latencies_are_there_and_what_became_of_all_that_was_due() {
+    let document = scheduled(1..=98);
+    let (requests, latency) = (document.requests, &document.latency);
+    assert_eq!((requests.due, requests.due_before, requests.late), (Some(99), Some(1), Some(3)));
+    assert_eq!((requests.dropped, requests.unsent, document.connections.idle_closed), (Some(0), Some(1), Some(2)));
+    assert_eq!((latency.service.mean_us, latency.wrk_mean_us), (Some(49.5), None));
+    let scheduled = latency.scheduled.as_ref().unwrap();
+    assert_eq!((scheduled.count, scheduled.mean_us), (98, Some(1_049.5)));
+    assert_eq!(document.shown_latency(), scheduled);
+    let open_loop = document.open_loop.as_ref().unwrap();
+    assert_eq!((open_loop.due_per_s, open_loop.sent_per_s), (99.0, 99.0));
+    assert_eq!((open_loop.lateness.count, open_loop.lateness.max_us), (99, Some(1_000.0)));
+    assert_eq!(open_loop.censored.as_ref().map(|censored| censored.count), Some(2));
+    let between = |percent: &str| serde_json::to_value(open_loop.percentiles_us[&percent.parse().unwrap()]).unwrap();
+    let median = between("50");
+    assert!(median["lower"].as_f64().unwrap() < median["upper"].as_f64().unwrap(), "{median}");
+    assert_eq!(between("99"), serde_json::json!({ "lower": 30_000.0 }));
+    let row = document.timeline[0].scheduled.as_ref().unwrap();
+    assert_eq!((row.mean_us, row.max_us), (Some(1_049.5), Some(1_098.0)));
+    let plan = serde_json::to_value(&document.plan.schedule).unwrap();
+    let stage = serde_json::json!({ "from_per_s": 1_000.0, "to_per_s": 1_000.0 });
+    assert_eq!(plan, serde_json::json!({ "arrivals": "uniform", "stages": [stage] }));
+    assert_eq!(serde_json::from_str::<Document>(&document.to_json()).unwrap(), document);
+}
+
+#[test]
+fn without_a_schedule_nothing_of_it_is_there() {
+    let text = document([5]).to_json();
+    for absent in ["scheduled", "open_loop", "\"due", "unsent", "idle_closed", "\"late\""] {
+        assert!(!text.contains(absent), "{absent} in {text}");
+    }
+}
+
 #[test]
 fn the_schema_is_that_of_these_structs() {
     let mut schema = schemars::schema_for!(Document);
@@ -375,6 +433,10 @@ fn the_time_line_is_a_table_of_a_row_a_second() {
     assert_eq!((rows.len(), rows[0].len(), rows[1].len()), (2, 17, 17));
     assert_eq!(rows[1][..9], ["0", "1", "2", "2", "2.00", "0", "0", "0", "1"]);
     assert_eq!((rows[1][12], rows[1][16]), ("200.0", "300.0"));
+    let with_schedule = export::render(crate::plan::Kind::Csv, &scheduled([100, 300])).unwrap();
+    let rows: Vec<Vec<&str>> = with_schedule.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!((rows[0].len(), rows[0][17], rows[1].len()), (22, "scheduled_mean_us", 22));
+    assert_eq!((rows[1][12], rows[1][17], rows[1][21]), ("200.0", "1200.0", "1300.0"));
     let empty = export::render(crate::plan::Kind::Csv, &document([])).unwrap();
     assert!(empty.ends_with(",,,,,\n"), "{empty}");
 }

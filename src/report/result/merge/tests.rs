@@ -2,7 +2,7 @@
 
 use super::super::named::in_order;
 use super::super::sources::nanos;
-use super::super::tests::document;
+use super::super::tests::{document, scheduled};
 use super::super::{Moment, Row};
 use super::*;
 use crate::random::Random;
@@ -59,6 +59,26 @@ fn a_sum_of_parts_is_one_run_of_everything() {
     assert_eq!((sum.ledger.len(), sum.ledger[0].count, sum.errors.timeout + sum.errors.read), (1, 2, 2));
     assert_eq!((sum.threads.len(), sum.connections.asked), (2, 20));
     assert_eq!((sum.duration_s, sum.rate_per_s), (1.0, 1_000.0), "both ran at the same time");
+}
+
+#[test]
+fn a_sum_of_parts_with_a_schedule_has_all_that_was_due() {
+    let (parts, whole) = (sum(&[scheduled(1..=600), scheduled(601..=1_000)]), scheduled(1..=1_000));
+    assert_eq!(parts.latency.scheduled, whole.latency.scheduled);
+    assert_eq!(parts.timeline[0].scheduled, whole.timeline[0].scheduled);
+    let requests = parts.requests;
+    assert_eq!((requests.due, requests.due_before, requests.late), (Some(1_002), Some(2), Some(6)));
+    assert_eq!((requests.dropped, requests.unsent, parts.connections.idle_closed), (Some(0), Some(2), Some(4)));
+    let open_loop = parts.open_loop.as_ref().unwrap();
+    assert_eq!((open_loop.due_per_s, open_loop.sent_per_s, open_loop.lateness.count), (1_002.0, 1_002.0, 1_002));
+    assert_eq!(open_loop.censored.as_ref().unwrap().count, 4);
+    let last = open_loop.percentiles_us.values().next_back().unwrap();
+    assert_eq!((last.lower, last.upper), (30_000.0, None));
+    assert_eq!(parts.check(), Ok(()));
+    assert_eq!(sum(&[scheduled([5])]).open_loop, scheduled([5]).open_loop);
+    let mixed = sum(&[scheduled([5]), document([5])]);
+    assert!(mixed.open_loop.is_none() && mixed.latency.scheduled.is_none(), "some would be left out");
+    assert_eq!(mixed.requests.due, Some(2));
 }
 
 #[test]

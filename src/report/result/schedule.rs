@@ -1,0 +1,58 @@
+//! When requests were to be due, as it stands in a document.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::schedule::{self, Arrivals};
+
+/// When requests are due.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Schedule {
+    /// How due times are spread at a given rate: `uniform`, `poisson`, or `burst:` and how many at once.
+    pub arrivals: String,
+    /// The rate over time, one stage after the other.
+    pub stages: Vec<Stage>,
+    /// How many times as fast late requests are made up for; left out: as fast as possible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catch_up: Option<f64>,
+    /// When a request is too late to be sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_late_s: Option<f64>,
+}
+
+/// A stretch of time in which the rate stays the same or changes evenly.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Stage {
+    /// How long it lasts; left out: until the run ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length_s: Option<f64>,
+    /// Requests per second at its beginning.
+    pub from_per_s: f64,
+    /// Requests per second at its end.
+    pub to_per_s: f64,
+}
+
+impl Schedule {
+    /// A schedule as files show it: the whole of it, also where only a part was sent from here.
+    pub fn of(schedule: &schedule::Schedule) -> Self {
+        let schedule::Schedule { arrivals, stages, part: _, catch_up, max_late } = schedule;
+        let stage = |stage: &schedule::Stage| Stage {
+            length_s: stage.length.as_ref().map(Duration::as_secs_f64),
+            from_per_s: stage.from.per_second(),
+            to_per_s: stage.to.per_second(),
+        };
+        Self {
+            arrivals: match arrivals {
+                Arrivals::Uniform => "uniform".to_owned(),
+                Arrivals::Poisson => "poisson".to_owned(),
+                Arrivals::Burst(count) => format!("burst:{count}"),
+            },
+            stages: stages.iter().map(stage).collect(),
+            catch_up: catch_up.map(|factor| u64::from(factor) as f64 / 1e3),
+            max_late_s: max_late.as_ref().map(Duration::as_secs_f64),
+        }
+    }
+}
