@@ -38,8 +38,11 @@ impl<B: Backend> Engine<B> {
                 && let Some(completion) = self.backend.next()
             {
                 left -= 1;
-                self.turn.awaited_since = completion.at;
-                self.handle(completion);
+                // It may have stood still once more meanwhile, over the end.
+                if completion.at <= self.books.end_at {
+                    self.turn.awaited_since = completion.at;
+                    self.handle(completion);
+                }
             }
             self.books.tally.interval.evidence.waited(before - left);
             if !is_ready {

@@ -54,6 +54,18 @@ fn a_run_ends_where_the_generator_stood_still_over_its_end() {
 }
 
 #[test]
+fn nothing_after_the_end_counts_for_who_stood_still_again_while_catching_up() {
+    // From 0.2 s to 0.5 s, and at once again to 2 s; an answer that comes then lasted longer than the run.
+    let twice = "connect_us = 0.0\nlatency_us = 900000.0\n[[standstill]]\nfrom_s = 0.2\nfor_s = 0.3\n\
+                 [[standstill]]\nfrom_s = 0.4\nfor_s = 1.6";
+    let Ran { totals, end } = run_http(Settings { connections: 3, ..settings() }, twice);
+    let counters = &totals.counters;
+    assert_eq!((end.elapsed_ns, counters.completed, counters.open_at_end), (SECOND, 0, 3));
+    assert_eq!(counters.occupancy.in_flight_ns, 3 * SECOND);
+    assert_conserved(&totals);
+}
+
+#[test]
 fn a_window_begins_when_the_worker_is_there_and_lasts_its_time() {
     // Over the end of the warm-up, and over that and the planned end of the run.
     for for_s in ["0.5", "3.0"] {
