@@ -18,7 +18,7 @@ pub fn run(words: &[&str]) -> io::Result<ExitCode> {
     let mut command = crate::cargo();
     command.args(["test", "--package", "onrush", "--lib", "--", "--exact", TEST, "--show-output"]);
     // Seeds of different days are different, and short enough to be typed.
-    command.env("SIMULATE_SECONDS", seconds.to_string());
+    command.env("RUST_BACKTRACE", "0").env("SIMULATE_SECONDS", seconds.to_string());
     command.env("SIMULATE_SEED", seed.unwrap_or_else(|| now() * 1_000).to_string());
     Ok(if command.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -111,7 +111,8 @@ fn ended(ran: &Ran, part: &Part) -> Result<(), String> {
     ensure!(end == [true; 2], part.end.standstills, part.end.silences, elapsed_ns);
     let counters = &part.totals.counters;
     if let Some(requests) = stop.requests {
-        ensure!(ran.totals.counters.started <= requests, counters, requests);
+        let all = &ran.totals.counters;
+        ensure!(all.started <= requests + all.returned, all, requests);
         let ended = counters.completed + counters.failed + counters.abandoned;
         let is_early = duration_ns.is_none() && part.end.failure.is_none() && !part.end.stayed_away && !ran.has_script;
         ensure!(!is_early || counters.open_at_end == 0 && ended >= counters.started, counters, elapsed_ns);
