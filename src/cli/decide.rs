@@ -27,18 +27,18 @@ const SEED: u64 = 1;
 pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let dialect = typed.dialect;
     let Some(url) = typed.words.first() else { return Err(no_url(dialect)) };
-    if let Some(flag) = typed.later {
-        return Err(Refusal::Cannot(format!("--{}: {}", flag.long, flag.later.unwrap_or_default())));
-    }
     nothing_is_zero(&typed)?;
     if let Some(line) = hints::stray(&typed.words, typed.script.is_some()).filter(|_| !dialect.is_compat()) {
         return Err(Refusal::Misused(line));
     }
     let mut target = target(url, dialect)?;
     let load = load(&typed)?;
-    if dialect == Dialect::Wrk2 {
-        return Err(Refusal::Wrk("Throughput MUST be specified with the --rate or -R option".to_owned()));
+    let staged = typed.pace.duration();
+    let schedule = std::mem::take(&mut typed.pace).decide(dialect, typed.duration)?;
+    if schedule.is_some() && !cfg!(test) {
+        return Err(Refusal::Cannot("--rate: constant rates are not in onrush yet".to_owned()));
     }
+    typed.duration = typed.duration.or(staged);
     let (timeout, give_up) = patience(&mut typed)?;
     if typed.once && typed.format == Format::Json {
         return Err(Refusal::Cannot(
@@ -66,7 +66,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let plan = Plan {
         load: if typed.once { Load { threads: 1, connections: 1 } } else { load },
         first_connection: 0,
-        schedule: None,
+        schedule: schedule.filter(|_| !typed.once),
         requests_per_connection,
         stop,
         warmup: typed.warmup.filter(|_| !typed.once).unwrap_or_default(),
@@ -229,7 +229,9 @@ fn few_requests(typed: &mut Typed) {
 /// What becomes of the result.
 fn show(typed: &mut Typed) -> Show {
     Show {
-        percentiles: typed.latency || typed.percents.is_some(),
+        percentiles: typed.latency || typed.u_latency || typed.percents.is_some(),
+        u_latency: typed.u_latency,
+        batch_latency: typed.batch_latency,
         percents: typed.percents.take(),
         breakout: typed.breakout,
         cmm_layout: typed.cmm_layout || typed.dialect == Dialect::WrkCmm,

@@ -23,8 +23,6 @@ pub(super) struct Flag {
     pub group: Group,
     /// Who knows it.
     pub origin: Origin,
-    /// Why it cannot be used yet, if it cannot. Its place in the tables is kept for the day it can.
-    pub later: Option<&'static str>,
 }
 
 /// What the parser calls an option; the help in the table says what each one does.
@@ -53,6 +51,10 @@ pub(super) enum Id {
     Seed,
     Script,
     Rate,
+    Stages,
+    Arrivals,
+    CatchUp,
+    MaxLate,
     ULatency,
     BatchLatency,
     BindIp,
@@ -86,6 +88,8 @@ pub(super) enum Id {
 pub(super) enum Group {
     /// How much, how long.
     Load,
+    /// When requests are sent, if not whenever a connection is free.
+    Pace,
     /// What is sent.
     Request,
     /// When a request is too slow.
@@ -98,8 +102,6 @@ pub(super) enum Group {
     Output,
     /// How the generator works.
     Engine,
-    /// Not usable yet.
-    Later,
 }
 
 /// The tool an option comes from.
@@ -140,19 +142,19 @@ impl Flag {
 impl Group {
     /// All of them, in the order of the help.
     pub const ALL: [Self; 8] =
-        [Self::Load, Self::Request, Self::Limits, Self::Way, Self::Tls, Self::Output, Self::Engine, Self::Later];
+        [Self::Load, Self::Pace, Self::Request, Self::Limits, Self::Way, Self::Tls, Self::Output, Self::Engine];
 
     /// The heading.
     pub fn title(self) -> &'static str {
         match self {
             Self::Load => "How much load",
+            Self::Pace => "At which rate",
             Self::Request => "What is sent",
             Self::Limits => "When a request is too slow",
             Self::Way => "How the server is reached",
             Self::Tls => "How https:// is spoken",
             Self::Output => "What is printed",
             Self::Engine => "How it works",
-            Self::Later => "Not in this version yet",
         }
     }
 }
@@ -177,8 +179,6 @@ pub(super) fn by_prefix(prefix: &str, dialect: Dialect) -> Vec<&'static Flag> {
     FLAGS.iter().filter(|flag| flag.is_listed_by(dialect) && flag.long.starts_with(prefix)).collect()
 }
 
-const RATES: Option<&str> = Some("constant rates are not in onrush yet");
-
 /// The table, in the order of the help and of `docs/command-line.md`.
 pub(super) const FLAGS: &[Flag] = &[
     Flag {
@@ -189,7 +189,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["connections to keep open, all threads together (10)"],
         group: Group::Load,
         origin: Origin::Wrk,
-        later: None,
     },
     Flag {
         id: Id::Duration,
@@ -199,7 +198,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["how long the test lasts (10s)"],
         group: Group::Load,
         origin: Origin::Wrk,
-        later: None,
     },
     Flag {
         id: Id::Threads,
@@ -209,7 +207,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["threads that share the connections (2)", "(1 if there is one connection)"],
         group: Group::Load,
         origin: Origin::Wrk,
-        later: None,
     },
     Flag {
         id: Id::Requests,
@@ -219,7 +216,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["start exactly N requests; without -d there is no", "time limit, with both the first ends the test"],
         group: Group::Load,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::Warmup,
@@ -229,7 +225,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["put load on the target for T before anything is", "measured; -d and -n count from there"],
         group: Group::Load,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::DelayStats,
@@ -239,7 +234,55 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["as --warmup, in wrk-cmm's words and layout"],
         group: Group::Load,
         origin: Origin::WrkCmm,
-        later: None,
+    },
+    Flag {
+        id: Id::Rate,
+        short: Some('R'),
+        long: "rate",
+        value: Some("N"),
+        help: &[
+            "requests per second, all threads together;",
+            "90/m are 90 per minute. They are sent when they are",
+            "due, however slow the target is",
+        ],
+        group: Group::Pace,
+        origin: Origin::Wrk2,
+    },
+    Flag {
+        id: Id::Stages,
+        short: None,
+        long: "stages",
+        value: Some("LIST"),
+        help: &["rates one after the other, each with its time:", "10s:1k,30s:1k..20k,1m:20k; the run lasts as long"],
+        group: Group::Pace,
+        origin: Origin::Ours,
+    },
+    Flag {
+        id: Id::Arrivals,
+        short: None,
+        long: "arrivals",
+        value: Some("NAME"),
+        help: &["how requests are spread: uniform, poisson or burst:N,", "which is N at once (uniform)"],
+        group: Group::Pace,
+        origin: Origin::Ours,
+    },
+    Flag {
+        id: Id::CatchUp,
+        short: None,
+        long: "catch-up",
+        value: Some("F"),
+        help: &["after a stall send at most F times as fast (as fast as", "possible)"],
+        group: Group::Pace,
+        origin: Origin::Ours,
+    },
+    Flag {
+        id: Id::MaxLate,
+        short: None,
+        long: "max-late",
+        value: Some("T"),
+        help: &["drop requests that would be sent more than T too late"],
+        group: Group::Pace,
+        origin: Origin::Ours,
     },
     Flag {
         id: Id::Method,
@@ -249,7 +292,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["the request's method (GET; POST with --body)"],
         group: Group::Request,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::Header,
@@ -259,7 +301,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["add a header, \"Name: value\"; may be repeated"],
         group: Group::Request,
         origin: Origin::Wrk,
-        later: None,
     },
     Flag {
         id: Id::Body,
@@ -269,7 +310,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["the request's body; @FILE reads a file, @- standard", "input"],
         group: Group::Request,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::Script,
@@ -279,7 +319,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["a Lua script that makes requests", "words behind the URL are its arguments"],
         group: Group::Request,
         origin: Origin::Wrk,
-        later: None,
     },
     Flag {
         id: Id::BasicAuth,
@@ -289,7 +328,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["log in as user U with password P, as in the URL"],
         group: Group::Request,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::DisableKeepalive,
@@ -299,7 +337,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["a new connection for every request, by the header", "\"Connection: close\""],
         group: Group::Request,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::RequestsPerConnection,
@@ -309,7 +346,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["a new connection after N requests; the last one", "carries \"Connection: close\""],
         group: Group::Request,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::Once,
@@ -319,7 +355,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["send one request, show what was sent and came back"],
         group: Group::Request,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::Timeout,
@@ -329,7 +364,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["count longer requests as timed out (2s; 0: never)"],
         group: Group::Limits,
         origin: Origin::Wrk,
-        later: None,
     },
     Flag {
         id: Id::GiveUp,
@@ -339,7 +373,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["abandon a request and its connection after T", "(the larger of 30s and 5 x timeout; 0: never)"],
         group: Group::Limits,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::BindIp,
@@ -349,7 +382,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["source address, or a range of them: ADDR[/BITS]"],
         group: Group::Way,
         origin: Origin::WrkCmm,
-        later: None,
     },
     Flag {
         id: Id::ConnectTo,
@@ -362,7 +394,6 @@ pub(super) const FLAGS: &[Flag] = &[
         ],
         group: Group::Way,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::Resolve,
@@ -372,7 +403,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["the URL's host H has the address A; may be repeated"],
         group: Group::Way,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::Ipv4,
@@ -382,7 +412,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["use IPv4 addresses only"],
         group: Group::Way,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::Ipv6,
@@ -392,7 +421,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["use IPv6 addresses only"],
         group: Group::Way,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::Unix,
@@ -402,7 +430,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["connect to a Unix socket, whatever the URL says"],
         group: Group::Way,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::HttpProxy,
@@ -412,7 +439,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["go through a proxy: http://[user:pass@]host:port"],
         group: Group::Way,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::Insecure,
@@ -422,7 +448,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["do not check the server's certificate"],
         group: Group::Tls,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::CaCert,
@@ -435,7 +460,6 @@ pub(super) const FLAGS: &[Flag] = &[
         ],
         group: Group::Tls,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::Cert,
@@ -445,7 +469,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["the client's certificate (PEM)"],
         group: Group::Tls,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::Key,
@@ -455,7 +478,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["its key (PEM), if that is not in the same file"],
         group: Group::Tls,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::Sni,
@@ -465,7 +487,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["the name to send and to check (the URL's host)"],
         group: Group::Tls,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::TlsMin,
@@ -475,7 +496,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["the oldest version to offer: 1.2 or 1.3 (1.2)"],
         group: Group::Tls,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::TlsMax,
@@ -485,7 +505,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["the newest version to offer: 1.2 or 1.3 (1.3)"],
         group: Group::Tls,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::TlsCiphers,
@@ -495,7 +514,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["the suites to offer, in OpenSSL's or IANA's names,", "the preferred first; a colon between two"],
         group: Group::Tls,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::TlsGroups,
@@ -505,7 +523,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["the groups of the key exchange to offer, likewise", "(X25519:P-256:P-384:X25519MLKEM768)"],
         group: Group::Tls,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::TlsResume,
@@ -515,7 +532,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["whether a connection resumes the session of the one", "before it in its place: on or off (on)"],
         group: Group::Tls,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::Latency,
@@ -525,7 +541,24 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["print the percentiles of the latency"],
         group: Group::Output,
         origin: Origin::Wrk,
-        later: None,
+    },
+    Flag {
+        id: Id::ULatency,
+        short: Some('U'),
+        long: "u_latency",
+        value: None,
+        help: &["print the uncorrected latency too", "beside the one from when requests were due; implies -L"],
+        group: Group::Output,
+        origin: Origin::Wrk2,
+    },
+    Flag {
+        id: Id::BatchLatency,
+        short: Some('B'),
+        long: "batch_latency",
+        value: None,
+        help: &["one latency per pipelined batch"],
+        group: Group::Output,
+        origin: Origin::Wrk2,
     },
     Flag {
         id: Id::Percentiles,
@@ -535,7 +568,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["which percentiles the text and the files have,", "for instance 50,90,99.9"],
         group: Group::Output,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::Breakout,
@@ -545,7 +577,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["rows for connect, first byte and last byte, wrk-cmm's", "layout; with =all for the TLS handshake too"],
         group: Group::Output,
         origin: Origin::WrkCmm,
-        later: None,
     },
     Flag {
         id: Id::Output,
@@ -559,7 +590,6 @@ pub(super) const FLAGS: &[Flag] = &[
         ],
         group: Group::Output,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::Format,
@@ -569,7 +599,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["what is printed: wrk (its text) or json (wrk)"],
         group: Group::Output,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::KeepSecrets,
@@ -579,7 +608,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["leave passwords, tokens and the like in results"],
         group: Group::Output,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::Notes,
@@ -589,7 +617,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["with --compat: notes follow the report on stderr,", "as they always do without it"],
         group: Group::Output,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::Version,
@@ -599,7 +626,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["print the version; with a URL the test follows"],
         group: Group::Output,
         origin: Origin::Wrk,
-        later: None,
     },
     Flag {
         id: Id::Help,
@@ -609,7 +635,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["print this text"],
         group: Group::Output,
         origin: Origin::Wrk,
-        later: None,
     },
     Flag {
         id: Id::Io,
@@ -619,7 +644,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["how to talk to the kernel: auto, uring or epoll (auto)"],
         group: Group::Engine,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::Compat,
@@ -629,7 +653,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["follow wrk, wrk-cmm or wrk2 to the letter, as when", "called by that name"],
         group: Group::Engine,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::Spin,
@@ -639,7 +662,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["look instead of sleep while at most 4 requests or", "connects are under way: auto, on or off (auto)"],
         group: Group::Engine,
         origin: Origin::Ours,
-        later: None,
     },
     Flag {
         id: Id::Seed,
@@ -649,37 +671,6 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &["where random sequences start, to repeat a test (1)"],
         group: Group::Engine,
         origin: Origin::Ours,
-        later: None,
-    },
-    Flag {
-        id: Id::Rate,
-        short: Some('R'),
-        long: "rate",
-        value: Some("N"),
-        help: &["requests per second, all threads together"],
-        group: Group::Later,
-        origin: Origin::Wrk2,
-        later: RATES,
-    },
-    Flag {
-        id: Id::ULatency,
-        short: Some('U'),
-        long: "u_latency",
-        value: None,
-        help: &["print the uncorrected latency too"],
-        group: Group::Later,
-        origin: Origin::Wrk2,
-        later: RATES,
-    },
-    Flag {
-        id: Id::BatchLatency,
-        short: Some('B'),
-        long: "batch_latency",
-        value: None,
-        help: &["one latency per pipelined batch"],
-        group: Group::Later,
-        origin: Origin::Wrk2,
-        later: RATES,
     },
 ];
 
@@ -712,14 +703,6 @@ mod tests {
             );
             assert!(flag.value.is_none_or(|name| !name.is_empty()), "{}", flag.long);
             assert!(!flag.help.is_empty(), "{}", flag.long);
-        }
-    }
-
-    #[test]
-    fn what_cannot_be_used_yet_stands_apart_and_says_why() {
-        for flag in FLAGS {
-            assert_eq!(flag.later.is_some(), flag.group == Group::Later, "{}", flag.long);
-            assert!(flag.later.is_none_or(|reason| reason.ends_with("not in onrush yet")), "{}", flag.long);
         }
     }
 

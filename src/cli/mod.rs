@@ -15,6 +15,7 @@ mod front;
 mod help;
 mod hints;
 mod merge;
+mod pace;
 mod proxy;
 mod refusal;
 mod request;

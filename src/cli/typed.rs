@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::flags::{Flag, Id, Origin};
 use super::front::{Front, Item};
+use super::pace::TypedPace;
 use super::refusal::{Refusal, wrong};
 use super::request::{self, Header};
 use super::tls::TypedTls;
@@ -49,6 +50,8 @@ pub(super) struct Typed {
     pub timeout: Option<Duration>,
     /// `--give-up`.
     pub give_up: Option<Duration>,
+    /// Everything about when requests are sent.
+    pub pace: TypedPace,
     /// Everything about the way to the target.
     pub way: TypedWay,
     /// Everything about TLS.
@@ -63,6 +66,10 @@ pub(super) struct Typed {
     pub once: bool,
     /// `--latency`.
     pub latency: bool,
+    /// `--u_latency`.
+    pub u_latency: bool,
+    /// `--batch_latency`.
+    pub batch_latency: bool,
     /// `--warmup` or `--delay-stats`.
     pub warmup: Option<Duration>,
     /// `--percentiles`.
@@ -81,8 +88,6 @@ pub(super) struct Typed {
     pub notes: bool,
     /// `--version`.
     pub version: bool,
-    /// The first option that cannot be used yet.
-    pub later: Option<&'static Flag>,
     /// What the user should know although the test can run, one line each.
     pub warnings: Vec<String>,
 }
@@ -106,6 +111,7 @@ impl Typed {
             requests_per_connection: None,
             timeout: None,
             give_up: None,
+            pace: TypedPace::default(),
             way: TypedWay::default(),
             tls: TypedTls::default(),
             io: Io::Auto,
@@ -113,6 +119,8 @@ impl Typed {
             seed: None,
             once: false,
             latency: false,
+            u_latency: false,
+            batch_latency: false,
             warmup: None,
             percents: None,
             breakout: Breakout::None,
@@ -122,7 +130,6 @@ impl Typed {
             keep_secrets: false,
             notes: false,
             version: false,
-            later: None,
             warnings: Vec::new(),
         }
     }
@@ -195,7 +202,11 @@ impl Typed {
             | Id::TlsGroups
             | Id::TlsResume => self.tls.take(flag, value)?,
             Id::Script => self.script = Some(PathBuf::from(value)),
-            Id::Rate | Id::ULatency | Id::BatchLatency => self.later = self.later.or(Some(flag)),
+            Id::Rate | Id::Stages | Id::Arrivals | Id::CatchUp | Id::MaxLate | Id::ULatency | Id::BatchLatency => {
+                self.u_latency |= flag.id == Id::ULatency;
+                self.batch_latency |= flag.id == Id::BatchLatency;
+                self.pace.take(flag, &value, self.dialect)?;
+            }
         }
         Ok(())
     }

@@ -9,6 +9,10 @@ use super::Percent;
 pub struct Show {
     /// Whether the percentiles are printed.
     pub percentiles: bool,
+    /// Whether the service latency is printed beside the one from when requests were due.
+    pub u_latency: bool,
+    /// Whether a batch of requests has one latency.
+    pub batch_latency: bool,
     /// Which percentiles; `None`: those the text, or the file, usually has.
     pub percents: Option<Vec<Percent>>,
     /// Which phases have rows of their own.

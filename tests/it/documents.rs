@@ -272,7 +272,8 @@ impl Step {
 
     /// The option that makes a run short; of two durations the last one counts.
     fn shorter(&self) -> &'static str {
-        let ends_by_itself = |word: &str| word.starts_with("-n") || ["--requests", "--once"].contains(&word);
+        let ends_by_itself =
+            |word: &str| word.starts_with("-n") || ["--requests", "--once", "--stages"].contains(&word);
         if self.words().any(ends_by_itself) {
             ""
         } else if self.command.starts_with("wrk ") || self.command.contains("--compat") {

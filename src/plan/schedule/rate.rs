@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::plan::limits::RATE_MAX;
 
 /// How many requests are due in a given time. It is kept as typed, as a whole number per minute, so that nothing is rounded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct Rate {
     per_minute: u64,

@@ -1,12 +1,9 @@
 //! Plans drawn at random: sent, read, shared out.
 
 use super::*;
-use std::num::NonZeroU64;
-use std::time::Duration;
-
 use crate::cli::{self, Invocation};
 use crate::plan::Show;
-use crate::plan::schedule::{Arrivals, CatchUp, Part, Rate, Stage};
+use crate::plan::schedule::Part;
 use crate::random::Random;
 
 /// A plan with a random choice of everything that can be asked for.
@@ -18,6 +15,9 @@ fn any(random: &mut Random) -> Plan {
         &["-d7s"],
         &["-n12345"],
         &["-d", "90m", "-n", "3"],
+        &["-R", "90/m", "--catch-up", "1.5"],
+        &["-R", "1k", "--arrivals", "poisson"],
+        &["--stages", "12345678us:1..20k,30s:7/m", "--arrivals", "burst:7", "--max-late", "5ms"],
         &["--warmup", "1500ms"],
         &["--timeout", "0"],
         &["--give-up", "77us"],
@@ -52,24 +52,10 @@ fn any(random: &mut Random) -> Plan {
     }
     words.push(["http://h/", "https://u:p%20w@[::1]:8443/a?b=c", "https://h"][random.below(3) as usize].to_owned());
     match cli::parse(words.into_iter().map(Into::into)) {
-        Invocation::Run { plan, .. } => Plan { schedule: any_schedule(random), ..*plan },
+        Invocation::Run { plan, .. } => *plan,
         // Not everything goes with everything.
         _ => any(random),
     }
-}
-
-/// A schedule with a random choice of everything, or none.
-fn any_schedule(random: &mut Random) -> Option<Schedule> {
-    let arrivals = [Arrivals::Uniform, Arrivals::Poisson, Arrivals::Burst(NonZeroU64::new(7)?)];
-    let rate = |random: &mut Random| Rate::from_per_minute(1 + random.below(100_000));
-    let ramp = Stage { length: Some(Duration::from_nanos(12_345_678_901)), from: rate(random)?, to: rate(random)? };
-    (random.below(2) == 0).then_some(Schedule {
-        arrivals: arrivals[random.below(3) as usize],
-        stages: if random.below(2) == 0 { vec![ramp, ramp] } else { vec![Stage::open(rate(random)?)] },
-        part: Part::WHOLE,
-        catch_up: CatchUp::from_thousandths(random.below(5_000)),
-        max_late: (random.below(2) == 0).then_some(Duration::from_millis(5)),
-    })
 }
 
 /// The same with contents in all of its materials, made of their names.

@@ -1,0 +1,181 @@
+//! The options about when requests are sent: what was typed of them, and the schedule it comes to.
+
+use std::ffi::OsStr;
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use super::flags::{self, Flag, Id};
+use super::refusal::{Refusal, wrong};
+use super::units::{self, Unreadable};
+use super::values::time;
+use crate::plan::limits::{RATE_MAX, TIME_MAX};
+use crate::plan::schedule::{Arrivals, CatchUp, Part, Rate, Stage};
+use crate::plan::{Dialect, Schedule};
+
+/// What was typed about when requests are sent.
+#[derive(Debug, Default)]
+pub(super) struct TypedPace {
+    /// `--rate`. In the compat dialects it may be zero.
+    rate: Option<Rate>,
+    /// `--stages`.
+    stages: Option<Vec<Stage>>,
+    /// `--arrivals`.
+    arrivals: Option<Arrivals>,
+    /// `--catch-up`.
+    catch_up: Option<CatchUp>,
+    /// `--max-late`.
+    max_late: Option<Duration>,
+    /// The first option that means nothing without a rate.
+    needs_rate: Option<&'static Flag>,
+}
+
+impl TypedPace {
+    /// Takes one option in.
+    pub fn take(&mut self, flag: &'static Flag, value: &OsStr, dialect: Dialect) -> Result<(), Refusal> {
+        match flag.id {
+            Id::Rate => self.rate = Some(rate(flag, value, dialect)?),
+            Id::Stages if self.stages.is_some() => {
+                return Err(wrong(flag, value, "typed twice; one list has all stages, with commas between them"));
+            }
+            Id::Stages => self.stages = Some(stages(flag, value)?),
+            Id::Arrivals => self.arrivals = Some(arrivals(flag, value)?),
+            Id::CatchUp => self.catch_up = Some(catch_up(flag, value)?),
+            Id::MaxLate => self.max_late = Some(max_late(flag, value)?),
+            _ => {}
+        }
+        if !matches!(flag.id, Id::Rate | Id::Stages) {
+            self.needs_rate = self.needs_rate.or(Some(flag));
+        }
+        Ok(())
+    }
+
+    /// How long the stages last, if there are any.
+    pub fn duration(&self) -> Option<Duration> {
+        self.stages.as_ref().map(|stages| stages.iter().filter_map(|stage| stage.length).sum())
+    }
+
+    /// The schedule, if a rate was typed. wrk2 wants one, and says so in its own words.
+    pub fn decide(self, dialect: Dialect, duration: Option<Duration>) -> Result<Option<Schedule>, Refusal> {
+        let rate = self.rate.filter(|rate| *rate > Rate::default());
+        let stages = match (self.rate, self.stages) {
+            (Some(_), Some(_)) => {
+                let line = "--rate and --stages: both say the rate; leave one of the two out";
+                return Err(Refusal::Misused(line.to_owned()));
+            }
+            (None, Some(_)) if duration.is_some() => {
+                let line = "--duration and --stages: the run lasts as long as its stages; leave --duration out";
+                return Err(Refusal::Misused(line.to_owned()));
+            }
+            (_, Some(stages)) => stages,
+            (_, None) if rate.is_none() && dialect == Dialect::Wrk2 => {
+                return Err(Refusal::Wrk("Throughput MUST be specified with the --rate or -R option".to_owned()));
+            }
+            (Some(_), None) if rate.is_none() => return Err(wrong(flags::by_id(Id::Rate), OsStr::new("0"), AT_LEAST)),
+            (Some(rate), None) => vec![Stage::open(rate)],
+            (None, None) => {
+                let line = |flag: &Flag| format!("--{}: there is no rate; add -R, for instance -R 1000", flag.long);
+                return self.needs_rate.map_or(Ok(None), |flag| Err(Refusal::Misused(line(flag))));
+            }
+        };
+        Ok(Some(Schedule {
+            arrivals: self.arrivals.unwrap_or(Arrivals::Uniform),
+            stages,
+            part: Part::WHOLE,
+            catch_up: self.catch_up.or((dialect == Dialect::Wrk2).then_some(CatchUp::DOUBLE)),
+            max_late: self.max_late,
+        }))
+    }
+}
+
+const AT_LEAST: &str = "at least 1; less than one per second is written per minute, for instance 30/m";
+
+/// A rate that is not zero, but in the compat dialects, where it is judged later.
+fn rate(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Rate, Refusal> {
+    let rate = any_rate(flag, value, &value.to_string_lossy(), dialect)?;
+    if rate == Rate::default() && !dialect.is_compat() { Err(wrong(flag, value, AT_LEAST)) } else { Ok(rate) }
+}
+
+/// A rate, per second unless it says otherwise; `text` is a part of `value`. The tools know no other unit.
+fn any_rate(flag: &Flag, value: &OsStr, text: &str, dialect: Dialect) -> Result<Rate, Refusal> {
+    let (count, unit) = text.split_once('/').filter(|_| !dialect.is_compat()).unwrap_or((text, "s"));
+    let made = match unit.to_ascii_lowercase().as_str() {
+        "s" => Rate::from_per_second,
+        "m" => Rate::from_per_minute,
+        _ => return Err(wrong(flag, value, "a rate is per second or per minute; write for instance 10k/s or 90/m")),
+    };
+    let most = || wrong(flag, value, format_args!("at most {RATE_MAX} per second"));
+    match units::metric(count, dialect) {
+        Ok(count) => made(count).ok_or_else(most),
+        Err(Unreadable::TooLarge) => Err(most()),
+        Err(reason) => Err(wrong(flag, value, format_args!("{reason}; write for instance 1000, 10k or 90/m"))),
+    }
+}
+
+/// Stages of the rate: a length, a colon and a rate or two of them, separated by commas.
+fn stages(flag: &Flag, value: &OsStr) -> Result<Vec<Stage>, Refusal> {
+    let text = value.to_string_lossy();
+    if text.trim_start().starts_with("c=") {
+        return Err(Refusal::Cannot(format!("--{}: stages of connections are not in onrush yet", flag.long)));
+    }
+    let stages = text.split(',').map(|text| stage(flag, text.trim())).collect::<Result<Vec<_>, _>>()?;
+    let total = stages.iter().filter_map(|stage| stage.length).try_fold(Duration::ZERO, Duration::checked_add);
+    if total.is_none_or(|total| total > TIME_MAX) {
+        let days = TIME_MAX.as_secs() / 86_400;
+        return Err(wrong(flag, value, format_args!("all stages together last at most {days} days")));
+    }
+    if stages.iter().all(Stage::is_idle) {
+        return Err(wrong(flag, value, "no request is ever due; at least one stage needs a rate above 0"));
+    }
+    Ok(stages)
+}
+
+fn stage(flag: &Flag, text: &str) -> Result<Stage, Refusal> {
+    let value = OsStr::new(text);
+    let parts = text.split_once(':');
+    let (length, rates) = parts
+        .ok_or_else(|| wrong(flag, value, "a stage is a length, a colon and a rate; write for instance 10s:1k..20k"))?;
+    let length = time(flag, OsStr::new(length), Dialect::Native)?;
+    if length.is_zero() {
+        return Err(wrong(flag, value, "a stage lasts longer than 0; write for instance 10s:1k"));
+    }
+    let (from, to) = rates.split_once("..").unwrap_or((rates, rates));
+    let rate = |text| any_rate(flag, value, text, Dialect::Native);
+    Ok(Stage { length: Some(length), from: rate(from)?, to: rate(to)? })
+}
+
+fn arrivals(flag: &Flag, value: &OsStr) -> Result<Arrivals, Refusal> {
+    let text = value.to_str().unwrap_or_default();
+    let burst = |text: &str| units::metric(text, Dialect::Native).ok().and_then(NonZeroU64::new);
+    match text.split_once(':') {
+        None if text == "uniform" => Ok(Arrivals::Uniform),
+        None if text == "poisson" => Ok(Arrivals::Poisson),
+        Some(("burst", size)) => burst(size)
+            .map(Arrivals::Burst)
+            .ok_or_else(|| wrong(flag, value, "the size of a burst is at least 1; write for instance burst:100")),
+        _ => Err(wrong(flag, value, "unknown; write uniform, poisson or, for instance, burst:100")),
+    }
+}
+
+/// A factor with at most three decimals, exactly.
+fn catch_up(flag: &Flag, value: &OsStr) -> Result<CatchUp, Refusal> {
+    const MOST: u64 = 1_000_000;
+    let text = value.to_string_lossy();
+    let (whole, decimals) = text.split_once('.').unwrap_or((&text, "0"));
+    let number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse::<u64>().ok())?;
+    let thousandths = (decimals.len() <= 3).then(|| format!("{decimals:0<3}"));
+    let (Some(whole), Some(thousandths)) = (number(whole), thousandths.and_then(|digits| number(&digits))) else {
+        return Err(wrong(flag, value, "not a factor; write for instance 2 or 1.5"));
+    };
+    if whole >= MOST {
+        return Err(wrong(flag, value, format_args!("less than {MOST}")));
+    }
+    let factor = CatchUp::from_thousandths(1_000 * whole + thousandths);
+    factor.ok_or_else(|| wrong(flag, value, "at least 1, which never makes up for a stall"))
+}
+
+fn max_late(flag: &Flag, value: &OsStr) -> Result<Duration, Refusal> {
+    match time(flag, value, Dialect::Native)? {
+        Duration::ZERO => Err(wrong(flag, value, "longer than 0; write for instance 100ms")),
+        time => Ok(time),
+    }
+}
