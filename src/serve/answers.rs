@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::answer::{Answer, End, HELLO, Manner, head, reason};
 use super::ask::Ask;
+use super::freeze::Rhythm;
 use super::request::Persistence;
 use super::stream::{Drip, Stream};
 
@@ -91,6 +92,22 @@ pub(super) fn mixed(ask: &Ask) -> Answered {
     let slow = wait(ask.value(&["rest"]).unwrap_or("1000"), MILLISECOND)?;
     let is_quick = ask.is_chosen(ask.numbers.connection)?;
     Ok(Answer::hello(ask.manner).after(if is_quick { quick } else { slow }))
+}
+
+/// The greeting; every so often the whole target answers nothing for a while.
+pub(super) fn freeze(ask: &Ask) -> Answered {
+    let text = ask.value(&["every"]).unwrap_or("5s");
+    let (count, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
+        (Some(count), _) => (count, MILLISECOND),
+        (None, Some(count)) => (count, SECOND),
+        (None, None) => return Err(format!("'{text}' is not a time with its unit, as in 5s or 500ms")),
+    };
+    let (every, length) = (wait(count, unit)?, wait(ask.value(&["ms"]).unwrap_or("1000"), MILLISECOND)?);
+    if length >= every {
+        return Err(format!("a freeze of {} ms every {text} would never end", length.as_millis()));
+    }
+    ask.freeze.request(Rhythm { every, length });
+    Ok(Answer::hello(ask.manner))
 }
 
 /// A body that ends when the connection closes.

@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 
 use super::answer::Manner;
+use super::freeze::Freeze;
 
 /// What an answer can depend on.
 pub(super) struct Ask<'a> {
@@ -14,6 +15,8 @@ pub(super) struct Ask<'a> {
     pub manner: Manner,
     /// Which request it is.
     pub numbers: Numbers,
+    /// What a request for a freeze is told to.
+    pub freeze: &'a Freeze,
 }
 
 /// Which request on which connection.

@@ -219,7 +219,7 @@ impl Connection {
             desk.output.extend_from_slice(PLAIN);
             return Ok(head.size);
         }
-        let reply = routes::reply(&head, &input[..head.size], self.numbers, desk.all_counters());
+        let reply = routes::reply(&head, &input[..head.size], self.numbers, desk);
         if reply.counts {
             desk.counters().add_request();
         }

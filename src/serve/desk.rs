@@ -1,9 +1,10 @@
-//! What the connections of one thread work with: one buffer each way, a clock and the counts.
+//! What the connections of one thread work with: one buffer each way, a clock, the counts, and the freezes of all threads.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::counters::Counters;
+use super::freeze::Freeze;
 
 /// What the connections of a thread share.
 #[derive(Debug)]
@@ -12,6 +13,8 @@ pub(super) struct Desk {
     pub input: Vec<u8>,
     /// Where a turn puts what is to be sent.
     pub output: Vec<u8>,
+    /// When the whole target answers nothing.
+    pub freeze: Arc<Freeze>,
     started: Instant,
     counters: Arc<[Counters]>,
     thread: usize,
@@ -25,9 +28,9 @@ pub(super) const OUTPUT_BYTES: usize = 128 * 1024;
 
 impl Desk {
     /// An empty desk for the thread with this index.
-    pub(super) fn new(counters: Arc<[Counters]>, thread: usize) -> Self {
+    pub(super) fn new(counters: Arc<[Counters]>, thread: usize, freeze: Arc<Freeze>) -> Self {
         let (input, output) = (Vec::with_capacity(INPUT_BYTES), Vec::with_capacity(OUTPUT_BYTES));
-        Self { input, output, started: Instant::now(), counters, thread }
+        Self { input, output, freeze, started: Instant::now(), counters, thread }
     }
 
     /// Nanoseconds since the thread began.

@@ -7,7 +7,7 @@
 //! Reading order: [`args`] what was typed → `listener` the sockets → `worker` one epoll loop per thread → `connection`
 //! one client, on a `socket` and with the `desk` of its thread → `request` and `body` what it said, or a `rejection` →
 //! `routes` the table → `ask` what an answer can depend on → `answers` what each path gives → `reply`, `answer` and
-//! `stream` the form of that → `counters` what `/stats` tells.
+//! `stream` the form of that → `freeze` when the whole target stops → `counters` what `/stats` tells.
 
 pub mod args;
 
@@ -18,6 +18,7 @@ mod body;
 mod connection;
 mod counters;
 mod desk;
+mod freeze;
 mod listener;
 mod rejection;
 mod reply;
@@ -44,6 +45,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 pub use routes::help;
 
 use counters::Counters;
+use desk::Desk;
+use freeze::Freeze;
 use worker::Worker;
 
 /// Where to listen and with how many threads.
@@ -82,11 +85,13 @@ impl Server {
     pub fn start(config: &Config) -> io::Result<Self> {
         let (listeners, address) = listener::bind(config)?;
         let counters: Arc<[Counters]> = listeners.iter().map(|_| Counters::default()).collect();
+        let freeze = Arc::new(Freeze::default());
         // Threads that run already are stopped by the drop of `server` when a later one cannot be started.
         let mut server = Self { address, threads: Vec::with_capacity(listeners.len()) };
         for (index, listener) in listeners.into_iter().enumerate() {
             let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-            let mut worker = Worker::new(listener, Arc::clone(&stop), Arc::clone(&counters), index)?;
+            let desk = Desk::new(Arc::clone(&counters), index, Arc::clone(&freeze));
+            let mut worker = Worker::new(listener, Arc::clone(&stop), desk)?;
             let handle = std::thread::Builder::new().name(format!("serve-{index}")).spawn(move || worker.run())?;
             server.threads.push(Thread { stop, handle });
         }

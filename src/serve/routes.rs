@@ -3,7 +3,7 @@
 use super::answer::{Answer, End, Manner};
 use super::answers;
 use super::ask::{Ask, Numbers};
-use super::counters::Counters;
+use super::desk::Desk;
 use super::reply::{Reply, Then};
 use super::request::Head;
 
@@ -52,6 +52,7 @@ pub(super) const ROUTES: &[Route] = &[
         "every K-th connection waits M ms, others N ms",
         Action::Answer(answers::mixed),
     ),
+    route("/freeze", "?every=T&ms=M", "every T the whole target stops for M ms", Action::Answer(answers::freeze)),
     route("/eof", "", "a body without length, ended by close", Action::Answer(answers::eof)),
     route("/http10", "[?keep-alive]", "an answer of HTTP/1.0, then closes [or not]", Action::Answer(answers::http10)),
     route("/early-hints", "", "103 Early Hints, then 200", Action::Answer(answers::early_hints)),
@@ -93,13 +94,16 @@ pub fn help() -> String {
     }
     text += "\n/mixed without a query: every 10th connection waits 0.1 ms, others a second;\n\
              each thread numbers its own connections.\n\
+             /freeze without a query: every=5s&ms=1000. T counts from the first request,\n\
+             anew after a second without one; all paths on all connections stop, and what\n\
+             arrives meanwhile is answered afterwards.\n\
              /drip also takes httpbin's numbytes, duration (seconds) and delay (seconds).\n\
              /stats counts heads that were read, without requests for /stats itself.\n";
     text
 }
 
 /// What `head` gets. `raw` are its bytes.
-pub(super) fn reply(head: &Head, raw: &[u8], numbers: Numbers, threads: &[Counters]) -> Reply {
+pub(super) fn reply(head: &Head, raw: &[u8], numbers: Numbers, desk: &Desk) -> Reply {
     let manner = Manner { head_only: head.method == b"HEAD", persistence: head.persistence };
     let later = |answer| Reply { early: Vec::new(), then: Then::Answer(answer), counts: true };
     let Ok(target) = str::from_utf8(head.target) else {
@@ -109,7 +113,7 @@ pub(super) fn reply(head: &Head, raw: &[u8], numbers: Numbers, threads: &[Counte
     let Some((route, argument)) = find(path) else {
         return later(Answer::text(404, "no such path; onrush serve --help lists them\n", manner));
     };
-    let ask = Ask { argument, query, manner, numbers };
+    let ask = Ask { argument, query, manner, numbers, freeze: &desk.freeze };
     match route.action {
         Action::Answer(make) => later(make(&ask).unwrap_or_else(|why| Answer::text(400, why + "\n", manner))),
         Action::Early(make) => {
@@ -119,7 +123,7 @@ pub(super) fn reply(head: &Head, raw: &[u8], numbers: Numbers, threads: &[Counte
         Action::Echo => Reply { early: Vec::new(), then: Then::Echo(raw.to_vec(), manner), counts: true },
         Action::Sink => Reply { early: Vec::new(), then: Then::Length(manner), counts: true },
         Action::Stats => {
-            let json = super::counters::to_json(threads);
+            let json = super::counters::to_json(desk.all_counters());
             Reply { counts: false, ..later(Answer::text(200, json, manner)) }
         }
     }

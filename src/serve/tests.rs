@@ -248,6 +248,28 @@ fn mixed_answers_every_kth_connection_sooner_than_the_others() {
 }
 
 #[test]
+fn a_freeze_stops_all_threads_and_paths_and_then_everything_is_answered() {
+    let server = server_with(2);
+    // The kernel deals the connections out: with twelve, hardly ever are all on the same thread.
+    let mut clients: Vec<TcpStream> = (0..12).map(|_| connect(&server)).collect();
+    for client in &mut clients {
+        expect_alive(client);
+    }
+    let started = Instant::now();
+    send(&mut clients[0], &get("/freeze?every=300ms&ms=200"));
+    expect(&mut clients[0], PLAIN);
+    std::thread::sleep(Duration::from_millis(320).saturating_sub(started.elapsed()));
+    let mut late = connect(&server);
+    for client in clients.iter_mut().chain([&mut late]) {
+        send(client, &get("/"));
+    }
+    for client in clients.iter_mut().chain([&mut late]) {
+        expect(client, PLAIN);
+        assert!(started.elapsed() >= Duration::from_millis(500), "answered after {:?}", started.elapsed());
+    }
+}
+
+#[test]
 fn eof_ends_the_body_by_closing() {
     answers_and_closes("/eof", &format!("{HEAD}Connection: close\r\n\r\nHello, World!"));
 }
@@ -507,6 +529,9 @@ fn bad_paths_and_arguments_are_answered_with_what_is_wrong() {
         ("/status/1000", "'1000' is not a status from 100 to 999\n"),
         ("/stall?every=0", "'0' is not a whole number from 1\n"),
         ("/mixed?every=x", "'x' is not a whole number from 1\n"),
+        ("/freeze?every=5", "'5' is not a time with its unit, as in 5s or 500ms\n"),
+        ("/freeze?every=xs", "'x' is not a time of at most an hour, in s\n"),
+        ("/freeze?every=1s&ms=1000", "a freeze of 1000 ms every 1s would never end\n"),
         ("/mixed?rest=-1", "'-1' is not a time of at most an hour, in ms\n"),
     ] {
         answers_and_lives(path, &answer("400 Bad Request", body));
@@ -534,7 +559,13 @@ fn stats_count_connections_and_requests_but_not_themselves() {
 fn every_path_of_the_table_answers() {
     for route in routes::ROUTES {
         let argument = if route.path == "/status/" { "200" } else { "1" };
-        let usage = route.usage.replace(['[', ']'], "").replace("=S", "=0").replace("=K", "=1").replace("=M", "=1");
+        let usage = route
+            .usage
+            .replace(['[', ']'], "")
+            .replace("=S", "=0")
+            .replace("=K", "=1")
+            .replace("=M", "=1")
+            .replace("=T", "=5s");
         let usage = usage.replace("=N", "=1").replace("MS", argument).replace('N', argument);
         let server = server();
         let mut client = connect(&server);

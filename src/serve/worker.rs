@@ -1,6 +1,6 @@
 //! One thread of the server: an epoll loop over its listener, its connections and their timers.
 //!
-//! It shares nothing with other threads but the eventfd that stops it and its counters. Sockets are registered once,
+//! It shares nothing with other threads but the eventfd that stops it, its counters and the freezes. Sockets are registered once,
 //! edge-triggered, so that an ordinary request costs a wake-up, a receive and a send.
 
 use std::collections::BTreeSet;
@@ -10,13 +10,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::buffer::spare_capacity;
-use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, sockopt};
 
 use super::connection::{Connection, Turn};
-use super::counters::Counters;
 use super::desk::Desk;
 
 /// The state of a thread.
@@ -25,7 +24,7 @@ pub(super) struct Worker {
     epoll: OwnedFd,
     listener: OwnedFd,
     /// Becomes readable when the thread has to end.
-    _stop: Arc<OwnedFd>,
+    stop: Arc<OwnedFd>,
     slots: Vec<Slot>,
     /// Slots without a connection.
     free: Vec<u32>,
@@ -82,26 +81,21 @@ const ACCEPTS_PER_TURN: usize = 256;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 impl Worker {
-    /// A thread's state over a listening socket; `index` is its place among the counters.
-    pub(super) fn new(
-        listener: OwnedFd,
-        stop: Arc<OwnedFd>,
-        counters: Arc<[Counters]>,
-        index: usize,
-    ) -> io::Result<Self> {
+    /// A thread's state over a listening socket.
+    pub(super) fn new(listener: OwnedFd, stop: Arc<OwnedFd>, desk: Desk) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &stop, EventData::new_u64(Token::STOP.0), EventFlags::IN)?;
         epoll::add(&epoll, &listener, EventData::new_u64(Token::LISTENER.0), EventFlags::IN | EventFlags::ET)?;
         Ok(Self {
             epoll,
             listener,
-            _stop: stop,
+            stop,
             slots: Vec::new(),
             free: Vec::new(),
             timers: BTreeSet::new(),
             again: Vec::new(),
             accept_put_off: false,
-            desk: Desk::new(counters, index),
+            desk,
         })
     }
 
@@ -113,6 +107,9 @@ impl Worker {
             match epoll::wait(&self.epoll, spare_capacity(&mut events), self.timeout().as_ref()) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => panic!("epoll_wait failed on a descriptor of its own: {errno}"),
+            }
+            if self.is_stopped_while_frozen() {
+                return;
             }
             for event in &events {
                 match Token(event.data.u64()) {
@@ -126,6 +123,18 @@ impl Worker {
         }
     }
 
+    /// Does nothing as long as the target is frozen. Returns whether the thread has to end.
+    fn is_stopped_while_frozen(&self) -> bool {
+        while let Some(left) = self.desk.freeze.left() {
+            match poll(&mut [PollFd::new(&self.stop, PollFlags::IN)], Some(&timespec(left))) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return true,
+                Err(errno) => panic!("poll failed on a descriptor of its own: {errno}"),
+            }
+        }
+        false
+    }
+
     /// How long to wait for events; `None`: as long as it takes.
     fn timeout(&self) -> Option<Timespec> {
         let wait_ns = match self.timers.first() {
@@ -133,8 +142,7 @@ impl Worker {
             Some((due_ns, _)) => due_ns.saturating_sub(self.desk.now_ns()),
             None => return None,
         };
-        let wait = Duration::from_nanos(wait_ns);
-        Some(Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() })
+        Some(timespec(Duration::from_nanos(wait_ns)))
     }
 
     fn run_timers(&mut self) {
@@ -243,6 +251,10 @@ impl Worker {
     }
 }
 
+fn timespec(wait: Duration) -> Timespec {
+    Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() }
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::{SocketAddr, TcpStream};
@@ -250,6 +262,8 @@ mod tests {
     use rustix::event::{EventfdFlags, eventfd};
     use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket_with};
 
+    use super::super::counters::Counters;
+    use super::super::freeze::Rhythm;
     use super::*;
 
     /// A worker over a socket that is bound, and listens only when a test makes it.
@@ -258,7 +272,8 @@ mod tests {
         bind(&listener, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = SocketAddr::try_from(getsockname(&listener).unwrap()).unwrap();
         let stop = Arc::new(eventfd(0, EventfdFlags::empty()).unwrap());
-        (Worker::new(listener, stop, Arc::new([Counters::default()]), 0).unwrap(), address)
+        let desk = Desk::new(Arc::new([Counters::default()]), 0, Arc::default());
+        (Worker::new(listener, stop, desk).unwrap(), address)
     }
 
     #[test]
@@ -277,6 +292,18 @@ mod tests {
             worker.run_timers();
         }
         assert_eq!(worker.slots.iter().filter(|slot| slot.connection.is_some()).count(), 1);
+    }
+
+    #[test]
+    fn a_frozen_thread_ends_when_it_is_stopped() {
+        let (mut worker, _address) = worker();
+        let (every, length) = (Duration::from_millis(1), Duration::from_secs(60));
+        worker.desk.freeze.request(Rhythm { every, length });
+        std::thread::sleep(2 * every);
+        rustix::io::write(&*worker.stop, &1u64.to_ne_bytes()).unwrap();
+        assert!(worker.is_stopped_while_frozen());
+        worker.run();
+        assert!(worker.desk.freeze.left().is_some(), "it ended before the freeze did");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use rustix::process::Signal;
 
 use crate::harness::{Context, Onrush, Output, Scratch, cases, counts, signal, target, url};
 use crate::peers::{self, Refusing, Silent, read_head};
+use crate::results::{document, number};
 
 cases! {
     a_refused_port_ends_the_run_with_one_line;
@@ -20,6 +21,7 @@ cases! {
     a_connect_without_an_answer_is_given_up_and_named;
     requests_without_an_answer_are_timed_out_once_each;
     a_late_answer_is_counted_twice_but_not_with_timeout_0;
+    a_frozen_target_is_named_with_its_time_and_hides_from_a_closed_loop;
     a_request_is_given_up_and_its_connection_replaced;
     bad_answers_are_named_and_conserved;
     bad_answers_end_compatible_runs_with_code_0;
@@ -111,6 +113,19 @@ fn a_late_answer_is_counted_twice_but_not_with_timeout_0(context: &Context) {
     let never = run("0");
     assert_eq!((never.code, never.requests()), (0, 2), "{never:?}");
     assert_eq!(never.line("Socket errors"), None, "{never:?}");
+}
+
+fn a_frozen_target_is_named_with_its_time_and_hides_from_a_closed_loop(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("freeze"));
+    let url = url(&server, "/freeze?every=500ms&ms=400");
+    let (output, document) = document(context.onrush().words("-t1 -c2 -d950ms").word(url), &scratch);
+    assert_eq!(output.code, 0, "{output:?}");
+    let note = output.note("nothing was answered from ");
+    let times: Vec<f64> = note.split(' ').filter_map(|word| word.parse().ok()).collect();
+    assert!(times[0] >= 0.5 && times[1] >= 0.9, "{note}");
+    // Each connection waited once, and sent too much besides for a percentile to show it.
+    assert!(number(&document, "/latency/service/max_us") > 350_000.0, "{document}");
+    assert!(number(&document, "/latency/service/percentiles_us/99") < 100_000.0, "{document}");
 }
 
 fn a_request_is_given_up_and_its_connection_replaced(context: &Context) {
