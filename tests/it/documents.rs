@@ -19,6 +19,7 @@ use crate::{peers, tls_peers};
 cases! {
     the_examples_of_the_readme_come_out_as_shown;
     the_examples_of_the_manual_come_out_as_shown;
+    the_examples_about_measuring_come_out_as_shown;
     the_examples_about_scripts_come_out_as_shown;
     the_scripts_in_the_manual_run;
     the_examples_of_the_result_files_come_out_as_shown needs "jq";
@@ -36,6 +37,10 @@ fn the_examples_of_the_readme_come_out_as_shown(context: &Context) {
 
 fn the_examples_of_the_manual_come_out_as_shown(context: &Context) {
     check_examples(context, "docs/command-line.md", 25);
+}
+
+fn the_examples_about_measuring_come_out_as_shown(context: &Context) {
+    check_examples(context, "docs/measuring.md", 2);
 }
 
 fn the_examples_about_scripts_come_out_as_shown(context: &Context) {
@@ -246,6 +251,8 @@ impl Step {
     fn perform(&self, context: &Context, (server, tls_port): (&Server, u16), programs: &Path) -> (Vec<String>, i32) {
         let mut command = self.command.replace("127.0.0.1:8080", &server.address().to_string());
         command = command.replace("example.com:8080", &format!("example.com:{}", server.address().port()));
+        // A freeze has to fit into a run that is cut short.
+        command = command.replace("every=5s&ms=1000", "every=500ms&ms=400");
         command = command.replace(":8443", &format!(":{tls_port}"));
         let mut limit = ["--signal=KILL", "30"];
         let is_help = self.words().any(|word| word == "--help");
@@ -276,6 +283,8 @@ impl Step {
             |word: &str| word.starts_with("-n") || ["--requests", "--once", "--stages"].contains(&word);
         if self.words().any(ends_by_itself) {
             ""
+        } else if self.command.contains("/freeze?") {
+            " -d 950ms"
         } else if self.command.starts_with("wrk ") || self.command.contains("--compat") {
             " -d 1s"
         } else {
