@@ -18,6 +18,7 @@ mod failure;
 mod notes;
 mod once;
 mod proxy;
+mod spectrum;
 mod tls;
 mod told;
 
@@ -38,11 +39,12 @@ use std::net::SocketAddr;
 use rustix::io::Errno;
 
 use correct::Rewritten;
+use spectrum::Spectrum;
 use table::{Figures, Layout};
 
 use crate::plan::{Breakout, Dialect, Plan, Stop, secrets};
 use crate::run::{Breakdown, Outcome, Waiting};
-use crate::stats::{Cause, Distribution, Phase, Totals};
+use crate::stats::{Cause, Distribution, OpenLoop, Phase, Totals};
 
 /// Nanoseconds in a microsecond, the unit of wrk's latencies.
 const NS_PER_US: f64 = 1000.0;
@@ -77,14 +79,44 @@ pub fn closing(plan: &Plan, outcome: &Outcome) -> String {
             text += &layout.row(name, &figures, units::time_us);
         }
     }
-    let rates = Figures::measured(&outcome.totals.rates, 1.0);
+    let rates = rates(plan, &outcome.totals.rates);
     if shows(&rates) || shows(&figures_us) {
         text += &layout.row("Req/Sec", &rates, units::metric);
     }
     if plan.show.percentiles && shows(&figures_us) {
-        text += &layout.percentiles(plan.show.percents.as_deref(), |percent| latency.percentile_us(percent));
+        text += &match &outcome.totals.open_loop {
+            Some(open_loop) => blocks(plan, &outcome.totals.latency, open_loop),
+            None => layout.percentiles(plan.show.percents.as_deref(), |percent| latency.percentile_us(percent)),
+        };
     }
     text + &summary(plan, outcome)
+}
+
+/// The requests per second of the threads. wrk2 has them in a histogram too, but for the largest.
+fn rates(plan: &Plan, rates: &Distribution<u64>) -> Figures {
+    match plan.dialect {
+        Dialect::Wrk2 => Figures { max: rates.max().unwrap_or(0) as f64, ..Figures::binned(rates.binned()) },
+        Dialect::Native | Dialect::Wrk | Dialect::WrkCmm => Figures::measured(rates, 1.0),
+    }
+}
+
+/// wrk2's blocks: the latency since requests were due, and where it is wanted the service latency.
+fn blocks(plan: &Plan, service: &Distribution<u64>, open_loop: &OpenLoop<u64>) -> String {
+    let OpenLoop { scheduled, censored, wrk2, .. } = open_loop;
+    let asked = plan.show.percents.as_deref();
+    let recorded = match wrk2 {
+        Some(wrk2) => Spectrum::of_wrk2(&wrk2.recorded),
+        None => Spectrum::measured(scheduled, censored),
+    };
+    let text = recorded.block(spectrum::RECORDED, asked);
+    if !plan.show.u_latency {
+        return text;
+    }
+    let uncorrected = match wrk2 {
+        Some(wrk2) => Spectrum::of_wrk2(&wrk2.uncorrected),
+        None => Spectrum::measured(service, &Distribution::new()),
+    };
+    text + "\n" + &uncorrected.block(spectrum::UNCORRECTED, asked)
 }
 
 /// The rows of the phases that are to be shown, in their order; never corrected.
@@ -201,13 +233,18 @@ enum Latency<'a> {
     Measured(&'a Distribution<u64>),
     /// As the imitated tool would show them.
     Rewritten(Rewritten),
+    /// As wrk2 records them, in whole microseconds.
+    Wrk2(&'a Distribution<u64>),
 }
 
 impl<'a> Latency<'a> {
     fn of(plan: &Plan, outcome: &'a Outcome) -> Self {
-        match plan.dialect {
-            Dialect::Native => Self::Measured(&outcome.totals.latency),
-            Dialect::Wrk | Dialect::WrkCmm | Dialect::Wrk2 => Self::Rewritten(rewritten(plan, outcome)),
+        let Totals { latency, open_loop, .. } = &outcome.totals;
+        match (open_loop.as_deref(), plan.dialect) {
+            (Some(OpenLoop { wrk2: Some(wrk2), .. }), _) => Self::Wrk2(&wrk2.recorded),
+            (Some(open_loop), _) => Self::Measured(&open_loop.scheduled),
+            (None, Dialect::Native) => Self::Measured(latency),
+            (None, Dialect::Wrk | Dialect::WrkCmm | Dialect::Wrk2) => Self::Rewritten(rewritten(plan, outcome)),
         }
     }
 
@@ -215,6 +252,7 @@ impl<'a> Latency<'a> {
         match self {
             Self::Measured(latency) => Figures::measured(latency, NS_PER_US),
             Self::Rewritten(latency) => latency.figures(),
+            Self::Wrk2(latency) => Figures::binned(latency.binned()),
         }
     }
 
@@ -222,6 +260,7 @@ impl<'a> Latency<'a> {
         match self {
             Self::Measured(latency) => latency.percentile(percent) as f64 / NS_PER_US,
             Self::Rewritten(latency) => latency.percentile_us(percent) as f64,
+            Self::Wrk2(latency) => latency.binned().percentile(percent) as f64,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::units;
 use crate::plan::{Percent, Plan};
-use crate::stats::Distribution;
+use crate::stats::{Binned, Distribution};
 
 /// What a row says about one quantity.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -28,6 +28,17 @@ impl Figures {
             max: distribution.max().unwrap_or(0) as f64 / unit,
             min: distribution.min().unwrap_or(0) as f64 / unit,
             within: distribution.share_within_stdev(),
+        }
+    }
+
+    /// The figures of wrk2, from the bins alone; of nothing, most are not a number.
+    pub fn binned(distribution: Binned<'_>) -> Self {
+        Self {
+            mean: distribution.mean(),
+            stdev: distribution.stdev(),
+            max: distribution.max() as f64,
+            min: distribution.min() as f64,
+            within: Some(distribution.share_within_stdev()),
         }
     }
 }
@@ -62,8 +73,9 @@ impl Layout {
             Self::Wrk => &[(figures.mean, 8), (figures.stdev, 10), (figures.max, 9)],
             Self::Cmm => &[(figures.mean, 8), (figures.stdev, 10), (figures.max, 10), (figures.min, 10)],
         };
-        let cells: String = columns.iter().map(|&(figure, width)| cell(&text(figure), width)).collect();
-        // What C prints for 0/0 on x86-64, and what people's parsers have met.
+        // "-nan" is what C prints for 0/0 on x86-64, and what people's parsers have met.
+        let cells: String =
+            columns.iter().map(|&(figure, width)| cell(&text(figure).replace("NaN", "-nan"), width)).collect();
         let within = figures.within.map_or("-nan".to_owned(), |share| format!("{:.2}", share * 100.0));
         format!("    {name:<10}{cells}{within:>8}%\n")
     }
@@ -99,7 +111,7 @@ impl Layout {
 
 /// Puts a number with its unit to the right of a cell so that the digits of all units stand below each other, and cuts
 /// off what does not fit.
-fn cell(text: &str, width: usize) -> String {
+pub fn cell(text: &str, width: usize) -> String {
     let letters = text.bytes().rev().take(2).take_while(u8::is_ascii_alphabetic).count();
     let (blanks, room) = (2 - letters, width - (2 - letters));
     format!("{text:>room$.room$}{:blanks$}", "")

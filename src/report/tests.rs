@@ -242,6 +242,108 @@ Transfer/sec:       0.00B
     }
 }
 
+/// Two requests that were sent 1 ms late and took 50 us, of three that were due, and half of the samples without any.
+fn scheduled(dialect: Dialect) -> Outcome {
+    let mut outcome = outcome(1_000_000, counters(2, 102));
+    let open_loop = outcome.totals.open_loop.get_or_insert_default();
+    for _ in 0..2 {
+        outcome.totals.latency.record(50_400);
+        open_loop.complete(4_100_400, 50_400, dialect == Dialect::Wrk2);
+    }
+    [0, 20].into_iter().for_each(|rate| outcome.totals.rates.record(rate));
+    outcome
+}
+
+#[test]
+fn with_a_schedule_the_latency_is_the_scheduled_one_in_wrks_layout() {
+    let mut outcome = scheduled(Dialect::Native);
+    let printed = "  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     4.10ms    0.00us   4.10ms  100.00%
+    Req/Sec    10.00     14.14    20.00    100.00%
+  2 requests in 1.00s, 102.00B read
+Requests/sec:      2.00
+Transfer/sec:     102.00B
+";
+    for dialect in [Dialect::Native, Dialect::Wrk] {
+        assert_eq!(closing(&plan(dialect, "http://h/", 1, 1, 1), &outcome), printed);
+    }
+    outcome.totals.open_loop.as_mut().unwrap().censored.record(8_000_000_000);
+    let mut plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
+    plan.show.percentiles = true;
+    let text = closing(&plan, &outcome);
+    assert!(text.contains("100.000%    8.00s \n") && text.contains("Latency     4.10ms    0.00us   4.10ms"), "{text}");
+    assert!(!text.contains("Uncorrected"), "{text}");
+}
+
+#[test]
+fn as_wrk2_every_figure_comes_from_its_bins() {
+    let mut plan = plan(Dialect::Wrk2, "http://h/", 1, 1, 1);
+    (plan.show.percentiles, plan.show.u_latency) = (true, true);
+    // The mean is the middle of the only bin, and so the bin is below the mean: to wrk2 nothing is near it.
+    let printed = "  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     4.10ms    0.00us   4.10ms    0.00%
+    Req/Sec    10.00     10.00    20.00    100.00%
+  Latency Distribution (HdrHistogram - Recorded Latency)
+ 50.000%    4.10ms
+ 75.000%    4.10ms
+ 90.000%    4.10ms
+ 99.000%    4.10ms
+ 99.900%    4.10ms
+ 99.990%    4.10ms
+ 99.999%    4.10ms
+100.000%    4.10ms
+
+  Detailed Percentile spectrum:
+       Value   Percentile   TotalCount 1/(1-Percentile)
+
+       4.103     0.000000            2         1.00
+       4.103     1.000000            2          inf
+#[Mean    =        4.102, StdDeviation   =        0.000]
+#[Max     =        4.100, Total count    =            2]
+#[Buckets =           27, SubBuckets     =         2048]
+----------------------------------------------------------
+
+  Latency Distribution (HdrHistogram - Uncorrected Latency (measured without taking delayed starts into account))
+ 50.000%   50.00us
+ 75.000%   50.00us
+ 90.000%   50.00us
+ 99.000%   50.00us
+ 99.900%   50.00us
+ 99.990%   50.00us
+ 99.999%   50.00us
+100.000%   50.00us
+
+  Detailed Percentile spectrum:
+       Value   Percentile   TotalCount 1/(1-Percentile)
+
+       0.050     0.000000            2         1.00
+       0.050     1.000000            2          inf
+#[Mean    =        0.050, StdDeviation   =        0.000]
+#[Max     =        0.050, Total count    =            2]
+#[Buckets =           27, SubBuckets     =         2048]
+----------------------------------------------------------
+  2 requests in 1.00s, 102.00B read
+Requests/sec:      2.00
+Transfer/sec:     102.00B
+";
+    assert_eq!(closing(&plan, &scheduled(Dialect::Wrk2)), printed);
+}
+
+#[test]
+fn as_wrk2_nothing_has_figures_that_are_no_numbers() {
+    let plan = plan(Dialect::Wrk2, "http://h/", 1, 1, 1);
+    let mut outcome = outcome(1_000_000, counters(0, 0));
+    outcome.totals.open_loop.get_or_insert_default().wrk2.get_or_insert_default();
+    let printed = "  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     -nanus    -nanus   0.00us    0.00%
+    Req/Sec       -nan      -nan   0.00      0.00%
+  0 requests in 1.00s, 0.00B read
+Requests/sec:      0.00
+Transfer/sec:       0.00B
+";
+    assert_eq!(closing(&plan, &outcome), printed);
+}
+
 #[test]
 fn rows_that_cannot_have_values_are_left_out_natively() {
     let rows = |dialect| {

@@ -5,13 +5,17 @@ use super::{NS_PER_US, rewritten};
 use crate::plan::Plan;
 use crate::run::Outcome;
 use crate::script::{LedgerRow, Summary, View};
-use crate::stats::Row;
+use crate::stats::{OpenLoop, Row};
 
-/// The results as a script sees them: where wrk is imitated with the latencies that it would have.
+/// The results as a script sees them: with a schedule with the latencies since requests were due, else where wrk is imitated
+/// with those that it would have.
 pub fn told(plan: &Plan, outcome: &Outcome) -> Summary {
     let totals = &outcome.totals;
     let measured = View::measured(&totals.latency, NS_PER_US);
-    let mut latency = if plan.dialect.is_compat() {
+    let scheduled = totals.open_loop.as_deref().map(scheduled);
+    let mut latency = if let Some(scheduled) = &scheduled {
+        scheduled.clone()
+    } else if plan.dialect.is_compat() {
         let rewritten = rewritten(plan, outcome);
         let figures = rewritten.figures();
         let values = rewritten.values().into_iter().map(|(value, count)| (value as f64, count));
@@ -20,6 +24,7 @@ pub fn told(plan: &Plan, outcome: &Outcome) -> Summary {
         measured.clone()
     };
     latency.raw = Some(Box::new(measured));
+    latency.scheduled = scheduled.map(Box::new);
     let row = |row: &Row| LedgerRow {
         phase: class(row.phase).to_owned(),
         cause: why(row.cause, plan.timeout),
@@ -33,5 +38,32 @@ pub fn told(plan: &Plan, outcome: &Outcome) -> Summary {
         ledger: totals.ledger.rows().iter().map(row).collect(),
         latency,
         rates: View::measured(&totals.rates, 1.0),
+    }
+}
+
+/// The latencies since requests were due, of complete responses; where wrk2 is imitated, in its microseconds.
+fn scheduled(open_loop: &OpenLoop<u64>) -> View {
+    match &open_loop.wrk2 {
+        Some(wrk2) => View::measured(&wrk2.recorded, 1.0),
+        None => View::measured(&open_loop.scheduled, NS_PER_US),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::{flawless, plan};
+    use super::*;
+    use crate::plan::Dialect;
+
+    #[test]
+    fn with_a_schedule_a_script_is_told_the_scheduled_latencies_and_those_as_measured() {
+        for (dialect, mean_us) in [(Dialect::Native, 5_000.4), (Dialect::Wrk, 5_000.4), (Dialect::Wrk2, 5_000.0)] {
+            let mut outcome = flawless(1, 1);
+            outcome.totals.open_loop.get_or_insert_default().complete(5_000_400, 1_000_000, dialect == Dialect::Wrk2);
+            let told = told(&plan(dialect, "http://h/", 1, 1, 1), &outcome);
+            assert_eq!(told.latency.mean, mean_us, "{dialect:?}");
+            assert_eq!(told.latency.raw.map(|raw| raw.mean), Some(1_000.0));
+            assert_eq!(told.latency.scheduled.map(|scheduled| scheduled.mean), Some(mean_us));
+        }
     }
 }

@@ -10,7 +10,7 @@ const THRESHOLD: f64 = 0.85;
 
 /// A time in microseconds: `23.54us`, `1.30ms`, `10.00s`, `1.00m`.
 pub fn time_us(us: f64) -> String {
-    if us < 1e6 { scaled(us, 1000.0, &["us", "ms"], 2) } else { scaled(us / 1e6, 60.0, &["s", "m"], 2) }
+    if us >= 1e6 { scaled(us / 1e6, 60.0, &["s", "m"], 2) } else { scaled(us, 1000.0, &["us", "ms"], 2) }
 }
 
 /// A plain number: `753.86`, `16.30k`.

@@ -1,0 +1,234 @@
+//! wrk2's block of latencies: percentiles, the detailed spectrum of them, and the figures below it.
+
+use super::NS_PER_US;
+use super::bounds::Bounds;
+use super::table::cell;
+use super::units::time_us;
+use crate::plan::Percent;
+use crate::stats::{Distribution, Step};
+
+/// What the block of scheduled latencies is called.
+pub const RECORDED: &str = "Recorded Latency";
+/// What the block of service latencies is called.
+pub const UNCORRECTED: &str = "Uncorrected Latency (measured without taking delayed starts into account)";
+
+/// The percentiles that are listed unless others are asked for.
+const LISTED: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
+/// Steps of the spectrum before the distance to 100 % halves.
+const TICKS: u32 = 5;
+/// How many buckets wrk2's histogram has, each twice as wide as the one before.
+const BUCKETS: u32 = 27;
+/// Into how many parts they are divided.
+const SUB_BUCKETS: u32 = 2_048;
+
+/// What the block says of one distribution; times are in microseconds.
+pub struct Spectrum {
+    percentile_us: Box<dyn Fn(f64) -> f64>,
+    steps: Vec<Step>,
+    /// How many microseconds one unit of the steps is.
+    step_us: f64,
+    mean_us: f64,
+    stdev_us: f64,
+    max_us: f64,
+}
+
+impl Spectrum {
+    /// What was measured, in nanoseconds: percentiles are lower bounds, the figures are those of complete responses.
+    pub fn measured(completed: &Distribution<u64>, censored: &Distribution<u64>) -> Self {
+        let all = Bounds::new(completed, censored).least().clone();
+        let greatest = all.max().unwrap_or(0);
+        let mut steps = all.binned().spectrum(TICKS);
+        steps.iter_mut().for_each(|step| step.value = step.value.min(greatest));
+        Self {
+            percentile_us: Box::new(move |percent| all.percentile(percent) as f64 / NS_PER_US),
+            steps,
+            step_us: 1.0 / NS_PER_US,
+            mean_us: completed.mean().unwrap_or(0.0) / NS_PER_US,
+            stdev_us: completed.stdev() / NS_PER_US,
+            max_us: completed.max().unwrap_or(0) as f64 / NS_PER_US,
+        }
+    }
+
+    /// As wrk2 has it, of whole microseconds.
+    pub fn of_wrk2(recorded: &Distribution<u64>) -> Self {
+        let (recorded, binned) = (recorded.clone(), recorded.binned());
+        Self {
+            steps: binned.spectrum(TICKS),
+            step_us: 1.0,
+            mean_us: binned.mean(),
+            stdev_us: binned.stdev(),
+            max_us: binned.max() as f64,
+            percentile_us: Box::new(move |percent| recorded.binned().percentile(percent) as f64),
+        }
+    }
+
+    /// The block with this name, and with these percentiles where they are asked for.
+    pub fn block(&self, name: &str, asked: Option<&[Percent]>) -> String {
+        let mut text = format!("  Latency Distribution (HdrHistogram - {name})\n");
+        let line =
+            |label: String, percent: f64| format!("{label}%{}\n", cell(&time_us((self.percentile_us)(percent)), 10));
+        match asked {
+            Some(asked) => asked.iter().for_each(|percent| text += &line(format!("{percent:>7}"), percent.value())),
+            None => LISTED.iter().for_each(|&percent| text += &line(format!("{percent:7.3}"), percent)),
+        }
+        text += "\n  Detailed Percentile spectrum:\n";
+        text += &format!("{:>12} {:>12} {:>12} {:>12}\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)");
+        for &Step { value, share, count } in &self.steps {
+            let value_ms = value as f64 * self.step_us / 1e3;
+            text += &format!("{value_ms:12.3} {share:12.6} {count:12} {:12.2}\n", 1.0 / (1.0 - share));
+        }
+        let count = self.steps.last().map_or(0, |step| step.count);
+        let [mean, stdev, max] = [self.mean_us, self.stdev_us, self.max_us].map(ms);
+        text += &format!("#[Mean    = {mean}, StdDeviation   = {stdev}]\n");
+        text += &format!("#[Max     = {max}, Total count    = {count:12}]\n");
+        text += &format!("#[Buckets = {BUCKETS:12}, SubBuckets     = {SUB_BUCKETS:12}]\n");
+        text + "----------------------------------------------------------\n"
+    }
+}
+
+/// Microseconds as milliseconds; what is no number as C prints it.
+fn ms(us: f64) -> String {
+    if us.is_nan() { format!("{:>12}", "-nan") } else { format!("{:12.3}", us / 1e3) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The block that is published in wrk2's README, but for its last lines: mean and deviation do not follow from it.
+    const PUBLISHED: &str = "  Latency Distribution (HdrHistogram - Recorded Latency)
+ 50.000%    6.67ms
+ 75.000%    7.78ms
+ 90.000%    9.14ms
+ 99.000%   11.18ms
+ 99.900%   12.30ms
+ 99.990%   12.45ms
+ 99.999%   12.50ms
+100.000%   12.50ms
+
+  Detailed Percentile spectrum:
+       Value   Percentile   TotalCount 1/(1-Percentile)
+
+       0.921     0.000000            1         1.00
+       4.053     0.100000         3951         1.11
+       4.935     0.200000         7921         1.25
+       5.627     0.300000        11858         1.43
+       6.179     0.400000        15803         1.67
+       6.671     0.500000        19783         2.00
+       6.867     0.550000        21737         2.22
+       7.079     0.600000        23733         2.50
+       7.287     0.650000        25698         2.86
+       7.519     0.700000        27659         3.33
+       7.783     0.750000        29644         4.00
+       7.939     0.775000        30615         4.44
+       8.103     0.800000        31604         5.00
+       8.271     0.825000        32597         5.71
+       8.503     0.850000        33596         6.67
+       8.839     0.875000        34571         8.00
+       9.015     0.887500        35070         8.89
+       9.143     0.900000        35570        10.00
+       9.335     0.912500        36046        11.43
+       9.575     0.925000        36545        13.33
+       9.791     0.937500        37032        16.00
+       9.903     0.943750        37280        17.78
+      10.015     0.950000        37543        20.00
+      10.087     0.956250        37795        22.86
+      10.167     0.962500        38034        26.67
+      10.279     0.968750        38268        32.00
+      10.343     0.971875        38390        35.56
+      10.439     0.975000        38516        40.00
+      10.535     0.978125        38636        45.71
+      10.647     0.981250        38763        53.33
+      10.775     0.984375        38884        64.00
+      10.887     0.985938        38951        71.11
+      11.007     0.987500        39007        80.00
+      11.135     0.989062        39070        91.43
+      11.207     0.990625        39135       106.67
+      11.263     0.992188        39193       128.00
+      11.303     0.992969        39226       142.22
+      11.335     0.993750        39255       160.00
+      11.367     0.994531        39285       182.86
+      11.399     0.995313        39319       213.33
+      11.431     0.996094        39346       256.00
+      11.455     0.996484        39365       284.44
+      11.471     0.996875        39379       320.00
+      11.495     0.997266        39395       365.71
+      11.535     0.997656        39408       426.67
+      11.663     0.998047        39423       512.00
+      11.703     0.998242        39431       568.89
+      11.743     0.998437        39439       640.00
+      11.807     0.998633        39447       731.43
+      12.271     0.998828        39454       853.33
+      12.311     0.999023        39463      1024.00
+      12.327     0.999121        39467      1137.78
+      12.343     0.999219        39470      1280.00
+      12.359     0.999316        39473      1462.86
+      12.375     0.999414        39478      1706.67
+      12.391     0.999512        39482      2048.00
+      12.399     0.999561        39484      2275.56
+      12.407     0.999609        39486      2560.00
+      12.415     0.999658        39489      2925.71
+      12.415     0.999707        39489      3413.33
+      12.423     0.999756        39491      4096.00
+      12.431     0.999780        39493      4551.11
+      12.431     0.999805        39493      5120.00
+      12.439     0.999829        39495      5851.43
+      12.439     0.999854        39495      6826.67
+      12.447     0.999878        39496      8192.00
+      12.447     0.999890        39496      9102.22
+      12.455     0.999902        39497     10240.00
+      12.455     0.999915        39497     11702.86
+      12.463     0.999927        39498     13653.33
+      12.463     0.999939        39498     16384.00
+      12.463     0.999945        39498     18204.44
+      12.479     0.999951        39499     20480.00
+      12.479     0.999957        39499     23405.71
+      12.479     0.999963        39499     27306.67
+      12.479     0.999969        39499     32768.00
+      12.479     0.999973        39499     36408.89
+      12.503     0.999976        39500     40960.00
+      12.503     1.000000        39500          inf
+";
+
+    /// The distribution of which that spectrum is.
+    fn published() -> Distribution<u64> {
+        let (mut distribution, mut seen) = (Distribution::new(), 0);
+        for line in PUBLISHED.lines().skip_while(|line| !line.contains("TotalCount")).skip(2) {
+            let cells: Vec<f64> = line.split_whitespace().map(|cell| cell.parse().unwrap()).collect();
+            let (value_us, count) = ((cells[0] * 1e3).round() as u64, cells[2] as u64);
+            distribution.record_many(value_us, count - seen);
+            seen = count;
+        }
+        distribution
+    }
+
+    #[test]
+    fn a_published_block_is_drawn_to_the_byte() {
+        let block = Spectrum::of_wrk2(&published()).block(RECORDED, None);
+        // What is between two steps of the spectrum is not known, and two percentiles are there.
+        let published = PUBLISHED
+            .replace("99.000%   11.18ms", "99.000%   11.21ms")
+            .replace("99.900%   12.30ms", "99.900%   12.31ms");
+        let (above, below) = block.split_at(published.len());
+        assert_eq!(above, published);
+        let below: Vec<&str> = below.lines().collect();
+        assert_eq!(below[1], "#[Max     =       12.496, Total count    =        39500]");
+        assert_eq!(below[2], "#[Buckets =           27, SubBuckets     =         2048]");
+        assert_eq!(below[3], "-".repeat(58));
+        assert!(below[0].starts_with("#[Mean    =        6.") && below.len() == 4, "{below:?}");
+    }
+
+    #[test]
+    fn natively_percentiles_are_lower_bounds_and_the_figures_are_of_what_was_completed() {
+        let (mut completed, mut censored) = (Distribution::new(), Distribution::new());
+        (0..99).for_each(|_| completed.record(1_000_500));
+        censored.record(5_000_000_000);
+        let block = Spectrum::measured(&completed, &censored)
+            .block(RECORDED, Some(&["50".parse().unwrap(), "99.5".parse().unwrap()]));
+        let lines: Vec<&str> = block.lines().collect();
+        assert_eq!(lines[1..3], ["     50%    1.00ms", "   99.5%    5.00s "]);
+        assert_eq!(lines[lines.len() - 5], "    5000.000     1.000000          100          inf");
+        assert_eq!(lines[lines.len() - 4], "#[Mean    =        1.000, StdDeviation   =        0.000]");
+        assert_eq!(lines[lines.len() - 3], "#[Max     =        1.000, Total count    =          100]");
+    }
+}
