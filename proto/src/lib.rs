@@ -122,7 +122,7 @@ pub enum Event {
     Head {
         /// The request it answers.
         stream: StreamId,
-        /// Its status, 200 or more, or 101: the stream goes on in another protocol.
+        /// Its status, 200 or more; 101 if the stream goes on in another protocol.
         status: u16,
     },
     /// Part of a body, already freed of its framing.
@@ -140,8 +140,13 @@ pub enum Event {
         /// Where it lies in what the last [`Client::handle_bytes`] was given; never empty.
         range: Range<usize>,
     },
-    /// A message on a stream that lives on: after an upgrade (a [`Event::Head`] of status 101), or a response that never
-    /// ends. Such a stream may last as long as it likes; [`Event::Complete`] or [`Event::Failed`] ends it.
+    /// The stream lives on: after an upgrade, or with a response that never ends. It may last as long as it likes, and
+    /// [`Event::Complete`] or [`Event::Failed`] ends it.
+    Lives {
+        /// The request that opened the stream.
+        stream: StreamId,
+    },
+    /// A message on a stream that lives on.
     Message {
         /// The request that opened the stream.
         stream: StreamId,
@@ -179,6 +184,7 @@ impl Event {
             | Self::Head { stream, .. }
             | Self::Data { stream, .. }
             | Self::Trailer { stream, .. }
+            | Self::Lives { stream }
             | Self::Message { stream, .. }
             | Self::Complete { stream }
             | Self::Failed { stream, .. } => Some(stream),

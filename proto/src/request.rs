@@ -1,5 +1,6 @@
 //! What a request says, before any protocol has written it.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -27,19 +28,19 @@ pub enum Request {
     Http1(http1::Wire),
 }
 
-/// Parts, and the forms in which protocols have written them so far.
+/// Parts, and the forms in which protocols have written them so far, each once.
 #[derive(Debug)]
 pub struct Said {
     /// What the request says.
     pub parts: Parts,
     /// How HTTP/1 says it.
-    pub(crate) http1: http1::Forms,
+    pub(crate) http1: OnceCell<http1::Wire>,
 }
 
 impl Request {
     /// A request that says this.
     pub fn new(parts: Parts) -> Self {
-        Self::Parts(Rc::new(Said { parts, http1: http1::Forms::default() }))
+        Self::Parts(Rc::new(Said { parts, http1: OnceCell::new() }))
     }
 
     /// Its body.

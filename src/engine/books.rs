@@ -55,10 +55,10 @@ impl Books {
 
     /// Records the rate since the last sample. Where idle stretches are left out, they grow until something happens.
     pub fn sample(&mut self, now: Nanos) {
-        let Scale { rate_unit_ns: unit_ns, omits, .. } = self.scale;
+        let Scale { rate_unit_ns: unit_ns, omits_idle, .. } = self.scale;
         let elapsed = now.since(self.sampled_at) / unit_ns;
         let completed = self.tally.completed - self.sampled_completed;
-        if elapsed == 0 || (omits && completed == 0) {
+        if elapsed == 0 || (omits_idle && completed == 0) {
             return;
         }
         self.tally.interval.rates.record(completed * (1_000_000_000 / unit_ns) / elapsed);
@@ -69,7 +69,7 @@ impl Books {
     /// Records the rate at the end. A short run has one too. The rest after the last sample counts if it is long enough to
     /// say something, unless something is left out anyway.
     pub fn sample_rest(&mut self, now: Nanos) {
-        let is_long = now.since(self.sampled_at) >= SAMPLE_NS / 2 && !self.scale.omits;
+        let is_long = now.since(self.sampled_at) >= SAMPLE_NS / 2 && !self.scale.omits_idle;
         if is_long || self.sampled_at == self.start {
             self.sample(now);
         }

@@ -116,7 +116,7 @@ impl Caller {
 
     /// The run cannot go on.
     pub fn fail(&mut self, failure: ScriptFailure) {
-        self.failure = Some(failure);
+        self.failure.get_or_insert(failure);
         self.has_ended = true;
     }
 
@@ -126,11 +126,11 @@ impl Caller {
         asked.unwrap_or(0)
     }
 
-    /// Asks for the next batch; returns whether there is one.
-    pub fn next(&mut self, batch: &mut Vec<Request>) -> bool {
+    /// Asks for the next batch; returns whether there is one, if that could be found out.
+    pub fn next(&mut self, batch: &mut Vec<Request>) -> Option<bool> {
         batch.clear();
-        let is_there = self.enter(Callback::Request, |caller| caller.source.next(batch)).is_some();
-        debug_assert!(!is_there || !batch.is_empty(), "a batch has at least one request");
+        let is_there = self.enter(Callback::Request, |caller| caller.source.next(batch));
+        debug_assert!(is_there.is_none_or(|is_there| is_there != batch.is_empty()), "a batch has at least one request");
         is_there
     }
 

@@ -16,8 +16,6 @@ use crate::stats::{Cause, Phase};
 
 /// How much of what a server sent is kept as an example of an error, in bytes.
 const EXAMPLE_BYTES: usize = 120;
-/// The status after which a stream goes on in another protocol.
-const SWITCHING: u16 = 101;
 
 /// A connection that is there.
 pub struct Live {
@@ -49,8 +47,6 @@ pub struct Live {
     pub wake_at: Option<Nanos>,
     /// Whether it may begin a batch, where a script wants pauses.
     pub pause: Pause,
-    /// Whether it is in the list of connections that are ready for a request.
-    pub is_ready: bool,
     /// The memory for what is kept of responses, where somebody wants to see them.
     shelf: Option<Shelf>,
 }
@@ -87,7 +83,6 @@ impl Live {
             troubled: false,
             wake_at: None,
             pause: Pause::default(),
-            is_ready: false,
             shelf,
         }
     }
@@ -165,11 +160,12 @@ impl Live {
                         kept.trailers.extend_from_slice(&input[range]);
                     }
                 }
-                Event::Message { stream, .. } => {
+                Event::Lives { stream } => {
                     if let Some(request) = self.request(stream) {
                         request.lives = true;
                     }
                 }
+                Event::Message { .. } => {}
                 Event::Interim { stream, .. } => {
                     tally.interval.counters.interim += 1;
                     // The first byte that counts is that of the answer itself.
@@ -214,7 +210,11 @@ impl Live {
     pub fn sweep(&mut self, limit_ns: Option<u64>, now: Nanos, tally: &mut Tally) {
         let mut index = 0;
         while let Some(request) = self.open.get_mut(index) {
-            let age_ns = if request.lives { 0 } else { now.since(request.sent_at) };
+            let age_ns = now.since(request.sent_at);
+            if request.lives {
+                index += 1;
+                continue;
+            }
             if limit_ns.is_some_and(|limit_ns| age_ns >= limit_ns) {
                 let stream = request.stream;
                 self.give_up(stream, now, tally);
@@ -240,10 +240,12 @@ impl Live {
                 _ => debug_assert!(false, "nothing else follows from giving up: {event:?}"),
             }
         }
-        // It was waited for long enough: the next connection need not wait too.
-        self.answered = true;
-        self.troubled = false;
-        self.leaves_at_once = true;
+        if self.draining {
+            // It was waited for long enough: the next connection need not wait too.
+            self.answered = true;
+            self.troubled = false;
+            self.leaves_at_once = true;
+        }
     }
 
     fn abandon(&mut self, stream: StreamId, now: Nanos, tally: &mut Tally) {
@@ -280,7 +282,6 @@ impl Live {
     fn head(&mut self, stream: StreamId, status: u16, input: &[u8], at: Nanos, tally: &mut Tally) {
         if let Some(request) = self.open.iter_mut().find(|request| request.stream == stream) {
             request.status = Some(status);
-            request.lives |= status == SWITCHING;
             if tally.wants_phases() {
                 request.first_at.get_or_insert(at);
             }

@@ -9,15 +9,15 @@ use std::collections::VecDeque;
 use onrush_proto::{Client, Nanos, Request, StartError};
 
 use super::connection::Pause;
-use super::leave::too_long;
 use super::open_request::OpenRequest;
 use super::pacer::Pacer;
 use super::script_failure::ScriptFailure;
 use super::timers::Timer;
 use super::{Engine, HANDLED_PER_TURN};
 use crate::backend::{Backend, ConnId};
+use crate::plan::PerConnection;
 
-/// At most this many requests are dropped at once.
+/// At most this many requests are dropped in one turn of the loop.
 const DROPPED_PER_TURN: usize = 8_192;
 
 /// What is to be sent next, when, and who is ready for it.
@@ -26,7 +26,7 @@ pub(super) struct Dispatch {
     batch: Vec<Request>,
     /// How many of them have been started; the others wait for a connection that has room.
     started: usize,
-    /// Connections that have room, in turn. One that is not marked as ready has been lost since.
+    /// Slots whose connections have room, in turn, unless they were lost since.
     ready: VecDeque<ConnId>,
     pacer: Pacer,
 }
@@ -63,15 +63,15 @@ impl<B: Backend> Engine<B> {
     /// Starts what is due on the connections that are ready, and hands it over.
     pub(super) fn dispatch(&mut self, now: Nanos) {
         for _ in 0..HANDLED_PER_TURN {
-            if self.dispatch.next_at() > now {
+            if self.dispatch.next_at() > now || self.turn.dropped >= DROPPED_PER_TURN {
                 break;
             }
             let Some(conn) = self.dispatch.ready.pop_front() else { break };
-            let live = self.slots[conn.index()].live();
-            if live.is_some_and(|live| std::mem::take(&mut live.is_ready)) && self.has_room(conn) {
+            self.slots[conn.index()].is_queued = false;
+            if self.has_room(conn) {
                 self.start_due(conn, now);
-                self.transmit(conn, now);
             }
+            self.settle(conn, now);
         }
     }
 
@@ -91,22 +91,31 @@ impl<B: Backend> Engine<B> {
     /// Starts what is due on a connection that has room. If it has room left, it stays ready.
     fn start_due(&mut self, conn: ConnId, now: Nanos) {
         self.drop_late(now);
-        while self.dispatch.pacer.next_at() <= now && !self.is_too_late(now) {
+        while self.dispatch.pacer.next_at() <= now && !self.is_too_late(now) && self.books.tally.may_start() {
             if !self.start_batch(conn, now) || !self.has_room(conn) {
                 return;
             }
         }
-        self.queue(conn);
+        if self.books.tally.may_start() {
+            self.queue(conn);
+        }
     }
 
-    /// Drops requests that would start too late, though not more at once than a turn of the loop has time for.
+    /// Puts a connection into the list of those that are ready, once.
+    fn queue(&mut self, conn: ConnId) {
+        let slot = &mut self.slots[conn.index()];
+        if !slot.is_queued {
+            slot.is_queued = true;
+            self.dispatch.ready.push_back(conn);
+        }
+    }
+
+    /// Drops requests that would start too late, though not more in a turn of the loop than that has time for.
     fn drop_late(&mut self, now: Nanos) {
-        for _ in 0..DROPPED_PER_TURN {
-            if !self.is_too_late(now) || !self.books.tally.may_start() {
-                break;
-            }
+        while self.is_too_late(now) && self.books.tally.may_start() && self.turn.dropped < DROPPED_PER_TURN {
             self.books.tally.dropped(self.dispatch.pacer.due_at(), now);
             self.dispatch.pacer.skip();
+            self.turn.dropped += 1;
         }
     }
 
@@ -119,7 +128,7 @@ impl<B: Backend> Engine<B> {
     /// The run is over: counts the requests that were due and have not been sent.
     pub(super) fn count_unsent(&mut self, now: Nanos) {
         let end = now.min(self.books.end_at);
-        if self.settings.rules.open_loop.is_none() {
+        if let Pacer::Closed = self.dispatch.pacer {
             return;
         }
         let mut left = self.books.tally.left();
@@ -130,22 +139,14 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    fn queue(&mut self, conn: ConnId) {
-        if let Some(live) = self.slots[conn.index()].live().filter(|live| !live.is_ready) {
-            live.is_ready = true;
-            self.dispatch.ready.push_back(conn);
-        }
-    }
-
-    /// Whether a connection can begin a batch. What a script writes or delays is one batch at a time, as with wrk.
+    /// Whether a connection can begin a batch.
     fn has_room(&mut self, conn: ConnId) -> bool {
-        let (wants, slots) = (self.script.wants, self.settings.slots);
-        let most = if wants.request || wants.delay { 1 } else { slots };
+        let depth = self.settings.depth;
         self.books.tally.may_start()
             && !self.script.has_ended
             && self.slots[conn.index()]
                 .live()
-                .is_some_and(|live| !live.draining && live.open.len() < most && live.protocol.capacity() > 0)
+                .is_some_and(|live| !live.draining && live.open.len() < depth && live.protocol.capacity() > 0)
     }
 
     /// Whether the script lets a connection begin a batch now. If it wants a pause first, a timer is set for its end.
@@ -173,9 +174,11 @@ impl<B: Backend> Engine<B> {
         if !self.has_batch() {
             return false;
         }
-        // The script's time is not the server's.
-        let is_late = !B::GATHERS && self.script.wants.any();
-        let sent_at = if is_late { self.backend.now() } else { now };
+        // In a closed loop what is handed over at once is sent as soon as it was due. With a script, or where others were
+        // sent first, time has passed, and that is not the server's.
+        let is_closed = matches!(self.dispatch.pacer, Pacer::Closed);
+        let has_passed = !B::GATHERS && (self.script.wants.any() || !is_closed);
+        let sent_at = if has_passed { self.backend.now() } else { now };
         let Dispatch { batch, started, pacer, .. } = &mut self.dispatch;
         let rest = &batch[*started..];
         let Some(live) = self.slots[conn.index()].live() else { return false };
@@ -187,10 +190,8 @@ impl<B: Backend> Engine<B> {
             self.refuse_if_too_long(length);
             return false;
         }
-        let count = rest
-            .len()
-            .min(live.protocol.capacity())
-            .min(usize::try_from(self.books.tally.left()).unwrap_or(usize::MAX));
+        let allowed = rest.len().min(usize::try_from(self.books.tally.left()).unwrap_or(usize::MAX));
+        let count = allowed.min(live.protocol.capacity());
         let due = pacer.take(count as u64, now);
         if B::GATHERS && live.open.back().is_none_or(|request| !request.is_gathered) {
             self.turn.gathered.push(conn);
@@ -200,8 +201,7 @@ impl<B: Backend> Engine<B> {
         let next = if count < rest.len() { rest.len() - count } else { batch.len() };
         live.draining = live.left < next as u64;
         for (number, request) in (1..).zip(&rest[..count]) {
-            let is_last = number == count;
-            match live.protocol.start(request, is_last && live.draining) {
+            match live.protocol.start(request, number == count && live.draining) {
                 Ok(stream) => live.begin(OpenRequest {
                     stream,
                     due,
@@ -210,7 +210,7 @@ impl<B: Backend> Engine<B> {
                     is_gathered: B::GATHERS,
                     late: false,
                     status: None,
-                    is_last,
+                    is_last: number == allowed,
                     lives: false,
                     kept: None,
                 }),
@@ -234,10 +234,14 @@ impl<B: Backend> Engine<B> {
         }
         dispatch.started = 0;
         let repeats = !self.script.wants.request && !dispatch.batch.is_empty();
-        if !repeats && !self.script.next(&mut dispatch.batch) {
-            dispatch.batch.clear();
+        if !repeats {
+            match self.script.next(&mut dispatch.batch) {
+                Some(true) => {}
+                Some(false) => self.books.tally.start_no_more(),
+                None => dispatch.batch.clear(),
+            }
         }
-        dispatch.is_begun()
+        self.dispatch.is_begun()
     }
 
     /// Ends the run if a batch of this length fits on no connection.
@@ -246,4 +250,17 @@ impl<B: Backend> Engine<B> {
             self.script.fail(ScriptFailure::Raised(too_long("request()", length, limit)));
         }
     }
+}
+
+/// What to say of a script that sends more requests at once than a connection may have.
+pub fn too_long(function: &str, length: u64, PerConnection { most, option }: PerConnection) -> String {
+    let option = option.name();
+    let (limit, way_out) = match most {
+        1 => ("1 request".to_owned(), "leave that out"),
+        _ => (format!("{most} requests"), "raise that"),
+    };
+    format!(
+        "{function} of the script returned a batch of {length} requests, which go out together on one connection, but \
+         with {option} a connection has at most {limit}: {way_out}, or return fewer"
+    )
 }

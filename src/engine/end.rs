@@ -27,7 +27,7 @@ pub struct WorkerEnd {
     pub working: Vec<SocketAddr>,
     /// What went over the wire.
     pub transcript: Option<Box<Transcript>>,
-    /// Stretches in which it completed nothing; none where its script decides when something is asked for.
+    /// Stretches in which it completed nothing; none where its script or a schedule decides when something is asked for.
     pub silences: Vec<Gap>,
     /// Stretches in which it stood still, for want of a processor or because it was stopped.
     pub standstills: Vec<Gap>,
@@ -66,6 +66,7 @@ impl<B: Backend> Engine<B> {
         }
         self.books.note_script_time(self.script.spent_ns());
         let (mut books, wants) = (self.books, self.script.wants);
+        let is_scheduled = self.settings.rules.open_loop.is_some();
         books.tally.interval.evidence += books.account.take();
         books.tally.interval.until_ns = now.since(books.start);
         WorkerEnd {
@@ -77,7 +78,7 @@ impl<B: Backend> Engine<B> {
             dropped: self.connecting.routes.dropped(),
             working: self.connecting.routes.working(),
             transcript: books.tally.transcript,
-            silences: if wants.delay { Vec::new() } else { books.tally.silences.into_gaps() },
+            silences: if wants.delay || is_scheduled { Vec::new() } else { books.tally.silences.into_gaps() },
             standstills: books.standstills,
             pauses: wants.delay,
             failure: self.script.failure,

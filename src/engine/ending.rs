@@ -1,4 +1,8 @@
 //! How connections end, whatever they end with, and what their slots do next.
+//!
+//! Where the number of their requests is limited (`--requests-per-connection`), the last one says so, and the slot waits for
+//! the server to close before it opens the next connection: whoever closes first keeps the port for a minute, and a client
+//! has few of them. The wait is part of no latency.
 
 use onrush_proto::Nanos;
 use rustix::io::Errno;
@@ -10,6 +14,7 @@ use super::slot::State;
 use super::timers::Timer;
 use super::tls::LinkFailure;
 use crate::backend::{Backend, ConnId};
+use crate::plan::limits::CLOSE_PATIENCE_NS;
 use crate::stats::{Cause, Phase};
 
 /// Why a connection that was accepted never had a request.
@@ -74,6 +79,30 @@ impl<B: Backend> Engine<B> {
         if let Some(link) = &mut self.slots[conn.index()].link {
             self.backend.send_last(conn, &link.last_words());
         }
+    }
+
+    /// Leaves a connection that takes no further request and has none open. Where the number of its requests is limited
+    /// the server may close first.
+    pub(super) fn leave(&mut self, conn: ConnId, at: Nanos) {
+        let is_limited = self.settings.requests_per_connection.is_some();
+        let Some(live) = self.slots[conn.index()].live().filter(|live| is_limited && !live.troubled) else {
+            self.take_leave(conn);
+            return self.replace(conn, at);
+        };
+        let since = *live.leaving_since.get_or_insert(at);
+        if live.leaves_at_once || at.since(since) >= CLOSE_PATIENCE_NS {
+            self.books.tally.interval.counters.closed_first += 1;
+            self.take_leave(conn);
+            self.replace(conn, at);
+        }
+    }
+
+    /// Whether all that a connection still waits for is that the server closes it.
+    pub(super) fn is_leaving(&mut self, conn: ConnId) -> bool {
+        self.settings.requests_per_connection.is_some()
+            && self.slots[conn.index()]
+                .live()
+                .is_some_and(|live| live.draining && live.open.is_empty() && !live.troubled)
     }
 
     /// Closes a connection, all of whose requests have ended, and opens the next: at once if the connection ended as

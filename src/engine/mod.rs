@@ -10,17 +10,18 @@
 //! 2. Handle each: bytes go to the connection's protocol, its events to the tally.
 //! 3. Pump the connection: start requests while there is room, hand over what is to be sent, replace it when it ends.
 //! 4. Fire the timers that are due; end when the time, the requests or somebody's patience are used up.
-//! 5. Open connections that are to be opened.
+//! 5. Dispatch the requests that have become due to connections that are ready.
+//! 6. Open connections that are to be opened.
 //!
 //! However much there is to do, one turn does a bounded part of it, and the rest follows in the next: answers are served
 //! while ten thousand connections are being made, and the end comes when it is due.
 //!
 //! # To read in this order
 //!
-//! This file has the loop and its timers; it calls downwards, and nothing calls back up. `pump` hears what happened to a
+//! This file has the loop and its timers. `pump` hears what happened to a
 //! connection. `setup` is what comes before its first request (`tunnel`, `tls`), `dispatch` starts requests: which is for
 //! the `source` to say, when for the `pacer`, and who else is asked and told for the `callbacks`. `transport` hands bytes
-//! over. `ending` is how connections end (`leave`, where their requests are limited), `opening` when others are opened,
+//! over. `ending` is how connections end, `opening` when others are opened,
 //! `connecting` what is known about that. `slot`, `connection` and `open_request` are what a worker has, `books` and `tally`
 //! what it counts.
 
@@ -35,7 +36,6 @@ mod end;
 mod ending;
 mod evidence;
 mod kept;
-mod leave;
 mod mailbox;
 mod occupancy;
 mod open_request;
@@ -66,9 +66,9 @@ mod tests;
 
 pub use callbacks::{Answer, Callbacks, Hear, MakeCallbacks, OnResponse, Wants};
 pub use control::{Callback, Control, Desk, Refused};
+pub use dispatch::too_long;
 pub use end::WorkerEnd;
 pub use kept::Budget;
-pub use leave::too_long;
 pub use mailbox::Mailbox;
 pub use pacer::Pacer;
 pub use protocol::{MakeProtocol, Protocol, http1};
@@ -190,10 +190,13 @@ impl<B: Backend> Engine<B> {
             return Some(End { at: now, stayed_away });
         }
         self.dispatch(now);
+        if self.books.tally.is_done() {
+            return Some(End { at: now, stayed_away });
+        }
         self.open_some(self.turn.handled, now);
         self.stamp();
         self.wait();
-        self.turn.handled = 0;
+        (self.turn.handled, self.turn.dropped) = (0, 0);
         while self.turn.handled < HANDLED_PER_TURN
             && !self.script.has_ended
             && let Some(completion) = self.backend.next()

@@ -23,7 +23,7 @@ pub struct OpenRequest {
     pub status: Option<u16>,
     /// Whether its batch is complete with it.
     pub is_last: bool,
-    /// Whether messages go on for as long as its stream lives, so that no wait is too long.
+    /// Whether its stream lives on and messages may come at any time, so that no wait is too long.
     pub lives: bool,
     /// What of its response is kept for a script, where that wants it.
     pub kept: Option<Box<Kept>>,

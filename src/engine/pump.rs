@@ -213,23 +213,27 @@ impl<B: Backend> Engine<B> {
 
     /// Whether the server has closed a connection that waits until a request is due: it may, and that is counted.
     fn closed_idle(&mut self, conn: ConnId, at: Nanos) -> bool {
-        let Some(rules) = self.settings.rules.open_loop else { return false };
-        let is_waiting = |live: &mut Live| live.is_ready && live.open.is_empty() && !live.draining;
-        if !self.slots[conn.index()].live().is_some_and(is_waiting) {
+        let slot = &mut self.slots[conn.index()];
+        let is_idle = |live: &mut Live| live.open.is_empty() && !live.draining;
+        if !slot.is_queued || !slot.live().is_some_and(is_idle) {
             return false;
         }
         let tally = &mut self.books.tally;
         tally.interval.counters.idle_closed += 1;
-        if rules.as_wrk2 {
+        if self.settings.rules.open_loop.is_some_and(|rules| rules.as_wrk2) {
             tally.error(Phase::Head, Cause::Protocol(Error::ClosedBeforeResponse), at, Vec::new);
         }
         true
     }
 
-    /// Starts requests while there is room and they are due, hands over what is to be sent, leaves a connection that has
-    /// ended.
+    /// Starts requests while there is room and they are due, and settles the connection.
     pub(super) fn pump(&mut self, conn: ConnId, at: Nanos) {
         self.make_ready(conn, at);
+        self.settle(conn, at);
+    }
+
+    /// Hands over what a connection has to send, leaves it if it has ended, and sets its protocol's timer.
+    pub(super) fn settle(&mut self, conn: ConnId, at: Nanos) {
         self.transmit(conn, at);
         let Some(live) = self.slots[conn.index()].live() else { return };
         if live.draining && live.open.is_empty() {

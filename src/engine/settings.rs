@@ -16,7 +16,7 @@ pub struct Settings {
     /// How many connections the workers before it have: connections take turns through the addresses.
     pub first_connection: usize,
     /// Requests in flight on one connection at most.
-    pub slots: usize,
+    pub depth: usize,
     /// Requests on one connection at most, before the next one is opened.
     pub requests_per_connection: Option<PerConnection>,
     /// The addresses of the target, or of the proxy, in the resolver's order, at least one.

@@ -27,6 +27,8 @@ pub struct Slot {
     pub counted_until: Nanos,
     /// Its time within the window without ever having had a connection, in nanoseconds.
     pub absent_ns: u64,
+    /// Whether it is in the list of those that are ready for a request.
+    pub is_queued: bool,
     /// Its way to speak TLS, if it does.
     pub link: Option<Box<Link>>,
 }

@@ -7,12 +7,13 @@ use super::script_failure::ScriptFailure;
 /// Gives the requests of a worker, batch by batch.
 pub trait Source {
     /// Adds the requests of the next batch, at least one, to an empty `batch`. They leave together on one connection, as
-    /// far as that has room; those it has no room for leave with the next one that has.
+    /// far as that has room; those it has no room for leave with the next one that has. Returns whether there is one: if
+    /// not, there never will be, and the worker ends when what it has started has ended.
     ///
     /// # Errors
     ///
-    /// When there can be no further request; the run then ends, with what was measured until then.
-    fn next(&mut self, batch: &mut Vec<Request>) -> Result<(), ScriptFailure>;
+    /// When the run cannot go on; it ends with what was measured until then.
+    fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure>;
 
     /// Whether every batch is the same, so that it need only be asked for once.
     fn repeats(&self) -> bool {
@@ -25,9 +26,9 @@ pub trait Source {
 pub struct Repeated(pub Vec<Request>);
 
 impl Source for Repeated {
-    fn next(&mut self, batch: &mut Vec<Request>) -> Result<(), ScriptFailure> {
+    fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
         batch.extend_from_slice(&self.0);
-        Ok(())
+        Ok(true)
     }
 
     fn repeats(&self) -> bool {

@@ -81,6 +81,11 @@ impl Tally {
         self.interval.counters.carried = self.open - self.gathered;
     }
 
+    /// Nobody has a further request.
+    pub fn start_no_more(&mut self) {
+        self.left = Some(0);
+    }
+
     /// How many further requests may be started.
     pub fn left(&self) -> u64 {
         self.left.unwrap_or(u64::MAX)
@@ -111,7 +116,10 @@ impl Tally {
             self.gathered += 1;
         } else {
             self.interval.counters.started += 1;
-            self.submitted(due, at);
+            // In a closed loop what is handed over at once is sent as soon as it was due.
+            if self.rules.open_loop.is_some() {
+                self.submitted(due, at);
+            }
         }
     }
 
@@ -183,6 +191,10 @@ impl Tally {
     /// A request has ended in whatever way: it was in flight until now.
     fn ended(&mut self, request: &OpenRequest, at: Nanos) {
         self.open -= 1;
+        if request.is_gathered {
+            // Whatever became of it, it left before that.
+            self.submitted(request.due, at);
+        }
         self.interval.counters.occupancy.in_flight_ns += at.since(request.sent_at.max(self.start));
     }
 
@@ -219,7 +231,7 @@ impl Tally {
     fn phases(&mut self, request: &OpenRequest, at: Nanos) {
         let first_at = request.first_at.unwrap_or(at);
         let (phases, latency) = (self.interval.phases.get_or_insert_default(), &self.interval.latency);
-        if first_at == at && !self.rules.scale.omits && (phases.is_left_out || latency.count() == 0) {
+        if first_at == at && !self.rules.scale.omits_late && (phases.is_left_out || latency.count() == 0) {
             phases.is_left_out = true;
             return;
         }
@@ -235,7 +247,7 @@ impl Tally {
 
     /// Whether a time counts.
     fn is_measurable(&self, ns: u64) -> bool {
-        !(self.rules.scale.omits && self.is_late(ns))
+        !(self.rules.scale.omits_late && self.is_late(ns))
     }
 
     /// A time as it is recorded.
@@ -246,7 +258,7 @@ impl Tally {
 
     /// Bytes came, in a read in which the server made a mistake or not.
     pub fn received(&mut self, length: usize, was_mistaken: bool) {
-        if !(self.rules.scale.omits && was_mistaken) {
+        if !(self.rules.scale.omits_mistakes && was_mistaken) {
             self.interval.counters.bytes_received += length as u64;
         }
     }
@@ -264,7 +276,7 @@ impl Tally {
         if self.rules.phases {
             self.phases(request, at);
         }
-        if self.rules.scale.omits {
+        if self.rules.scale.omits_late {
             self.record_unless_late(request, self.measured(latency_ns), at);
             return latency_ns;
         }
@@ -276,7 +288,7 @@ impl Tally {
         if self.rules.pipelines && request.is_last {
             self.interval.batch_latency().record(latency_ns);
         }
-        if self.is_late(latency_ns) && !request.late {
+        if self.is_late_request(request, latency_ns) && !request.late {
             self.late(at);
         }
         latency_ns
@@ -311,7 +323,14 @@ impl Tally {
 
     /// Whether a request that has not ended is to be counted as late now.
     pub fn becomes_late(&self, request: &OpenRequest, age_ns: u64) -> bool {
-        !request.late && self.is_late(age_ns) && (request.is_last || !self.rules.scale.omits)
+        !request.late
+            && self.is_late_request(request, age_ns)
+            && (request.is_last || !self.rules.scale.late_once_a_batch)
+    }
+
+    /// Whether a request of that age is late; one that lives on never is.
+    fn is_late_request(&self, request: &OpenRequest, age_ns: u64) -> bool {
+        !request.lives && self.is_late(age_ns)
     }
 
     /// Whether a request of that age is late.
@@ -366,11 +385,14 @@ impl Tally {
         if request.is_gathered {
             self.open -= 1;
             self.gathered -= 1;
+            if self.rules.open_loop.is_some() {
+                self.unsent(request.due, at);
+            }
             return;
         }
         self.ended(request, at);
         let age_ns = at.since(request.sent_at);
-        let late = request.late || self.is_late(age_ns);
+        let late = request.late || self.is_late_request(request, age_ns);
         if self.becomes_late(request, age_ns) {
             self.late(at);
         }

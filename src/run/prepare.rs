@@ -200,7 +200,7 @@ pub(super) fn settings(
         // A connection more than there are requests would only be looked at.
         connections: u64::from(connections).min(requests.unwrap_or(u64::MAX).max(1)) as u32,
         first_connection: (plan.first_connection + plan.load.connections_before(index)) as usize,
-        slots: 1,
+        depth: 1,
         requests_per_connection: plan.requests_per_connection,
         tunnel: plan.way.proxy.as_ref().and_then(|proxy| proxy.tunnel(&plan.target)),
         addresses: addresses.0.clone(),

@@ -64,8 +64,12 @@ impl ScriptThread {
         self.ended(told)
     }
 
-    /// The text of the next requests; it lasts until the next call.
-    pub fn request(&self) -> Result<&[u8], ScriptFailure> {
+    /// The text of the next requests.
+    ///
+    /// # Safety
+    ///
+    /// It lasts until anything of this thread is called again.
+    pub unsafe fn request(&self) -> Result<&[u8], ScriptFailure> {
         // SAFETY: the state is ours alone, and whoever asks uses the text before the next call.
         let text = self.timed(|| unsafe { call::request(self.state().raw()) });
         self.ended(text)

@@ -25,8 +25,9 @@ impl Written {
 }
 
 impl Source for Written {
-    fn next(&mut self, batch: &mut Vec<Request>) -> Result<(), ScriptFailure> {
-        let text = self.thread.request()?;
+    fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
+        // SAFETY: nothing of the thread is called before the text has been used.
+        let text = unsafe { self.thread.request()? };
         if text.as_ptr() != self.last {
             self.last = std::ptr::null();
             let refused = |error| ScriptFailure::Raised(refusal("request()", error, self.thread.is_compat));
@@ -37,6 +38,6 @@ impl Source for Written {
             self.last = text.as_ptr();
         }
         batch.extend_from_slice(&self.requests);
-        Ok(())
+        Ok(true)
     }
 }

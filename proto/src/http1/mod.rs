@@ -43,7 +43,6 @@ use crate::{Client, Error, Event, Nanos, Request, StartError, StreamId, Transmit
 pub use self::encode::encode;
 pub use self::outline::{Malformed, Outline, outline};
 pub use self::tunnel::Tunnel;
-pub(crate) use self::wire::Forms;
 pub use self::wire::Wire;
 
 /// The longest response head that is read, in bytes, empty lines before it included; also the longest line that begins
@@ -238,12 +237,11 @@ impl Client for Http1 {
         }
         let stream = StreamId(self.next_stream);
         self.next_stream = self.next_stream.wrapping_add(1);
-        request.with_wire(is_last, |wire| {
-            self.bytes_started += wire.range.len() as u64;
-            let (bytes, range) = (Rc::clone(&wire.bytes), wire.range.clone());
-            let request = InFlight { stream, wire: bytes, range, answer: wire.answer, sent_at: self.bytes_started };
-            self.in_flight.push_back(request);
-        });
+        let wire = request.wire(is_last);
+        self.bytes_started += wire.range.len() as u64;
+        let (bytes, range) = (Rc::clone(&wire.bytes), wire.range.clone());
+        let request = InFlight { stream, wire: bytes, range, answer: wire.answer, sent_at: self.bytes_started };
+        self.in_flight.push_back(request);
         Ok(stream)
     }
 

@@ -19,19 +19,27 @@ pub struct Wire {
     body_length: usize,
     /// What the method says about the body of the answer.
     pub(super) answer: Answer,
+    /// The same request as the last one on its connection, once that was needed.
+    last: OnceCell<Rc<Wire>>,
 }
 
 impl Wire {
     /// Writes what `parts` say.
     pub fn of(parts: &Parts) -> Self {
         let bytes: Rc<[u8]> = encode(parts).into();
-        Self { range: 0..bytes.len(), bytes, body_length: parts.body.len(), answer: Answer::to(&parts.method) }
+        Self {
+            range: 0..bytes.len(),
+            bytes,
+            body_length: parts.body.len(),
+            answer: Answer::to(&parts.method),
+            last: OnceCell::new(),
+        }
     }
 
     /// A request that somebody else wrote: where it lies in `bytes` and what it is, as [`outline`](super::outline())
     /// found out.
     pub fn among(bytes: &Rc<[u8]>, Outline { range, body_length, answer }: Outline) -> Self {
-        Self { bytes: Rc::clone(bytes), range, body_length, answer }
+        Self { bytes: Rc::clone(bytes), range, body_length, answer, last: OnceCell::new() }
     }
 
     /// Its bytes.
@@ -45,44 +53,24 @@ impl Wire {
         &bytes[bytes.len() - self.body_length..]
     }
 
-    /// The same request as the last one on its connection, which tells the server to close. Costs a copy, unless it says
-    /// so already.
-    pub fn closing(&self) -> Self {
-        let (head, body) = self.bytes().split_at(self.range.len() - self.body_length);
-        let Some(head) = closing(head) else { return self.clone() };
-        let bytes: Rc<[u8]> = [&head, body].concat().into();
-        Self { range: 0..bytes.len(), bytes, ..self.clone() }
-    }
-}
-
-/// The forms of a request that is said in parts, each written when it is first needed.
-#[derive(Debug, Default)]
-pub(crate) struct Forms {
-    usual: OnceCell<Wire>,
-    /// As the last one on its connection.
-    last: OnceCell<Wire>,
-}
-
-impl Forms {
-    /// The form in which `parts`, always the same, are sent.
-    pub fn usual(&self, parts: &Parts) -> &Wire {
-        self.usual.get_or_init(|| Wire::of(parts))
-    }
-
-    /// The form in which they are sent as the last request on their connection.
-    pub fn last(&self, parts: &Parts) -> &Wire {
-        self.last.get_or_init(|| self.usual(parts).closing())
+    /// The same request as the last one on its connection, which tells the server to close. It is written once.
+    pub fn closing(&self) -> &Self {
+        self.last.get_or_init(|| {
+            let (head, body) = self.bytes().split_at(self.range.len() - self.body_length);
+            let Some(head) = closing(head) else { return Rc::new(self.clone()) };
+            let bytes: Rc<[u8]> = [&head, body].concat().into();
+            Rc::new(Self { range: 0..bytes.len(), bytes, ..self.clone() })
+        })
     }
 }
 
 impl Request {
-    /// Calls `take` with its HTTP/1 form, as the last request on its connection or as any other.
-    pub(super) fn with_wire<T>(&self, is_last: bool, take: impl FnOnce(&Wire) -> T) -> T {
-        match self {
-            Self::Parts(said) if is_last => take(said.http1.last(&said.parts)),
-            Self::Parts(said) => take(said.http1.usual(&said.parts)),
-            Self::Http1(wire) if is_last => take(&wire.closing()),
-            Self::Http1(wire) => take(wire),
-        }
+    /// Its HTTP/1 form, as the last request on its connection or as any other.
+    pub(super) fn wire(&self, is_last: bool) -> &Wire {
+        let wire = match self {
+            Self::Parts(said) => said.http1.get_or_init(|| Wire::of(&said.parts)),
+            Self::Http1(wire) => wire,
+        };
+        if is_last { wire.closing() } else { wire }
     }
 }

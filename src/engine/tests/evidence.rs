@@ -19,7 +19,7 @@ fn every_completion_is_found_by_a_wait() {
         let Ran { totals, .. } = run_together(connections, "");
         let (evidence, counters) = (totals.evidence, totals.counters);
         assert_eq!(evidence.completions, counters.connects + counters.completed, "{connections}");
-        assert_eq!((evidence.submissions, evidence.lateness_max_ns), (counters.started, 0), "{connections}");
+        assert_eq!(evidence.submissions, 0, "in a closed loop what is sent at once is not late");
         let at_most = HANDLED_PER_TURN as u64;
         assert_eq!(evidence.completions_max, u64::from(connections).min(at_most), "{connections}");
         // One for each round of answers, and those that end with a timer or with connections left to open.

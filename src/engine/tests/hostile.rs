@@ -125,7 +125,7 @@ impl Peer for Line {
 /// those for the one before. A request is late after 1 s and given up after 9.5 s.
 fn run_with(acts: Vec<(u64, Act)>, slots: usize, request: Request, window: usize) -> Totals {
     let three = Settings {
-        slots,
+        depth: slots,
         requests: Some(REQUESTS),
         duration_ns: None,
         rules: Rules {

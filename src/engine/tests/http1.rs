@@ -111,7 +111,7 @@ fn every_started_request_ends_in_one_way_whatever_goes_wrong() {
 fn giving_up_the_first_of_a_batch_gives_up_those_behind_it() {
     let hanging: Scenario = toml::from_str("connect_us = 0.0\n[[fault]]\nevery = 1\nwhat = 'hang'").unwrap();
     let give_up_ns = Some(100 * MS);
-    let pipelined = Settings { slots: 4, requests: Some(8), duration_ns: None, give_up_ns, ..settings() };
+    let pipelined = Settings { depth: 4, requests: Some(8), duration_ns: None, give_up_ns, ..settings() };
     let totals = run_on(pipelined, hanging.network(1), get(), http1(4)).totals;
     assert_eq!((totals.counters.abandoned, totals.counters.failed), (8, 0));
     assert_eq!(totals.ledger.rows(), []);

@@ -103,6 +103,9 @@ impl<B: Backend> Engine<B> {
             return Some(format!("{:?} to the backend, {expected:?} to the engine", seen.way));
         }
         let is_wanted = self.is_short(most) && self.connecting.routes.found();
+        if slot.is_queued != agenda.is_ready {
+            return Some(format!("ready to the engine: {}, in the list: {}", slot.is_queued, agenda.is_ready));
+        }
         match &slot.state {
             State::Open(_) | State::Connecting(_) | State::Tunnelling(_) if agenda.turns > 0 => {
                 Some("it is to be opened again".to_owned())
@@ -129,14 +132,11 @@ impl<B: Backend> Engine<B> {
         if live.open.len() > most {
             return Some(format!("{} requests in flight", live.open.len()));
         }
-        if live.is_ready && !agenda.is_ready {
-            return Some("it is ready, and in no list".to_owned());
-        }
         let waits = match live.pause {
             Pause::Until(until) => agenda.begins.contains(&until),
             Pause::Unasked | Pause::Over => !self.is_short(most) || self.script.has_ended,
         };
-        let is_idle = live.open.is_empty() && !live.is_ready && !live.draining && live.send_error.is_none();
+        let is_idle = live.open.is_empty() && !agenda.is_ready && !live.draining && live.send_error.is_none();
         (is_idle && !waits).then(|| format!("it has nothing to do, with requests to start: {:?}", live.pause))
     }
 }

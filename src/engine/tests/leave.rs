@@ -86,7 +86,7 @@ fn run(settings: Settings, manners: Manners, script: Option<Script>) -> (Ran, Ve
 
 fn run_against(settings: Settings, servers: Servers, script: Option<Script>) -> (Ran, Vec<Vec<bool>>) {
     let seen = Rc::clone(&servers.seen);
-    let depth = if script.is_some() { usize::MAX } else { settings.slots };
+    let depth = if script.is_some() { usize::MAX } else { settings.depth };
     let job = job(get(), http1(depth));
     let job = match script {
         Some(script) => script.in_charge_of(job),
@@ -155,7 +155,7 @@ fn one_request_a_connection_is_a_limit_too() {
 
 #[test]
 fn no_connection_has_more_requests_when_they_are_pipelined() {
-    let (ran, seen) = run(Settings { slots: 4, ..limited(10, 95) }, Manners::Closes(0), None);
+    let (ran, seen) = run(Settings { depth: 4, ..limited(10, 95) }, Manners::Closes(0), None);
     assert_only_the_last_says_so(&seen);
     assert_eq!(seen.iter().map(Vec::len).collect::<Vec<_>>(), [10, 10, 10, 10, 10, 10, 10, 10, 10, 5]);
     assert!(ran.totals.ledger.rows().is_empty());

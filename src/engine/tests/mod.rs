@@ -44,7 +44,7 @@ pub fn per_connection(most: u64) -> PerConnection {
 pub fn settings() -> Settings {
     Settings {
         connections: 1,
-        slots: 1,
+        depth: 1,
         requests_per_connection: None,
         tunnel: None,
         addresses: vec!["127.0.0.1:80".parse().unwrap()],

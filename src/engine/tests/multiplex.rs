@@ -130,7 +130,7 @@ fn second(capacity: usize) -> Job {
 }
 
 fn streams(slots: usize, requests: u64) -> Settings {
-    Settings { slots, requests: Some(requests), duration_ns: None, ..settings() }
+    Settings { depth: slots, requests: Some(requests), duration_ns: None, ..settings() }
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn the_capacity_may_change_while_running() {
         (200 * MS, frame(kind::CAPACITY, 0, &[0])),
         (800 * MS, frame(kind::CAPACITY, 0, &[2])),
     ];
-    let one_second = Settings { slots: 8, ..settings() };
+    let one_second = Settings { depth: 8, ..settings() };
     let (ran, seen) = run(
         one_second,
         0,
@@ -380,7 +380,7 @@ fn one_body_is_thrown_away_unseen_while_another_is_read() {
 #[test]
 fn several_requests_in_flight_are_carried_over_the_end_of_a_warm_up() {
     let behaviour: Behaviour = |_, stream, _| vec![(30 * MS, frame(kind::ANSWER, stream, b""))];
-    let four = Settings { slots: 4, warmup_ns: 100 * MS, duration_ns: Some(300 * MS), ..settings() };
+    let four = Settings { depth: 4, warmup_ns: 100 * MS, duration_ns: Some(300 * MS), ..settings() };
     let (ran, _) = run_against(four, second(4), &[], behaviour);
     let counters = &ran.totals.counters;
     // Rounds of 30 ms: the fourth begins at 90 ms, and what it asked for is answered inside the window.
@@ -393,14 +393,16 @@ fn several_requests_in_flight_are_carried_over_the_end_of_a_warm_up() {
 struct Numbered {
     length: usize,
     next: usize,
+    /// How many there are.
+    last: usize,
 }
 
 impl Source for Numbered {
-    fn next(&mut self, batch: &mut Vec<Request>) -> Result<(), ScriptFailure> {
-        let numbers = self.next..self.next + self.length;
+    fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
+        let numbers = self.next..(self.next + self.length).min(self.last);
         self.next = numbers.end;
         batch.extend(numbers.map(|number| request("POST", vec![number as u8])));
-        Ok(())
+        Ok(!batch.is_empty())
     }
 }
 
@@ -408,12 +410,12 @@ impl Source for Numbered {
 fn what_a_connection_has_no_room_for_is_started_later_and_in_order() {
     let behaviour: Behaviour = |_, stream, _| vec![(MS, frame(kind::ANSWER, stream, b""))];
     let window = || Protocol::Other(Box::new(Second::new(4, 1_000)));
-    let source = Box::new(Numbered { length: 10, next: 0 });
+    let source = Box::new(Numbered { length: 10, next: 0, last: 100 });
     let job = Job { source, make_protocol: Box::new(move |_| window()), ..second(4) };
     let (ran, seen) = run_against(streams(4, 30), job, &[], behaviour);
     assert_eq!((ran.totals.counters.started, ran.totals.counters.completed), (30, 30));
-    // Four, four and two, three times: each part is complete before the next begins.
-    assert_eq!(ran.totals.counters.batches, 9);
+    // A batch is complete when the last of its parts is.
+    assert_eq!(ran.totals.counters.batches, 3);
     assert_eq!(seen.borrow().bodies, (0..30).collect::<Vec<u8>>());
 }
 
@@ -421,12 +423,25 @@ fn what_a_connection_has_no_room_for_is_started_later_and_in_order() {
 fn what_a_connection_has_no_room_for_may_start_on_another() {
     let behaviour: Behaviour = |_, stream, _| vec![(MS, frame(kind::ANSWER, stream, b""))];
     let window = || Protocol::Other(Box::new(Second::new(4, 1_000)));
-    let source = Box::new(Numbered { length: 10, next: 0 });
+    let source = Box::new(Numbered { length: 10, next: 0, last: 100 });
     let job = Job { source, make_protocol: Box::new(move |_| window()), ..second(4) };
     let three = Settings { connections: 3, ..streams(4, 60) };
     let (ran, seen) = run_against(three, job, &[], behaviour);
     assert_eq!((ran.totals.counters.started, ran.totals.counters.completed), (60, 60));
     assert_eq!(seen.borrow().bodies, (0..60).collect::<Vec<u8>>(), "in the order of the source, whoever has room");
+}
+
+#[test]
+fn a_source_that_has_no_more_ends_the_worker_when_all_is_answered() {
+    let behaviour: Behaviour = |_, stream, _| vec![(MS, frame(kind::ANSWER, stream, b""))];
+    let source = Box::new(Numbered { length: 10, next: 0, last: 25 });
+    let window = || Protocol::Other(Box::new(Second::new(4, 1_000)));
+    let job = Job { source, make_protocol: Box::new(move |_| window()), ..second(4) };
+    let forever = Settings { connections: 2, depth: 4, duration_ns: Some(100 * SECOND), ..settings() };
+    let (ran, seen) = run_against(forever, job, &[], behaviour);
+    assert_eq!((ran.totals.counters.completed, ran.totals.counters.open_at_end), (25, 0));
+    assert_eq!(seen.borrow().bodies.len(), 25);
+    assert!(ran.end.elapsed_ns < 10 * MS, "{}", ran.end.elapsed_ns);
 }
 
 #[test]
@@ -456,7 +471,7 @@ fn a_stream_that_lives_is_neither_late_nor_given_up() {
     let (ran, _) = run_against(limited, second(2), &[], behaviour);
     let counters = &ran.totals.counters;
     // The second request hears nothing and is given up.
-    assert_eq!((counters.completed, counters.abandoned, counters.late), (1, 1, 2));
+    assert_eq!((counters.completed, counters.abandoned, counters.late), (1, 1, 1));
     assert_eq!(ran.totals.latency.max(), Some(900 * MS));
 }
 

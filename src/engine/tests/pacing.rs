@@ -79,7 +79,7 @@ fn run(settings: Settings, step_ns: u64, latency_ns: u64) -> (Ran, Vec<u64>) {
 
 #[test]
 fn a_request_starts_when_it_is_due_on_any_connection_that_is_ready() {
-    let ten = Settings { connections: 10, ..settings() };
+    let ten = Settings { connections: 10, ..open_loop(OpenLoop::default()) };
     let (ran, asked) = run(ten, 9_765_625, 30 * MS);
     let expected: Vec<u64> = (0..).map(|k| k * 9_765_625).take_while(|&at| at < SECOND).collect();
     assert_eq!(asked, expected);
@@ -91,7 +91,7 @@ fn a_request_starts_when_it_is_due_on_any_connection_that_is_ready() {
 #[test]
 fn what_no_connection_is_ready_for_starts_as_soon_as_one_is_and_is_late() {
     // One connection answers a hundred times a second, and two hundred requests are due.
-    let (ran, asked) = run(Settings { duration_ns: Some(995 * MS), ..settings() }, 5 * MS, 10 * MS);
+    let (ran, asked) = run(Settings { duration_ns: Some(995 * MS), ..open_loop(OpenLoop::default()) }, 5 * MS, 10 * MS);
     assert_eq!(asked, (0..100).map(|k| k * 10 * MS).collect::<Vec<_>>());
     let evidence = ran.totals.evidence;
     assert_eq!(evidence.lateness_max_ns, 99 * 5 * MS, "the hundredth was due at 495 ms and sent at 990 ms");
@@ -102,7 +102,7 @@ fn what_no_connection_is_ready_for_starts_as_soon_as_one_is_and_is_late() {
 fn a_connection_that_is_lost_while_it_is_ready_is_replaced() {
     let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 1000.0\nclose = true").unwrap();
     let pacer = every(10 * MS, None);
-    let three = Settings { connections: 3, duration_ns: Some(995 * MS), ..settings() };
+    let three = Settings { connections: 3, duration_ns: Some(995 * MS), ..open_loop(OpenLoop::default()) };
     let ran = run_job(three, scenario.network(1), Job { pacer, ..job(get(), http1(1)) });
     let counters = ran.totals.counters;
     assert_eq!((counters.started, counters.completed, counters.failed), (100, 100, 0));
@@ -115,7 +115,7 @@ fn pauses_of_a_script_come_before_what_is_due() {
     let network = Noting { latency_ns: MS, asked: Rc::clone(&asked) };
     let pacer = every(10 * MS, None);
     let callbacks = Callbacks { think_ns: Some(Box::new(|| Ok(25 * MS))), ..Callbacks::default() };
-    let four = Settings { requests: Some(4), duration_ns: None, ..settings() };
+    let four = Settings { requests: Some(4), duration_ns: None, ..open_loop(OpenLoop::default()) };
     run_job(four, Box::new(network), Job { pacer, callbacks, ..job(get(), http1(1)) });
     assert_eq!(asked.take(), [25, 51, 77, 103].map(|ms| ms * MS));
 }

@@ -25,7 +25,7 @@ fn each_phase_lasts_as_long_as_the_server_makes_it() {
 #[test]
 fn pipelined_requests_have_first_bytes_of_their_own() {
     let scenario: Scenario = toml::from_str(PIECES).unwrap();
-    let pipelined = Settings { slots: 3, requests: Some(3), duration_ns: None, ..with_phases() };
+    let pipelined = Settings { depth: 3, requests: Some(3), duration_ns: None, ..with_phases() };
     let ran = run_on(pipelined, scenario.network(1), get(), http1(3));
     let phases = ran.totals.phases.expect("they were wanted");
     // The second answer begins where the first ends.
@@ -36,7 +36,7 @@ fn pipelined_requests_have_first_bytes_of_their_own() {
 #[test]
 fn answers_that_come_together_have_one_first_byte() {
     let whole: Scenario = toml::from_str("latency_us = 1000.0").unwrap();
-    let pipelined = Settings { slots: 3, requests: Some(3), duration_ns: None, ..with_phases() };
+    let pipelined = Settings { depth: 3, requests: Some(3), duration_ns: None, ..with_phases() };
     let ran = run_on(pipelined, whole.network(1), get(), http1(3));
     let phases = ran.totals.phases.expect("they were wanted");
     assert_eq!((phases.ttfb.count(), phases.ttfb.mean()), (3, Some(MS as f64)));

@@ -42,13 +42,13 @@ type Shared = Rc<RefCell<Script>>;
 struct Written(Shared);
 
 impl Source for Written {
-    fn next(&mut self, batch: &mut Vec<Request>) -> Result<(), ScriptFailure> {
+    fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
         self.0.borrow_mut().write(batch)
     }
 }
 
 impl Script {
-    fn write(&mut self, batch: &mut Vec<Request>) -> Result<(), ScriptFailure> {
+    fn write(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
         if self.fails_at == Some(self.written) {
             return Err(ScriptFailure::Raised("boom".to_owned()));
         }
@@ -58,7 +58,7 @@ impl Script {
         let mut outlines = Vec::new();
         outline(&bytes, &mut outlines).expect("requests");
         batch.extend(outlines.into_iter().map(|outline| Request::Http1(Wire::among(&bytes, outline))));
-        Ok(())
+        Ok(true)
     }
 
     fn hear(&self, answer: &Answer<'_>) {

@@ -127,7 +127,9 @@ impl Second {
                 let stream = self.end(stream);
                 self.events.push_back(Event::Complete { stream });
             }
-            kind::MESSAGE => self.events.push_back(Event::Message { stream: id, range: 0..0 }),
+            kind::MESSAGE => {
+                self.events.extend([Event::Lives { stream: id }, Event::Message { stream: id, range: 0..0 }])
+            }
             kind::ERROR => {
                 let stream = self.end(stream);
                 self.events.push_back(Event::Failed { stream, error: Error::HeaderField, retryable: false });

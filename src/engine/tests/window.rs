@@ -73,7 +73,7 @@ fn time_in_flight_is_counted_whatever_becomes_of_the_request() {
 #[test]
 fn pipelined_requests_overlap_and_their_connection_is_busy_once() {
     let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 1000.0").unwrap();
-    let pipelined = Settings { slots: 4, ..window(0, 1000) };
+    let pipelined = Settings { depth: 4, ..window(0, 1000) };
     let ran = run_on(pipelined, scenario.network(1), get(), http1(4));
     let counters = &ran.totals.counters;
     assert_eq!((counters.occupancy.in_flight_ns, counters.occupancy.busy_ns), (4 * 1000 * MS, 1000 * MS));

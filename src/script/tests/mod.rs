@@ -107,7 +107,7 @@ impl Called {
     fn written(&mut self) -> Result<Vec<Request>, String> {
         let mut batch = Vec::new();
         let source = self.source.as_mut().expect("it has a request()");
-        source.next(&mut batch).map(|()| batch).map_err(|failure| failure.to_string())
+        source.next(&mut batch).map(|_| batch).map_err(|failure| failure.to_string())
     }
 
     fn answered(&mut self, answer: &Answer<'_>) -> Result<(), ScriptFailure> {

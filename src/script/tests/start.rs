@@ -237,7 +237,7 @@ fn a_process_of_its_own() {
     let folder = Folder::new(&source);
     let outcome = folder.load(|_| ()).and_then(|mut script| {
         let mut sources = script.callbacks().into_iter().filter_map(|make| Called::by(make).source);
-        sources.try_for_each(|mut source| Ok(source.next(&mut Vec::new())?))
+        sources.try_for_each(|mut source| Ok(source.next(&mut Vec::new()).map(drop)?))
     });
     flush();
     let code = outcome.err().and_then(|error| {

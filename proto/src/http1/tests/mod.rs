@@ -86,7 +86,7 @@ fn take_events(client: &mut Http1, input: &[u8], events: &mut Vec<String>) -> bo
                 join(events, format!("{} trailer ", stream.0), &input[range]);
                 continue;
             }
-            Event::Message { .. } => unreachable!("HTTP/1 is never switched to another protocol"),
+            Event::Lives { .. } | Event::Message { .. } => unreachable!("HTTP/1 is never switched to another protocol"),
             Event::Complete { stream } => format!("{} complete", stream.0),
             Event::Failed { stream, error, retryable: true } => format!("{} failed, retryable: {error}", stream.0),
             Event::Failed { stream, error, retryable: false } => format!("{} failed: {error}", stream.0),
