@@ -35,9 +35,6 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let load = load(&typed)?;
     let staged = typed.pace.duration();
     let schedule = std::mem::take(&mut typed.pace).decide(dialect, typed.duration)?;
-    if schedule.is_some() && !cfg!(test) {
-        return Err(Refusal::Cannot("--rate: constant rates are not in onrush yet".to_owned()));
-    }
     typed.duration = typed.duration.or(staged);
     let (timeout, give_up) = patience(&mut typed)?;
     if typed.once && typed.format == Format::Json {

@@ -12,7 +12,7 @@ use onrush_proto::http1::{Wire, outline};
 use onrush_proto::{Parts, Request};
 
 use super::host;
-use crate::backend::Backend;
+use crate::backend::{self, Backend};
 use crate::engine::{self, Callbacks, Control, Desk, Engine, Job, MakeCallbacks, Pacer, Repeated, Settings, WorkerEnd};
 
 /// How often a worker that waits for its beginning looks whether it was stopped.
@@ -51,6 +51,9 @@ impl Worker {
                 return None;
             }
         };
+        if let Pacer::Scheduled(_) = self.pacer {
+            backend::precise_timers();
+        }
         let (gate, control, watcher) = (Arc::clone(&self.gate), Arc::clone(&self.control), self.watcher.clone());
         let engine = self.engine(backend).with_schedstat(host::schedstat(host::SCHEDSTAT));
         drop(ready);
