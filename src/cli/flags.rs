@@ -241,8 +241,8 @@ pub(super) const FLAGS: &[Flag] = &[
         long: "rate",
         value: Some("N"),
         help: &[
-            "requests per second, all threads together;",
-            "90/m are 90 per minute. They are sent when they are",
+            "requests per second, all threads together",
+            "90/m are 90 per minute; they are sent when they are",
             "due, however slow the target is",
         ],
         group: Group::Pace,

@@ -13,7 +13,7 @@ pub struct Scheduled {
     /// When the schedule begins.
     begin: Nanos,
     catch_up: Option<CatchUp>,
-    /// The last request that had been held up, while the schedule has not been caught up with.
+    /// The last request that had been held up.
     resumed: Option<Resumed>,
     next_at: Nanos,
 }
@@ -59,8 +59,6 @@ impl Scheduled {
         let due = self.due_at();
         if now.since(self.next_at) > STALL_NS {
             self.resumed = Some(Resumed { at: now, due_ns: self.dues.next_ns() });
-        } else if self.next_at == due {
-            self.resumed = None;
         }
         self.dues.take(requests);
         self.find_next();
@@ -68,7 +66,7 @@ impl Scheduled {
     }
 
     /// Finds out when the next request may start. From one that had been held up on, the schedule is carried out faster until
-    /// it has been caught up with.
+    /// it has been caught up with; after that what is due is later than what the factor asks for.
     fn find_next(&mut self) {
         self.next_at = self.due_at();
         if let (Some(factor), Some(resumed)) = (self.catch_up, &self.resumed) {

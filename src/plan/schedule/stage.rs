@@ -78,7 +78,7 @@ impl Stage {
 
     /// Whether, this many nanoseconds after the beginning, no more than these grains have passed. Exact:
     /// 2 from t + (to - from) t² / length <= grains.
-    fn has_come(&self, at_ns: u64, grains: u128) -> bool {
+    pub(super) fn has_come(&self, at_ns: u64, grains: u128) -> bool {
         let (from, to) = (self.from.per_minute(), self.to.per_minute());
         let even = u128::from(2 * from) * u128::from(at_ns);
         let bend = wide(u128::from(from.abs_diff(to)) * u128::from(at_ns), at_ns);

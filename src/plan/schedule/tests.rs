@@ -96,24 +96,38 @@ fn a_ramp_is_solved_exactly_and_its_mirror_image_too() {
     assert!(down.len() == 100 && off <= Some(1), "{off:?}");
 }
 
+/// Some positions in a stage, in grains, the first and the last among them.
+fn positions(stage: &Stage, random: &mut Random) -> Vec<u128> {
+    let step = stage.grains() / 200 + 1;
+    let anywhere = (0..200).map(|number| number * step + u128::from(random.next()) % step);
+    anywhere.chain([0, 1, stage.grains() - 1]).filter(|grains| *grains < stage.grains()).collect()
+}
+
+#[test]
+fn a_ramp_is_rounded_down_to_the_nanosecond() {
+    let mut random = Random::new(3);
+    for _ in 0..300 {
+        let length = Some(Duration::from_nanos(1 + random.below(1_000 * SECOND)));
+        let rate = |random: &mut Random| Rate::from_per_minute(random.below(600_000)).unwrap();
+        let ramp = Stage { length, from: rate(&mut random), to: rate(&mut random) };
+        let [from, to] = [ramp.from, ramp.to].map(|rate| i128::from(rate.per_minute()));
+        let length = i128::from(ramp.length_ns());
+        let passed = |at: u64| 2 * from * i128::from(at) * length + (to - from) * i128::from(at) * i128::from(at);
+        for grains in positions(&ramp, &mut random) {
+            let (at, scaled) = (ramp.at_ns(grains), grains as i128 * length);
+            assert!(passed(at) <= scaled && passed(at + 1) > scaled, "{ramp:?} {grains} {at}");
+        }
+    }
+}
+
 #[test]
 fn a_ramp_of_a_year_at_the_highest_rate_is_exact_too() {
-    let year = TIME_MAX.as_secs();
+    let mut random = Random::new(7);
     for (from, to) in [(0, 1_000_000_000), (1_000_000_000, 0), (1, 1_000_000_000), (999_999_999, 1_000_000_000)] {
-        let ramp = stage(year, from, to);
-        let mut random = Random::new(7);
-        let mut last = (0, 0);
-        let grains = (0..200).map(|step| ramp.grains() / 200 * step + u128::from(random.next())).chain([
-            0,
-            1,
-            ramp.grains() - 1,
-        ]);
-        let mut grains: Vec<u128> = grains.filter(|grains| *grains < ramp.grains()).collect();
-        grains.sort_unstable();
-        for grains in grains {
+        let ramp = stage(TIME_MAX.as_secs(), from, to);
+        for grains in positions(&ramp, &mut random) {
             let at = ramp.at_ns(grains);
-            assert!(at >= last.1 && at < ramp.length_ns(), "{last:?} {grains} {at}");
-            last = (grains, at);
+            assert!(ramp.has_come(at, grains) && !ramp.has_come(at + 1, grains), "{from} {to} {grains} {at}");
         }
     }
 }
