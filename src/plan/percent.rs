@@ -16,7 +16,16 @@ const DECIMALS: usize = 6;
 #[serde(try_from = "String", into = "String")]
 pub struct Percent(u64);
 
+/// The percentiles of a result unless others are asked for.
+const USUAL: [&str; 8] = ["50", "75", "90", "95", "99", "99.9", "99.99", "99.999"];
+
 impl Percent {
+    /// Those that were asked for, or the usual ones.
+    pub fn asked_or_usual(asked: Option<&[Self]>) -> Vec<Self> {
+        let usual = || USUAL.iter().filter_map(|text| text.parse().ok()).collect();
+        asked.map_or_else(usual, <[Self]>::to_vec)
+    }
+
     /// In per cent.
     pub fn value(self) -> f64 {
         self.0 as f64 / SCALE as f64

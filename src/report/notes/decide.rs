@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use super::super::failure::Failure;
 use super::super::{NS_PER_US, rewritten};
 use super::fold::in_order;
-use super::{Flight, Hanging, Lost, Note, Places};
+use super::{Flight, Hanging, Lost, Note, Places, open_loop};
 use crate::plan::Plan;
 use crate::run::{Breakdown, Ended, Outcome, host, nanos};
 use crate::stats::silences::{GAP_MIN_NS, common};
@@ -50,6 +50,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let mut notes: Vec<Note> = standstill(outcome).into_iter().collect();
     notes.extend(fewer_connections(plan, outcome).filter(|_| is_known));
     notes.extend(flight);
+    notes.extend(open_loop::notes(plan, outcome));
     notes.extend(early_end(plan, outcome));
     notes.extend(unanswered(plan, outcome, has_hanging).filter(|_| is_known));
     notes.extend(silences(plan, outcome));
@@ -212,7 +213,12 @@ fn silences(plan: &Plan, outcome: &Outcome) -> Option<Note> {
         gap.length_ns() - common(&outcome.standstills, &[*gap]).iter().map(|both| both.length_ns()).sum::<u64>()
     };
     // In which onrush stood still nobody could be heard.
-    let is_long = |gap: &&Gap| heard(gap) >= ordinary_ns.max(GAP_MIN_NS);
+    // With a schedule nobody waited in a time that is much longer than any request.
+    let awaited_ns = outcome.totals.open_loop.as_deref().map_or(u64::MAX, |open_loop| {
+        let longest_ns = open_loop.scheduled.max().max(open_loop.censored.max()).unwrap_or(0);
+        longest_ns.saturating_mul(2)
+    });
+    let is_long = |gap: &&Gap| heard(gap) >= ordinary_ns.max(GAP_MIN_NS) && gap.length_ns() <= awaited_ns;
     let gaps: Vec<Gap> = outcome.silences.iter().filter(is_long).copied().collect();
     let elapsed_ns = nanos(outcome.elapsed);
     (!gaps.is_empty()).then(|| Note::Silences { count: gaps.len(), longest: longest(gaps), elapsed_ns })
@@ -286,7 +292,7 @@ fn resumed(outcome: &Outcome) -> Option<Note> {
 
 /// What wrk would have printed, where it is far off or somebody wants to know.
 fn rewriting(plan: &Plan, outcome: &Outcome) -> Option<Note> {
-    if plan.dialect.is_compat() || plan.once {
+    if plan.dialect.is_compat() || plan.once || outcome.totals.open_loop.is_some() {
         return None;
     }
     let Totals { latency, batch_latency, .. } = &outcome.totals;

@@ -23,6 +23,7 @@ impl Note {
         match self {
             Self::Idle { .. }
             | Self::Hanging { .. }
+            | Self::Behind(_)
             | Self::Signal { .. }
             | Self::NeverBegun
             | Self::StayedAway { .. }
@@ -35,6 +36,9 @@ impl Note {
             Self::Failure(failure) if failure.is_ours() => Weight::Worthless,
             Self::Failure(_)
             | Self::Unanswered(_)
+            | Self::Late { .. }
+            | Self::TooLate { .. }
+            | Self::Uncertain(_)
             | Self::Silences { .. }
             | Self::Answer { .. }
             | Self::Statuses { .. } => Weight::Failure,

@@ -1,17 +1,19 @@
 //! Every sentence of doubt: what happened to the run, to what, why, and what to do next.
 //!
 //! A note is plain data until it is printed. This file has what there is to say, `decide` says when, `flight` compares what
-//! was in flight with the latencies, `fold` says in which order and how many of them, and `words` has the sentences.
+//! was in flight with the latencies, `open_loop` what was due with what was sent, `fold` says in which order and how many of them, and `words` has the sentences.
 //! Whatever came from a server is escaped.
 
 mod decide;
 mod flight;
 mod fold;
+mod open_loop;
 mod words;
 
 pub use decide::notes;
 pub use flight::{Flight, Hanging, Places};
 pub use fold::print_notes;
+pub use open_loop::{Behind, Bottleneck, Uncertain};
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -89,6 +91,28 @@ pub enum Note {
         /// What waits.
         hanging: Hanging,
     },
+    /// Fewer requests were sent than were due.
+    Behind(Behind),
+    /// Many requests were sent late.
+    Late {
+        /// How many.
+        late: u64,
+        /// How many were sent.
+        sent: u64,
+        /// How late, in nanoseconds, 99 % of them were at most.
+        p99_ns: u64,
+        /// How late, in nanoseconds, the latest was.
+        max_ns: u64,
+    },
+    /// Requests were not sent because they would have been too late.
+    TooLate {
+        /// How many.
+        dropped: u64,
+        /// How many were due.
+        due: u64,
+    },
+    /// A percentile of the latency since requests were due is not known.
+    Uncertain(Uncertain),
     /// Something went wrong; one note for each row of the ledger but the statuses.
     Failure(Failure),
     /// onrush itself stood still.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::super::units::{counted, exact, thousands, time_us};
 use super::super::{NS_PER_US, errno, escape};
-use super::{Flight, Hanging, Lost, Note, Places};
+use super::{Behind, Bottleneck, Flight, Hanging, Lost, Note, Places, Uncertain};
 use crate::run::Shortage;
 use crate::stats::Gap;
 
@@ -39,6 +39,15 @@ impl fmt::Display for Note {
             }
             Self::Idle { connections, places } => f.write_str(&idle_line(*connections, places)),
             Self::Hanging { flight, hanging } => f.write_str(&hanging_line(flight, hanging)),
+            Self::Behind(behind) => f.write_str(&behind_line(behind)),
+            Self::Late { late, sent, p99_ns, max_ns } => f.write_str(&late_line(*late, *sent, *p99_ns, *max_ns)),
+            Self::TooLate { dropped, due } => write!(
+                f,
+                "{} of {} were dropped: they would have been sent too late (--max-late), and are in no latency",
+                thousands(*dropped),
+                counted(*due, "request")
+            ),
+            Self::Uncertain(uncertain) => f.write_str(&uncertain_line(uncertain)),
             Self::Failure(failure) => write!(f, "{failure}"),
             Self::Unanswered(lost) => {
                 let share = lost.total() as f64 / lost.started.max(1) as f64 * 100.0;
@@ -230,6 +239,45 @@ fn hanging_line(flight: &Flight, hanging: &Hanging) -> String {
          requests in flight",
         flight.answered, flight.mean
     )
+}
+
+fn behind_line(behind: &Behind) -> String {
+    let rate = |per_s: f64| if per_s < 100.0 { format!("{per_s:.2}") } else { thousands(per_s.round() as u64) };
+    let why = behind.bottleneck.map(|bottleneck| match bottleneck {
+        Bottleneck::Connections { connections, needed } => {
+            let (connections, about) = (counted(connections, "connection"), thousands(needed));
+            format!("all {connections} were busy; about {about} needed: -c {needed}")
+        }
+        Bottleneck::Threads { threads } => {
+            format!("the {} had no time left; add threads (-t) or machines", counted(threads, "thread"))
+        }
+    });
+    let waiting = (behind.unsent > 0).then(|| format!("{} were still waiting at the end", thousands(behind.unsent)));
+    let reasons: Vec<String> = why.into_iter().chain(waiting).collect();
+    let (sent, due) = (rate(behind.sent_per_s), rate(behind.due_per_s));
+    let colon = if reasons.is_empty() { "" } else { ": " };
+    format!("only {sent} of {due} requests/s were sent{colon}{}", reasons.join("; "))
+}
+
+fn late_line(late: u64, sent: u64, p99_ns: u64, max_ns: u64) -> String {
+    let share = late as f64 / sent.max(1) as f64 * 100.0;
+    let [p99, max] = [p99_ns, max_ns].map(|ns| time_us(ns as f64 / NS_PER_US));
+    let (late, sent) = (thousands(late), counted(sent, "request"));
+    format!(
+        "{late} of {sent} ({share:.2} %) were sent more than 1 ms after they were due (99 %: {p99}, at most {max}): the latency \
+         includes that"
+    )
+}
+
+fn uncertain_line(uncertain: &Uncertain) -> String {
+    let Uncertain { percent, lower_ns, upper_ns, incomplete } = *uncertain;
+    let text = |ns: u64| time_us(ns as f64 / NS_PER_US);
+    let (lower, have) = (text(lower_ns), if incomplete == 1 { "has" } else { "have" });
+    let bounds = match upper_ns {
+        Some(upper_ns) => format!("between {lower} and {}", text(upper_ns)),
+        None => format!("at least {lower} and not known"),
+    };
+    format!("the {percent} % latency is {bounds}: {} {have} no complete response", counted(incomplete, "request"))
 }
 
 fn carried_line(carried: u64, answers: u64) -> String {

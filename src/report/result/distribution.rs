@@ -36,12 +36,9 @@ pub struct Distribution {
     pub hdr: String,
 }
 
-/// The percentiles that a document has unless others are asked for.
-const USUAL: [&str; 8] = ["50", "75", "90", "95", "99", "99.9", "99.99", "99.999"];
-
 /// What was measured, with these percentiles, or the usual ones.
 pub fn distribution(measured: &stats::Distribution<u64>, percents: Option<&[Percent]>) -> Distribution {
-    let percents = asked_or_usual(percents);
+    let percents = Percent::asked_or_usual(percents);
     let moments = measured.moments();
     let us = |ns: u64| ns as f64 / NS_PER_US;
     Distribution {
@@ -57,12 +54,6 @@ pub fn distribution(measured: &stats::Distribution<u64>, percents: Option<&[Perc
             .collect(),
         hdr: STANDARD.encode(measured.encode()),
     }
-}
-
-/// The percentiles that were asked for, or the usual ones.
-pub fn asked_or_usual(asked: Option<&[Percent]>) -> Vec<Percent> {
-    let usual = || USUAL.iter().filter_map(|text| text.parse().ok()).collect();
-    asked.map_or_else(usual, <[Percent]>::to_vec)
 }
 
 /// A figure with 14 significant digits. What is read and computed again has other last bits, and rounds to the same

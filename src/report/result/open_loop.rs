@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::super::NS_PER_US;
 use super::super::bounds::Bounds;
-use super::distribution::asked_or_usual;
 use super::{Distribution, distribution};
 use crate::plan::Percent;
 use crate::stats;
@@ -55,7 +54,7 @@ impl OpenLoop {
             sent_per_s,
             lateness: distribution(lateness, percents),
             censored: (censored.count() > 0).then(|| distribution(censored, percents)),
-            percentiles_us: between(scheduled, censored, asked_or_usual(percents)),
+            percentiles_us: between(scheduled, censored, Percent::asked_or_usual(percents)),
         }
     }
 }

@@ -1,0 +1,99 @@
+//! What is said of a schedule that was not kept, and of latencies that are not known.
+
+use super::*;
+use crate::stats::{Evidence, OpenLoop};
+
+const MS: u64 = 1_000_000;
+
+/// 10 seconds in which 10,000 requests were due, and all of them were sent at once and answered after a millisecond.
+fn kept() -> Outcome {
+    let mut outcome = flawless(10_000, 1);
+    outcome.totals.counters.slots_opened = 10;
+    let open_loop = outcome.totals.open_loop.get_or_insert_default();
+    open_loop.scheduled.record_many(MS, 10_000);
+    open_loop.lateness.record_many(20_000, 10_000);
+    open_loop.due = 10_000;
+    outcome
+}
+
+fn changed(change: impl FnOnce(&mut OpenLoop<u64>)) -> Outcome {
+    let mut outcome = kept();
+    change(outcome.totals.open_loop.as_mut().unwrap());
+    outcome
+}
+
+#[test]
+fn a_schedule_that_was_kept_needs_no_words() {
+    assert_eq!(said(&kept()), Vec::<String>::new());
+    // 1 % is not more than that.
+    assert_eq!(said(&changed(|open_loop| open_loop.late = 100)), Vec::<String>::new());
+    assert_eq!(said(&changed(|open_loop| (open_loop.due, open_loop.unsent) = (10_100, 100))), Vec::<String>::new());
+}
+
+#[test]
+fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
+    let behind = || changed(|open_loop| (open_loop.due, open_loop.unsent) = (16_000, 6_000));
+    let words = "only 1,000 of 1,600 requests/s were sent: 6,000 were still waiting at the end";
+    assert_eq!(said(&behind()), [words]);
+    let mut busy = behind();
+    busy.totals.counters.occupancy.busy_ns = 97 * 1_000 * MS;
+    busy.totals.latency.clear();
+    busy.totals.latency.record_many(10 * MS, 10_000);
+    let words = "only 1,000 of 1,600 requests/s were sent: all 10 connections were busy; about 16 needed: -c 16";
+    assert!(said(&busy).contains(&format!("{words}; 6,000 were still waiting at the end")), "{:?}", said(&busy));
+    let mut working = behind();
+    working.totals.evidence = Evidence { wall_ns: 20_000 * MS, user_ns: 19_500 * MS, ..Evidence::default() };
+    let words =
+        "only 1,000 of 1,600 requests/s were sent: the 2 threads had no time left; add threads (-t) or machines";
+    assert_eq!(said(&working), [format!("{words}; 6,000 were still waiting at the end")]);
+    working.totals.evidence.spun_ns = 10_000 * MS;
+    assert!(!said(&working)[0].contains("threads"), "what is spent in looking is not work");
+}
+
+#[test]
+fn requests_that_were_late_or_dropped_are_said() {
+    let late = changed(|open_loop| {
+        open_loop.late = 200;
+        open_loop.lateness.clear();
+        open_loop.lateness.record_many(20_000, 9_800);
+        open_loop.lateness.record_many(5 * MS, 199);
+        open_loop.lateness.record(40 * MS);
+    });
+    let words = "200 of 10,000 requests (2.00 %) were sent more than 1 ms after they were due (99 %: 5.00ms, at most 40.00ms): \
+                 the latency includes that";
+    assert_eq!(said(&late), [words]);
+    let dropped = changed(|open_loop| (open_loop.due, open_loop.dropped) = (10_037, 37));
+    let words =
+        "37 of 10,037 requests were dropped: they would have been sent too late (--max-late), and are in no latency";
+    assert_eq!(said(&dropped), [words]);
+}
+
+#[test]
+fn the_first_percentile_that_is_not_known_is_named() {
+    let with = |ages: &[(u64, u64)]| {
+        changed(|open_loop| ages.iter().for_each(|&(ns, count)| open_loop.censored.record_many(ns, count)))
+    };
+    // All others are known: 99.999 % of so few is the largest.
+    assert_eq!(said(&with(&[(MS, 1)])), Vec::<String>::new());
+    let words = "the 99.9 % latency is at least 1.00ms and not known: 11 requests have no complete response";
+    assert_eq!(said(&with(&[(MS, 11)])), [words]);
+    let words = "the 50 % latency is at least 5.00ms and not known: 20,000 requests have no complete response";
+    assert_eq!(said(&with(&[(5 * MS, 20_000)])), [words]);
+    let between = changed(|open_loop| {
+        open_loop.scheduled.record_many(3 * MS, 100);
+        open_loop.censored.record_many(2 * MS, 60);
+    });
+    let words = "the 99 % latency is between 2.00ms and 3.00ms: 60 requests have no complete response";
+    assert_eq!(said(&between), [words]);
+    let wrk2 = plan(Dialect::Wrk2, "http://h/", 10, 2, 10);
+    assert_eq!(said_of(&wrk2, &with(&[(5 * MS, 20_000)])), Vec::<String>::new(), "wrk2 does not know of them");
+}
+
+#[test]
+fn with_a_schedule_nobody_waits_while_nothing_is_due() {
+    let mut outcome = kept();
+    outcome.silences = silent(&[(1_000, 3_000)]).silences;
+    assert_eq!(said(&outcome), Vec::<String>::new());
+    outcome.totals.open_loop.as_mut().unwrap().scheduled.record(1_900 * MS);
+    assert_eq!(said(&outcome), ["nothing was answered from 1.0 s to 3.0 s"]);
+}
