@@ -103,7 +103,7 @@ impl Live {
         for request in self.open.iter_mut().rev().take_while(|request| request.is_gathered) {
             request.sent_at = now;
             request.is_gathered = false;
-            tally.submitted(request.due, now);
+            tally.submitted(request, now);
         }
     }
 

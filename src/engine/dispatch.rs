@@ -42,12 +42,7 @@ impl Dispatch {
         self.pacer.begin(at);
     }
 
-    /// When there is something to do; [`Nanos::MAX`]: not before a connection becomes ready.
-    pub fn next_at(&self) -> Nanos {
-        if self.ready.is_empty() { Nanos::MAX } else { self.pacer.next_at() }
-    }
-
-    /// The connections that are ready, in turn.
+    /// The slots in the list, for tests that look whether nobody is forgotten.
     #[cfg(test)]
     pub fn ready(&self) -> impl Iterator<Item = ConnId> {
         self.ready.iter().copied()
@@ -63,7 +58,7 @@ impl<B: Backend> Engine<B> {
     /// Starts what is due on the connections that are ready, and hands it over.
     pub(super) fn dispatch(&mut self, now: Nanos) {
         for _ in 0..HANDLED_PER_TURN {
-            if self.dispatch.next_at() > now || self.turn.dropped >= DROPPED_PER_TURN {
+            if self.next_start_at() > now || self.turn.dropped >= DROPPED_PER_TURN {
                 break;
             }
             let Some(conn) = self.dispatch.ready.pop_front() else { break };
@@ -91,7 +86,7 @@ impl<B: Backend> Engine<B> {
     /// Starts what is due on a connection that has room. If it has room left, it stays ready.
     fn start_due(&mut self, conn: ConnId, now: Nanos) {
         self.drop_late(now);
-        while self.dispatch.pacer.next_at() <= now && !self.is_too_late(now) && self.books.tally.may_start() {
+        while self.next_start_at() <= now && !self.is_too_late(now) && self.books.tally.may_start() {
             if !self.start_batch(conn, now) || !self.has_room(conn) {
                 return;
             }
@@ -99,6 +94,16 @@ impl<B: Backend> Engine<B> {
         if self.books.tally.may_start() {
             self.queue(conn);
         }
+    }
+
+    /// When the next request may start; [`Nanos::MAX`]: never.
+    pub(super) fn next_start_at(&self) -> Nanos {
+        if self.books.tally.has_returned() { Nanos::default() } else { self.dispatch.pacer.next_at() }
+    }
+
+    /// Whether a connection is ready for a request.
+    pub(super) fn has_ready(&self) -> bool {
+        !self.dispatch.ready.is_empty()
     }
 
     /// Puts a connection into the list of those that are ready, once.
@@ -192,7 +197,14 @@ impl<B: Backend> Engine<B> {
         }
         let allowed = rest.len().min(usize::try_from(self.books.tally.left()).unwrap_or(usize::MAX));
         let count = allowed.min(live.protocol.capacity());
-        let due = pacer.take(count as u64, now);
+        // What comes back is sent again before anything else, and was due when it was.
+        let mut again: Vec<Nanos> = Vec::new();
+        while again.len() < count
+            && let Some(due) = self.books.tally.take_returned()
+        {
+            again.push(due);
+        }
+        let due = if again.len() < count { pacer.take((count - again.len()) as u64, now) } else { now };
         if B::GATHERS && live.open.back().is_none_or(|request| !request.is_gathered) {
             self.turn.gathered.push(conn);
         }
@@ -202,25 +214,30 @@ impl<B: Backend> Engine<B> {
         live.draining = live.left < next as u64;
         for (number, request) in (1..).zip(&rest[..count]) {
             match live.protocol.start(request, number == count && live.draining) {
-                Ok(stream) => live.begin(OpenRequest {
-                    stream,
-                    due,
-                    sent_at,
-                    first_at: None,
-                    is_gathered: B::GATHERS,
-                    late: false,
-                    status: None,
-                    is_last: number == allowed,
-                    lives: false,
-                    kept: None,
-                }),
+                Ok(stream) => {
+                    let returned = again.get(number - 1);
+                    let request = OpenRequest {
+                        stream,
+                        due: returned.copied().unwrap_or(due),
+                        sent_at,
+                        first_at: None,
+                        is_again: returned.is_some(),
+                        is_gathered: B::GATHERS,
+                        late: false,
+                        status: None,
+                        is_last: number == allowed,
+                        lives: false,
+                        kept: None,
+                    };
+                    self.books.tally.started(&request);
+                    live.begin(request);
+                }
                 Err(error) => {
                     debug_assert_eq!(error, StartError::OnlyHttp1, "there is capacity");
                     self.script.fail(ScriptFailure::Raised(error.to_string()));
                     return false;
                 }
             }
-            self.books.tally.started(B::GATHERS, due, sent_at);
         }
         *started += count;
         true

@@ -54,6 +54,7 @@ impl<B: Backend> Engine<B> {
         self.settle_spin();
         self.occupy_to_the_end(now);
         self.end_slots(now);
+        self.books.tally.end_returned(now);
         self.count_unsent(now);
         self.books.tally.count_ended();
         if self.books.tally.is_warming_up() {

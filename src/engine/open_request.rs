@@ -15,6 +15,8 @@ pub struct OpenRequest {
     pub sent_at: Nanos,
     /// When the first byte of its response came, where phases are recorded.
     pub first_at: Option<Nanos>,
+    /// Whether it was sent before, to a server that did not look at it.
+    pub is_again: bool,
     /// Whether it only leaves with the next wait, and is stamped then.
     pub is_gathered: bool,
     /// Whether it has been counted as timed out.

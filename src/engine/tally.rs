@@ -1,5 +1,7 @@
 //! One worker's requests: which may still be started, and what became of those that were.
 
+use std::collections::VecDeque;
+
 use onrush_proto::Nanos;
 
 use super::open_request::OpenRequest;
@@ -33,6 +35,8 @@ pub struct Tally {
     pub silences: Silences,
     /// Whether a `Location` was kept already.
     located: bool,
+    /// When requests were due that are to be sent again.
+    returned: VecDeque<Nanos>,
 }
 
 impl Tally {
@@ -51,6 +55,7 @@ impl Tally {
             transcript,
             silences: Silences::new(),
             located: false,
+            returned: VecDeque::new(),
         }
     }
 
@@ -78,7 +83,7 @@ impl Tally {
         self.silences.clear();
         self.interval.clear();
         self.interval.counters.slots_opened = slots_open;
-        self.interval.counters.carried = self.open - self.gathered;
+        self.interval.counters.carried = self.open - self.gathered + self.returned.len() as u64;
     }
 
     /// Nobody has a further request.
@@ -106,26 +111,32 @@ impl Tally {
         self.open
     }
 
-    /// A request was started. It counts when it is handed to the kernel: at that moment, or with the next wait.
-    pub fn started(&mut self, is_gathered: bool, due: Nanos, at: Nanos) {
+    /// A request was started. It counts when it is handed to the kernel: at that moment, or with the next wait; and once,
+    /// however often it is sent.
+    pub fn started(&mut self, request: &OpenRequest) {
         if !self.warms_up {
             self.left = self.left.map(|left| left - 1);
         }
         self.open += 1;
-        if is_gathered {
+        if request.is_again {
+            // It is counted.
+        } else if request.is_gathered {
             self.gathered += 1;
         } else {
             self.interval.counters.started += 1;
             // In a closed loop what is handed over at once is sent as soon as it was due.
             if self.rules.open_loop.is_some() {
-                self.submitted(due, at);
+                self.submitted(request, request.sent_at);
             }
         }
     }
 
     /// A request was handed to the kernel.
-    pub fn submitted(&mut self, due: Nanos, at: Nanos) {
-        let late_ns = at.since(due);
+    pub fn submitted(&mut self, request: &OpenRequest, at: Nanos) {
+        if request.is_again {
+            return;
+        }
+        let (due, late_ns) = (request.due, at.since(request.due));
         self.interval.evidence.submitted(late_ns);
         if let Some(rules) = self.rules.open_loop {
             let open_loop = self.was_due(due);
@@ -168,13 +179,35 @@ impl Tally {
         self.interval.counters.bytes_sent += std::mem::take(&mut self.gathered_bytes);
     }
 
-    /// The peer announced that it did not look at a request: it will be started again, and is not counted twice.
+    /// The peer announced that it did not look at a request: it will be sent again, and is started once.
     pub fn returned(&mut self, request: &OpenRequest, at: Nanos) {
         if !self.warms_up {
             self.left = self.left.map(|left| left + 1);
         }
         self.ended(request, at);
         self.interval.counters.returned += 1;
+        self.returned.push_back(request.due);
+    }
+
+    /// Whether a request waits to be sent again.
+    pub fn has_returned(&self) -> bool {
+        !self.returned.is_empty()
+    }
+
+    /// Takes the request that has waited longest to be sent again: when it was due.
+    pub fn take_returned(&mut self) -> Option<Nanos> {
+        self.returned.pop_front()
+    }
+
+    /// The worker has ended: whoever was to be sent again has no answer.
+    pub fn end_returned(&mut self, at: Nanos) {
+        for due in std::mem::take(&mut self.returned) {
+            self.interval.counters.open_at_end += 1;
+            self.interval.censored.get_or_insert_default().record(at.since(due));
+            if self.rules.open_loop.is_some() {
+                self.interval.open_loop.get_or_insert_default().censored.record(at.since(due));
+            }
+        }
     }
 
     /// Whether the head of a response with this status is worth a look for its `Location`.
@@ -193,7 +226,7 @@ impl Tally {
         self.open -= 1;
         if request.is_gathered {
             // Whatever became of it, it left before that.
-            self.submitted(request.due, at);
+            self.submitted(request, at);
         }
         self.interval.counters.occupancy.in_flight_ns += at.since(request.sent_at.max(self.start));
     }
@@ -384,6 +417,10 @@ impl Tally {
     pub fn left_open(&mut self, request: &OpenRequest, at: Nanos) {
         if request.is_gathered {
             self.open -= 1;
+            if request.is_again {
+                self.returned.push_back(request.due);
+                return;
+            }
             self.gathered -= 1;
             if self.rules.open_loop.is_some() {
                 self.unsent(request.due, at);

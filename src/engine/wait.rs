@@ -29,7 +29,7 @@ impl<B: Backend> Engine<B> {
             self.backend.wait(Nanos::default());
             return;
         }
-        let due = self.dispatch.next_at();
+        let due = if self.has_ready() { self.next_start_at() } else { Nanos::MAX };
         let until = self.timers.next_at().min(due).min(self.books.end_at);
         if self.settings.spins {
             if (1..=FEW).contains(&(self.books.tally.open() + self.connecting.under_way)) {

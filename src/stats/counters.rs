@@ -11,7 +11,7 @@ pub struct Counters {
     pub started: u64,
     /// Requests that were in flight when measuring began.
     pub carried: u64,
-    /// Requests that the server, by its own announcement, did not look at; they were started again.
+    /// How often a server announced that it did not look at a request, which was sent again and is started once.
     pub returned: u64,
     /// Responses read to their last byte, whatever their status.
     pub completed: u64,

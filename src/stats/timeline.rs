@@ -32,7 +32,7 @@ pub fn row_of<C: Count>(interval: &Stats<C>, length_ns: u64) -> u64 {
 /// What was done in one stretch of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stretch {
-    /// Requests started, those that were returned and started again counted once.
+    /// Requests started; one that was returned and sent again is counted once.
     pub started: u64,
     /// Responses complete.
     pub completed: u64,
@@ -109,8 +109,7 @@ impl Stretch {
     /// Adds what was recorded in an interval.
     pub fn record<C: Count>(&mut self, interval: &Stats<C>) {
         let Stats { counters, latency, open_loop, ledger, .. } = interval;
-        // A request may be returned in a later interval than the one it was started in.
-        self.started = (self.started + counters.started).saturating_sub(counters.returned);
+        self.started += counters.started;
         self.completed += counters.completed;
         self.bytes_sent += counters.bytes_sent;
         self.bytes_received += counters.bytes_received;
@@ -177,8 +176,7 @@ mod tests {
         (interval.from_ns, interval.until_ns) = ((tenths - 1) * SECOND_NS / 10, tenths * SECOND_NS / 10);
         interval.latency.record(latency_ns);
         interval.open_loop.get_or_insert_default().scheduled.record(latency_ns * 2);
-        interval.counters.started = 3;
-        interval.counters.returned = 1;
+        interval.counters.started = 2;
         interval.counters.completed = 1;
         interval.counters.bytes_sent = 5;
         interval.counters.bytes_received = 7;

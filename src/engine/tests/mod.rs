@@ -124,6 +124,6 @@ pub fn request(method: &str, body: Vec<u8>) -> Request {
 /// Every request that was started has ended in exactly one way.
 pub fn assert_conserved(totals: &Totals) {
     let counters = &totals.counters;
-    let ended = counters.completed + counters.failed + counters.abandoned + counters.returned + counters.open_at_end;
+    let ended = counters.completed + counters.failed + counters.abandoned + counters.open_at_end;
     assert_eq!(counters.started + counters.carried, ended, "{counters:?}");
 }

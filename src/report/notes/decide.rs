@@ -174,7 +174,7 @@ fn unanswered(plan: &Plan, outcome: &Outcome, has_hanging: bool) -> Option<Note>
         false => unusual(plan, outcome),
     };
     let lost = Lost {
-        started: counters.started + counters.carried - counters.returned,
+        started: counters.started + counters.carried,
         failed: counters.failed,
         abandoned: counters.abandoned,
         open,

@@ -190,7 +190,7 @@ impl InFlight {
 impl Requests {
     fn of(counters: &Counters, open_loop: Option<&stats::OpenLoop<u64>>) -> Self {
         Self {
-            started: counters.started - counters.returned,
+            started: counters.started,
             completed: counters.completed,
             timeout: counters.late,
             abandoned: counters.abandoned,

@@ -88,7 +88,7 @@ impl Thread {
         Self {
             connections: *connections,
             opened: Some(counters.connects),
-            started: counters.started - counters.returned,
+            started: counters.started,
             completed: counters.completed,
             in_flight: in_flight.filter(|_| evidence.is_some()),
             cpu_s: seconds(|evidence| evidence.cpu_ns().saturating_sub(evidence.spun_ns)),

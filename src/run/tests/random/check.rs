@@ -29,7 +29,7 @@ macro_rules! ensure {
 /// Every request has ended in exactly one way.
 fn conserved(totals: &Totals) -> Result<(), String> {
     let counters = &totals.counters;
-    let ended = counters.completed + counters.failed + counters.abandoned + counters.returned + counters.open_at_end;
+    let ended = counters.completed + counters.failed + counters.abandoned + counters.open_at_end;
     ensure!(counters.started + counters.carried == ended, counters);
     Ok(())
 }
@@ -69,9 +69,7 @@ fn in_ledger(totals: &Totals, phases: &[Phase]) -> u64 {
 
 /// The rows are the run, and so are the seconds.
 fn rows(ran: &Ran) -> Result<(), String> {
-    // A request that is returned in a later row than the one it was started in is in neither as it is in the totals.
-    let counters = &ran.totals.counters;
-    ensure!(counters.returned > 0 || ran.timeline.is_all_of(&ran.totals), ran.timeline.sum(), counters);
+    ensure!(ran.timeline.is_all_of(&ran.totals), ran.timeline.sum(), &ran.totals.counters);
     let mut sum = Stretch::default();
     ran.seconds.iter().for_each(|second| sum += &second.stretch);
     let whole = ran.timeline.sum();
@@ -112,7 +110,7 @@ fn ended(ran: &Ran, part: &Part) -> Result<(), String> {
     let counters = &part.totals.counters;
     if let Some(requests) = stop.requests {
         let all = &ran.totals.counters;
-        ensure!(all.started <= requests + all.returned, all, requests);
+        ensure!(all.started <= requests, all, requests);
         let ended = counters.completed + counters.failed + counters.abandoned;
         let is_early = duration_ns.is_none() && part.end.failure.is_none() && !part.end.stayed_away && !ran.has_script;
         ensure!(!is_early || counters.open_at_end == 0 && ended >= counters.started, counters, elapsed_ns);
