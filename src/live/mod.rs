@@ -5,8 +5,8 @@
 
 use std::io::{self, IsTerminal, Stderr, Write};
 
-use crate::plan::Stop;
-use crate::report::units::{exact, thousands};
+use crate::plan::{Schedule, Stop};
+use crate::report::units::{exact, thousands, time_us};
 use crate::run::Progress;
 
 /// Goes to the beginning of the line and erases it.
@@ -21,21 +21,22 @@ pub struct ProgressLine<W: Write = Stderr> {
     out: W,
     width: fn() -> usize,
     stop: Stop,
+    schedule: Option<Schedule>,
     drawn: bool,
 }
 
 impl ProgressLine {
-    /// A line on standard error for a run with this end; `None` if standard error is no terminal.
-    pub fn on_stderr(stop: Stop) -> Option<Self> {
+    /// A line on standard error for a run with this end and this schedule; `None` if standard error is no terminal.
+    pub fn on_stderr(stop: Stop, schedule: Option<Schedule>) -> Option<Self> {
         let out = io::stderr();
-        out.is_terminal().then_some(Self { out, width: stderr_width, stop, drawn: false })
+        out.is_terminal().then_some(Self { out, width: stderr_width, stop, schedule, drawn: false })
     }
 }
 
 impl<W: Write> ProgressLine<W> {
     /// Shows how far the run is.
     pub fn draw(&mut self, progress: &Progress) {
-        let line = text(self.stop, progress);
+        let line = text(self.stop, self.schedule.as_ref(), progress);
         // In the last column some terminals begin a new line.
         let room = (self.width)().saturating_sub(1);
         let cut = line.char_indices().nth(room).map_or(line.len(), |(index, _)| index);
@@ -62,8 +63,8 @@ impl<W: Write> Drop for ProgressLine<W> {
     }
 }
 
-/// How far, how fast, how many errors.
-fn text(stop: Stop, progress: &Progress) -> String {
+/// How far, how fast, how late, how many errors.
+fn text(stop: Stop, schedule: Option<&Schedule>, progress: &Progress) -> String {
     let rate = thousands(progress.requests_per_s.round() as u64);
     if let Some(warm_up) = progress.warm_up {
         let (elapsed, all) = (progress.elapsed.as_secs_f64(), warm_up.as_secs_f64());
@@ -74,7 +75,11 @@ fn text(stop: Stop, progress: &Progress) -> String {
     let requests = thousands(progress.requests);
     let done = stop.requests.map_or(elapsed.clone(), |all| format!("{requests} of {} in {elapsed}", thousands(all)));
     let errors = thousands(progress.errors);
-    format!("{done}, {rate} requests/s, {errors} errors")
+    let asked = schedule.map_or(String::new(), |schedule| {
+        format!(" of {}", thousands(schedule.per_second_at(progress.elapsed).round() as u64))
+    });
+    let late = progress.late_ns.map_or(String::new(), |late_ns| format!(", {} late", time_us(late_ns / 1e3)));
+    format!("{done}, {rate}{asked} requests/s{late}, {errors} errors")
 }
 
 /// The columns of the terminal behind standard error, asked for each time because it may change.
@@ -97,6 +102,7 @@ mod tests {
         requests: 275_731,
         requests_per_s: 85_894.4,
         errors: 1_029,
+        late_ns: None,
     };
 
     fn stop(seconds: Option<u64>, requests: Option<u64>) -> Stop {
@@ -111,15 +117,23 @@ mod tests {
             (stop(Some(90), Some(500_000)), "275,731 of 500,000 in 3.2s of 90s, 85,894 requests/s, 1,029 errors"),
         ];
         for (stop, line) in table {
-            assert_eq!(text(stop, &PROGRESS), line);
+            assert_eq!(text(stop, None, &PROGRESS), line);
         }
+    }
+
+    #[test]
+    fn with_a_schedule_the_line_says_what_was_asked_for_and_how_late_it_is() {
+        let schedule = crate::report::fixtures::schedule(90_000);
+        let line = |late_ns| text(stop(Some(10), None), Some(&schedule), &Progress { late_ns, ..PROGRESS });
+        assert_eq!(line(Some(12_300.0)), "3.2s of 10s, 85,894 of 90,000 requests/s, 12.30us late, 1,029 errors");
+        assert_eq!(line(None), "3.2s of 10s, 85,894 of 90,000 requests/s, 1,029 errors");
     }
 
     #[test]
     fn a_warm_up_is_told_from_the_run() {
         let line = |elapsed_ms, warm_up_ms| {
             let (elapsed, warm_up) = (Duration::from_millis(elapsed_ms), Some(Duration::from_millis(warm_up_ms)));
-            text(stop(Some(10), None), &Progress { elapsed, warm_up, requests: 0, ..PROGRESS })
+            text(stop(Some(10), None), None, &Progress { elapsed, warm_up, requests: 0, ..PROGRESS })
         };
         assert_eq!(line(640, 1_000), "warming up 0.6 of 1 s, 85,894 requests/s");
         assert_eq!(line(200, 1_500), "warming up 0.2 of 1.5 s, 85,894 requests/s");
@@ -128,7 +142,8 @@ mod tests {
     #[test]
     fn a_line_is_cut_to_the_terminal_and_gone_at_the_end() {
         let mut written = Vec::new();
-        let mut line = ProgressLine { out: &mut written, width: || 13, stop: stop(Some(10), None), drawn: false };
+        let mut line =
+            ProgressLine { out: &mut written, width: || 13, stop: stop(Some(10), None), schedule: None, drawn: false };
         line.draw(&PROGRESS);
         drop(line);
         assert_eq!(String::from_utf8(written).unwrap(), "\r\x1b[K3.2s of 10s,\r\x1b[K");
@@ -137,7 +152,8 @@ mod tests {
     #[test]
     fn clearing_writes_only_what_is_needed() {
         let mut written = Vec::new();
-        let mut line = ProgressLine { out: &mut written, width: || 0, stop: stop(Some(10), None), drawn: false };
+        let mut line =
+            ProgressLine { out: &mut written, width: || 0, stop: stop(Some(10), None), schedule: None, drawn: false };
         line.clear();
         line.draw(&PROGRESS);
         line.clear();

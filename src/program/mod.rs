@@ -155,7 +155,11 @@ impl Observer for Watcher<'_> {
         let opening = self.opening();
         self.print(&opening);
         // What a script prints would tear the line.
-        self.line = if self.plan.script.is_none() { ProgressLine::on_stderr(self.plan.stop) } else { None };
+        self.line = if self.plan.script.is_none() {
+            ProgressLine::on_stderr(self.plan.stop, self.plan.schedule.clone())
+        } else {
+            None
+        };
         Instant::now()
     }
 

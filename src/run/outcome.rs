@@ -8,8 +8,8 @@ use rustix::io::Errno;
 use super::snapshot::Collector;
 use super::{Choice, Ports, Shortage, host, nanos};
 use crate::engine::{self, WorkerEnd};
-use crate::plan::Plan;
 use crate::plan::secrets::{self, Known};
+use crate::plan::{Dialect, Plan};
 use crate::stats::{Cause, Counters, Evidence, Gap, Timeline, Totals, Transcript, silences};
 
 /// What a run measured, and how it went.
@@ -163,6 +163,12 @@ impl Outcome {
         }
         if plan.phases {
             self.totals.phases.get_or_insert_default();
+        }
+        if plan.schedule.is_some() {
+            let open_loop = self.totals.open_loop.get_or_insert_default();
+            if plan.dialect == Dialect::Wrk2 {
+                open_loop.wrk2.get_or_insert_default();
+            }
         }
         self.totals.settle();
         let no_port = Cause::Errno(Errno::ADDRNOTAVAIL.raw_os_error());

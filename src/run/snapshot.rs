@@ -21,6 +21,9 @@ pub struct Progress {
     pub requests_per_s: f64,
     /// Errors so far, of all kinds.
     pub errors: u64,
+    /// How late, in nanoseconds, requests were sent on average over about the last second; `None` without a schedule, or
+    /// when none was sent.
+    pub late_ns: Option<f64>,
 }
 
 /// What was done in a second of the run, the last of which may be shorter: a row of the time line.
@@ -61,6 +64,8 @@ pub struct Collector {
     /// When, and how many responses there were, at most a second ago; the warm-up included.
     mark: (Duration, u64),
     rate: f64,
+    /// The sum of the lateness of what was sent, in nanoseconds, and how much that was, at most a second ago.
+    late_mark: (u128, u64),
 }
 
 impl Collector {
@@ -76,6 +81,7 @@ impl Collector {
             seconds: VecDeque::new(),
             mark: (Duration::ZERO, 0),
             rate: 0.0,
+            late_mark: (0, 0),
         }
     }
 
@@ -166,12 +172,23 @@ impl Collector {
         if window >= Duration::from_secs(1) || is_first {
             self.rate = (with_warm_up - before) as f64 / window.as_secs_f64().max(1e-9);
         }
+        let lateness = self.totals.open_loop.as_deref().map(|open_loop| &open_loop.lateness);
+        let late = lateness.map_or((0, 0), |lateness| (lateness.sum(), lateness.count()));
+        let (late_ns, sent) = (late.0 - self.late_mark.0, late.1 - self.late_mark.1);
         if window >= Duration::from_secs(1) {
             self.mark = (since_start, with_warm_up);
+            self.late_mark = late;
         }
         let elapsed = if is_warming_up { since_start } else { since_start - warm_up };
         let errors = self.totals.ledger.totals().total();
-        Progress { elapsed, warm_up: is_warming_up.then_some(warm_up), requests, requests_per_s: self.rate, errors }
+        Progress {
+            elapsed,
+            warm_up: is_warming_up.then_some(warm_up),
+            requests,
+            requests_per_s: self.rate,
+            errors,
+            late_ns: (sent > 0).then(|| late_ns as f64 / sent as f64),
+        }
     }
 }
 
@@ -317,5 +334,21 @@ mod tests {
         assert_eq!(at(2_750, 300, 150), (750, false, 300, 400.0));
         assert_eq!(at(3_000, 300, 0), (1_000, false, 300, 300.0));
         assert_eq!(at(3_500, 300, 100), (1_500, false, 400, 300.0));
+    }
+
+    #[test]
+    fn how_late_requests_were_is_that_of_the_last_second() {
+        let mut collector = collector(1);
+        let mut at = |ms: u64, late_ns: &[u64]| {
+            let mut interval = Interval::default();
+            let open_loop = interval.open_loop.get_or_insert_default();
+            late_ns.iter().for_each(|&late_ns| open_loop.lateness.record(late_ns));
+            collector.add(0, &interval);
+            collector.progress(Duration::from_millis(ms), Duration::ZERO).late_ns
+        };
+        assert_eq!(at(500, &[]), None);
+        assert_eq!(at(600, &[10, 20]), Some(15.0));
+        assert_eq!(at(1_000, &[30]), Some(20.0));
+        assert_eq!(at(1_500, &[70]), Some(70.0));
     }
 }

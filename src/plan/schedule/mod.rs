@@ -45,6 +45,21 @@ impl Schedule {
         Dues::new(self.arrivals, &self.stages, self.part.part(worker), span, seed)
     }
 
+    /// How many requests per second are due here, this long after the warm-up; those of the last stage when all are over.
+    pub fn per_second_at(&self, mut since: Duration) -> f64 {
+        let mut stages = self.stages.iter().peekable();
+        while let Some(stage) = stages.next() {
+            let length = stage.length.unwrap_or(Duration::MAX);
+            if since < length || stages.peek().is_none() {
+                let (from, to) = (stage.from.per_second(), stage.to.per_second());
+                let done = (since.as_secs_f64() / length.as_secs_f64()).min(1.0);
+                return (from + (to - from) * done) / self.part.of as f64;
+            }
+            since -= length;
+        }
+        0.0
+    }
+
     /// The same schedule for one of several machines.
     pub fn share(&self, index: u32, parts: u32) -> Self {
         Self { part: self.part.part(Part::new(index, parts)), ..self.clone() }

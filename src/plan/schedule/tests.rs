@@ -299,3 +299,25 @@ fn a_schedule_that_cannot_be_carried_out_is_named() {
     let part = Part { index: 2, of: 2 };
     assert!(Schedule { part, ..schedule(Arrivals::Uniform, &[open]) }.contradiction().is_some());
 }
+
+#[test]
+fn the_rate_at_a_moment_is_that_of_its_stage() {
+    let rate = |per_s| Rate::from_per_second(per_s).unwrap();
+    let stage =
+        |seconds, from, to| Stage { length: Some(Duration::from_secs(seconds)), from: rate(from), to: rate(to) };
+    let mut schedule = Schedule {
+        arrivals: Arrivals::Uniform,
+        stages: vec![stage(10, 100, 100), stage(10, 100, 300), stage(5, 50, 50)],
+        part: Part::WHOLE,
+        catch_up: None,
+        max_late: None,
+    };
+    let at = |schedule: &Schedule, ms| schedule.per_second_at(Duration::from_millis(ms));
+    for (ms, per_s) in [(0, 100.0), (9_999, 100.0), (12_500, 150.0), (20_000, 50.0), (60_000, 50.0)] {
+        assert_eq!(at(&schedule, ms), per_s, "{ms} ms");
+    }
+    schedule.part = Part::new(1, 4);
+    assert_eq!(at(&schedule, 12_500), 37.5);
+    schedule.stages = vec![Stage::open(rate(8))];
+    assert_eq!(at(&schedule, 5_000), 2.0);
+}
