@@ -42,6 +42,8 @@ mod phases;
 mod ports;
 /// Through proxies, real and hostile ones.
 mod proxies;
+/// Requests by a schedule.
+mod rates;
 /// Result files.
 mod results;
 /// Lua scripts: what they hear, what they decide, and the examples.
@@ -85,6 +87,7 @@ fn main() {
         ("phases", phases::cases()),
         ("ports", ports::cases()),
         ("proxies", proxies::cases()),
+        ("rates", rates::cases()),
         ("results", results::cases()),
         ("scripts", scripts::cases()),
         ("secrets", secrets::cases()),
