@@ -36,6 +36,10 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let staged = typed.pace.duration();
     let schedule = std::mem::take(&mut typed.pace).decide(dialect, typed.duration)?;
     typed.duration = typed.duration.or(staged);
+    if typed.batch_latency && dialect != Dialect::Wrk2 {
+        let line = "--batch_latency: it is wrk2's, and takes --compat wrk2; the result of -o has the latency of batches anyway";
+        return Err(Refusal::Misused(line.to_owned()));
+    }
     let (timeout, give_up) = patience(&mut typed)?;
     if typed.once && typed.format == Format::Json {
         return Err(Refusal::Cannot(

@@ -556,7 +556,7 @@ pub(super) const FLAGS: &[Flag] = &[
         short: Some('B'),
         long: "batch_latency",
         value: None,
-        help: &["one latency per pipelined batch"],
+        help: &["as wrk2: one latency per pipelined batch"],
         group: Group::Output,
         origin: Origin::Wrk2,
     },

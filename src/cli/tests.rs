@@ -433,6 +433,10 @@ fn what_says_when_requests_are_sent_is_not_said_twice_and_not_without_a_rate() {
         ),
         ("-U", "--u_latency: there is no rate; add -R, for instance -R 1000"),
         ("-B", "--batch_latency: there is no rate; add -R, for instance -R 1000"),
+        (
+            "-R 1 -B",
+            "--batch_latency: it is wrk2's, and takes --compat wrk2; the result of -o has the latency of batches anyway",
+        ),
         ("--max-late 1s -U", "--max-late: there is no rate; add -R, for instance -R 1000"),
         ("--arrivals poisson", "--arrivals: there is no rate; add -R, for instance -R 1000"),
         ("--catch-up 2", "--catch-up: there is no rate; add -R, for instance -R 1000"),

@@ -27,6 +27,8 @@ pub struct OpenLoop {
     /// Whether things are recorded as wrk2 does: latencies in its own way too, and it is an error that a server closes a
     /// connection with nothing in flight.
     pub as_wrk2: bool,
+    /// As wrk2 records, only the last response of a batch has a latency (`-B`).
+    pub per_batch: bool,
 }
 
 /// How finely things are recorded, and what counts at all.

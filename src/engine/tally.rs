@@ -316,7 +316,8 @@ impl Tally {
         self.interval.latency.record(latency_ns);
         if let Some(rules) = self.rules.open_loop {
             let open_loop = self.interval.open_loop.get_or_insert_default();
-            open_loop.complete(at.since(request.due), latency_ns, rules.as_wrk2);
+            let as_wrk2 = rules.as_wrk2 && (request.is_last || !rules.per_batch);
+            open_loop.complete(at.since(request.due), latency_ns, as_wrk2);
         }
         if self.rules.pipelines && request.is_last {
             self.interval.batch_latency().record(latency_ns);

@@ -218,6 +218,7 @@ pub(super) fn settings(
                 max_late_ns: schedule.max_late.map(nanos),
                 slice_ns: 0,
                 as_wrk2: plan.dialect == Dialect::Wrk2,
+                per_batch: plan.show.batch_latency,
             }),
         },
         warmup_ns: nanos(plan.warmup),
