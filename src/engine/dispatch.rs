@@ -196,7 +196,9 @@ impl<B: Backend> Engine<B> {
             return false;
         }
         let allowed = rest.len().min(usize::try_from(self.books.tally.left()).unwrap_or(usize::MAX));
-        let count = allowed.min(live.protocol.capacity());
+        // Before anything is due only what has come back may leave.
+        let ready = if pacer.next_at() <= now { usize::MAX } else { self.books.tally.returned_left() };
+        let count = allowed.min(live.protocol.capacity()).min(ready);
         // What comes back is sent again before anything else, and was due when it was.
         let mut again: Vec<Nanos> = Vec::new();
         while again.len() < count

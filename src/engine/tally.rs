@@ -194,6 +194,11 @@ impl Tally {
         !self.returned.is_empty()
     }
 
+    /// How many requests wait to be sent again.
+    pub fn returned_left(&self) -> usize {
+        self.returned.len()
+    }
+
     /// Takes the request that has waited longest to be sent again: when it was due.
     pub fn take_returned(&mut self) -> Option<Nanos> {
         self.returned.pop_front()
