@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::{fs, io};
 
+use super::pace::Pace;
 use crate::backend::sim::Scenario;
 use crate::cli::{self, Invocation};
 use crate::plan::{self, Addresses, Material, Plan};
@@ -19,10 +20,13 @@ pub struct Case {
 /// The command line. Times are in milliseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// As wrk, by its rules and without the options that wrk does not know.
+    /// As wrk, or wrk2 if there is a pace: by its rules and without the options that it does not know.
     pub as_wrk: bool,
     pub threads: u32,
     pub connections: u32,
+    /// When requests are due; `None`: there is no rate.
+    pub pace: Option<Pace>,
+    /// Stages last as long as they say instead.
     pub duration_ms: Option<u64>,
     pub requests: Option<u64>,
     pub warmup_ms: Option<u64>,
@@ -56,7 +60,13 @@ impl Case {
     /// The words to type, where the scenario and the script lie in `folder`.
     pub fn words(&self, folder: &Path) -> Vec<String> {
         let Options { threads, connections, seed, .. } = &self.options;
-        let mut words = vec![if self.options.as_wrk { "wrk" } else { "onrush" }.to_owned()];
+        let pace = self.options.pace.as_ref();
+        let name = match (self.options.as_wrk, pace) {
+            (false, _) => "onrush",
+            (true, None) => "wrk",
+            (true, Some(_)) => "wrk2",
+        };
+        let mut words = vec![name.to_owned()];
         let mut add = |option: &str, value: Option<String>| {
             words.extend(value.into_iter().flat_map(|value| [option.to_owned(), value]));
         };
@@ -65,7 +75,9 @@ impl Case {
             |ms: Option<u64>| ms.map(|ms| if as_wrk { format!("{}s", ms.div_ceil(1_000)) } else { format!("{ms}ms") });
         add("-t", Some(threads.to_string()));
         add("-c", Some(connections.to_string()));
-        add("-d", ms(self.options.duration_ms));
+        let has_stages = !as_wrk && pace.is_some_and(|pace| !pace.stages.is_empty());
+        add("-d", ms(self.options.duration_ms.filter(|_| !has_stages)));
+        pace.into_iter().flat_map(|pace| pace.words(as_wrk)).for_each(|(option, value)| add(option, Some(value)));
         add("-n", self.options.requests.map(|requests| requests.to_string()));
         add("--warmup", ms(self.options.warmup_ms));
         add("--timeout", ms(self.options.timeout_ms));

@@ -2,6 +2,7 @@
 
 use super::case::Case;
 use super::drive::{Part, Ran};
+use super::due;
 use crate::plan::Plan;
 use crate::stats::{Phase, Stretch, Totals};
 
@@ -10,6 +11,7 @@ pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
     conserved(&ran.totals)?;
     counted(ran)?;
     rows(ran)?;
+    due::check(case, ran)?;
     for (index, part) in ran.parts.iter().enumerate() {
         let checked = occupied(ran, part).and_then(|()| ended(ran, part)).and_then(|()| answered(case, ran, part));
         checked.map_err(|flaw| format!("thread {}: {flaw}", index + 1))?;
@@ -25,6 +27,8 @@ macro_rules! ensure {
         }
     };
 }
+
+pub(super) use ensure;
 
 /// Every request has ended in exactly one way.
 fn conserved(totals: &Totals) -> Result<(), String> {

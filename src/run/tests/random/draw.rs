@@ -2,8 +2,10 @@
 //! otherwise.
 
 use super::case::{Case, Lua, Options};
+use super::pace::{Pace, Stage};
 use crate::backend::sim::Scenario;
 use crate::backend::sim::scenario::{ConnectionFault, Fault, Mischief, Span};
+use crate::plan::schedule::Arrivals;
 use crate::random::Random;
 
 /// About how many requests a run has at most, if its servers are at their best.
@@ -54,7 +56,12 @@ pub fn draw(seed: u64) -> Case {
     let length_ms = if as_wrk { length_ms.next_multiple_of(1_000) } else { length_ms };
     let script = draw.one_in(4).then(|| draw.script(length_ms));
     let scenario = draw.scenario(latency_us, length_ms);
-    let options = draw.options(seed, as_wrk, connections, length_ms);
+    let mut options = draw.options(seed, as_wrk, connections, length_ms);
+    if draw.one_in(3) {
+        options.pace = Some(draw.pace(length_ms));
+        // However low the rate is, the run has an end.
+        options.duration_ms = Some(length_ms);
+    }
     Case { options, scenario, script }
 }
 
@@ -85,6 +92,7 @@ impl Draw {
         let is_native = |yes: bool| yes && !as_wrk;
         Options {
             as_wrk,
+            pace: None,
             threads: self.pick(&[1, 1, 1, 2, 3]).min(connections as u32),
             connections: connections as u32,
             duration_ms: (!by_requests || self.one_in(4)).then_some(length_ms),
@@ -99,6 +107,34 @@ impl Draw {
             phases: is_native(self.one_in(3)),
             has_choice: self.one_in(6),
             seed,
+        }
+    }
+
+    /// When requests are due in a run of this length.
+    fn pace(&mut self, length_ms: u64) -> Pace {
+        let per_minute = |draw: &mut Self| (draw.order(1, 2 * REQUESTS) * 60_000 / length_ms).max(1);
+        let stages = if self.one_in(3) { self.between(1, 4) } else { 0 };
+        let stage = |draw: &mut Self| {
+            let rate = |draw: &mut Self| if draw.one_in(4) { 0 } else { per_minute(draw) };
+            let from = rate(draw);
+            let to = if draw.one_in(2) { from } else { rate(draw) };
+            Stage { length_ms: (draw.between(1, length_ms) / stages).max(1), from, to }
+        };
+        let mut stages: Vec<Stage> = (0..stages).map(|_| stage(self)).collect();
+        if let Some(last) = stages.last_mut() {
+            // Something has to be due.
+            last.to = last.to.max(1);
+        }
+        Pace {
+            per_minute: per_minute(self),
+            stages,
+            arrivals: match self.0.below(4) {
+                0 => Arrivals::Poisson,
+                1 => Arrivals::Burst(self.order(1, 64).try_into().expect("it is at least 1")),
+                _ => Arrivals::Uniform,
+            },
+            catch_up_tenths: self.one_in(3).then(|| self.between(10, 40)),
+            max_late_ms: self.one_in(3).then(|| self.order(1, length_ms)),
         }
     }
 

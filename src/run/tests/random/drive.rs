@@ -11,6 +11,7 @@ use super::case::Case;
 use super::watched::{Journal, Watched};
 use crate::backend::Backend;
 use crate::engine::{Control, Desk, Engine, Settings, WorkerEnd};
+use crate::plan::schedule::{self, Dues, Span};
 use crate::plan::{Addresses, Plan};
 use crate::run::Second;
 use crate::run::prepare::{pacer, settings};
@@ -52,6 +53,12 @@ pub struct Part {
     /// Responses, those of the warm-up included.
     pub completed: u64,
     pub journal: Rc<Journal>,
+    /// When measuring began, in nanoseconds.
+    pub start_ns: u64,
+    /// When its requests were due, by the plan.
+    pub dues: Option<Dues>,
+    /// How many it was to start.
+    pub requests: Option<u64>,
     /// Bytes that its backend has reported, and those of them that were reported last of all.
     pub received: u64,
     pub received_last: u64,
@@ -93,6 +100,8 @@ struct Running {
     index: usize,
     engine: Engine<Watched>,
     journal: Rc<Journal>,
+    dues: Option<Dues>,
+    requests: Option<u64>,
     connections: u64,
     /// The most requests in flight on one connection.
     depth: usize,
@@ -121,6 +130,9 @@ impl Run {
             let settings = settings(&self.plan, addresses, None, pipelines, index);
             let (journal, Settings { connections, seed, .. }) = (Rc::<Journal>::default(), &settings);
             let (connections, seed) = (*connections, *seed);
+            let (dues, requests) = (self.dues(&settings, index), settings.requests);
+            // Those of a batch leave before their own moments.
+            *journal.dues.borrow_mut() = dues.clone().filter(|_| batch == 1);
             let network = case.scenario.clone().network(seed);
             let calls = CALLS + CALLS_PER_REQUEST * batch;
             let backend = Watched::new(connections, network, &case.scenario.answer, Rc::clone(&journal), calls);
@@ -142,6 +154,8 @@ impl Run {
                 index: index as usize,
                 engine,
                 journal,
+                dues,
+                requests,
                 connections: connections.into(),
                 depth: batch,
                 turns: 0,
@@ -149,6 +163,13 @@ impl Run {
             }
         };
         (0..self.plan.load.threads).map(set_up).collect()
+    }
+
+    /// When the requests of a thread are due.
+    fn dues(&self, settings: &Settings, index: u32) -> Option<Dues> {
+        let Settings { warmup_ns, duration_ns, seed, .. } = *settings;
+        let worker = schedule::Part::new(index, self.plan.load.threads);
+        Some(self.plan.schedule.as_ref()?.dues(worker, Span { warmup_ns, duration_ns }, seed))
     }
 
     /// Takes turns until all have ended.
@@ -190,11 +211,14 @@ impl Run {
         let (received, (last_at, last)) = (watched.received, watched.received_last);
         // What came at the last moment may have come too late.
         let received_last = if last_at > over.at() { last } else { 0 };
+        let at_ns = over.at().0;
         let end = thread.engine.step_out(over);
         self.collector.end(thread.index, &end.interval);
         let mut totals = Totals { counters: self.collector.shares[thread.index].counters, ..Totals::default() };
         totals.until_ns = end.interval.until_ns;
-        Part { end, totals, completed, journal: thread.journal, received, received_last }
+        let Running { journal, dues, requests, .. } = thread;
+        let start_ns = at_ns - end.elapsed_ns;
+        Part { end, totals, completed, journal, start_ns, dues, requests, received, received_last }
     }
 }
 

@@ -8,16 +8,23 @@ mod case;
 mod check;
 mod draw;
 mod drive;
+mod due;
+mod pace;
 mod shrink;
 mod watched;
 
 use std::any::Any;
+use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use case::Case;
+use case::{Case, Lua, Options};
+use pace::Pace;
+
+use crate::backend::sim::Scenario;
+use crate::plan::schedule::Arrivals;
 
 /// So many seeds are tried in every test run, from one on.
 const SEEDS: u64 = 250;
@@ -79,4 +86,23 @@ fn whatever_happens_in_a_run_its_figures_hold() {
     let (runs, virtual_ns) = crate::run::on_large_stack(run).expect("there is memory for a thread");
     let hours = virtual_ns as f64 / 3.6e12;
     println!("{runs} runs, each done twice, seeds {first} to {}; {hours:.1} hours of virtual time", first + runs - 1);
+}
+
+#[test]
+fn what_comes_back_takes_nothing_along_that_is_not_due_yet() {
+    let pace = Pace {
+        per_minute: 259_534,
+        stages: Vec::new(),
+        arrivals: Arrivals::Burst(NonZeroU64::new(55).expect("it is not zero")),
+        catch_up_tenths: None,
+        max_late_ms: None,
+    };
+    // The servers close after one request of a batch, and the others come back.
+    let answer = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbye!".to_owned();
+    let case = Case {
+        options: Options { threads: 1, connections: 8, pace: Some(pace), duration_ms: Some(43), ..Options::default() },
+        scenario: Scenario { answer, latency_us: 687.0, ..Scenario::default() },
+        script: Some(Lua { batches: vec![14], ..Lua::default() }),
+    };
+    assert_eq!(try_out(&case).err(), None);
 }

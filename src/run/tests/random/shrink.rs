@@ -3,8 +3,10 @@
 use std::time::{Duration, Instant};
 
 use super::case::{Case, Lua, Options};
+use super::pace::Pace;
 use crate::backend::sim::Scenario;
 use crate::backend::sim::scenario::Mischief;
+use crate::plan::schedule::Arrivals;
 
 /// For about so long smaller cases are tried.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -105,6 +107,7 @@ fn usual(add: &mut Add<'_>) {
     add(&|case| case.scenario.jitter_us = 0.0);
     add(&|case| case.scenario.connect_us = 0.0);
     add(&|case| case.options.as_wrk = false);
+    simpler_pace(add);
     add(&|case| case.options.phases = false);
     add(&|case| case.options.is_head = false);
     add(&|case| case.options.body_bytes = 0);
@@ -114,6 +117,20 @@ fn usual(add: &mut Add<'_>) {
     add(&|case| case.options.give_up_ms = None);
     add(&|case| case.options.per_connection = None);
     add(&|case| case.options.threads = 1);
+}
+
+fn simpler_pace(add: &mut Add<'_>) {
+    add(&|case| case.options.pace = None);
+    let mut change = |change: &dyn Fn(&mut Pace)| add(&|case| case.options.pace.iter_mut().for_each(change));
+    change(&|pace| pace.stages.clear());
+    change(&|pace| pace.arrivals = Arrivals::Uniform);
+    change(&|pace| pace.catch_up_tenths = None);
+    change(&|pace| pace.max_late_ms = None);
+    change(&|pace| pace.stages.truncate(pace.stages.len().max(2) - 1));
+    change(&|pace| drop(pace.stages.drain(..usize::from(pace.stages.len() > 1))));
+    change(&|pace| pace.stages.iter_mut().for_each(|stage| stage.to = stage.from));
+    change(&|pace| pace.stages.iter_mut().for_each(|stage| stage.length_ms = (stage.length_ms / 2).max(1)));
+    change(&|pace| pace.per_minute = (pace.per_minute / 2).max(1));
 }
 
 fn simpler_script(script: Option<&Lua>, add: &mut Add<'_>) {

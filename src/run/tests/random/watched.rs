@@ -1,7 +1,7 @@
 //! The simulated backend with somebody who watches: what was asked of it and what it reported, connection by connection,
 //! and what the servers have really answered.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use crate::backend::sim::{Act, Action, Network, Peer};
 use crate::backend::{Backend, Completion, ConnId, Sim, What};
 use crate::engine::{Seen, Way};
+use crate::plan::schedule::Dues;
 
 /// So many calls may follow from the timers of a turn, beside those for each connection.
 const CALLS_OF_TIMERS: usize = 1_000;
@@ -46,6 +47,22 @@ pub struct Journal {
     pub answers: Cell<u64>,
     /// How many heads have arrived that can be those of an answer.
     pub heads: Cell<u64>,
+    /// When the requests to come are due; `None`: whenever they come.
+    pub dues: RefCell<Option<Dues>>,
+    /// When a request came, and when it was due, which was later, in nanoseconds.
+    pub early: Cell<Option<(u64, u64)>>,
+}
+
+impl Journal {
+    /// A request came. No more have come by then than were due.
+    fn asked(&self, now: Nanos) {
+        if let Some(dues) = self.dues.borrow_mut().as_mut() {
+            if now.0 < dues.next_ns() {
+                self.early.set(self.early.get().or(Some((now.0, dues.next_ns()))));
+            }
+            dues.take(1);
+        }
+    }
 }
 
 impl Watched {
@@ -179,8 +196,8 @@ impl Network for WatchedNetwork {
         let watched = |peer| -> Box<dyn Peer> {
             self.journal.peers.set(self.journal.peers.get() + 1);
             let (answer, journal) = (Rc::clone(&self.answer), Rc::clone(&self.journal));
-            let (wakes, tail) = (VecDeque::new(), Vec::new());
-            Box::new(WatchedPeer { peer, answer, journal, wakes, tail, plain: Some(0), is_over: false })
+            let (wakes, asked, tail) = (VecDeque::new(), Vec::new(), Vec::new());
+            Box::new(WatchedPeer { peer, answer, journal, wakes, asked, tail, plain: Some(0), is_over: false })
         };
         (at, outcome.map(watched))
     }
@@ -202,6 +219,8 @@ struct WatchedPeer {
     journal: Rc<Journal>,
     /// What the wakes to come are about, in their order.
     wakes: VecDeque<(Nanos, About)>,
+    /// The end of the last bytes that have come in.
+    asked: Vec<u8>,
     /// The last bytes that have arrived.
     tail: Vec<u8>,
     /// How much of the usual answer has arrived; `None` once something else has.
@@ -223,6 +242,8 @@ enum About {
 
 /// The shortest beginning of a head that tells its class.
 const HEAD: usize = "HTTP/1.1 2".len();
+/// With this ends the first line of each request, and nothing else in it.
+const ASKED: &[u8] = b" HTTP/1.1\r\n";
 
 impl WatchedPeer {
     /// Puts wakes around what the server has just decided to do.
@@ -276,6 +297,9 @@ impl Peer for WatchedPeer {
     }
 
     fn receive(&mut self, now: Nanos, bytes: &[u8], actions: &mut Vec<Action>) {
+        self.asked.extend_from_slice(bytes);
+        self.asked.windows(ASKED.len()).filter(|bytes| *bytes == ASKED).for_each(|_| self.journal.asked(now));
+        self.asked.drain(..self.asked.len().saturating_sub(ASKED.len() - 1));
         let from = actions.len();
         self.peer.receive(now, bytes, actions);
         self.watch(now, from, actions);

@@ -1,0 +1,93 @@
+//! What has to be true of every run whose requests are due at moments of a schedule.
+
+use super::case::Case;
+use super::check::ensure;
+use super::drive::{Part, Ran};
+use crate::plan::schedule::Arrivals;
+use crate::run::nanos;
+use crate::stats::{Distribution, OpenLoop, Totals};
+
+/// What is wrong with what a run by a schedule has measured.
+pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
+    let Some(schedule) = &ran.plan.schedule else {
+        ensure!(ran.totals.open_loop.is_none(), ran.totals.open_loop);
+        return Ok(());
+    };
+    let none = OpenLoop::default();
+    let open_loop = ran.totals.open_loop.as_deref().unwrap_or(&none);
+    accounted(&ran.totals, open_loop)?;
+    compared(&ran.totals, open_loop)?;
+    let (batch, lateness_ns) = (ran.batch, open_loop.lateness.max());
+    let max_late_ns = schedule.max_late.map_or(u64::MAX, nanos);
+    // What is left of a batch leaves when there is room for it, however late that is.
+    ensure!(batch > 1 || lateness_ns <= Some(max_late_ns), lateness_ns, max_late_ns);
+    ensure!(schedule.max_late.is_some() || open_loop.dropped == 0, open_loop.dropped);
+    for Part { journal, .. } in &ran.parts {
+        ensure!(journal.early.get().is_none(), journal);
+    }
+    // A batch that goes on when the warm-up is over has drawn more than the others.
+    if batch == 1 || ran.plan.warmup.is_zero() || schedule.arrivals != Arrivals::Poisson {
+        due(case, ran, open_loop)?;
+    }
+    Ok(())
+}
+
+/// One thing has become of whatever was due, and all of it is recorded.
+fn accounted(totals: &Totals, open_loop: &OpenLoop<u64>) -> Result<(), String> {
+    let counters = &totals.counters;
+    let OpenLoop { due, carried, late, dropped, unsent, .. } = *open_loop;
+    ensure!(due + carried == counters.started + dropped + unsent, due, carried, dropped, unsent, counters);
+    let recorded = [&open_loop.lateness, &open_loop.scheduled, &open_loop.censored].map(Distribution::count);
+    let unanswered = counters.abandoned + counters.open_at_end + dropped + unsent;
+    ensure!(recorded == [counters.started, counters.completed, unanswered], recorded, dropped, unsent, counters);
+    ensure!(late <= counters.started, late, counters);
+    Ok(())
+}
+
+/// Nothing is sent before it is due, so that it took longer since then.
+fn compared(totals: &Totals, open_loop: &OpenLoop<u64>) -> Result<(), String> {
+    let (service, scheduled) = (&totals.latency, &open_loop.scheduled);
+    ensure!(scheduled.sum() >= service.sum(), scheduled.sum(), service.sum());
+    ensure!(scheduled.max() >= service.max(), scheduled.max(), service.max());
+    ensure!(scheduled.min() >= service.min(), scheduled.min(), service.min());
+    let counters = &totals.counters;
+    // Where each one that was sent has been answered, the two differ by how late they were.
+    if counters.carried == 0 && counters.completed == counters.started && service.count() == counters.completed {
+        let late = open_loop.lateness.sum();
+        ensure!(scheduled.sum() == service.sum() + late, scheduled.sum(), service.sum(), late);
+    }
+    Ok(())
+}
+
+/// As many requests were due as the plan says.
+fn due(case: &Case, ran: &Ran, open_loop: &OpenLoop<u64>) -> Result<(), String> {
+    let (mut least, mut most, mut before) = (0, 0, 0);
+    for Part { end, start_ns, dues, requests, .. } in &ran.parts {
+        let mut dues = dues.clone().expect("there is a schedule");
+        let until_ns = start_ns + end.elapsed_ns;
+        let (mut early, mut within, mut at_border) = (0, 0, 0);
+        while dues.next_ns() != u64::MAX && dues.next_ns() <= until_ns {
+            *(match dues.next_ns() {
+                due_ns if due_ns < *start_ns => &mut early,
+                // At the very end of the warm-up, or of the run, it depends on what comes first.
+                due_ns if due_ns == until_ns || due_ns == *start_ns && due_ns > 0 => &mut at_border,
+                _ => &mut within,
+            }) += 1;
+            dues.take(1);
+        }
+        let limit = requests.unwrap_or(u64::MAX);
+        least += limit.min(within);
+        // All of a batch is due when its first request is.
+        most += limit.min(within + at_border + ran.batch - 1);
+        before += early + ran.batch - 1;
+    }
+    let may_stop = case.script.as_ref().is_some_and(|script| script.stops_at.or(script.fails_at).is_some());
+    let OpenLoop { due, carried, .. } = *open_loop;
+    // Those that the warm-up left over are of the number that is asked for, too.
+    let requests = ran.plan.stop.requests;
+    let taken = requests.map_or(0, |_| carried);
+    ensure!(due <= most && (due + taken >= least || may_stop), due, carried, least, most);
+    ensure!(requests.is_none_or(|requests| due + carried <= requests), due, carried, requests);
+    ensure!(carried <= before, carried, before);
+    Ok(())
+}

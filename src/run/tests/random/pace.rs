@@ -1,0 +1,46 @@
+//! When the requests of a random run are due, as it can be typed.
+
+use crate::plan::schedule::Arrivals;
+
+/// When requests are due. Rates are per minute, times in milliseconds.
+#[derive(Clone, Debug)]
+pub struct Pace {
+    /// The rate, unless there are stages.
+    pub per_minute: u64,
+    pub stages: Vec<Stage>,
+    pub arrivals: Arrivals,
+    /// How many times as fast as asked for late requests are made up for, in tenths.
+    pub catch_up_tenths: Option<u64>,
+    pub max_late_ms: Option<u64>,
+}
+
+/// One stage of the rate.
+#[derive(Clone, Copy, Debug)]
+pub struct Stage {
+    pub length_ms: u64,
+    pub from: u64,
+    pub to: u64,
+}
+
+impl Pace {
+    /// The options and their values. wrk2 knows one of them, and no rate per minute.
+    pub fn words(&self, as_wrk: bool) -> Vec<(&'static str, String)> {
+        if as_wrk {
+            return vec![("-R", self.per_minute.div_ceil(60).to_string())];
+        }
+        let stage = |stage: &Stage| format!("{}ms:{}/m..{}/m", stage.length_ms, stage.from, stage.to);
+        let stages: Vec<String> = self.stages.iter().map(stage).collect();
+        let mut words = vec![match stages.is_empty() {
+            true => ("-R", format!("{}/m", self.per_minute)),
+            false => ("--stages", stages.join(",")),
+        }];
+        words.extend(match self.arrivals {
+            Arrivals::Uniform => None,
+            Arrivals::Poisson => Some(("--arrivals", "poisson".to_owned())),
+            Arrivals::Burst(size) => Some(("--arrivals", format!("burst:{size}"))),
+        });
+        words.extend(self.catch_up_tenths.map(|tenths| ("--catch-up", format!("{}.{}", tenths / 10, tenths % 10))));
+        words.extend(self.max_late_ms.map(|late_ms| ("--max-late", format!("{late_ms}ms"))));
+        words
+    }
+}
