@@ -8,7 +8,7 @@ use super::flags::{self, Flag, Id};
 use super::refusal::{Refusal, wrong};
 use super::units::{self, Unreadable};
 use super::values::time;
-use crate::plan::limits::{RATE_MAX, TIME_MAX};
+use crate::plan::limits::{BURST_MAX, RATE_MAX, TIME_MAX};
 use crate::plan::schedule::{Arrivals, CatchUp, Part, Rate, Stage};
 use crate::plan::{Dialect, Schedule};
 
@@ -145,13 +145,16 @@ fn stage(flag: &Flag, text: &str) -> Result<Stage, Refusal> {
 
 fn arrivals(flag: &Flag, value: &OsStr) -> Result<Arrivals, Refusal> {
     let text = value.to_str().unwrap_or_default();
-    let burst = |text: &str| units::metric(text, Dialect::Native).ok().and_then(NonZeroU64::new);
+    let burst = |text: &str| {
+        units::metric(text, Dialect::Native).ok().filter(|size| *size <= BURST_MAX).and_then(NonZeroU64::new)
+    };
     match text.split_once(':') {
         None if text == "uniform" => Ok(Arrivals::Uniform),
         None if text == "poisson" => Ok(Arrivals::Poisson),
-        Some(("burst", size)) => burst(size)
-            .map(Arrivals::Burst)
-            .ok_or_else(|| wrong(flag, value, "the size of a burst is at least 1; write for instance burst:100")),
+        Some(("burst", size)) => burst(size).map(Arrivals::Burst).ok_or_else(|| {
+            wrong(flag, value, format_args!("a burst has 1 to {BURST_MAX} requests; write for instance burst:100"))
+        }),
+        None if text == "burst" => Err(wrong(flag, value, "how many at once? write for instance burst:100")),
         _ => Err(wrong(flag, value, "unknown; write uniform, poisson or, for instance, burst:100")),
     }
 }

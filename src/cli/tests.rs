@@ -457,7 +457,7 @@ fn arrivals_and_what_becomes_of_late_requests_are_chosen() {
     assert_eq!(schedule("--max-late 20ms").max_late, Some(Duration::from_millis(20)));
     for (option, reason) in [
         ("--arrivals \"random\"", "unknown; write uniform, poisson or, for instance, burst:100"),
-        ("--arrivals \"burst:0\"", "the size of a burst is at least 1; write for instance burst:100"),
+        ("--arrivals \"burst:0\"", "a burst has 1 to 1000000 requests; write for instance burst:100"),
         ("--catch-up \"0.999\"", "at least 1, which never makes up for a stall"),
         ("--catch-up \"x\"", "not a factor; write for instance 2 or 1.5"),
         ("--catch-up \"-2\"", "not a factor; write for instance 2 or 1.5"),

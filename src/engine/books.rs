@@ -66,6 +66,13 @@ impl Books {
         self.sampled_at = now;
     }
 
+    /// Records the rate, unless the last sample came so late that little has passed since: the next one has that too.
+    pub fn sample_if_due(&mut self, now: Nanos) {
+        if now.since(self.sampled_at) >= SAMPLE_NS / 2 {
+            self.sample(now);
+        }
+    }
+
     /// Records the rate at the end. A short run has one too. The rest after the last sample counts if it is long enough to
     /// say something, unless something is left out anyway.
     pub fn sample_rest(&mut self, now: Nanos) {

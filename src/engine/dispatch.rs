@@ -12,13 +12,14 @@ use super::connection::Pause;
 use super::open_request::OpenRequest;
 use super::pacer::Pacer;
 use super::script_failure::ScriptFailure;
+use super::tally::Tally;
 use super::timers::Timer;
 use super::{Engine, HANDLED_PER_TURN};
 use crate::backend::{Backend, ConnId};
 use crate::plan::PerConnection;
 
-/// At most this many requests are dropped in one turn of the loop.
-const DROPPED_PER_TURN: usize = 8_192;
+/// Of this many requests that are not sent, each is looked at.
+const PASSED_SINGLY: u64 = 100_000;
 
 /// What is to be sent next, when, and who is ready for it.
 pub(super) struct Dispatch {
@@ -58,7 +59,7 @@ impl<B: Backend> Engine<B> {
     /// Starts what is due on the connections that are ready, and hands it over.
     pub(super) fn dispatch(&mut self, now: Nanos) {
         for _ in 0..HANDLED_PER_TURN {
-            if self.next_start_at() > now || self.turn.dropped >= DROPPED_PER_TURN {
+            if self.next_start_at() > now {
                 break;
             }
             let Some(conn) = self.dispatch.ready.pop_front() else { break };
@@ -115,12 +116,28 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Drops requests that would start too late, though not more in a turn of the loop than that has time for.
+    /// Drops requests that would start too late.
     fn drop_late(&mut self, now: Nanos) {
-        while self.is_too_late(now) && self.books.tally.may_start() && self.turn.dropped < DROPPED_PER_TURN {
-            self.books.tally.dropped(self.dispatch.pacer.due_at(), now);
-            self.dispatch.pacer.skip();
-            self.turn.dropped += 1;
+        if !self.is_too_late(now) {
+            return;
+        }
+        let max_late_ns = self.settings.rules.open_loop.and_then(|rules| rules.max_late_ns).unwrap_or(u64::MAX);
+        let moment = Nanos(now.0.saturating_sub(max_late_ns));
+        self.pass(moment, Tally::dropped);
+    }
+
+    /// Goes past the requests that are due before a moment and are not sent, and says of each when it was due; where there
+    /// are very many, of several at a time when the last of them was.
+    fn pass(&mut self, moment: Nanos, mut say: impl FnMut(&mut Tally, Nanos, u64)) {
+        let mut left = self.dispatch.pacer.count_before(moment, self.books.tally.left());
+        let together = left / PASSED_SINGLY + 1;
+        while left > 0 {
+            let requests = left.min(together);
+            self.dispatch.pacer.skip(requests - 1);
+            let due = self.dispatch.pacer.due_at();
+            self.dispatch.pacer.skip(1);
+            say(&mut self.books.tally, due, requests);
+            left -= requests;
         }
     }
 
@@ -133,15 +150,7 @@ impl<B: Backend> Engine<B> {
     /// The run is over: counts the requests that were due and have not been sent.
     pub(super) fn count_unsent(&mut self, now: Nanos) {
         let end = now.min(self.books.end_at);
-        if let Pacer::Closed = self.dispatch.pacer {
-            return;
-        }
-        let mut left = self.books.tally.left();
-        while self.dispatch.pacer.due_at() < end && left > 0 {
-            self.books.tally.unsent(self.dispatch.pacer.due_at(), now);
-            self.dispatch.pacer.skip();
-            left -= 1;
-        }
+        self.pass(end, |tally, due, requests| tally.unsent(due, now, requests));
     }
 
     /// Whether a connection can begin a batch.

@@ -55,6 +55,7 @@ impl<B: Backend> Engine<B> {
         self.occupy_to_the_end(now);
         self.end_slots(now);
         self.books.tally.end_returned(now);
+        self.books.tally.end_gone(now);
         self.count_unsent(now);
         self.books.tally.count_ended();
         if self.books.tally.is_warming_up() {

@@ -35,6 +35,7 @@ mod dispatch;
 mod end;
 mod ending;
 mod evidence;
+mod gone;
 mod kept;
 mod mailbox;
 mod occupancy;
@@ -196,7 +197,7 @@ impl<B: Backend> Engine<B> {
         self.open_some(self.turn.handled, now);
         self.stamp();
         self.wait();
-        (self.turn.handled, self.turn.dropped) = (0, 0);
+        self.turn.handled = 0;
         while self.turn.handled < HANDLED_PER_TURN
             && !self.script.has_ended
             && let Some(completion) = self.backend.next()
@@ -271,7 +272,7 @@ impl<B: Backend> Engine<B> {
             Timer::Sample => {
                 self.count_sent();
                 self.settle_spin();
-                self.books.sample(now);
+                self.books.sample_if_due(now);
                 self.books.note_script_time(self.script.spent_ns());
                 self.books.hand_over(now, &self.desk.mailbox);
                 self.timers.set(self.books.next_sample_at(now), Timer::Sample);
@@ -284,12 +285,13 @@ impl<B: Backend> Engine<B> {
         self.desk.show_delay(now.since(self.books.start));
         self.count_sent();
         self.settle_spin();
+        let planned = self.books.start;
         self.books.begin(now, self.settings.duration_ns);
         self.books.script_noted_ns = self.script.spent_ns();
         self.desk.show_warm_up(self.books.tally.completed);
         self.slots.iter_mut().for_each(|slot| slot.is_counted = matches!(slot.state, State::Open(_)));
         let open = self.slots.iter().filter(|slot| slot.is_counted).count();
-        self.books.tally.count_from(now, open as u64);
+        self.books.tally.count_from(now, planned, open as u64);
         self.forget_occupancy();
         // Who was late before is late in what counts, too.
         self.slots.iter_mut().filter_map(Slot::live).for_each(Live::forget_late);

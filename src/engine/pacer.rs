@@ -40,11 +40,19 @@ impl Pacer {
         }
     }
 
-    /// Goes past a request that is not to be sent.
-    pub fn skip(&mut self) {
+    /// Goes past requests that are not to be sent.
+    pub fn skip(&mut self, requests: u64) {
         match self {
             Self::Closed => {}
-            Self::Scheduled(schedule) => schedule.skip(),
+            Self::Scheduled(schedule) => schedule.skip(requests),
+        }
+    }
+
+    /// How many of the next requests, `most` at most, are due before a moment; in a closed loop nobody waits.
+    pub fn count_before(&self, moment: Nanos, most: u64) -> u64 {
+        match self {
+            Self::Closed => 0,
+            Self::Scheduled(schedule) => schedule.count_before(moment, most),
         }
     }
 

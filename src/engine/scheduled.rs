@@ -48,10 +48,42 @@ impl Scheduled {
         self.begin + self.dues.next_ns()
     }
 
-    /// Goes past a request that is not to be sent.
-    pub fn skip(&mut self) {
-        self.dues.take(1);
+    /// Goes past requests that are not to be sent.
+    pub fn skip(&mut self, requests: u64) {
+        self.dues.take(requests);
         self.find_next();
+    }
+
+    /// How many of the next requests, `most` at most, are due before a moment.
+    pub fn count_before(&self, moment: Nanos, most: u64) -> u64 {
+        let is_before = |requests: u64| {
+            let mut probe = self.dues.clone();
+            probe.take(requests);
+            probe.next_ns() != u64::MAX && self.begin + probe.next_ns() < moment
+        };
+        if most == 0 || !is_before(0) {
+            return 0;
+        }
+        if self.dues.is_drawn() {
+            let mut probe = self.dues.clone();
+            let is_next_before = |_: &u64| {
+                probe.take(1);
+                probe.next_ns() != u64::MAX && self.begin + probe.next_ns() < moment
+            };
+            return (1..most).take_while(is_next_before).count() as u64 + 1;
+        }
+        // The last that is before it is found between one that is and one that is not.
+        let (mut before, mut step) = (0, 1);
+        while step < most - before && is_before(before + step) {
+            before += step;
+            step *= 2;
+        }
+        let mut beyond = (before + step).min(most);
+        while beyond - before > 1 {
+            let middle = before + (beyond - before) / 2;
+            *(if is_before(middle) { &mut before } else { &mut beyond }) = middle;
+        }
+        before + 1
     }
 
     /// Starts so many, the first of which may start; returns when that was due.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use onrush_proto::Nanos;
 
+use super::gone::Gone;
 use super::open_request::OpenRequest;
 use super::rules::Rules;
 use crate::stats::{self, Cause, Interval, Phase, Silences, Transcript};
@@ -37,6 +38,10 @@ pub struct Tally {
     located: bool,
     /// When requests were due that are to be sent again.
     returned: VecDeque<Nanos>,
+    /// What is due from then on counts: from when everything was to, however late that was noticed.
+    due_from: Nanos,
+    /// Requests of a schedule that were dropped or given up.
+    gone: Gone,
 }
 
 impl Tally {
@@ -56,12 +61,14 @@ impl Tally {
             silences: Silences::new(),
             located: false,
             returned: VecDeque::new(),
+            due_from: Nanos::default(),
+            gone: Gone::default(),
         }
     }
 
     /// The worker starts now.
     pub fn start(&mut self, now: Nanos) {
-        self.start = now;
+        (self.start, self.due_from) = (now, now);
     }
 
     /// From now on nothing counts.
@@ -76,9 +83,10 @@ impl Tally {
 
     /// Everything counts from now on and nothing that was before, but for the requests in flight; so many connection slots
     /// are open.
-    pub fn count_from(&mut self, now: Nanos, slots_open: u64) {
+    pub fn count_from(&mut self, now: Nanos, planned: Nanos, slots_open: u64) {
         self.warms_up = false;
-        self.start = now;
+        (self.start, self.due_from) = (now, planned);
+        self.gone.take();
         self.located = false;
         self.silences.clear();
         self.interval.clear();
@@ -139,32 +147,39 @@ impl Tally {
         let (due, late_ns) = (request.due, at.since(request.due));
         self.interval.evidence.submitted(late_ns);
         if let Some(rules) = self.rules.open_loop {
-            let open_loop = self.was_due(due);
+            let open_loop = self.was_due(due, 1);
             open_loop.lateness.record(late_ns);
             open_loop.late += u64::from(late_ns > LATE_NS + rules.slice_ns);
         }
     }
 
-    /// A request that was due will not be sent: it is too late.
-    pub fn dropped(&mut self, due: Nanos, at: Nanos) {
+    /// So many requests that were due, the last of them then, will not be sent: it is too late.
+    pub fn dropped(&mut self, due: Nanos, requests: u64) {
         if !self.warms_up {
-            self.left = self.left.map(|left| left - 1);
+            self.left = self.left.map(|left| left.saturating_sub(requests));
         }
-        let open_loop = self.was_due(due);
-        open_loop.dropped += 1;
-        open_loop.censored.record(at.since(due));
+        self.was_due(due, requests).dropped += requests;
+        self.gone.note(due, requests);
     }
 
-    /// A request that was due had not been sent when the worker ended.
-    pub fn unsent(&mut self, due: Nanos, at: Nanos) {
-        let open_loop = self.was_due(due);
-        open_loop.unsent += 1;
-        open_loop.censored.record(at.since(due));
+    /// So many requests that were due, the last of them then, had not been sent when the worker ended.
+    pub fn unsent(&mut self, due: Nanos, at: Nanos, requests: u64) {
+        let open_loop = self.was_due(due, requests);
+        open_loop.unsent += requests;
+        open_loop.censored.record_many(at.since(due), requests);
     }
 
-    fn was_due(&mut self, due: Nanos) -> &mut stats::OpenLoop<u32> {
+    /// The worker has ended: those who were dropped or given up would have lasted at least until now.
+    pub fn end_gone(&mut self, at: Nanos) {
+        for (due, requests) in self.gone.take() {
+            let open_loop = self.interval.open_loop.get_or_insert_default();
+            open_loop.censored.record_many(at.since(due), requests);
+        }
+    }
+
+    fn was_due(&mut self, due: Nanos, requests: u64) -> &mut stats::OpenLoop<u32> {
         let open_loop = self.interval.open_loop.get_or_insert_default();
-        *(if due < self.start { &mut open_loop.carried } else { &mut open_loop.due }) += 1;
+        *(if due < self.due_from { &mut open_loop.carried } else { &mut open_loop.due }) += requests;
         open_loop
     }
 
@@ -411,7 +426,10 @@ impl Tally {
         if self.becomes_late(request, age_ns) {
             self.late(at);
         }
-        self.censored(request, at);
+        self.interval.censored.get_or_insert_default().record(age_ns);
+        if self.rules.open_loop.is_some() {
+            self.gone.note(request.due, 1);
+        }
     }
 
     /// The worker has ended. A request that ended before it was handed to the kernel counts: something became of it.
@@ -429,7 +447,7 @@ impl Tally {
             }
             self.gathered -= 1;
             if self.rules.open_loop.is_some() {
-                self.unsent(request.due, at);
+                self.unsent(request.due, at, 1);
             }
             return;
         }

@@ -12,8 +12,6 @@ pub(super) struct Turn {
     pub gathered: Vec<ConnId>,
     /// How many completions were handled in the last turn.
     pub handled: usize,
-    /// How many requests were dropped in this turn.
-    pub dropped: usize,
     /// When the last request or connect began, or something happened to one.
     pub awaited_since: Nanos,
     /// Busy-polling that has not been counted yet.

@@ -16,6 +16,8 @@ pub const REQUESTS_MAX: u64 = 1 << 53;
 
 /// Highest rate in requests per second: one every nanosecond, the unit of all due times.
 pub const RATE_MAX: u64 = 1_000_000_000;
+/// The most requests that are due at once: what a thread can send within seconds.
+pub const BURST_MAX: u64 = 1_000_000;
 
 /// Longest time for any option: a leap year. Nothing is tested for longer, and all arithmetic on nanoseconds stays far
 /// from the end of 64 bits.

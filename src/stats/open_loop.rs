@@ -13,8 +13,8 @@ pub struct OpenLoop<C: Count> {
     /// From the moment at which a request was due to that at which its first byte was handed to the kernel, in nanoseconds.
     /// One for each request.
     pub lateness: Distribution<C>,
-    /// How long ago, in nanoseconds, requests were due that have no complete response: those that were given up or dropped,
-    /// and at the end those that were open or had not been sent. Each would have lasted at least that long.
+    /// How long before the end, in nanoseconds, requests were due that have no complete response: they were given up or
+    /// dropped, or were open or unsent at the end. Each would have lasted at least that long.
     pub censored: Distribution<C>,
     /// The latencies as wrk2 records them. `None` unless it is imitated.
     pub wrk2: Option<Box<Wrk2<C>>>,

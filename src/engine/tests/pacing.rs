@@ -271,3 +271,25 @@ fn a_stall_while_catching_up_begins_it_anew() {
         assert_eq!(pacer.take(1, begin + now), begin + due);
     }
 }
+
+#[test]
+fn what_was_dropped_has_lasted_until_the_end() {
+    let rules = OpenLoop { max_late_ns: Some(20 * MS), ..OpenLoop::default() };
+    let totals = run_scenario(open_loop(rules), 10 * MS, "connect_us = 0.0\nlatency_us = 500000.0");
+    let open_loop = totals.open_loop.as_deref().unwrap();
+    // Two requests are sent, and what was due between them is dropped: the first of it was due at 10 ms.
+    assert!(open_loop.dropped > 40, "{}", open_loop.dropped);
+    assert!(open_loop.censored.max().unwrap() >= 985 * MS, "{:?}", open_loop.censored.max());
+}
+
+#[test]
+fn far_more_than_can_be_sent_is_counted_in_no_time() {
+    let began = Instant::now();
+    for max_late_ns in [None, Some(1_000)] {
+        let rules = OpenLoop { max_late_ns, ..OpenLoop::default() };
+        let totals = run_scenario(open_loop(rules), 1, "connect_us = 0.0\nlatency_us = 10000.0");
+        let open_loop = totals.open_loop.as_deref().unwrap();
+        assert_eq!(open_loop.due, 1_000_000_000, "a request a nanosecond");
+    }
+    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+}

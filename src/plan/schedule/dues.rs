@@ -79,6 +79,11 @@ impl Dues {
         self.next_ns
     }
 
+    /// Whether each due time has to be drawn to know the next.
+    pub fn is_drawn(&self) -> bool {
+        matches!(self.stream, Stream::Drawn { .. })
+    }
+
     /// Goes past this many requests: a batch has the due time of the first.
     pub fn take(&mut self, requests: u64) {
         self.stream.pass(requests, self.part);
