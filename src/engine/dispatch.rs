@@ -135,6 +135,9 @@ impl<B: Backend> Engine<B> {
             let requests = left.min(together);
             self.dispatch.pacer.skip(requests - 1);
             let due = self.dispatch.pacer.due_at();
+            if due == Nanos::MAX {
+                break;
+            }
             self.dispatch.pacer.skip(1);
             say(&mut self.books.tally, due, requests);
             left -= requests;

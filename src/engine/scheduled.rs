@@ -64,7 +64,7 @@ impl Scheduled {
         if most == 0 || !is_before(0) {
             return 0;
         }
-        if self.dues.is_drawn() {
+        if !self.dues.can_leap() {
             let mut probe = self.dues.clone();
             let is_next_before = |_: &u64| {
                 probe.take(1);

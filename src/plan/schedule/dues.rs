@@ -79,9 +79,10 @@ impl Dues {
         self.next_ns
     }
 
-    /// Whether each due time has to be drawn to know the next.
-    pub fn is_drawn(&self) -> bool {
-        matches!(self.stream, Stream::Drawn { .. })
+    /// Whether to go past many requests at once leads to where going past each of them does: not where due times are drawn
+    /// one after the other, nor over the end of a warm-up, where their numbers begin anew.
+    pub fn can_leap(&self) -> bool {
+        !self.is_warm_up && !matches!(self.stream, Stream::Drawn { .. })
     }
 
     /// Goes past this many requests: a batch has the due time of the first.
