@@ -47,7 +47,7 @@ fn check_accepted(target: &Target, text: &str, dialect: Dialect) {
     assert!(dialect.is_compat() || !matches!(target.scheme, Scheme::Other(_)), "{target:?}");
 }
 
-/// Whether it can stand in a request's head: visible ASCII, and some of it.
+/// Whether it may be part of a request's head: visible ASCII, and some of it.
 fn is_sendable(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }

@@ -1,6 +1,6 @@
 //! What a peer can do wrong.
 
-/// Why a response did not come, or not whole. Lower case, no full stop: it stands behind "read: 28 × ".
+/// Why a response did not come, or not whole. Lower case, no full stop: it follows "read: 28 × ".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -28,7 +28,7 @@ pub(super) struct Books {
 }
 
 impl Books {
-    /// Empty books of a worker that may start so many requests.
+    /// Empty books of a worker that may start `requests`; `None`: any number.
     pub fn new(rules: Rules, requests: Option<u64>, transcript: Option<Box<Transcript>>) -> Self {
         Self {
             tally: Tally::new(rules, requests, transcript),
@@ -43,7 +43,7 @@ impl Books {
         }
     }
 
-    /// Everything counts from then on, for so long if the end is known.
+    /// Everything counts from `start` on, until `duration_ns` later if the end is known.
     pub fn begin(&mut self, start: Nanos, duration_ns: Option<u64>) {
         self.start = start;
         self.end_at = duration_ns.map_or(Nanos::MAX, |duration_ns| start + duration_ns);

@@ -87,7 +87,7 @@ impl Connecting {
         failures.wait_ns(longest_ns, &mut self.random)
     }
 
-    /// Whether nobody could be connected to for so long, in nanoseconds.
+    /// Whether nobody could be connected to for `patience_ns`.
     pub fn has_stayed_away(&self, now: Nanos, patience_ns: u64) -> bool {
         self.away_since.is_some_and(|since| now.since(since) >= patience_ns)
     }

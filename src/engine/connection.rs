@@ -64,7 +64,7 @@ pub enum Pause {
 }
 
 impl Live {
-    /// A new connection that speaks `protocol` and may have so many requests; `shelf`: where somebody looks at the
+    /// A new connection that speaks `protocol` and may have this many requests; `shelf`: where somebody looks at the
     /// responses.
     pub fn new(protocol: Protocol, requests: u64, shelf: Option<Shelf>) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Requests of a schedule that will never be answered: they are remembered until the end, up to which each has lasted.
+//! Requests of a schedule that will never be answered. Each has lasted until the end of the run, and is remembered until then.
 
 use onrush_proto::Nanos;
 
@@ -13,7 +13,7 @@ pub(super) struct Gone {
 }
 
 impl Gone {
-    /// So many more, that were due then.
+    /// Adds requests that were due at `due`.
     pub fn note(&mut self, due: Nanos, requests: u64) {
         // None is said to have lasted longer than it has.
         let end = Nanos((due.0 / STEP_NS + 1) * STEP_NS);

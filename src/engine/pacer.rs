@@ -56,7 +56,7 @@ impl Pacer {
         }
     }
 
-    /// Starts a batch of so many requests, the first of which may start; returns when that was due, at `now` or before.
+    /// Starts a batch of this many requests, the first of which may start; returns when that was due, at `now` or before.
     pub fn take(&mut self, requests: u64, now: Nanos) -> Nanos {
         match self {
             Self::Closed => now,

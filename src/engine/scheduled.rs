@@ -86,7 +86,7 @@ impl Scheduled {
         before + 1
     }
 
-    /// Starts so many, the first of which may start; returns when that was due.
+    /// Starts this many requests, the first of which may start; returns when that was due.
     pub fn take(&mut self, requests: u64, now: Nanos) -> Nanos {
         let due = self.due_at();
         if now.since(self.next_at) > STALL_NS {

@@ -68,7 +68,7 @@ impl Slot {
         matches!(self.state, State::Connecting(_)) && self.link.as_ref().is_some_and(|link| link.has_begun())
     }
 
-    /// The transport accepted so many more bytes, before the first request.
+    /// The transport accepted `n` more bytes, before the first request.
     #[cold]
     pub fn accepted_before(&mut self, n: usize) {
         if let State::Tunnelling(tunnel) = &mut self.state {

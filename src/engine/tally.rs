@@ -153,7 +153,7 @@ impl Tally {
         }
     }
 
-    /// So many requests that were due, the last of them then, will not be sent: it is too late.
+    /// Requests will not be sent, because it is too late; the last of them was due at `due`.
     pub fn dropped(&mut self, due: Nanos, requests: u64) {
         if !self.warms_up {
             self.left = self.left.map(|left| left.saturating_sub(requests));
@@ -162,7 +162,7 @@ impl Tally {
         self.gone.note(due, requests);
     }
 
-    /// So many requests that were due, the last of them then, had not been sent when the worker ended.
+    /// Requests had not been sent when the worker ended; the last of them was due at `due`.
     pub fn unsent(&mut self, due: Nanos, at: Nanos, requests: u64) {
         let open_loop = self.was_due(due, requests);
         open_loop.unsent += requests;

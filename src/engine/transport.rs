@@ -51,7 +51,7 @@ impl<B: Backend> Engine<B> {
         Ok(())
     }
 
-    /// The transport accepted so many more bytes. Returns how many of them are the protocol's.
+    /// The transport accepted `n` more bytes. Returns how many of them are the protocol's.
     pub(super) fn accepted(&mut self, conn: ConnId, n: usize) -> usize {
         let slot = &mut self.slots[conn.index()];
         let plain = slot.link.as_mut().map_or(n, |link| link.accepted(n));

@@ -14,7 +14,7 @@ pub struct Tunnel {
 }
 
 impl Tunnel {
-    /// A connection asked for then that asks with `connect`.
+    /// The tunnel of a connection that was asked for at `since`; the proxy is asked for it with `connect`.
     pub fn new(since: Nanos, connect: &Wire) -> Self {
         Self { since, http: http1::Tunnel::new(connect) }
     }
@@ -24,7 +24,7 @@ impl Tunnel {
         self.http.poll_transmit()
     }
 
-    /// The transport accepted so many more bytes of that.
+    /// The transport accepted `n` more bytes of that.
     pub fn handle_sent(&mut self, n: usize) {
         self.http.handle_sent(n);
     }

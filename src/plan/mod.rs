@@ -140,7 +140,7 @@ impl Plan {
 pub struct Script {
     /// Its file.
     pub file: Material,
-    /// What stood behind the URL.
+    /// The words after the URL.
     pub args: Vec<String>,
 }
 

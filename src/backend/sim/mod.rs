@@ -249,7 +249,7 @@ impl Backend for Sim {
     }
 
     fn send_last(&mut self, _: ConnId, _: &[u8]) {
-        // Only TLS has last words, and that is not simulated.
+        // Only TLS says anything at the end, and it is not simulated.
     }
 
     fn close(&mut self, conn: ConnId) {
