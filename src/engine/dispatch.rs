@@ -86,6 +86,13 @@ impl<B: Backend> Engine<B> {
 
     /// Starts what is due on a connection that has room. If it has room left, it stays ready.
     fn start_due(&mut self, conn: ConnId, now: Nanos) {
+        let is_closed = matches!(self.dispatch.pacer, Pacer::Closed);
+        // Whether a request is too late is judged by when it leaves.
+        let now = if is_closed { now } else { self.backend.now() };
+        if now > self.books.end_at && !is_closed {
+            // The worker has stood still over the end, which is for the loop to find out.
+            return self.queue(conn);
+        }
         self.drop_late(now);
         while self.next_start_at() <= now && !self.is_too_late(now) && self.books.tally.may_start() {
             if !self.start_batch(conn, now) || !self.has_room(conn) {

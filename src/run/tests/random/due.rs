@@ -65,18 +65,21 @@ fn due(case: &Case, ran: &Ran, open_loop: &OpenLoop<u64>) -> Result<(), String> 
     for Part { end, start_ns, dues, requests, .. } in &ran.parts {
         let mut dues = dues.clone().expect("there is a schedule");
         let until_ns = start_ns + end.elapsed_ns;
+        // However late the end of the warm-up was noticed, what is due from then on counts.
+        let planned_ns = nanos(ran.plan.warmup);
         let (mut early, mut within, mut at_border) = (0, 0, 0);
         while dues.next_ns() != u64::MAX && dues.next_ns() <= until_ns {
             *(match dues.next_ns() {
-                due_ns if due_ns < *start_ns => &mut early,
+                due_ns if due_ns < planned_ns => &mut early,
                 // At the very end of the warm-up, or of the run, it depends on what comes first.
-                due_ns if due_ns == until_ns || due_ns == *start_ns && due_ns > 0 => &mut at_border,
+                due_ns if due_ns == until_ns || due_ns == planned_ns && due_ns > 0 => &mut at_border,
                 _ => &mut within,
             }) += 1;
             dues.take(1);
         }
         let limit = requests.unwrap_or(u64::MAX);
-        least += limit.min(within);
+        // What was due before a late end of the warm-up may have been sent in it.
+        least += if *start_ns > planned_ns { 0 } else { limit.min(within) };
         // All of a batch is due when its first request is.
         most += limit.min(within + at_border + ran.batch - 1);
         before += early + ran.batch - 1;
