@@ -262,6 +262,12 @@ impl Backend for Sim {
     }
 
     fn wait(&mut self, until: Nanos) -> bool {
+        // Nobody wakes up for what happens to a connection that is closed.
+        while let Some(Reverse(planned)) = self.agenda.peek()
+            && self.lines[planned.conn.index()].generation != planned.generation
+        {
+            self.agenda.pop();
+        }
         let next = self.agenda.peek().map_or(Nanos::MAX, |Reverse(planned)| planned.at);
         let target = next.min(until);
         if target == Nanos::MAX {
