@@ -51,8 +51,12 @@ fn compared(totals: &Totals, open_loop: &OpenLoop<u64>) -> Result<(), String> {
     ensure!(scheduled.max() >= service.max(), scheduled.max(), service.max());
     ensure!(scheduled.min() >= service.min(), scheduled.min(), service.min());
     let counters = &totals.counters;
-    // Where each one that was sent has been answered, the two differ by how late they were.
-    if counters.carried == 0 && counters.completed == counters.started && service.count() == counters.completed {
+    // Where each one that was sent has been answered, and sent once, the two differ by how late they were.
+    if counters.carried == 0
+        && counters.returned == 0
+        && counters.completed == counters.started
+        && service.count() == counters.completed
+    {
         let late = open_loop.lateness.sum();
         ensure!(scheduled.sum() == service.sum() + late, scheduled.sum(), service.sum(), late);
     }
