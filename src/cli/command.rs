@@ -1,4 +1,4 @@
-//! The command line as it stands in result files: every word, quoted for a shell, and no secret.
+//! The command line as result files have it: every word, quoted for a shell, and no secret.
 
 use std::ffi::OsString;
 

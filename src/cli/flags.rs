@@ -19,7 +19,7 @@ pub(super) struct Flag {
     pub value: Option<&'static str>,
     /// What it does. The first line holds in every dialect and is all that a compat usage shows.
     pub help: &'static [&'static str],
-    /// Where it stands in the help.
+    /// Its group in the help.
     pub group: Group,
     /// Who knows it.
     pub origin: Origin,
@@ -659,7 +659,7 @@ pub(super) const FLAGS: &[Flag] = &[
         short: None,
         long: "spin",
         value: Some("WHEN"),
-        help: &["look instead of sleep while at most 4 requests or", "connects are under way: auto, on or off (auto)"],
+        help: &["busy-poll while at most 4 requests or", "connects are under way: auto, on or off (auto)"],
         group: Group::Engine,
         origin: Origin::Ours,
     },

@@ -87,7 +87,7 @@ pub(super) fn stray(words: &[OsString], has_script: bool) -> Option<String> {
         let (first, second, are_urls) = (shown(first), shown(second), has_scheme(first));
         return Some(match are_urls {
             true => format!("{first} and {second} are two URLs, but a run has one target: start a run for each"),
-            false => format!("{first} stands in front of the URL {second} and belongs to no option: leave it out"),
+            false => format!("{first} comes before the URL {second} and belongs to no option: leave it out"),
         });
     }
     let word = first.to_str()?;
@@ -180,9 +180,7 @@ mod tests {
         );
         assert_eq!(
             said("10 http://h/?token=x", false).as_deref(),
-            Some(
-                "\"10\" stands in front of the URL \"http://h/?token=REDACTED\" and belongs to no option: leave it out"
-            )
+            Some("\"10\" comes before the URL \"http://h/?token=REDACTED\" and belongs to no option: leave it out")
         );
         assert_eq!(
             said("http://a/ x http://b/", false).as_deref(),

@@ -82,7 +82,7 @@ mod tests {
             ("http://proxy:3128/path", "nothing can follow the port"),
             ("http://proxy:3128?q", "nothing can follow the port"),
             ("http://pro xy:3128", "a blank at character"),
-            ("http://::1:3128", "stands in brackets"),
+            ("http://::1:3128", "is written in brackets"),
             ("http://u:12/pass@proxy:3128", "--http-proxy \"http://REDACTED@proxy:3128\": in a user or password"),
             ("u:pass@word/2@proxy:3128", "--http-proxy \"REDACTED@proxy:3128\": in a user or password"),
         ] {

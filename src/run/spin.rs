@@ -12,7 +12,7 @@ use crate::plan::{Plan, Spin};
 /// What was decided, and why, for `-v`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Whether workers look instead of sleep.
+    /// Whether workers busy-poll.
     pub spins: bool,
     /// Why.
     pub reason: &'static str,

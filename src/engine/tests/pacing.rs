@@ -20,15 +20,16 @@ fn every(step_ns: u64, catch_up: Option<CatchUp>) -> Pacer {
     Pacer::Scheduled(Scheduled::new(schedule.dues(Part::WHOLE, Span::default(), 1), catch_up))
 }
 
-/// Servers that answer after so long, and note when they were asked.
+/// Servers that answer after `latency_ns`, but nothing before a moment, and note when they were asked.
 struct Noting {
     latency_ns: u64,
+    not_before: Nanos,
     asked: Rc<RefCell<Vec<u64>>>,
 }
 
 impl Network for Noting {
     fn connect(&mut self, now: Nanos, _: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>) {
-        (now, Ok(Box::new(Self { latency_ns: self.latency_ns, asked: Rc::clone(&self.asked) })))
+        (now, Ok(Box::new(Self { asked: Rc::clone(&self.asked), ..*self })))
     }
 }
 
@@ -36,7 +37,7 @@ impl Peer for Noting {
     fn receive(&mut self, now: Nanos, _: &[u8], actions: &mut Vec<Action>) {
         self.asked.borrow_mut().push(now.0);
         let answer = b"HTTP/1.1 204 No Content\r\n\r\n".to_vec();
-        actions.push(Action { at: now + self.latency_ns, act: Act::Send(answer) });
+        actions.push(Action { at: (now + self.latency_ns).max(self.not_before), act: Act::Send(answer) });
     }
 }
 
@@ -70,7 +71,7 @@ fn run_scenario(settings: Settings, step_ns: u64, scenario: &str) -> Totals {
 /// Asks every `step_ns`; returns what was measured and when the servers were asked.
 fn run(settings: Settings, step_ns: u64, latency_ns: u64) -> (Ran, Vec<u64>) {
     let asked = Rc::new(RefCell::new(Vec::new()));
-    let network = Noting { latency_ns, asked: Rc::clone(&asked) };
+    let network = Noting { latency_ns, not_before: Nanos::default(), asked: Rc::clone(&asked) };
     let pacer = every(step_ns, None);
     let ran = run_job(settings, Box::new(network), Job { pacer, ..job(get(), http1(1)) });
     assert_conserved(&ran.totals);
@@ -112,7 +113,7 @@ fn a_connection_that_is_lost_while_it_is_ready_is_replaced() {
 #[test]
 fn pauses_of_a_script_come_before_what_is_due() {
     let asked = Rc::new(RefCell::new(Vec::new()));
-    let network = Noting { latency_ns: MS, asked: Rc::clone(&asked) };
+    let network = Noting { latency_ns: MS, not_before: Nanos::default(), asked: Rc::clone(&asked) };
     let pacer = every(10 * MS, None);
     let callbacks = Callbacks { think_ns: Some(Box::new(|| Ok(25 * MS))), ..Callbacks::default() };
     let four = Settings { requests: Some(4), duration_ns: None, ..open_loop(OpenLoop::default()) };
@@ -194,31 +195,11 @@ fn a_connection_that_the_server_closes_while_it_waits_is_no_error() {
 /// When a server that freezes for the first half second is asked, by a schedule of 100 requests a second.
 fn asked_after_a_stall(catch_up: Option<CatchUp>) -> Vec<u64> {
     let asked = Rc::new(RefCell::new(Vec::new()));
-    let network = Freezing { until_ns: 500 * MS, asked: Rc::clone(&asked) };
+    let network = Noting { latency_ns: MS, not_before: Nanos(500 * MS), asked: Rc::clone(&asked) };
     let pacer = every(10 * MS, catch_up);
     let two_seconds = Settings { duration_ns: Some(1_995 * MS), ..settings() };
     run_job(two_seconds, Box::new(network), Job { pacer, ..job(get(), http1(1)) });
     asked.take().into_iter().map(|ns| ns / MS).collect()
-}
-
-/// A server that answers at once, but nothing before a certain moment, and notes when it was asked.
-struct Freezing {
-    until_ns: u64,
-    asked: Rc<RefCell<Vec<u64>>>,
-}
-
-impl Network for Freezing {
-    fn connect(&mut self, now: Nanos, _: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>) {
-        (now, Ok(Box::new(Self { until_ns: self.until_ns, asked: Rc::clone(&self.asked) })))
-    }
-}
-
-impl Peer for Freezing {
-    fn receive(&mut self, now: Nanos, _: &[u8], actions: &mut Vec<Action>) {
-        self.asked.borrow_mut().push(now.0);
-        let answer = b"HTTP/1.1 204 No Content\r\n\r\n".to_vec();
-        actions.push(Action { at: (now + MS).max(Nanos(self.until_ns)), act: Act::Send(answer) });
-    }
 }
 
 #[test]

@@ -70,7 +70,7 @@ pub struct Plan {
     pub dialect: String,
     /// Which backend was asked for: `auto`, `uring`, `epoll` or `sim:` and a file.
     pub io: String,
-    /// When threads look instead of sleep: `auto`, `on` or `off`.
+    /// When threads busy-poll: `auto`, `on` or `off`.
     pub spin: String,
     /// Start of the random sequences.
     pub seed: u64,
