@@ -53,6 +53,7 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
     Outcome {
         totals: Totals { counters, ..Totals::default() },
         elapsed: Duration::from_micros(elapsed_us),
+        suspended: Duration::ZERO,
         ended: Ended::Duration,
         backend: "epoll",
         dropped: Vec::new(),

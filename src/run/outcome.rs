@@ -18,6 +18,8 @@ pub struct Outcome {
     pub totals: Totals,
     /// From the common start to the end of the last worker.
     pub elapsed: Duration,
+    /// How long the machine was suspended meanwhile, warm-up included. None of the other times contains it.
+    pub suspended: Duration,
     /// Why the run ended.
     pub ended: Ended,
     /// The backend that ran.
@@ -113,6 +115,7 @@ impl Outcome {
         Self {
             totals: Totals::default(),
             elapsed: Duration::ZERO,
+            suspended: Duration::ZERO,
             ended: Ended::Duration,
             backend,
             dropped: Vec::new(),

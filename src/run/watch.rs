@@ -8,6 +8,7 @@ use super::outcome::Stuck;
 use super::snapshot::Collector;
 use super::worker::{Gate, Worked};
 use super::{Ended, Interrupt, Observer, Outcome, Shortage, Waiting, nanos};
+use crate::backend::suspended_ns;
 use crate::engine::{Control, Desk, WorkerEnd};
 use crate::plan::Plan;
 
@@ -15,6 +16,8 @@ use crate::plan::Plan;
 const WATCH: Duration = Duration::from_millis(20);
 /// How often the observer is told how the run stands.
 const SHOW: Duration = Duration::from_millis(200);
+/// No machine is suspended and awake again in less than this.
+const SUSPENDED_MIN: Duration = Duration::from_millis(10);
 /// How long a callback may last at the end of a run.
 const PATIENCE_WITH_SCRIPTS: Duration = Duration::from_secs(1);
 
@@ -50,6 +53,7 @@ impl Prepared {
         // A clock before 1970 is no reason not to measure.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let started_at = now + start.saturating_duration_since(Instant::now()) + plan.warmup;
+        let suspended_before_ns = suspended_ns();
         self.gate.open(Some(start));
         let stuck = loop {
             let due = self.due(plan, stopped_at);
@@ -80,6 +84,7 @@ impl Prepared {
         self.join_ended(&mut ends, &mut collector);
         refused |= collector.all_refused() && !is_patient(&collector);
         let mut outcome = Outcome::new(self.backend, self.descriptors, started_at + self.delay());
+        outcome.suspended = suspended(suspended_before_ns, suspended_ns());
         for (index, end) in ends.into_iter().enumerate() {
             match end {
                 Some(end) => outcome.add(end, refused),
@@ -135,6 +140,13 @@ impl Prepared {
     }
 }
 
+/// For how long the machine was suspended between two [readings](suspended_ns).
+fn suspended(before_ns: i64, after_ns: i64) -> Duration {
+    let passed = Duration::from_nanos(u64::try_from(after_ns - before_ns).unwrap_or_default());
+    // Whoever loses the processor in the middle of a reading reads a little too much.
+    if passed >= SUSPENDED_MIN { passed } else { Duration::ZERO }
+}
+
 /// How long somebody has waited for workers that were to end.
 #[derive(Debug, Default)]
 struct Overdue {
@@ -157,6 +169,19 @@ impl Overdue {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn suspended_is_what_the_clock_that_goes_on_has_gained_on_the_one_that_stands_still() {
+        // Before the run, too, it may have been suspended, and a time namespace may set either clock back.
+        for before_ns in [0, 86_400_000_000_000, -100_000_000_000] {
+            assert_eq!(suspended(before_ns, before_ns), Duration::ZERO);
+            assert_eq!(suspended(before_ns, before_ns + 40_000), Duration::ZERO, "a little time between two clocks");
+            assert_eq!(suspended(before_ns + 40_000, before_ns), Duration::ZERO);
+            assert_eq!(suspended(before_ns, before_ns + 12_300_000_000), Duration::from_millis(12_300));
+        }
+        let awake = suspended_ns();
+        assert_eq!(suspended(awake, suspended_ns()), Duration::ZERO);
+    }
 
     #[test]
     fn nobody_is_overdue_because_the_process_was_stopped() {

@@ -47,7 +47,8 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let flight = if is_known { in_flight(plan, outcome) } else { Vec::new() };
     let has_hanging = flight.iter().any(|note| matches!(note, Note::Hanging { .. }));
 
-    let mut notes: Vec<Note> = standstill(outcome).into_iter().collect();
+    let suspended = (!outcome.suspended.is_zero()).then_some(Note::Suspended { lasted: outcome.suspended });
+    let mut notes: Vec<Note> = suspended.into_iter().chain(standstill(outcome)).collect();
     notes.extend(fewer_connections(plan, outcome).filter(|_| is_known));
     notes.extend(flight);
     notes.extend(open_loop::notes(plan, outcome));

@@ -32,6 +32,7 @@ impl Note {
             | Self::NothingAnswered(_)
             | Self::NoAnswer(_)
             | Self::Standstill { .. }
+            | Self::Suspended { .. }
             | Self::Script { .. } => Weight::Worthless,
             Self::Failure(failure) if failure.is_ours() => Weight::Worthless,
             Self::Failure(_)

@@ -126,6 +126,11 @@ pub enum Note {
         /// The share (0 to 1) of that, short times included.
         share: f64,
     },
+    /// The machine was suspended.
+    Suspended {
+        /// For how long.
+        lasted: Duration,
+    },
     /// Some of the requests got no answer.
     Unanswered(Lost),
     /// No request at all was answered.

@@ -41,12 +41,7 @@ impl fmt::Display for Note {
             Self::Hanging { flight, hanging } => f.write_str(&hanging_line(flight, hanging)),
             Self::Behind(behind) => f.write_str(&behind_line(behind)),
             Self::Late { late, sent, p99_ns, max_ns } => f.write_str(&late_line(*late, *sent, *p99_ns, *max_ns)),
-            Self::TooLate { dropped, due } => write!(
-                f,
-                "{} of {} were dropped: they would have been sent too late (--max-late), and are in no latency",
-                thousands(*dropped),
-                counted(*due, "request")
-            ),
+            Self::TooLate { dropped, due } => f.write_str(&too_late_line(*dropped, *due)),
             Self::Uncertain(uncertain) => f.write_str(&uncertain_line(uncertain)),
             Self::Failure(failure) => write!(f, "{failure}"),
             Self::Unanswered(lost) => {
@@ -66,6 +61,7 @@ impl fmt::Display for Note {
             Self::Standstill { longest, count, elapsed_ns, share } => {
                 f.write_str(&standstill_line(longest, *count, *elapsed_ns, *share))
             }
+            Self::Suspended { lasted } => f.write_str(&suspended_line(*lasted)),
             Self::Answer { status, location } => f.write_str(&answer_line(*status, location.as_deref())),
             Self::Statuses { answers, counts, location } => {
                 f.write_str(&statuses_line(*answers, counts, location.as_deref()))
@@ -176,6 +172,14 @@ fn standstill_line(longest: &[Gap], count: usize, elapsed_ns: u64, share: f64) -
     )
 }
 
+fn suspended_line(lasted: Duration) -> String {
+    let lasted = time_us(lasted.as_nanos() as f64 / NS_PER_US);
+    format!(
+        "the machine was suspended for {lasted} during the run: no figure contains that time, but connections and answers may \
+         have been lost in it; keep the machine awake and measure again"
+    )
+}
+
 fn interrupted_line(elapsed: Duration, planned: Option<Duration>) -> String {
     let elapsed = time_us(elapsed.as_nanos() as f64 / NS_PER_US);
     let of = planned.map_or(String::new(), |planned| format!(" of {}", exact(planned)));
@@ -267,6 +271,11 @@ fn late_line(late: u64, sent: u64, p99_ns: u64, max_ns: u64) -> String {
         "{late} of {sent} ({share:.2} %) were sent more than 1 ms after they were due (99 %: {p99}, at most {max}): the latency \
          includes that"
     )
+}
+
+fn too_late_line(dropped: u64, due: u64) -> String {
+    let (dropped, due) = (thousands(dropped), counted(due, "request"));
+    format!("{dropped} of {due} were dropped: they would have been sent too late (--max-late), and are in no latency")
 }
 
 fn uncertain_line(uncertain: &Uncertain) -> String {

@@ -47,6 +47,7 @@ impl Document {
             plan: super::Plan::of(plan, &outcome.known),
             started_at,
             duration_s,
+            suspended_s: outcome.suspended.as_secs_f64(),
             sources: None,
             interrupted: matches!(outcome.ended, Ended::Signal | Ended::NeverBegun),
             incomplete: super::super::incomplete(outcome).map(shown),

@@ -98,6 +98,7 @@ impl Document {
             command: _,
             plan: _,
             started_at,
+            suspended_s,
             interrupted,
             requests,
             bytes_received,
@@ -124,6 +125,7 @@ impl Document {
         } = other;
         // Runs that did not last equally long have no average in common.
         self.in_flight = None;
+        self.suspended_s += suspended_s;
         self.interrupted |= interrupted;
         self.requests.add(*requests);
         self.bytes_received += bytes_received;

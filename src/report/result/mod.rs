@@ -58,6 +58,10 @@ pub struct Document {
     pub started_at: Moment,
     /// How long was measured, in seconds. Of a sum: how long at least one of its runs took place.
     pub duration_s: f64,
+    /// How long the machine was suspended meanwhile, in seconds, warm-up included; no other figure contains that time. Of a
+    /// sum: all its runs together.
+    #[serde(default)]
+    pub suspended_s: f64,
     /// A signal ended the run early.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,

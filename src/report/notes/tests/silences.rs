@@ -25,6 +25,18 @@ fn who_stood_still_says_so_and_blames_nobody_for_the_silence() {
 }
 
 #[test]
+fn a_machine_that_was_suspended_says_so_before_anything_that_may_follow_from_it() {
+    let mut outcome = silent(&[(1_000, 2_600)]);
+    outcome.suspended = Duration::from_millis(12_300);
+    let expected = [
+        "the machine was suspended for 12.30s during the run: no figure contains that time, but connections and answers \
+         may have been lost in it; keep the machine awake and measure again",
+        "nothing was answered from 1.0 s to 2.6 s",
+    ];
+    assert_eq!(said(&outcome), expected);
+}
+
+#[test]
 fn times_without_answers_do_not_stand_out_where_answers_take_as_long() {
     let mut slow = silent(&[(1_000, 1_500), (5_000, 5_999)]);
     slow.totals.latency = Distribution::new();

@@ -46,6 +46,12 @@ fn rows(document: &Document) -> Vec<(u64, u64, u64, u64)> {
 }
 
 #[test]
+fn the_times_in_which_machines_were_suspended_add_up() {
+    let suspended = |seconds: f64| Document { suspended_s: seconds, ..run(0, 1_000, 1) };
+    assert_eq!(sum(&[suspended(0.0), suspended(1.5), suspended(60.0)]).suspended_s, 61.5);
+}
+
+#[test]
 fn a_sum_of_parts_is_one_run_of_everything() {
     let (sum, whole) = (sum(&[document(1..=600), document(601..=1_000)]), document(1..=1_000));
     assert_eq!(sum.latency, Latency { wrk_mean_us: None, ..whole.latency });
