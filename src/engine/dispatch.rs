@@ -154,7 +154,8 @@ impl<B: Backend> Engine<B> {
     /// Whether the next request would start too late.
     fn is_too_late(&self, now: Nanos) -> bool {
         let max_late_ns = self.settings.rules.open_loop.and_then(|rules| rules.max_late_ns);
-        max_late_ns.is_some_and(|max_late_ns| now.since(self.dispatch.pacer.due_at()) > max_late_ns)
+        let is_too_late = |max_late_ns| now.since(self.dispatch.pacer.due_at()) > max_late_ns;
+        max_late_ns.is_some_and(is_too_late) && self.books.tally.left() > 0
     }
 
     /// The run is over: counts the requests that were due and have not been sent.
@@ -214,7 +215,8 @@ impl<B: Backend> Engine<B> {
             self.refuse_if_too_long(length);
             return false;
         }
-        let allowed = rest.len().min(usize::try_from(self.books.tally.left()).unwrap_or(usize::MAX));
+        let further = usize::try_from(self.books.tally.left()).unwrap_or(usize::MAX);
+        let allowed = rest.len().min(further.saturating_add(self.books.tally.returned_left()));
         // Before anything is due only what has come back may leave.
         let ready = if pacer.next_at() <= now { usize::MAX } else { self.books.tally.returned_left() };
         let count = allowed.min(live.protocol.capacity()).min(ready);

@@ -19,7 +19,7 @@ pub struct Tally {
     start: Nanos,
     /// The set that is recorded into now.
     pub interval: Box<Interval>,
-    /// How many requests may still be started; `None`: any number.
+    /// How many requests may still be started for the first time; `None`: any number.
     left: Option<u64>,
     /// Whether nothing counts yet.
     warms_up: bool,
@@ -38,6 +38,8 @@ pub struct Tally {
     located: bool,
     /// When requests were due that are to be sent again.
     returned: VecDeque<Nanos>,
+    /// Whether nobody has anything to send any more, be it again.
+    is_exhausted: bool,
     /// What is due from then on counts: from when everything was to, however late that was noticed.
     due_from: Nanos,
     /// Requests of a schedule that were dropped or given up.
@@ -61,6 +63,7 @@ impl Tally {
             silences: Silences::new(),
             located: false,
             returned: VecDeque::new(),
+            is_exhausted: false,
             due_from: Nanos::default(),
             gone: Gone::default(),
         }
@@ -96,22 +99,22 @@ impl Tally {
 
     /// Nobody has a further request.
     pub fn start_no_more(&mut self) {
-        self.left = Some(0);
+        (self.left, self.is_exhausted) = (Some(0), true);
     }
 
-    /// How many further requests may be started.
+    /// How many further requests may be started, besides those that are to be sent again.
     pub fn left(&self) -> u64 {
         self.left.unwrap_or(u64::MAX)
     }
 
-    /// Whether a further request may be started.
+    /// Whether a further request may be started, or one again.
     pub fn may_start(&self) -> bool {
-        self.left != Some(0)
+        !self.is_exhausted && (self.left != Some(0) || self.has_returned())
     }
 
     /// Whether every request that was to be started has been, and has ended.
     pub fn is_done(&self) -> bool {
-        self.left == Some(0) && self.open == 0
+        !self.may_start() && self.open == 0
     }
 
     /// How many requests are in flight.
@@ -122,7 +125,7 @@ impl Tally {
     /// A request was started. It counts when it is handed to the kernel: at that moment, or with the next wait; and once,
     /// however often it is sent.
     pub fn started(&mut self, request: &OpenRequest) {
-        if !self.warms_up {
+        if !self.warms_up && !request.is_again {
             self.left = self.left.map(|left| left - 1);
         }
         self.open += 1;
@@ -196,9 +199,6 @@ impl Tally {
 
     /// The peer announced that it did not look at a request: it will be sent again, and is started once.
     pub fn returned(&mut self, request: &OpenRequest, at: Nanos) {
-        if !self.warms_up {
-            self.left = self.left.map(|left| left + 1);
-        }
         self.ended(request, at);
         self.interval.counters.returned += 1;
         self.returned.push_back(request.due);

@@ -169,6 +169,35 @@ fn what_was_due_and_not_sent_at_the_end_is_counted_with_its_age() {
     assert_eq!(open_loop.censored.max(), Some(900 * MS));
 }
 
+/// Batches of two, of which the server answers the first request a connection; to connect again takes longer than the run.
+fn given_back(rules: OpenLoop) -> Totals {
+    let settings = Settings { depth: 2, requests: Some(6), duration_ns: Some(100 * MS), ..open_loop(rules) };
+    let scenario = "connect_us = 0.0\nclose = true\nanswer = \"HTTP/1.0 200 OK\\r\\n\\r\\n\"\n[[refuse]]\nfrom_s = 0.0005\nfor_s = 9.0";
+    let scenario: Scenario = toml::from_str(scenario).expect("the scenario is well written");
+    let source = Box::new(Repeated(vec![get(), get()]));
+    let pacer = every(10 * MS, None);
+    let ran = run_job(settings, scenario.network(1), Job { source, pacer, ..job(get(), http1(2)) });
+    assert_conserved(&ran.totals);
+    assert_accounted(&ran.totals);
+    ran.totals
+}
+
+#[test]
+fn what_the_server_gave_back_and_nobody_sent_again_was_due_once() {
+    let totals = given_back(OpenLoop::default());
+    let open_loop = totals.open_loop.as_deref().unwrap();
+    assert_eq!((totals.counters.completed, totals.counters.returned, totals.counters.open_at_end), (1, 1, 1));
+    assert_eq!((open_loop.due, totals.counters.started, open_loop.unsent), (6, 2, 4));
+}
+
+#[test]
+fn what_the_server_gave_back_is_not_dropped_in_place_of_what_is_due() {
+    let totals = given_back(OpenLoop { max_late_ns: Some(0), ..OpenLoop::default() });
+    let open_loop = totals.open_loop.as_deref().unwrap();
+    assert_eq!((open_loop.due, totals.counters.started), (6, 2));
+    assert_eq!(open_loop.dropped + open_loop.unsent, 4);
+}
+
 #[test]
 fn a_warm_up_hands_over_what_it_could_not_send() {
     let warm = Settings { warmup_ns: SECOND, ..open_loop(OpenLoop::default()) };
