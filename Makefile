@@ -11,6 +11,7 @@ DESTDIR =
 AS_WRK =
 ROWS =
 PEERS =
+AGAINST =
 ROUNDS =
 SAVE =
 SEED =
@@ -57,8 +58,8 @@ fuzz: tools ## look for bytes that break a property: [SECONDS=60 for each] [TARG
 	        -- -max_total_time=$(SECONDS) -max_len=1024 -verbosity=0 -print_final_stats=1
 	done
 
-bench: tools ## measure against other generators: [ROWS=small,big] [PEERS=wrk,shb] [ROUNDS=21] [SAVE=1]
-	@cargo xtask bench ROWS=$(ROWS) PEERS=$(PEERS) ROUNDS=$(ROUNDS) SAVE=$(SAVE)
+bench: tools ## measure against other generators: [ROWS=small,big] [PEERS=wrk,shb] [AGAINST=FILE] [ROUNDS=21] [SAVE=1]
+	@cargo xtask bench ROWS=$(ROWS) PEERS=$(PEERS) AGAINST=$(AGAINST) ROUNDS=$(ROUNDS) SAVE=$(SAVE)
 
 install: tools ## install onrush: [PREFIX=/usr/local] [DESTDIR=], and as wrk too: [AS_WRK=1]
 	@$(need_bin)

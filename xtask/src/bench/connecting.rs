@@ -7,11 +7,12 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::contender::Contender::{self, BareStorm, Thousand, Uring, Wrk};
+use super::experiment::{Comparison, Limit};
 use super::load::{Load, Target};
 use super::measure::{Figures, Outcome, Series};
 use super::median::{Estimate, ratios};
 use super::process::{Server, Stage};
-use super::rows::{Comparison, Limit, RESULT};
+use super::rows::RESULT;
 
 /// The connections of a storm.
 const MANY: u32 = 19_000;
@@ -126,6 +127,7 @@ fn load(connections: u32) -> Load {
         body_bytes: 0,
         threads: 1,
         connections,
+        rate: 0,
         seconds: 30,
         pinned: true,
     }

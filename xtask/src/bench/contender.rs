@@ -2,6 +2,7 @@
 
 use super::load::Load;
 use super::outputs::Format;
+use super::rows::RESULT;
 
 /// A generator, or a target that a generator of ours measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -12,8 +13,16 @@ pub enum Contender {
     Epoll,
     /// onrush on io_uring, told to do without what the row is about.
     Without,
+    /// onrush on io_uring, holding the rate of the load.
+    Paced(&'static Paced),
+    /// Another build of onrush, on io_uring.
+    Before,
+    /// The same build, on epoll.
+    EpollBefore,
     /// wrk, from Debian.
     Wrk,
+    /// wrk2, if there is one.
+    Wrk2,
     /// h2load, from Debian.
     H2load,
     /// shb, from crates.io.
@@ -40,9 +49,18 @@ pub enum Contender {
     BareServer,
 }
 
+/// A way to hold a rate.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Paced {
+    /// How it is called in tables.
+    pub name: &'static str,
+    /// What onrush is told besides.
+    pub options: &'static [&'static str],
+}
+
 impl Contender {
     /// Those that can be chosen with `PEERS=`.
-    pub const PEERS: &[Self] = &[Self::Wrk, Self::H2load, Self::Shb, Self::Oha];
+    pub const PEERS: &[Self] = &[Self::Wrk, Self::Wrk2, Self::H2load, Self::Shb, Self::Oha];
 
     /// How it is called in tables.
     pub fn name(self) -> &'static str {
@@ -50,7 +68,11 @@ impl Contender {
             Self::Uring => "onrush",
             Self::Epoll => "onrush (epoll)",
             Self::Without => "onrush without",
+            Self::Paced(paced) => paced.name,
+            Self::Before => "onrush before",
+            Self::EpollBefore => "onrush before (epoll)",
             Self::Wrk => "wrk",
+            Self::Wrk2 => "wrk2",
             Self::H2load => "h2load",
             Self::Shb => "shb",
             Self::Oha => "oha",
@@ -69,7 +91,8 @@ impl Contender {
     /// The program that makes the load.
     pub fn program(self) -> &'static str {
         match self {
-            Self::Uring | Self::Epoll | Self::Without | Self::Thousand | Self::Serve | Self::BareServer => "onrush",
+            Self::Uring | Self::Epoll | Self::Before | Self::EpollBefore => "onrush",
+            Self::Without | Self::Paced(_) | Self::Thousand | Self::Serve | Self::BareServer => "onrush",
             Self::BareUring | Self::BareSpin => "bare-uring",
             Self::BareEpoll => "bare-epoll",
             Self::BarePoll => "bare-poll",
@@ -89,15 +112,26 @@ impl Contender {
         }
     }
 
-    /// The words behind the program's name that make it do `load` on the target at `origin`: scheme, host and port.
+    /// The other build of the same, if it is measured against one.
+    pub fn before(self) -> Option<Self> {
+        match self {
+            Self::Uring => Some(Self::Before),
+            Self::Epoll => Some(Self::EpollBefore),
+            _ => None,
+        }
+    }
+
+    /// The words after the program's name that make it do `load` on the target at `origin`: scheme, host and port.
     pub fn arguments(self, load: &Load, origin: &str) -> Vec<String> {
-        let Load { path, threads, connections, seconds, .. } = load;
+        let Load { path, threads, connections, rate, seconds, .. } = load;
         let line = match self {
-            Self::Uring | Self::Without | Self::Thousand | Self::Serve | Self::BareServer => {
+            Self::Uring | Self::Before | Self::Without | Self::Thousand | Self::Serve | Self::BareServer => {
                 format!("-t{threads} -c{connections} -d{seconds}s --io uring")
             }
-            Self::Epoll => format!("-t{threads} -c{connections} -d{seconds}s --io epoll"),
+            Self::Epoll | Self::EpollBefore => format!("-t{threads} -c{connections} -d{seconds}s --io epoll"),
+            Self::Paced(_) => format!("-t{threads} -c{connections} -d{seconds}s --io uring -R{rate} -o {RESULT}"),
             Self::Wrk => format!("-t{threads} -c{connections} -d{seconds}s"),
+            Self::Wrk2 => format!("-t{threads} -c{connections} -d{seconds}s -R{rate}"),
             Self::H2load => format!("--h1 -t{threads} -c{connections} -D{seconds}"),
             Self::Shb => format!("-t {threads} -c {connections} -z {seconds}s"),
             // It has a thread for every processor it is pinned to.
@@ -128,8 +162,9 @@ impl Contender {
     /// What it is told besides.
     pub fn options(self, load: &Load) -> &'static [&'static str] {
         match self {
-            Self::Uring | Self::Epoll | Self::Wrk => load.options,
+            Self::Uring | Self::Epoll | Self::Before | Self::EpollBefore | Self::Wrk => load.options,
             Self::Without => load.without,
+            Self::Paced(paced) => paced.options,
             _ => &[],
         }
     }
@@ -150,6 +185,7 @@ mod tests {
             body_bytes: 13,
             threads: 1,
             connections: 100,
+            rate: 1_000,
             seconds: 2,
             pinned: true,
         };
@@ -157,7 +193,13 @@ mod tests {
             (Contender::Uring, "-t1|-c100|-d2s|--io|uring|-s|a b.lua|http://h:1/a"),
             (Contender::Epoll, "-t1|-c100|-d2s|--io|epoll|-s|a b.lua|http://h:1/a"),
             (Contender::Without, "-t1|-c100|-d2s|--io|uring|-X|PUT|http://h:1/a"),
+            (Contender::Before, "-t1|-c100|-d2s|--io|uring|-s|a b.lua|http://h:1/a"),
+            (
+                Contender::Paced(&Paced { name: "", options: &["--spin", "off"] }),
+                "-t1|-c100|-d2s|--io|uring|-R1000|-o|target/bench/result.json|--spin|off|http://h:1/a",
+            ),
             (Contender::Wrk, "-t1|-c100|-d2s|-s|a b.lua|http://h:1/a"),
+            (Contender::Wrk2, "-t1|-c100|-d2s|-R1000|http://h:1/a"),
             (Contender::H2load, "--h1|-t1|-c100|-D2|http://h:1/a"),
             (Contender::Shb, "-t|1|-c|100|-z|2s|http://h:1/a"),
             (Contender::Oha, "--no-tui|--output-format|json|-c|100|-z|2s|http://h:1/a"),

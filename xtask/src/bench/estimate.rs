@@ -1,10 +1,11 @@
 //! How long a measurement takes, from the table: what documents say and what `make bench` says before it begins.
 
 use super::connecting;
-use super::measure::{contenders, wanted};
+use super::experiment::{Experiment, Kind};
+use super::measure::contenders;
 use super::options::Options;
 use super::overhead;
-use super::rows::{Experiment, Kind, Row};
+use super::rows::Row;
 
 /// What a run takes besides its seconds: a generator that starts and ends, the meter, and the target's processor time.
 const RUN_S: f64 = 0.1;
@@ -36,7 +37,7 @@ fn seconds(row: &Row, options: &Options) -> f64 {
 
 /// Everybody once in every round.
 fn rounds(experiment: &Experiment, options: &Options) -> f64 {
-    let contenders = contenders(&wanted(experiment.comparisons, &options.peers)).len();
+    let contenders = contenders(&options.comparisons(experiment)).len();
     let rounds = options.rounds.min(experiment.rounds_max);
     (rounds * contenders) as f64 * (f64::from(experiment.load.seconds) + RUN_S)
 }
@@ -53,6 +54,7 @@ mod tests {
         let template = include_str!("benchmarks.md");
         for (words, command) in [
             ("", "make bench"),
+            ("ROWS=small,big AGAINST=Cargo.toml", "make bench ROWS=small,big AGAINST=FILE"),
             ("ROWS=small,big PEERS=wrk", "make bench ROWS=small,big PEERS=wrk"),
             ("ROWS=script-static", "make bench ROWS=script-static"),
         ] {

@@ -19,6 +19,8 @@ pub struct Load {
     pub threads: u32,
     /// Connections, all threads together.
     pub connections: u32,
+    /// Requests per second, for those who hold a rate; the others ask as fast as they can.
+    pub rate: u32,
     /// How long a round lasts.
     pub seconds: u32,
     /// Whether generator and target have a processor each.

@@ -5,10 +5,11 @@ use std::collections::hash_map::Entry;
 use std::io::{self, Write};
 
 use super::contender::Contender;
+use super::experiment::{Comparison, Experiment, Limit, Measure, Sample, Summary};
 use super::load::Target;
 use super::median::{Estimate, ratios};
+use super::options::Options;
 use super::process::{Server, Stage};
-use super::rows::{Comparison, Experiment, Limit, Measure, Sample};
 
 /// One line of the table: a comparison and its figures, or why there are none.
 #[derive(Debug)]
@@ -107,18 +108,16 @@ struct Field {
     repeated: Vec<Contender>,
 }
 
-/// Measures an experiment in at most `rounds` rounds, comparing with some peers only; gives the unit and the figures of
-/// each comparison.
+/// Measures what is asked for of an experiment; gives the unit and the figures of each comparison.
 ///
 /// # Errors
 /// A target or a meter that cannot be started.
 pub fn run(
     stage: &Stage<'_>,
     experiment: &Experiment,
-    peers: &[Contender],
-    rounds: usize,
+    options: &Options,
 ) -> io::Result<Vec<(&'static str, Comparison, Outcome)>> {
-    let comparisons = wanted(experiment.comparisons, peers);
+    let comparisons = options.comparisons(experiment);
     let mut field = Field::new(&comparisons, |contender| {
         let target = experiment.target(contender).missing();
         target.or_else(|| stage.programs.missing(contender).map(str::to_owned))
@@ -129,7 +128,7 @@ pub fn run(
             place.insert(stage.target(target, experiment.load.pinned)?);
         }
     }
-    for round in 0..rounds.min(experiment.rounds_max) {
+    for round in 0..options.rounds.min(experiment.rounds_max) {
         print!(".");
         io::stdout().flush()?;
         for contender in field.order(round) {
@@ -159,12 +158,6 @@ pub fn contenders(comparisons: &[Comparison]) -> Vec<Contender> {
         }
     }
     contenders
-}
-
-/// The comparisons that are left with these peers.
-pub fn wanted(comparisons: &[Comparison], peers: &[Contender]) -> Vec<Comparison> {
-    let is_wanted = |contender: Contender| !Contender::PEERS.contains(&contender) || peers.contains(&contender);
-    comparisons.iter().filter(|comparison| comparison.other.is_none_or(is_wanted)).copied().collect()
 }
 
 impl Field {
@@ -211,7 +204,11 @@ impl Field {
         let others = comparison.other.map_or(Ok(None), series)?.unwrap_or_default();
         let is_compared = comparison.other.is_some();
         let compared = if is_compared { ratios(&ours.values, &others.values) } else { ours.values.clone() };
-        let estimate = Estimate::of(&compared).ok_or("no round was measured")?;
+        let estimate = match experiment.summary {
+            Summary::Median => Estimate::of(&compared),
+            Summary::Lowest => compared.iter().copied().min_by(f64::total_cmp).map(Estimate::exact),
+        };
+        let estimate = estimate.ok_or("no round was measured")?;
         let is_of_these = |one: &&Contender| **one == comparison.ours || Some(**one) == comparison.other;
         Ok(Figures { ours, others, estimate, repeated: self.repeated.iter().filter(is_of_these).count() })
     }
@@ -219,7 +216,8 @@ impl Field {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows::{Kind, ROWS};
+    use super::super::experiment::Kind;
+    use super::super::rows::ROWS;
     use super::*;
 
     fn small() -> &'static Experiment {
@@ -229,11 +227,11 @@ mod tests {
 
     /// A round that took so much processor time, at this rate.
     fn sample(cpu_us: f64, per_second: f64) -> Sample {
-        Sample { requests: 1, per_second, cpu_us, memory_bytes: 0.0, target_cpu_us: 0.0 }
+        Sample { requests: 1, per_second, cpu_us, memory_bytes: 0.0, target_cpu_us: 0.0, lateness_us: [0.0; 2] }
     }
 
     fn field(missing: Option<Contender>) -> Field {
-        let comparisons = wanted(small().comparisons, &[Contender::Wrk, Contender::Shb]);
+        let comparisons = Options::parse(&["PEERS=wrk,shb"]).unwrap().comparisons(small());
         Field::new(&comparisons, |contender| (Some(contender) == missing).then(|| "not had".to_owned()))
     }
 
@@ -265,6 +263,15 @@ mod tests {
         );
         assert_eq!((figures.ours.rates, figures.others.rates), (vec![100.0; 3], vec![50.0; 3]));
         assert_eq!((figures.estimate.low, figures.estimate.median, figures.estimate.high), (0.25, 0.5, 0.75));
+    }
+
+    #[test]
+    fn where_neighbours_can_only_add_the_lowest_round_counts() {
+        let experiment = Experiment { summary: Summary::Lowest, ..*small() };
+        let mut field = field(None);
+        [3.0, 1.5, 2.0].map(|cpu_us| field.take(Contender::Uring, Ok(sample(cpu_us, 1.0))));
+        let comparison = Comparison { other: None, ..experiment.comparisons[0] };
+        assert_eq!(field.figures(&comparison, &experiment).unwrap().estimate, Estimate::exact(1.5));
     }
 
     #[test]

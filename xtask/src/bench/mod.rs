@@ -1,12 +1,13 @@
 //! `make bench`: generator against generator on this machine, and whether the limits are reached.
 //!
-//! [`rows`] is the table as data, [`contender`] who can be measured, [`mod@measure`] the rounds, [`overhead`] what is counted
+//! [`rows`] is the table as data, [`experiment`] what can be measured, [`contender`] who can be measured, [`mod@measure`] the rounds, [`overhead`] what is counted
 //! and not timed, [`connecting`] what connections cost, [`estimate`] how long it takes; [`outputs`], [`median`] and [`table`] are arithmetic and text. The programs of our own that it starts are in `benches/`.
 
 mod connecting;
 mod contender;
 mod counter;
 mod estimate;
+mod experiment;
 mod instructions;
 mod load;
 mod machine;
@@ -26,13 +27,14 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use experiment::Kind;
 use instructions::Count;
 use machine::Machine;
 use measure::Line;
 use options::Options;
 use process::Stage;
 use programs::Programs;
-use rows::{Kind, Row};
+use rows::Row;
 use table::Table;
 
 /// The document that `SAVE=1` writes, and what it is made from.
@@ -83,7 +85,7 @@ pub fn run(words: &[&str]) -> io::Result<ExitCode> {
 fn measure(stage: &Stage<'_>, row: &Row, options: &Options) -> io::Result<Vec<Line>> {
     println!("\n{}: {}", row.name, row.work);
     let outcomes = match &row.kind {
-        Kind::Rounds(experiment) => measure::run(stage, experiment, &options.peers, options.rounds)?,
+        Kind::Rounds(experiment) => measure::run(stage, experiment, options)?,
         Kind::Counted(overhead) => overhead::run(stage, overhead, options)?,
         Kind::Storm => connecting::storm(stage, &options.peers, options.rounds)?,
         Kind::Steady => connecting::steady(stage, options.rounds)?,

@@ -1,10 +1,13 @@
-//! What `make bench` was asked for: `ROWS`, `PEERS`, `ROUNDS` and `SAVE`, as words of the form `NAME=VALUE`.
+//! What `make bench` was asked for: `ROWS`, `PEERS`, `AGAINST`, `ROUNDS` and `SAVE`, as words of the form `NAME=VALUE`.
+
+use std::path::PathBuf;
 
 use super::contender::Contender;
 use super::counter::Counter;
+use super::experiment::{Comparison, Experiment, Kind};
 use super::load::Target;
 use super::nginx;
-use super::rows::{Kind, ROWS, Row};
+use super::rows::{ROWS, Row};
 
 /// As many paired rounds as a figure has to rest on.
 pub const ROUNDS: usize = 21;
@@ -16,6 +19,8 @@ pub struct Options {
     pub rows: Vec<&'static Row>,
     /// Whom to measure against.
     pub peers: Vec<Contender>,
+    /// Another build of onrush: it is compared with this one, and nobody else is.
+    pub against: Option<PathBuf>,
     /// How many paired rounds.
     pub rounds: usize,
     /// Whether the document is written anew.
@@ -29,24 +34,43 @@ impl Options {
     /// What is wrong, and what would be right.
     pub fn parse(words: &[&str]) -> Result<Self, String> {
         let all = || ROWS.iter().collect();
-        let mut options = Self { rows: all(), peers: Contender::PEERS.to_vec(), rounds: ROUNDS, save: false };
+        let peers = Contender::PEERS.to_vec();
+        let mut options = Self { rows: all(), peers, against: None, rounds: ROUNDS, save: false };
         for word in words {
             match word.split_once('=') {
                 Some((_, "")) => {}
                 Some(("ROWS", names)) => options.rows = rows(names)?,
                 Some(("PEERS", names)) => options.peers = names.split(',').map(peer).collect::<Result<_, _>>()?,
+                Some(("AGAINST", path)) => options.against = Some(build(path)?),
                 Some(("ROUNDS", number)) => options.rounds = rounds(number)?,
                 Some(("SAVE", value)) => options.save = value != "0",
-                _ => return Err(format!("{word}: known are ROWS=, PEERS=, ROUNDS= and SAVE=1")),
+                _ => return Err(format!("{word}: known are ROWS=, PEERS=, AGAINST=, ROUNDS= and SAVE=1")),
             }
         }
         let is_whole = options.rows.len() == ROWS.len() && options.peers.len() == Contender::PEERS.len();
+        let is_whole = is_whole && options.against.is_none();
         if options.save && !is_whole && !options.is_only_instructions() {
-            return Err("SAVE=1 writes the whole document: leave ROWS and PEERS out, or ROWS=instructions".to_owned());
+            let why = "SAVE=1 writes the whole document: leave ROWS, PEERS and AGAINST out, or ROWS=instructions";
+            return Err(why.to_owned());
+        }
+        if options.against.is_some() {
+            let has_before =
+                |row: &&Row| matches!(&row.kind, Kind::Rounds(experiment) if !experiment.before().is_empty());
+            options.rows.retain(has_before);
+            options.peers.clear();
         }
         let is_compared = |peer: &Contender| options.rows.iter().any(|row| row.compares_with(*peer));
         options.peers.retain(is_compared);
         Ok(options)
+    }
+
+    /// What is compared in an experiment.
+    pub fn comparisons(&self, experiment: &Experiment) -> Vec<Comparison> {
+        if self.against.is_some() {
+            return experiment.before();
+        }
+        let is_wanted = |peer: Contender| !Contender::PEERS.contains(&peer) || self.peers.contains(&peer);
+        experiment.comparisons.iter().filter(|comparison| comparison.other.is_none_or(is_wanted)).copied().collect()
     }
 
     /// Whether a program of others takes part: a peer, a target, or one that counts.
@@ -82,6 +106,13 @@ fn peer(name: &str) -> Result<Contender, String> {
     found.copied().ok_or_else(|| format!("PEERS={name}: known are {}", known.join(",")))
 }
 
+fn build(path: &str) -> Result<PathBuf, String> {
+    std::path::absolute(path)
+        .ok()
+        .filter(|path| path.is_file())
+        .ok_or_else(|| format!("AGAINST={path}: there is no such file; it is the onrush of another build"))
+}
+
 fn rounds(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number @ 1..=1000) => Ok(number),
@@ -91,6 +122,7 @@ fn rounds(text: &str) -> Result<usize, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::experiment::{Limit, Measure};
     use super::*;
 
     fn names(options: &Options) -> Vec<&str> {
@@ -134,9 +166,10 @@ mod tests {
     fn what_is_not_known_is_named_with_what_is() {
         for (word, expected) in [
             ("ROWS=tiny", "ROWS=tiny: known are small,thousand,"),
-            ("PEERS=ab", "PEERS=ab: known are wrk,h2load,shb,oha"),
+            ("PEERS=ab", "PEERS=ab: known are wrk,wrk2,h2load,shb,oha"),
+            ("AGAINST=/nowhere/onrush", "AGAINST=/nowhere/onrush: there is no such file"),
             ("ROUNDS=0", "ROUNDS=0: not a whole number from 1 to 1000"),
-            ("ROUND=3", "ROUND=3: known are ROWS=, PEERS=, ROUNDS= and SAVE=1"),
+            ("ROUND=3", "ROUND=3: known are ROWS=, PEERS=, AGAINST=, ROUNDS= and SAVE=1"),
             ("small", "small: known are ROWS="),
         ] {
             let error = Options::parse(&[word]).unwrap_err();
@@ -145,10 +178,26 @@ mod tests {
     }
 
     #[test]
+    fn against_another_build_only_onrush_is_measured() {
+        let options = Options::parse(&["AGAINST=Cargo.toml", "ROWS=small,mixed,storm,limit,instructions"]).unwrap();
+        assert_eq!(names(&options), ["small", "mixed", "limit"]);
+        assert!(options.peers.is_empty() && !options.needs("wrk"));
+        let Kind::Rounds(mixed) = &options.rows[1].kind else { panic!("mixed is measured in rounds") };
+        let shown = |comparison: Comparison| (comparison.ours, comparison.other, comparison.limit, comparison.measure);
+        let (uring, epoll) = ((Contender::Uring, Contender::Before), (Contender::Epoll, Contender::EpollBefore));
+        let (no_less, no_more) = (Some(Limit::AtLeast(1.0)), Some(Limit::AtMost(1.0)));
+        let expected = [(uring, Measure::Rate, no_less), (epoll, Measure::Rate, no_less)]
+            .into_iter()
+            .chain([(uring, Measure::CpuPerRequest, no_more), (epoll, Measure::CpuPerRequest, no_more)])
+            .map(|((ours, other), measure, limit)| (ours, Some(other), limit, Some(measure)));
+        assert!(options.comparisons(mixed).into_iter().map(shown).eq(expected));
+    }
+
+    #[test]
     fn a_part_of_the_document_is_never_saved() {
         assert!(Options::parse(&["SAVE=1"]).unwrap().save);
         assert!(Options::parse(&["ROWS=instructions", "SAVE=1"]).unwrap().save);
-        for part in ["ROWS=small", "PEERS=wrk"] {
+        for part in ["ROWS=small", "PEERS=wrk", "AGAINST=Cargo.toml"] {
             assert!(Options::parse(&[part, "SAVE=1"]).unwrap_err().starts_with("SAVE=1 writes the whole document"));
         }
     }

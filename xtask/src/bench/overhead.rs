@@ -6,12 +6,13 @@ use std::io;
 
 use super::contender::Contender;
 use super::counter::Counter;
+use super::experiment::{Comparison, Experiment, Limit, Measure, Overhead, Summary};
 use super::load::Load;
 use super::measure::{self, Figures, Outcome, Series};
 use super::median::Estimate;
 use super::options::Options;
 use super::process::Stage;
-use super::rows::{Comparison, Experiment, Limit, Measure, Overhead, RESULT};
+use super::rows::RESULT;
 
 /// The two numbers of requests that are made; the difference leaves out what starting costs.
 const REQUESTS: [u32; 2] = [2_000, 22_000];
@@ -34,14 +35,14 @@ pub fn run(
     let limited = Comparison { limit: Some(Limit::AtMost(overhead.limit)), ..PAIR };
     let instructions = ("instructions/request, simulated", limited, instructions(stage, &overhead.load)?);
     let calls = ("system calls/request, epoll", limited, system_calls(stage, &overhead.load)?);
-    let beside = measure::run(stage, &experiment(overhead), &options.peers, options.rounds)?;
+    let beside = measure::run(stage, &experiment(overhead), options)?;
     Ok([instructions, calls].into_iter().chain(beside).collect())
 }
 
 /// What is timed beside the counting.
 pub fn experiment(overhead: &Overhead) -> Experiment {
     let (load, measure) = (overhead.load, Measure::CpuPerRequest);
-    Experiment { load, measure, rounds_max: usize::MAX, comparisons: &[PAIR] }
+    Experiment { load, measure, rounds_max: usize::MAX, summary: Summary::Median, comparisons: &[PAIR] }
 }
 
 /// Instructions of onrush and of the server that is simulated in it.
@@ -90,7 +91,8 @@ fn counted(ours: f64, other: f64) -> Figures {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows::{Kind, ROWS};
+    use super::super::experiment::Kind;
+    use super::super::rows::ROWS;
     use super::*;
 
     #[test]

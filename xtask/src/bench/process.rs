@@ -5,13 +5,16 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use serde_json::Value;
+
 use super::contender::Contender;
+use super::experiment::Sample;
 use super::load::{Load, Target};
 use super::machine::Machine;
 use super::nginx;
 use super::outputs;
 use super::programs::Programs;
-use super::rows::Sample;
+use super::rows::RESULT;
 use crate::path;
 
 /// A generator that has not ended after this has hung.
@@ -79,7 +82,13 @@ impl Stage<'_> {
         let (cpu_us, memory_bytes) =
             used(&usage).ok_or_else(|| io::Error::other(format!("the meter wrote {usage:?}")))?;
         let outputs::Counted { requests, per_second, .. } = counted;
-        Ok(Ok(Sample { requests, per_second, cpu_us, memory_bytes, target_cpu_us }))
+        let lateness_us = if matches!(contender, Contender::Paced(_)) {
+            let result = fs::read_to_string(crate::root().join(RESULT))?;
+            lateness_us(&result).ok_or_else(|| io::Error::other(format!("{RESULT} says nothing of lateness")))?
+        } else {
+            [0.0; 2]
+        };
+        Ok(Ok(Sample { requests, per_second, cpu_us, memory_bytes, target_cpu_us, lateness_us }))
     }
 }
 
@@ -97,6 +106,13 @@ fn doubt(counted: &outputs::Counted, load: &Load) -> Option<String> {
 fn used(text: &str) -> Option<(f64, f64)> {
     let (cpu_us, memory_kib) = text.trim().split_once(' ')?;
     Some((cpu_us.parse().ok()?, memory_kib.parse::<f64>().ok()? * 1024.0))
+}
+
+/// How late half and 99 % of the requests left at most, in microseconds, from a result file.
+fn lateness_us(result: &str) -> Option<[f64; 2]> {
+    let result: Value = serde_json::from_str(result).ok()?;
+    let percentiles = &result["open_loop"]["lateness"]["percentiles_us"];
+    Some([percentiles["50"].as_f64()?, percentiles["99"].as_f64()?])
 }
 
 /// A target as a process of its own, ended when this is dropped.
@@ -150,7 +166,8 @@ fn origin(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows::{Kind, ROWS};
+    use super::super::experiment::Kind;
+    use super::super::rows::ROWS;
     use super::*;
 
     #[test]
@@ -165,6 +182,13 @@ mod tests {
     fn the_meters_words_are_read() {
         assert_eq!(used("307877 2040\n"), Some((307_877.0, 2_088_960.0)));
         assert_eq!(used(""), None);
+    }
+
+    #[test]
+    fn lateness_is_read_from_the_result_file() {
+        let result = r#"{"open_loop": {"lateness": {"percentiles_us": {"50": 2.5, "75": 3, "99": 48}}}}"#;
+        assert_eq!(lateness_us(result), Some([2.5, 48.0]));
+        assert_eq!(lateness_us("{}"), None);
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub struct Programs {
     built: PathBuf,
     /// The directory of those from crates.io.
     peers: PathBuf,
+    /// Another build of onrush.
+    against: Option<PathBuf>,
     /// Why a peer cannot be had.
     missing: HashMap<Contender, String>,
 }
@@ -36,7 +38,8 @@ impl Programs {
             }
         }
         let built = crate::target()?.join("release");
-        let mut programs = Self { built, peers: directory.join("peers"), missing: HashMap::new() };
+        let against = options.against.clone();
+        let mut programs = Self { built, peers: directory.join("peers"), against, missing: HashMap::new() };
         for &peer in &options.peers {
             if let Some(why) = programs.lacks(peer)? {
                 programs.missing.insert(peer, why);
@@ -69,6 +72,9 @@ impl Programs {
 
     /// What to start for a contender.
     pub fn of(&self, contender: Contender) -> PathBuf {
+        if let (Contender::Before | Contender::EpollBefore, Some(build)) = (contender, &self.against) {
+            return build.clone();
+        }
         if CRATES.iter().any(|(known, _)| *known == contender) {
             self.peers.join("bin").join(contender.program())
         } else if Contender::PEERS.contains(&contender) {
@@ -89,6 +95,9 @@ impl Programs {
     /// A program that cannot be started.
     pub fn versions(&self, peers: &[Contender]) -> io::Result<String> {
         let mut versions = vec![format!("onrush {} ({})", env!("CARGO_PKG_VERSION"), commit()?)];
+        if let Some(build) = &self.against {
+            versions.push(format!("before: {}", installed(build.clone(), "onrush")?));
+        }
         for peer in peers.iter().filter(|peer| self.missing(**peer).is_none()) {
             versions.push(match CRATES.iter().find(|(known, _)| known == peer) {
                 Some((_, version)) => format!("{} {version}", peer.name()),

@@ -1,6 +1,8 @@
 //! The table as data: what is measured, against whom, and what it has to reach.
 
 use super::contender::Contender::{self, *};
+use super::contender::Paced;
+use super::experiment::{Comparison, Experiment, Kind, Limit, Measure, Overhead, Summary};
 use super::load::{Load, Target};
 
 /// One row of the table: one kind of work.
@@ -25,149 +27,17 @@ impl Row {
     }
 }
 
-/// How a row is measured.
-#[derive(Debug)]
-pub enum Kind {
-    /// Contenders do the same work in turns.
-    Rounds(Experiment),
-    /// onrush does the same work with something and without it: too small a difference for processor time to show.
-    Counted(Overhead),
-    /// Thousands of connections at once.
-    Storm,
-    /// A new connection per request for a long time.
-    Steady,
-    /// Instructions are counted.
-    Instructions,
-}
-
-/// Work that contenders do in turns.
-#[derive(Debug)]
-pub struct Experiment {
-    /// The work.
-    pub load: Load,
-    /// What counts, unless a comparison says otherwise.
-    pub measure: Measure,
-    /// More rounds than this tell nothing more.
-    pub rounds_max: usize,
-    /// Who is compared with whom.
-    pub comparisons: &'static [Comparison],
-}
-
-/// Work that onrush does with `load.options` and, in another run, with `load.without` in their place.
-#[derive(Debug)]
-pub struct Overhead {
-    /// The work.
-    pub load: Load,
-    /// What the one may cost, as a multiple of the other.
-    pub limit: f64,
-}
-
-/// What counts in a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measure {
-    /// Processor time of the generator, user and system, for one request.
-    CpuPerRequest,
-    /// Bytes of bodies for a second of the generator's processor time.
-    BytesPerCpu,
-    /// The most memory the generator ever had.
-    Memory,
-    /// Requests per second, by the clock.
-    Rate,
-    /// Processor time of the target for one request.
-    TargetCpuPerRequest,
-}
-
-impl Experiment {
-    /// What a contender puts its load on: the work's target, except for those who are targets themselves.
-    pub fn target(&self, contender: Contender) -> Target {
-        match contender {
-            Serve => Target::Serve,
-            BareServer => Target::Bare,
-            _ => self.load.target,
-        }
-    }
-
-    /// What counts in a comparison.
-    pub fn measure(&self, comparison: &Comparison) -> Measure {
-        comparison.measure.unwrap_or(self.measure)
-    }
-}
-
-impl Measure {
-    /// The unit of a value.
-    pub fn unit(self) -> &'static str {
-        match self {
-            Self::CpuPerRequest => "µs CPU/request",
-            Self::BytesPerCpu => "GB/CPU-second",
-            Self::Memory => "MB peak memory",
-            Self::Rate => "requests/s",
-            Self::TargetCpuPerRequest => "µs CPU/request of the target",
-        }
-    }
-
-    /// The value of one round.
-    pub fn value(self, sample: &Sample, load: &Load) -> f64 {
-        let requests = sample.requests as f64;
-        match self {
-            Self::CpuPerRequest => sample.cpu_us / requests,
-            Self::BytesPerCpu => requests * load.body_bytes as f64 / sample.cpu_us / 1e3,
-            Self::Memory => sample.memory_bytes / 1e6,
-            Self::Rate => sample.per_second,
-            Self::TargetCpuPerRequest => sample.target_cpu_us / requests,
-        }
-    }
-}
-
-/// What one round of one contender gave.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sample {
-    /// Requests that were answered, as the generator reports.
-    pub requests: u64,
-    /// Requests per second, as the generator reports.
-    pub per_second: f64,
-    /// Processor time of the generator.
-    pub cpu_us: f64,
-    /// The most memory the generator had.
-    pub memory_bytes: f64,
-    /// Processor time of the target during the round.
-    pub target_cpu_us: f64,
-}
-
-/// Two contenders, and what their ratio has to be.
-#[derive(Clone, Copy, Debug)]
-pub struct Comparison {
-    /// Whose value stands above the line.
-    pub ours: Contender,
-    /// Whose value stands below it; none where the value itself counts.
-    pub other: Option<Contender>,
-    /// What has to be reached, if anything.
-    pub limit: Option<Limit>,
-    /// What counts here, if not what counts in the row.
-    pub measure: Option<Measure>,
-}
-
-impl Comparison {
-    /// The same, of something else than counts in the row.
-    const fn of(self, measure: Measure) -> Self {
-        Self { measure: Some(measure), ..self }
-    }
-}
-
-/// What has to be reached.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Limit {
-    /// No more than this.
-    AtMost(f64),
-    /// No less than this.
-    AtLeast(f64),
-}
-
 const fn at_most(ours: Contender, other: Contender, limit: f64) -> Comparison {
     Comparison { limit: Some(Limit::AtMost(limit)), ..beside(ours, other) }
 }
 
 const fn at_least(ours: Contender, other: Contender, limit: f64) -> Comparison {
     Comparison { limit: Some(Limit::AtLeast(limit)), ..beside(ours, other) }
+}
+
+/// A value that counts by itself.
+const fn value(ours: Contender, at_most: f64) -> Comparison {
+    Comparison { ours, other: None, limit: Some(Limit::AtMost(at_most)), measure: None }
 }
 
 const fn beside(ours: Contender, other: Contender) -> Comparison {
@@ -182,6 +52,7 @@ const SMALL: Load = Load {
     body_bytes: 13,
     threads: 1,
     connections: 100,
+    rate: 0,
     seconds: 1,
     pinned: true,
 };
@@ -199,8 +70,30 @@ const ANY: usize = usize::MAX;
 
 /// As many rounds as there are to be.
 const fn rounds(load: Load, measure: Measure, comparisons: &'static [Comparison]) -> Kind {
-    Kind::Rounds(Experiment { load, measure, rounds_max: ANY, comparisons })
+    Kind::Rounds(Experiment { load, measure, rounds_max: ANY, summary: Summary::Median, comparisons })
 }
+
+/// Ten connections on which requests leave at a rate: what a neighbour on the machine does can only make them later.
+const fn held(rate: u32, seconds: u32, comparisons: &'static [Comparison]) -> Kind {
+    Kind::Rounds(Experiment {
+        load: Load { connections: 10, rate, seconds, ..SMALL },
+        measure: Measure::Lateness50,
+        rounds_max: 3,
+        summary: Summary::Lowest,
+        comparisons,
+    })
+}
+
+/// Each request leaves when it is due.
+const EXACT: Contender = Paced(&Paced { name: "onrush -R, busy-polling", options: &[] });
+/// The same, woken by the kernel.
+const ASLEEP: Contender = Paced(&Paced { name: "onrush -R --spin off", options: &["--spin", "off"] });
+/// Requests leave together, at the ends of slices.
+const SLICED: Contender =
+    Paced(&Paced { name: "onrush -R --send-slice 200us", options: &["--spin", "off", "--send-slice", "200us"] });
+/// The same, as coarse as wrk2's timers.
+const COARSE: Contender =
+    Paced(&Paced { name: "onrush -R --send-slice 1ms", options: &["--spin", "off", "--send-slice", "1ms"] });
 
 /// The work of `small`, done by a script.
 const fn script(options: &'static [&'static str], comparisons: &'static [Comparison]) -> Kind {
@@ -321,8 +214,9 @@ pub const ROWS: &[Row] = &[
             measure: Measure::Memory,
             // Memory differs by pages from run to run, and a round takes four seconds.
             rounds_max: 7,
+            summary: Summary::Median,
             comparisons: &[
-                Comparison { ours: Uring, other: None, limit: Some(Limit::AtMost(20.0)), measure: None },
+                value(Uring, 20.0),
                 beside(Uring, Wrk),
                 beside(Uring, Shb),
                 beside(Uring, H2load),
@@ -380,6 +274,7 @@ pub const ROWS: &[Row] = &[
             load: Load { connections: 5_000, seconds: 6, ..TLS },
             measure: Measure::Memory,
             rounds_max: 5,
+            summary: Summary::Median,
             comparisons: &[at_most(Uring, Wrk, 1.0), beside(Uring, Shb)],
         }),
     },
@@ -415,6 +310,41 @@ pub const ROWS: &[Row] = &[
         ),
     },
     Row {
+        name: "rate-1k",
+        work: "1,000 requests/s for ten seconds, 10 connections",
+        kind: held(
+            1_000,
+            10,
+            &[
+                value(EXACT, 2.0),
+                value(EXACT, 50.0).of(Measure::Lateness99),
+                value(ASLEEP, 40.0),
+                value(ASLEEP, 300.0).of(Measure::Lateness99),
+                value(EXACT, 0.1).of(Measure::RateError),
+            ],
+        ),
+    },
+    Row {
+        name: "rate-10k",
+        work: "10,000 requests/s, 10 connections",
+        kind: held(10_000, 2, &[value(EXACT, 0.1).of(Measure::RateError)]),
+    },
+    Row {
+        name: "rate-50k",
+        work: "50,000 requests/s, 100 connections; onrush: as fast as can be",
+        kind: rounds(
+            Load { rate: 50_000, seconds: 2, ..SMALL },
+            Measure::CpuPerRequest,
+            &[
+                at_most(ASLEEP, Uring, 3.2),
+                at_most(SLICED, Uring, 1.25),
+                at_most(COARSE, Wrk2, 0.75),
+                value(ASLEEP, 100.0).of(Measure::Lateness99),
+                value(ASLEEP, 0.1).of(Measure::RateError),
+            ],
+        ),
+    },
+    Row {
         name: "target",
         work: "onrush serve for /, 100 connections",
         kind: rounds(SMALL, Measure::TargetCpuPerRequest, &[at_most(Serve, BareServer, 1.1)]),
@@ -443,22 +373,6 @@ pub const ROWS: &[Row] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn values_follow_from_what_a_round_gave() {
-        let sample =
-            Sample { requests: 1_000, per_second: 990.0, cpu_us: 4_000.0, memory_bytes: 2e7, target_cpu_us: 3_000.0 };
-        let load = Load { body_bytes: 1 << 20, ..SMALL };
-        for (measure, expected) in [
-            (Measure::CpuPerRequest, 4.0),
-            (Measure::BytesPerCpu, 262.144),
-            (Measure::Memory, 20.0),
-            (Measure::Rate, 990.0),
-            (Measure::TargetCpuPerRequest, 3.0),
-        ] {
-            assert_eq!(measure.value(&sample, &load), expected, "{measure:?}");
-        }
-    }
 
     #[test]
     fn rows_have_names_of_their_own() {

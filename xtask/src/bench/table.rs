@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::experiment::Limit;
 use super::instructions::Count;
 use super::measure::{Figures, Line, Series, Verdict};
 use super::median::Estimate;
-use super::rows::Limit;
 
 /// The heading of the table of comparisons.
 const HEADING: [&str; 9] =
@@ -142,8 +142,8 @@ pub fn json(about: &[String], lines: &[Line], counts: &[Count]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::super::contender::Contender;
+    use super::super::experiment::Comparison;
     use super::super::measure::Figures;
-    use super::super::rows::Comparison;
     use super::*;
 
     fn lines() -> [Line; 4] {
