@@ -8,11 +8,10 @@ use serde_json::Value;
 
 use super::contender::Contender::{self, BareStorm, Thousand, Uring, Wrk};
 use super::experiment::{Comparison, Limit};
-use super::load::{Load, Target};
+use super::load::{Load, RESULT, Target};
 use super::measure::{Figures, Outcome, Series};
 use super::median::{Estimate, ratios};
 use super::process::{Server, Stage};
-use super::rows::RESULT;
 
 /// The connections of a storm.
 const MANY: u32 = 19_000;

@@ -1,8 +1,7 @@
 //! Who is measured: the command line of every generator, for the same work.
 
-use super::load::Load;
+use super::load::{Load, RESULT};
 use super::outputs::Format;
-use super::rows::RESULT;
 
 /// A generator, or a target that a generator of ours measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

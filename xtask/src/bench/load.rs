@@ -2,6 +2,9 @@
 
 use super::nginx;
 
+/// Where onrush writes a result file, from the root of the repository.
+pub const RESULT: &str = "target/bench/result.json";
+
 /// Work for a generator.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {

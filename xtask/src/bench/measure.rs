@@ -269,7 +269,9 @@ mod tests {
     fn where_neighbours_can_only_add_the_lowest_round_counts() {
         let experiment = Experiment { summary: Summary::Lowest, ..*small() };
         let mut field = field(None);
-        [3.0, 1.5, 2.0].map(|cpu_us| field.take(Contender::Uring, Ok(sample(cpu_us, 1.0))));
+        for cpu_us in [3.0, 1.5, 2.0] {
+            field.take(Contender::Uring, Ok(sample(cpu_us, 1.0)));
+        }
         let comparison = Comparison { other: None, ..experiment.comparisons[0] };
         assert_eq!(field.figures(&comparison, &experiment).unwrap().estimate, Estimate::exact(1.5));
     }

@@ -7,12 +7,11 @@ use std::io;
 use super::contender::Contender;
 use super::counter::Counter;
 use super::experiment::{Comparison, Experiment, Limit, Measure, Overhead, Summary};
-use super::load::Load;
+use super::load::{Load, RESULT};
 use super::measure::{self, Figures, Outcome, Series};
 use super::median::Estimate;
 use super::options::Options;
 use super::process::Stage;
-use super::rows::RESULT;
 
 /// The two numbers of requests that are made; the difference leaves out what starting costs.
 const REQUESTS: [u32; 2] = [2_000, 22_000];

@@ -9,12 +9,11 @@ use serde_json::Value;
 
 use super::contender::Contender;
 use super::experiment::Sample;
-use super::load::{Load, Target};
+use super::load::{Load, RESULT, Target};
 use super::machine::Machine;
 use super::nginx;
 use super::outputs;
 use super::programs::Programs;
-use super::rows::RESULT;
 use crate::path;
 
 /// A generator that has not ended after this has hung.

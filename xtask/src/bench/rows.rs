@@ -3,7 +3,7 @@
 use super::contender::Contender::{self, *};
 use super::contender::Paced;
 use super::experiment::{Comparison, Experiment, Kind, Limit, Measure, Overhead, Summary};
-use super::load::{Load, Target};
+use super::load::{Load, RESULT, Target};
 
 /// One row of the table: one kind of work.
 #[derive(Debug)]
@@ -62,9 +62,6 @@ const TLS: Load = Load { target: Target::Tls, connections: 50, ..SMALL };
 
 /// Requests with bodies, whose length is in the path; the target reads them.
 const UPLOAD: Load = Load { target: Target::Serve, options: &["-s", "benches/scripts/upload.lua"], ..SMALL };
-
-/// Where onrush writes a result file, from the root of the repository.
-pub const RESULT: &str = "target/bench/result.json";
 
 const ANY: usize = usize::MAX;
 
