@@ -27,8 +27,10 @@ pub struct WorkerEnd {
     pub working: Vec<SocketAddr>,
     /// What went over the wire.
     pub transcript: Option<Box<Transcript>>,
-    /// Stretches in which it completed nothing; none where its script or a schedule decides when something is asked for.
+    /// Stretches in which it completed nothing.
     pub silences: Vec<Gap>,
+    /// In which part of them somebody waited: all of them, unless its script or a schedule decides when something is asked for.
+    pub awaited: Vec<Gap>,
     /// Stretches in which it stood still, for want of a processor or because it was stopped.
     pub standstills: Vec<Gap>,
     /// Whether its script was asked how long to pause.
@@ -68,7 +70,8 @@ impl<B: Backend> Engine<B> {
         }
         self.books.note_script_time(self.script.spent_ns());
         let (mut books, wants) = (self.books, self.script.wants);
-        let is_scheduled = self.settings.rules.open_loop.is_some();
+        let asks_at_once = !wants.delay && self.settings.rules.open_loop.is_none();
+        let (silences, awaited) = books.tally.silences.end();
         books.tally.interval.evidence += books.account.take();
         books.tally.interval.until_ns = now.since(books.start);
         WorkerEnd {
@@ -80,7 +83,8 @@ impl<B: Backend> Engine<B> {
             dropped: self.connecting.routes.dropped(),
             working: self.connecting.routes.working(),
             transcript: books.tally.transcript,
-            silences: if wants.delay || is_scheduled { Vec::new() } else { books.tally.silences.into_gaps() },
+            silences,
+            awaited: if asks_at_once { vec![Gap::ALL] } else { awaited },
             standstills: books.standstills,
             pauses: wants.delay,
             failure: self.script.failure,

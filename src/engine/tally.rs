@@ -128,6 +128,9 @@ impl Tally {
         if !self.warms_up && !request.is_again {
             self.left = self.left.map(|left| left - 1);
         }
+        if self.open == 0 {
+            self.silences.asked(request.sent_at.since(self.start));
+        }
         self.open += 1;
         if request.is_again {
             // It is counted.
@@ -321,7 +324,7 @@ impl Tally {
         let latency_ns = at.since(request.sent_at);
         self.ended(request, at);
         self.completed += 1;
-        self.silences.completed(at.since(self.start));
+        self.silences.completed(at.since(self.start), self.open == 0);
         self.status(request.status, at);
         let counters = &mut self.interval.counters;
         counters.completed += 1;

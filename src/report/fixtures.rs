@@ -66,6 +66,7 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         host: Facts::default(),
         ports: None,
         silences: Vec::new(),
+        awaited: Vec::new(),
         standstills: Vec::new(),
         transcript: None,
         batch: 1,

@@ -40,8 +40,10 @@ pub struct Outcome {
     pub host: host::Facts,
     /// The local ports at the end, if there was one too few.
     pub ports: Option<Ports>,
-    /// Stretches in which nothing was answered, in order.
+    /// Stretches in which nothing was answered and something had been asked for, in order.
     pub silences: Vec<Gap>,
+    /// Stretches in which one of the workers waited for an answer.
+    pub awaited: Vec<Gap>,
     /// Stretches in which one of the workers stood still, in order and without overlaps.
     pub standstills: Vec<Gap>,
     /// What went over the wire, where the plan wanted that.
@@ -127,6 +129,7 @@ impl Outcome {
             host: host::Facts::default(),
             ports: None,
             silences: vec![Gap::ALL],
+            awaited: Vec::new(),
             standstills: Vec::new(),
             transcript: None,
             known: Known::default(),
@@ -182,7 +185,7 @@ impl Outcome {
         self.timeline.end(nanos(self.elapsed));
         debug_assert!(self.timeline.is_all_of(&self.totals), "the rows are the run");
         let run = Gap { until_ns: nanos(self.elapsed), ..Gap::ALL };
-        self.silences = silences::common(&self.silences, &[run]);
+        self.silences = silences::common(&silences::common(&self.silences, &self.awaited), &[run]);
         self.host = host::facts();
         for (worker, share) in self.workers.iter_mut().zip(collector.shares) {
             worker.counters = share.counters;
@@ -227,6 +230,7 @@ impl Outcome {
             }
         }
         self.silences = silences::common(&self.silences, &end.silences);
+        self.awaited = silences::joined(&self.awaited, &end.awaited);
         self.standstills = silences::joined(&self.standstills, &end.standstills);
         self.transcript = self.transcript.take().or(end.transcript);
         self.pauses |= end.pauses;

@@ -1,7 +1,9 @@
 //! Stretches of a run in which nothing was answered, exact to the completion.
 //!
 //! Each worker keeps the long gaps between its own completions. What is common to the gaps of all workers is a stretch in
-//! which no worker completed anything, and it begins and ends with a completion of one of them.
+//! which no worker completed anything, and it begins and ends with a completion of one of them. Where a schedule or a script
+//! decides when something is asked for, nobody may have been waiting then: so each worker keeps, too, in which part of its
+//! gaps it had asked for something.
 
 /// Shorter gaps, in nanoseconds, are not kept.
 pub const GAP_MIN_NS: u64 = 200_000_000;
@@ -22,7 +24,10 @@ pub struct Gap {
 #[derive(Clone, Debug, Default)]
 pub struct Silences {
     last_ns: u64,
+    /// Since when something has been asked for that is not complete.
+    asked_ns: Option<u64>,
     gaps: Vec<Gap>,
+    awaited: Vec<Gap>,
 }
 
 impl Gap {
@@ -38,39 +43,61 @@ impl Gap {
 impl Silences {
     /// No gap yet; room for all, so that recording allocates nothing.
     pub fn new() -> Self {
-        Self { last_ns: 0, gaps: Vec::with_capacity(GAPS_MAX) }
+        Self { gaps: Vec::with_capacity(GAPS_MAX + 1), awaited: Vec::with_capacity(GAPS_MAX + 1), ..Self::default() }
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Forgets everything but what is under way, and keeps the memory: measuring begins.
     pub fn clear(&mut self) {
         self.last_ns = 0;
+        self.asked_ns = self.asked_ns.map(|_| 0);
         self.gaps.clear();
+        self.awaited.clear();
     }
 
-    /// Something was completed so long after measuring began.
+    /// Something was asked for when nothing else was under way, so long after measuring began. What failed before without an
+    /// answer is still waited for.
     #[inline]
-    pub fn completed(&mut self, at_ns: u64) {
+    pub fn asked(&mut self, at_ns: u64) {
+        self.asked_ns.get_or_insert(at_ns);
+    }
+
+    /// Something was completed so long after measuring began; nothing else may be under way then.
+    #[inline]
+    pub fn completed(&mut self, at_ns: u64, is_last: bool) {
         if at_ns.saturating_sub(self.last_ns) >= GAP_MIN_NS {
-            self.keep(Gap { from_ns: self.last_ns, until_ns: at_ns });
+            self.keep(at_ns);
         }
         self.last_ns = at_ns;
+        if is_last {
+            self.asked_ns = None;
+        }
     }
 
-    /// All gaps, in order; the last one has no end, for others may have gone on when this worker had nothing left to do.
-    pub fn into_gaps(mut self) -> Vec<Gap> {
-        self.gaps.push(Gap { from_ns: self.last_ns, until_ns: u64::MAX });
-        self.gaps
+    /// All gaps, in order, and in which part of them something was asked for. The last one has no end, for others may have
+    /// gone on when this worker had nothing left to do.
+    pub fn end(mut self) -> (Vec<Gap>, Vec<Gap>) {
+        self.keep(u64::MAX);
+        (self.gaps, self.awaited)
     }
 
     #[cold]
-    fn keep(&mut self, gap: Gap) {
-        if self.gaps.len() == GAPS_MAX {
-            self.gaps.select_nth_unstable_by_key(GAPS_MAX / 2, |gap| std::cmp::Reverse(gap.length_ns()));
-            self.gaps.truncate(GAPS_MAX / 2);
-            self.gaps.sort_unstable_by_key(|gap| gap.from_ns);
+    fn keep(&mut self, until_ns: u64) {
+        push(&mut self.gaps, Gap { from_ns: self.last_ns, until_ns });
+        let awaited = self.asked_ns.map(|asked_ns| Gap { from_ns: self.last_ns.max(asked_ns), until_ns });
+        if let Some(awaited) = awaited.filter(|awaited| awaited.length_ns() >= GAP_MIN_NS) {
+            push(&mut self.awaited, awaited);
         }
-        self.gaps.push(gap);
     }
+}
+
+/// Adds the last gap; of too many the longer half is kept.
+fn push(gaps: &mut Vec<Gap>, gap: Gap) {
+    if gaps.len() == GAPS_MAX {
+        gaps.select_nth_unstable_by_key(GAPS_MAX / 2, |gap| std::cmp::Reverse(gap.length_ns()));
+        gaps.truncate(GAPS_MAX / 2);
+        gaps.sort_unstable_by_key(|gap| gap.from_ns);
+    }
+    gaps.push(gap);
 }
 
 /// What two lists have in common, each in order and without overlaps, as far as it is long enough to be kept.
@@ -114,8 +141,8 @@ mod tests {
     /// The gaps of a worker that completed something at these milliseconds, in milliseconds.
     fn of(completions_ms: &[u64]) -> Vec<Gap> {
         let mut silences = Silences::new();
-        completions_ms.iter().for_each(|ms| silences.completed(ms * MS));
-        silences.into_gaps()
+        completions_ms.iter().for_each(|ms| silences.completed(ms * MS, true));
+        silences.end().0
     }
 
     fn in_ms(gaps: &[Gap]) -> Vec<(u64, u64)> {
@@ -128,6 +155,42 @@ mod tests {
         assert_eq!(in_ms(&of(&[])), [(0, end)]);
         assert_eq!(in_ms(&of(&[199, 398, 597])), [(597, end)], "too short");
         assert_eq!(in_ms(&of(&[250, 300, 301, 1_300, 1_299, 1_498])), [(0, 250), (301, 1_300), (1_498, end)]);
+    }
+
+    #[test]
+    fn a_gap_is_awaited_from_when_something_was_asked_for() {
+        let mut silences = Silences::new();
+        silences.asked(1_000 * MS);
+        silences.completed(1_001 * MS, true);
+        // Two requests, the second of which is answered a second later, and then a third.
+        silences.asked(2_000 * MS);
+        silences.completed(2_001 * MS, false);
+        silences.completed(3_001 * MS, true);
+        silences.asked(4_000 * MS);
+        silences.completed(4_500 * MS, true);
+        // One that fails, and one after it.
+        silences.asked(5_000 * MS);
+        silences.asked(5_600 * MS);
+        silences.completed(5_700 * MS, true);
+        silences.asked(9_000 * MS);
+        let (gaps, awaited) = silences.end();
+        let end = u64::MAX / MS;
+        let expected = [(0, 1_001), (1_001, 2_001), (2_001, 3_001), (3_001, 4_500), (4_500, 5_700), (5_700, end)];
+        assert_eq!(in_ms(&gaps), expected);
+        assert_eq!(in_ms(&awaited), [(2_001, 3_001), (4_000, 4_500), (5_000, 5_700), (9_000, end)]);
+    }
+
+    #[test]
+    fn what_is_under_way_when_measuring_begins_is_awaited_from_then_on() {
+        let mut silences = Silences::new();
+        silences.asked(1_000 * MS);
+        silences.clear();
+        silences.completed(300 * MS, true);
+        silences.clear();
+        assert_eq!(in_ms(&silences.clone().end().1), []);
+        silences.asked(50 * MS);
+        silences.completed(300 * MS, true);
+        assert_eq!(in_ms(&silences.end().1), [(50, 300)]);
     }
 
     #[test]
@@ -166,10 +229,10 @@ mod tests {
         let mut at_ns = 0;
         for index in 0..10 * GAPS_MAX as u64 {
             at_ns += if index % 1_000 == 999 { 5_000 * MS } else { 250 * MS };
-            silences.completed(at_ns);
+            silences.completed(at_ns, true);
         }
-        let gaps = silences.into_gaps();
-        assert!(gaps.len() <= GAPS_MAX + 1 && gaps.is_sorted_by_key(|gap| gap.from_ns), "{}", gaps.len());
+        let (gaps, _) = silences.end();
+        assert!(gaps.len() <= GAPS_MAX && gaps.is_sorted_by_key(|gap| gap.from_ns), "{}", gaps.len());
         assert_eq!(gaps.iter().filter(|gap| gap.length_ns() == 5_000 * MS).count(), 10);
     }
 }

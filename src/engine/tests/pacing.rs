@@ -9,6 +9,8 @@ use super::*;
 use crate::backend::sim::{Act, Action, Peer};
 use crate::plan::Schedule;
 use crate::plan::schedule::{Arrivals, CatchUp, Part, Rate, Span, Stage};
+use crate::stats::Gap;
+use crate::stats::silences::common;
 
 /// A request every so many nanoseconds, from zero on; a batch takes the time of as many.
 fn every(step_ns: u64, catch_up: Option<CatchUp>) -> Pacer {
@@ -143,6 +145,25 @@ fn a_stall_is_in_the_latency_of_every_request_that_was_due_meanwhile() {
     assert!(at(50.0) < 11_000.0 && at(89.0) < 11_000.0, "{}", at(50.0));
     // Those who look at the service alone see it once for each connection.
     assert_eq!(totals.latency.values().filter(|&(ns, _)| ns > SECOND).map(|(_, count)| count).sum::<u64>(), 100);
+}
+
+#[test]
+fn a_time_without_answers_is_one_in_which_something_was_asked_for() {
+    let five_seconds = || Settings { duration_ns: Some(5 * SECOND - 1), ..open_loop(OpenLoop::default()) };
+    let silences = |scenario: &str| {
+        let scenario: Scenario = toml::from_str(scenario).unwrap();
+        let end =
+            run_job(five_seconds(), scenario.network(1), Job { pacer: every(SECOND, None), ..job(get(), http1(1)) })
+                .end;
+        let silences = common(&end.silences, &end.awaited);
+        silences.iter().map(|gap: &Gap| (gap.from_ns / MS, gap.until_ns / MS)).collect::<Vec<_>>()
+    };
+    let quick = "connect_us = 0.0\nlatency_us = 10.0";
+    assert_eq!(silences(quick), [], "a request a second is no silence");
+    let stall = |from: &str, seconds: &str| format!("{quick}\n[[stall]]\nfrom_s = {from}\nfor_s = {seconds}");
+    // One is due at the beginning of the second second, and not before.
+    assert_eq!(silences(&stall("0.5", "1.0")), [(1_000, 1_500)]);
+    assert_eq!(silences(&stall("3.5", "9.0")), [(4_000, u64::MAX / MS)]);
 }
 
 #[test]

@@ -31,6 +31,16 @@ fn a_schedule_that_was_kept_needs_no_words() {
 }
 
 #[test]
+fn a_stall_is_a_time_without_answers_even_if_it_makes_many_answers_slow() {
+    let mut outcome = changed(|_| ());
+    outcome.silences = vec![Gap { from_ns: 2_000 * MS, until_ns: 4_000 * MS }];
+    outcome.totals.latency.record_many(1_000 * MS, 3_000);
+    assert_eq!(said(&outcome), ["nothing was answered from 2.0 s to 4.0 s"]);
+    outcome.totals.latency.record_many(1_000 * MS, 9_000);
+    assert!(!said(&outcome).concat().contains("nothing was answered"), "{:?}", said(&outcome));
+}
+
+#[test]
 fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
     let behind = || changed(|open_loop| (open_loop.due, open_loop.unsent) = (16_000, 6_000));
     let words = "only 1,000 of 1,600 requests/s were sent: 6,000 were still waiting at the end";
@@ -87,13 +97,4 @@ fn the_first_percentile_that_is_not_known_is_named() {
     assert_eq!(said(&between), [words]);
     let wrk2 = plan(Dialect::Wrk2, "http://h/", 10, 2, 10);
     assert_eq!(said_of(&wrk2, &with(&[(5 * MS, 20_000)])), Vec::<String>::new(), "wrk2 does not know of them");
-}
-
-#[test]
-fn with_a_schedule_nobody_waits_while_nothing_is_due() {
-    let mut outcome = kept();
-    outcome.silences = silent(&[(1_000, 3_000)]).silences;
-    assert_eq!(said(&outcome), Vec::<String>::new());
-    outcome.totals.open_loop.as_mut().unwrap().scheduled.record(1_900 * MS);
-    assert_eq!(said(&outcome), ["nothing was answered from 1.0 s to 3.0 s"]);
 }

@@ -257,11 +257,21 @@ pub fn digest(ran: &Ran) -> String {
     totals.evidence = Evidence { wall_ns: 0, user_ns: 0, system_ns: 0, queued_ns: None, script_ns: 0, ..evidence };
     let end = |part: &Part| {
         let Interval { from_ns, until_ns, .. } = *part.end.interval;
-        let WorkerEnd { elapsed_ns, stayed_away, refusal, dropped, working, silences, standstills, failure, .. } =
-            &part.end;
+        let WorkerEnd {
+            elapsed_ns,
+            stayed_away,
+            refusal,
+            dropped,
+            working,
+            silences,
+            awaited,
+            standstills,
+            failure,
+            ..
+        } = &part.end;
         format!(
             "{from_ns} {until_ns} {elapsed_ns} {stayed_away} {refusal:?} {dropped:?} {working:?} {silences:?} \
-             {standstills:?} {failure:?} {:?}\n",
+             {awaited:?} {standstills:?} {failure:?} {:?}\n",
             part.journal
         )
     };
