@@ -95,6 +95,8 @@ impl Draw {
     fn options(&mut self, seed: u64, as_wrk: bool, connections: u64, length_ms: u64) -> Options {
         let by_requests = !as_wrk && self.one_in(3);
         let is_native = |yes: bool| yes && !as_wrk;
+        // Whoever is given up makes room for the next at once, without an end to that.
+        let patience_ms = length_ms * connections / (20 * REQUESTS);
         Options {
             as_wrk,
             pace: None,
@@ -105,7 +107,8 @@ impl Draw {
             warmup_ms: is_native(self.one_in(4)).then(|| self.between(1, length_ms)),
             timeout_ms: self.one_in(2).then(|| self.order(1, 2 * length_ms)),
             // What is never answered would keep a run by number for half a minute each.
-            give_up_ms: (by_requests || is_native(self.one_in(2))).then(|| self.order(1, 2 * length_ms)),
+            give_up_ms: (by_requests || is_native(self.one_in(2)))
+                .then(|| self.order(1, 2 * length_ms).max(patience_ms)),
             per_connection: is_native(self.one_in(5)).then(|| self.order(1, 64)),
             body_bytes: if is_native(self.one_in(5)) { self.order(1, 200) as usize } else { 0 },
             is_head: is_native(self.one_in(12)),
