@@ -2,7 +2,7 @@
 
 use super::failure::{class, why};
 use super::{NS_PER_US, rewritten};
-use crate::plan::Plan;
+use crate::plan::{Dialect, Plan};
 use crate::run::Outcome;
 use crate::script::{LedgerRow, Summary, View};
 use crate::stats::{OpenLoop, Row};
@@ -37,14 +37,17 @@ pub fn told(plan: &Plan, outcome: &Outcome) -> Summary {
         errors: totals.ledger.totals(),
         ledger: totals.ledger.rows().iter().map(row).collect(),
         latency,
-        rates: View::measured(&totals.rates, 1.0),
+        rates: match plan.dialect {
+            Dialect::Wrk2 => View::binned(&totals.rates),
+            Dialect::Native | Dialect::Wrk | Dialect::WrkCmm => View::measured(&totals.rates, 1.0),
+        },
     }
 }
 
 /// The latencies since requests were due, of complete responses; where wrk2 is imitated, in its microseconds.
 fn scheduled(open_loop: &OpenLoop<u64>) -> View {
     match &open_loop.wrk2 {
-        Some(wrk2) => View::measured(&wrk2.recorded, 1.0),
+        Some(wrk2) => View::binned(&wrk2.recorded),
         None => View::measured(&open_loop.scheduled, NS_PER_US),
     }
 }
@@ -53,11 +56,20 @@ fn scheduled(open_loop: &OpenLoop<u64>) -> View {
 mod tests {
     use super::super::fixtures::{flawless, plan};
     use super::*;
-    use crate::plan::Dialect;
+
+    #[test]
+    fn as_wrk2_every_figure_follows_from_bins() {
+        let mut outcome = flawless(1, 1);
+        outcome.totals.open_loop.get_or_insert_default().complete(100_001_000, 1_000_000, true);
+        outcome.totals.rates.record(100_001);
+        let told = told(&plan(Dialect::Wrk2, "http://h/", 1, 1, 1), &outcome);
+        assert_eq!((told.latency.min, told.latency.mean, told.latency.max), (99_968.0, 100_000.0, 99_968.0));
+        assert_eq!((told.rates.min, told.rates.mean, told.rates.max), (99_968.0, 100_000.0, 99_968.0));
+    }
 
     #[test]
     fn with_a_schedule_a_script_is_told_the_scheduled_latencies_and_those_as_measured() {
-        for (dialect, mean_us) in [(Dialect::Native, 5_000.4), (Dialect::Wrk, 5_000.4), (Dialect::Wrk2, 5_000.0)] {
+        for (dialect, mean_us) in [(Dialect::Native, 5_000.4), (Dialect::Wrk, 5_000.4), (Dialect::Wrk2, 5_002.0)] {
             let mut outcome = flawless(1, 1);
             outcome.totals.open_loop.get_or_insert_default().complete(5_000_400, 1_000_000, dialect == Dialect::Wrk2);
             let told = told(&plan(dialect, "http://h/", 1, 1, 1), &outcome);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use mlua::{Lua, Table, Value};
 
 use super::Summary;
-use crate::stats::{Distribution, rank};
+use crate::stats::{Distribution, hdr_rank, rank};
 
 /// A distribution as scripts see it.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +20,8 @@ pub struct View {
     pub stdev: f64,
     /// The distinct values, ascending, and how many there are up to and with each.
     values: Vec<(f64, u64)>,
+    /// Whether percentiles are those of HdrHistogram, which knows nothing but its bins.
+    is_binned: bool,
     /// The same as measured, where this is not that.
     pub raw: Option<Box<Self>>,
     /// The same from when it should have begun, where there is a schedule.
@@ -37,7 +39,15 @@ impl View {
         let values: Vec<_> = summed.collect();
         let min = values.first().map_or(u64::MAX as f64, |&(value, _)| value);
         let max = values.last().map_or(0.0, |&(value, _)| value);
-        Self { min, max, mean, stdev, values, raw: None, scheduled: None }
+        Self { min, max, mean, stdev, values, is_binned: false, raw: None, scheduled: None }
+    }
+
+    /// What wrk2 makes of a distribution: every figure follows from the bins.
+    pub fn binned(distribution: &Distribution<u64>) -> Self {
+        let binned = distribution.binned();
+        let values = binned.bins().map(|(values, count)| (*values.end() as f64, count));
+        let view = Self::new(binned.mean(), binned.stdev(), values);
+        Self { min: binned.min() as f64, max: binned.max() as f64, is_binned: true, ..view }
     }
 
     /// What was measured, in units of `unit`.
@@ -56,13 +66,15 @@ impl View {
         self.values.last().map_or(0, |&(_, seen)| seen)
     }
 
-    /// The value at rank floor(`p` / 100 · count) + 1, at most count; zero if there is no value.
+    /// The value at rank floor(`p` / 100 · count) + 1, at most count, or in bins at [HdrHistogram's](hdr_rank); zero if there
+    /// is no value.
     fn percentile(&self, p: f64) -> f64 {
-        let rank = rank(p, self.count());
-        if rank >= self.count() {
+        let rank = if self.is_binned { hdr_rank(p, self.count()) } else { rank(p, self.count()) };
+        // The ends are known exactly, but for those of bins.
+        if rank >= self.count() && !self.is_binned {
             return self.max;
         }
-        if rank == 1 {
+        if rank == 1 && !self.is_binned {
             return self.min;
         }
         let at = self.values.partition_point(|&(_, seen)| seen < rank);

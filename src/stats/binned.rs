@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::distribution::Distribution;
+use super::rank::hdr_rank;
 
 /// A distribution of which only the bins are known.
 #[derive(Clone, Copy, Debug)]
@@ -53,9 +54,9 @@ impl Binned<'_> {
         self.bins().last().map_or(0, |(values, _)| *values.start())
     }
 
-    /// The largest value of the bin with the value at rank floor(`p` / 100 · count + 0.5), at least 1; zero without a value.
+    /// The largest value of the bin with the value at [HdrHistogram's rank](hdr_rank); zero without a value.
     pub fn percentile(self, p: f64) -> u64 {
-        let rank = ((p.min(100.0) / 100.0 * self.measured.count() as f64 + 0.5) as u64).max(1);
+        let rank = hdr_rank(p, self.measured.count());
         let mut seen = 0;
         let reached = self.bins().find(|(_, count)| {
             seen += count;
@@ -94,8 +95,8 @@ impl Binned<'_> {
         steps
     }
 
-    /// The bins that are not empty.
-    fn bins(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
+    /// The bins that are not empty, and how many values each has.
+    pub fn bins(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
         self.measured.bins.used()
     }
 }

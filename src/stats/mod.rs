@@ -39,7 +39,7 @@ pub use moments::{Moments, sample_stdev};
 pub use occupancy::Occupancy;
 pub use open_loop::OpenLoop;
 pub use phases::Phases;
-pub use rank::rank;
+pub use rank::{hdr_rank, rank};
 pub use silences::{Gap, Silences};
 pub use timeline::{Stretch, Timeline};
 pub use transcript::Transcript;

@@ -12,6 +12,11 @@ pub fn rank(p: f64, count: u64) -> u64 {
     (parts * u128::from(count) / (100.0 * PARTS) as u128) as u64 + 1
 }
 
+/// HdrHistogram's: floor(`p` / 100 · count + 0.5), at least 1, for a percentage of up to 100.
+pub fn hdr_rank(p: f64, count: u64) -> u64 {
+    ((p.min(100.0) / 100.0 * count as f64 + 0.5) as u64).max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

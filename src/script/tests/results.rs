@@ -84,17 +84,33 @@ fn statistics_have_the_shape_of_wrk() {
 
 #[test]
 fn statistics_have_the_shape_of_wrk2() {
+    let mut recorded = Distribution::new();
+    [(10, 3), (20, 4), (100_001, 3)].into_iter().for_each(|(us, count)| recorded.record_many(us, count));
     let expressions = [
-        "latency(1)",
-        "latency[5]",
-        "latency[7]",
-        "#latency",
-        "latency.max",
-        "latency.unknown",
-        "latency:percentile(50)",
+        ("latency(1)", "error"),
+        ("latency[3]", "10"),
+        ("latency[4]", "20"),
+        ("latency[7]", "20"),
+        ("latency[8]", "100031"),
+        ("#latency", "10"),
+        ("latency.min", "10"),
+        ("latency.max", "99968"),
+        ("latency.mean", "30011"),
+        ("latency.unknown", "unknown"),
+        ("latency:percentile(-1)", "10"),
+        ("latency:percentile(34.9)", "10"),
+        ("latency:percentile(35)", "20"),
+        ("latency:percentile(50)", "20"),
+        ("latency:percentile(100)", "100031"),
+        ("latency:percentile(0/0)", "100031"),
     ];
-    let results = evaluated(latencies(), true, &expressions);
-    assert_eq!(results, ["error", "20", "40", "10", "40", "unknown", "20"]);
+    let results = evaluated(View::binned(&recorded), true, &expressions.map(|(code, _)| code));
+    for ((code, expected), result) in expressions.iter().zip(results) {
+        assert_eq!(result, *expected, "{code}");
+    }
+    let nothing =
+        evaluated(View::binned(&Distribution::new()), true, &["latency:percentile(50)", "latency.max", "#latency"]);
+    assert_eq!(nothing, ["0", "0", "0"]);
 }
 
 #[test]
