@@ -30,6 +30,10 @@ pub struct Spectrum {
     mean_us: f64,
     stdev_us: f64,
     max_us: f64,
+    /// How many values have that mean, deviation and maximum.
+    count: u64,
+    /// How many more are in the percentiles, each with the least that it may be.
+    censored: u64,
 }
 
 impl Spectrum {
@@ -46,6 +50,8 @@ impl Spectrum {
             mean_us: completed.mean().unwrap_or(0.0) / NS_PER_US,
             stdev_us: completed.stdev() / NS_PER_US,
             max_us: completed.max().unwrap_or(0) as f64 / NS_PER_US,
+            count: completed.count(),
+            censored: censored.count(),
         }
     }
 
@@ -58,6 +64,8 @@ impl Spectrum {
             mean_us: binned.mean(),
             stdev_us: binned.stdev(),
             max_us: binned.max() as f64,
+            count: recorded.count(),
+            censored: 0,
             percentile_us: Box::new(move |percent| recorded.binned().percentile(percent) as f64),
         }
     }
@@ -77,10 +85,13 @@ impl Spectrum {
             let value_ms = value as f64 * self.step_us / 1e3;
             text += &format!("{value_ms:12.3} {share:12.6} {count:12} {:12.2}\n", 1.0 / (1.0 - share));
         }
-        let count = self.steps.last().map_or(0, |step| step.count);
+        let Self { count, censored, .. } = *self;
         let [mean, stdev, max] = [self.mean_us, self.stdev_us, self.max_us].map(ms);
         text += &format!("#[Mean    = {mean}, StdDeviation   = {stdev}]\n");
         text += &format!("#[Max     = {max}, Total count    = {count:12}]\n");
+        if censored > 0 {
+            text += &format!("#[Censored= {censored:12}, in the percentiles with the time they had waited]\n");
+        }
         text += &format!("#[Buckets = {BUCKETS:12}, SubBuckets     = {SUB_BUCKETS:12}]\n");
         text + "----------------------------------------------------------\n"
     }
@@ -227,8 +238,13 @@ mod tests {
             .block(RECORDED, Some(&["50".parse().unwrap(), "99.5".parse().unwrap()]));
         let lines: Vec<&str> = block.lines().collect();
         assert_eq!(lines[1..3], ["     50%    1.00ms", "   99.5%    5.00s "]);
-        assert_eq!(lines[lines.len() - 5], "    5000.000     1.000000          100          inf");
-        assert_eq!(lines[lines.len() - 4], "#[Mean    =        1.000, StdDeviation   =        0.000]");
-        assert_eq!(lines[lines.len() - 3], "#[Max     =        1.000, Total count    =          100]");
+        let below = [
+            "    5000.000     1.000000          100          inf",
+            "#[Mean    =        1.000, StdDeviation   =        0.000]",
+            "#[Max     =        1.000, Total count    =           99]",
+            "#[Censored=            1, in the percentiles with the time they had waited]",
+            "#[Buckets =           27, SubBuckets     =         2048]",
+        ];
+        assert_eq!(lines[lines.len() - 6..lines.len() - 1], below);
     }
 }
