@@ -117,6 +117,13 @@ fn stages(flag: &Flag, value: &OsStr) -> Result<Vec<Stage>, Refusal> {
     if text.trim_start().starts_with("c=") {
         return Err(Refusal::Cannot(format!("--{}: stages of connections are not in onrush yet", flag.long)));
     }
+    if text.contains(',') && text.split(',').any(|text| text.trim().is_empty()) {
+        return Err(wrong(
+            flag,
+            value,
+            "there is no stage on one side of a comma; write for instance 10s:1k,30s:1k..20k",
+        ));
+    }
     let stages = text.split(',').map(|text| stage(flag, text.trim())).collect::<Result<Vec<_>, _>>()?;
     let total = stages.iter().filter_map(|stage| stage.length).try_fold(Duration::ZERO, Duration::checked_add);
     if total.is_none_or(|total| total > TIME_MAX) {
@@ -131,9 +138,14 @@ fn stages(flag: &Flag, value: &OsStr) -> Result<Vec<Stage>, Refusal> {
 
 fn stage(flag: &Flag, text: &str) -> Result<Stage, Refusal> {
     let value = OsStr::new(text);
-    let parts = text.split_once(':');
+    let parts = text
+        .split_once(':')
+        .filter(|(length, rates)| !length.is_empty() && !rates.is_empty() && !rates.starts_with("//"));
     let (length, rates) = parts
         .ok_or_else(|| wrong(flag, value, "a stage is a length, a colon and a rate; write for instance 10s:1k..20k"))?;
+    if rates.contains(':') {
+        return Err(wrong(flag, value, "stages have commas between them; write for instance 10s:1k,30s:1k..20k"));
+    }
     let length = time(flag, OsStr::new(length), Dialect::Native)?;
     if length.is_zero() {
         return Err(wrong(flag, value, "a stage lasts longer than 0; write for instance 10s:1k"));
@@ -173,7 +185,7 @@ fn catch_up(flag: &Flag, value: &OsStr) -> Result<CatchUp, Refusal> {
         return Err(wrong(flag, value, format_args!("less than {MOST}")));
     }
     let factor = CatchUp::from_thousandths(1_000 * whole + thousandths);
-    factor.ok_or_else(|| wrong(flag, value, "at least 1, which never makes up for a stall"))
+    factor.ok_or_else(|| wrong(flag, value, "at least 1, with which a stall is never made up for"))
 }
 
 fn max_late(flag: &Flag, value: &OsStr) -> Result<Duration, Refusal> {

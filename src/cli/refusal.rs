@@ -26,5 +26,29 @@ pub(super) fn wrong(flag: &Flag, value: &OsStr, reason: impl Display) -> Refusal
     let text = value.to_string_lossy();
     let shown: String = text.chars().take(SHOWN_MAX).collect();
     let dots = if shown.len() < text.len() { "…" } else { "" };
+    // Whoever forgets a value gives the next word.
+    let is_missing =
+        matches!(flag.value, Some("N" | "T" | "F" | "LIST" | "NAME" | "WHEN" | "VERSION")) && text.contains("://");
+    let reason =
+        if is_missing { format!("a URL; --{} needs a value before it", flag.long) } else { reason.to_string() };
     Refusal::Misused(format!("--{} {shown:?}{dots}: {reason}", flag.long))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::flags::{Id, by_id};
+    use super::*;
+
+    #[test]
+    fn a_url_where_a_value_should_be_is_said_to_be_one() {
+        for (id, expected) in [
+            (Id::Rate, "--rate \"http://h/\": a URL; --rate needs a value before it"),
+            (Id::Stages, "--stages \"http://h/\": a URL; --stages needs a value before it"),
+            (Id::Duration, "--duration \"http://h/\": a URL; --duration needs a value before it"),
+            (Id::HttpProxy, "--http-proxy \"http://h/\": reason"),
+        ] {
+            let Refusal::Misused(line) = wrong(by_id(id), OsStr::new("http://h/"), "reason") else { panic!() };
+            assert_eq!(line, expected);
+        }
+    }
 }

@@ -404,9 +404,15 @@ fn stages_are_steps_and_ramps_and_the_run_lasts_as_long() {
 #[test]
 fn stages_that_are_none_are_refused_with_what_would_be_right() {
     let shape = "a stage is a length, a colon and a rate; write for instance 10s:1k..20k";
+    let commas = "there is no stage on one side of a comma; write for instance 10s:1k,30s:1k..20k";
     for (typed, shown, reason) in [
         ("1k", "1k", shape),
-        ("10s:1k,", "", shape),
+        ("10s:1k,", "10s:1k,", commas),
+        (",", ",", commas),
+        ("''", "", shape),
+        ("10s:", "10s:", shape),
+        (":1k", ":1k", shape),
+        ("10s:1k;5s:2k", "10s:1k;5s:2k", "stages have commas between them; write for instance 10s:1k,30s:1k..20k"),
         ("0s:1k", "0s:1k", "a stage lasts longer than 0; write for instance 10s:1k"),
         ("ever:1k", "ever", "not a time; write for instance 500ms, 1.5s or 2m"),
         ("9999h:1k", "9999h", "at most 8784h, which is 366 days"),
@@ -458,7 +464,7 @@ fn arrivals_and_what_becomes_of_late_requests_are_chosen() {
     for (option, reason) in [
         ("--arrivals \"random\"", "unknown; write uniform, poisson or, for instance, burst:100"),
         ("--arrivals \"burst:0\"", "a burst has 1 to 1000000 requests; write for instance burst:100"),
-        ("--catch-up \"0.999\"", "at least 1, which never makes up for a stall"),
+        ("--catch-up \"0.999\"", "at least 1, with which a stall is never made up for"),
         ("--catch-up \"x\"", "not a factor; write for instance 2 or 1.5"),
         ("--catch-up \"-2\"", "not a factor; write for instance 2 or 1.5"),
         ("--catch-up \"1.2345\"", "not a factor; write for instance 2 or 1.5"),

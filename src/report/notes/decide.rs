@@ -186,6 +186,9 @@ fn unanswered(plan: &Plan, outcome: &Outcome, has_hanging: bool) -> Option<Note>
     match nothing_answered {
         // Why it failed has a note of its own.
         true if plan.once && lost.started > 0 => (lost.failed == 0).then_some(Note::NoAnswer(lost)),
+        true if outcome.totals.open_loop.as_deref().is_some_and(|open_loop| open_loop.due + open_loop.carried == 0) => {
+            Some(Note::NothingDue)
+        }
         true => Some(Note::NothingAnswered(lost)),
         false => (lost.total() > 0).then_some(Note::Unanswered(lost)),
     }

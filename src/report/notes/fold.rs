@@ -30,6 +30,7 @@ impl Note {
             | Self::TooFewRequests { .. }
             | Self::FewerConnections { .. }
             | Self::NothingAnswered(_)
+            | Self::NothingDue
             | Self::NoAnswer(_)
             | Self::Standstill { .. }
             | Self::Suspended { .. }

@@ -135,6 +135,8 @@ pub enum Note {
     Unanswered(Lost),
     /// No request at all was answered.
     NothingAnswered(Lost),
+    /// No request was due in the time that was measured.
+    NothingDue,
     /// The only request was not answered.
     NoAnswer(Lost),
     /// For a while nothing was answered.

@@ -10,6 +10,8 @@ use crate::stats::{OpenLoop, Totals, rank};
 const MISSED_PERCENT: u64 = 1;
 /// Connections, or threads, are busy from this share of their time on.
 const BUSY_SHARE: f64 = 0.95;
+/// A shorter run, in seconds, has spent its time on its first connections.
+const BUSY_MIN_S: f64 = 0.2;
 /// A percentile is known when its bounds are no further apart than this part of it.
 const KNOWN: f64 = 0.01;
 
@@ -84,7 +86,9 @@ fn behind(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>) -> Option<B
     let connections = u64::from(plan.load.connections);
     let busy = counters.occupancy.busy_ns as f64 / 1e9 / elapsed_s;
     let worked_ns = evidence.cpu_ns().saturating_sub(evidence.spun_ns);
-    let bottleneck = if busy >= BUSY_SHARE * connections as f64 {
+    let bottleneck = if elapsed_s < BUSY_MIN_S {
+        None
+    } else if busy >= BUSY_SHARE * connections as f64 {
         // By Little's law, if the server stays as quick as it was.
         let in_flight = due_per_s * latency.mean().unwrap_or(0.0) / 1e9 / outcome.batch.max(1) as f64;
         Some(Bottleneck::Connections { connections, needed: (in_flight.ceil() as u64).max(connections + 1) })

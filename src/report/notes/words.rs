@@ -51,6 +51,9 @@ impl fmt::Display for Note {
             Self::NothingAnswered(Lost { started: 0, .. }) => {
                 f.write_str("nothing was answered: no request could be sent")
             }
+            Self::NothingDue => {
+                f.write_str("no request was due while it was measured: a longer run or a higher rate has some")
+            }
             Self::NothingAnswered(lost) => {
                 write!(f, "nothing was answered: of {} {lost}", counted(lost.started, "request"))
             }

@@ -58,6 +58,22 @@ fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
     assert_eq!(said(&working), [format!("{words}; 6,000 were still waiting at the end")]);
     working.totals.evidence.spun_ns = 10_000 * MS;
     assert!(!said(&working)[0].contains("threads"), "what is spent in looking is not work");
+    working.totals.evidence.spun_ns = 0;
+    working.elapsed = Duration::from_millis(100);
+    assert!(
+        !said(&working)[0].contains("threads"),
+        "a run that is over before it has connections says nothing of threads"
+    );
+}
+
+#[test]
+fn a_run_in_which_nothing_was_due_blames_nobody() {
+    let mut outcome = changed(|open_loop| *open_loop = OpenLoop::default());
+    outcome.totals.counters = Counters { slots_opened: 10, ..Counters::default() };
+    let words = "no request was due while it was measured: a longer run or a higher rate has some";
+    assert_eq!(said(&outcome), [words]);
+    outcome.totals.open_loop.as_mut().unwrap().due = 1;
+    assert_eq!(said(&outcome)[0], "nothing was answered: no request could be sent");
 }
 
 #[test]
