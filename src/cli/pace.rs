@@ -8,7 +8,7 @@ use super::flags::{self, Flag, Id};
 use super::refusal::{Refusal, wrong};
 use super::units::{self, Unreadable};
 use super::values::time;
-use crate::plan::limits::{BURST_MAX, RATE_MAX, TIME_MAX};
+use crate::plan::limits::{BURST_MAX, RATE_MAX, SEND_SLICE_MAX, TIME_MAX};
 use crate::plan::schedule::{Arrivals, CatchUp, Part, Rate, Stage};
 use crate::plan::{Dialect, Schedule};
 
@@ -25,6 +25,8 @@ pub(super) struct TypedPace {
     catch_up: Option<CatchUp>,
     /// `--max-late`.
     max_late: Option<Duration>,
+    /// `--send-slice`.
+    send_slice: Option<Duration>,
     /// The first option that means nothing without a rate.
     needs_rate: Option<&'static Flag>,
 }
@@ -40,7 +42,8 @@ impl TypedPace {
             Id::Stages => self.stages = Some(stages(flag, value)?),
             Id::Arrivals => self.arrivals = Some(arrivals(flag, value)?),
             Id::CatchUp => self.catch_up = Some(catch_up(flag, value)?),
-            Id::MaxLate => self.max_late = Some(max_late(flag, value)?),
+            Id::MaxLate => self.max_late = Some(positive(flag, value, "100ms")?),
+            Id::SendSlice => self.send_slice = Some(send_slice(flag, value)?),
             _ => {}
         }
         if !matches!(flag.id, Id::Rate | Id::Stages) {
@@ -83,6 +86,7 @@ impl TypedPace {
             part: Part::WHOLE,
             catch_up: self.catch_up.or((dialect == Dialect::Wrk2).then_some(CatchUp::DOUBLE)),
             max_late: self.max_late,
+            send_slice: self.send_slice,
         }))
     }
 }
@@ -188,9 +192,23 @@ fn catch_up(flag: &Flag, value: &OsStr) -> Result<CatchUp, Refusal> {
     factor.ok_or_else(|| wrong(flag, value, "at least 1, with which a stall is never made up for"))
 }
 
-fn max_late(flag: &Flag, value: &OsStr) -> Result<Duration, Refusal> {
+fn positive(flag: &Flag, value: &OsStr, example: &str) -> Result<Duration, Refusal> {
     match time(flag, value, Dialect::Native)? {
-        Duration::ZERO => Err(wrong(flag, value, "longer than 0; write for instance 100ms")),
+        Duration::ZERO => Err(wrong(flag, value, format_args!("longer than 0; write for instance {example}"))),
+        time => Ok(time),
+    }
+}
+
+fn send_slice(flag: &Flag, value: &OsStr) -> Result<Duration, Refusal> {
+    match positive(flag, value, "200us")? {
+        time if time > SEND_SLICE_MAX => {
+            let most = SEND_SLICE_MAX.as_secs();
+            Err(wrong(
+                flag,
+                value,
+                format_args!("at most {most} s: requests leave as late as that; write for instance 200us"),
+            ))
+        }
         time => Ok(time),
     }
 }

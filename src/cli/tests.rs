@@ -444,6 +444,7 @@ fn what_says_when_requests_are_sent_is_not_said_twice_and_not_without_a_rate() {
             "--batch_latency: it is wrk2's, and takes --compat wrk2; the result of -o has the latency of batches anyway",
         ),
         ("--max-late 1s -U", "--max-late: there is no rate; add -R, for instance -R 1000"),
+        ("--send-slice 1ms", "--send-slice: there is no rate; add -R, for instance -R 1000"),
         ("--arrivals poisson", "--arrivals: there is no rate; add -R, for instance -R 1000"),
         ("--catch-up 2", "--catch-up: there is no rate; add -R, for instance -R 1000"),
     ] {
@@ -461,6 +462,8 @@ fn arrivals_and_what_becomes_of_late_requests_are_chosen() {
     assert_eq!(schedule("--catch-up 1.25").catch_up, CatchUp::from_thousandths(1_250));
     assert_eq!(schedule("--catch-up 1").catch_up, CatchUp::from_thousandths(1_000));
     assert_eq!(schedule("--max-late 20ms").max_late, Some(Duration::from_millis(20)));
+    assert_eq!((plain.send_slice, schedule("--send-slice 1s").send_slice), (None, Some(Duration::from_secs(1))));
+    assert_eq!(schedule("--send-slice 1us").send_slice, Some(Duration::from_micros(1)));
     for (option, reason) in [
         ("--arrivals \"random\"", "unknown; write uniform, poisson or, for instance, burst:100"),
         ("--arrivals \"burst:0\"", "a burst has 1 to 1000000 requests; write for instance burst:100"),
@@ -470,6 +473,9 @@ fn arrivals_and_what_becomes_of_late_requests_are_chosen() {
         ("--catch-up \"1.2345\"", "not a factor; write for instance 2 or 1.5"),
         ("--catch-up \"1000000\"", "less than 1000000"),
         ("--max-late \"0\"", "longer than 0; write for instance 100ms"),
+        ("--send-slice \"0\"", "longer than 0; write for instance 200us"),
+        ("--send-slice \"1001ms\"", "at most 1 s: requests leave as late as that; write for instance 200us"),
+        ("--send-slice \"-1us\"", "negative; write for instance 500ms, 1.5s or 2m"),
     ] {
         assert_eq!(refused(&format!("onrush -R 1 {option} h")), format!("onrush: {option}: {reason}"));
     }

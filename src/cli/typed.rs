@@ -202,7 +202,14 @@ impl Typed {
             | Id::TlsGroups
             | Id::TlsResume => self.tls.take(flag, value)?,
             Id::Script => self.script = Some(PathBuf::from(value)),
-            Id::Rate | Id::Stages | Id::Arrivals | Id::CatchUp | Id::MaxLate | Id::ULatency | Id::BatchLatency => {
+            Id::Rate
+            | Id::Stages
+            | Id::Arrivals
+            | Id::CatchUp
+            | Id::MaxLate
+            | Id::SendSlice
+            | Id::ULatency
+            | Id::BatchLatency => {
                 self.u_latency |= flag.id == Id::ULatency;
                 self.batch_latency |= flag.id == Id::BatchLatency;
                 self.pace.take(flag, &value, self.dialect)?;

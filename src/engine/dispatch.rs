@@ -93,9 +93,10 @@ impl<B: Backend> Engine<B> {
             // The worker has stood still over the end, which is for the loop to find out.
             return self.queue(conn);
         }
-        self.drop_late(now);
+        // To drop very many takes time, which makes nobody else too late.
+        let sent_at = if self.drop_late(now) { self.backend.now() } else { now };
         while self.next_start_at() <= now && !self.is_too_late(now) && self.books.tally.may_start() {
-            if !self.start_batch(conn, now) || !self.has_room(conn) {
+            if !self.start_batch(conn, sent_at) || !self.has_room(conn) {
                 return;
             }
         }
@@ -123,14 +124,15 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Drops requests that would start too late.
-    fn drop_late(&mut self, now: Nanos) {
+    /// Drops requests that would start too late. Returns whether there were any.
+    fn drop_late(&mut self, now: Nanos) -> bool {
         if !self.is_too_late(now) {
-            return;
+            return false;
         }
         let max_late_ns = self.settings.rules.open_loop.and_then(|rules| rules.max_late_ns).unwrap_or(u64::MAX);
         let moment = Nanos(now.0.saturating_sub(max_late_ns));
         self.pass(moment, Tally::dropped);
+        true
     }
 
     /// Goes past the requests that are due before a moment and are not sent, and says of each when it was due; where there
@@ -199,10 +201,8 @@ impl<B: Backend> Engine<B> {
         if !self.has_batch() {
             return false;
         }
-        // In a closed loop what is handed over at once is sent as soon as it was due. With a script, or where others were
-        // sent first, time has passed, and that is not the server's.
-        let is_closed = matches!(self.dispatch.pacer, Pacer::Closed);
-        let has_passed = !B::GATHERS && (self.script.wants.any() || !is_closed);
+        // What is handed over at once is sent now. With a script time has passed, which is not the server's.
+        let has_passed = !B::GATHERS && self.script.wants.any();
         let sent_at = if has_passed { self.backend.now() } else { now };
         let Dispatch { batch, started, pacer, .. } = &mut self.dispatch;
         let rest = &batch[*started..];

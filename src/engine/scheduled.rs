@@ -13,6 +13,8 @@ pub struct Scheduled {
     /// When the schedule begins.
     begin: Nanos,
     catch_up: Option<CatchUp>,
+    /// The length of the slices into which sends are gathered; 0: they are not.
+    slice_ns: u64,
     /// The last request that had been held up.
     resumed: Option<Resumed>,
     next_at: Nanos,
@@ -25,9 +27,11 @@ struct Resumed {
 }
 
 impl Scheduled {
-    /// A schedule that begins at zero. Late requests leave at once, or no faster than `catch_up` says.
-    pub fn new(dues: Dues, catch_up: Option<CatchUp>) -> Self {
-        let mut new = Self { dues, begin: Nanos::default(), catch_up, resumed: None, next_at: Nanos::default() };
+    /// A schedule that begins at zero. Late requests leave at once, or no faster than `catch_up` says; and each at the end of
+    /// the slice of `slice_ns` nanoseconds in which it may, unless that is zero.
+    pub fn new(dues: Dues, catch_up: Option<CatchUp>, slice_ns: u64) -> Self {
+        let (begin, next_at) = (Nanos::default(), Nanos::default());
+        let mut new = Self { dues, begin, catch_up, slice_ns, resumed: None, next_at };
         new.find_next();
         new
     }
@@ -105,5 +109,13 @@ impl Scheduled {
             let since_ns = factor.shortened_ns(self.dues.next_ns() - resumed.due_ns);
             self.next_at = self.next_at.max(resumed.at + since_ns);
         }
+        self.next_at = self.slice_end(self.next_at);
+    }
+
+    /// The end of the slice that this moment is in. Slices begin with the schedule, and what is due just at the end of one
+    /// leaves there. What would leave when the run is over leaves at its own moment.
+    fn slice_end(&self, at: Nanos) -> Nanos {
+        let end_ns = at.since(self.begin).checked_next_multiple_of(self.slice_ns);
+        end_ns.filter(|&end_ns| end_ns < self.dues.end_ns()).map_or(at, |end_ns| self.begin + end_ns)
     }
 }

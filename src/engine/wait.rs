@@ -40,12 +40,17 @@ impl<B: Backend> Engine<B> {
                     return;
                 }
             }
-            if due == until && due > Nanos::default() && due < Nanos::MAX {
+            if due == until && due > Nanos::default() && due < Nanos::MAX && !self.gathers_slices() {
                 return self.wait_for_due(due);
             }
         }
         self.settle_spin();
         self.backend.wait(until);
+    }
+
+    /// Whether sends are gathered into slices: whoever asks for less exactness saves processor time.
+    fn gathers_slices(&self) -> bool {
+        self.settings.rules.open_loop.is_some_and(|rules| rules.slice_ns > 0)
     }
 
     /// Waits until a request is due, the last of the time awake: a thread that sleeps wakes up too late.

@@ -18,6 +18,8 @@ pub const REQUESTS_MAX: u64 = 1 << 53;
 pub const RATE_MAX: u64 = 1_000_000_000;
 /// The most requests that are due at once: what a thread can send within seconds.
 pub const BURST_MAX: u64 = 1_000_000;
+/// Longest slice into which sends are gathered: what is sent once a second is in bursts, for which `--arrivals` is there.
+pub const SEND_SLICE_MAX: Duration = Duration::from_secs(1);
 
 /// Longest time for any option: a leap year. Nothing is tested for longer, and all arithmetic on nanoseconds stays far
 /// from the end of 64 bits.

@@ -86,6 +86,7 @@ pub fn schedule(per_s: u64) -> Schedule {
         part: Part::WHOLE,
         catch_up: None,
         max_late: None,
+        send_slice: None,
     }
 }
 

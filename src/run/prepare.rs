@@ -182,7 +182,8 @@ pub(super) fn pacer(plan: &Plan, settings: &Settings, index: u32) -> Pacer {
     let Settings { warmup_ns, duration_ns, seed, .. } = *settings;
     plan.schedule.as_ref().map_or(Pacer::Closed, |schedule| {
         let (worker, span) = (Part::new(index, plan.load.threads), Span { warmup_ns, duration_ns });
-        Pacer::Scheduled(Scheduled::new(schedule.dues(worker, span, seed), schedule.catch_up))
+        let slice_ns = settings.rules.open_loop.map_or(0, |rules| rules.slice_ns);
+        Pacer::Scheduled(Scheduled::new(schedule.dues(worker, span, seed), schedule.catch_up, slice_ns))
     })
 }
 
@@ -214,11 +215,15 @@ pub(super) fn settings(
             timeout_ns: plan.timeout.map(nanos),
             phases: plan.phases,
             pipelines,
-            open_loop: plan.schedule.as_ref().map(|schedule| OpenLoop {
-                max_late_ns: schedule.max_late.map(nanos),
-                slice_ns: 0,
-                as_wrk2: plan.dialect == Dialect::Wrk2,
-                per_batch: plan.show.batch_latency,
+            open_loop: plan.schedule.as_ref().map(|schedule| {
+                let slice = schedule.send_slice.unwrap_or_default();
+                OpenLoop {
+                    // Waiting for the end of a slice makes no request too late.
+                    max_late_ns: schedule.max_late.map(|late| nanos(late + slice)),
+                    slice_ns: nanos(slice),
+                    as_wrk2: plan.dialect == Dialect::Wrk2,
+                    per_batch: plan.show.batch_latency,
+                }
             }),
         },
         warmup_ns: nanos(plan.warmup),

@@ -14,6 +14,7 @@ cases! {
     a_freeze_is_in_the_latency_of_what_was_due_meanwhile;
     every_request_that_was_due_is_accounted_for;
     stages_follow_one_another;
+    requests_of_a_slice_leave_together_at_its_end;
     a_server_that_dies_loses_no_request_from_the_account;
 }
 
@@ -138,6 +139,22 @@ fn stages_follow_one_another(context: &Context) {
     assert_eq!(number(&document, "/requests/due"), 300.0, "{started:?}");
     assert!((started[0] - 100.0).abs() <= 30.0 && (started[1] - 200.0).abs() <= 30.0, "{started:?}");
     assert!((2_990.0..3_900.0).contains(&output.elapsed_ms()), "{output:?}");
+}
+
+fn requests_of_a_slice_leave_together_at_its_end(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("slices"));
+    let program = context.onrush().words("-t1 -c60 -d1s -R500 --send-slice 100ms").word(url(&server, "/"));
+    let (output, document) = document(program, &scratch);
+    assert_accounted(&document);
+    let of = |pointer: &str| number(&document, pointer);
+    assert_eq!((of("/requests/due"), of("/requests/unsent")), (500.0, 0.0), "{}", document["requests"]);
+    assert_eq!(of("/plan/schedule/send_slice_s"), 0.1);
+    // Half a slice each, but for those of the last slice, which would leave after the end.
+    let mean_us = of("/open_loop/lateness/mean_us");
+    assert!((43_000.0..=80_000.0).contains(&mean_us), "{}", document["open_loop"]["lateness"]);
+    let waits = of("/threads/0/waits/count");
+    assert!(waits < 900.0, "at its own moment each request would need two: {waits}");
+    assert!(output.stderr.contains("requests left at the ends of slices of 100ms (--send-slice)"), "{output:?}");
 }
 
 fn a_server_that_dies_loses_no_request_from_the_account(context: &Context) {

@@ -91,6 +91,13 @@ impl<B: Backend> Engine<B> {
         })
     }
 
+    /// What is wrong with it if time moved on while a request might leave and a connection was ready for it.
+    pub(crate) fn held_up(&self, now: Nanos) -> Option<String> {
+        let next_at = self.next_start_at();
+        let is_held_up = self.has_ready() && self.books.tally.may_start() && (Nanos(1)..now).contains(&next_at);
+        is_held_up.then(|| format!("a request might have left at {} ns, and a connection was ready", next_at.0))
+    }
+
     /// What one connection waits for in vain.
     fn flaw_of(&self, slot: &Slot, seen: Seen, agenda: &Agenda, most: usize) -> Option<String> {
         let expected = match &slot.state {

@@ -8,18 +8,23 @@ use rustix::io::Errno;
 use super::*;
 use crate::backend::sim::{Act, Action, Peer};
 use crate::plan::Schedule;
-use crate::plan::schedule::{Arrivals, CatchUp, Part, Rate, Span, Stage};
+use crate::plan::schedule::{Arrivals, CatchUp, Dues, Part, Rate, Span, Stage};
 use crate::stats::Gap;
 use crate::stats::silences::common;
 
 /// A request every so many nanoseconds, from zero on; a batch takes the time of as many.
 fn every(step_ns: u64, catch_up: Option<CatchUp>) -> Pacer {
+    Pacer::Scheduled(Scheduled::new(dues(step_ns, Span::default()), catch_up, 0))
+}
+
+/// A request every so many nanoseconds, from zero on.
+fn dues(step_ns: u64, span: Span) -> Dues {
     let minute_ns = 60 * SECOND;
     assert!(minute_ns.is_multiple_of(step_ns), "there are so many in a minute");
     let rate = Rate::from_per_minute(minute_ns / step_ns).unwrap();
     let (arrivals, stages) = (Arrivals::Uniform, vec![Stage::open(rate)]);
-    let schedule = Schedule { arrivals, stages, part: Part::WHOLE, catch_up, max_late: None };
-    Pacer::Scheduled(Scheduled::new(schedule.dues(Part::WHOLE, Span::default(), 1), catch_up))
+    let schedule = Schedule { arrivals, stages, part: Part::WHOLE, catch_up: None, max_late: None, send_slice: None };
+    schedule.dues(Part::WHOLE, span, 1)
 }
 
 /// Servers that answer after `latency_ns`, but nothing before a moment, and note when they were asked.
@@ -275,6 +280,36 @@ fn after_a_stall_the_schedule_is_carried_out_so_much_faster_and_then_as_before()
 }
 
 #[test]
+fn a_request_leaves_at_the_end_of_the_slice_that_it_is_due_in() {
+    let asked = Rc::new(RefCell::new(Vec::new()));
+    let network = Noting { latency_ns: 0, not_before: Nanos::default(), asked: Rc::clone(&asked) };
+    let slice_ns = 100 * MS;
+    let span = Span { warmup_ns: 0, duration_ns: Some(SECOND) };
+    let pacer = Pacer::Scheduled(Scheduled::new(dues(30 * MS, span), None, slice_ns));
+    let ten = Settings { connections: 10, ..open_loop(OpenLoop { slice_ns, ..OpenLoop::default() }) };
+    let ran = run_job(ten, Box::new(network), Job { pacer, ..job(get(), http1(1)) });
+    // What is due just at the end of a slice leaves there, and what would leave after the run's end when it is due.
+    let due = (0..).map(|k| 30 * k).take_while(|ms| *ms < 1_000);
+    let expected: Vec<u64> = due.map(|ms: u64| if ms > 900 { ms } else { ms.next_multiple_of(100) } * MS).collect();
+    assert_eq!(asked.take(), expected);
+    let open_loop = ran.totals.open_loop.as_deref().unwrap();
+    assert_eq!((open_loop.late, open_loop.unsent, open_loop.lateness.max()), (0, 0, Some(90 * MS)));
+}
+
+#[test]
+fn slices_begin_with_the_schedule_and_hold_while_late_requests_are_made_up_for() {
+    let mut pacer = Scheduled::new(dues(MS, Span::default()), Some(CatchUp::DOUBLE), 4 * MS);
+    let begin = Nanos(7 * MS);
+    pacer.begin(begin);
+    let next = |pacer: &Scheduled| (pacer.due_at().since(begin) / MS, pacer.next_at().since(begin) / MS);
+    for (expected, now) in [((0, 0), 0), ((1, 4), 30), ((2, 32), 32), ((3, 32), 32), ((4, 32), 32), ((5, 32), 32)] {
+        assert_eq!(next(&pacer), expected);
+        pacer.take(1, begin + now * MS);
+    }
+    assert_eq!(next(&pacer), (6, 36), "30 ms and half of the 5 since then, and that to the end of the slice");
+}
+
+#[test]
 fn a_stall_while_catching_up_begins_it_anew() {
     let rate = Rate::from_per_second(1_000).unwrap();
     let schedule = Schedule {
@@ -283,9 +318,10 @@ fn a_stall_while_catching_up_begins_it_anew() {
         part: Part::WHOLE,
         catch_up: None,
         max_late: None,
+        send_slice: None,
     };
     let dues = schedule.dues(Part::WHOLE, Span::default(), 1);
-    let mut pacer = Pacer::Scheduled(Scheduled::new(dues, CatchUp::from_thousandths(4_000)));
+    let mut pacer = Pacer::Scheduled(Scheduled::new(dues, CatchUp::from_thousandths(4_000), 0));
     pacer.begin(Nanos(7 * MS));
     let quarter = MS / 4;
     for (due, next, now) in [

@@ -79,6 +79,11 @@ impl Dues {
         self.next_ns
     }
 
+    /// When no more are, in nanoseconds; [`u64::MAX`]: nobody has said.
+    pub fn end_ns(&self) -> u64 {
+        self.end_ns
+    }
+
     /// Whether to go past many requests at once leads to where going past each of them does: not where due times are drawn
     /// one after the other, nor over the end of a warm-up, where their numbers begin anew.
     pub fn can_leap(&self) -> bool {

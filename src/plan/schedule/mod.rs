@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::limits::TIME_MAX;
+use super::limits::{SEND_SLICE_MAX, TIME_MAX};
 
 /// When requests are due, and what becomes of those that are late.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +37,8 @@ pub struct Schedule {
     pub catch_up: Option<CatchUp>,
     /// A request that would start later than this after it was due is dropped; `None`: none is.
     pub max_late: Option<Duration>,
+    /// Requests that are due within a slice of this length leave together at its end; `None`: each leaves when it is due.
+    pub send_slice: Option<Duration>,
 }
 
 impl Schedule {
@@ -80,6 +82,9 @@ impl Schedule {
         }
         if self.stages.iter().all(Stage::is_idle) {
             return Some("no request is ever due");
+        }
+        if self.send_slice.is_some_and(|slice| slice.is_zero() || slice > SEND_SLICE_MAX) {
+            return Some("the slices of the schedule are empty or too long");
         }
         self.part.contradiction()
     }

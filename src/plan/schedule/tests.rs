@@ -16,7 +16,7 @@ fn stage(seconds: u64, from: u64, to: u64) -> Stage {
 }
 
 fn schedule(arrivals: Arrivals, stages: &[Stage]) -> Schedule {
-    Schedule { arrivals, stages: stages.to_vec(), part: Part::WHOLE, catch_up: None, max_late: None }
+    Schedule { arrivals, stages: stages.to_vec(), part: Part::WHOLE, catch_up: None, max_late: None, send_slice: None }
 }
 
 fn burst(size: u64) -> Arrivals {
@@ -296,6 +296,11 @@ fn a_schedule_that_cannot_be_carried_out_is_named() {
     assert_eq!(refused(&[open, open]), wrong);
     assert_eq!(refused(&[Stage { to: per_second(2), ..open }]), wrong);
     assert_eq!(refused(&[stage(1, 0, 1), open]), None);
+    let sliced = |slice| Schedule { send_slice: Some(slice), ..schedule(Arrivals::Uniform, &[open]) };
+    assert_eq!(sliced(Duration::from_secs(1)).contradiction(), None);
+    for slice in [Duration::ZERO, Duration::from_nanos(1_000_000_001)] {
+        assert_eq!(sliced(slice).contradiction(), Some("the slices of the schedule are empty or too long"));
+    }
     let part = Part { index: 2, of: 2 };
     assert!(Schedule { part, ..schedule(Arrivals::Uniform, &[open]) }.contradiction().is_some());
 }
@@ -311,6 +316,7 @@ fn the_rate_at_a_moment_is_that_of_its_stage() {
         part: Part::WHOLE,
         catch_up: None,
         max_late: None,
+        send_slice: None,
     };
     let at = |schedule: &Schedule, ms| schedule.per_second_at(Duration::from_millis(ms));
     for (ms, per_s) in [(0, 100.0), (9_999, 100.0), (12_500, 150.0), (20_000, 50.0), (60_000, 50.0)] {

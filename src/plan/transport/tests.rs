@@ -15,7 +15,7 @@ fn any(random: &mut Random) -> Plan {
         &["-d7s"],
         &["-n12345"],
         &["-d", "90m", "-n", "3"],
-        &["-R", "90/m", "--catch-up", "1.5"],
+        &["-R", "90/m", "--catch-up", "1.5", "--send-slice", "200us"],
         &["-R", "1k", "--arrivals", "poisson"],
         &["--stages", "12345678us:1..20k,30s:7/m", "--arrivals", "burst:7", "--max-late", "5ms"],
         &["--warmup", "1500ms"],

@@ -48,6 +48,7 @@ impl Note {
             | Self::FirstOfBatch { .. }
             | Self::Carried { .. }
             | Self::Interim { .. }
+            | Self::Sliced { .. }
             | Self::Clamped { .. }
             | Self::CutBodies { .. }
             | Self::Resumed { .. }

@@ -99,6 +99,8 @@ pub enum Note {
         late: u64,
         /// How many were sent.
         sent: u64,
+        /// Later than this is late.
+        limit: Duration,
         /// How late, in nanoseconds, 99 % of them were at most.
         p99_ns: u64,
         /// How late, in nanoseconds, the latest was.
@@ -110,6 +112,13 @@ pub enum Note {
         dropped: u64,
         /// How many were due.
         due: u64,
+    },
+    /// Requests left at the ends of slices.
+    Sliced {
+        /// How long those were.
+        slice: Duration,
+        /// How late requests left on average, in nanoseconds.
+        mean_ns: f64,
     },
     /// A percentile of the latency since requests were due is not known.
     Uncertain(Uncertain),

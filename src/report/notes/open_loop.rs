@@ -1,5 +1,7 @@
 //! Whether a schedule was kept, and how far the latency since requests were due is known.
 
+use std::time::Duration;
+
 use super::super::bounds::Bounds;
 use super::Note;
 use crate::plan::{Dialect, Percent, Plan};
@@ -8,6 +10,8 @@ use crate::stats::{OpenLoop, Totals, rank};
 
 /// Requests that were late or not sent are worth a note above this percentage.
 const MISSED_PERCENT: u64 = 1;
+/// Requests sent more than this after they were due are late; with slices, more than this and a slice.
+const LATE: Duration = Duration::from_millis(1);
 /// Connections, or threads, are busy from this share of their time on.
 const BUSY_SHARE: f64 = 0.95;
 /// A shorter run, in seconds, has spent its time on its first connections.
@@ -62,17 +66,19 @@ pub struct Uncertain {
 pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let Some(open_loop) = outcome.totals.open_loop.as_deref() else { return Vec::new() };
     let OpenLoop { lateness, late, dropped, due, .. } = open_loop;
-    let sent = lateness.count();
+    let (sent, slice) = (lateness.count(), plan.schedule.as_ref().and_then(|schedule| schedule.send_slice));
     let late = (late * 100 > sent * MISSED_PERCENT).then(|| Note::Late {
         late: *late,
         sent,
+        limit: LATE + slice.unwrap_or_default(),
         p99_ns: lateness.percentile(99.0),
         max_ns: lateness.max().unwrap_or(0),
     });
     let dropped = (*dropped > 0).then_some(Note::TooLate { dropped: *dropped, due: *due });
     let behind = behind(plan, outcome, open_loop).map(Note::Behind);
     let uncertain = uncertain(plan, open_loop).map(Note::Uncertain);
-    [behind, late, dropped, uncertain].into_iter().flatten().collect()
+    let sliced = slice.zip(lateness.mean()).map(|(slice, mean_ns)| Note::Sliced { slice, mean_ns });
+    [behind, late, dropped, uncertain, sliced].into_iter().flatten().collect()
 }
 
 fn behind(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>) -> Option<Behind> {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::super::units::{counted, exact, thousands, time_us};
+use super::super::units::{counted, exact, spaced, thousands, time_us};
 use super::super::{NS_PER_US, errno, escape};
 use super::{Behind, Bottleneck, Flight, Hanging, Lost, Note, Places, Uncertain};
 use crate::run::Shortage;
@@ -40,8 +40,11 @@ impl fmt::Display for Note {
             Self::Idle { connections, places } => f.write_str(&idle_line(*connections, places)),
             Self::Hanging { flight, hanging } => f.write_str(&hanging_line(flight, hanging)),
             Self::Behind(behind) => f.write_str(&behind_line(behind)),
-            Self::Late { late, sent, p99_ns, max_ns } => f.write_str(&late_line(*late, *sent, *p99_ns, *max_ns)),
+            Self::Late { late, sent, limit, p99_ns, max_ns } => {
+                f.write_str(&late_line(*late, *sent, *limit, *p99_ns, *max_ns))
+            }
             Self::TooLate { dropped, due } => f.write_str(&too_late_line(*dropped, *due)),
+            Self::Sliced { slice, mean_ns } => f.write_str(&sliced_line(*slice, *mean_ns)),
             Self::Uncertain(uncertain) => f.write_str(&uncertain_line(uncertain)),
             Self::Failure(failure) => write!(f, "{failure}"),
             Self::Unanswered(lost) => {
@@ -266,12 +269,12 @@ fn behind_line(behind: &Behind) -> String {
     format!("only {sent} of {due} requests/s were sent{colon}{}", reasons.join("; "))
 }
 
-fn late_line(late: u64, sent: u64, p99_ns: u64, max_ns: u64) -> String {
+fn late_line(late: u64, sent: u64, limit: Duration, p99_ns: u64, max_ns: u64) -> String {
     let share = late as f64 / sent.max(1) as f64 * 100.0;
     let [p99, max] = [p99_ns, max_ns].map(|ns| time_us(ns as f64 / NS_PER_US));
-    let (late, sent) = (thousands(late), counted(sent, "request"));
+    let (late, sent, limit) = (thousands(late), counted(sent, "request"), spaced(limit));
     format!(
-        "{late} of {sent} ({share:.2} %) were sent more than 1 ms after they were due (99 %: {p99}, at most {max}): the latency \
+        "{late} of {sent} ({share:.2} %) were sent more than {limit} after they were due (99 %: {p99}, at most {max}): the latency \
          includes that"
     )
 }
@@ -279,6 +282,13 @@ fn late_line(late: u64, sent: u64, p99_ns: u64, max_ns: u64) -> String {
 fn too_late_line(dropped: u64, due: u64) -> String {
     let (dropped, due) = (thousands(dropped), counted(due, "request"));
     format!("{dropped} of {due} were dropped: they would have been sent too late (--max-late), and are in no latency")
+}
+
+fn sliced_line(slice: Duration, mean_ns: f64) -> String {
+    let (slice, mean) = (exact(slice), time_us(mean_ns / NS_PER_US));
+    format!(
+        "requests left at the ends of slices of {slice} (--send-slice): the latency includes a wait of {mean} on average"
+    )
 }
 
 fn uncertain_line(uncertain: &Uncertain) -> String {

@@ -20,6 +20,9 @@ pub struct Schedule {
     /// When a request is too late to be sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_late_s: Option<f64>,
+    /// How long the slices are into which sends were gathered; left out: each request left when it was due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_slice_s: Option<f64>,
 }
 
 /// A stretch of time in which the rate stays the same or changes evenly.
@@ -38,7 +41,7 @@ pub struct Stage {
 impl Schedule {
     /// A schedule as files show it: the whole of it, also where only a part was sent from here.
     pub fn of(schedule: &schedule::Schedule) -> Self {
-        let schedule::Schedule { arrivals, stages, part: _, catch_up, max_late } = schedule;
+        let schedule::Schedule { arrivals, stages, part: _, catch_up, max_late, send_slice } = schedule;
         let stage = |stage: &schedule::Stage| Stage {
             length_s: stage.length.as_ref().map(Duration::as_secs_f64),
             from_per_s: stage.from.per_second(),
@@ -53,6 +56,7 @@ impl Schedule {
             stages: stages.iter().map(stage).collect(),
             catch_up: catch_up.map(|factor| u64::from(factor) as f64 / 1e3),
             max_late_s: max_late.as_ref().map(Duration::as_secs_f64),
+            send_slice_s: send_slice.as_ref().map(Duration::as_secs_f64),
         }
     }
 }

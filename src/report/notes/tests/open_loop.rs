@@ -1,6 +1,8 @@
 //! What is said of a schedule that was not kept, and of latencies that are not known.
 
 use super::*;
+use crate::plan::Schedule;
+use crate::report::fixtures::schedule;
 use crate::stats::{Evidence, OpenLoop};
 
 const MS: u64 = 1_000_000;
@@ -88,10 +90,23 @@ fn requests_that_were_late_or_dropped_are_said() {
     let words = "200 of 10,000 requests (2.00 %) were sent more than 1 ms after they were due (99 %: 5.00ms, at most 40.00ms): \
                  the latency includes that";
     assert_eq!(said(&late), [words]);
+    let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+    plan.schedule = Some(Schedule { send_slice: Some(Duration::from_micros(500)), ..schedule(1_000) });
+    let words = "200 of 10,000 requests (2.00 %) were sent more than 1.5 ms after they were due (99 %: 5.00ms, at most 40.00ms): \
+                 the latency includes that";
+    assert_eq!(said_of(&plan, &late)[0], words);
     let dropped = changed(|open_loop| (open_loop.due, open_loop.dropped) = (10_037, 37));
     let words =
         "37 of 10,037 requests were dropped: they would have been sent too late (--max-late), and are in no latency";
     assert_eq!(said(&dropped), [words]);
+}
+
+#[test]
+fn how_long_requests_waited_for_the_ends_of_slices_is_said() {
+    let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+    plan.schedule = Some(Schedule { send_slice: Some(Duration::from_micros(200)), ..schedule(1_000) });
+    let words = "requests left at the ends of slices of 200us (--send-slice): the latency includes a wait of 20.00us on average";
+    assert_eq!(said_of(&plan, &kept()), [words]);
 }
 
 #[test]

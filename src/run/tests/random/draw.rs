@@ -143,6 +143,7 @@ impl Draw {
             },
             catch_up_tenths: self.one_in(3).then(|| self.between(10, 40)),
             max_late_ms: self.one_in(3).then(|| self.order(1, length_ms)),
+            send_slice_us: self.one_in(3).then(|| self.order(1, 1_000 * length_ms.min(1_000))),
         }
     }
 

@@ -103,6 +103,8 @@ struct Running {
     dues: Option<Dues>,
     requests: Option<u64>,
     connections: u64,
+    /// Whether it stands still, and is late then.
+    stands_still: bool,
     /// The most requests in flight on one connection.
     depth: usize,
     turns: u64,
@@ -133,6 +135,7 @@ impl Run {
             let (dues, requests) = (self.dues(&settings, index), settings.requests);
             // Those of a batch leave before their own moments.
             *journal.dues.borrow_mut() = dues.clone().filter(|_| batch == 1);
+            journal.slice_ns.set(settings.rules.open_loop.map_or(0, |rules| rules.slice_ns));
             let network = case.scenario.clone().network(seed);
             let calls = CALLS + CALLS_PER_REQUEST * batch;
             let backend = Watched::new(connections, network, &case.scenario.answer, Rc::clone(&journal), calls);
@@ -157,6 +160,7 @@ impl Run {
                 dues,
                 requests,
                 connections: connections.into(),
+                stands_still: !case.scenario.standstill.is_empty(),
                 depth: batch,
                 turns: 0,
                 moment,
@@ -242,7 +246,8 @@ impl Running {
             return Ok(());
         }
         let seen = std::mem::take(&mut self.engine.backend().seen);
-        let flaw = self.engine.flaw(now, &seen, self.depth);
+        let held_up = self.engine.held_up(now).filter(|_| !self.stands_still);
+        let flaw = self.engine.flaw(now, &seen, self.depth).or(held_up);
         let watched = self.engine.backend();
         watched.seen = seen;
         let flaw = watched.flaw.take().or(flaw);

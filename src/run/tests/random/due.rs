@@ -18,7 +18,7 @@ pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
     accounted(&ran.totals, open_loop)?;
     compared(&ran.totals, open_loop)?;
     let (batch, lateness_ns) = (ran.batch, open_loop.lateness.max());
-    let max_late_ns = schedule.max_late.map_or(u64::MAX, nanos);
+    let max_late_ns = schedule.max_late.map_or(u64::MAX, |late| nanos(late + schedule.send_slice.unwrap_or_default()));
     // What is left of a batch leaves when there is room for it, however late that is.
     ensure!(batch > 1 || lateness_ns <= Some(max_late_ns), lateness_ns, max_late_ns);
     ensure!(schedule.max_late.is_some() || open_loop.dropped == 0, open_loop.dropped);

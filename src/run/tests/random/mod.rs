@@ -96,6 +96,7 @@ fn what_comes_back_takes_nothing_along_that_is_not_due_yet() {
         arrivals: Arrivals::Burst(NonZeroU64::new(55).expect("it is not zero")),
         catch_up_tenths: None,
         max_late_ms: None,
+        send_slice_us: None,
     };
     // The servers close after one request of a batch, and the others come back.
     let answer = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbye!".to_owned();

@@ -12,6 +12,7 @@ pub struct Pace {
     /// How many times as fast as asked for late requests are made up for, in tenths.
     pub catch_up_tenths: Option<u64>,
     pub max_late_ms: Option<u64>,
+    pub send_slice_us: Option<u64>,
 }
 
 /// One stage of the rate.
@@ -40,6 +41,7 @@ impl Pace {
             Arrivals::Burst(size) => Some(("--arrivals", format!("burst:{size}"))),
         });
         words.extend(self.catch_up_tenths.map(|tenths| ("--catch-up", format!("{}.{}", tenths / 10, tenths % 10))));
+        words.extend(self.send_slice_us.map(|slice_us| ("--send-slice", format!("{slice_us}us"))));
         words.extend(self.max_late_ms.map(|late_ms| ("--max-late", format!("{late_ms}ms"))));
         words
     }

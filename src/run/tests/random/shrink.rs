@@ -126,6 +126,7 @@ fn simpler_pace(add: &mut Add<'_>) {
     change(&|pace| pace.arrivals = Arrivals::Uniform);
     change(&|pace| pace.catch_up_tenths = None);
     change(&|pace| pace.max_late_ms = None);
+    change(&|pace| pace.send_slice_us = None);
     change(&|pace| pace.stages.truncate(pace.stages.len().max(2) - 1));
     change(&|pace| drop(pace.stages.drain(..usize::from(pace.stages.len() > 1))));
     change(&|pace| pace.stages.iter_mut().for_each(|stage| stage.to = stage.from));

@@ -49,16 +49,21 @@ pub struct Journal {
     pub heads: Cell<u64>,
     /// When the requests to come are due; `None`: whenever they come.
     pub dues: RefCell<Option<Dues>>,
-    /// When a request came, and when it was due, which was later, in nanoseconds.
+    /// How long the slices are at whose ends they leave, in nanoseconds; 0: they leave when they are due.
+    pub slice_ns: Cell<u64>,
+    /// When a request came, and when it might leave, which was later, in nanoseconds.
     pub early: Cell<Option<(u64, u64)>>,
 }
 
 impl Journal {
-    /// A request came. No more have come by then than were due.
+    /// A request came. No more have come by then than might leave.
     fn asked(&self, now: Nanos) {
         if let Some(dues) = self.dues.borrow_mut().as_mut() {
-            if now.0 < dues.next_ns() {
-                self.early.set(self.early.get().or(Some((now.0, dues.next_ns()))));
+            let due_ns = dues.next_ns();
+            let slice_end_ns = due_ns.div_ceil(self.slice_ns.get().max(1)).saturating_mul(self.slice_ns.get());
+            let leaves_ns = if slice_end_ns < dues.end_ns() { due_ns.max(slice_end_ns) } else { due_ns };
+            if now.0 < leaves_ns {
+                self.early.set(self.early.get().or(Some((now.0, leaves_ns))));
             }
             dues.take(1);
         }
