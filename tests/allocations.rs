@@ -39,6 +39,7 @@ static COUNTING: Counting = Counting;
 fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) -> io::Result<B>) -> u64 {
     let settings = Settings {
         connections: 10,
+        demand: engine::Demand::All,
         depth: 1,
         requests_per_connection: None,
         tunnel: None,

@@ -33,8 +33,9 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     }
     let mut target = target(url, dialect)?;
     let load = load(&typed)?;
-    let staged = typed.pace.duration();
-    let schedule = std::mem::take(&mut typed.pace).decide(dialect, typed.duration)?;
+    let staged = typed.pace.duration(typed.duration)?;
+    let levels = typed.pace.levels();
+    let schedule = std::mem::take(&mut typed.pace).decide(dialect)?;
     typed.duration = typed.duration.or(staged);
     if typed.batch_latency && dialect != Dialect::Wrk2 {
         let line = "--batch_latency: it is wrk2's, and takes --compat wrk2; the result of -o has the latency of batches anyway";
@@ -65,9 +66,10 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         proxy.address(&target, &mut request);
     }
     let plan = Plan {
-        load: if typed.once { Load { threads: 1, connections: 1 } } else { load },
+        load: if typed.once { Load::new(1, 1) } else { load },
         first_connection: 0,
         schedule: schedule.filter(|_| !typed.once),
+        levels: levels.filter(|_| !typed.once),
         requests_per_connection,
         stop,
         warmup: typed.warmup.filter(|_| !typed.once).unwrap_or_default(),
@@ -138,7 +140,19 @@ fn target(url: &OsStr, dialect: Dialect) -> Result<Target, Refusal> {
 
 /// Natively the threads follow the connections unless they were asked for.
 fn load(typed: &Typed) -> Result<Load, Refusal> {
-    let connections = typed.connections.unwrap_or(CONNECTIONS);
+    let staged = typed.pace.most_connections();
+    let both = |one: &str| {
+        let line =
+            format!("{one} and --stages c=: the stages say how many connections there are; leave one of the two out");
+        Err(Refusal::Misused(line))
+    };
+    if staged.is_some() && typed.connections.is_some() {
+        return both("--connections");
+    }
+    if staged.is_some() && typed.pace.max_inflight.is_some() {
+        return both("--max-inflight");
+    }
+    let connections = staged.map_or(typed.connections.unwrap_or(CONNECTIONS), u64::from);
     let compat = typed.dialect.is_compat();
     let threads = typed.threads.unwrap_or(if compat { THREADS } else { THREADS.min(connections) });
     if connections < threads && compat {
@@ -148,8 +162,14 @@ fn load(typed: &Typed) -> Result<Load, Refusal> {
         let most = format!("at most {connections}, the number of connections; every thread needs one");
         return Err(wrong(flags::by_id(Id::Threads), OsStr::new(&threads.to_string()), most));
     }
-    // Both are far below the end of 32 bits: see the limits.
-    Ok(Load { threads: threads as u32, connections: connections as u32 })
+    let max_inflight = typed.pace.max_inflight.unwrap_or(connections);
+    if max_inflight < connections {
+        let least = format!("there are {connections} connections from the beginning (-c); write {connections} or more");
+        return Err(wrong(flags::by_id(Id::MaxInflight), OsStr::new(&max_inflight.to_string()), least));
+    }
+    // All are far below the end of 32 bits: see the limits.
+    let [threads, connections, max_inflight] = [threads, connections, max_inflight].map(|count| count as u32);
+    Ok(Load { threads, connections, max_inflight })
 }
 
 /// After how long a request counts as timed out, and after how long it is given up. In wrk zero makes every answer

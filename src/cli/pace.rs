@@ -1,24 +1,32 @@
-//! The options about when requests are sent: what was typed of them, and the schedule it comes to.
+//! The options about when requests are sent, and on how many connections over time: what was typed of them, and the schedule
+//! it comes to.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
 use super::flags::{self, Flag, Id};
 use super::refusal::{Refusal, wrong};
 use super::units::{self, Unreadable};
-use super::values::time;
-use crate::plan::limits::{BURST_MAX, RATE_MAX, SEND_SLICE_MAX, TIME_MAX};
+use super::values::{count, time};
+use crate::plan::levels::Level;
+use crate::plan::limits::{BURST_MAX, CONNECTIONS_MAX, RATE_MAX, SEND_SLICE_MAX, TIME_MAX};
 use crate::plan::schedule::{Arrivals, CatchUp, Part, Rate, Stage};
-use crate::plan::{Dialect, Schedule};
+use crate::plan::{Dialect, Levels, Schedule};
+use crate::report::units::exact;
 
 /// What was typed about when requests are sent.
 #[derive(Debug, Default)]
 pub(super) struct TypedPace {
     /// `--rate`. In the compat dialects it may be zero.
     rate: Option<Rate>,
-    /// `--stages`.
+    /// `--stages` of the rate.
     stages: Option<Vec<Stage>>,
+    /// `--stages` of the connections.
+    levels: Option<Vec<Level>>,
+    /// `--max-inflight`.
+    pub max_inflight: Option<u64>,
     /// `--arrivals`.
     arrivals: Option<Arrivals>,
     /// `--catch-up`.
@@ -36,10 +44,17 @@ impl TypedPace {
     pub fn take(&mut self, flag: &'static Flag, value: &OsStr, dialect: Dialect) -> Result<(), Refusal> {
         match flag.id {
             Id::Rate => self.rate = Some(rate(flag, value, dialect)?),
-            Id::Stages if self.stages.is_some() => {
-                return Err(wrong(flag, value, "typed twice; one list has all stages, with commas between them"));
+            Id::Stages => {
+                let text = value.to_string_lossy();
+                let is_first = match text.trim_start().strip_prefix("c=") {
+                    Some(list) => self.levels.replace(levels(flag, value, list)?).is_none(),
+                    None => self.stages.replace(stages(flag, value, &text)?).is_none(),
+                };
+                if !is_first {
+                    return Err(wrong(flag, value, "typed twice; one list has all stages, with commas between them"));
+                }
             }
-            Id::Stages => self.stages = Some(stages(flag, value)?),
+            Id::MaxInflight => self.max_inflight = Some(count(flag, value, dialect, CONNECTIONS_MAX)?),
             Id::Arrivals => self.arrivals = Some(arrivals(flag, value)?),
             Id::CatchUp => self.catch_up = Some(catch_up(flag, value)?),
             Id::MaxLate => self.max_late = Some(positive(flag, value, "100ms")?),
@@ -53,20 +68,44 @@ impl TypedPace {
     }
 
     /// How long the stages last, if there are any.
-    pub fn duration(&self) -> Option<Duration> {
-        self.stages.as_ref().map(|stages| stages.iter().filter_map(|stage| stage.length).sum())
+    ///
+    /// # Errors
+    ///
+    /// When something else says so too, or those of one kind last longer than those of the other.
+    pub fn duration(&self, typed: Option<Duration>) -> Result<Option<Duration>, Refusal> {
+        let rates = self.stages.as_ref().map(|stages| stages.iter().filter_map(|stage| stage.length).sum::<Duration>());
+        let levels = self.levels.as_ref().map(|levels| levels.iter().map(|level| level.length).sum::<Duration>());
+        match (rates, levels) {
+            (Some(rates), Some(levels)) if rates != levels => Err(Refusal::Misused(format!(
+                "--stages: those of the rate last {} and those of the connections (c=) {}; make them equally long",
+                exact(rates),
+                exact(levels)
+            ))),
+            (None, None) => Ok(None),
+            _ if typed.is_some() && self.rate.is_none_or(|_| levels.is_some()) => {
+                let line = "--duration and --stages: the run lasts as long as its stages; leave --duration out";
+                Err(Refusal::Misused(line.to_owned()))
+            }
+            _ => Ok(rates.or(levels)),
+        }
+    }
+
+    /// The most connections that the stages ask for, if there are any of connections.
+    pub fn most_connections(&self) -> Option<u32> {
+        self.levels.as_ref()?.iter().map(|level| level.from.max(level.to)).max()
+    }
+
+    /// How many connections there are over time, if stages say so.
+    pub fn levels(&mut self) -> Option<Levels> {
+        self.levels.take().map(|stages| Levels { stages, part: Part::WHOLE })
     }
 
     /// The schedule, if a rate was typed. wrk2 wants one, and says so in its own words.
-    pub fn decide(self, dialect: Dialect, duration: Option<Duration>) -> Result<Option<Schedule>, Refusal> {
+    pub fn decide(self, dialect: Dialect) -> Result<Option<Schedule>, Refusal> {
         let rate = self.rate.filter(|rate| *rate > Rate::default());
         let stages = match (self.rate, self.stages) {
             (Some(_), Some(_)) => {
                 let line = "--rate and --stages: both say the rate; leave one of the two out";
-                return Err(Refusal::Misused(line.to_owned()));
-            }
-            (None, Some(_)) if duration.is_some() => {
-                let line = "--duration and --stages: the run lasts as long as its stages; leave --duration out";
                 return Err(Refusal::Misused(line.to_owned()));
             }
             (_, Some(stages)) => stages,
@@ -115,48 +154,89 @@ fn any_rate(flag: &Flag, value: &OsStr, text: &str, dialect: Dialect) -> Result<
     }
 }
 
+/// What stages are of, as examples show it.
+struct Shape {
+    what: &'static str,
+    stage: &'static str,
+    list: &'static str,
+}
+
+const RATES: Shape = Shape { what: "a rate", stage: "10s:1k..20k", list: "10s:1k,30s:1k..20k" };
+const LEVELS: Shape = Shape { what: "a number of connections", stage: "30s:10..200", list: "c=10s:10,30s:10..200" };
+
 /// Stages of the rate: a length, a colon and a rate or two of them, separated by commas.
-fn stages(flag: &Flag, value: &OsStr) -> Result<Vec<Stage>, Refusal> {
-    let text = value.to_string_lossy();
-    if text.trim_start().starts_with("c=") {
-        return Err(Refusal::Cannot(format!("--{}: stages of connections are not in onrush yet", flag.long)));
-    }
-    if text.contains(',') && text.split(',').any(|text| text.trim().is_empty()) {
-        return Err(wrong(
-            flag,
-            value,
-            "there is no stage on one side of a comma; write for instance 10s:1k,30s:1k..20k",
-        ));
-    }
-    let stages = text.split(',').map(|text| stage(flag, text.trim())).collect::<Result<Vec<_>, _>>()?;
-    let total = stages.iter().filter_map(|stage| stage.length).try_fold(Duration::ZERO, Duration::checked_add);
-    if total.is_none_or(|total| total > TIME_MAX) {
-        let days = TIME_MAX.as_secs() / 86_400;
-        return Err(wrong(flag, value, format_args!("all stages together last at most {days} days")));
-    }
+fn stages(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<Stage>, Refusal> {
+    let rate = |stage: &OsStr, text: &str| any_rate(flag, stage, text, Dialect::Native);
+    let stages = listed(flag, value, list, &RATES, rate)?.into_iter();
+    let stages: Vec<Stage> = stages.map(|(length, from, to)| Stage { length: Some(length), from, to }).collect();
     if stages.iter().all(Stage::is_idle) {
         return Err(wrong(flag, value, "no request is ever due; at least one stage needs a rate above 0"));
     }
     Ok(stages)
 }
 
-fn stage(flag: &Flag, text: &str) -> Result<Stage, Refusal> {
+/// Stages of the connections, behind the `c=`: the same with numbers.
+fn levels(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<Level>, Refusal> {
+    let number = |stage: &OsStr, text: &str| {
+        let most = || wrong(flag, stage, format_args!("at most {CONNECTIONS_MAX} connections"));
+        match units::metric(text, Dialect::Native) {
+            Ok(number) if number <= CONNECTIONS_MAX => Ok(number as u32),
+            Ok(_) | Err(Unreadable::TooLarge) => Err(most()),
+            Err(reason) => Err(wrong(flag, stage, format_args!("{reason}; write for instance {}", LEVELS.stage))),
+        }
+    };
+    let levels = listed(flag, value, list, &LEVELS, number)?;
+    if levels.iter().all(|(_, from, to)| from.max(to) == &0) {
+        return Err(wrong(flag, value, "there is never a connection; at least one stage needs one or more"));
+    }
+    Ok(levels.into_iter().map(|(length, from, to)| Level { length, from, to }).collect())
+}
+
+/// Stages of anything: for each its length, and what it begins and ends with.
+fn listed<T>(
+    flag: &Flag,
+    value: &OsStr,
+    list: &str,
+    shape: &Shape,
+    read: impl Fn(&OsStr, &str) -> Result<T, Refusal>,
+) -> Result<Vec<(Duration, T, T)>, Refusal> {
+    if list.contains(',') && list.split(',').any(|text| text.trim().is_empty()) {
+        let example = shape.list;
+        let reason = format_args!("there is no stage on one side of a comma; write for instance {example}");
+        return Err(wrong(flag, value, reason));
+    }
+    let stages = list.split(',').map(|text| stage(flag, text.trim(), shape, &read)).collect::<Result<Vec<_>, _>>()?;
+    let total = stages.iter().try_fold(Duration::ZERO, |sum, (length, ..)| sum.checked_add(*length));
+    if total.is_none_or(|total| total > TIME_MAX) {
+        let days = TIME_MAX.as_secs() / 86_400;
+        return Err(wrong(flag, value, format_args!("all stages together last at most {days} days")));
+    }
+    Ok(stages)
+}
+
+fn stage<T>(
+    flag: &Flag,
+    text: &str,
+    &Shape { what, stage, list }: &Shape,
+    read: impl Fn(&OsStr, &str) -> Result<T, Refusal>,
+) -> Result<(Duration, T, T), Refusal> {
     let value = OsStr::new(text);
-    let parts = text
+    let bad = |reason: fmt::Arguments<'_>| wrong(flag, value, reason);
+    let is_whole =
+        |(length, values): &(&str, &str)| !length.is_empty() && !values.is_empty() && !values.starts_with("//");
+    let (length, values) = text
         .split_once(':')
-        .filter(|(length, rates)| !length.is_empty() && !rates.is_empty() && !rates.starts_with("//"));
-    let (length, rates) = parts
-        .ok_or_else(|| wrong(flag, value, "a stage is a length, a colon and a rate; write for instance 10s:1k..20k"))?;
-    if rates.contains(':') {
-        return Err(wrong(flag, value, "stages have commas between them; write for instance 10s:1k,30s:1k..20k"));
+        .filter(is_whole)
+        .ok_or_else(|| bad(format_args!("a stage is a length, a colon and {what}; write for instance {stage}")))?;
+    if values.contains(':') {
+        return Err(bad(format_args!("stages have commas between them; write for instance {list}")));
     }
     let length = time(flag, OsStr::new(length), Dialect::Native)?;
     if length.is_zero() {
-        return Err(wrong(flag, value, "a stage lasts longer than 0; write for instance 10s:1k"));
+        return Err(bad(format_args!("a stage lasts longer than 0; write for instance 10s:{values}")));
     }
-    let (from, to) = rates.split_once("..").unwrap_or((rates, rates));
-    let rate = |text| any_rate(flag, value, text, Dialect::Native);
-    Ok(Stage { length: Some(length), from: rate(from)?, to: rate(to)? })
+    let (from, to) = values.split_once("..").unwrap_or((values, values));
+    Ok((length, read(value, from)?, read(value, to)?))
 }
 
 fn arrivals(flag: &Flag, value: &OsStr) -> Result<Arrivals, Refusal> {

@@ -1,5 +1,7 @@
 //! Whole command lines, and the plans or texts they come to.
 
+mod connections;
+
 use std::time::Duration;
 
 use super::*;
@@ -424,8 +426,6 @@ fn stages_that_are_none_are_refused_with_what_would_be_right() {
     ] {
         assert_eq!(refused(&format!("onrush --stages {typed} h")), format!("onrush: --stages {shown:?}: {reason}"));
     }
-    let connections = "onrush: --stages: stages of connections are not in onrush yet";
-    assert_eq!(refused("onrush --stages c=10s:10,30s:10..200 h"), connections);
 }
 
 #[test]

@@ -204,6 +204,7 @@ impl Typed {
             Id::Script => self.script = Some(PathBuf::from(value)),
             Id::Rate
             | Id::Stages
+            | Id::MaxInflight
             | Id::Arrivals
             | Id::CatchUp
             | Id::MaxLate

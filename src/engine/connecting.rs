@@ -21,6 +21,10 @@ pub(super) struct Connecting {
     pub routes: Routes,
     /// Slots that are to be opened, in turn.
     pub queue: VecDeque<ConnId>,
+    /// How many slots are to have a connection: the first ones.
+    pub wanted: u32,
+    /// How many of them have none: it is being made, or will be.
+    pub missing: u32,
     /// How many connections are being made.
     pub under_way: u64,
     /// What asks a proxy for a tunnel.
@@ -40,6 +44,8 @@ impl Connecting {
         Self {
             routes,
             queue: VecDeque::new(),
+            wanted: 0,
+            missing: 0,
             under_way: 0,
             tunnel: tunnel.map(Wire::of),
             make_protocol,
@@ -47,6 +53,11 @@ impl Connecting {
             away_since: None,
             refusal: None,
         }
+    }
+
+    /// Whether a slot is to have a connection.
+    pub fn wants(&self, conn: ConnId) -> bool {
+        conn.0 < self.wanted
     }
 
     /// A connection is ready for its first request; returns whether it is the first of all.

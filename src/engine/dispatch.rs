@@ -30,12 +30,14 @@ pub(super) struct Dispatch {
     /// Slots whose connections have room, in turn, unless they were lost since.
     ready: VecDeque<ConnId>,
     pacer: Pacer,
+    /// Up to then it has been counted how long requests were due and all connections busy.
+    all_busy_until: Nanos,
 }
 
 impl Dispatch {
     /// Nothing is ready; requests are due when `pacer` says so.
     pub fn new(pacer: Pacer) -> Self {
-        Self { batch: Vec::new(), started: 0, ready: VecDeque::new(), pacer }
+        Self { batch: Vec::new(), started: 0, ready: VecDeque::new(), pacer, all_busy_until: Nanos::default() }
     }
 
     /// The run, and with it the schedule, begins at this moment.
@@ -78,6 +80,9 @@ impl<B: Backend> Engine<B> {
             return;
         }
         if self.dispatch.ready.is_empty() {
+            if self.slots[conn.index()].live().is_some_and(|live| live.answered) {
+                self.count_all_busy(at);
+            }
             return self.start_due(conn, at);
         }
         self.queue(conn);
@@ -103,6 +108,24 @@ impl<B: Backend> Engine<B> {
         if self.books.tally.may_start() {
             self.queue(conn);
         }
+    }
+
+    /// Counts how long a request has waited until now because all connections that there may be were busy.
+    fn count_all_busy(&mut self, now: Nanos) {
+        let due = self.dispatch.pacer.next_at();
+        let since = due.max(self.dispatch.all_busy_until);
+        let is_closed = matches!(self.dispatch.pacer, Pacer::Closed);
+        if since < now && !is_closed && self.connecting.missing == 0 && !self.may_open_more() {
+            self.books.tally.was_all_busy(due, since, now);
+            self.dispatch.all_busy_until = now;
+        }
+    }
+
+    /// How many connections, `most` at most, it takes to send the requests that are due and wait.
+    pub(super) fn connections_due(&self, now: Nanos, most: u32) -> u32 {
+        let batch = self.dispatch.batch.len().max(1) as u64;
+        let waiting = self.dispatch.pacer.count_before(now + 1, u64::from(most) * batch);
+        (waiting.div_ceil(batch) as u32).clamp(1, most)
     }
 
     /// When the next request may start; [`Nanos::MAX`]: never.
@@ -163,6 +186,9 @@ impl<B: Backend> Engine<B> {
     /// The run is over: counts the requests that were due and have not been sent.
     pub(super) fn count_unsent(&mut self, now: Nanos) {
         let end = now.min(self.books.end_at);
+        if !self.has_ready() {
+            self.count_all_busy(end);
+        }
         self.pass(end, |tally, due, requests| tally.unsent(due, now, requests));
     }
 
@@ -204,6 +230,7 @@ impl<B: Backend> Engine<B> {
         // What is handed over at once is sent now. With a script time has passed, which is not the server's.
         let has_passed = !B::GATHERS && self.script.wants.any();
         let sent_at = if has_passed { self.backend.now() } else { now };
+        let is_calm = self.is_calm();
         let Dispatch { batch, started, pacer, .. } = &mut self.dispatch;
         let rest = &batch[*started..];
         let Some(live) = self.slots[conn.index()].live() else { return false };
@@ -221,12 +248,7 @@ impl<B: Backend> Engine<B> {
         let ready = if pacer.next_at() <= now { usize::MAX } else { self.books.tally.returned_left() };
         let count = allowed.min(live.protocol.capacity()).min(ready);
         // What comes back is sent again before anything else, and was due when it was.
-        let mut again: Vec<Nanos> = Vec::new();
-        while again.len() < count
-            && let Some(due) = self.books.tally.take_returned()
-        {
-            again.push(due);
-        }
+        let again = self.books.tally.take_returned(count);
         let due = if again.len() < count { pacer.take((count - again.len()) as u64, now) } else { now };
         if B::GATHERS && live.open.back().is_none_or(|request| !request.is_gathered) {
             self.turn.gathered.push(conn);
@@ -246,6 +268,7 @@ impl<B: Backend> Engine<B> {
                         first_at: None,
                         is_again: returned.is_some(),
                         is_gathered: B::GATHERS,
+                        is_calm,
                         late: false,
                         status: None,
                         is_last: number == allowed,
@@ -264,6 +287,15 @@ impl<B: Backend> Engine<B> {
         }
         *started += count;
         true
+    }
+
+    /// Whether less than half of the connections have a batch in flight, where requests have a schedule.
+    fn is_calm(&self) -> bool {
+        if self.settings.rules.open_loop.is_none() {
+            return false;
+        }
+        let batches = self.books.tally.open() / self.dispatch.batch.len().max(1) as u64;
+        2 * batches < u64::from(self.connecting.wanted)
     }
 
     /// Sees to it that there are requests to start, be it what was left of a batch; returns whether there are.

@@ -13,7 +13,7 @@ use crate::stats::{Cause, Gap, Interval, Phase, ProxyFailure, Transcript};
 pub struct WorkerEnd {
     /// What it measured since its last hand-over.
     pub interval: Box<Interval>,
-    /// How many connections it had to keep open.
+    /// The most connections that it might have had.
     pub connections: u32,
     /// How long it ran, in nanoseconds, warm-up not included.
     pub elapsed_ns: u64,
@@ -106,7 +106,7 @@ impl<B: Backend> Engine<B> {
                 State::Tunnelling(tunnel) if now.since(tunnel.since) >= UNANSWERED_NS => {
                     tally.error(Phase::Connect, Cause::Proxy(ProxyFailure::Unanswered), now, Vec::new);
                 }
-                State::Connecting(_) | State::Tunnelling(_) | State::Parked | State::Waiting => {}
+                State::Connecting(_) | State::Tunnelling(_) | State::Parked | State::Queued | State::Waiting => {}
             }
         }
     }

@@ -111,7 +111,7 @@ impl<B: Backend> Engine<B> {
         self.backend.close(conn);
         let slot = &mut self.slots[conn.index()];
         let is_troubled = slot.live().is_none_or(|live| live.troubled || !live.answered);
-        if !self.books.tally.may_start() {
+        if !self.books.tally.may_start() || !self.connecting.wants(conn) {
             self.enter(conn, State::Parked, now);
         } else if is_troubled {
             self.back_off(conn, true, now);

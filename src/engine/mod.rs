@@ -31,6 +31,7 @@ mod cause;
 mod connecting;
 mod connection;
 mod control;
+mod demand;
 mod dispatch;
 mod end;
 mod ending;
@@ -67,6 +68,7 @@ mod tests;
 
 pub use callbacks::{Answer, Callbacks, Hear, MakeCallbacks, OnResponse, Wants};
 pub use control::{Callback, Control, Desk, Refused};
+pub use demand::Demand;
 pub use dispatch::too_long;
 pub use end::WorkerEnd;
 pub use kept::Budget;
@@ -194,6 +196,7 @@ impl<B: Backend> Engine<B> {
         if self.books.tally.is_done() {
             return Some(End { at: now, stayed_away });
         }
+        self.open_more(now);
         self.open_some(self.turn.handled, now);
         self.stamp();
         self.wait();
@@ -226,8 +229,10 @@ impl<B: Backend> Engine<B> {
             self.timers.set(start + SAMPLE_NS, Timer::Sample);
         }
         self.timers.set(now + self.sweep_ns(), Timer::Sweep(ConnId(0)));
-        // The first connection finds the way; the others follow when it is there.
-        self.connecting.queue.push_back(ConnId(0));
+        self.want(self.settings.demand.first(self.settings.connections), now);
+        if let Demand::Staged(_) = self.settings.demand {
+            self.timers.set(start, Timer::Level);
+        }
     }
 
     /// Stamps the requests and connects that leave with the wait that follows.
@@ -241,14 +246,14 @@ impl<B: Backend> Engine<B> {
             match &mut self.slots[conn.index()].state {
                 State::Open(live) => live.stamp(now, &mut self.books.tally),
                 State::Connecting(since) => *since = now,
-                State::Tunnelling(_) | State::Parked | State::Waiting => {}
+                State::Tunnelling(_) | State::Parked | State::Queued | State::Waiting => {}
             }
         }
     }
 
     fn fire(&mut self, timer: Timer, due: Nanos, now: Nanos) {
         match timer {
-            Timer::Reopen(conn) => self.connecting.queue.push_back(conn),
+            Timer::Reopen(conn) => self.open_soon(conn, now),
             Timer::Begin(conn) => self.resume(conn, due, now),
             Timer::Wake(conn) => self.wake(conn, due, now),
             Timer::Sweep(ConnId(first)) => {
@@ -262,6 +267,7 @@ impl<B: Backend> Engine<B> {
                     self.books.account.restart();
                 }
             }
+            Timer::Level => self.follow_levels(now),
             Timer::Start => {
                 // What was started before belongs to what was before.
                 self.stamp();

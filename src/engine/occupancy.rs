@@ -11,9 +11,14 @@ impl<B: Backend> Engine<B> {
     pub(super) fn enter(&mut self, conn: ConnId, state: State, now: Nanos) {
         self.occupy(conn, now);
         let before = std::mem::replace(&mut self.slots[conn.index()].state, state);
+        let after = &self.slots[conn.index()].state;
         let is_connecting = |state: &State| matches!(state, State::Connecting(_) | State::Tunnelling(_));
-        self.connecting.under_way -= u64::from(is_connecting(&before));
-        self.connecting.under_way += u64::from(is_connecting(&self.slots[conn.index()].state));
+        let is_missing = |state: &State| matches!(state, State::Queued | State::Waiting) || is_connecting(state);
+        let connecting = &mut self.connecting;
+        connecting.under_way -= u64::from(is_connecting(&before));
+        connecting.under_way += u64::from(is_connecting(after));
+        connecting.missing -= u32::from(is_missing(&before));
+        connecting.missing += u32::from(is_missing(after));
     }
 
     /// Counts the time that a slot has spent since it was last looked at, as what it was doing.
@@ -22,18 +27,20 @@ impl<B: Backend> Engine<B> {
         let since = slot.counted_until.max(self.books.start);
         let spent_ns = now.since(since);
         slot.counted_until = now;
-        let may_start = self.books.tally.may_start();
+        let is_needed = self.books.tally.may_start() && self.connecting.wants(conn);
         let occupancy = &mut self.books.tally.interval.counters.occupancy;
         match &slot.state {
             State::Open(live) => {
                 occupancy.open_ns += spent_ns;
                 occupancy.leaving_ns += live.leaving_since.map_or(0, |leaving| now.since(leaving.max(since)));
             }
-            State::Parked if !may_start => occupancy.done_ns += spent_ns,
+            State::Parked if !is_needed => occupancy.done_ns += spent_ns,
             // Until it is established nobody knows whether it ever will be.
             _ if !slot.lived => slot.absent_ns += spent_ns,
             State::Waiting => occupancy.waiting_ns += spent_ns,
-            State::Parked | State::Connecting(_) | State::Tunnelling(_) => occupancy.connecting_ns += spent_ns,
+            State::Parked | State::Queued | State::Connecting(_) | State::Tunnelling(_) => {
+                occupancy.connecting_ns += spent_ns;
+            }
         }
     }
 

@@ -19,6 +19,8 @@ pub struct OpenRequest {
     pub is_again: bool,
     /// Whether it only leaves with the next wait, and is stamped then.
     pub is_gathered: bool,
+    /// Whether it was sent, by a schedule, while less than half of the connections had a request in flight.
+    pub is_calm: bool,
     /// Whether it has been counted as timed out.
     pub late: bool,
     /// The status of its response, once the head of that is there.

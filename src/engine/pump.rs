@@ -82,7 +82,7 @@ impl<B: Backend> Engine<B> {
         }
         self.pump(conn, at);
         if is_first {
-            self.connecting.queue.extend((1..self.settings.connections).map(ConnId));
+            self.open_wanted(1, at);
         }
         if self.slots[conn.index()].link.is_some() || !early.is_empty() {
             self.hear_early(conn, early, at);
@@ -276,7 +276,7 @@ impl<B: Backend> Engine<B> {
             |since: Nanos, limit_ns: Option<u64>| limit_ns.is_some_and(|limit_ns| now.since(since) >= limit_ns);
         let unanswered = |phase, cause| NotSetUp { phase, cause, example: Vec::new() };
         match &mut slot.state {
-            State::Parked | State::Waiting => {}
+            State::Parked | State::Queued | State::Waiting => {}
             State::Connecting(since) if is_shaking_hands => {
                 if is_over(*since, self.settings.give_up_ns) {
                     self.not_set_up(conn, unanswered(Phase::Tls, Cause::Unanswered), now);

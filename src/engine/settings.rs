@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use onrush_proto::Parts;
 
+use super::demand::Demand;
 use super::rules::Rules;
 use super::tls;
 use crate::plan::PerConnection;
@@ -11,9 +12,11 @@ use crate::plan::PerConnection;
 /// One worker's part of the plan.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Connections of this worker, at least one.
+    /// The most connections that this worker may have, at least one.
     pub connections: u32,
-    /// How many connections the workers before it have: connections take turns through the addresses.
+    /// How many of them it keeps open.
+    pub demand: Demand,
+    /// How many connections the workers before it may have: connections take turns through the addresses.
     pub first_connection: usize,
     /// Requests in flight on one connection at most.
     pub depth: usize,

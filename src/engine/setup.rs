@@ -45,7 +45,7 @@ impl<B: Backend> Engine<B> {
         match &self.slots[conn.index()].state {
             State::Connecting(_) => self.continue_handshake(conn, 0, at),
             State::Tunnelling(_) => self.continue_tunnel(conn, at),
-            State::Open(_) | State::Parked | State::Waiting => Ok(Setup::Pending),
+            State::Open(_) | State::Parked | State::Queued | State::Waiting => Ok(Setup::Pending),
         }
     }
 

@@ -36,9 +36,11 @@ pub struct Slot {
 /// What a slot is doing.
 #[derive(Default)]
 pub enum State {
-    /// Nothing: not opened yet, or not needed any more.
+    /// Nothing: not needed yet, or not any more.
     #[default]
     Parked,
+    /// It is in the queue of those that are to be opened.
+    Queued,
     /// Its connection is being made, since then.
     Connecting(Nanos),
     /// Its connection leads to a proxy, which has been asked for a tunnel.
@@ -59,7 +61,7 @@ impl Slot {
     pub fn live(&mut self) -> Option<&mut Live> {
         match &mut self.state {
             State::Open(live) => Some(live),
-            State::Parked | State::Connecting(_) | State::Tunnelling(_) | State::Waiting => None,
+            State::Parked | State::Queued | State::Connecting(_) | State::Tunnelling(_) | State::Waiting => None,
         }
     }
 

@@ -97,6 +97,11 @@ impl Tally {
         self.interval.counters.carried = self.open - self.gathered + self.returned.len() as u64;
     }
 
+    /// When measuring begins, or was to.
+    pub fn planned(&self) -> Nanos {
+        self.due_from
+    }
+
     /// Nobody has a further request.
     pub fn start_no_more(&mut self) {
         (self.left, self.is_exhausted) = (Some(0), true);
@@ -175,6 +180,13 @@ impl Tally {
         open_loop.censored.record_many(at.since(due), requests);
     }
 
+    /// Requests were due between these moments, the first of them at `due`, and every connection had one in flight.
+    pub fn was_all_busy(&mut self, due: Nanos, since: Nanos, until: Nanos) {
+        let open_loop = self.interval.open_loop.get_or_insert_default();
+        open_loop.all_busy_ns += until.since(since.max(self.start));
+        open_loop.all_busy_max_ns = open_loop.all_busy_max_ns.max(until.since(due));
+    }
+
     /// The worker has ended: those who were dropped or given up would have lasted at least until now.
     pub fn end_gone(&mut self, at: Nanos) {
         for (due, requests) in self.gone.take() {
@@ -217,9 +229,10 @@ impl Tally {
         self.returned.len()
     }
 
-    /// Takes the request that has waited longest to be sent again: when it was due.
-    pub fn take_returned(&mut self) -> Option<Nanos> {
-        self.returned.pop_front()
+    /// Takes the requests, `most` at most, that have waited longest to be sent again: when they were due.
+    pub fn take_returned(&mut self, most: usize) -> Vec<Nanos> {
+        let count = self.returned.len().min(most);
+        self.returned.drain(..count).collect()
     }
 
     /// The worker has ended: whoever was to be sent again has no answer.
@@ -341,6 +354,8 @@ impl Tally {
             let open_loop = self.interval.open_loop.get_or_insert_default();
             let as_wrk2 = rules.as_wrk2 && (request.is_last || !rules.per_batch);
             open_loop.complete(at.since(request.due), latency_ns, as_wrk2);
+            open_loop.calm += u64::from(request.is_calm);
+            open_loop.calm_ns += if request.is_calm { latency_ns } else { 0 };
         }
         if self.rules.pipelines && request.is_last {
             self.interval.batch_latency().record(latency_ns);

@@ -21,6 +21,8 @@ pub enum Timer {
     Wake(ConnId),
     /// Look for requests that are late or to be given up, from this connection on.
     Sweep(ConnId),
+    /// There are to be more connections, or fewer.
+    Level,
     /// The warm-up is over.
     Start,
     /// Sample the rate and hand the interval over.

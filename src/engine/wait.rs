@@ -29,7 +29,9 @@ impl<B: Backend> Engine<B> {
             self.backend.wait(Nanos::default());
             return;
         }
-        let due = if self.has_ready() { self.next_start_at() } else { Nanos::MAX };
+        // Where all are busy another connection may be opened for the next request.
+        let is_awaited = self.has_ready() || (self.connecting.missing == 0 && self.may_open_more());
+        let due = if is_awaited { self.next_start_at() } else { Nanos::MAX };
         let until = self.timers.next_at().min(due).min(self.books.end_at);
         if self.settings.spins {
             if (1..=FEW).contains(&(self.books.tally.open() + self.connecting.under_way)) {

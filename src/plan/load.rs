@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 pub struct Load {
     /// Threads that generate load.
     pub threads: u32,
-    /// Connections of all threads together; at least one each.
+    /// Connections of all threads together, at least one each: all the time, at first, or the most of their stages.
     pub connections: u32,
+    /// The most connections that there may be: more than at first where others are opened while due requests wait for one.
+    pub max_inflight: u32,
 }
 
 /// How many requests a connection may have before it is replaced.
@@ -40,14 +42,29 @@ impl Limiter {
 }
 
 impl Load {
+    /// Threads that share connections, and no more of these than at first.
+    pub fn new(threads: u32, connections: u32) -> Self {
+        Self { threads, connections, max_inflight: connections }
+    }
+
     /// The connections of thread `index`: none of the total is dropped, the first threads take the remainder.
     pub fn connections_of(self, index: u32) -> u32 {
         share(u64::from(self.connections), self.threads, index) as u32
     }
 
-    /// The connections of all threads before that one.
-    pub fn connections_before(self, index: u32) -> u32 {
-        (0..index).map(|before| self.connections_of(before)).sum()
+    /// The most connections that thread `index` may have.
+    pub fn most_of(self, index: u32) -> u32 {
+        share(u64::from(self.max_inflight), self.threads, index) as u32
+    }
+
+    /// The most connections that all threads before that one may have.
+    pub fn most_before(self, index: u32) -> u32 {
+        (0..index).map(|before| self.most_of(before)).sum()
+    }
+
+    /// Whether more connections are opened while due requests wait for one.
+    pub fn grows(self) -> bool {
+        self.max_inflight > self.connections
     }
 }
 
@@ -64,7 +81,7 @@ mod tests {
     #[test]
     fn no_connection_is_dropped_by_the_division() {
         for (threads, connections) in [(1, 1), (3, 10), (12, 400), (64, 64), (7, 2048)] {
-            let load = Load { threads, connections };
+            let load = Load::new(threads, connections);
             let shares: Vec<u32> = (0..threads).map(|index| load.connections_of(index)).collect();
             assert_eq!(shares.iter().sum::<u32>(), connections);
             assert!(shares.iter().max().unwrap() - shares.iter().min().unwrap() <= 1);

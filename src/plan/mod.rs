@@ -2,6 +2,7 @@
 //!
 //! Nothing here was typed by a person any more (that is [`crate::cli`]) and nothing is measured yet.
 
+pub mod levels;
 pub mod limits;
 pub mod load;
 pub mod material;
@@ -18,6 +19,7 @@ pub mod tls;
 pub mod transport;
 pub mod way;
 
+pub use levels::Levels;
 pub use load::{Load, PerConnection};
 pub use material::{Material, Unreadable};
 pub use output::{Breakout, Format, Kind, Output, Show};
@@ -58,7 +60,10 @@ pub struct Plan {
     pub load: Load,
     /// When requests are due; `None`: whenever a connection is free.
     pub schedule: Option<Schedule>,
-    /// How many connections other machines have before the first of these: those that come from several addresses take turns.
+    /// How many connections there are over time; `None`: as many as the load says.
+    pub levels: Option<Levels>,
+    /// How many connections other machines may have before the first of these: those that come from several addresses take
+    /// turns.
     pub first_connection: u32,
     /// Requests on one connection at most, before it is replaced; `None`: any number.
     pub requests_per_connection: Option<PerConnection>,

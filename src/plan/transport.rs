@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::load::share;
-use super::{Load, Material, Plan, Schedule, Stop, Tls};
+use super::{Levels, Load, Material, Plan, Schedule, Stop, Tls};
 
 /// The version that is written. A reader refuses any other: what it does not know it would leave out.
 const VERSION: u32 = 1;
@@ -53,9 +53,12 @@ impl Plan {
             return Err(Unfit::Version(onrush_plan));
         }
         let plan: Self = serde_json::from_value(plan)?;
-        let Load { threads, connections } = plan.load;
+        let Load { threads, connections, max_inflight } = plan.load;
         if threads == 0 || connections < threads {
             return Err(Unfit::Contradiction("every thread needs a connection, and there is at least one thread"));
+        }
+        if max_inflight < connections {
+            return Err(Unfit::Contradiction("there may be fewer connections than there are at first"));
         }
         if plan.stop == (Stop { duration: None, requests: None }) {
             return Err(Unfit::Contradiction("nothing ends the run"));
@@ -63,7 +66,8 @@ impl Plan {
         if plan.way.sources.is_some_and(|sources| sources.count() == 0) {
             return Err(Unfit::Contradiction("there is no address to come from"));
         }
-        match plan.schedule.as_ref().and_then(Schedule::contradiction) {
+        let levels = plan.levels.as_ref().and_then(Levels::contradiction);
+        match plan.schedule.as_ref().and_then(Schedule::contradiction).or(levels) {
             Some(contradiction) => Err(Unfit::Contradiction(contradiction)),
             None => Ok(plan),
         }
@@ -90,13 +94,15 @@ impl Plan {
         if index >= parts {
             return None;
         }
-        let connections_of = |index| share(u64::from(self.load.connections), parts, index) as u32;
-        let connections = connections_of(index);
-        let before: u32 = (0..index).map(connections_of).sum();
+        let share_of = |total: u32, index| share(u64::from(total), parts, index) as u32;
+        let connections = share_of(self.load.connections, index);
+        let most_of = |index| share_of(self.load.max_inflight, index);
+        let before: u32 = (0..index).map(most_of).sum();
         Some(Self {
-            load: Load { threads: self.load.threads.min(connections), connections },
+            load: Load { threads: self.load.threads.min(connections), connections, max_inflight: most_of(index) },
             first_connection: self.first_connection + before,
             schedule: self.schedule.as_ref().map(|schedule| schedule.share(index, parts)),
+            levels: self.levels.as_ref().map(|levels| levels.share(index, parts)),
             stop: Stop { requests: self.stop.requests.map(|requests| share(requests, parts, index)), ..self.stop },
             // Parts must not repeat each other's random numbers.
             seed: self.seed.wrapping_add(u64::from(index) << 32),

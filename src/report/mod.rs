@@ -222,7 +222,7 @@ pub fn too_few_ports(plan: &Plan, ports: u64) -> String {
     format!(
         "onrush: {} need as many local ports, and there are {}: use more source addresses (-b) or more addresses of the \
          target, or widen net.ipv4.ip_local_port_range",
-        units::counted(u64::from(plan.load.connections), "connection"),
+        units::counted(u64::from(plan.load.max_inflight), "connection"),
         units::thousands(ports)
     )
 }

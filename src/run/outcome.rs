@@ -155,7 +155,7 @@ impl Outcome {
         }
         let until = stuck.map_or(now, |stuck| stuck.since);
         self.elapsed = self.elapsed.max(until.saturating_sub(plan.warmup));
-        let connections = plan.load.connections_of(index as u32);
+        let connections = plan.load.most_of(index as u32);
         self.workers.push(WorkerShare { connections, counters: Counters::default(), evidence: None });
         // What it has completed since its last hand-over is not known.
         self.silences.clear();

@@ -18,7 +18,7 @@ use super::{host, nanos, spin};
 use crate::backend::ports::Chooser;
 use crate::backend::sim::Scenario;
 use crate::backend::{Backend, Clock, Dialer, Epoll, PortRing, Sim, Uring, socket};
-use crate::engine::{self, MakeCallbacks, OpenLoop, Pacer, Rules, Scale, Scheduled, Settings, tls};
+use crate::engine::{self, Demand, MakeCallbacks, OpenLoop, Pacer, Rules, Scale, Scheduled, Settings, tls};
 use crate::plan::schedule::{Part, Span};
 use crate::plan::way::Sources;
 use crate::plan::{Addresses, Dialect, Io, Plan, load};
@@ -67,7 +67,7 @@ pub fn prepare(
     backend: &'static str,
     script: Option<&mut Script>,
 ) -> anyhow::Result<Prepared> {
-    let descriptors = host::raise_descriptor_limit(plan.load.connections, plan.load.threads);
+    let descriptors = host::raise_descriptor_limit(plan.load.max_inflight, plan.load.threads);
     if let Some(sources) = plan.way.sources {
         try_sources(sources, plan.dialect)?;
     }
@@ -108,7 +108,7 @@ pub fn prepare(
 /// What makes the sockets of each worker.
 fn dialers(plan: &Plan) -> impl Fn(&Settings) -> Result<Dialer, Errno> + Clone + Send + use<> {
     let first = plan.first_connection as usize;
-    let (way, connections, ring) = (plan.way.clone(), plan.load.connections, PortRing::of_this_machine().ok());
+    let (way, connections, ring) = (plan.way.clone(), plan.load.max_inflight, PortRing::of_this_machine().ok());
     move |settings| {
         let share_before = (settings.first_connection - first) as f64 / f64::from(connections);
         let ports = ring.as_ref().map(|ring| Chooser::new(ring, share_before));
@@ -172,7 +172,7 @@ pub(super) fn spawn_all<B: Backend>(
     failed.map_or(Ok(prepared), |reason| {
         let too_many_files = Errno::from_io_error(&reason) == Some(Errno::MFILE);
         let way_out =
-            if too_many_files { host::way_out(plan.load.connections, plan.load.threads) } else { String::new() };
+            if too_many_files { host::way_out(plan.load.max_inflight, plan.load.threads) } else { String::new() };
         Err(NotStarted::Backend { reason, way_out })
     })
 }
@@ -196,11 +196,16 @@ pub(super) fn settings(
     index: u32,
 ) -> Settings {
     let requests = plan.stop.requests.map(|requests| load::share(requests, plan.load.threads, index));
-    let connections = plan.load.connections_of(index);
+    // A connection more than there are requests would only be looked at.
+    let at_most = |connections| u64::from(connections).min(requests.unwrap_or(u64::MAX).max(1)) as u32;
     Settings {
-        // A connection more than there are requests would only be looked at.
-        connections: u64::from(connections).min(requests.unwrap_or(u64::MAX).max(1)) as u32,
-        first_connection: (plan.first_connection + plan.load.connections_before(index)) as usize,
+        connections: at_most(plan.load.most_of(index)),
+        demand: match &plan.levels {
+            Some(levels) => Demand::Staged(levels.share(index, plan.load.threads)),
+            None if plan.load.grows() => Demand::Growing(at_most(plan.load.connections_of(index))),
+            None => Demand::All,
+        },
+        first_connection: (plan.first_connection + plan.load.most_before(index)) as usize,
         depth: 1,
         requests_per_connection: plan.requests_per_connection,
         tunnel: plan.way.proxy.as_ref().and_then(|proxy| proxy.tunnel(&plan.target)),

@@ -28,6 +28,15 @@ pub struct OpenLoop<C: Count> {
     pub dropped: u64,
     /// Requests that were due and had not been sent when the run ended.
     pub unsent: u64,
+    /// How long requests were due while every connection had one in flight, in nanoseconds, all threads together.
+    pub all_busy_ns: u64,
+    /// The longest that a request waited for a connection meanwhile, in nanoseconds.
+    pub all_busy_max_ns: u64,
+    /// Complete responses to requests that were sent while less than half of the connections had a request in flight, and
+    /// their latencies since then, in nanoseconds, added up.
+    pub calm: u64,
+    /// See `calm`.
+    pub calm_ns: u64,
 }
 
 impl<C: Count> OpenLoop<C> {
@@ -49,6 +58,7 @@ impl<C: Count> OpenLoop<C> {
             wrk2.clear();
         }
         (self.due, self.carried, self.late, self.dropped, self.unsent) = (0, 0, 0, 0, 0);
+        (self.all_busy_ns, self.all_busy_max_ns, self.calm, self.calm_ns) = (0, 0, 0, 0);
     }
 }
 
@@ -64,6 +74,10 @@ impl<C: Count> Default for OpenLoop<C> {
             late: 0,
             dropped: 0,
             unsent: 0,
+            all_busy_ns: 0,
+            all_busy_max_ns: 0,
+            calm: 0,
+            calm_ns: 0,
         }
     }
 }
@@ -81,5 +95,9 @@ impl<A: Count, B: Count> AddAssign<&OpenLoop<B>> for OpenLoop<A> {
         self.late += other.late;
         self.dropped += other.dropped;
         self.unsent += other.unsent;
+        self.all_busy_ns += other.all_busy_ns;
+        self.all_busy_max_ns = self.all_busy_max_ns.max(other.all_busy_max_ns);
+        self.calm += other.calm;
+        self.calm_ns += other.calm_ns;
     }
 }

@@ -16,6 +16,9 @@ cases! {
     stages_follow_one_another;
     requests_of_a_slice_leave_together_at_its_end;
     a_server_that_dies_loses_no_request_from_the_account;
+    connections_are_opened_while_due_requests_wait_and_a_note_says_how_many_it_takes;
+    stages_of_connections_open_and_close_them;
+    stages_of_connections_and_of_the_rate_go_together;
 }
 
 /// A run as wrk2.
@@ -170,4 +173,57 @@ fn a_server_that_dies_loses_no_request_from_the_account(context: &Context) {
     assert!((300.0..=400.0).contains(&of("due")), "{}", document["requests"]);
     assert!(of("unsent") > 150.0 && of("completed") < 200.0, "{}", document["requests"]);
     assert!(output.stderr.contains("still waiting at the end"), "{output:?}");
+}
+
+fn connections_are_opened_while_due_requests_wait_and_a_note_says_how_many_it_takes(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("max-inflight"));
+    // A request is in flight for a tenth of a second: it takes thirty connections.
+    let slow = url(&server, "/delay/100");
+    let (output, few) = document(context.onrush().words("-t1 -c4 -d2s -R300").word(&slow), &scratch);
+    assert!(output.stderr.contains("all 4 connections were busy; about "), "{output:?}");
+    assert_eq!(number(&few, "/connections/lived"), 4.0);
+    assert!(number(&few, "/requests/unsent") > 400.0, "{}", few["requests"]);
+    let needed: f64 =
+        output.stderr.split("--max-inflight ").nth(1).unwrap().split(';').next().unwrap().parse().unwrap();
+    assert!((30.0..80.0).contains(&needed), "{output:?}");
+    let words = format!("-t2 -c4 -d2s -R300 --max-inflight {}", 2.0 * needed);
+    let (output, enough) = document(context.onrush().words(&words).word(&slow), &scratch);
+    assert_accounted(&enough);
+    assert!(!output.stderr.contains("connections were busy"), "{output:?}");
+    let of = |pointer: &str| number(&enough, pointer);
+    assert_eq!((of("/plan/connections"), of("/plan/max_inflight"), of("/connections/asked")), (4.0, 2.0 * needed, 4.0));
+    assert!((29.0..=2.0 * needed).contains(&of("/connections/lived")), "{}", enough["connections"]);
+    assert_eq!(of("/connections/lived"), of("/connections/opened"), "they stay open");
+    assert!(of("/requests/unsent") <= 6.0 && of("/requests/completed") > 500.0, "{}", enough["requests"]);
+}
+
+fn stages_of_connections_open_and_close_them(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("levels"));
+    let program = context.onrush().words("-t2 --stages c=1s:3,1s:10,1s:10..0").word(url(&server, "/delay/20"));
+    let (output, document) = document(program, &scratch);
+    let of = |pointer: &str| number(&document, pointer);
+    let rows = document["timeline"].as_array().unwrap();
+    let completed: Vec<f64> = rows.iter().map(|row| number(row, "/completed")).collect();
+    // Each connection is answered up to fifty times a second.
+    for (row, most) in [(0, 150.0), (1, 500.0), (2, 260.0)] {
+        assert!((0.6 * most..=most + 10.0).contains(&completed[row]), "{completed:?}");
+    }
+    assert_eq!(["asked", "lived", "opened"].map(|name| of(&format!("/connections/{name}"))), [10.0; 3]);
+    assert_eq!((of("/plan/connections"), of("/plan/connection_stages/2/to")), (10.0, 0.0));
+    let busy = of("/in_flight/busy_connections");
+    assert!((5.0..=6.2).contains(&busy), "{busy}");
+    assert_eq!(output.line("Socket errors:"), None, "{output:?}");
+    assert!((2_990.0..3_900.0).contains(&output.elapsed_ms()), "{output:?}");
+}
+
+fn stages_of_connections_and_of_the_rate_go_together(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("both-stages"));
+    let words = "-t2 --stages 1s:100,1s:200 --stages c=500ms:0,1500ms:20";
+    let (_, document) = document(context.onrush().words(words).word(url(&server, "/")), &scratch);
+    assert_accounted(&document);
+    let of = |pointer: &str| number(&document, pointer);
+    assert_eq!((of("/requests/due"), of("/connections/lived")), (300.0, 20.0));
+    // Without a connection nothing is sent in the first half second.
+    assert!(of("/requests/late") >= 45.0 && of("/latency/scheduled/max_us") > 450_000.0, "{}", document["requests"]);
+    assert!(of("/requests/unsent") <= 3.0, "{}", document["requests"]);
 }

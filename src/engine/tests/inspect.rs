@@ -77,6 +77,7 @@ impl<B: Backend> Engine<B> {
                 Timer::Wake(_) => {}
                 Timer::Sweep(_) => sweeps += 1,
                 Timer::Start | Timer::Sample => samples += 1,
+                Timer::Level => {}
             }
         }
         if (sweeps, samples) != (1, 1) {
@@ -101,7 +102,7 @@ impl<B: Backend> Engine<B> {
     /// What one connection waits for in vain.
     fn flaw_of(&self, slot: &Slot, seen: Seen, agenda: &Agenda, most: usize) -> Option<String> {
         let expected = match &slot.state {
-            State::Parked | State::Waiting => Way::Closed,
+            State::Parked | State::Queued | State::Waiting => Way::Closed,
             State::Connecting(_) => Way::Connecting,
             State::Tunnelling(_) | State::Open(_) => Way::Open,
         };
@@ -164,7 +165,7 @@ struct Agenda {
 fn open_requests(slot: &Slot) -> Option<usize> {
     match &slot.state {
         State::Open(live) => Some(live.open.len()),
-        State::Parked | State::Connecting(_) | State::Tunnelling(_) | State::Waiting => None,
+        State::Parked | State::Queued | State::Connecting(_) | State::Tunnelling(_) | State::Waiting => None,
     }
 }
 

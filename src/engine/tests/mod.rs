@@ -1,5 +1,6 @@
 //! The engine in virtual time: HTTP/1.1 against simulated servers, and a second protocol through the same loop.
 
+mod demand;
 mod evidence;
 mod hostile;
 mod http1;
@@ -44,6 +45,7 @@ pub fn per_connection(most: u64) -> PerConnection {
 pub fn settings() -> Settings {
     Settings {
         connections: 1,
+        demand: Demand::All,
         depth: 1,
         requests_per_connection: None,
         tunnel: None,

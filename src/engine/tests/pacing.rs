@@ -13,7 +13,7 @@ use crate::stats::Gap;
 use crate::stats::silences::common;
 
 /// A request every so many nanoseconds, from zero on; a batch takes the time of as many.
-fn every(step_ns: u64, catch_up: Option<CatchUp>) -> Pacer {
+pub(super) fn every(step_ns: u64, catch_up: Option<CatchUp>) -> Pacer {
     Pacer::Scheduled(Scheduled::new(dues(step_ns, Span::default()), catch_up, 0))
 }
 
@@ -28,10 +28,10 @@ fn dues(step_ns: u64, span: Span) -> Dues {
 }
 
 /// Servers that answer after `latency_ns`, but nothing before a moment, and note when they were asked.
-struct Noting {
-    latency_ns: u64,
-    not_before: Nanos,
-    asked: Rc<RefCell<Vec<u64>>>,
+pub(super) struct Noting {
+    pub latency_ns: u64,
+    pub not_before: Nanos,
+    pub asked: Rc<RefCell<Vec<u64>>>,
 }
 
 impl Network for Noting {
@@ -49,12 +49,12 @@ impl Peer for Noting {
 }
 
 /// Rules under which latencies count from when requests were due.
-fn open_loop(rules: OpenLoop) -> Settings {
+pub(super) fn open_loop(rules: OpenLoop) -> Settings {
     Settings { rules: Rules { open_loop: Some(rules), ..settings().rules }, ..settings() }
 }
 
 /// Every request that was due was sent, dropped, or waits at the end.
-fn assert_accounted(totals: &Totals) {
+pub(super) fn assert_accounted(totals: &Totals) {
     let open_loop = totals.open_loop.as_deref().expect("there is a schedule");
     let counters = &totals.counters;
     let fates = counters.started + open_loop.dropped + open_loop.unsent;

@@ -62,6 +62,12 @@ impl Schedule {
         0.0
     }
 
+    /// The most requests per second that are ever due here.
+    pub fn most_per_second(&self) -> f64 {
+        let most = self.stages.iter().map(|stage| stage.from.max(stage.to)).max();
+        most.map_or(0.0, Rate::per_second) / self.part.of as f64
+    }
+
     /// The same schedule for one of several machines.
     pub fn share(&self, index: u32, parts: u32) -> Self {
         Self { part: self.part.part(Part::new(index, parts)), ..self.clone() }

@@ -18,6 +18,8 @@ fn any(random: &mut Random) -> Plan {
         &["-R", "90/m", "--catch-up", "1.5", "--send-slice", "200us"],
         &["-R", "1k", "--arrivals", "poisson"],
         &["--stages", "12345678us:1..20k,30s:7/m", "--arrivals", "burst:7", "--max-late", "5ms"],
+        &["-R", "5", "--max-inflight", "333"],
+        &["--stages", "c=30s:0..200,12345678us:7"],
         &["--warmup", "1500ms"],
         &["--timeout", "0"],
         &["--give-up", "77us"],
@@ -92,11 +94,16 @@ fn shares_are_the_whole_and_are_shared_again_the_same_way() {
         let requests: Option<u64> = shares.iter().map(|share| share.stop.requests).sum();
         assert_eq!(requests, plan.stop.requests);
         assert_eq!(shares.iter().map(|share| share.load.connections).sum::<u32>(), plan.load.connections);
+        assert_eq!(shares.iter().map(|share| share.load.max_inflight).sum::<u32>(), plan.load.max_inflight);
         for (index, share) in shares.iter().enumerate() {
             assert!(share.load.threads >= 1 && share.load.connections >= share.load.threads);
-            let before: u32 = shares[..index].iter().map(|share| share.load.connections).sum();
+            let before: u32 = shares[..index].iter().map(|share| share.load.max_inflight).sum();
             assert_eq!(share.first_connection, before);
+            assert!(share.load.max_inflight >= share.load.connections);
             let part = Part::new(index as u32, shares.len() as u32);
+            assert_eq!(share.levels.as_ref().map(|levels| levels.part), plan.levels.as_ref().map(|_| part));
+            let most = share.levels.as_ref().map(|levels| levels.most_before(u64::MAX));
+            assert!(most.is_none_or(|most| most == share.load.connections), "{share:?}");
             assert_eq!(share.schedule.as_ref().map(|schedule| schedule.part), plan.schedule.as_ref().map(|_| part));
         }
         assert_eq!(plan.share(0, 1), Some(plan));
@@ -113,7 +120,9 @@ fn what_is_no_plan_or_of_another_version_is_refused() {
     let mut value: serde_json::Value = serde_json::from_str(&plan).unwrap();
     value["plan"]["load"]["threads"] = 0.into();
     assert!(refused(&value.to_string()).contains("every thread needs a connection"));
-    value["plan"]["load"] = serde_json::json!({ "threads": 1, "connections": 1 });
+    value["plan"]["load"] = serde_json::json!({ "threads": 1, "connections": 2, "max_inflight": 1 });
+    assert!(refused(&value.to_string()).contains("there may be fewer connections than there are at first"));
+    value["plan"]["load"] = serde_json::json!({ "threads": 1, "connections": 1, "max_inflight": 1 });
     value["plan"]["stop"] = serde_json::json!({});
     assert!(refused(&value.to_string()).contains("nothing ends the run"));
     value["plan"]["stop"] = serde_json::json!({ "requests": 1 });
@@ -122,4 +131,17 @@ fn what_is_no_plan_or_of_another_version_is_refused() {
     assert!(refused(&value.to_string()).contains("the schedule has no stage"));
     value["plan"]["schedule"]["stages"] = serde_json::json!([{ "from": u64::MAX, "to": 1 }]);
     assert!(refused(&value.to_string()).contains("the rate is too high"));
+    value["plan"]["schedule"] = serde_json::Value::Null;
+    let level =
+        |seconds: u64, to: u32| serde_json::json!({ "length": { "secs": seconds, "nanos": 0 }, "from": 0, "to": to });
+    for (stages, contradiction) in [
+        (vec![], "the stages of connections have none, or too many"),
+        (vec![level(1, 0)], "the stages of connections have none, or too many"),
+        (vec![level(1, 1_000_001)], "the stages of connections have none, or too many"),
+        (vec![level(1, 1), level(0, 1)], "a stage of connections has no length"),
+        (vec![level(u64::MAX, 1), level(1, 1)], "the stages of connections are too long"),
+    ] {
+        value["plan"]["levels"] = serde_json::json!({ "stages": stages, "part": { "index": 0, "of": 1 } });
+        assert!(refused(&value.to_string()).contains(contradiction), "{contradiction}");
+    }
 }

@@ -27,6 +27,8 @@ const USUAL_NS: u64 = 500_000_000;
 const SILENCE_FACTOR: u64 = 10;
 /// In a run shorter than this, in nanoseconds, the first connects are a large part of it and no sign of anything.
 const PLACES_MIN_NS: u64 = 200_000_000;
+/// Connections that stages ask for later than this before the end, in nanoseconds, may still be on their way.
+const OPENING_NS: u64 = 1_000_000_000;
 /// Requests from before the warm-up's end are worth a note above this percentage of the answers.
 const CARRIED_PERCENT: u64 = 1;
 /// They are, too, where the latencies add up to so many times the time in flight.
@@ -87,7 +89,7 @@ fn in_flight(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
         done: mean(done_ns),
     };
     let flight = Flight {
-        connections: u64::from(plan.load.connections),
+        connections: u64::from(plan.load.max_inflight),
         elapsed_ns,
         mean: mean(in_flight_ns),
         // The part of latencies from before the warm-up's end was in flight outside the window.
@@ -123,7 +125,11 @@ fn too_few_requests(plan: &Plan, outcome: &Outcome) -> Option<Note> {
 }
 
 fn fewer_connections(plan: &Plan, outcome: &Outcome) -> Option<Note> {
-    let (opened, asked) = (outcome.totals.counters.slots_opened, u64::from(plan.load.connections));
+    let opened = outcome.totals.counters.slots_opened;
+    let until_ns = nanos(outcome.elapsed).saturating_sub(OPENING_NS);
+    // Of stages those count that the run came to, and early enough for their connections to be opened.
+    let asked = plan.levels.as_ref().map_or(plan.load.connections, |levels| levels.most_before(until_ns));
+    let asked = u64::from(asked);
     let failures = outcome.totals.ledger.totals().connect > 0;
     // All requests were answered before every connection was there: nobody misses those.
     let is_moot = outcome.ended == Ended::Requests && !failures && outcome.descriptors.is_none();
@@ -142,7 +148,7 @@ fn ran_out_of_files(outcome: &Outcome) -> bool {
 }
 
 fn failure(plan: &Plan, outcome: &Outcome, row: &Row) -> Failure {
-    let files_needed = host::needed(plan.load.connections, plan.load.threads);
+    let files_needed = host::needed(plan.load.max_inflight, plan.load.threads);
     let mut row = row.clone();
     if let Some(path) = plan.way.unix.as_ref().filter(|_| row.phase == Phase::Connect) {
         row.example = path.display().to_string().into_bytes();

@@ -38,6 +38,7 @@ impl Note {
             Self::Failure(failure) if failure.is_ours() => Weight::Worthless,
             Self::Failure(_)
             | Self::Unanswered(_)
+            | Self::Crowded(_)
             | Self::Late { .. }
             | Self::TooLate { .. }
             | Self::Uncertain(_)

@@ -13,7 +13,7 @@ mod words;
 pub use decide::notes;
 pub use flight::{Flight, Hanging, Places};
 pub use fold::print_notes;
-pub use open_loop::{Behind, Bottleneck, Uncertain};
+pub use open_loop::{Behind, Bottleneck, Crowded, Remedy, Uncertain};
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -93,6 +93,8 @@ pub enum Note {
     },
     /// Fewer requests were sent than were due.
     Behind(Behind),
+    /// Requests were due, and all connections busy.
+    Crowded(Crowded),
     /// Many requests were sent late.
     Late {
         /// How many.

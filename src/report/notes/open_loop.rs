@@ -4,18 +4,23 @@ use std::time::Duration;
 
 use super::super::bounds::Bounds;
 use super::Note;
+use crate::plan::limits::CONNECTIONS_MAX;
 use crate::plan::{Dialect, Percent, Plan};
-use crate::run::Outcome;
-use crate::stats::{OpenLoop, Totals, rank};
+use crate::run::{Outcome, nanos};
+use crate::stats::{OpenLoop, rank};
 
 /// Requests that were late or not sent are worth a note above this percentage.
 const MISSED_PERCENT: u64 = 1;
 /// Requests sent more than this after they were due are late; with slices, more than this and a slice.
 const LATE: Duration = Duration::from_millis(1);
-/// Connections, or threads, are busy from this share of their time on.
+/// Threads are busy from this share of their time on.
 const BUSY_SHARE: f64 = 0.95;
 /// A shorter run, in seconds, has spent its time on its first connections.
 const BUSY_MIN_S: f64 = 0.2;
+/// It is worth a note that requests were due and all connections busy from this share of the time on.
+const CROWDED_SHARE: f64 = 0.05;
+/// Where answers take this many times as long when connections are busy, it is the target that is.
+const SLOWED: f64 = 2.0;
 /// A percentile is known when its bounds are no further apart than this part of it.
 const KNOWN: f64 = 0.01;
 
@@ -33,20 +38,42 @@ pub struct Behind {
 }
 
 /// What there was too little of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bottleneck {
     /// All connections had a request in flight.
-    Connections {
-        /// How many there were.
-        connections: u64,
-        /// About how many would have kept the schedule.
-        needed: u64,
-    },
+    Connections(Crowded),
     /// The threads worked all the time.
     Threads {
         /// How many there were.
         threads: u64,
     },
+}
+
+/// Requests were due, and every connection that there might be had one in flight.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Crowded {
+    /// For which share (0 to 1) of the time.
+    pub share: f64,
+    /// How many connections there were; `None`: as many as the stages said.
+    pub connections: Option<u64>,
+    /// What would help.
+    pub remedy: Remedy,
+}
+
+/// What would help where connections are busy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Remedy {
+    /// About this many connections.
+    About(u64),
+    /// Not more connections: the more are busy, the longer answers take, on average and in nanoseconds.
+    Target {
+        /// While less than half of them had a request in flight.
+        calm_ns: f64,
+        /// All the time.
+        mean_ns: f64,
+    },
+    /// More connections, perhaps: they were never so few that the target could have shown what it does then.
+    Unknown,
 }
 
 /// A percentile that is not known.
@@ -75,35 +102,60 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
         max_ns: lateness.max().unwrap_or(0),
     });
     let dropped = (*dropped > 0).then_some(Note::TooLate { dropped: *dropped, due: *due });
-    let behind = behind(plan, outcome, open_loop).map(Note::Behind);
+    let crowded = crowded(plan, outcome, open_loop);
+    let behind = behind(plan, outcome, open_loop, crowded);
+    let crowded = crowded.filter(|_| behind.is_none()).map(Note::Crowded);
     let uncertain = uncertain(plan, open_loop).map(Note::Uncertain);
     let sliced = slice.zip(lateness.mean()).map(|(slice, mean_ns)| Note::Sliced { slice, mean_ns });
-    [behind, late, dropped, uncertain, sliced].into_iter().flatten().collect()
+    [behind.map(Note::Behind), crowded, late, dropped, uncertain, sliced].into_iter().flatten().collect()
 }
 
-fn behind(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>) -> Option<Behind> {
+fn behind(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, crowded: Option<Crowded>) -> Option<Behind> {
     let OpenLoop { lateness, due, dropped, unsent, .. } = open_loop;
-    let Totals { counters, evidence, latency, .. } = &outcome.totals;
+    let evidence = &outcome.totals.evidence;
     let elapsed_s = outcome.elapsed.as_secs_f64();
     if (dropped + unsent) * 100 <= due * MISSED_PERCENT || elapsed_s == 0.0 {
         return None;
     }
-    let due_per_s = *due as f64 / elapsed_s;
-    let connections = u64::from(plan.load.connections);
-    let busy = counters.occupancy.busy_ns as f64 / 1e9 / elapsed_s;
     let worked_ns = evidence.cpu_ns().saturating_sub(evidence.spun_ns);
     let bottleneck = if elapsed_s < BUSY_MIN_S {
         None
-    } else if busy >= BUSY_SHARE * connections as f64 {
-        // By Little's law, if the server stays as quick as it was.
-        let in_flight = due_per_s * latency.mean().unwrap_or(0.0) / 1e9 / outcome.batch.max(1) as f64;
-        Some(Bottleneck::Connections { connections, needed: (in_flight.ceil() as u64).max(connections + 1) })
     } else if worked_ns as f64 >= BUSY_SHARE * evidence.wall_ns as f64 && evidence.wall_ns > 0 {
         Some(Bottleneck::Threads { threads: u64::from(plan.load.threads) })
     } else {
-        None
+        crowded.map(Bottleneck::Connections)
     };
-    Some(Behind { due_per_s, sent_per_s: lateness.count() as f64 / elapsed_s, unsent: *unsent, bottleneck })
+    let (due_per_s, sent_per_s) = (*due as f64 / elapsed_s, lateness.count() as f64 / elapsed_s);
+    Some(Behind { due_per_s, sent_per_s, unsent: *unsent, bottleneck })
+}
+
+/// Whether requests had to wait because all connections were busy, and what would help.
+fn crowded(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>) -> Option<Crowded> {
+    let threads_ns = nanos(outcome.elapsed) as f64 * f64::from(plan.load.threads);
+    let share = open_loop.all_busy_ns as f64 / threads_ns;
+    let (mean_ns, schedule) = (outcome.totals.latency.mean()?, plan.schedule.as_ref()?);
+    if threads_ns == 0.0 || share < CROWDED_SHARE {
+        return None;
+    }
+    let connections = plan.levels.is_none().then_some(u64::from(plan.load.max_inflight));
+    let calm_ns = open_loop.calm_ns as f64 / open_loop.calm as f64;
+    // By Little's law, if the target stays as quick as it was; and some more, because they are not all free in time.
+    let batches_per_ns = schedule.most_per_second() / 1e9 / outcome.batch.max(1) as f64;
+    let in_flight = batches_per_ns * mean_ns;
+    let on_average = in_flight + 2.0 * in_flight.sqrt();
+    // Where they were too few for a while only: one for each request that waited then.
+    let is_passing = open_loop.unsent * 100 <= open_loop.due * MISSED_PERCENT;
+    let waited = connections
+        .filter(|_| is_passing)
+        .map_or(0.0, |connections| connections as f64 + batches_per_ns * open_loop.all_busy_max_ns as f64);
+    let needed = on_average.max(waited).ceil() as u64;
+    let remedy = match needed.max(connections.map_or(1, |connections| connections + 1)) {
+        _ if open_loop.calm == 0 => Remedy::Unknown,
+        _ if mean_ns > SLOWED * calm_ns => Remedy::Target { calm_ns, mean_ns },
+        CONNECTIONS_MAX.. => Remedy::Unknown,
+        needed => Remedy::About(needed),
+    };
+    Some(Crowded { share: share.min(1.0), connections, remedy })
 }
 
 /// The first percentile that is not known. One that is the largest value, because there are so few, says nothing.

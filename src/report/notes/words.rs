@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::super::units::{counted, exact, spaced, thousands, time_us};
 use super::super::{NS_PER_US, errno, escape};
-use super::{Behind, Bottleneck, Flight, Hanging, Lost, Note, Places, Uncertain};
+use super::{Behind, Bottleneck, Crowded, Flight, Hanging, Lost, Note, Places, Remedy, Uncertain};
 use crate::run::Shortage;
 use crate::stats::Gap;
 
@@ -40,6 +40,7 @@ impl fmt::Display for Note {
             Self::Idle { connections, places } => f.write_str(&idle_line(*connections, places)),
             Self::Hanging { flight, hanging } => f.write_str(&hanging_line(flight, hanging)),
             Self::Behind(behind) => f.write_str(&behind_line(behind)),
+            Self::Crowded(crowded) => f.write_str(&crowded_line(crowded)),
             Self::Late { late, sent, limit, p99_ns, max_ns } => {
                 f.write_str(&late_line(*late, *sent, *limit, *p99_ns, *max_ns))
             }
@@ -226,6 +227,7 @@ fn idle_line(connections: u64, places: &Places) -> String {
         (connecting, "were connecting"),
         (pausing, "were pausing for the script"),
         (leaving, "were waiting for the server to close them"),
+        (done, "were not needed"),
         (rest, "were between two requests"),
     ];
     // What is printed as 0.0 is left out.
@@ -254,10 +256,7 @@ fn hanging_line(flight: &Flight, hanging: &Hanging) -> String {
 fn behind_line(behind: &Behind) -> String {
     let rate = |per_s: f64| if per_s < 100.0 { format!("{per_s:.2}") } else { thousands(per_s.round() as u64) };
     let why = behind.bottleneck.map(|bottleneck| match bottleneck {
-        Bottleneck::Connections { connections, needed } => {
-            let (connections, about) = (counted(connections, "connection"), thousands(needed));
-            format!("all {connections} were busy; about {about} needed: -c {needed}")
-        }
+        Bottleneck::Connections(crowded) => busy_words(&crowded, ""),
         Bottleneck::Threads { threads } => {
             format!("the {} had no time left; add threads (-t) or machines", counted(threads, "thread"))
         }
@@ -267,6 +266,34 @@ fn behind_line(behind: &Behind) -> String {
     let (sent, due) = (rate(behind.sent_per_s), rate(behind.due_per_s));
     let colon = if reasons.is_empty() { "" } else { ": " };
     format!("only {sent} of {due} requests/s were sent{colon}{}", reasons.join("; "))
+}
+
+fn crowded_line(crowded: &Crowded) -> String {
+    let percent = 100.0 * crowded.share;
+    busy_words(crowded, &format!(" for {percent:.0} % of the time while requests were due"))
+}
+
+fn busy_words(Crowded { connections, remedy, .. }: &Crowded, when: &str) -> String {
+    let who = match *connections {
+        None => "all connections were".to_owned(),
+        Some(1) => "the connection was".to_owned(),
+        Some(connections) => format!("all {} were", counted(connections, "connection")),
+    };
+    let remedy = match *remedy {
+        Remedy::About(needed) if connections.is_none() => {
+            format!("about {} needed: more in --stages c=", thousands(needed))
+        }
+        Remedy::About(needed) => format!("about {} needed: --max-inflight {needed}", thousands(needed)),
+        Remedy::Target { calm_ns, mean_ns } => {
+            let [calm, mean] = [calm_ns, mean_ns].map(|ns| time_us(ns / NS_PER_US));
+            format!(
+                "answers took {calm} while few were, and {mean} on average: the target slows down, which more will not help"
+            )
+        }
+        Remedy::Unknown if connections.is_none() => "more may help: --stages c=".to_owned(),
+        Remedy::Unknown => "more may help: --max-inflight".to_owned(),
+    };
+    format!("{who} busy{when}; {remedy}")
 }
 
 fn late_line(late: u64, sent: u64, limit: Duration, p99_ns: u64, max_ns: u64) -> String {

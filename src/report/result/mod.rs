@@ -6,6 +6,7 @@
 mod axis;
 mod build;
 mod distribution;
+mod level;
 mod merge;
 mod moment;
 mod named;
@@ -27,6 +28,7 @@ use crate::stats::Errors;
 
 pub use build::{counted, rate};
 pub use distribution::{Distribution, distribution};
+pub use level::Level;
 pub use moment::Moment;
 pub use named::{Named, counted_twice, in_order};
 pub use open_loop::{Between, OpenLoop};
@@ -205,9 +207,9 @@ pub struct InFlight {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Connections {
-    /// How many were to be kept open. Of a sum: the most at one time.
+    /// How many were to be kept open: with stages of them (`--stages c=`) at most, with `--max-inflight` at first. Of a sum: the most at one time.
     pub asked: u64,
-    /// How many of them were open at least once. Of a sum: the most in runs that took place at one time.
+    /// How many different ones were open at least once, with `--max-inflight` those that were opened later too. Of a sum: the most in runs that took place at one time.
     pub lived: u64,
     /// How many were opened while the run was measured, those that replaced another included.
     pub opened: u64,

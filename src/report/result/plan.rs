@@ -6,7 +6,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::super::escape;
-use super::{Offer, Schedule, Way};
+use super::{Level, Offer, Schedule, Way};
 use crate::plan::secrets::{self, Known, REDACTED};
 use crate::plan::{self, Io, Percent, Spin};
 
@@ -45,6 +45,12 @@ pub struct Plan {
     pub threads: u32,
     /// Connections, all threads together.
     pub connections: u32,
+    /// How many there may be, where more are opened while due requests wait for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_inflight: Option<u32>,
+    /// How many there are to be over time, one stage after the other, where that changes; `connections` is the most of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection_stages: Option<Vec<Level>>,
     /// Requests on one connection at most, if that is limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_connection: Option<u64>,
@@ -138,6 +144,8 @@ impl Plan {
             }),
             threads: plan.load.threads,
             connections: plan.load.connections,
+            max_inflight: plan.load.grows().then_some(plan.load.max_inflight),
+            connection_stages: plan.levels.as_ref().map(Level::of),
             requests_per_connection: plan.requests_per_connection.map(|limit| limit.most),
             schedule: plan.schedule.as_ref().map(Schedule::of),
             duration_s: plan.stop.duration.map(seconds),

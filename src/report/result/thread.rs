@@ -13,7 +13,7 @@ use crate::stats::Evidence;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Thread {
-    /// Its connections.
+    /// Its connections; the most that it might have had.
     pub connections: u32,
     /// How many it opened while the run was measured, those that replaced another included.
     #[serde(default, skip_serializing_if = "Option::is_none")]

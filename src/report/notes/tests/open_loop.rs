@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::plan::Schedule;
+use crate::plan::levels::{self, Levels};
+use crate::plan::schedule::Part;
 use crate::report::fixtures::schedule;
 use crate::stats::{Evidence, OpenLoop};
 
@@ -47,12 +49,6 @@ fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
     let behind = || changed(|open_loop| (open_loop.due, open_loop.unsent) = (16_000, 6_000));
     let words = "only 1,000 of 1,600 requests/s were sent: 6,000 were still waiting at the end";
     assert_eq!(said(&behind()), [words]);
-    let mut busy = behind();
-    busy.totals.counters.occupancy.busy_ns = 97 * 1_000 * MS;
-    busy.totals.latency.clear();
-    busy.totals.latency.record_many(10 * MS, 10_000);
-    let words = "only 1,000 of 1,600 requests/s were sent: all 10 connections were busy; about 16 needed: -c 16";
-    assert!(said(&busy).contains(&format!("{words}; 6,000 were still waiting at the end")), "{:?}", said(&busy));
     let mut working = behind();
     working.totals.evidence = Evidence { wall_ns: 20_000 * MS, user_ns: 19_500 * MS, ..Evidence::default() };
     let words =
@@ -76,6 +72,86 @@ fn a_run_in_which_nothing_was_due_blames_nobody() {
     assert_eq!(said(&outcome), [words]);
     outcome.totals.open_loop.as_mut().unwrap().due = 1;
     assert_eq!(said(&outcome)[0], "nothing was answered: no request could be sent");
+}
+
+/// Requests were due at a rate, and all ten connections busy for `busy_s` of ten seconds; answers took 10 ms.
+fn crowded(per_s: u64, busy_s: u64, unsent: u64, calm_ms: &[u64]) -> Vec<String> {
+    crowded_of(&with_rate(per_s), busy_s, unsent, calm_ms)
+}
+
+fn with_rate(per_s: u64) -> Plan {
+    Plan { schedule: Some(schedule(per_s)), ..plan(Dialect::Native, "http://h/", 10, 2, 10) }
+}
+
+fn crowded_of(plan: &Plan, busy_s: u64, unsent: u64, calm_ms: &[u64]) -> Vec<String> {
+    let mut outcome = changed(|open_loop| {
+        (open_loop.due, open_loop.unsent) = (10_000 + unsent, unsent);
+        // Of two threads.
+        open_loop.all_busy_ns = 2 * busy_s * 1_000 * MS;
+        open_loop.all_busy_max_ns = 20 * MS;
+        (open_loop.calm, open_loop.calm_ns) = (calm_ms.len() as u64, calm_ms.iter().sum::<u64>() * MS);
+    });
+    outcome.totals.latency.clear();
+    outcome.totals.latency.record_many(10 * MS, 10_000);
+    let said = said_of(plan, &outcome);
+    said.into_iter().filter(|words| words.contains("busy") || words.contains("were sent")).collect()
+}
+
+#[test]
+fn connections_that_were_all_busy_are_said_with_how_many_it_takes() {
+    let behind = "only 1,000 of 1,600 requests/s were sent: ";
+    let waiting = "; 6,000 were still waiting at the end";
+    // 16 are in flight, of which the square root twice is 8.
+    let words = "all 10 connections were busy; about 24 needed: --max-inflight 24";
+    assert_eq!(crowded(1_600, 9, 6_000, &[10, 9]), [format!("{behind}{words}{waiting}")]);
+    let words = "all 10 connections were busy; answers took 4.00ms while few were, and 10.00ms on average: the target slows \
+                 down, which more will not help";
+    assert_eq!(crowded(1_600, 9, 6_000, &[3, 5]), [format!("{behind}{words}{waiting}")]);
+    let words = "all 10 connections were busy; more may help: --max-inflight";
+    assert_eq!(crowded(1_600, 9, 6_000, &[]), [format!("{behind}{words}{waiting}")]);
+    // All were sent, but not in time: 20 waited at one time, or 2 where ten would be enough on average.
+    let words =
+        "all 10 connections were busy for 20 % of the time while requests were due; about 30 needed: --max-inflight 30";
+    assert_eq!(crowded(1_000, 2, 0, &[10]), [words]);
+    let words =
+        "all 10 connections were busy for 20 % of the time while requests were due; about 12 needed: --max-inflight 12";
+    assert_eq!(crowded(100, 2, 0, &[10]), [words]);
+    assert_eq!(crowded(1_000, 0, 0, &[10]), Vec::<String>::new());
+}
+
+#[test]
+fn where_there_may_be_more_connections_or_stages_say_how_many_the_words_do_too() {
+    let mut plan = with_rate(1_600);
+    plan.load.max_inflight = 15;
+    let words =
+        "all 15 connections were busy for 20 % of the time while requests were due; about 47 needed: --max-inflight 47";
+    assert_eq!(crowded_of(&plan, 2, 0, &[10]), [words]);
+    let mut plan = with_rate(1_600);
+    let stage = levels::Level { length: Duration::from_secs(10), from: 1, to: 10 };
+    plan.levels = Some(Levels { stages: vec![stage], part: Part::WHOLE });
+    let words =
+        "all connections were busy for 20 % of the time while requests were due; about 24 needed: more in --stages c=";
+    assert_eq!(crowded_of(&plan, 2, 0, &[10]), [words]);
+}
+
+#[test]
+fn of_stages_only_the_connections_are_missed_that_the_run_came_to() {
+    let of = |opened: u64, elapsed_s: u64| {
+        let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+        let stage = |from, to| levels::Level { length: Duration::from_secs(5), from, to };
+        plan.levels = Some(Levels { stages: vec![stage(2, 2), stage(2, 10)], part: Part::WHOLE });
+        let mut outcome = flawless(1_000 * elapsed_s, 1);
+        outcome.totals.counters.slots_opened = opened;
+        outcome.elapsed = Duration::from_secs(elapsed_s);
+        said_of(&plan, &outcome)
+    };
+    let missed = |opened: u64, asked: u64| {
+        vec![format!("only {opened} of {asked} connections lived: the run ended before the others were open")]
+    };
+    assert_eq!(of(2, 5), Vec::<String>::new());
+    assert_eq!(of(1, 5), missed(1, 2));
+    assert_eq!(of(8, 10), Vec::<String>::new());
+    assert_eq!(of(7, 10), missed(7, 8));
 }
 
 #[test]

@@ -1,0 +1,128 @@
+//! How many connections there are to be over time: data, and a pure function of it.
+//!
+//! As with a schedule, the stages are those of the whole run, however many threads and machines carry it out: connection k
+//! falls to part k mod n of n. It knows no clock: times count from the moment at which measuring is to begin.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::limits::{CONNECTIONS_MAX, TIME_MAX};
+use super::schedule::Part;
+
+/// How many connections there are to be over time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Levels {
+    /// One after the other, at least one. During the warm-up there are as many connections as when the first one begins, and
+    /// after the last one as many as when that ends.
+    pub stages: Vec<Level>,
+    /// Which of the connections are opened here.
+    pub part: Part,
+}
+
+/// A stretch of time in which the number of connections stays the same or changes evenly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Level {
+    /// How long it is.
+    pub length: Duration,
+    /// The connections with which it begins.
+    pub from: u32,
+    /// The connections with which it ends.
+    pub to: u32,
+}
+
+impl Levels {
+    /// How many connections there are to be here, this many nanoseconds after measuring was to begin, and after how many
+    /// that may be different; [`u64::MAX`]: never.
+    pub fn at(&self, since_ns: u64) -> (u32, u64) {
+        let mut begin_ns = 0;
+        for stage in &self.stages {
+            let end_ns = begin_ns + stage.length_ns();
+            if since_ns < end_ns {
+                let here = self.here(stage.at(since_ns - begin_ns));
+                let change_ns =
+                    self.next_total(here, *stage).map_or(end_ns, |total| begin_ns + stage.reaches_ns(total));
+                return (here, change_ns.min(end_ns));
+            }
+            begin_ns = end_ns;
+        }
+        (self.here(self.stages.last().map_or(0, |last| last.to)), u64::MAX)
+    }
+
+    /// The most connections that there are to be here before this moment, in nanoseconds since measuring was to begin.
+    pub fn most_before(&self, until_ns: u64) -> u32 {
+        let mut begin_ns = 0;
+        let mut most = self.stages.first().map_or(0, |first| first.from);
+        for stage in &self.stages {
+            if until_ns <= begin_ns {
+                break;
+            }
+            most = most.max(stage.from).max(stage.at((until_ns - begin_ns).min(stage.length_ns())));
+            begin_ns += stage.length_ns();
+        }
+        self.here(most)
+    }
+
+    /// The same stages for one of several machines, or threads.
+    pub fn share(&self, index: u32, parts: u32) -> Self {
+        Self { part: self.part.part(Part::new(index, parts)), stages: self.stages.clone() }
+    }
+
+    /// What is wrong with stages that somebody else made.
+    pub fn contradiction(&self) -> Option<&'static str> {
+        let most = self.stages.iter().map(|stage| stage.from.max(stage.to)).max().unwrap_or(0);
+        if most == 0 || u64::from(most) > CONNECTIONS_MAX {
+            return Some("the stages of connections have none, or too many");
+        }
+        if self.stages.iter().any(|stage| stage.length.is_zero()) {
+            return Some("a stage of connections has no length");
+        }
+        let total = self.stages.iter().try_fold(Duration::ZERO, |sum, stage| sum.checked_add(stage.length));
+        if total.is_none_or(|total| total > TIME_MAX) {
+            return Some("the stages of connections are too long");
+        }
+        self.part.contradiction()
+    }
+
+    /// How many of all connections are opened here.
+    fn here(&self, total: u32) -> u32 {
+        let Part { index, of } = self.part;
+        ((u64::from(total) + of - 1 - index) / of) as u32
+    }
+
+    /// The next number of all connections of a stage with which there are not `here` any more.
+    fn next_total(&self, here: u32, stage: Level) -> Option<u32> {
+        let Part { index, of } = self.part;
+        let total = match stage.from < stage.to {
+            true => (u64::from(here) * of + index + 1).min(u64::from(u32::MAX)) as u32,
+            false => {
+                u64::from(here.checked_sub(1)?).saturating_mul(of).saturating_add(index).min(u64::from(u32::MAX)) as u32
+            }
+        };
+        (stage.from.min(stage.to)..=stage.from.max(stage.to)).contains(&total).then_some(total)
+    }
+}
+
+impl Level {
+    fn length_ns(&self) -> u64 {
+        self.length.as_nanos() as u64
+    }
+
+    /// How many connections there are this many nanoseconds after it began: the whole number next to what an even change
+    /// comes to.
+    fn at(&self, at_ns: u64) -> u32 {
+        let (length_ns, change) = (u128::from(self.length_ns()), u128::from(self.from.abs_diff(self.to)));
+        let changed = ((2 * change * u128::from(at_ns) + length_ns) / (2 * length_ns)) as u32;
+        if self.from < self.to { self.from + changed } else { self.from - changed }
+    }
+
+    /// When it comes to this many connections, one of those between its two ends, in nanoseconds after it began.
+    fn reaches_ns(&self, total: u32) -> u64 {
+        let (length_ns, change) = (u128::from(self.length_ns()), u128::from(self.from.abs_diff(self.to)));
+        let changed = u128::from(self.from.abs_diff(total));
+        if changed == 0 { 0 } else { ((2 * changed - 1) * length_ns).div_ceil(2 * change) as u64 }
+    }
+}
+
+#[cfg(test)]
+mod tests;

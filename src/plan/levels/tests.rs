@@ -1,0 +1,73 @@
+//! Stages of connections, by hand and by trying every moment.
+
+use super::*;
+use crate::random::Random;
+
+fn levels(stages: &[(u64, u32, u32)]) -> Levels {
+    let stage = |&(length_ns, from, to): &(u64, u32, u32)| Level { length: Duration::from_nanos(length_ns), from, to };
+    Levels { stages: stages.iter().map(stage).collect(), part: Part::WHOLE }
+}
+
+#[test]
+fn ramps_open_and_close_evenly_and_steps_at_once() {
+    let levels = levels(&[(10, 3, 3), (100, 0, 4), (100, 4, 2), (10, 0, 0)]);
+    for (at_ns, expected) in [
+        (0, (3, 10)),
+        (9, (3, 10)),
+        (10, (0, 23)),
+        (22, (0, 23)),
+        (23, (1, 48)),
+        (98, (4, 110)),
+        (109, (4, 110)),
+        (110, (4, 135)),
+        (135, (3, 185)),
+        (185, (2, 210)),
+        (210, (0, 220)),
+        (220, (0, u64::MAX)),
+        (u64::MAX, (0, u64::MAX)),
+    ] {
+        assert_eq!(levels.at(at_ns), expected, "at {at_ns}");
+    }
+    for (until_ns, most) in [(0, 3), (10, 3), (98, 4), (110, 4), (1_000, 4)] {
+        assert_eq!(levels.most_before(until_ns), most, "before {until_ns}");
+    }
+}
+
+#[test]
+fn the_parts_are_the_whole_at_every_moment_and_say_when_they_change() {
+    let mut random = Random::new(5);
+    for _ in 0..300 {
+        let mut stage = || (1 + random.below(60), random.below(40) as u32, random.below(40) as u32);
+        let whole = levels(&[stage(), stage(), stage()]);
+        let (machines, threads) = (1 + random.below(3) as u32, 1 + random.below(4) as u32);
+        let of_machine = |machine| (0..threads).map(move |thread| (machine, thread));
+        let parts: Vec<Levels> = (0..machines)
+            .flat_map(of_machine)
+            .map(|(machine, thread)| whole.share(machine, machines).share(thread, threads))
+            .collect();
+        let mut expected: Vec<(u32, u64)> = parts.iter().map(|part| part.at(0)).collect();
+        let mut most = 0;
+        for at_ns in 0..200 {
+            for (part, (count, change_ns)) in parts.iter().zip(&mut expected) {
+                let now = part.at(at_ns);
+                if at_ns == *change_ns {
+                    (*count, *change_ns) = now;
+                }
+                assert!(now == (*count, *change_ns) && *change_ns > at_ns, "{part:?} at {at_ns}: {now:?}");
+            }
+            let total = whole.at(at_ns).0;
+            assert_eq!(parts.iter().map(|part| part.at(at_ns).0).sum::<u32>(), total);
+            most = most.max(total);
+            assert!(whole.most_before(at_ns + 1) >= most, "{whole:?} before {at_ns}");
+        }
+    }
+}
+
+#[test]
+fn the_longest_and_steepest_stages_do_not_overflow() {
+    let length_ns = TIME_MAX.as_nanos() as u64;
+    let levels = levels(&[(length_ns, 0, CONNECTIONS_MAX as u32)]);
+    assert_eq!(levels.at(length_ns - 1).0, CONNECTIONS_MAX as u32);
+    assert_eq!(levels.at(length_ns / 2).0, CONNECTIONS_MAX as u32 / 2);
+    assert_eq!(levels.contradiction(), None);
+}

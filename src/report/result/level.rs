@@ -1,0 +1,29 @@
+//! How many connections there were to be over time, as it stands in a document.
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::Levels;
+
+/// A stretch of time in which the number of connections stays the same or changes evenly.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Level {
+    /// How long it lasts.
+    pub length_s: f64,
+    /// Connections at its beginning.
+    pub from: u32,
+    /// Connections at its end.
+    pub to: u32,
+}
+
+impl Level {
+    /// All stages, also where only a part of their connections was opened from here.
+    pub(super) fn of(levels: &Levels) -> Vec<Self> {
+        let level = |level: &crate::plan::levels::Level| Self {
+            length_s: level.length.as_secs_f64(),
+            from: level.from,
+            to: level.to,
+        };
+        levels.stages.iter().map(level).collect()
+    }
+}
