@@ -59,6 +59,15 @@ impl<B: Backend> Engine<B> {
         self.books.tally.completed
     }
 
+    /// A request that is due and waits while another connection may be opened and none is being: how many there are, and when
+    /// it may start. The next turn opens one.
+    pub(crate) fn waits_for_another(&self, now: Nanos) -> Option<(u32, Nanos)> {
+        let start_at = self.next_start_at();
+        let is_waiting = start_at <= now && now < self.books.end_at && !self.has_ready();
+        let may_open = self.may_open_more() && self.connecting.missing == 0;
+        (is_waiting && may_open).then_some((self.connecting.wanted, start_at))
+    }
+
     /// What is wrong with it between two turns, beside a backend that has seen this of its connections; each has so many
     /// requests in flight at most.
     pub(crate) fn flaw(&self, now: Nanos, seen: &[Seen], most: usize) -> Option<String> {
@@ -69,7 +78,7 @@ impl<B: Backend> Engine<B> {
         let mut agenda = vec![Agenda::default(); self.slots.len()];
         self.connecting.queue.iter().for_each(|conn| agenda[conn.index()].turns += 1);
         self.dispatch.ready().for_each(|conn| agenda[conn.index()].is_ready = true);
-        let (mut sweeps, mut samples) = (0, 0);
+        let (mut sweeps, mut samples, mut level_at) = (0, 0, Nanos::MAX);
         for (at, timer) in self.timers.iter() {
             match timer {
                 Timer::Reopen(conn) => agenda[conn.index()].reopens = true,
@@ -77,18 +86,26 @@ impl<B: Backend> Engine<B> {
                 Timer::Wake(_) => {}
                 Timer::Sweep(_) => sweeps += 1,
                 Timer::Start | Timer::Sample => samples += 1,
-                Timer::Level => {}
+                Timer::Level => level_at = level_at.min(at),
             }
         }
         if (sweeps, samples) != (1, 1) {
             return Some(format!("{sweeps} timers to sweep, {samples} to sample or to start"));
+        }
+        if let Demand::Staged(levels) = &self.settings.demand
+            && level_at > now
+            && let (level, _) = levels.at(now.since(self.books.tally.planned()))
+            && level.min(self.settings.connections) != self.connecting.wanted
+        {
+            return Some(format!("{level} connections by the plan, {} wanted", self.connecting.wanted));
         }
         let in_flight: usize = self.slots.iter().filter_map(open_requests).sum();
         if self.books.tally.open() != in_flight as u64 {
             return Some(format!("{} requests in the books, {in_flight} on connections", self.books.tally.open()));
         }
         self.slots.iter().zip(seen).zip(&agenda).enumerate().find_map(|(number, ((slot, seen), agenda))| {
-            self.flaw_of(slot, *seen, agenda, most).map(|flaw| format!("connection {number}: {flaw}"))
+            let is_needed = self.connecting.wants(ConnId(number as u32));
+            self.flaw_of(slot, *seen, agenda, most, is_needed).map(|flaw| format!("connection {number}: {flaw}"))
         })
     }
 
@@ -100,7 +117,7 @@ impl<B: Backend> Engine<B> {
     }
 
     /// What one connection waits for in vain.
-    fn flaw_of(&self, slot: &Slot, seen: Seen, agenda: &Agenda, most: usize) -> Option<String> {
+    fn flaw_of(&self, slot: &Slot, seen: Seen, agenda: &Agenda, most: usize, is_needed: bool) -> Option<String> {
         let expected = match &slot.state {
             State::Parked | State::Queued | State::Waiting => Way::Closed,
             State::Connecting(_) => Way::Connecting,
@@ -118,9 +135,14 @@ impl<B: Backend> Engine<B> {
             State::Open(_) | State::Connecting(_) | State::Tunnelling(_) if agenda.turns > 0 => {
                 Some("it is to be opened again".to_owned())
             }
-            _ if agenda.turns > 1 => Some("it is to be opened twice".to_owned()),
-            State::Parked if agenda.turns == 0 && is_wanted => Some("nobody opens it".to_owned()),
-            State::Waiting if agenda.turns == 0 && !agenda.reopens => Some("nobody opens it again".to_owned()),
+            State::Connecting(_) | State::Tunnelling(_) if !is_needed => Some("it is opened for nothing".to_owned()),
+            State::Open(live) if !is_needed && (!live.draining || live.open.is_empty()) => {
+                Some("it is kept for nothing".to_owned())
+            }
+            State::Queued if agenda.turns != 1 => Some(format!("it is to be opened {} times", agenda.turns)),
+            State::Parked | State::Waiting if agenda.turns > 0 => Some("it is to be opened unnoticed".to_owned()),
+            State::Parked if is_wanted && is_needed => Some("nobody opens it".to_owned()),
+            State::Waiting if !agenda.reopens => Some("nobody opens it again".to_owned()),
             State::Open(live) => self.flaw_of_live(live, seen, agenda, most),
             _ => None,
         }

@@ -16,11 +16,7 @@ const STATUSES_NAMED: usize = 6;
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Dropped { address, errno, used } => {
-                let used: Vec<String> = used.iter().map(SocketAddr::to_string).collect();
-                let (why, used) = (errno::words(*errno), used.join(", "));
-                write!(f, "{address} was left out: {why} at the start; the load went to {used}")
-            }
+            Self::Dropped { address, errno, used } => f.write_str(&dropped_line(*address, *errno, used)),
             Self::NeverBegun => f.write_str("interrupted before anything was sent: there is nothing to report"),
             Self::Signal { elapsed: Duration::ZERO, .. } => {
                 f.write_str("interrupted before anything was measured: the warm-up was not over")
@@ -147,6 +143,12 @@ fn answer_line(status: u16, location: Option<&str>) -> String {
         (400.., _) => format!("the answer was {status}: a run would measure the error page"),
         _ => format!("the answer was {status}"),
     }
+}
+
+fn dropped_line(address: SocketAddr, errno: i32, used: &[SocketAddr]) -> String {
+    let used: Vec<String> = used.iter().map(SocketAddr::to_string).collect();
+    let (why, used) = (errno::words(errno), used.join(", "));
+    format!("{address} was left out: {why} at the start; the load went to {used}")
 }
 
 /// Seconds since measuring began.

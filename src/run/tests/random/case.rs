@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::{fs, io};
 
-use super::pace::Pace;
+use super::pace::{Pace, Stage};
 use crate::backend::sim::Scenario;
 use crate::cli::{self, Invocation};
 use crate::plan::{self, Addresses, Material, Plan};
@@ -24,6 +24,11 @@ pub struct Options {
     pub as_wrk: bool,
     pub threads: u32,
     pub connections: u32,
+    /// There are as many over time instead: at most as many as in the first stage. Where there are stages of the rate too, they
+    /// are as long as those.
+    pub levels: Vec<Stage>,
+    /// The most connections that there may be, where requests have a pace.
+    pub max_inflight: Option<u64>,
     /// When requests are due; `None`: there is no rate.
     pub pace: Option<Pace>,
     /// Stages last as long as they say instead.
@@ -74,8 +79,12 @@ impl Case {
         let ms =
             |ms: Option<u64>| ms.map(|ms| if as_wrk { format!("{}s", ms.div_ceil(1_000)) } else { format!("{ms}ms") });
         add("-t", Some(threads.to_string()));
-        add("-c", Some(connections.to_string()));
-        let has_stages = !as_wrk && pace.is_some_and(|pace| !pace.stages.is_empty());
+        let levels = self.levels();
+        let has_stages = !levels.is_empty() || !as_wrk && pace.is_some_and(|pace| !pace.stages.is_empty());
+        add("-c", levels.is_empty().then(|| connections.to_string()));
+        add("--stages", (!levels.is_empty()).then(|| format!("c={}", levels.join(","))));
+        let most = self.options.max_inflight.filter(|_| pace.is_some() && levels.is_empty() && !as_wrk);
+        add("--max-inflight", most.map(|most| most.max(u64::from(*connections)).to_string()));
         add("-d", ms(self.options.duration_ms.filter(|_| !has_stages)));
         pace.into_iter().flat_map(|pace| pace.words(as_wrk)).for_each(|(option, value)| add(option, Some(value)));
         add("-n", self.options.requests.map(|requests| requests.to_string()));
@@ -93,6 +102,19 @@ impl Case {
         let host = if self.options.has_choice { "localhost" } else { "127.0.0.1" };
         words.push(format!("http://{host}:8080/"));
         words
+    }
+
+    /// The stages of the connections, as they are typed.
+    fn levels(&self) -> Vec<String> {
+        let Options { levels, pace, as_wrk, .. } = &self.options;
+        if *as_wrk || levels.is_empty() {
+            return Vec::new();
+        }
+        let text = |length_ms: u64, level: &Stage| format!("{length_ms}ms:{}..{}", level.from, level.to);
+        match pace.as_ref().map_or(&[][..], |pace| &pace.stages) {
+            [] => levels.iter().map(|level| text(level.length_ms, level)).collect(),
+            rates => rates.iter().zip(levels.iter().cycle()).map(|(rate, level)| text(rate.length_ms, level)).collect(),
+        }
     }
 
     /// The plan that the program makes of it.

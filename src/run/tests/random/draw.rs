@@ -67,6 +67,11 @@ pub fn draw(seed: u64) -> Case {
         // However low the rate is, the run has an end.
         options.duration_ms = Some(length_ms);
     }
+    if draw.one_in(6) {
+        options.levels = draw.levels(length_ms, connections);
+    } else if options.pace.is_some() && draw.one_in(2) {
+        options.max_inflight = Some(connections + draw.order(1, 8 * connections));
+    }
     Case { options, scenario, script }
 }
 
@@ -102,6 +107,8 @@ impl Draw {
             pace: None,
             threads: self.pick(&[1, 1, 1, 2, 3]).min(connections as u32),
             connections: connections as u32,
+            levels: Vec::new(),
+            max_inflight: None,
             duration_ms: (!by_requests || self.one_in(4)).then_some(length_ms),
             requests: by_requests.then(|| self.order(1, REQUESTS)),
             warmup_ms: is_native(self.one_in(4)).then(|| self.between(1, length_ms)),
@@ -145,6 +152,20 @@ impl Draw {
             max_late_ms: self.one_in(3).then(|| self.order(1, length_ms)),
             send_slice_us: self.one_in(3).then(|| self.order(1, 1_000 * length_ms.min(1_000))),
         }
+    }
+
+    /// How many connections there are over time in a run of this length: at most as many as in the first stage.
+    fn levels(&mut self, length_ms: u64, connections: u64) -> Vec<Stage> {
+        let count = self.between(1, 4);
+        let stage = |draw: &mut Self| {
+            let number = |draw: &mut Self| if draw.one_in(4) { 0 } else { draw.between(0, connections) };
+            let from = number(draw);
+            let to = if draw.one_in(3) { from } else { number(draw) };
+            Stage { length_ms: (draw.between(1, length_ms) / count).max(1), from, to }
+        };
+        let mut levels: Vec<Stage> = (0..count).map(|_| stage(self)).collect();
+        *(if self.one_in(2) { &mut levels[0].from } else { &mut levels[0].to }) = connections;
+        levels
     }
 
     fn script(&mut self, length_ms: u64) -> Lua {

@@ -110,6 +110,8 @@ struct Running {
     turns: u64,
     /// The moment, and how many turns have been taken at it.
     moment: (Nanos, u64),
+    /// A request that waited for a further connection when it was looked last: see [`Engine::waits_for_another`].
+    waits: Option<(u32, Nanos)>,
 }
 
 struct Run {
@@ -164,6 +166,7 @@ impl Run {
                 depth: batch,
                 turns: 0,
                 moment,
+                waits: None,
             }
         };
         (0..self.plan.load.threads).map(set_up).collect()
@@ -247,7 +250,11 @@ impl Running {
         }
         let seen = std::mem::take(&mut self.engine.backend().seen);
         let held_up = self.engine.held_up(now).filter(|_| !self.stands_still);
-        let flaw = self.engine.flaw(now, &seen, self.depth).or(held_up);
+        let waits = self.engine.waits_for_another(now);
+        let is_forgotten = waits.is_some() && waits == std::mem::replace(&mut self.waits, waits);
+        let forgotten =
+            || is_forgotten.then(|| format!("nobody opens a connection for a request that waits: {waits:?}"));
+        let flaw = self.engine.flaw(now, &seen, self.depth).or(held_up).or_else(forgotten);
         let watched = self.engine.backend();
         watched.seen = seen;
         let flaw = watched.flaw.take().or(flaw);

@@ -15,7 +15,7 @@ pub struct Pace {
     pub send_slice_us: Option<u64>,
 }
 
-/// One stage of the rate.
+/// One stage of the rate, or of the number of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Stage {
     pub length_ms: u64,

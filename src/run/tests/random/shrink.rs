@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::case::{Case, Lua, Options};
-use super::pace::Pace;
+use super::pace::{Pace, Stage};
 use crate::backend::sim::Scenario;
 use crate::backend::sim::scenario::Mischief;
 use crate::plan::schedule::Arrivals;
@@ -107,6 +107,8 @@ fn usual(add: &mut Add<'_>) {
     add(&|case| case.scenario.jitter_us = 0.0);
     add(&|case| case.scenario.connect_us = 0.0);
     add(&|case| case.options.as_wrk = false);
+    add(&|case| case.options.levels.clear());
+    add(&|case| case.options.max_inflight = None);
     simpler_pace(add);
     add(&|case| case.options.phases = false);
     add(&|case| case.options.is_head = false);
@@ -151,6 +153,11 @@ fn simpler_script(script: Option<&Lua>, add: &mut Add<'_>) {
 
 /// Less of everything.
 fn fewer(add: &mut Add<'_>) {
+    let mut change = |change: &dyn Fn(&mut Vec<Stage>)| add(&|case| change(&mut case.options.levels));
+    change(&|levels| levels.truncate(levels.len().max(2) - 1));
+    change(&|levels| levels.iter_mut().for_each(|level| level.to = level.from.max(1)));
+    change(&|levels| levels.iter_mut().for_each(|level| level.length_ms = (level.length_ms / 2).max(1)));
+    add(&|case| case.options.max_inflight = case.options.max_inflight.map(|most| most / 2));
     add(&|case| case.options.connections = case.options.threads);
     add(&|case| case.options.connections = (case.options.connections / 2).max(case.options.threads));
     add(&|case| case.options.connections = (case.options.connections - 1).max(case.options.threads));
