@@ -17,6 +17,9 @@ use crate::plan::schedule::Dues;
 /// So many calls may follow from the timers of a turn, beside those for each connection.
 const CALLS_OF_TIMERS: usize = 1_000;
 
+/// So many connections may be opened in a turn, whatever else happens in it.
+const OPENED_MAX: usize = 64;
+
 /// A backend that is watched.
 pub struct Watched {
     sim: Sim,
@@ -36,6 +39,8 @@ pub struct Watched {
     calls_most: usize,
     /// The most calls that one completion may lead to.
     calls_of_one: usize,
+    /// Connections opened in this turn.
+    opened: usize,
 }
 
 /// What the servers of a thread have answered.
@@ -90,21 +95,27 @@ impl Watched {
             calls: 0,
             calls_most: 0,
             calls_of_one,
+            opened: 0,
         }
     }
 
-    /// A turn begins, in which timers fire and connections are looked after and opened.
+    /// A turn begins, in which timers fire and connections are looked after. Opening them has a limit of its own, for some
+    /// are opened after what a turn catches up with, too.
     pub fn begin_turn(&mut self) {
-        self.calls = 0;
+        (self.calls, self.opened) = (0, 0);
         self.calls_most = CALLS_OF_TIMERS + self.calls_of_one * self.seen.len();
     }
 
     fn called(&mut self, conn: ConnId, what: &str, is_right: impl FnOnce(Seen) -> bool) {
         self.calls += 1;
-        let seen = self.seen[conn.index()];
         if self.calls > self.calls_most {
             self.flaw.get_or_insert_with(|| format!("{} calls at once", self.calls));
         }
+        self.judge(conn, what, is_right);
+    }
+
+    fn judge(&mut self, conn: ConnId, what: &str, is_right: impl FnOnce(Seen) -> bool) {
+        let seen = self.seen[conn.index()];
         if !is_right(seen) {
             self.flaw.get_or_insert_with(|| format!("connection {}: {what}, but it is {seen:?}", conn.0));
         }
@@ -126,7 +137,11 @@ impl Backend for Watched {
     }
 
     fn connect(&mut self, conn: ConnId, address: SocketAddr) {
-        self.called(conn, "it is opened", |seen| seen.way == Way::Closed);
+        self.opened += 1;
+        if self.opened > OPENED_MAX {
+            self.flaw.get_or_insert_with(|| format!("{} connects in one turn", self.opened));
+        }
+        self.judge(conn, "it is opened", |seen| seen.way == Way::Closed);
         self.seen[conn.index()].way = Way::Connecting;
         self.sim.connect(conn, address);
     }
