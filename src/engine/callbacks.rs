@@ -17,8 +17,8 @@ use super::source::Source;
 pub struct Callbacks {
     /// Told of every complete response.
     pub response: Option<OnResponse>,
-    /// Asked before each batch how long the connection pauses, in nanoseconds.
-    pub think_ns: Option<Box<dyn FnMut() -> Result<u64, ScriptFailure>>>,
+    /// Asked before each batch how long the connection pauses.
+    pub think_ns: Option<Think>,
     /// Asked after each callback, and after each batch of a source, whether this worker is to end.
     pub is_stopped: Option<Box<dyn Fn() -> bool>>,
     /// Asked where a new connection goes; `None`: where the plan says.
@@ -29,6 +29,9 @@ pub struct Callbacks {
 
 /// Makes the callbacks of a worker in its thread, and its source, unless the plan says what is sent.
 pub type MakeCallbacks = Box<dyn FnOnce() -> (Option<Box<dyn Source>>, Callbacks) + Send>;
+
+/// How long a connection pauses, in nanoseconds; `None`: whoever was asked did not know.
+pub type Think = Box<dyn FnMut() -> Result<Option<u64>, ScriptFailure>>;
 
 /// Somebody who is told of every complete response.
 pub struct OnResponse {
@@ -88,6 +91,8 @@ pub(super) struct Caller {
     pub wants: Wants,
     /// What went wrong in one of them first.
     pub failure: Option<ScriptFailure>,
+    /// Whether somebody did not know how long a connection pauses.
+    pub pauses_unread: bool,
     /// Whether one has failed or wants this worker to end.
     pub has_ended: bool,
     desk: Arc<Desk>,
@@ -106,7 +111,7 @@ impl Caller {
             headers: response.is_some_and(|response| response.headers),
             body: response.is_some_and(|response| response.body),
         };
-        Self { source, callbacks, wants, failure: None, has_ended: false, desk, bodies }
+        Self { source, callbacks, wants, failure: None, pauses_unread: false, has_ended: false, desk, bodies }
     }
 
     /// Where a new connection keeps what is wanted of responses, if that is more than their statuses.
@@ -120,10 +125,12 @@ impl Caller {
         self.has_ended = true;
     }
 
-    /// How long a connection is to pause before its next batch.
+    /// How long a connection is to pause before its next batch; not at all if nobody knows.
     pub fn think_ns(&mut self) -> u64 {
-        let asked = self.enter(Callback::Delay, |caller| caller.callbacks.think_ns.as_mut().map_or(Ok(0), |ask| ask()));
-        asked.unwrap_or(0)
+        let asked =
+            self.enter(Callback::Delay, |caller| caller.callbacks.think_ns.as_mut().map_or(Ok(Some(0)), |ask| ask()));
+        self.pauses_unread |= asked == Some(None);
+        asked.flatten().unwrap_or(0)
     }
 
     /// Asks for the next batch; returns whether there is one, if that could be found out.

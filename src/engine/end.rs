@@ -35,6 +35,8 @@ pub struct WorkerEnd {
     pub standstills: Vec<Gap>,
     /// Whether its script was asked how long to pause.
     pub pauses: bool,
+    /// Whether it was once told something that is no time.
+    pub pauses_unread: bool,
     /// What went wrong in its script.
     pub failure: Option<ScriptFailure>,
 }
@@ -87,6 +89,7 @@ impl<B: Backend> Engine<B> {
             awaited: if asks_at_once { vec![Gap::ALL] } else { awaited },
             standstills: books.standstills,
             pauses: wants.delay,
+            pauses_unread: self.script.pauses_unread,
             failure: self.script.failure,
         }
     }

@@ -54,6 +54,8 @@ pub struct Outcome {
     pub batch: usize,
     /// Whether a script had a say in when requests were sent.
     pub pauses: bool,
+    /// Whether a script once said something else than a time when it was asked how long to pause.
+    pub pauses_unread: bool,
     /// Why it broke off before its end, if it did.
     pub breakdown: Option<Breakdown>,
     /// Threads that never came back from their script, from 1, and the callback they are in. What they measured since
@@ -135,6 +137,7 @@ impl Outcome {
             known: Known::default(),
             batch: 1,
             pauses: false,
+            pauses_unread: false,
             breakdown: None,
             stuck: Vec::new(),
         }
@@ -234,6 +237,7 @@ impl Outcome {
         self.standstills = silences::joined(&self.standstills, &end.standstills);
         self.transcript = self.transcript.take().or(end.transcript);
         self.pauses |= end.pauses;
+        self.pauses_unread |= end.pauses_unread;
         let breakdown = end.failure.map(|failure| match failure {
             engine::ScriptFailure::Raised(words) => Breakdown::Script(words),
             engine::ScriptFailure::Exit(code) => Breakdown::Exit(code),

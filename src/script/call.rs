@@ -78,18 +78,18 @@ pub unsafe fn request<'a>(raw: *mut lua_State) -> Result<&'a [u8], String> {
     }
 }
 
-/// Asks how long to pause.
+/// Asks how long to pause, in milliseconds; `None`: what came is no number.
 ///
 /// # Safety
 ///
 /// `raw` must be a prepared state that nobody else uses.
-pub unsafe fn delay_ms(raw: *mut lua_State) -> Result<f64, String> {
+pub unsafe fn delay_ms(raw: *mut lua_State) -> Result<Option<f64>, String> {
     // SAFETY: as the caller promises. `call_delay` returns one value.
     unsafe {
         call(raw, DELAY, std::ptr::null_mut(), 1)?;
-        let delay = ffi::lua_tonumber(raw, -1);
+        let delay = (ffi::lua_isnumber(raw, -1) != 0).then(|| ffi::lua_tonumber(raw, -1));
         ffi::lua_settop(raw, LAST);
-        Ok(delay)
+        Ok(delay.filter(|delay| !delay.is_nan()))
     }
 }
 
@@ -203,14 +203,15 @@ unsafe extern "C-unwind" fn call_response(raw: *mut lua_State) -> c_int {
     }
 }
 
-/// `delay()`. Returns what it returns, or nil where there is none any more.
+/// `delay()`. Returns what it returns, or zero where there is none any more.
 unsafe extern "C-unwind" fn call_delay(raw: *mut lua_State) -> c_int {
     // SAFETY: Lua calls this with the upvalue of `prepare` and room for twenty values.
     unsafe {
         ffi::lua_pushvalue(raw, ffi::lua_upvalueindex(1));
         ffi::lua_gettable_(raw, ffi::LUA_GLOBALSINDEX);
         if ffi::lua_isfunction(raw, -1) == 0 {
-            return 0;
+            ffi::lua_pushnumber(raw, 0.0);
+            return 1;
         }
         ffi::lua_call(raw, 0, 1);
         1

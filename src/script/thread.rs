@@ -45,12 +45,12 @@ impl ScriptThread {
         }
     }
 
-    /// How long the script wants to pause.
-    pub fn delay_ns(&self) -> Result<u64, ScriptFailure> {
+    /// How long the script wants to pause; `None`: what it said is no number.
+    pub fn delay_ns(&self) -> Result<Option<u64>, ScriptFailure> {
         // SAFETY: the state is ours alone.
         let delay = self.timed(|| unsafe { call::delay_ms(self.state().raw()) });
-        // A cast cuts the fraction off and makes zero of what is negative or no number.
-        self.ended(delay.map(|ms| (ms as u64).saturating_mul(1_000_000)))
+        // A cast cuts the fraction off and makes zero of what is negative.
+        self.ended(delay.map(|ms| ms.map(|ms| (ms as u64).saturating_mul(1_000_000))))
     }
 
     /// Tells it of a response.

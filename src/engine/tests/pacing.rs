@@ -122,7 +122,7 @@ fn pauses_of_a_script_come_before_what_is_due() {
     let asked = Rc::new(RefCell::new(Vec::new()));
     let network = Noting { latency_ns: MS, not_before: Nanos::default(), asked: Rc::clone(&asked) };
     let pacer = every(10 * MS, None);
-    let callbacks = Callbacks { think_ns: Some(Box::new(|| Ok(25 * MS))), ..Callbacks::default() };
+    let callbacks = Callbacks { think_ns: Some(Box::new(|| Ok(Some(25 * MS)))), ..Callbacks::default() };
     let four = Settings { requests: Some(4), duration_ns: None, ..open_loop(OpenLoop::default()) };
     run_job(four, Box::new(network), Job { pacer, callbacks, ..job(get(), http1(1)) });
     assert_eq!(asked.take(), [25, 51, 77, 103].map(|ms| ms * MS));

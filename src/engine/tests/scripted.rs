@@ -85,7 +85,9 @@ impl Script {
         };
         let callbacks = Callbacks {
             response,
-            think_ns: wants.delay.then(|| Box::new(move || Ok(of_delay.borrow().delay_ns)) as Box<dyn FnMut() -> _>),
+            think_ns: wants
+                .delay
+                .then(|| Box::new(move || Ok(Some(of_delay.borrow().delay_ns))) as Box<dyn FnMut() -> _>),
             is_stopped: Some(Box::new(is_stopped)),
             address: Some(Box::new(move || address)),
             spent_ns: Some(Box::new(move || of_time.borrow().written as u64)),

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use super::super::failure::Failure;
 use super::super::{NS_PER_US, rewritten};
 use super::fold::in_order;
-use super::{Flight, Hanging, Lost, Note, Places, open_loop};
+use super::{Flight, Hanging, Lost, Note, NothingSent, Places, open_loop};
 use crate::plan::Plan;
 use crate::run::{Breakdown, Ended, Outcome, host, nanos};
 use crate::stats::silences::{GAP_MIN_NS, common};
@@ -192,11 +192,21 @@ fn unanswered(plan: &Plan, outcome: &Outcome, has_hanging: bool) -> Option<Note>
     match nothing_answered {
         // Why it failed has a note of its own.
         true if plan.once && lost.started > 0 => (lost.failed == 0).then_some(Note::NoAnswer(lost)),
-        true if outcome.totals.open_loop.as_deref().is_some_and(|open_loop| open_loop.due + open_loop.carried == 0) => {
-            Some(Note::NothingDue)
-        }
+        true if lost.started == 0 => Some(Note::NothingSent(nothing_sent(outcome))),
         true => Some(Note::NothingAnswered(lost)),
         false => (lost.total() > 0).then_some(Note::Unanswered(lost)),
+    }
+}
+
+/// Why a run has sent nothing.
+fn nothing_sent(outcome: &Outcome) -> NothingSent {
+    let Totals { counters, open_loop, .. } = &outcome.totals;
+    if open_loop.as_deref().is_some_and(|open_loop| open_loop.due + open_loop.carried == 0) {
+        NothingSent::NotDue
+    } else if outcome.pauses && counters.slots_opened > 0 {
+        NothingSent::Paused
+    } else {
+        NothingSent::Unable
     }
 }
 
@@ -284,6 +294,7 @@ fn hints(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     notes.extend(matters.then_some(Note::Carried { carried, answers: completed }));
     notes.extend((interim > 0 && !plan.once).then_some(Note::Interim { count: interim }));
     notes.extend((clamped > 0).then_some(Note::Clamped { count: clamped }));
+    notes.extend(outcome.pauses_unread.then_some(Note::PausesUnread));
     notes.extend((cut > 0).then_some(Note::CutBodies { count: cut }));
     notes.extend(resumed(outcome));
     notes.extend(rewriting(plan, outcome));

@@ -30,7 +30,7 @@ impl Note {
             | Self::TooFewRequests { .. }
             | Self::FewerConnections { .. }
             | Self::NothingAnswered(_)
-            | Self::NothingDue
+            | Self::NothingSent(_)
             | Self::NoAnswer(_)
             | Self::Standstill { .. }
             | Self::Suspended { .. }
@@ -51,6 +51,7 @@ impl Note {
             | Self::Interim { .. }
             | Self::Sliced { .. }
             | Self::Clamped { .. }
+            | Self::PausesUnread
             | Self::CutBodies { .. }
             | Self::Resumed { .. }
             | Self::Rewritten { .. } => Weight::Hint,

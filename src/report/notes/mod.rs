@@ -146,8 +146,8 @@ pub enum Note {
     Unanswered(Lost),
     /// No request at all was answered.
     NothingAnswered(Lost),
-    /// No request was due in the time that was measured.
-    NothingDue,
+    /// No request was sent.
+    NothingSent(NothingSent),
     /// The only request was not answered.
     NoAnswer(Lost),
     /// For a while nothing was answered.
@@ -197,6 +197,8 @@ pub enum Note {
         /// The share of their time, 0 to 1.
         share: f64,
     },
+    /// The script did not say how long connections were to pause.
+    PausesUnread,
     /// The script saw only the beginning of some bodies.
     CutBodies {
         /// How many.
@@ -214,6 +216,17 @@ pub enum Note {
         /// In microseconds.
         mean_us: f64,
     },
+}
+
+/// Why no request was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NothingSent {
+    /// None was due in the time that was measured.
+    NotDue,
+    /// Every connection paused for the script.
+    Paused,
+    /// There was no connection, or no time.
+    Unable,
 }
 
 /// What became of the requests without an answer.

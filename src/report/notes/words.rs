@@ -6,12 +6,16 @@ use std::time::Duration;
 
 use super::super::units::{counted, exact, spaced, thousands, time_us};
 use super::super::{NS_PER_US, errno, escape};
-use super::{Behind, Bottleneck, Crowded, Flight, Hanging, Lost, Note, Places, Remedy, Uncertain};
+use super::{Behind, Bottleneck, Crowded, Flight, Hanging, Lost, Note, NothingSent, Places, Remedy, Uncertain};
 use crate::run::Shortage;
 use crate::stats::Gap;
 
 /// The most statuses that are named in one line.
 const STATUSES_NAMED: usize = 6;
+
+/// What is said of a script that did not say how long connections were to pause.
+const PAUSES_UNREAD: &str =
+    "delay() of the script did not always return a number of milliseconds: there was no pause then, as after 0";
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -48,12 +52,7 @@ impl fmt::Display for Note {
                 let share = lost.total() as f64 / lost.started.max(1) as f64 * 100.0;
                 write!(f, "{share:.2} % of {} got no answer: {lost}", counted(lost.started, "request"))
             }
-            Self::NothingAnswered(Lost { started: 0, .. }) => {
-                f.write_str("nothing was answered: no request could be sent")
-            }
-            Self::NothingDue => {
-                f.write_str("no request was due while it was measured: a longer run or a higher rate has some")
-            }
+            Self::NothingSent(why) => f.write_str(nothing_sent_line(*why)),
             Self::NothingAnswered(lost) => {
                 write!(f, "nothing was answered: of {} {lost}", counted(lost.started, "request"))
             }
@@ -75,6 +74,7 @@ impl fmt::Display for Note {
                 write!(f, "latencies longer than an hour: {}, recorded as one hour", thousands(*count))
             }
             Self::Script { share } => f.write_str(&script_line(*share)),
+            Self::PausesUnread => f.write_str(PAUSES_UNREAD),
             Self::CutBodies { count } => f.write_str(&cut_bodies_line(*count)),
             Self::Resumed { resumed, handshakes } => f.write_str(&resumed_line(*resumed, *handshakes)),
             Self::Rewritten { mean_us } => {
@@ -154,6 +154,16 @@ fn dropped_line(address: SocketAddr, errno: i32, used: &[SocketAddr]) -> String 
 /// Seconds since measuring began.
 fn seconds(ns: u64) -> String {
     format!("{:.1} s", ns as f64 / 1e9)
+}
+
+fn nothing_sent_line(why: NothingSent) -> &'static str {
+    match why {
+        NothingSent::NotDue => "no request was due while it was measured: a longer run or a higher rate has some",
+        NothingSent::Paused => {
+            "no request was sent: the pauses that delay() of the script asked for were longer than the run"
+        }
+        NothingSent::Unable => "nothing was answered: no request could be sent",
+    }
 }
 
 fn times_line(longest: &[Gap], count: usize, elapsed_ns: u64) -> String {

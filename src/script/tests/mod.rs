@@ -114,7 +114,7 @@ impl Called {
         (self.callbacks.response.as_mut().expect("it has a response()").call)(answer)
     }
 
-    fn delay_ns(&mut self) -> Result<u64, ScriptFailure> {
+    fn delay_ns(&mut self) -> Result<Option<u64>, ScriptFailure> {
         self.callbacks.think_ns.as_mut().expect("it has a delay()")()
     }
 

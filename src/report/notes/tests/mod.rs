@@ -42,6 +42,24 @@ fn a_good_run_needs_no_words() {
 }
 
 #[test]
+fn pauses_of_a_script_that_are_no_times_or_too_long_are_said() {
+    let mut outcome = good();
+    (outcome.pauses, outcome.pauses_unread) = (true, true);
+    let words =
+        "delay() of the script did not always return a number of milliseconds: there was no pause then, as after 0";
+    assert_eq!(said(&outcome), [words]);
+    outcome.pauses_unread = false;
+    outcome.totals = crate::stats::Totals {
+        counters: Counters { slots_opened: 10, ..Counters::default() },
+        ..crate::stats::Totals::default()
+    };
+    let words = "no request was sent: the pauses that delay() of the script asked for were longer than the run";
+    assert_eq!(said(&outcome), [words]);
+    outcome.pauses = false;
+    assert_eq!(said(&outcome), ["nothing was answered: no request could be sent"]);
+}
+
+#[test]
 fn a_script_that_limits_the_load_or_saw_too_little_is_said() {
     let mut outcome = good();
     // 2 threads, 10 seconds.
