@@ -67,7 +67,7 @@ impl<B: Backend> Engine<B> {
             let Some(conn) = self.dispatch.ready.pop_front() else { break };
             self.slots[conn.index()].is_queued = false;
             if self.has_room(conn) {
-                self.start_due(conn, now);
+                self.start_due(conn, now, false);
             }
             self.settle(conn, now);
         }
@@ -80,18 +80,19 @@ impl<B: Backend> Engine<B> {
             return;
         }
         if self.dispatch.ready.is_empty() {
-            if self.slots[conn.index()].live().is_some_and(|live| live.answered) {
-                self.count_all_busy(at);
-            }
-            return self.start_due(conn, at);
+            return self.start_due(conn, at, true);
         }
         self.queue(conn);
         self.dispatch(at);
     }
 
-    /// Starts what is due on a connection that has room. If it has room left, it stays ready.
-    fn start_due(&mut self, conn: ConnId, now: Nanos) {
+    /// Starts what is due on a connection that has room; `is_first`: up to now no other has been ready. If it has room left,
+    /// it stays ready.
+    fn start_due(&mut self, conn: ConnId, now: Nanos, is_first: bool) {
         let is_closed = matches!(self.dispatch.pacer, Pacer::Closed);
+        if is_first && !is_closed && self.slots[conn.index()].live().is_some_and(|live| live.answered) {
+            self.count_all_busy(now);
+        }
         // Whether a request is too late is judged by when it leaves.
         let now = if is_closed { now } else { self.backend.now() };
         if now > self.books.end_at && !is_closed {
@@ -114,8 +115,7 @@ impl<B: Backend> Engine<B> {
     fn count_all_busy(&mut self, now: Nanos) {
         let due = self.dispatch.pacer.next_at();
         let since = due.max(self.dispatch.all_busy_until);
-        let is_closed = matches!(self.dispatch.pacer, Pacer::Closed);
-        if since < now && !is_closed && self.connecting.missing == 0 && !self.may_open_more() {
+        if since < now && self.connecting.missing == 0 && !self.may_open_more() {
             self.books.tally.was_all_busy(due, since, now);
             self.dispatch.all_busy_until = now;
         }
@@ -186,7 +186,7 @@ impl<B: Backend> Engine<B> {
     /// The run is over: counts the requests that were due and have not been sent.
     pub(super) fn count_unsent(&mut self, now: Nanos) {
         let end = now.min(self.books.end_at);
-        if !self.has_ready() {
+        if self.settings.rules.open_loop.is_some() && !self.has_ready() {
             self.count_all_busy(end);
         }
         self.pass(end, |tally, due, requests| tally.unsent(due, now, requests));

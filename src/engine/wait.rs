@@ -30,7 +30,7 @@ impl<B: Backend> Engine<B> {
             return;
         }
         // Where all are busy another connection may be opened for the next request.
-        let is_awaited = self.has_ready() || (self.connecting.missing == 0 && self.may_open_more());
+        let is_awaited = self.has_ready() || (self.may_open_more() && self.connecting.missing == 0);
         let due = if is_awaited { self.next_start_at() } else { Nanos::MAX };
         let until = self.timers.next_at().min(due).min(self.books.end_at);
         if self.settings.spins {

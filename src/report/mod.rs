@@ -222,7 +222,7 @@ pub fn too_few_ports(plan: &Plan, ports: u64) -> String {
     format!(
         "onrush: {} need as many local ports, and there are {}: use more source addresses (-b) or more addresses of the \
          target, or widen net.ipv4.ip_local_port_range",
-        units::counted(u64::from(plan.load.max_inflight), "connection"),
+        units::counted(u64::from(plan.load.connections), "connection"),
         units::thousands(ports)
     )
 }
@@ -270,7 +270,13 @@ fn rewritten(plan: &Plan, outcome: &Outcome) -> Rewritten {
     let Totals { latency, batch_latency, counters, .. } = &outcome.totals;
     // To wrk a batch is one request.
     let latency = batch_latency.as_deref().unwrap_or(latency);
-    let spacing = correct::spacing_us(outcome.elapsed, counters.batches, plan.load.connections);
+    // Those that were not needed at a time had nothing to do with the rate.
+    let unneeded = counters.occupancy.done_ns / (outcome.elapsed.as_nanos() as u64).max(1);
+    let connections = match &plan.levels {
+        Some(_) => plan.load.connections.saturating_sub(unneeded as u32),
+        None => plan.load.connections,
+    };
+    let spacing = correct::spacing_us(outcome.elapsed, counters.batches, connections);
     Rewritten::new(latency, plan.timeout, spacing)
 }
 

@@ -158,7 +158,7 @@ pub fn too_few_ports(plan: &Plan, addresses: &Addresses, ports: Option<Ports>) -
     let pairs = addresses.0.len() as u64 * plan.way.sources.map_or(1, |sources| u64::from(sources.count()));
     let there_are = ports?.usable * pairs;
     let takes_ports = plan.way.unix.is_none() && !matches!(plan.io, Io::Sim(_));
-    (takes_ports && there_are < u64::from(plan.load.max_inflight)).then_some(there_are)
+    (takes_ports && there_are < u64::from(plan.load.connections)).then_some(there_are)
 }
 
 #[cfg(test)]

@@ -182,6 +182,10 @@ mod tests {
     fn connections_with_nothing_left_to_ask_for_are_not_missed() {
         let places = Places { busy: 3.0, done: 7.0, ..Places::default() };
         assert_eq!(said(Flight { places: Some(places), ..BUSY }), Vec::<String>::new());
+        let places = Places { busy: 3.0, never_established: 2.0, done: 5.0, ..Places::default() };
+        let words = "only 3.0 of 10 connections had a request in flight on average: 2.0 were never established, 5.0 were not \
+                     needed";
+        assert_eq!(said(Flight { places: Some(places), ..BUSY }), [words]);
     }
 
     #[test]
