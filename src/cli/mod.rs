@@ -69,11 +69,12 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Invocation {
 /// The line that `--version` prints.
 pub fn version(dialect: Dialect, backend: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
-    if dialect.is_compat() {
-        format!("wrk 4.2.0-onrush-{version} [{backend}] Copyright (C) the onrush authors")
-    } else {
-        format!("onrush {version} [{backend}]")
-    }
+    let imitated = match dialect {
+        Dialect::Native => return format!("onrush {version} [{backend}]"),
+        Dialect::Wrk | Dialect::WrkCmm => "4.2.0",
+        Dialect::Wrk2 => "4.0.0",
+    };
+    format!("wrk {imitated}-onrush-{version} [{backend}] Copyright (C) the onrush authors")
 }
 
 /// A decision and what the user should know about it, line by line.

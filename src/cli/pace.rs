@@ -150,6 +150,9 @@ fn any_rate(flag: &Flag, value: &OsStr, text: &str, dialect: Dialect) -> Result<
     match units::metric(count, dialect) {
         Ok(count) => made(count).ok_or_else(most),
         Err(Unreadable::TooLarge) => Err(most()),
+        Err(reason) if dialect.is_compat() => {
+            Err(wrong(flag, value, format_args!("{reason}; write for instance 1000 or 10k")))
+        }
         Err(reason) => Err(wrong(flag, value, format_args!("{reason}; write for instance 1000, 10k or 90/m"))),
     }
 }

@@ -90,7 +90,7 @@ pub struct Setting<'a> {
     pub seed: u64,
     /// Whether messages are in wrk's words alone.
     pub is_compat: bool,
-    /// Whether statistics have the shape that wrk2 gives them.
+    /// Whether statistics have the shape that wrk2 gives them, and `delay` is a function like any other, as there.
     pub is_wrk2: bool,
 }
 
@@ -240,7 +240,7 @@ impl Script {
             self.arity = state.arity();
             self.wants = Wants {
                 request: is_dynamic,
-                delay: state.has_function("delay"),
+                delay: !setting.is_wrk2 && state.has_function("delay"),
                 response: state.has_function("response"),
                 headers: self.arity.arguments >= 2,
                 body: self.arity.arguments >= 3,
