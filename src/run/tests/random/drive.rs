@@ -139,7 +139,10 @@ impl Run {
             *journal.dues.borrow_mut() = dues.clone().filter(|_| batch == 1);
             journal.slice_ns.set(settings.rules.open_loop.map_or(0, |rules| rules.slice_ns));
             let network = case.scenario.clone().network(seed);
-            let calls = CALLS + CALLS_PER_REQUEST * batch;
+            // After a standstill the first completion may start a request on every connection that is ready.
+            let stands_still = !case.scenario.standstill.is_empty() && dues.is_some();
+            let starting = if stands_still { connections as usize } else { 1 };
+            let calls = CALLS + CALLS_PER_REQUEST * batch * starting;
             let backend = Watched::new(connections, network, &case.scenario.answer, Rc::clone(&journal), calls);
             let worker = Worker {
                 pacer: pacer(&self.plan, &settings, index),
