@@ -11,7 +11,7 @@ use super::refusal::{Refusal, wrong};
 use super::units::{self, Unreadable};
 use super::values::{count, time};
 use crate::plan::levels::Level;
-use crate::plan::limits::{BURST_MAX, CONNECTIONS_MAX, RATE_MAX, SEND_SLICE_MAX, TIME_MAX};
+use crate::plan::limits::{BURST_MAX, CONNECTIONS_MAX, POISSON_RATE_MAX, RATE_MAX, SEND_SLICE_MAX, TIME_MAX};
 use crate::plan::schedule::{Arrivals, CatchUp, Part, Rate, Stage};
 use crate::plan::{Dialect, Levels, Schedule};
 use crate::report::units::exact;
@@ -119,8 +119,14 @@ impl TypedPace {
                 return self.needs_rate.map_or(Ok(None), |flag| Err(Refusal::Misused(line(flag))));
             }
         };
+        let arrivals = self.arrivals.unwrap_or(Arrivals::Uniform);
+        let is_too_fast = |stage: &Stage| stage.from.max(stage.to).per_second() > POISSON_RATE_MAX as f64;
+        if arrivals == Arrivals::Poisson && stages.iter().any(is_too_fast) {
+            let reason = format_args!("at most {POISSON_RATE_MAX} per second: each of these due times is drawn");
+            return Err(wrong(flags::by_id(Id::Arrivals), OsStr::new("poisson"), reason));
+        }
         Ok(Some(Schedule {
-            arrivals: self.arrivals.unwrap_or(Arrivals::Uniform),
+            arrivals,
             stages,
             part: Part::WHOLE,
             catch_up: self.catch_up.or((dialect == Dialect::Wrk2).then_some(CatchUp::DOUBLE)),

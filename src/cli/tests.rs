@@ -1,6 +1,7 @@
 //! Whole command lines, and the plans or texts they come to.
 
 mod connections;
+mod pace;
 
 use std::time::Duration;
 
@@ -451,42 +452,6 @@ fn what_says_when_requests_are_sent_is_not_said_twice_and_not_without_a_rate() {
     ] {
         assert_eq!(refused(&format!("onrush {options} h")), format!("onrush: {expected}"));
     }
-}
-
-#[test]
-fn arrivals_and_what_becomes_of_late_requests_are_chosen() {
-    let schedule = |options: &str| run(&format!("onrush -R 1k {options} h")).schedule.unwrap();
-    let plain = schedule("");
-    assert_eq!((plain.arrivals, plain.catch_up, plain.max_late), (Arrivals::Uniform, None, None));
-    assert_eq!(schedule("--arrivals poisson").arrivals, Arrivals::Poisson);
-    assert_eq!(schedule("--arrivals burst:1k").arrivals, Arrivals::Burst(1_000.try_into().unwrap()));
-    assert_eq!(schedule("--catch-up 1.25").catch_up, CatchUp::from_thousandths(1_250));
-    assert_eq!(schedule("--catch-up 1").catch_up, CatchUp::from_thousandths(1_000));
-    assert_eq!(schedule("--max-late 20ms").max_late, Some(Duration::from_millis(20)));
-    assert_eq!((plain.send_slice, schedule("--send-slice 1s").send_slice), (None, Some(Duration::from_secs(1))));
-    assert_eq!(schedule("--send-slice 1us").send_slice, Some(Duration::from_micros(1)));
-    for (option, reason) in [
-        ("--arrivals \"random\"", "unknown; write uniform, poisson or, for instance, burst:100"),
-        ("--arrivals \"burst:0\"", "a burst has 1 to 1000000 requests; write for instance burst:100"),
-        ("--catch-up \"0.999\"", "at least 1, with which a stall is never made up for"),
-        ("--catch-up \"x\"", "not a factor; write for instance 2 or 1.5"),
-        ("--catch-up \"-2\"", "not a factor; write for instance 2 or 1.5"),
-        ("--catch-up \"1.2345\"", "not a factor; write for instance 2 or 1.5"),
-        ("--catch-up \"1000000\"", "less than 1000000"),
-        ("--max-late \"0\"", "longer than 0; write for instance 100ms"),
-        ("--send-slice \"0\"", "longer than 0; write for instance 200us"),
-        ("--send-slice \"1001ms\"", "at most 1 s: requests leave as late as that; write for instance 200us"),
-        ("--send-slice \"-1us\"", "negative; write for instance 500ms, 1.5s or 2m"),
-    ] {
-        assert_eq!(refused(&format!("onrush -R 1 {option} h")), format!("onrush: {option}: {reason}"));
-    }
-}
-
-#[test]
-fn the_service_latency_beside_the_scheduled_one_brings_the_percentiles() {
-    let show = run("onrush -R 1k -U h").show;
-    assert!(show.u_latency && show.percentiles && !show.batch_latency);
-    assert!(run("wrk2 -R 1k -B http://h/").show.batch_latency);
 }
 
 #[test]

@@ -12,14 +12,10 @@ use super::connection::Pause;
 use super::open_request::OpenRequest;
 use super::pacer::Pacer;
 use super::script_failure::ScriptFailure;
-use super::tally::Tally;
 use super::timers::Timer;
 use super::{Engine, HANDLED_PER_TURN};
 use crate::backend::{Backend, ConnId};
 use crate::plan::PerConnection;
-
-/// Of this many requests that are not sent, each is looked at.
-const PASSED_SINGLY: u64 = 100_000;
 
 /// What is to be sent next, when, and who is ready for it.
 pub(super) struct Dispatch {
@@ -154,26 +150,9 @@ impl<B: Backend> Engine<B> {
         }
         let max_late_ns = self.settings.rules.open_loop.and_then(|rules| rules.max_late_ns).unwrap_or(u64::MAX);
         let moment = Nanos(now.0.saturating_sub(max_late_ns));
-        self.pass(moment, Tally::dropped);
+        let (most, tally) = (self.books.tally.left(), &mut self.books.tally);
+        self.dispatch.pacer.pass(moment, most, |due, requests| tally.dropped(due, requests));
         true
-    }
-
-    /// Goes past the requests that are due before a moment and are not sent, and says of each when it was due; where there
-    /// are very many, of several at a time when the last of them was.
-    fn pass(&mut self, moment: Nanos, mut say: impl FnMut(&mut Tally, Nanos, u64)) {
-        let mut left = self.dispatch.pacer.count_before(moment, self.books.tally.left());
-        let together = left / PASSED_SINGLY + 1;
-        while left > 0 {
-            let requests = left.min(together);
-            self.dispatch.pacer.skip(requests - 1);
-            let due = self.dispatch.pacer.due_at();
-            if due == Nanos::MAX {
-                break;
-            }
-            self.dispatch.pacer.skip(1);
-            say(&mut self.books.tally, due, requests);
-            left -= requests;
-        }
     }
 
     /// Whether the next request would start too late.
@@ -189,7 +168,8 @@ impl<B: Backend> Engine<B> {
         if self.settings.rules.open_loop.is_some() && !self.has_ready() {
             self.count_all_busy(end);
         }
-        self.pass(end, |tally, due, requests| tally.unsent(due, now, requests));
+        let (most, tally) = (self.books.tally.left(), &mut self.books.tally);
+        self.dispatch.pacer.pass(end, most, |due, requests| tally.unsent(due, now, requests));
     }
 
     /// Whether a connection can begin a batch.

@@ -40,19 +40,20 @@ impl Pacer {
         }
     }
 
-    /// Goes past requests that are not to be sent.
-    pub fn skip(&mut self, requests: u64) {
-        match self {
-            Self::Closed => {}
-            Self::Scheduled(schedule) => schedule.skip(requests),
-        }
-    }
-
     /// How many of the next requests, `most` at most, are due before a moment; in a closed loop nobody waits.
     pub fn count_before(&self, moment: Nanos, most: u64) -> u64 {
         match self {
             Self::Closed => 0,
             Self::Scheduled(schedule) => schedule.count_before(moment, most),
+        }
+    }
+
+    /// Goes past the requests, `most` at most, that are due before a moment and are not sent, and says of them when they were
+    /// due; in a closed loop nobody waits.
+    pub fn pass(&mut self, moment: Nanos, most: u64, say: impl FnMut(Nanos, u64)) {
+        match self {
+            Self::Closed => {}
+            Self::Scheduled(schedule) => schedule.pass(moment, most, say),
         }
     }
 

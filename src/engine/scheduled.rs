@@ -7,6 +7,9 @@ use crate::plan::schedule::{CatchUp, Dues};
 /// Whoever is later than this, in nanoseconds, has been held up and catches up.
 const STALL_NS: u64 = 1_000_000;
 
+/// Of this many requests that are not sent, each is looked at.
+const PASSED_SINGLY: u64 = 100_000;
+
 /// The requests of a worker by the schedule of its plan, and how late ones are made up for.
 pub struct Scheduled {
     dues: Dues,
@@ -52,9 +55,25 @@ impl Scheduled {
         self.begin + self.dues.next_ns()
     }
 
-    /// Goes past requests that are not to be sent.
-    pub fn skip(&mut self, requests: u64) {
-        self.dues.take(requests);
+    /// Goes past the requests, `most` at most, that are due before a moment and are not sent, and says of each when it was due;
+    /// where there are very many, of several at a time when the last of them was.
+    pub fn pass(&mut self, moment: Nanos, most: u64, mut say: impl FnMut(Nanos, u64)) {
+        let mut left = most;
+        while left > 0 && !self.dues.can_leap() && self.due_at() < moment {
+            say(self.due_at(), 1);
+            self.dues.take(1);
+            left -= 1;
+        }
+        // Now many can be gone past at once, or there are no more.
+        left = self.count_before(moment, left);
+        let together = left / PASSED_SINGLY + 1;
+        while left > 0 {
+            let requests = left.min(together);
+            self.dues.take(requests - 1);
+            say(self.due_at(), requests);
+            self.dues.take(1);
+            left -= requests;
+        }
         self.find_next();
     }
 

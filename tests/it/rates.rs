@@ -146,15 +146,14 @@ fn stages_follow_one_another(context: &Context) {
 
 fn requests_of_a_slice_leave_together_at_its_end(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("slices"));
-    let program = context.onrush().words("-t1 -c60 -d1s -R500 --send-slice 100ms").word(url(&server, "/"));
+    let program = context.onrush().words("-t1 -c60 -n500 -R500 --send-slice 100ms").word(url(&server, "/"));
     let (output, document) = document(program, &scratch);
     assert_accounted(&document);
     let of = |pointer: &str| number(&document, pointer);
-    assert_eq!((of("/requests/due"), of("/requests/unsent")), (500.0, 0.0), "{}", document["requests"]);
     assert_eq!(of("/plan/schedule/send_slice_s"), 0.1);
-    // Half a slice each, but for those of the last slice, which would leave after the end.
-    let mean_us = of("/open_loop/lateness/mean_us");
-    assert!((43_000.0..=80_000.0).contains(&mean_us), "{}", document["open_loop"]["lateness"]);
+    // Every 2 ms one is due: half a slice each, and more on a busy machine.
+    assert_eq!((of("/requests/due"), of("/requests/unsent")), (500.0, 0.0), "{}", document["requests"]);
+    assert!(of("/open_loop/lateness/mean_us") >= 49_000.0, "{}", document["open_loop"]["lateness"]["mean_us"]);
     let waits = of("/threads/0/waits/count");
     assert!(waits < 900.0, "at its own moment each request would need two: {waits}");
     assert!(output.stderr.contains("requests left at the ends of slices of 100ms (--send-slice)"), "{output:?}");

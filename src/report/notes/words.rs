@@ -77,10 +77,7 @@ impl fmt::Display for Note {
             Self::PausesUnread => f.write_str(PAUSES_UNREAD),
             Self::CutBodies { count } => f.write_str(&cut_bodies_line(*count)),
             Self::Resumed { resumed, handshakes } => f.write_str(&resumed_line(*resumed, *handshakes)),
-            Self::Rewritten { mean_us } => {
-                let mean = time_us(*mean_us);
-                write!(f, "latency as measured; wrk would print Avg {mean}: see docs/measuring.md")
-            }
+            Self::Rewritten { mean_us } => f.write_str(&rewritten_line(*mean_us)),
         }
     }
 }
@@ -382,4 +379,8 @@ fn too_few_files(shortage: &Shortage) -> String {
     let (hard, needed) = (thousands(shortage.hard), thousands(shortage.needed));
     let nofile = shortage.needed;
     format!("{hard} open files are allowed, {needed} needed; 'sudo prlimit --pid $$ --nofile={nofile}' allows them")
+}
+
+fn rewritten_line(mean_us: f64) -> String {
+    format!("latency as measured; wrk would print Avg {}: see docs/measuring.md", time_us(mean_us))
 }
