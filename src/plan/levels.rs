@@ -63,6 +63,18 @@ impl Levels {
         self.here(most)
     }
 
+    /// How long, in nanoseconds, there is to be no connection here between two moments.
+    pub fn empty_ns(&self, from_ns: u64, until_ns: u64) -> u64 {
+        let (mut at_ns, mut empty_ns) = (from_ns, 0);
+        while at_ns < until_ns {
+            let (here, change_ns) = self.at(at_ns);
+            let next_ns = change_ns.min(until_ns);
+            empty_ns += if here == 0 { next_ns - at_ns } else { 0 };
+            at_ns = next_ns;
+        }
+        empty_ns
+    }
+
     /// The same stages for one of several machines, or threads.
     pub fn share(&self, index: u32, parts: u32) -> Self {
         Self { part: self.part.part(Part::new(index, parts)), stages: self.stages.clone() }

@@ -28,6 +28,11 @@ fn ramps_open_and_close_evenly_and_steps_at_once() {
     ] {
         assert_eq!(levels.at(at_ns), expected, "at {at_ns}");
     }
+    for (from_ns, until_ns, empty_ns) in
+        [(0, 10, 0), (0, 20, 10), (12, 15, 3), (20, 110, 3), (0, 220, 23), (215, 300, 85)]
+    {
+        assert_eq!(levels.empty_ns(from_ns, until_ns), empty_ns, "from {from_ns} to {until_ns}");
+    }
     for (until_ns, most) in [(0, 3), (10, 3), (98, 4), (110, 4), (1_000, 4)] {
         assert_eq!(levels.most_before(until_ns), most, "before {until_ns}");
     }

@@ -231,10 +231,12 @@ fn silences(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     // In a closed loop a silence is one slow answer per connection; with a schedule there may be many.
     let ordinary_percent = if outcome.totals.open_loop.is_some() { 50.0 } else { 99.0 };
     let ordinary_ns = latency.percentile(ordinary_percent).saturating_mul(SILENCE_FACTOR);
+    // While onrush stood still, or there was to be no connection, nobody could be heard.
     let heard = |gap: &Gap| {
-        gap.length_ns() - common(&outcome.standstills, &[*gap]).iter().map(|both| both.length_ns()).sum::<u64>()
+        let still_ns: u64 = common(&outcome.standstills, &[*gap]).into_iter().map(Gap::length_ns).sum();
+        let empty_ns = plan.levels.as_ref().map_or(0, |levels| levels.empty_ns(gap.from_ns, gap.until_ns));
+        gap.length_ns().saturating_sub(still_ns + empty_ns)
     };
-    // In which onrush stood still nobody could be heard.
     let is_long = |gap: &&Gap| heard(gap) >= ordinary_ns.max(GAP_MIN_NS);
     let gaps: Vec<Gap> = outcome.silences.iter().filter(is_long).copied().collect();
     let elapsed_ns = nanos(outcome.elapsed);

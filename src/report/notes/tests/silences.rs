@@ -1,6 +1,8 @@
 //! What is said about times in which nothing was answered.
 
 use super::*;
+use crate::plan::levels::{Level, Levels};
+use crate::plan::schedule::Part;
 
 #[test]
 fn times_without_answers_are_said_and_the_longest_named() {
@@ -22,6 +24,20 @@ fn who_stood_still_says_so_and_blames_nobody_for_the_silence() {
         "nothing was answered from 4.0 s to 4.9 s",
     ];
     assert_eq!(said(&outcome), expected);
+}
+
+#[test]
+fn without_a_connection_nobody_is_silent() {
+    let stage = |ms, count| Level { length: Duration::from_millis(ms), from: count, to: count };
+    let stages = vec![stage(1_000, 0), stage(3_000, 5), stage(2_000, 0), stage(4_000, 5)];
+    let levels = Some(Levels { stages, part: Part::WHOLE });
+    let plan = Plan { levels, ..plan(Dialect::Native, "http://h/", 10, 2, 5) };
+    let said = |gaps: &[(u64, u64)]| {
+        let said = said_of(&plan, &silent(gaps));
+        said.into_iter().filter(|words| words.starts_with("nothing")).collect::<Vec<_>>()
+    };
+    assert_eq!(said(&[(0, 1_010), (3_995, 6_010)]), Vec::<String>::new());
+    assert_eq!(said(&[(0, 2_000)]), ["nothing was answered from 0.0 s to 2.0 s"]);
 }
 
 #[test]
