@@ -157,7 +157,7 @@ fn nothing_sent_line(why: NothingSent) -> &'static str {
     match why {
         NothingSent::NotDue => "no request was due while it was measured: a longer run or a higher rate has some",
         NothingSent::Paused => {
-            "no request was sent: the pauses that delay() of the script asked for were longer than the run"
+            "no request was sent: delay() of the script asked for pauses that outlasted the run, or the connections"
         }
         NothingSent::Unable => "nothing was answered: no request could be sent",
     }

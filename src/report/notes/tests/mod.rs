@@ -53,7 +53,8 @@ fn pauses_of_a_script_that_are_no_times_or_too_long_are_said() {
         counters: Counters { slots_opened: 10, ..Counters::default() },
         ..crate::stats::Totals::default()
     };
-    let words = "no request was sent: the pauses that delay() of the script asked for were longer than the run";
+    let words =
+        "no request was sent: delay() of the script asked for pauses that outlasted the run, or the connections";
     assert_eq!(said(&outcome), [words]);
     outcome.pauses = false;
     assert_eq!(said(&outcome), ["nothing was answered: no request could be sent"]);
