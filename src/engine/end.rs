@@ -73,7 +73,7 @@ impl<B: Backend> Engine<B> {
         self.books.note_script_time(self.script.spent_ns());
         let (mut books, wants) = (self.books, self.script.wants);
         let asks_at_once = !wants.delay && self.settings.rules.open_loop.is_none();
-        let (silences, awaited) = books.tally.silences.end();
+        let (silences, awaited) = books.tally.silences.end(now.since(books.start));
         books.tally.interval.evidence += books.account.take();
         books.tally.interval.until_ns = now.since(books.start);
         WorkerEnd {

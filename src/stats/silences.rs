@@ -74,8 +74,9 @@ impl Silences {
     }
 
     /// All gaps, in order, and in which part of them something was asked for. The last one has no end, for others may have
-    /// gone on when this worker had nothing left to do.
-    pub fn end(mut self) -> (Vec<Gap>, Vec<Gap>) {
+    /// gone on when this worker had nothing left to do. What was asked for after the end is not waited for.
+    pub fn end(mut self, ended_ns: u64) -> (Vec<Gap>, Vec<Gap>) {
+        self.asked_ns = self.asked_ns.filter(|asked_ns| *asked_ns < ended_ns);
         self.keep(u64::MAX);
         (self.gaps, self.awaited)
     }
@@ -142,7 +143,7 @@ mod tests {
     fn of(completions_ms: &[u64]) -> Vec<Gap> {
         let mut silences = Silences::new();
         completions_ms.iter().for_each(|ms| silences.completed(ms * MS, true));
-        silences.end().0
+        silences.end(u64::MAX).0
     }
 
     fn in_ms(gaps: &[Gap]) -> Vec<(u64, u64)> {
@@ -173,7 +174,9 @@ mod tests {
         silences.asked(5_600 * MS);
         silences.completed(5_700 * MS, true);
         silences.asked(9_000 * MS);
-        let (gaps, awaited) = silences.end();
+        let awaited_until = |ms: u64| in_ms(&silences.clone().end(ms * MS).1).len();
+        assert_eq!([9_000, 9_001].map(awaited_until), [3, 4], "what was asked for after the end is not waited for");
+        let (gaps, awaited) = silences.end(u64::MAX);
         let end = u64::MAX / MS;
         let expected = [(0, 1_001), (1_001, 2_001), (2_001, 3_001), (3_001, 4_500), (4_500, 5_700), (5_700, end)];
         assert_eq!(in_ms(&gaps), expected);
@@ -187,10 +190,10 @@ mod tests {
         silences.clear();
         silences.completed(300 * MS, true);
         silences.clear();
-        assert_eq!(in_ms(&silences.clone().end().1), []);
+        assert_eq!(in_ms(&silences.clone().end(u64::MAX).1), []);
         silences.asked(50 * MS);
         silences.completed(300 * MS, true);
-        assert_eq!(in_ms(&silences.end().1), [(50, 300)]);
+        assert_eq!(in_ms(&silences.end(u64::MAX).1), [(50, 300)]);
     }
 
     #[test]
@@ -231,7 +234,7 @@ mod tests {
             at_ns += if index % 1_000 == 999 { 5_000 * MS } else { 250 * MS };
             silences.completed(at_ns, true);
         }
-        let (gaps, _) = silences.end();
+        let (gaps, _) = silences.end(u64::MAX);
         assert!(gaps.len() <= GAPS_MAX && gaps.is_sorted_by_key(|gap| gap.from_ns), "{}", gaps.len());
         assert_eq!(gaps.iter().filter(|gap| gap.length_ns() == 5_000 * MS).count(), 10);
     }
