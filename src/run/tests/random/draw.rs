@@ -101,7 +101,7 @@ impl Draw {
         let by_requests = !as_wrk && self.one_in(3);
         let is_native = |yes: bool| yes && !as_wrk;
         // Whoever is given up makes room for the next at once, without an end to that.
-        let patience_ms = length_ms * connections / (20 * REQUESTS);
+        let patience_ms = length_ms * connections / (3 * REQUESTS);
         Options {
             as_wrk,
             pace: None,
