@@ -107,9 +107,9 @@ impl Tally {
         (self.left, self.is_exhausted) = (Some(0), true);
     }
 
-    /// How many further requests may be started, besides those that are to be sent again.
+    /// How many further requests may be started, besides those that are to be sent again. Those of a warm-up are not counted.
     pub fn left(&self) -> u64 {
-        self.left.unwrap_or(u64::MAX)
+        self.left.filter(|left| !self.warms_up || *left == 0).unwrap_or(u64::MAX)
     }
 
     /// Whether a further request may be started, or one again.
