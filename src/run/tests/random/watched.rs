@@ -20,6 +20,10 @@ const CALLS_OF_TIMERS: usize = 1_000;
 /// So many connections may be opened in a turn, whatever else happens in it.
 const OPENED_MAX: usize = 64;
 
+/// After so many completions a turn is over, unless it catches up with what came while it stood still: then timers may follow
+/// any of the later ones.
+const HANDLED_PER_TURN: usize = 512;
+
 /// A backend that is watched.
 pub struct Watched {
     sim: Sim,
@@ -41,6 +45,8 @@ pub struct Watched {
     calls_of_one: usize,
     /// Connections opened in this turn.
     opened: usize,
+    /// Completions in this turn.
+    handled: usize,
 }
 
 /// What the servers of a thread have answered.
@@ -96,13 +102,21 @@ impl Watched {
             calls_most: 0,
             calls_of_one,
             opened: 0,
+            handled: 0,
         }
     }
 
     /// A turn begins, in which timers fire and connections are looked after. Opening them has a limit of its own, for some
     /// are opened after what a turn catches up with, too.
     pub fn begin_turn(&mut self) {
-        (self.calls, self.opened) = (0, 0);
+        self.opened = 0;
+        self.handled = 0;
+        self.allow_timers();
+    }
+
+    /// Timers may fire.
+    fn allow_timers(&mut self) {
+        self.calls = 0;
         self.calls_most = CALLS_OF_TIMERS + self.calls_of_one * self.seen.len();
     }
 
@@ -183,9 +197,13 @@ impl Backend for Watched {
         (self.calls, self.calls_most) = (0, self.calls_of_one);
         let Some(completion) = self.sim.next() else {
             // After standing still, timers follow in the same turn.
-            self.begin_turn();
+            self.allow_timers();
             return None;
         };
+        self.handled += 1;
+        if self.handled >= HANDLED_PER_TURN {
+            self.allow_timers();
+        }
         self.completions += 1;
         let seen = &mut self.seen[completion.conn.index()];
         match completion.what {
