@@ -154,7 +154,15 @@ fn load(typed: &Typed) -> Result<Load, Refusal> {
     }
     let connections = staged.map_or(typed.connections.unwrap_or(CONNECTIONS), u64::from);
     let compat = typed.dialect.is_compat();
-    let threads = typed.threads.unwrap_or(if compat { THREADS } else { THREADS.min(connections) });
+    // Each thread has its part of a rate to send, and needs a connection for that as soon as there is one.
+    let fewest = typed.pace.fewest_connections().map_or(connections, u64::from);
+    let threads = typed.threads.unwrap_or(if compat { THREADS } else { THREADS.min(fewest) });
+    if fewest < threads && fewest < connections {
+        let most = format!(
+            "at most {fewest}: with a rate every thread needs a connection, and --stages c= has as few as that"
+        );
+        return Err(wrong(flags::by_id(Id::Threads), OsStr::new(&threads.to_string()), most));
+    }
     if connections < threads && compat {
         return Err(Refusal::Wrk("number of connections must be >= threads".to_owned()));
     }

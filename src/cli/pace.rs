@@ -95,6 +95,13 @@ impl TypedPace {
         self.levels.as_ref()?.iter().map(|level| level.from.max(level.to)).max()
     }
 
+    /// The fewest connections above none that there are at any time to keep a rate, if stages say how many there are.
+    pub fn fewest_connections(&self) -> Option<u32> {
+        let has_rate = self.rate.is_some() || self.stages.is_some();
+        let fewest = |level: &Level| level.from.min(level.to).max(1);
+        self.levels.as_ref().filter(|_| has_rate)?.iter().filter(|level| level.from.max(level.to) > 0).map(fewest).min()
+    }
+
     /// How many connections there are over time, if stages say so.
     pub fn levels(&mut self) -> Option<Levels> {
         self.levels.take().map(|stages| Levels { stages, part: Part::WHOLE })

@@ -406,6 +406,22 @@ fn stages_are_steps_and_ramps_and_the_run_lasts_as_long() {
 }
 
 #[test]
+fn with_a_rate_every_thread_has_a_connection_while_there_are_any() {
+    for (line, threads) in [
+        ("onrush --stages c=1s:1,1s:5 h", 2),
+        ("onrush -R 9 --stages c=1s:1,1s:5 h", 1),
+        ("onrush --stages 2s:9 --stages c=1s:0,1s:5 h", 2),
+        ("onrush --stages 2s:9 --stages c=1s:0..5,1s:5 h", 1),
+        ("onrush -t4 -R 9 --stages c=1s:4..9 h", 4),
+        ("onrush -t4 --stages c=1s:1,1s:9 h", 4),
+    ] {
+        assert_eq!(run(line).load.threads, threads, "{line}");
+    }
+    let expected = "onrush: --threads \"4\": at most 3: with a rate every thread needs a connection, and --stages c= has as few as that";
+    assert_eq!(refused("onrush -t4 -R 9 --stages c=1s:9,1s:3..9 h"), expected);
+}
+
+#[test]
 fn stages_that_are_none_are_refused_with_what_would_be_right() {
     let shape = "a stage is a length, a colon and a rate; write for instance 10s:1k..20k";
     let commas = "there is no stage on one side of a comma; write for instance 10s:1k,30s:1k..20k";

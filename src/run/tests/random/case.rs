@@ -78,6 +78,9 @@ impl Case {
         let as_wrk = self.options.as_wrk;
         let ms =
             |ms: Option<u64>| ms.map(|ms| if as_wrk { format!("{}s", ms.div_ceil(1_000)) } else { format!("{ms}ms") });
+        // With a rate every thread needs one of the connections.
+        let fewest = self.options.levels.iter().map(|level| level.from.min(level.to).max(1)).min();
+        let threads = u64::from(*threads).min(fewest.filter(|_| pace.is_some() && !as_wrk).unwrap_or(u64::MAX));
         add("-t", Some(threads.to_string()));
         let levels = self.levels();
         let has_stages = !levels.is_empty() || !as_wrk && pace.is_some_and(|pace| !pace.stages.is_empty());

@@ -82,8 +82,9 @@ fn due(case: &Case, ran: &Ran, open_loop: &OpenLoop<u64>) -> Result<(), String> 
             dues.take(1);
         }
         let limit = requests.unwrap_or(u64::MAX);
-        // What was due before a late end of the warm-up may have been sent in it.
-        least += if *start_ns > planned_ns { 0 } else { limit.min(within) };
+        // What was due before a late end of the warm-up may have been sent in it, and so may be the rest of its last batch.
+        let begun = if planned_ns > 0 { ran.batch - 1 } else { 0 };
+        least += if *start_ns > planned_ns { 0 } else { limit.min(within.saturating_sub(begun)) };
         // All of a batch is due when its first request is.
         most += limit.min(within + at_border + ran.batch - 1);
         before += early + ran.batch - 1;
