@@ -71,7 +71,7 @@ fn due(case: &Case, ran: &Ran, open_loop: &OpenLoop<u64>) -> Result<(), String> 
         let until_ns = start_ns + end.elapsed_ns;
         // However late the end of the warm-up was noticed, what is due from then on counts.
         let planned_ns = nanos(ran.plan.warmup);
-        let (mut early, mut within, mut at_border) = (0, 0, 0);
+        let (mut early, mut within, mut at_border) = (0_u64, 0_u64, 0_u64);
         while dues.next_ns() != u64::MAX && dues.next_ns() <= until_ns {
             *(match dues.next_ns() {
                 due_ns if due_ns < planned_ns => &mut early,
