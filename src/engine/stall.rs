@@ -1,7 +1,8 @@
 //! What a worker does that stood still: somebody stopped the process, or others had the processor.
 //!
 //! Whatever arrived meanwhile is handled before anybody is blamed for being late. Over the end of the run nobody knows
-//! what came before it and what after: there the run ends where the worker stood still.
+//! what came before it and what after: there the run ends where the worker stood still, unless it has a schedule. What that
+//! asked for until the end was due, and is open or unsent then.
 
 use onrush_proto::Nanos;
 
@@ -24,8 +25,11 @@ impl<B: Backend> Engine<B> {
                 .push(Gap { from_ns: from.since(self.books.start), until_ns: now.since(self.books.start) });
         }
         if now >= self.books.end_at {
-            // What was handled since belongs to the run, though the timers come late to it.
-            self.books.end_at = from.max(self.turn.awaited_since);
+            // What a schedule asked for until the end was due, whoever stood still.
+            if self.settings.rules.open_loop.is_none() {
+                // What was handled since belongs to the run, though the timers come late to it.
+                self.books.end_at = from.max(self.turn.awaited_since);
+            }
             return self.books.end_at;
         }
         let mut left = TURNS_PER_SLOT * self.slots.len() + HANDLED_PER_TURN;

@@ -360,3 +360,13 @@ fn far_more_than_can_be_sent_is_counted_in_no_time() {
     }
     assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
 }
+
+#[test]
+fn what_is_due_while_the_worker_stands_still_over_the_end_is_unsent() {
+    let settings = Settings { duration_ns: Some(1_500 * MS), ..open_loop(OpenLoop::default()) };
+    let totals = run_scenario(settings, 10 * MS, "connect_us = 0.0\n[[standstill]]\nfrom_s = 1.005\nfor_s = 2.0");
+    let open_loop = totals.open_loop.as_deref().unwrap();
+    assert_eq!((open_loop.due, totals.counters.started, open_loop.unsent), (150, 101, 49));
+    assert_eq!(open_loop.censored.max(), Some(490 * MS));
+    assert_eq!(totals.until_ns, 1_500 * MS);
+}
