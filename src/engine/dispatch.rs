@@ -168,8 +168,13 @@ impl<B: Backend> Engine<B> {
         if self.settings.rules.open_loop.is_some() && !self.has_ready() {
             self.count_all_busy(end);
         }
-        let (most, tally) = (self.books.tally.left(), &mut self.books.tally);
-        self.dispatch.pacer.pass(end, most, |due, requests| tally.unsent(due, now, requests));
+        let (most, tally, pacer) = (self.books.tally.left(), &mut self.books.tally, &mut self.dispatch.pacer);
+        // As far as the next request is behind its schedule, those after it are.
+        match pacer.count_before(end.min(pacer.next_at()), most) {
+            0 => {}
+            requests => tally.held_back(requests),
+        }
+        pacer.pass(end, most, |due, requests| tally.unsent(due, now, requests));
     }
 
     /// Whether a connection can begin a batch.

@@ -180,6 +180,11 @@ impl Tally {
         open_loop.censored.record_many(at.since(due), requests);
     }
 
+    /// So many of the requests that had not been sent were held back by the schedule itself.
+    pub fn held_back(&mut self, requests: u64) {
+        self.interval.open_loop.get_or_insert_default().held_back += requests;
+    }
+
     /// Requests were due between these moments, the first of them at `due`, and every connection had one in flight.
     pub fn was_all_busy(&mut self, due: Nanos, since: Nanos, until: Nanos) {
         let open_loop = self.interval.open_loop.get_or_insert_default();

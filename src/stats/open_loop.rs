@@ -28,6 +28,8 @@ pub struct OpenLoop<C: Count> {
     pub dropped: u64,
     /// Requests that were due and had not been sent when the run ended.
     pub unsent: u64,
+    /// Of those, requests that were held back while late ones were made up for slowly (`--catch-up`).
+    pub held_back: u64,
     /// How long requests were due while every connection had one in flight, in nanoseconds, all threads together.
     pub all_busy_ns: u64,
     /// The longest that a request waited for a connection meanwhile, in nanoseconds.
@@ -57,7 +59,7 @@ impl<C: Count> OpenLoop<C> {
         if let Some(wrk2) = &mut self.wrk2 {
             wrk2.clear();
         }
-        (self.due, self.carried, self.late, self.dropped, self.unsent) = (0, 0, 0, 0, 0);
+        (self.due, self.carried, self.late, self.dropped, self.unsent, self.held_back) = (0, 0, 0, 0, 0, 0);
         (self.all_busy_ns, self.all_busy_max_ns, self.calm, self.calm_ns) = (0, 0, 0, 0);
     }
 }
@@ -74,6 +76,7 @@ impl<C: Count> Default for OpenLoop<C> {
             late: 0,
             dropped: 0,
             unsent: 0,
+            held_back: 0,
             all_busy_ns: 0,
             all_busy_max_ns: 0,
             calm: 0,
@@ -95,6 +98,7 @@ impl<A: Count, B: Count> AddAssign<&OpenLoop<B>> for OpenLoop<A> {
         self.late += other.late;
         self.dropped += other.dropped;
         self.unsent += other.unsent;
+        self.held_back += other.held_back;
         self.all_busy_ns += other.all_busy_ns;
         self.all_busy_max_ns = self.all_busy_max_ns.max(other.all_busy_max_ns);
         self.calm += other.calm;

@@ -247,6 +247,24 @@ fn a_connection_that_the_server_closes_while_it_waits_is_no_error() {
     }
 }
 
+/// What is counted when a server freezes for the first half of two seconds, by a schedule of 100 requests a second.
+fn after_a_stall(catch_up: Option<CatchUp>) -> Totals {
+    let network = Noting { latency_ns: MS, not_before: Nanos(500 * MS), asked: Rc::default() };
+    let two_seconds = Settings { duration_ns: Some(1_995 * MS), ..open_loop(OpenLoop::default()) };
+    run_job(two_seconds, Box::new(network), Job { pacer: every(10 * MS, catch_up), ..job(get(), http1(1)) }).totals
+}
+
+#[test]
+fn what_is_still_made_up_for_slowly_at_the_end_was_held_back() {
+    let counted = |catch_up| {
+        let totals = after_a_stall(catch_up);
+        let open_loop = totals.open_loop.as_deref().unwrap();
+        (open_loop.unsent, open_loop.held_back)
+    };
+    assert_eq!(counted(CatchUp::from_thousandths(1_000)), (49, 49));
+    assert_eq!(counted(None), (0, 0));
+}
+
 /// When a server that freezes for the first half second is asked, by a schedule of 100 requests a second.
 fn asked_after_a_stall(catch_up: Option<CatchUp>) -> Vec<u64> {
     let asked = Rc::new(RefCell::new(Vec::new()));

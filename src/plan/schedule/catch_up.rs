@@ -1,5 +1,7 @@
 //! How fast late requests are made up for.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// How fast late requests are made up for after a stall: the schedule is carried out this many times as fast, until it has
@@ -25,6 +27,13 @@ impl CatchUp {
     /// How long, in nanoseconds, what was to take this long takes while catching up.
     pub fn shortened_ns(self, planned_ns: u64) -> u64 {
         (u128::from(planned_ns) * u128::from(Self::ONE) / u128::from(self.thousandths)) as u64
+    }
+}
+
+/// As `--catch-up` takes it.
+impl fmt::Display for CatchUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.thousandths as f64 / Self::ONE as f64)
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::super::bounds::Bounds;
 use super::Note;
 use crate::plan::limits::CONNECTIONS_MAX;
+use crate::plan::schedule::CatchUp;
 use crate::plan::{Dialect, Percent, Plan};
 use crate::run::{Outcome, nanos};
 use crate::stats::{OpenLoop, rank};
@@ -47,6 +48,8 @@ pub enum Bottleneck {
         /// How many there were.
         threads: u64,
     },
+    /// What was late was to be made up for slowly.
+    CatchUp(CatchUp),
 }
 
 /// Requests were due, and every connection that there might be had one in flight.
@@ -123,10 +126,16 @@ fn behind(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, crowded: Op
     } else if worked_ns as f64 >= BUSY_SHARE * evidence.wall_ns as f64 && evidence.wall_ns > 0 {
         Some(Bottleneck::Threads { threads: u64::from(plan.load.threads) })
     } else {
-        crowded.map(Bottleneck::Connections)
+        held_back(plan, open_loop).or(crowded.map(Bottleneck::Connections))
     };
     let (due_per_s, sent_per_s) = (*due as f64 / elapsed_s, lateness.count() as f64 / elapsed_s);
     Some(Behind { due_per_s, sent_per_s, unsent: *unsent, bottleneck })
+}
+
+/// Whether most of what was not sent waited only because late requests were to be made up for slowly.
+fn held_back(plan: &Plan, open_loop: &OpenLoop<u64>) -> Option<Bottleneck> {
+    let factor = plan.schedule.as_ref().filter(|_| !plan.dialect.is_compat())?.catch_up?;
+    (2 * open_loop.held_back > open_loop.unsent + open_loop.dropped).then_some(Bottleneck::CatchUp(factor))
 }
 
 /// Whether requests had to wait because all connections were busy, and what would help.

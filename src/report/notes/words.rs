@@ -269,6 +269,9 @@ fn behind_line(behind: &Behind) -> String {
         Bottleneck::Threads { threads } => {
             format!("the {} had no time left; add threads (-t) or machines", counted(threads, "thread"))
         }
+        Bottleneck::CatchUp(factor) => {
+            format!("--catch-up {factor} held them back; without it late ones leave as soon as a connection is free")
+        }
     });
     let waiting = (behind.unsent > 0).then(|| format!("{} were still waiting at the end", thousands(behind.unsent)));
     let reasons: Vec<String> = why.into_iter().chain(waiting).collect();

@@ -3,7 +3,7 @@
 use super::*;
 use crate::plan::Schedule;
 use crate::plan::levels::{self, Levels};
-use crate::plan::schedule::Part;
+use crate::plan::schedule::{CatchUp, Part};
 use crate::report::fixtures::schedule;
 use crate::stats::{Evidence, OpenLoop};
 
@@ -117,6 +117,22 @@ fn connections_that_were_all_busy_are_said_with_how_many_it_takes() {
         "all 10 connections were busy for 20 % of the time while requests were due; about 12 needed: --max-inflight 12";
     assert_eq!(crowded(100, 2, 0, &[10]), [words]);
     assert_eq!(crowded(1_000, 0, 0, &[10]), Vec::<String>::new());
+}
+
+#[test]
+fn requests_that_wait_because_late_ones_are_made_up_for_slowly_are_no_matter_of_connections() {
+    let mut plan = with_rate(1_600);
+    plan.schedule.as_mut().unwrap().catch_up = CatchUp::from_thousandths(1_250);
+    let of = |held_back| {
+        let mut outcome = changed(|open_loop| (open_loop.due, open_loop.unsent) = (16_000, 6_000));
+        let open_loop = outcome.totals.open_loop.as_mut().unwrap();
+        (open_loop.held_back, open_loop.all_busy_ns) = (held_back, 10_000 * MS);
+        said_of(&plan, &outcome)
+    };
+    let words = "only 1,000 of 1,600 requests/s were sent: --catch-up 1.25 held them back; without it late ones leave as \
+                 soon as a connection is free; 6,000 were still waiting at the end";
+    assert_eq!(of(3_001), [words]);
+    assert!(of(3_000)[0].contains("busy"), "{:?}", of(3_000));
 }
 
 #[test]
