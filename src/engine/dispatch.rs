@@ -12,6 +12,7 @@ use super::connection::Pause;
 use super::open_request::OpenRequest;
 use super::pacer::Pacer;
 use super::script_failure::ScriptFailure;
+use super::tally::Tally;
 use super::timers::Timer;
 use super::{Engine, HANDLED_PER_TURN};
 use crate::backend::{Backend, ConnId};
@@ -91,8 +92,9 @@ impl<B: Backend> Engine<B> {
         }
         // Whether a request is too late is judged by when it leaves.
         let now = if is_closed { now } else { self.backend.now() };
-        if now > self.books.end_at && !is_closed {
-            // The worker has stood still over the end, which is for the loop to find out.
+        let is_warm = self.books.tally.is_warming_up() && now > self.books.start;
+        if (is_warm || now > self.books.end_at) && !is_closed {
+            // The worker has stood still over the end, or over that of the warm-up, which is for the loop to find out.
             return self.queue(conn);
         }
         // To drop very many takes time, which makes nobody else too late.
@@ -150,16 +152,24 @@ impl<B: Backend> Engine<B> {
         }
         let max_late_ns = self.settings.rules.open_loop.and_then(|rules| rules.max_late_ns).unwrap_or(u64::MAX);
         let moment = Nanos(now.0.saturating_sub(max_late_ns));
-        let (most, tally) = (self.books.tally.left(), &mut self.books.tally);
-        self.dispatch.pacer.pass(moment, most, |due, requests| tally.dropped(due, requests));
+        self.pass(moment, Tally::dropped);
         true
+    }
+
+    /// Goes past the requests that are due before a moment and are not sent, first those that were due before anything counted.
+    fn pass(&mut self, moment: Nanos, mut say: impl FnMut(&mut Tally, Nanos, u64)) {
+        let tally = &mut self.books.tally;
+        for until in [moment.min(tally.due_from()), moment] {
+            let most = tally.left_of(self.dispatch.pacer.due_at());
+            self.dispatch.pacer.pass(until, most, |due, requests| say(tally, due, requests));
+        }
     }
 
     /// Whether the next request would start too late.
     fn is_too_late(&self, now: Nanos) -> bool {
         let max_late_ns = self.settings.rules.open_loop.and_then(|rules| rules.max_late_ns);
         let is_too_late = |max_late_ns| now.since(self.dispatch.pacer.due_at()) > max_late_ns;
-        max_late_ns.is_some_and(is_too_late) && self.books.tally.left() > 0
+        max_late_ns.is_some_and(is_too_late) && self.books.tally.left_of(self.dispatch.pacer.due_at()) > 0
     }
 
     /// The run is over: counts the requests that were due and have not been sent.
@@ -168,13 +178,13 @@ impl<B: Backend> Engine<B> {
         if self.settings.rules.open_loop.is_some() && !self.has_ready() {
             self.count_all_busy(end);
         }
-        let (most, tally, pacer) = (self.books.tally.left(), &mut self.books.tally, &mut self.dispatch.pacer);
+        let pacer = &self.dispatch.pacer;
         // As far as the next request is behind its schedule, those after it are.
-        match pacer.count_before(end.min(pacer.next_at()), most) {
+        match pacer.count_before(end.min(pacer.next_at()), self.books.tally.left_of(pacer.due_at())) {
             0 => {}
-            requests => tally.held_back(requests),
+            requests => self.books.tally.held_back(requests),
         }
-        pacer.pass(end, most, |due, requests| tally.unsent(due, now, requests));
+        self.pass(end, |tally, due, requests| tally.unsent(due, now, requests));
     }
 
     /// Whether a connection can begin a batch.
@@ -227,7 +237,7 @@ impl<B: Backend> Engine<B> {
             self.refuse_if_too_long(length);
             return false;
         }
-        let further = usize::try_from(self.books.tally.left()).unwrap_or(usize::MAX);
+        let further = usize::try_from(self.books.tally.left_of(pacer.due_at())).unwrap_or(usize::MAX);
         let allowed = rest.len().min(further.saturating_add(self.books.tally.returned_left()));
         // Before anything is due only what has come back may leave.
         let ready = if pacer.next_at() <= now { usize::MAX } else { self.books.tally.returned_left() };

@@ -59,7 +59,7 @@ impl Scheduled {
     /// where there are very many, of several at a time when the last of them was.
     pub fn pass(&mut self, moment: Nanos, most: u64, mut say: impl FnMut(Nanos, u64)) {
         let mut left = most;
-        while left > 0 && !self.dues.can_leap() && self.due_at() < moment {
+        while left > 0 && !self.dues.can_leap(moment.since(self.begin)) && self.due_at() < moment {
             say(self.due_at(), 1);
             self.dues.take(1);
             left -= 1;
@@ -87,7 +87,7 @@ impl Scheduled {
         if most == 0 || !is_before(0) {
             return 0;
         }
-        if !self.dues.can_leap() {
+        if !self.dues.can_leap(moment.since(self.begin)) {
             let mut probe = self.dues.clone();
             let is_next_before = |_: &u64| {
                 probe.take(1);

@@ -107,9 +107,21 @@ impl Tally {
         (self.left, self.is_exhausted) = (Some(0), true);
     }
 
-    /// How many further requests may be started, besides those that are to be sent again. Those of a warm-up are not counted.
-    pub fn left(&self) -> u64 {
-        self.left.filter(|left| !self.warms_up || *left == 0).unwrap_or(u64::MAX)
+    /// How many further requests may be started, besides those that are to be sent again, where the next was due then. Those
+    /// of a warm-up are not counted, be they sent after it.
+    pub fn left_of(&self, due: Nanos) -> u64 {
+        let counts = |left: &u64| *left == 0 || !self.warms_up && !self.is_carried(due);
+        self.left.filter(counts).unwrap_or(u64::MAX)
+    }
+
+    /// What is due from then on counts.
+    pub fn due_from(&self) -> Nanos {
+        self.due_from
+    }
+
+    /// Whether a request was due before anything counted.
+    fn is_carried(&self, due: Nanos) -> bool {
+        self.rules.open_loop.is_some() && due < self.due_from
     }
 
     /// Whether a further request may be started, or one again.
@@ -130,7 +142,7 @@ impl Tally {
     /// A request was started. It counts when it is handed to the kernel: at that moment, or with the next wait; and once,
     /// however often it is sent.
     pub fn started(&mut self, request: &OpenRequest) {
-        if !self.warms_up && !request.is_again {
+        if !self.warms_up && !request.is_again && !self.is_carried(request.due) {
             self.left = self.left.map(|left| left - 1);
         }
         if self.open == 0 {
@@ -166,7 +178,7 @@ impl Tally {
 
     /// Requests will not be sent, because it is too late; the last of them was due at `due`.
     pub fn dropped(&mut self, due: Nanos, requests: u64) {
-        if !self.warms_up {
+        if !self.warms_up && !self.is_carried(due) {
             self.left = self.left.map(|left| left.saturating_sub(requests));
         }
         self.was_due(due, requests).dropped += requests;

@@ -258,6 +258,10 @@ impl Outcome {
 
     pub(super) fn all_requests_ended(&self, plan: &Plan) -> bool {
         let counters = &self.totals.counters;
+        if let Some(open_loop) = &self.totals.open_loop {
+            let are_gone = open_loop.unsent == 0 && counters.open_at_end == 0;
+            return are_gone && plan.stop.requests.is_some_and(|requests| open_loop.due >= requests);
+        }
         let ended = counters.completed + counters.failed + counters.abandoned;
         plan.stop.requests.is_some_and(|requests| ended >= requests + counters.carried)
     }

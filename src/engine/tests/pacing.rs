@@ -388,3 +388,30 @@ fn what_is_due_while_the_worker_stands_still_over_the_end_is_unsent() {
     assert_eq!(open_loop.censored.max(), Some(490 * MS));
     assert_eq!(totals.until_ns, 1_500 * MS);
 }
+
+#[test]
+fn what_the_warm_up_left_over_is_none_of_the_requests_that_are_asked_for() {
+    for max_late_ns in [None, Some(300 * MS)] {
+        let settings = Settings {
+            warmup_ns: SECOND,
+            requests: Some(50),
+            duration_ns: None,
+            ..open_loop(OpenLoop { max_late_ns, ..OpenLoop::default() })
+        };
+        let totals = run_scenario(settings, 10 * MS, "connect_us = 0.0\nlatency_us = 20000.0");
+        let open_loop = totals.open_loop.as_deref().unwrap();
+        assert_eq!((open_loop.due, open_loop.unsent), (50, 0));
+        assert!(open_loop.carried > 20, "{}", open_loop.carried);
+    }
+}
+
+#[test]
+fn who_stands_still_over_the_end_of_the_warm_up_drops_what_counts_where_it_counts() {
+    let rules = OpenLoop { max_late_ns: Some(50 * MS), ..OpenLoop::default() };
+    let settings = Settings { warmup_ns: SECOND, ..open_loop(rules) };
+    let totals = run_scenario(settings, 10 * MS, "connect_us = 0.0\n[[standstill]]\nfrom_s = 0.805\nfor_s = 0.7");
+    let open_loop = totals.open_loop.as_deref().unwrap();
+    // It counts from 1.505 s on, a second long, and what was due since the first: of that what is too late by then is dropped.
+    assert_eq!(open_loop.due, 151);
+    assert!((44..=46).contains(&(open_loop.dropped - open_loop.carried)), "{open_loop:?}");
+}

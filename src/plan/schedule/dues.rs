@@ -84,10 +84,11 @@ impl Dues {
         self.end_ns
     }
 
-    /// Whether to go past many requests at once leads to where going past each of them does: not where due times are drawn
-    /// one after the other, nor over the end of a warm-up, where their numbers begin anew.
-    pub fn can_leap(&self) -> bool {
-        !self.is_warm_up && !matches!(self.stream, Stream::Drawn { .. })
+    /// Whether to go past many requests at once, up to this moment, leads to where going past each of them does: not where due
+    /// times are drawn one after the other, nor over the end of a warm-up, where their numbers begin anew.
+    pub fn can_leap(&self, until_ns: u64) -> bool {
+        let is_within = || self.stages.first().is_some_and(|warm_up| until_ns <= warm_up.length_ns());
+        !matches!(self.stream, Stream::Drawn { .. }) && (!self.is_warm_up || is_within())
     }
 
     /// Goes past this many requests: a batch has the due time of the first.

@@ -91,11 +91,9 @@ fn due(case: &Case, ran: &Ran, open_loop: &OpenLoop<u64>) -> Result<(), String> 
     }
     let may_stop = case.script.as_ref().is_some_and(|script| script.stops_at.or(script.fails_at).is_some());
     let OpenLoop { due, carried, .. } = *open_loop;
-    // Those that the warm-up left over are of the number that is asked for, too.
     let requests = ran.plan.stop.requests;
-    let taken = requests.map_or(0, |_| carried);
-    ensure!(due <= most && (due + taken >= least || may_stop), due, carried, least, most);
-    ensure!(requests.is_none_or(|requests| due + carried <= requests), due, carried, requests);
+    ensure!(due <= most && (due >= least || may_stop), due, carried, least, most);
+    ensure!(requests.is_none_or(|requests| due <= requests), due, carried, requests);
     ensure!(carried <= before, carried, before);
     Ok(())
 }
