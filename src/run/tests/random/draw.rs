@@ -50,7 +50,8 @@ pub fn draw(seed: u64) -> Case {
     // Times of very different orders meet each other.
     let as_wrk = draw.one_in(5);
     let latency_us = draw.order(if as_wrk { 5_000 } else { 50 }, 2_000_000);
-    let connections = if draw.one_in(8) { draw.between(50, 200) } else { draw.between(1, 20) };
+    // Its shortest run is a second long.
+    let connections = if draw.one_in(8) && !as_wrk { draw.between(50, 200) } else { draw.between(1, 20) };
     let length_ms = (draw.between(20, REQUESTS) * latency_us / connections / 1_000).clamp(2, 100_000);
     // wrk knows whole seconds only.
     let length_ms = if as_wrk { length_ms.next_multiple_of(1_000) } else { length_ms };
