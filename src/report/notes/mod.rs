@@ -114,6 +114,8 @@ pub enum Note {
         dropped: u64,
         /// How many were due.
         due: u64,
+        /// Whether the percentiles that the text shows contain them, which wrk2's do not.
+        in_percentiles: bool,
     },
     /// Requests left at the ends of slices.
     Sliced {

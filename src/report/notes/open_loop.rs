@@ -104,7 +104,8 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
         p99_ns: lateness.percentile(99.0),
         max_ns: lateness.max().unwrap_or(0),
     });
-    let dropped = (*dropped > 0).then_some(Note::TooLate { dropped: *dropped, due: *due });
+    let in_percentiles = plan.dialect != Dialect::Wrk2;
+    let dropped = (*dropped > 0).then_some(Note::TooLate { dropped: *dropped, due: *due, in_percentiles });
     let crowded = crowded(plan, outcome, open_loop);
     let behind = behind(plan, outcome, open_loop, crowded);
     let crowded = crowded.filter(|_| behind.is_none()).map(Note::Crowded);

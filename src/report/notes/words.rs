@@ -44,7 +44,9 @@ impl fmt::Display for Note {
             Self::Late { late, sent, limit, p99_ns, max_ns } => {
                 f.write_str(&late_line(*late, *sent, *limit, *p99_ns, *max_ns))
             }
-            Self::TooLate { dropped, due } => f.write_str(&too_late_line(*dropped, *due)),
+            Self::TooLate { dropped, due, in_percentiles } => {
+                f.write_str(&too_late_line(*dropped, *due, *in_percentiles))
+            }
             Self::Sliced { slice, mean_ns } => f.write_str(&sliced_line(*slice, *mean_ns)),
             Self::Uncertain(uncertain) => f.write_str(&uncertain_line(uncertain)),
             Self::Failure(failure) => write!(f, "{failure}"),
@@ -318,15 +320,20 @@ fn late_line(late: u64, sent: u64, limit: Duration, p99_ns: u64, max_ns: u64) ->
     )
 }
 
-fn too_late_line(dropped: u64, due: u64) -> String {
+fn too_late_line(dropped: u64, due: u64, in_percentiles: bool) -> String {
     let (dropped, due) = (thousands(dropped), counted(due, "request"));
-    format!("{dropped} of {due} were dropped: they would have been sent too late (--max-late), and are in no latency")
+    let latency = match in_percentiles {
+        true => "are in no mean or maximum; in the percentiles, with the time from when they were due to the end",
+        false => "are in no latency",
+    };
+    format!("{dropped} of {due} were dropped: they would have been sent too late (--max-late), and {latency}")
 }
 
 fn sliced_line(slice: Duration, mean_ns: f64) -> String {
     let (slice, mean) = (exact(slice), time_us(mean_ns / NS_PER_US));
     format!(
-        "requests left at the ends of slices of {slice} (--send-slice): the latency includes a wait of {mean} on average"
+        "requests left at the ends of slices of {slice} (--send-slice), which is at most {slice} of the lateness ({mean} on \
+         average): the latency includes it"
     )
 }
 

@@ -188,17 +188,28 @@ fn requests_that_were_late_or_dropped_are_said() {
                  the latency includes that";
     assert_eq!(said_of(&plan, &late)[0], words);
     let dropped = changed(|open_loop| (open_loop.due, open_loop.dropped) = (10_037, 37));
+    let words = "37 of 10,037 requests were dropped: they would have been sent too late (--max-late), and are in no mean or maximum; in \
+                 the percentiles, with the time from when they were due to the end";
+    assert_eq!(said(&dropped), [words]);
     let words =
         "37 of 10,037 requests were dropped: they would have been sent too late (--max-late), and are in no latency";
-    assert_eq!(said(&dropped), [words]);
+    assert_eq!(said_of(&super::plan(Dialect::Wrk2, "http://h/", 10, 2, 10), &dropped), [words]);
 }
 
 #[test]
 fn how_long_requests_waited_for_the_ends_of_slices_is_said() {
     let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
     plan.schedule = Some(Schedule { send_slice: Some(Duration::from_micros(200)), ..schedule(1_000) });
-    let words = "requests left at the ends of slices of 200us (--send-slice): the latency includes a wait of 20.00us on average";
-    assert_eq!(said_of(&plan, &kept()), [words]);
+    let sliced = |mean: &str| {
+        format!(
+            "requests left at the ends of slices of 200us (--send-slice), which is at most 200us of the lateness ({mean} on \
+             average): the latency includes it"
+        )
+    };
+    assert_eq!(said_of(&plan, &kept()), [sliced("20.00us")]);
+    // What a target that stalls adds is not the slice's.
+    let stalled = changed(|open_loop| open_loop.lateness.record_many(90_000_000, 10_000));
+    assert_eq!(said_of(&plan, &stalled), [sliced("45.01ms")]);
 }
 
 #[test]
