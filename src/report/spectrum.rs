@@ -90,11 +90,16 @@ impl Spectrum {
         text += &format!("#[Mean    = {mean}, StdDeviation   = {stdev}]\n");
         text += &format!("#[Max     = {max}, Total count    = {count:12}]\n");
         if censored > 0 {
-            text += &format!("#[Censored= {censored:12}, in the percentiles with the time they had waited]\n");
+            text += &format!("{}\n", censored_line(censored));
         }
         text += &format!("#[Buckets = {BUCKETS:12}, SubBuckets     = {SUB_BUCKETS:12}]\n");
         text + "----------------------------------------------------------\n"
     }
+}
+
+/// How many requests without a complete response are in the percentiles.
+pub fn censored_line(censored: u64) -> String {
+    format!("#[Censored= {censored:12}, in the percentiles with the time from due to the end]")
 }
 
 /// Microseconds as milliseconds; what is no number as C prints it.
@@ -242,7 +247,7 @@ mod tests {
             "    5000.000     1.000000          100          inf",
             "#[Mean    =        1.000, StdDeviation   =        0.000]",
             "#[Max     =        1.000, Total count    =           99]",
-            "#[Censored=            1, in the percentiles with the time they had waited]",
+            "#[Censored=            1, in the percentiles with the time from due to the end]",
             "#[Buckets =           27, SubBuckets     =         2048]",
         ];
         assert_eq!(lines[lines.len() - 6..lines.len() - 1], below);

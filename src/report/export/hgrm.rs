@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
+use super::super::bounds::Bounds;
 use super::super::result::Document;
-use crate::stats::{Corrupt, Step};
+use super::super::spectrum::censored_line;
+use crate::stats::{Corrupt, Distribution, Step};
 
 /// Rows before the distance to 100 % halves.
 const TICKS: u32 = 5;
@@ -11,13 +13,17 @@ const TICKS: u32 = 5;
 /// Nanoseconds in a millisecond.
 const NS_PER_MS: f64 = 1e6;
 
-/// The table of the latency that the text shows.
+/// The table of the latency that the text shows: percentiles are lower bounds, the figures those of complete responses.
 pub fn render(document: &Document) -> Result<String, Corrupt> {
     let latency = document.shown_latency().values()?;
+    let censored = document.bounded().and_then(|open_loop| open_loop.censored.as_ref());
+    let censored = censored.map_or_else(|| Ok(Distribution::new()), |ages| ages.values())?;
+    let bounds = Bounds::new(&latency, &censored);
+    let all = bounds.least();
     let (heads, mut text) = (["Value", "Percentile", "TotalCount", "1/(1-Percentile)"], String::new());
     let _ = writeln!(text, "{:>12} {:>14} {:>10} {:>14}\n", heads[0], heads[1], heads[2], heads[3]);
-    let greatest = latency.max().unwrap_or(0);
-    for Step { value, share, count } in latency.binned().spectrum(TICKS) {
+    let greatest = all.max().unwrap_or(0);
+    for Step { value, share, count } in all.binned().spectrum(TICKS) {
         let value_ms = value.min(greatest) as f64 / NS_PER_MS;
         let _ = write!(text, "{value_ms:12.3} {share:14.12} {count:10}");
         // The last row is at 100 %, infinitely far along.
@@ -28,6 +34,9 @@ pub fn render(document: &Document) -> Result<String, Corrupt> {
     let (max, count) = (ms(latency.max().unwrap_or(0) as f64), latency.count());
     let _ = writeln!(text, "#[Mean    = {mean:12.3}, StdDeviation   = {stdev:12.3}]");
     let _ = writeln!(text, "#[Max     = {max:12.3}, Total count    = {count:12}]");
+    if censored.count() > 0 {
+        let _ = writeln!(text, "{}", censored_line(censored.count()));
+    }
     // Of the histogram's shape: a value and one a thousandth larger are told apart, up to an hour of nanoseconds.
     let _ = writeln!(text, "#[Buckets = {:12}, SubBuckets     = {:12}]", 32, 2048);
     Ok(text)

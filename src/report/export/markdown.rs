@@ -6,9 +6,9 @@ use crate::plan::Percent;
 /// The percentiles that the table has unless others are asked for.
 const USUAL: [&str; 5] = ["50", "75", "90", "99", "99.999"];
 
-/// The heading and the row. Latencies are whole microseconds.
+/// The heading and the row. Latencies are whole microseconds. Where their percentiles contain requests without a complete
+/// response, one more column has the number of these.
 pub fn render(document: &Document) -> String {
-    let latency = document.shown_latency();
     let usual = || USUAL.iter().filter_map(|text| text.parse().ok()).collect();
     let percents: Vec<Percent> = document.plan.percentiles.clone().unwrap_or_else(usual);
     let names = ["requests", "duration_in_microseconds", "bytes", "requests_per_sec", "bytes_transfer_per_sec"];
@@ -23,8 +23,12 @@ pub fn render(document: &Document) -> String {
         format!("{bytes_per_s:.2}"),
     ];
     // Without an answer there is no latency.
-    let whole = |percent| latency.percentiles_us.get(percent).map_or(String::new(), |us| format!("{us:.0}"));
+    let whole = |&percent| document.shown_percentile_us(percent).map_or(String::new(), |us| format!("{us:.0}"));
     cells.extend(percents.iter().map(whole));
+    if let Some(open_loop) = document.bounded() {
+        heads.push("censored".to_owned());
+        cells.push(open_loop.censored.as_ref().map_or(0, |censored| censored.count).to_string());
+    }
     let rule: Vec<String> = heads.iter().map(|head| "-".repeat(head.len() + 2)).collect();
     format!("| {} |\n|{}|\n| {} |\n", heads.join(" | "), rule.join("|"), cells.join(" | "))
 }

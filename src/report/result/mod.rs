@@ -24,6 +24,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::plan::{Dialect, Percent};
 use crate::stats::Errors;
 
 pub use build::{counted, rate};
@@ -370,6 +371,18 @@ impl Document {
     pub fn shown_latency(&self) -> &Distribution {
         let Latency { service, scheduled, wrk, .. } = &self.latency;
         scheduled.as_ref().or(wrk.as_ref()).unwrap_or(service)
+    }
+
+    /// Where the percentiles of the text are lower bounds, which contain requests without a complete response too: natively,
+    /// with a schedule.
+    pub fn bounded(&self) -> Option<&OpenLoop> {
+        self.open_loop.as_ref().filter(|_| self.plan.dialect != Dialect::Wrk2.name())
+    }
+
+    /// The percentile of the latency that the text shows; `None`: there is no latency, or nobody asked for this one.
+    pub fn shown_percentile_us(&self, percent: Percent) -> Option<f64> {
+        let between = self.bounded().and_then(|open_loop| open_loop.percentiles_us.get(&percent));
+        between.map(|between| between.lower).or_else(|| self.shown_latency().percentiles_us.get(&percent).copied())
     }
 
     /// The document as text, with a line end.

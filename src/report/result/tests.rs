@@ -453,6 +453,29 @@ fn the_percentile_table_has_the_plotters_columns() {
 }
 
 #[test]
+fn where_the_text_has_lower_bounds_the_other_files_have_them_too() {
+    use crate::plan::Kind;
+    let mut document = scheduled(1..=98);
+    let markdown = export::render(Kind::Markdown, &document).unwrap();
+    assert!(markdown.lines().next().unwrap().ends_with(" | 99.999% latency | censored |"), "{markdown}");
+    assert!(markdown.ends_with("| 1050 | 1075 | 1090 | 30000 | 30000 | 2 |\n"), "{markdown}");
+    let hgrm = export::render(Kind::Hgrm, &document).unwrap();
+    let below = [
+        "      30.000 1.000000000000        100",
+        "#[Mean    =        1.050, StdDeviation   =        0.028]",
+        "#[Max     =        1.098, Total count    =           98]",
+        "#[Censored=            2, in the percentiles with the time from due to the end]",
+    ];
+    let lines: Vec<&str> = hgrm.lines().collect();
+    assert_eq!(lines[lines.len() - 5..lines.len() - 1], below, "{hgrm}");
+    document.plan.dialect = Dialect::Wrk2.name().to_owned();
+    let markdown = export::render(Kind::Markdown, &document).unwrap();
+    assert!(markdown.ends_with("| 1098 | 1098 |\n"), "wrk2 knows of complete responses only: {markdown}");
+    let hgrm = export::render(Kind::Hgrm, &document).unwrap();
+    assert!(hgrm.contains("1.098 1.000000000000         98\n#[Mean"), "{hgrm}");
+}
+
+#[test]
 fn the_markdown_row_has_the_columns_of_published_tables() {
     let text = export::render(crate::plan::Kind::Markdown, &document(1..=1_000)).unwrap();
     let heading = "| requests | duration_in_microseconds | bytes | requests_per_sec | bytes_transfer_per_sec | 50% latency \
