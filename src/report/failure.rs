@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::units::{counted, exact, thousands};
 use super::{errno, escape, proxy, tls};
-use crate::run::Ports;
+use crate::run::{Ports, Shortage};
 use crate::stats::{Cause, Phase, Row, TlsFailure};
 
 /// One row of the ledger, ready to be said.
@@ -31,6 +31,8 @@ pub struct Failure {
     pub closed_first: u64,
     /// How many open files the run needs, if the limit can be raised to that.
     pub files_needed: Option<u64>,
+    /// The limit of open files, if it is too low and no other note says so.
+    pub shortage: Option<Shortage>,
 }
 
 impl fmt::Display for Failure {
@@ -116,6 +118,7 @@ impl Failure {
 
     fn way_out_of(&self, errno: Errno) -> Option<String> {
         let text = match errno {
+            Errno::MFILE if self.shortage.is_some() => return self.shortage.as_ref().map(too_few_files),
             Errno::MFILE => return Some(format!("raise the limit with 'ulimit -n {}'", self.files_needed?)),
             Errno::NETUNREACH | Errno::HOSTUNREACH => return Some(self.way_there()),
             Errno::ADDRNOTAVAIL if self.ports.is_some() => {
@@ -149,6 +152,12 @@ impl Failure {
             Err(_) => "'ip route' shows the ways there are".to_owned(),
         }
     }
+}
+
+/// What to do where the limit of open files is too low.
+pub fn too_few_files(&Shortage { needed, hard }: &Shortage) -> String {
+    let (allowed, wanted) = (thousands(hard), thousands(needed));
+    format!("{allowed} open files are allowed, {wanted} needed; 'sudo prlimit --pid $$ --nofile={needed}' allows them")
 }
 
 /// What to do where the local ports do not suffice.

@@ -57,7 +57,9 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     notes.extend(early_end(plan, outcome));
     notes.extend(unanswered(plan, outcome, has_hanging).filter(|_| is_known));
     notes.extend(silences(plan, outcome));
-    notes.extend(rows.into_iter().map(|row| Note::Failure(failure(plan, outcome, row))));
+    let is_said = notes.iter().any(|note| matches!(note, Note::FewerConnections { .. }));
+    let shortage = outcome.descriptors.filter(|_| !is_said);
+    notes.extend(rows.into_iter().map(|row| Note::Failure(Failure { shortage, ..failure(plan, outcome, row) })));
     notes.extend(statuses(plan, outcome));
     notes.extend(script(plan, outcome));
     notes.extend(hints(plan, outcome));
@@ -159,10 +161,10 @@ fn failure(plan: &Plan, outcome: &Outcome, row: &Row) -> Failure {
         timeout: plan.timeout,
         once: plan.once,
         others_connected: outcome.totals.counters.connects > 0,
-        // Where the hard limit is too low another note says what to do.
         ports: outcome.ports,
         closed_first: outcome.totals.counters.closed_first,
         files_needed: outcome.descriptors.is_none().then_some(files_needed),
+        shortage: None,
     }
 }
 

@@ -13,7 +13,7 @@ mod words;
 pub use decide::notes;
 pub use flight::{Flight, Hanging, Places};
 pub use fold::print_notes;
-pub use open_loop::{Behind, Bottleneck, Crowded, Remedy, Uncertain};
+pub use open_loop::{Behind, Bottleneck, Burst, Crowded, Remedy, Uncertain};
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -107,6 +107,8 @@ pub enum Note {
         p99_ns: u64,
         /// How late, in nanoseconds, the latest was.
         max_ns: u64,
+        /// A reason in the plan.
+        burst: Option<Burst>,
     },
     /// Requests were not sent because they would have been too late.
     TooLate {

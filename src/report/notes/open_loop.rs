@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::bounds::Bounds;
 use super::Note;
 use crate::plan::limits::CONNECTIONS_MAX;
-use crate::plan::schedule::CatchUp;
+use crate::plan::schedule::{Arrivals, CatchUp};
 use crate::plan::{Dialect, Percent, Plan};
 use crate::run::{Outcome, nanos};
 use crate::stats::{OpenLoop, rank};
@@ -79,6 +79,19 @@ pub enum Remedy {
     Unknown,
 }
 
+/// More requests were due at once than there were connections for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Burst {
+    /// How many requests.
+    pub requests: u64,
+    /// How many connections there were at most.
+    pub connections: u64,
+    /// How many it takes.
+    pub needed: u64,
+    /// Whether stages said how many there were.
+    pub is_staged: bool,
+}
+
 /// A percentile that is not known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Uncertain {
@@ -97,18 +110,20 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let Some(open_loop) = outcome.totals.open_loop.as_deref() else { return Vec::new() };
     let OpenLoop { lateness, late, dropped, due, .. } = open_loop;
     let (sent, slice) = (lateness.count(), plan.schedule.as_ref().and_then(|schedule| schedule.send_slice));
+    let burst = burst(plan, outcome);
     let late = (late * 100 > sent * MISSED_PERCENT).then(|| Note::Late {
         late: *late,
         sent,
         limit: LATE + slice.unwrap_or_default(),
         p99_ns: lateness.percentile(99.0),
         max_ns: lateness.max().unwrap_or(0),
+        burst,
     });
     let in_percentiles = plan.dialect != Dialect::Wrk2;
     let dropped = (*dropped > 0).then_some(Note::TooLate { dropped: *dropped, due: *due, in_percentiles });
     let crowded = crowded(plan, outcome, open_loop);
     let behind = behind(plan, outcome, open_loop, crowded);
-    let crowded = crowded.filter(|_| behind.is_none()).map(Note::Crowded);
+    let crowded = crowded.filter(|_| behind.is_none() && burst.is_none()).map(Note::Crowded);
     let uncertain = uncertain(plan, open_loop).map(Note::Uncertain);
     let sliced = slice.zip(lateness.mean()).map(|(slice, mean_ns)| Note::Sliced { slice, mean_ns });
     [behind.map(Note::Behind), crowded, late, dropped, uncertain, sliced].into_iter().flatten().collect()
@@ -166,6 +181,15 @@ fn crowded(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>) -> Option<
         needed => Remedy::About(needed),
     };
     Some(Crowded { share: share.min(1.0), connections, remedy })
+}
+
+/// Whether the requests of a burst outnumber the connections, each of which takes a batch at a time.
+fn burst(plan: &Plan, outcome: &Outcome) -> Option<Burst> {
+    let schedule = plan.schedule.as_ref()?;
+    let Arrivals::Burst(size) = schedule.arrivals else { return None };
+    let requests = size.get().div_ceil(schedule.part.of);
+    let (needed, connections) = (requests.div_ceil(outcome.batch.max(1) as u64), u64::from(plan.load.max_inflight));
+    (needed > connections).then_some(Burst { requests, connections, needed, is_staged: plan.levels.is_some() })
 }
 
 /// The first percentile that is not known. One that is the largest value, because there are so few, says nothing.

@@ -4,9 +4,11 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use super::super::failure::too_few_files;
 use super::super::units::{counted, exact, spaced, thousands, time_us};
 use super::super::{NS_PER_US, errno, escape};
-use super::{Behind, Bottleneck, Crowded, Flight, Hanging, Lost, Note, NothingSent, Places, Remedy, Uncertain};
+use super::{Behind, Bottleneck, Burst, Crowded, Flight, Hanging, Lost, Note, NothingSent, Places, Remedy, Uncertain};
+use crate::plan::limits::CONNECTIONS_MAX;
 use crate::run::Shortage;
 use crate::stats::Gap;
 
@@ -41,8 +43,9 @@ impl fmt::Display for Note {
             Self::Hanging { flight, hanging } => f.write_str(&hanging_line(flight, hanging)),
             Self::Behind(behind) => f.write_str(&behind_line(behind)),
             Self::Crowded(crowded) => f.write_str(&crowded_line(crowded)),
-            Self::Late { late, sent, limit, p99_ns, max_ns } => {
-                f.write_str(&late_line(*late, *sent, *limit, *p99_ns, *max_ns))
+            Self::Late { late, sent, limit, p99_ns, max_ns, burst } => {
+                f.write_str(&late_line(*late, *sent, *limit, *p99_ns, *max_ns))?;
+                burst.map_or(Ok(()), |burst| write!(f, "; {}", burst_words(&burst)))
             }
             Self::TooLate { dropped, due, in_percentiles } => {
                 f.write_str(&too_late_line(*dropped, *due, *in_percentiles))
@@ -320,6 +323,16 @@ fn late_line(late: u64, sent: u64, limit: Duration, p99_ns: u64, max_ns: u64) ->
     )
 }
 
+fn burst_words(&Burst { requests, connections, needed, is_staged }: &Burst) -> String {
+    let (requests, connections) = (thousands(requests), counted(connections, "connection"));
+    let remedy = match needed {
+        CONNECTIONS_MAX.. => "smaller ones fit".to_owned(),
+        _ if is_staged => format!("{} needed in --stages c=", thousands(needed)),
+        _ => format!("-c {needed} or --max-inflight {needed}"),
+    };
+    format!("a burst of {requests} met {connections}: {remedy}")
+}
+
 fn too_late_line(dropped: u64, due: u64, in_percentiles: bool) -> String {
     let (dropped, due) = (thousands(dropped), counted(due, "request"));
     let latency = match in_percentiles {
@@ -383,12 +396,6 @@ fn resumed_line(resumed: u64, handshakes: u64) -> String {
         "{resumed} of {handshakes} resumed an earlier session, which costs less than a new client does: --tls-resume off \
          has none resumed"
     )
-}
-
-fn too_few_files(shortage: &Shortage) -> String {
-    let (hard, needed) = (thousands(shortage.hard), thousands(shortage.needed));
-    let nofile = shortage.needed;
-    format!("{hard} open files are allowed, {needed} needed; 'sudo prlimit --pid $$ --nofile={nofile}' allows them")
 }
 
 fn rewritten_line(mean_us: f64) -> String {

@@ -63,6 +63,15 @@ fn what_a_proxy_did_is_said_with_the_way_out() {
 }
 
 #[test]
+fn too_few_open_files_for_more_connections_than_at_first_are_said() {
+    let mut outcome = failing(2, Phase::Connect, Cause::Errno(24), "10.0.0.1:80");
+    outcome.totals.counters.slots_opened = 10;
+    outcome.descriptors = Some(Shortage { needed: 1_036, hard: 64 });
+    let words = "64 open files are allowed, 1,036 needed; 'sudo prlimit --pid $$ --nofile=1036' allows them";
+    assert_eq!(said(&outcome), [format!("connect: 2 × too many open files (EMFILE): {words}")]);
+}
+
+#[test]
 fn failures_to_connect_are_said_with_a_way_out() {
     let there = "10.0.0.1:80";
     let table = [

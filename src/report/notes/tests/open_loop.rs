@@ -1,9 +1,11 @@
 //! What is said of a schedule that was not kept, and of latencies that are not known.
 
+use std::num::NonZeroU64;
+
 use super::*;
 use crate::plan::Schedule;
 use crate::plan::levels::{self, Levels};
-use crate::plan::schedule::{CatchUp, Part};
+use crate::plan::schedule::{Arrivals, CatchUp, Part};
 use crate::report::fixtures::schedule;
 use crate::stats::{Evidence, OpenLoop};
 
@@ -194,6 +196,30 @@ fn requests_that_were_late_or_dropped_are_said() {
     let words =
         "37 of 10,037 requests were dropped: they would have been sent too late (--max-late), and are in no latency";
     assert_eq!(said_of(&super::plan(Dialect::Wrk2, "http://h/", 10, 2, 10), &dropped), [words]);
+}
+
+#[test]
+fn late_requests_of_a_burst_that_finds_too_few_connections_are_said_to_be_that() {
+    let with_burst = |size| {
+        let mut plan = with_rate(1_000);
+        plan.schedule.as_mut().unwrap().arrivals = Arrivals::Burst(NonZeroU64::new(size).unwrap());
+        plan
+    };
+    let of = |plan: &Plan, batch: usize| {
+        let mut outcome = changed(|open_loop| open_loop.late = 200);
+        outcome.batch = batch;
+        let words = said_of(plan, &outcome)[0].clone();
+        words.split_once("includes that").unwrap().1.to_owned()
+    };
+    assert_eq!(of(&with_burst(10), 1), "");
+    let mut plan = with_burst(50);
+    assert_eq!(of(&plan, 1), "; a burst of 50 met 10 connections: -c 50 or --max-inflight 50");
+    let crowded = crowded_of(&plan, 2, 0, &[10]);
+    assert_eq!(crowded, Vec::<String>::new(), "with another number");
+    assert_eq!(of(&plan, 4), "; a burst of 50 met 10 connections: -c 13 or --max-inflight 13");
+    assert_eq!(of(&plan, 5), "", "each connection takes a batch");
+    plan.levels = Some(Levels { stages: Vec::new(), part: Part::WHOLE });
+    assert_eq!(of(&plan, 1), "; a burst of 50 met 10 connections: 50 needed in --stages c=");
 }
 
 #[test]
