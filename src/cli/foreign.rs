@@ -53,9 +53,19 @@ const FOREIGN: &[(&[&str], Answer)] = &[
     (&["--no-keepalive"], Answer::Spelled("--disable-keepalive")),
     (&["-l", "--latencies"], Answer::Spelled("--latency")),
     (&["--debug", "--verbose"], Answer::Spelled("--once, which shows one request in full")),
-    (&["-q", "--qps", "--rps", "--rate-limit", "--max-rate"], Answer::Spelled("-R, for instance -R 10k")),
+    (&["--qps", "--rps", "--rate-limit", "--max-rate"], Answer::Spelled("-R, for instance -R 10k")),
+    // hey's and oha's.
+    (&["-q"], Answer::Spelled("-R, for instance -R 10k, for all connections together (hey: each)")),
+    (
+        &["--burst-rate", "--burst-delay"],
+        Answer::Spelled("--arrivals, for instance -R 50 --arrivals burst:100 for 100 at once every 2 s"),
+    ),
+    (&["--latency-correction"], Answer::Needless("with -R latencies count from when requests are due")),
+    (&["--max-workers", "--max-vus"], Answer::Spelled("--max-inflight, for instance --max-inflight 1000")),
+    (&["--poisson"], Answer::Spelled("--arrivals poisson")),
     (&["--warm-up", "--warm-up-time"], Answer::Spelled("--warmup, for instance --warmup 5s")),
-    (&["--stage", "--ramp-up"], Answer::Spelled("--stages, for instance --stages 10s:1k..20k")),
+    (&["--stage"], Answer::Spelled("--stages, each from where the last one ended, for instance --stages c=10s:0..10")),
+    (&["--ramp-up"], Answer::Spelled("--stages, for instance --stages 10s:1k..20k")),
     (&["--http2", "--http3", "--h2", "--h2c", "--http-version"], Answer::NotYet("HTTP/2 and HTTP/3 are")),
     (&["-P", "--pipelining", "--pipeline"], Answer::NotYet("pipelining from the command line is")),
     (&["--json", "--output-format"], Answer::Spelled("--format json, or -o FILE.json beside the report")),
@@ -91,6 +101,13 @@ mod tests {
     fn other_tools_spellings_get_an_answer_of_their_own() {
         let said = |typed| foreign(typed, typed).unwrap();
         assert_eq!(said("-z"), "-z: onrush spells this -d, for instance -d 30s");
+        assert_eq!(
+            said("-q"),
+            "-q: onrush spells this -R, for instance -R 10k, for all connections together (hey: each)"
+        );
+        let stages = "--stage: onrush spells this --stages, each from where the last one ended, for instance --stages c=10s:0..10";
+        assert_eq!(said("--stage"), stages);
+        assert_eq!(said("--max-vus"), "--max-vus: onrush spells this --max-inflight, for instance --max-inflight 1000");
         assert_eq!(said("--http2"), "--http2: HTTP/2 and HTTP/3 are not in onrush yet");
         assert_eq!(said("--location"), "--location: redirects are never followed: they count as answers; leave it out");
         assert_eq!(said("--user-agent"), "--user-agent: onrush spells this -H, for instance -H 'User-Agent: X'");
