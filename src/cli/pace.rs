@@ -247,12 +247,30 @@ fn stage<T>(
     if values.contains(':') {
         return Err(bad(format_args!("stages have commas between them; write for instance {list}")));
     }
+    if let Some(right) = meant(length, values) {
+        return Err(bad(format_args!("{right}")));
+    }
     let length = time(flag, OsStr::new(length), Dialect::Native)?;
     if length.is_zero() {
         return Err(bad(format_args!("a stage lasts longer than 0; write for instance 10s:{values}")));
     }
     let (from, to) = values.split_once("..").unwrap_or((values, values));
     Ok((length, read(value, from)?, read(value, to)?))
+}
+
+/// What is right where somebody has typed a stage with the length at its end, or with something else than two dots in a ramp.
+fn meant(first: &str, second: &str) -> Option<String> {
+    let is_number = |text: &str| units::metric(text.split('/').next().unwrap_or(text), Dialect::Native).is_ok();
+    let is_length = units::time(second, Dialect::Native).is_ok() && !is_number(second);
+    if is_length && first.split("..").all(is_number) {
+        return Some(format!("the length comes first; write {second}:{first}"));
+    }
+    let joined = |joint: &&str| second.split_once(*joint).filter(|(from, to)| is_number(from) && is_number(to));
+    // One dot may have been meant as that of a fraction.
+    let is_ramp =
+        |(from, to): &(&str, &str)| !second.contains('.') || second.contains("...") || from.len().min(to.len()) > 1;
+    let (from, to) = ["->", "...", "to", "-", "."].iter().find_map(joined).filter(is_ramp)?;
+    Some(format!("a ramp has two dots; write {first}:{from}..{to}"))
 }
 
 fn arrivals(flag: &Flag, value: &OsStr) -> Result<Arrivals, Refusal> {

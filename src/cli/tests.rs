@@ -440,6 +440,13 @@ fn stages_that_are_none_are_refused_with_what_would_be_right() {
         ("10s:0,5s:0..0", "10s:0,5s:0..0", "no request is ever due; at least one stage needs a rate above 0"),
         ("10s:1k..", "10s:1k..", "not a number; write for instance 1000, 10k or 90/m"),
         ("10s:-1", "10s:-1", "negative; write for instance 1000, 10k or 90/m"),
+        ("1k:10s", "1k:10s", "the length comes first; write 10s:1k"),
+        ("1k..90/m:10s", "1k..90/m:10s", "the length comes first; write 10s:1k..90/m"),
+        ("1s:100-200", "1s:100-200", "a ramp has two dots; write 1s:100..200"),
+        ("1s:100.200", "1s:100.200", "a ramp has two dots; write 1s:100..200"),
+        ("1s:100to200", "1s:100to200", "a ramp has two dots; write 1s:100..200"),
+        ("c=1s:1...20", "1s:1...20", "a ramp has two dots; write 1s:1..20"),
+        ("1s:1.5", "1s:1.5", "not a whole number; write for instance 1000, 10k or 90/m"),
         ("10s:1..1T", "10s:1..1T", "at most 1000000000 per second"),
     ] {
         assert_eq!(refused(&format!("onrush --stages {typed} h")), format!("onrush: --stages {shown:?}: {reason}"));

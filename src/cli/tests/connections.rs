@@ -49,7 +49,7 @@ fn stages_of_connections_that_are_none_are_refused_with_what_would_be_right() {
         ("c=10s:", "10s:", shape),
         ("c=10s:1;5s:2", "10s:1;5s:2", "stages have commas between them; write for instance c=10s:10,30s:10..200"),
         ("c=0s:10", "0s:10", "a stage lasts longer than 0; write for instance 10s:10"),
-        ("c=10:10s", "10:10s", "not a number; write for instance 30s:10..200"),
+        ("c=10:10s", "10:10s", "the length comes first; write 10s:10"),
         ("c=ever:10", "ever", "not a time; write for instance 500ms, 1.5s or 2m"),
         ("c=10s:0,5s:0..0", "c=10s:0,5s:0..0", "there is never a connection; at least one stage needs one or more"),
         ("c=10s:0", "c=10s:0", "there is never a connection; at least one stage needs one or more"),
