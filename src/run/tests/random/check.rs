@@ -114,7 +114,9 @@ fn ended(ran: &Ran, part: &Part) -> Result<(), String> {
     let counters = &part.totals.counters;
     if let Some(requests) = stop.requests {
         let all = &ran.totals.counters;
-        ensure!(all.started <= requests, all, requests);
+        // What the warm-up left over is sent, too.
+        let left_over = ran.totals.open_loop.as_ref().map_or(0, |open_loop| open_loop.carried);
+        ensure!(all.started <= requests + left_over, all, requests, left_over);
         let ended = counters.completed + counters.failed + counters.abandoned;
         let is_early = duration_ns.is_none() && part.end.failure.is_none() && !part.end.stayed_away && !ran.has_script;
         ensure!(!is_early || counters.open_at_end == 0 && ended >= counters.started, counters, elapsed_ns);
