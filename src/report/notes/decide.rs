@@ -33,6 +33,8 @@ const OPENING_NS: u64 = 1_000_000_000;
 const CARRIED_PERCENT: u64 = 1;
 /// They are, too, where the latencies add up to so many times the time in flight.
 const CARRIED_WEIGHT: f64 = 1.1;
+/// Idle connections that the server closed are worth a note above this percentage of the answers.
+const IDLE_CLOSED_PERCENT: u64 = 1;
 /// Short standstills are worth a note above this share of the run.
 const STANDSTILL_SHARE: f64 = 0.2;
 /// The most times without answers, or without onrush, that are named.
@@ -46,7 +48,10 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let mut rows: Vec<&Row> = outcome.totals.ledger.rows().iter().filter(|row| row.phase != Phase::Status).collect();
     // Which thread's rows were added first is chance, and must not show.
     rows.sort_by_key(|row| (Reverse(row.count), row.phase, row.cause));
-    let flight = if is_known { in_flight(plan, outcome) } else { Vec::new() };
+    let mut flight = if is_known { in_flight(plan, outcome) } else { Vec::new() };
+    // Where every request was sent when it was due, no connection was missed.
+    let is_kept = outcome.totals.open_loop.as_deref().is_some_and(|open_loop| !open_loop::is_missed(open_loop));
+    flight.retain(|note| !(is_kept && matches!(note, Note::Idle { .. })));
     let has_hanging = flight.iter().any(|note| matches!(note, Note::Hanging { .. }));
 
     let suspended = (!outcome.suspended.is_zero()).then_some(Note::Suspended { lasted: outcome.suspended });
@@ -289,7 +294,7 @@ fn hints(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let used = &outcome.addresses;
     let dropped = outcome.dropped.iter().map(|&(address, errno)| Note::Dropped { address, errno, used: used.clone() });
     let (clamped, cut) = (outcome.totals.latency.clamped, outcome.totals.counters.cut_bodies);
-    let Counters { carried, interim, completed, occupancy, .. } = outcome.totals.counters;
+    let Counters { carried, interim, completed, occupancy, idle_closed, .. } = outcome.totals.counters;
     // Latencies that add up to more than the time in flight can only be those of before.
     let weighs = outcome.totals.latency.sum() as f64 > CARRIED_WEIGHT * occupancy.in_flight_ns as f64;
     let matters = completed > 0 && carried > 0 && (carried * 100 > completed * CARRIED_PERCENT || weighs);
@@ -299,6 +304,8 @@ fn hints(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     notes.extend((interim > 0 && !plan.once).then_some(Note::Interim { count: interim }));
     notes.extend((clamped > 0).then_some(Note::Clamped { count: clamped }));
     notes.extend(outcome.pauses_unread.then_some(Note::PausesUnread));
+    let idle_closed = Some(idle_closed).filter(|count| count * 100 > completed * IDLE_CLOSED_PERCENT);
+    notes.extend(idle_closed.filter(|_| !plan.dialect.is_compat()).map(|count| Note::IdleClosed { count }));
     notes.extend((cut > 0).then_some(Note::CutBodies { count: cut }));
     notes.extend(resumed(outcome));
     notes.extend(rewriting(plan, outcome));

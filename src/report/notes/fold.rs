@@ -50,6 +50,7 @@ impl Note {
             | Self::Carried { .. }
             | Self::Interim { .. }
             | Self::Sliced { .. }
+            | Self::IdleClosed { .. }
             | Self::Clamped { .. }
             | Self::PausesUnread
             | Self::CutBodies { .. }

@@ -84,6 +84,11 @@ pub enum Note {
         /// Where they were.
         places: Places,
     },
+    /// The server closed connections that waited for a request to be due.
+    IdleClosed {
+        /// How often.
+        count: u64,
+    },
     /// More requests wait in vain than the latencies can tell.
     Hanging {
         /// What was in flight.

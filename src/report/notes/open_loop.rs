@@ -105,6 +105,11 @@ pub struct Uncertain {
     pub incomplete: u64,
 }
 
+/// Whether more requests than a few were not sent when they were due.
+pub fn is_missed(&OpenLoop { late, dropped, unsent, due, .. }: &OpenLoop<u64>) -> bool {
+    (late + dropped + unsent) * 100 > due * MISSED_PERCENT
+}
+
 /// What there is to say of a run with a schedule.
 pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let Some(open_loop) = outcome.totals.open_loop.as_deref() else { return Vec::new() };

@@ -40,6 +40,9 @@ impl fmt::Display for Note {
                 f.write_str(&fewer_connections_line(*opened, *asked, shortage.as_ref(), *failures))
             }
             Self::Idle { connections, places } => f.write_str(&idle_line(*connections, places)),
+            Self::IdleClosed { count } => {
+                write!(f, "the server closed idle connections {}; each was opened again", counted(*count, "time"))
+            }
             Self::Hanging { flight, hanging } => f.write_str(&hanging_line(flight, hanging)),
             Self::Behind(behind) => f.write_str(&behind_line(behind)),
             Self::Crowded(crowded) => f.write_str(&crowded_line(crowded)),

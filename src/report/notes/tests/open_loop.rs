@@ -37,6 +37,24 @@ fn a_schedule_that_was_kept_needs_no_words() {
 }
 
 #[test]
+fn connections_that_the_server_closes_while_nothing_is_due_are_no_reason_for_doubt() {
+    let mut outcome = kept();
+    let counters = &mut outcome.totals.counters;
+    counters.idle_closed = 100;
+    let occupancy = &mut counters.occupancy;
+    // Four of ten connections wait before they are opened again.
+    (occupancy.busy_ns, occupancy.open_ns, occupancy.waiting_ns) = (1_000 * MS, 60_000 * MS, 40_000 * MS);
+    assert_eq!(said(&outcome), Vec::<String>::new(), "1 % is not more than that");
+    outcome.totals.counters.idle_closed = 117;
+    let words = "the server closed idle connections 117 times; each was opened again";
+    assert_eq!(said(&outcome), [words]);
+    let wrk2 = plan(Dialect::Wrk2, "http://h/", 10, 2, 10);
+    assert_eq!(said_of(&wrk2, &outcome), Vec::<String>::new(), "where those are errors");
+    outcome.totals.open_loop.as_mut().unwrap().late = 101;
+    assert!(said(&outcome)[0].contains("4.0 were waiting to reconnect"), "{:?}", said(&outcome));
+}
+
+#[test]
 fn a_stall_is_a_time_without_answers_even_if_it_makes_many_answers_slow() {
     let mut outcome = changed(|_| ());
     outcome.silences = vec![Gap { from_ns: 2_000 * MS, until_ns: 4_000 * MS }];
