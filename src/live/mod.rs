@@ -75,8 +75,9 @@ fn text(stop: Stop, schedule: Option<&Schedule>, progress: &Progress) -> String 
     let requests = thousands(progress.requests);
     let done = stop.requests.map_or(elapsed.clone(), |all| format!("{requests} of {} in {elapsed}", thousands(all)));
     let errors = thousands(progress.errors);
-    let asked = schedule.map_or(String::new(), |schedule| {
-        format!(" of {}", thousands(schedule.per_second_at(progress.elapsed).round() as u64))
+    let (from, until) = progress.rate_of;
+    let asked = schedule.filter(|_| from < until).map_or(String::new(), |schedule| {
+        format!(" of {}", thousands(schedule.per_second_between(from, until).round() as u64))
     });
     let late = progress.late_ns.map_or(String::new(), |late_ns| format!(", {} late", time_us(late_ns / 1e3)));
     format!("{done}, {rate}{asked} requests/s{late}, {errors} errors")
@@ -95,12 +96,14 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::plan::schedule::{Rate, Stage};
 
     const PROGRESS: Progress = Progress {
         elapsed: Duration::from_millis(3_210),
         warm_up: None,
         requests: 275_731,
         requests_per_s: 85_894.4,
+        rate_of: (Duration::from_secs(2), Duration::from_secs(3)),
         errors: 1_029,
         late_ns: None,
     };
@@ -123,10 +126,17 @@ mod tests {
 
     #[test]
     fn with_a_schedule_the_line_says_what_was_asked_for_and_how_late_it_is() {
-        let schedule = crate::report::fixtures::schedule(90_000);
+        let mut schedule = crate::report::fixtures::schedule(90_000);
         let line = |late_ns| text(stop(Some(10), None), Some(&schedule), &Progress { late_ns, ..PROGRESS });
         assert_eq!(line(Some(12_300.0)), "3.2s of 10s, 85,894 of 90,000 requests/s, 12.30us late, 1,029 errors");
         assert_eq!(line(None), "3.2s of 10s, 85,894 of 90,000 requests/s, 1,029 errors");
+        let Stage { to, .. } = schedule.stages[0];
+        schedule.stages = vec![Stage { length: Some(Duration::from_secs(5)), from: Rate::default(), to }];
+        let line = text(stop(Some(10), None), Some(&schedule), &PROGRESS);
+        assert_eq!(line, "3.2s of 10s, 85,894 of 45,000 requests/s, 1,029 errors");
+        let first = Progress { rate_of: (Duration::ZERO, Duration::ZERO), ..PROGRESS };
+        let line = text(stop(Some(10), None), Some(&schedule), &first);
+        assert_eq!(line, "3.2s of 10s, 85,894 requests/s, 1,029 errors");
     }
 
     #[test]

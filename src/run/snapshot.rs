@@ -8,6 +8,9 @@ use crate::engine::{Desk, Refused};
 use crate::stats::timeline::{SECOND_NS, row_of};
 use crate::stats::{Cause, Count, Counters, Evidence, ProxyFailure, Stats, Stretch, Timeline, Totals};
 
+/// Workers that do anything hand over what they recorded after no longer than this.
+const HAND_OVER: Duration = Duration::from_millis(200);
+
 /// A run as it stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
@@ -19,6 +22,8 @@ pub struct Progress {
     pub requests: u64,
     /// Responses per second over about the last second.
     pub requests_per_s: f64,
+    /// When that second began and ended, since the warm-up.
+    pub rate_of: (Duration, Duration),
     /// Errors so far, of all kinds.
     pub errors: u64,
     /// How late, in nanoseconds, requests were sent on average over about the last second; `None` without a schedule, or
@@ -61,9 +66,10 @@ pub struct Collector {
     given: u64,
     /// The seconds after them, as far as something was recorded.
     seconds: VecDeque<Stretch>,
-    /// When, and how many responses there were, at most a second ago; the warm-up included.
+    /// When, and how many responses there were, about a second ago at most; the warm-up included.
     mark: (Duration, u64),
     rate: f64,
+    rate_of: (Duration, Duration),
     /// The sum of the lateness of what was sent, in nanoseconds, and how much that was, at most a second ago.
     late_mark: (u128, u64),
 }
@@ -81,6 +87,7 @@ impl Collector {
             seconds: VecDeque::new(),
             mark: (Duration::ZERO, 0),
             rate: 0.0,
+            rate_of: (Duration::ZERO, Duration::ZERO),
             late_mark: (0, 0),
         }
     }
@@ -167,16 +174,18 @@ impl Collector {
             self.mark = (warm_up, before_run);
         }
         let (since, before) = self.mark;
-        let window = since_start.saturating_sub(since);
+        let until = if is_warming_up { since_start } else { warm_up + self.handed_over(since_start - warm_up) };
+        let window = until.saturating_sub(since);
         let is_first = since.is_zero() || since == warm_up;
         if window >= Duration::from_secs(1) || is_first {
+            self.rate_of = (since.saturating_sub(warm_up), until.saturating_sub(warm_up));
             self.rate = (with_warm_up - before) as f64 / window.as_secs_f64().max(1e-9);
         }
         let lateness = self.totals.open_loop.as_deref().map(|open_loop| &open_loop.lateness);
         let late = lateness.map_or((0, 0), |lateness| (lateness.sum(), lateness.count()));
         let (late_ns, sent) = (late.0 - self.late_mark.0, late.1 - self.late_mark.1);
         if window >= Duration::from_secs(1) {
-            self.mark = (since_start, with_warm_up);
+            self.mark = (until, with_warm_up);
             self.late_mark = late;
         }
         let elapsed = if is_warming_up { since_start } else { since_start - warm_up };
@@ -186,9 +195,17 @@ impl Collector {
             warm_up: is_warming_up.then_some(warm_up),
             requests,
             requests_per_s: self.rate,
+            rate_of: self.rate_of,
             errors,
             late_ns: (sent > 0).then(|| late_ns as f64 / sent as f64),
         }
+    }
+
+    /// How far what was handed over reaches, on average over the workers. One that has not done so for longer stands still,
+    /// and has nothing more to say of that time.
+    fn handed_over(&self, elapsed: Duration) -> Duration {
+        let reach = |&past_ns: &u64| Duration::from_nanos(past_ns).clamp(elapsed.saturating_sub(HAND_OVER), elapsed);
+        self.past_ns.iter().map(reach).sum::<Duration>() / self.past_ns.len().max(1) as u32
     }
 }
 
@@ -320,7 +337,8 @@ mod tests {
         let warm_up = Duration::from_secs(2);
         let mut at = |ms: u64, warmed: u64, completed: u32| {
             desk.show_warm_up(warmed);
-            let mut interval = Interval::default();
+            let until_ns = (ms * 1_000_000).saturating_sub(2 * SECOND_NS);
+            let mut interval = Interval { from_ns: until_ns, until_ns, ..Interval::default() };
             interval.counters.completed = u64::from(completed);
             collector.add(0, &interval);
             let Progress { elapsed, warm_up, requests, requests_per_s, .. } =
@@ -337,10 +355,29 @@ mod tests {
     }
 
     #[test]
+    fn the_rate_is_that_of_the_time_in_which_the_responses_were_counted() {
+        let mut collector = collector(1);
+        let ms = Duration::from_millis;
+        let mut at = |now_ms: u64, until_tenth: u64| {
+            let from_tenth = collector.past_ns[0] / TENTH_NS;
+            let completed = (until_tenth - from_tenth) * 100;
+            collector.add(0, &interval(from_tenth * TENTH_NS, until_tenth * TENTH_NS, completed));
+            let Progress { requests_per_s, rate_of, .. } = collector.progress(ms(now_ms), Duration::ZERO);
+            (requests_per_s, rate_of)
+        };
+        assert_eq!(at(350, 3), (1_000.0, (ms(0), ms(300))));
+        assert_eq!(at(1_007, 10), (1_000.0, (ms(0), ms(1_000))));
+        assert_eq!(at(1_950, 19), (1_000.0, (ms(0), ms(1_000))));
+        assert_eq!(at(2_014, 20), (1_000.0, (ms(1_000), ms(2_000))));
+        // A worker that stands still completes nothing.
+        assert_eq!(at(3_200, 20), (0.0, (ms(2_000), ms(3_000))));
+    }
+
+    #[test]
     fn how_late_requests_were_is_that_of_the_last_second() {
         let mut collector = collector(1);
         let mut at = |ms: u64, late_ns: &[u64]| {
-            let mut interval = Interval::default();
+            let mut interval = Interval { until_ns: ms * 1_000_000, ..Interval::default() };
             let open_loop = interval.open_loop.get_or_insert_default();
             late_ns.iter().for_each(|&late_ns| open_loop.lateness.record(late_ns));
             collector.add(0, &interval);

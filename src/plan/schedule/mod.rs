@@ -47,19 +47,25 @@ impl Schedule {
         Dues::new(self.arrivals, &self.stages, self.part.part(worker), span, seed)
     }
 
-    /// How many requests per second are due here, this long after the warm-up; those of the last stage when all are over.
-    pub fn per_second_at(&self, mut since: Duration) -> f64 {
-        let mut stages = self.stages.iter().peekable();
-        while let Some(stage) = stages.next() {
+    /// How many requests per second are due here on average between two times after the warm-up, the first of which is the
+    /// earlier; none when all stages are over.
+    pub fn per_second_between(&self, from: Duration, until: Duration) -> f64 {
+        (self.requests_until(until) - self.requests_until(from)) / (until - from).as_secs_f64()
+    }
+
+    /// How many requests are due here until this long after the warm-up.
+    fn requests_until(&self, mut until: Duration) -> f64 {
+        let mut requests = 0.0;
+        for stage in &self.stages {
             let length = stage.length.unwrap_or(Duration::MAX);
-            if since < length || stages.peek().is_none() {
-                let (from, to) = (stage.from.per_second(), stage.to.per_second());
-                let done = (since.as_secs_f64() / length.as_secs_f64()).min(1.0);
-                return (from + (to - from) * done) / self.part.of as f64;
-            }
-            since -= length;
+            let part = until.min(length);
+            let (from, to) = (stage.from.per_second(), stage.to.per_second());
+            // On average it has the rate of its middle.
+            let done = part.as_secs_f64() / length.as_secs_f64();
+            requests += part.as_secs_f64() * (from + (to - from) * done / 2.0);
+            until -= part;
         }
-        0.0
+        requests / self.part.of as f64
     }
 
     /// The most requests per second that are ever due here.

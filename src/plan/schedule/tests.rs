@@ -306,7 +306,7 @@ fn a_schedule_that_cannot_be_carried_out_is_named() {
 }
 
 #[test]
-fn the_rate_at_a_moment_is_that_of_its_stage() {
+fn the_rate_between_two_times_is_that_of_the_stages_there() {
     let rate = |per_s| Rate::from_per_second(per_s).unwrap();
     let stage =
         |seconds, from, to| Stage { length: Some(Duration::from_secs(seconds)), from: rate(from), to: rate(to) };
@@ -318,12 +318,23 @@ fn the_rate_at_a_moment_is_that_of_its_stage() {
         max_late: None,
         send_slice: None,
     };
-    let at = |schedule: &Schedule, ms| schedule.per_second_at(Duration::from_millis(ms));
-    for (ms, per_s) in [(0, 100.0), (9_999, 100.0), (12_500, 150.0), (20_000, 50.0), (60_000, 50.0)] {
-        assert_eq!(at(&schedule, ms), per_s, "{ms} ms");
+    let between = |schedule: &Schedule, from, until| {
+        schedule.per_second_between(Duration::from_secs(from), Duration::from_secs(until))
+    };
+    let table = [
+        (0, 1, 100.0),
+        (0, 10, 100.0),
+        (12, 13, 150.0),
+        (10, 15, 150.0),
+        (9, 11, 105.0),
+        (0, 20, 150.0),
+        (20, 30, 25.0),
+    ];
+    for (from, until, per_s) in table {
+        assert_eq!(between(&schedule, from, until), per_s, "{from} s to {until} s");
     }
     schedule.part = Part::new(1, 4);
-    assert_eq!(at(&schedule, 12_500), 37.5);
+    assert_eq!(between(&schedule, 12, 13), 37.5);
     schedule.stages = vec![Stage::open(rate(8))];
-    assert_eq!(at(&schedule, 5_000), 2.0);
+    assert_eq!(between(&schedule, 5, 7), 2.0);
 }
