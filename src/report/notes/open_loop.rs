@@ -22,14 +22,19 @@ const BUSY_MIN_S: f64 = 0.2;
 const CROWDED_SHARE: f64 = 0.05;
 /// Where answers take this many times as long when connections are busy, it is the target that is.
 const SLOWED: f64 = 2.0;
+/// Requests that are open at the end are ordinary up to this many times the usual number and the slowest latency: what a
+/// target cannot keep up with adds up to twice as many as its mean latency tells of.
+const ORDINARY: f64 = 1.5;
+/// By chance there are this many more.
+const ORDINARY_FEW: u64 = 10;
 /// A percentile is known when its bounds are no further apart than this part of it.
 const KNOWN: f64 = 0.01;
 
 /// A schedule that was not kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Behind {
-    /// Requests that were due per second.
-    pub due_per_s: f64,
+    /// Requests that were asked for per second, on average.
+    pub asked_per_s: f64,
     /// Requests that were sent per second.
     pub sent_per_s: f64,
     /// Requests that were due and had not been sent at the end.
@@ -129,7 +134,8 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let crowded = crowded(plan, outcome, open_loop);
     let behind = behind(plan, outcome, open_loop, crowded);
     let crowded = crowded.filter(|_| behind.is_none() && burst.is_none()).map(Note::Crowded);
-    let uncertain = uncertain(plan, open_loop).map(Note::Uncertain);
+    let is_doubtful = !is_ordinary(plan, outcome, open_loop);
+    let uncertain = uncertain(plan, open_loop).filter(|_| is_doubtful).map(Note::Uncertain);
     let sliced = slice.zip(lateness.mean()).map(|(slice, mean_ns)| Note::Sliced { slice, mean_ns });
     [behind.map(Note::Behind), crowded, late, dropped, uncertain, sliced].into_iter().flatten().collect()
 }
@@ -149,8 +155,10 @@ fn behind(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, crowded: Op
     } else {
         held_back(plan, open_loop).or(crowded.map(Bottleneck::Connections))
     };
-    let (due_per_s, sent_per_s) = (*due as f64 / elapsed_s, lateness.count() as f64 / elapsed_s);
-    Some(Behind { due_per_s, sent_per_s, unsent: *unsent, bottleneck })
+    // What was due says less where -n ends the schedule before the run.
+    let asked_per_s = plan.schedule.as_ref()?.per_second_between(Duration::ZERO, outcome.elapsed);
+    let sent_per_s = lateness.count() as f64 / elapsed_s;
+    Some(Behind { asked_per_s, sent_per_s, unsent: *unsent, bottleneck })
 }
 
 /// Whether most of what was not sent waited only because late requests were to be made up for slowly.
@@ -195,6 +203,24 @@ fn burst(plan: &Plan, outcome: &Outcome) -> Option<Burst> {
     let requests = size.get().div_ceil(schedule.part.of);
     let (needed, connections) = (requests.div_ceil(outcome.batch.max(1) as u64), u64::from(plan.load.max_inflight));
     (needed > connections).then_some(Burst { requests, connections, needed, is_staged: plan.levels.is_some() })
+}
+
+/// Whether requests without a complete response are only those that are under way at any time: as many as the rate brings
+/// while one is answered, none of which waits longer than answers take.
+fn is_ordinary(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>) -> bool {
+    let OpenLoop { scheduled, censored, due, dropped, unsent, .. } = open_loop;
+    let (Some(schedule), Some(mean_ns)) = (plan.schedule.as_ref(), scheduled.mean()) else { return false };
+    let together = match schedule.arrivals {
+        Arrivals::Burst(burst) => burst.get().div_ceil(schedule.part.of),
+        Arrivals::Uniform | Arrivals::Poisson => outcome.batch as u64,
+    };
+    let under_way = schedule.most_per_second() * mean_ns / 1e9;
+    let most = under_way * ORDINARY + (ORDINARY_FEW + together) as f64;
+    let slowest_ns = scheduled.max().unwrap_or(0) as f64;
+    dropped + outcome.totals.counters.abandoned == 0
+        && unsent * 100 <= due * MISSED_PERCENT
+        && censored.count() as f64 <= most
+        && censored.max().unwrap_or(0) as f64 <= slowest_ns * ORDINARY
 }
 
 /// The first percentile that is not known. One that is the largest value, because there are so few, says nothing.

@@ -283,9 +283,9 @@ fn behind_line(behind: &Behind) -> String {
     });
     let waiting = (behind.unsent > 0).then(|| format!("{} were still waiting at the end", thousands(behind.unsent)));
     let reasons: Vec<String> = why.into_iter().chain(waiting).collect();
-    let (sent, due) = (rate(behind.sent_per_s), rate(behind.due_per_s));
+    let (sent, asked) = (rate(behind.sent_per_s), rate(behind.asked_per_s));
     let colon = if reasons.is_empty() { "" } else { ": " };
-    format!("only {sent} of {due} requests/s were sent{colon}{}", reasons.join("; "))
+    format!("only {sent} of {asked} requests/s were sent{colon}{}", reasons.join("; "))
 }
 
 fn crowded_line(crowded: &Crowded) -> String {

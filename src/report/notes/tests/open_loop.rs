@@ -68,20 +68,24 @@ fn a_stall_is_a_time_without_answers_even_if_it_makes_many_answers_slow() {
 fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
     let behind = || changed(|open_loop| (open_loop.due, open_loop.unsent) = (16_000, 6_000));
     let words = "only 1,000 of 1,600 requests/s were sent: 6,000 were still waiting at the end";
-    assert_eq!(said(&behind()), [words]);
+    assert_eq!(said_of(&with_rate(1_600), &behind()), [words]);
     let mut working = behind();
     working.totals.evidence = Evidence { wall_ns: 20_000 * MS, user_ns: 19_500 * MS, ..Evidence::default() };
     let words =
         "only 1,000 of 1,600 requests/s were sent: the 2 threads had no time left; add threads (-t) or machines";
-    assert_eq!(said(&working), [format!("{words}; 6,000 were still waiting at the end")]);
+    assert_eq!(said_of(&with_rate(1_600), &working), [format!("{words}; 6,000 were still waiting at the end")]);
     working.totals.evidence.spun_ns = 10_000 * MS;
-    assert!(!said(&working)[0].contains("threads"), "what is spent in looking is not work");
+    assert!(!said_of(&with_rate(1_600), &working)[0].contains("threads"), "what is spent in looking is not work");
     working.totals.evidence.spun_ns = 0;
     working.elapsed = Duration::from_millis(100);
     assert!(
-        !said(&working)[0].contains("threads"),
+        !said_of(&with_rate(1_600), &working)[0].contains("threads"),
         "a run that is over before it has connections says nothing of threads"
     );
+    // With -n all are due long before such a run ends.
+    let mut few = changed(|open_loop| (open_loop.due, open_loop.dropped) = (10_200, 200));
+    few.elapsed = Duration::from_secs(40);
+    assert_eq!(said_of(&with_rate(1_600), &few)[0], "only 250 of 1,600 requests/s were sent");
 }
 
 #[test]
@@ -275,4 +279,33 @@ fn the_first_percentile_that_is_not_known_is_named() {
     assert_eq!(said(&between), [words]);
     let wrk2 = plan(Dialect::Wrk2, "http://h/", 10, 2, 10);
     assert_eq!(said_of(&wrk2, &with(&[(5 * MS, 20_000)])), Vec::<String>::new(), "wrk2 does not know of them");
+}
+
+#[test]
+fn requests_that_are_under_way_at_any_time_make_no_percentile_doubtful() {
+    let said = |ages: &[(u64, u64)], change: &dyn Fn(&mut OpenLoop<u64>)| {
+        let outcome = changed(|open_loop| {
+            open_loop.scheduled.clear();
+            open_loop.scheduled.record_many(100 * MS, 9_900);
+            ages.iter().for_each(|&(ns, count)| open_loop.censored.record_many(ns, count));
+            change(open_loop);
+        });
+        let said = said_of(&with_rate(1_000), &outcome);
+        said.into_iter().find_map(|words| Some(words.split_once("not known: ")?.1.to_owned()))
+    };
+    let words = |count: &str| Some(format!("{count} requests have no complete response"));
+    let ordinary = [(20 * MS, 50), (100 * MS, 50)];
+    assert_eq!(said(&ordinary, &|_| ()), None);
+    // Too old, too many, or never to be answered.
+    assert_eq!(said(&[(20 * MS, 90), (200 * MS, 10)], &|_| ()), words("100"));
+    assert_eq!(said(&[(20 * MS, 200)], &|_| ()), words("200"));
+    assert_eq!(said(&ordinary, &|open_loop| open_loop.dropped = 1), words("100"));
+    assert_eq!(said(&ordinary, &|open_loop| open_loop.unsent = 101), words("100"));
+    // What a target cannot keep up with grows until the end.
+    let behind = |open_loop: &mut OpenLoop<u64>| {
+        open_loop.scheduled.clear();
+        (0..5_000).for_each(|ms| open_loop.scheduled.record(ms * MS));
+        (0..5_000).for_each(|ms| open_loop.censored.record(ms * MS));
+    };
+    assert_eq!(said(&[], &behind), words("5,000"));
 }
