@@ -14,7 +14,9 @@ use crate::plan::limits::{GIVE_UP_MIN, GIVE_UP_TIMEOUTS, URL_MAX};
 use crate::plan::load::Limiter;
 use crate::plan::secrets;
 use crate::plan::target::InvalidUrl;
-use crate::plan::{Dialect, Format, Load, Material, PerConnection, Plan, Request, Script, Show, Stop, Target};
+use crate::plan::{
+    Condition, Dialect, Format, Load, Material, PerConnection, Plan, Request, Schedule, Script, Show, Stop, Target,
+};
 use crate::report::units::exact;
 
 const CONNECTIONS: u64 = 10;
@@ -41,6 +43,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         let line = "--batch_latency: it is wrk2's, and takes --compat wrk2; the result of -o has the latency of batches anyway";
         return Err(Refusal::Misused(line.to_owned()));
     }
+    gates_have_their_rate(&typed.gates, schedule.as_ref())?;
     let (timeout, give_up) = patience(&mut typed)?;
     if typed.once && typed.format == Format::Json {
         return Err(Refusal::Cannot(
@@ -90,6 +93,14 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         show,
     };
     Ok((plan, typed.warnings))
+}
+
+/// A gate about a rate needs one.
+fn gates_have_their_rate(gates: &[Condition], schedule: Option<&Schedule>) -> Result<(), Refusal> {
+    let term = gates.iter().find_map(Condition::needs_rate).filter(|_| schedule.is_none());
+    let line =
+        |text: &str| format!("--fail-if {text}: there is no rate to hold it against; add -R, for instance -R 1000");
+    term.map_or(Ok(()), |term| Err(Refusal::Misused(line(&term.text))))
 }
 
 fn no_url(dialect: Dialect) -> Refusal {
@@ -266,6 +277,8 @@ fn show(typed: &mut Typed) -> Show {
         cmm_layout: typed.cmm_layout || typed.dialect == Dialect::WrkCmm,
         format: typed.format,
         outputs: std::mem::take(&mut typed.outputs),
+        gates: std::mem::take(&mut typed.gates),
+        annotates: typed.annotate,
         command: String::new(),
         keeps_secrets: typed.keep_secrets,
         verbose: typed.version,

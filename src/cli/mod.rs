@@ -7,6 +7,7 @@
 
 mod command;
 mod compat;
+mod condition;
 mod decide;
 mod flags;
 mod foreign;

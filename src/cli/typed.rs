@@ -10,12 +10,12 @@ use super::pace::TypedPace;
 use super::refusal::{Refusal, wrong};
 use super::request::{self, Header};
 use super::tls::TypedTls;
-use super::values::{breakout, count, format, io, method, percents, seed, spin, time, user};
+use super::values::{breakout, condition, count, format, io, method, percents, seed, spin, time, user};
 use super::way::TypedWay;
 use super::{compat, hints};
 use crate::plan::limits::{CONNECTIONS_MAX, REQUESTS_MAX, THREADS_MAX};
 use crate::plan::secrets;
-use crate::plan::{Breakout, Dialect, Format, Io, Kind, Output, Percent, Spin};
+use crate::plan::{Breakout, Condition, Dialect, Format, Io, Kind, Output, Percent, Spin};
 
 /// Everything a command line said. Of a repeated option the last one counts; headers add up.
 #[derive(Debug)]
@@ -78,6 +78,10 @@ pub(super) struct Typed {
     pub breakout: Breakout,
     /// Whether an option was typed that brings wrk-cmm's layout.
     pub cmm_layout: bool,
+    /// `--fail-if`, every one.
+    pub gates: Vec<Condition>,
+    /// `--annotate`.
+    pub annotate: bool,
     /// `--output`, every one.
     pub outputs: Vec<Output>,
     /// `--format`.
@@ -125,6 +129,8 @@ impl Typed {
             percents: None,
             breakout: Breakout::None,
             cmm_layout: false,
+            gates: Vec::new(),
+            annotate: false,
             outputs: Vec::new(),
             format: Format::Text,
             keep_secrets: false,
@@ -168,10 +174,8 @@ impl Typed {
             Id::Header => self.header(flag, &value)?,
             Id::Body => self.body = Some(value),
             Id::Io => self.io = io(flag, &value)?,
-            Id::Compat => {
-                let named = compat::named(&value);
-                named.ok_or_else(|| wrong(flag, &value, "no tool onrush can follow; write wrk, wrk-cmm or wrk2"))?;
-            }
+            Id::Compat if compat::named(&value).is_some() => {}
+            Id::Compat => return Err(wrong(flag, &value, "no tool onrush can follow; write wrk, wrk-cmm or wrk2")),
             Id::BasicAuth => self.basic_auth = Some(user(flag, &value)?),
             Id::DisableKeepalive => self.disable_keepalive = true,
             Id::RequestsPerConnection => {
@@ -183,6 +187,8 @@ impl Typed {
             Id::Percentiles => self.percentiles(flag, &value)?,
             Id::Breakout => self.breakout = breakout(flag, &value)?,
             Id::Output => self.output(flag, &value)?,
+            Id::FailIf => self.gates.push(condition(flag, &value)?),
+            Id::Annotate => self.annotate = true,
             Id::Format => self.format = format(flag, &value)?,
             Id::KeepSecrets => self.keep_secrets = true,
             Id::Latency => self.latency = true,

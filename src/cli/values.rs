@@ -4,13 +4,14 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::condition;
 use super::flags::{Flag, Id};
 use super::refusal::{Refusal, wrong};
 use super::request;
 use super::units::{self, Unreadable};
 use crate::plan::limits::TIME_MAX;
 use crate::plan::secrets;
-use crate::plan::{Breakout, Dialect, Format, Io, Percent, Spin};
+use crate::plan::{Breakout, Condition, Dialect, Format, Io, Percent, Spin};
 
 /// A count up to `most`. Zero is judged later in the compat dialects, where wrk has an order and words of its own.
 pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> Result<u64, Refusal> {
@@ -85,6 +86,11 @@ pub(super) fn percents(flag: &Flag, value: &OsStr) -> Result<Vec<Percent>, Refus
     percents.sort_unstable();
     percents.dedup();
     Ok(percents)
+}
+
+pub(super) fn condition(flag: &Flag, value: &OsStr) -> Result<Condition, Refusal> {
+    let text = value.to_string_lossy();
+    condition::condition(&text).map_err(|flaw| wrong(flag, value, flaw.shown(&text)))
 }
 
 pub(super) fn breakout(flag: &Flag, value: &OsStr) -> Result<Breakout, Refusal> {

@@ -377,26 +377,28 @@ impl Tally {
         if self.rules.pipelines && request.is_last {
             self.interval.batch_latency().record(latency_ns);
         }
-        if self.is_late_request(request, latency_ns) && !request.late {
-            self.late(at);
+        if self.is_late_request(request, latency_ns) {
+            self.answered_late(request, at);
         }
         latency_ns
+    }
+
+    /// A response came later than it was to. It was counted as an error, if not for that, then for its status.
+    fn answered_late(&mut self, request: &OpenRequest, at: Nanos) {
+        self.interval.counters.unsuccessful += u64::from(request.status.is_none_or(|status| status < 400));
+        if !request.late && (request.is_last || !self.rules.scale.late_once_a_batch) {
+            self.late(at);
+        }
     }
 
     /// Records a latency unless it is late, and lets a batch be late once.
     fn record_unless_late(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
         let is_late = self.is_late(latency_ns);
-        if !is_late {
-            self.interval.latency.record(latency_ns);
-        }
-        if !request.is_last {
-            return;
-        }
         if is_late {
-            if !request.late {
-                self.late(at);
-            }
-        } else if self.rules.pipelines {
+            return self.answered_late(request, at);
+        }
+        self.interval.latency.record(latency_ns);
+        if request.is_last && self.rules.pipelines {
             self.interval.batch_latency().record(latency_ns);
         }
     }
@@ -405,6 +407,7 @@ impl Tally {
         let Some(status) = status else { return };
         self.interval.statuses.record(status);
         if status >= 400 {
+            self.interval.counters.unsuccessful += 1;
             let tenth = self.tenth(at);
             self.interval.ledger.record(Phase::Status, Cause::Status(status), tenth, Vec::new);
         }

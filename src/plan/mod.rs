@@ -2,6 +2,7 @@
 //!
 //! Nothing here was typed by a person any more (that is [`crate::cli`]) and nothing is measured yet.
 
+pub mod condition;
 pub mod levels;
 pub mod limits;
 pub mod load;
@@ -19,6 +20,7 @@ pub mod tls;
 pub mod transport;
 pub mod way;
 
+pub use condition::Condition;
 pub use levels::Levels;
 pub use load::{Load, PerConnection};
 pub use material::{Material, Unreadable};
@@ -42,7 +44,7 @@ use std::time::Duration;
 use limits::SCRIPT_MAX_MIB;
 
 /// One run, decided.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Where the load goes.
     pub target: Target,

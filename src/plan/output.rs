@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Percent;
+use super::{Condition, Percent};
 
 /// What becomes of the result on the machine that asked for the run: it is no part of a plan that is sent away.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Show {
     /// Whether the percentiles are printed.
     pub percentiles: bool,
@@ -23,6 +23,10 @@ pub struct Show {
     pub format: Format,
     /// The files the result is written into.
     pub outputs: Vec<Output>,
+    /// The run fails if one of these holds.
+    pub gates: Vec<Condition>,
+    /// Whether what went wrong is said in the words that GitHub makes annotations of.
+    pub annotates: bool,
     /// The command line as files show it.
     pub command: String,
     /// Whether files may contain secrets.
@@ -63,15 +67,18 @@ pub enum Kind {
     Markdown,
     /// A line a second, written while the run lasts.
     Lines,
+    /// A test suite as JUnit has it, a case for each gate.
+    Junit,
 }
 
 impl Kind {
-    const ALL: [(Self, &'static str); 5] = [
+    const ALL: [(Self, &'static str); 6] = [
         (Self::Json, "json"),
         (Self::Csv, "csv"),
         (Self::Hgrm, "hgrm"),
         (Self::Markdown, "md"),
         (Self::Lines, "ndjson"),
+        (Self::Junit, "xml"),
     ];
 
     /// The form that a path's extension asks for.

@@ -26,6 +26,7 @@ use anyhow::{Context, anyhow};
 use crate::live::ProgressLine;
 use crate::plan::{Addresses, Format, Plan};
 use crate::reason::reason;
+use crate::report::Gate;
 use crate::report::files::{self, Fates, Files};
 use crate::report::result::Document;
 use crate::run::{
@@ -44,6 +45,8 @@ use signals::Signals;
 pub const EXIT_WRONG: u8 = 1;
 /// The run could not start.
 const EXIT_NOT_STARTED: u8 = 2;
+/// A gate is broken (`--fail-if`).
+const EXIT_BROKEN: u8 = 3;
 /// The run ended and not one request was answered, or its target stayed away.
 const EXIT_NOTHING_COMPLETED: u8 = 5;
 
@@ -91,7 +94,8 @@ fn steps(plan: &mut Plan) -> u8 {
     });
     let ran = ran.and_then(|ran| ran);
     watcher.line = None;
-    let mut ending = Ending { plan, interrupt, fates, said: Vec::new(), code: 0, was_written: false };
+    let mut ending =
+        Ending { plan, interrupt, fates, said: Vec::new(), broken: Vec::new(), code: 0, was_written: false };
     let screen = match ran {
         Ok(ran) => ending.conclude(ran, watcher),
         Err(error) => {
@@ -193,6 +197,8 @@ struct Ending<'a> {
     fates: Fates,
     /// What went wrong, to be said last.
     said: Vec<String>,
+    /// The gates that are broken.
+    broken: Vec<Gate>,
     code: u8,
     /// Whether the files were to be written.
     was_written: bool,
@@ -207,6 +213,7 @@ impl Ending<'_> {
             return watcher.screen;
         }
         self.code = exit_code(self.plan, &outcome);
+        self.broken = report::gates(self.plan, &outcome).into_iter().filter(|gate| gate.broken).collect();
         let opening = watcher.opening();
         let (plan, interrupt) = (self.plan, self.interrupt.clone());
         let Watcher { mut screen, files, .. } = watcher;
@@ -296,10 +303,20 @@ impl Ending<'_> {
         if self.code == 0 && (!said.is_empty() || is_short) || self.code == EXIT_NOTHING_COMPLETED && !said.is_empty() {
             self.code = EXIT_WRONG;
         }
-        if self.code != 0 {
+        if self.code == 0 && !self.broken.is_empty() {
+            self.code = EXIT_BROKEN;
+        }
+        said.extend(
+            self.broken.iter().map(|gate| format!("onrush: --fail-if {}: it was {}", gate.condition(), gate.was())),
+        );
+        if self.code != 0 && self.code != EXIT_BROKEN {
             said.extend(self.fates.account().map(|account| format!("onrush: {account}")));
         }
-        self.interrupt.unheard(|| said.iter().chain(&self.said).for_each(|line| say(line)));
+        said.extend(std::mem::take(&mut self.said));
+        self.interrupt.unheard(|| said.iter().for_each(|line| say(line)));
+        if self.plan.show.annotates {
+            said.iter().for_each(|line| say(&report::annotation(line)));
+        }
         self.code
     }
 }

@@ -25,6 +25,8 @@ pub struct Counters {
     pub interim: u64,
     /// Requests that passed `--timeout`, answered later or not.
     pub late: u64,
+    /// Complete responses that came later than `--timeout` or have a status from 400 on, each once.
+    pub unsuccessful: u64,
     /// Requests that got no complete answer because something failed.
     pub failed: u64,
     /// Requests given up after `--give-up`.
@@ -58,6 +60,7 @@ impl AddAssign for Counters {
         self.connects += other.connects;
         self.interim += other.interim;
         self.late += other.late;
+        self.unsuccessful += other.unsuccessful;
         self.failed += other.failed;
         self.abandoned += other.abandoned;
         self.open_at_end += other.open_at_end;
@@ -142,6 +145,7 @@ mod tests {
             closed_first: 18,
             carried: 19,
             idle_closed: 28,
+            unsuccessful: 29,
             occupancy: Occupancy {
                 in_flight_ns: 20,
                 busy_ns: 21,
@@ -174,6 +178,7 @@ mod tests {
             closed_first: 36,
             carried: 38,
             idle_closed: 56,
+            unsuccessful: 58,
             occupancy: Occupancy {
                 in_flight_ns: 40,
                 busy_ns: 42,

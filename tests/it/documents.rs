@@ -21,6 +21,7 @@ use crate::{peers, tls_peers};
 cases! {
     the_examples_of_the_readme_come_out_as_shown;
     the_examples_of_the_manual_come_out_as_shown;
+    the_examples_about_gates_come_out_as_shown;
     the_examples_about_measuring_come_out_as_shown needs "jq";
     the_examples_about_scripts_come_out_as_shown;
     the_scripts_in_the_manual_run;
@@ -39,6 +40,10 @@ fn the_examples_of_the_readme_come_out_as_shown(context: &Context) {
 
 fn the_examples_of_the_manual_come_out_as_shown(context: &Context) {
     check_examples(context, "docs/command-line.md", 25);
+}
+
+fn the_examples_about_gates_come_out_as_shown(context: &Context) {
+    check_examples(context, "docs/ci.md", 2);
 }
 
 fn the_examples_about_measuring_come_out_as_shown(context: &Context) {

@@ -26,6 +26,7 @@ mod endings;
 mod evidence;
 /// What goes wrong is counted and named.
 mod failures;
+mod gates;
 /// Broken and hostile servers, where the kernel matters.
 mod hostile;
 /// Absurd and edge numbers.
@@ -79,6 +80,7 @@ fn main() {
         ("endings", endings::cases()),
         ("evidence", evidence::cases()),
         ("failures", failures::cases()),
+        ("gates", gates::cases()),
         ("hostile", hostile::cases()),
         ("limits", limits::cases()),
         ("merging", merging::cases()),

@@ -2,6 +2,7 @@
 
 mod csv;
 mod hgrm;
+mod junit;
 mod lines;
 mod markdown;
 
@@ -23,5 +24,6 @@ pub fn render(kind: Kind, document: &Document) -> Result<String, Corrupt> {
         Kind::Hgrm => hgrm::render(document)?,
         Kind::Markdown => markdown::render(document),
         Kind::Lines => String::new(),
+        Kind::Junit => junit::render(document),
     })
 }

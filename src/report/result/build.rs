@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::super::failure::why_row;
-use super::super::{escape, notes, rewritten};
+use super::super::rate::{counted, rate};
+use super::super::{escape, gates, notes, rewritten};
 use super::distribution::figure;
 use super::{
     Agreed, Connections, Distribution, Document, Host, InFlight, Latency, LedgerRow, Moment, OpenLoop, Phases,
@@ -20,6 +21,13 @@ use crate::stats::{self, Count, Counters, Handshakes, Latencies, Negotiated, Occ
 const NS_PER_S: f64 = 1e9;
 
 impl Document {
+    /// Why the run is no whole one with answers, if it is not.
+    pub fn flaw(&self) -> Option<String> {
+        let nothing = self.requests.completed == 0;
+        let reason = self.incomplete.clone().or(nothing.then(|| "nothing was answered".to_owned()));
+        reason.or(self.interrupted.then(|| "it was interrupted".to_owned()))
+    }
+
     /// The document of a run.
     pub fn of(plan: &Plan, outcome: &Outcome) -> Self {
         let Stats { counters, statuses, ledger, latency, batch_latency, open_loop, phases, censored, .. } =
@@ -86,21 +94,10 @@ impl Document {
             script: (plan.script.is_some() && !outcome.has_lost_threads())
                 .then(|| Script { share: outcome.script_share(plan) }),
             tls: Tls::of(&outcome.totals.handshakes),
+            gates: gates(plan, outcome),
             notes: sentences.map(|note| shown(note.in_full())).collect(),
         }
     }
-}
-
-/// So many per second; zero in no time.
-pub fn rate(number: u64, seconds: f64) -> f64 {
-    if seconds > 0.0 { number as f64 / seconds } else { 0.0 }
-}
-
-/// The requests that make the rate. What a warm-up leaves in flight is completed in the window, and what is open at the end
-/// balances it. Where the last request ends the run, nothing is open: there it is those that were started in the window.
-pub fn counted(outcome: &Outcome) -> u64 {
-    let Counters { completed, carried, .. } = outcome.totals.counters;
-    if outcome.ended == Ended::Requests { completed.saturating_sub(carried) } else { completed }
 }
 
 /// The rows of the time line of a run that lasted so long.

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::build::rate;
 use super::named::Named;
 use super::open_loop::between;
+use super::rate;
 use super::sources::Segment;
 use super::{
     Agreed, Connections, Distribution, Document, Latency, LedgerRow, OpenLoop, Phases, Requests, Script, Sources, Tls,
@@ -122,9 +122,12 @@ impl Document {
             censored: _,
             timeline: _,
             notes: _,
+            // A gate is about one run.
+            gates: _,
         } = other;
         // Runs that did not last equally long have no average in common.
         self.in_flight = None;
+        self.gates.clear();
         self.suspended_s += suspended_s;
         self.interrupted |= interrupted;
         self.requests.add(*requests);

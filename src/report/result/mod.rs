@@ -24,10 +24,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::gate::Gate;
 use crate::plan::{Dialect, Percent};
 use crate::stats::Errors;
 
-pub use build::{counted, rate};
+pub use super::rate::{counted, rate};
 pub use distribution::{Distribution, distribution};
 pub use level::Level;
 pub use moment::Moment;
@@ -116,6 +117,9 @@ pub struct Document {
     /// What the script took, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
+    /// What the gates say to it, where there are any; left out of sums.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<Gate>,
     /// What is to be known about the result; secrets are redacted.
     pub notes: Vec<String>,
 }

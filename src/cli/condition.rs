@@ -1,0 +1,253 @@
+//! The grammar of conditions, one for whatever takes them: `METRIC OP VALUE`, joined by commas.
+//!
+//! ```text
+//! condition = term *("," term)                             ; all of them have to hold
+//! term      = metric ("<" / "<=" / ">" / ">=" / "=" / "!=") value
+//! metric    = ["scheduled." / "service."] ("p" 0…100 / "mean" / "max")
+//!           / "rate" / "errors" ["." ("connect" / "read" / "write" / "timeout")]
+//!           / "status." (code / digit "xx") / "late" / "dropped"
+//! value     = a time (50ms), a number (10k), a share (0.1%) or a share of the rate asked for (0.99*asked)
+//! ```
+
+use strsim::damerau_levenshtein;
+
+use super::units::{self, Unreadable};
+use crate::plan::condition::{Comparison, Condition, ErrorKind, Metric, Statistic, Term, Value, View};
+use crate::plan::{Dialect, Percent};
+
+/// What is wrong with a condition, and where.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Flaw {
+    /// Where it begins, in characters.
+    at: usize,
+    /// What is wrong, and what would be right.
+    reason: String,
+}
+
+impl Flaw {
+    /// Where it is, and what is wrong.
+    pub fn shown(&self, text: &str) -> String {
+        let rest: String = text.chars().skip(self.at).collect();
+        match rest.as_str() {
+            "" => format!("at the end: {}", self.reason),
+            rest if rest.len() == text.len() => self.reason.clone(),
+            rest => format!("at {rest:?}: {}", self.reason),
+        }
+    }
+}
+
+/// The metrics that have a name of their own.
+const NAMES: [(&str, Metric); 8] = [
+    ("rate", Metric::Rate),
+    ("errors", Metric::Errors),
+    ("errors.connect", Metric::ErrorsOf(ErrorKind::Connect)),
+    ("errors.read", Metric::ErrorsOf(ErrorKind::Read)),
+    ("errors.write", Metric::ErrorsOf(ErrorKind::Write)),
+    ("errors.timeout", Metric::ErrorsOf(ErrorKind::Timeout)),
+    ("late", Metric::Late),
+    ("dropped", Metric::Dropped),
+];
+/// How the others may be written, for a hint.
+const OTHERS: [&str; 6] = ["p99", "mean", "max", "status.503", "status.5xx", "scheduled.p99"];
+
+/// Reads a condition.
+pub(super) fn condition(text: &str) -> Result<Condition, Flaw> {
+    let mut terms = Vec::new();
+    let mut at = 0;
+    for part in text.split(',') {
+        let blanks = part.len() - part.trim_start().len();
+        terms.push(term(part.trim(), at + blanks)?);
+        at += part.chars().count() + 1;
+    }
+    Ok(Condition { terms })
+}
+
+fn term(text: &str, at: usize) -> Result<Term, Flaw> {
+    if text.is_empty() {
+        return Err(Flaw { at, reason: "a condition is missing here; write for instance p99>50ms".to_owned() });
+    }
+    let sign = text.find(['<', '>', '=', '!']);
+    let found = sign.and_then(|place| {
+        let (name, rest) = text.split_at(place);
+        let (comparison, sign) = Comparison::ALL.into_iter().find(|(_, sign)| rest.starts_with(sign))?;
+        Some((name, comparison, sign, &rest[sign.len()..]))
+    });
+    let Some((name, comparison, sign, typed)) = found else {
+        let at = at + sign.map_or(text.chars().count(), |place| text[..place].chars().count());
+        return Err(Flaw { at, reason: "<, <=, >, >=, = or != belongs here; write for instance p99>50ms".to_owned() });
+    };
+    let metric = metric(name.trim_end()).map_err(|reason| Flaw { at, reason })?;
+    let blanks = typed.len() - typed.trim_start().len();
+    let value_at = at + name.chars().count() + sign.len() + blanks;
+    let value = value(metric, typed.trim_start()).map_err(|reason| Flaw { at: value_at, reason })?;
+    Ok(Term { text: text.to_owned(), metric, comparison, value })
+}
+
+fn metric(name: &str) -> Result<Metric, String> {
+    if let Some(&(_, metric)) = NAMES.iter().find(|(known, _)| *known == name) {
+        return Ok(metric);
+    }
+    if let Some(codes) = name.strip_prefix("status.") {
+        return status(codes).ok_or_else(|| format!("status.{codes} is no status; write status.503 or status.5xx"));
+    }
+    let (view, latency) = match name.split_once('.') {
+        Some(("scheduled", latency)) => (View::Scheduled, latency),
+        Some(("service", latency)) => (View::Service, latency),
+        _ => (View::Shown, name),
+    };
+    let statistic = match latency {
+        "mean" => Some(Statistic::Mean),
+        "max" => Some(Statistic::Max),
+        _ => latency.strip_prefix('p').and_then(percentile),
+    };
+    statistic.map(|statistic| Metric::Latency(view, statistic)).ok_or_else(|| unknown(name))
+}
+
+fn percentile(digits: &str) -> Option<Statistic> {
+    match digits {
+        "0" => Some(Statistic::Least),
+        _ => digits.parse::<Percent>().ok().map(Statistic::Percentile),
+    }
+}
+
+fn status(codes: &str) -> Option<Metric> {
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
+    match codes.strip_suffix("xx") {
+        Some(class) => digits(class).filter(|class| (1..=9).contains(class)).map(Metric::StatusClass),
+        None => digits(codes).filter(|code| (100..=999).contains(code)).map(Metric::Status),
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let digits = name.rsplit('.').next().and_then(|last| last.strip_prefix('p')).unwrap_or_default();
+    if digits.starts_with(|first: char| first.is_ascii_digit()) {
+        return format!("{name} is no percentile; write p0 to p100, with at most six decimals");
+    }
+    let names = NAMES.iter().map(|(name, _)| *name).chain(OTHERS);
+    let nearest = names.map(|known| (damerau_levenshtein(name, known), known)).min();
+    match nearest {
+        Some((far, known)) if far <= known.len() / 2 => format!("unknown metric {name:?}; did you mean {known}?"),
+        _ => {
+            format!("unknown metric {name:?}; known are p0 to p100, mean, max, rate, errors, status, late and dropped")
+        }
+    }
+}
+
+/// What a metric is compared with: each has its own unit.
+fn value(metric: Metric, text: &str) -> Result<Value, String> {
+    if let Some(factor) = text.strip_suffix("*asked") {
+        let factor = decimal(factor.trim_end()).filter(|_| metric == Metric::Rate);
+        return factor
+            .map(Value::OfAsked)
+            .ok_or("only a rate has a share of what was asked; write rate>=0.99*asked".into());
+    }
+    if let Some(percent) = text.strip_suffix('%') {
+        let is_rated = !matches!(metric, Metric::Latency(..) | Metric::Rate);
+        let percent = decimal(percent).filter(|percent| is_rated && *percent <= 100.0);
+        return percent
+            .map(|percent| Value::Share(percent / 100.0))
+            .ok_or_else(|| format!("{text:?} is no share of this metric; {}", example(metric)));
+    }
+    let wrong = || format!("{text:?} is no value of this metric; {}", example(metric));
+    match metric {
+        Metric::Latency(..) if text != "0" && text.ends_with(|last: char| last.is_ascii_digit()) => {
+            Err(format!("which unit? write {text}ms, {text}us or {text}s"))
+        }
+        Metric::Latency(..) => units::time(text, Dialect::Native).map(Value::Time).map_err(|_| wrong()),
+        Metric::Errors if text == "0" => Ok(Value::Share(0.0)),
+        Metric::Errors => Err(format!("errors are a share of all requests; {}", example(metric))),
+        _ => number(text).map(Value::Number).map_err(|_| wrong()),
+    }
+}
+
+fn example(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Latency(..) => "write for instance 50ms",
+        Metric::Rate => "write for instance 10k or 0.99*asked",
+        Metric::Errors => "write for instance 0.1%",
+        _ => "write for instance 10 or 1%",
+    }
+}
+
+/// A number with a unit, or with decimals.
+fn number(text: &str) -> Result<f64, Unreadable> {
+    units::metric(text, Dialect::Native).map(|count| count as f64).or_else(|error| decimal(text).ok_or(error))
+}
+
+fn decimal(text: &str) -> Option<f64> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    is_plain.then(|| text.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_term_is_a_metric_a_comparison_and_a_value() {
+        use Comparison::{AtLeast, AtMost, Equal, Less, More, Unequal};
+        let p = |percent: &str| Statistic::Percentile(percent.parse().unwrap());
+        let ms = |ms| Value::Time(Duration::from_millis(ms));
+        let cases = [
+            ("p99<50ms", Metric::Latency(View::Shown, p("99")), Less, ms(50)),
+            ("p99.99 >= 1.5s", Metric::Latency(View::Shown, p("99.99")), AtLeast, ms(1500)),
+            ("p0>0", Metric::Latency(View::Shown, Statistic::Least), More, ms(0)),
+            ("scheduled.p50<=1ms", Metric::Latency(View::Scheduled, p("50")), AtMost, ms(1)),
+            ("service.max>2s", Metric::Latency(View::Service, Statistic::Max), More, ms(2000)),
+            ("mean!=3ms", Metric::Latency(View::Shown, Statistic::Mean), Unequal, ms(3)),
+            ("rate>10k", Metric::Rate, More, Value::Number(10_000.0)),
+            ("rate<12.5", Metric::Rate, Less, Value::Number(12.5)),
+            ("rate>=0.99*asked", Metric::Rate, AtLeast, Value::OfAsked(0.99)),
+            ("errors<0.1%", Metric::Errors, Less, Value::Share(0.001)),
+            ("errors=0", Metric::Errors, Equal, Value::Share(0.0)),
+            ("errors.read>5", Metric::ErrorsOf(ErrorKind::Read), More, Value::Number(5.0)),
+            ("errors.timeout>1%", Metric::ErrorsOf(ErrorKind::Timeout), More, Value::Share(0.01)),
+            ("status.503=0", Metric::Status(503), Equal, Value::Number(0.0)),
+            ("status.5xx>1%", Metric::StatusClass(5), More, Value::Share(0.01)),
+            ("late>100", Metric::Late, More, Value::Number(100.0)),
+            ("dropped>0", Metric::Dropped, More, Value::Number(0.0)),
+        ];
+        for (text, metric, comparison, value) in cases {
+            let term = Term { text: text.to_owned(), metric, comparison, value };
+            assert_eq!(condition(text), Ok(Condition { terms: vec![term] }), "{text}");
+        }
+        let two = condition(" p99<50ms , errors<0.1% ").unwrap();
+        assert_eq!(two.terms.iter().map(|term| &term.text[..]).collect::<Vec<_>>(), ["p99<50ms", "errors<0.1%"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_marked_and_what_is_near_is_offered() {
+        for (text, at, reason) in [
+            ("", 0, "a condition is missing here; write for instance p99>50ms"),
+            ("p99<1ms,", 8, "a condition is missing here"),
+            ("p99", 3, "<, <=, >, >=, = or != belongs here"),
+            ("p99~5ms", 7, "<, <=, >, >=, = or != belongs here"),
+            ("p99!5ms", 3, "<, <=, >, >=, = or != belongs here"),
+            ("p99<1ms, eror>1%", 9, "unknown metric \"eror\"; did you mean errors?"),
+            ("p101>1ms", 0, "p101 is no percentile; write p0 to p100"),
+            ("latency>1ms", 0, "unknown metric \"latency\"; known are p0 to p100, mean,"),
+            ("status.6>1", 0, "status.6 is no status; write status.503 or status.5xx"),
+            ("status.5xx>x", 11, "\"x\" is no value of this metric; write for instance 10 or 1%"),
+            ("p99<50", 4, "which unit? write 50ms, 50us or 50s"),
+            ("p99< 50 apples", 5, "\"50 apples\" is no value of this metric; write for instance 50ms"),
+            ("p99<5%", 4, "\"5%\" is no share of this metric; write for instance 50ms"),
+            ("p99<2*asked", 4, "only a rate has a share of what was asked"),
+            ("rate>-1", 5, "\"-1\" is no value of this metric; write for instance 10k or 0.99*asked"),
+            ("rate>=*asked", 6, "only a rate has a share of what was asked"),
+            ("errors>5", 7, "errors are a share of all requests; write for instance 0.1%"),
+            ("errors>101%", 7, "\"101%\" is no share of this metric"),
+            ("rate>1e9", 5, "\"1e9\" is no value"),
+            ("rate==5", 5, "\"=5\" is no value"),
+            ("rate>", 5, "\"\" is no value"),
+            ("é>1", 0, "unknown metric \"é\""),
+        ] {
+            let flaw = condition(text).unwrap_err();
+            assert!(flaw.reason.starts_with(reason), "{text}: {flaw:?}");
+            assert_eq!(flaw.at, at, "{text}: {flaw:?}");
+        }
+        let shown = |at: usize| Flaw { at, reason: "which unit?".to_owned() }.shown("p99<50");
+        assert_eq!([0, 4, 6].map(shown), ["which unit?", "at \"50\": which unit?", "at the end: which unit?"]);
+    }
+}

@@ -1,0 +1,148 @@
+//! Conditions on the figures of a run, such as `p99<50ms,errors<0.1%`: what a gate breaks at.
+
+use std::time::Duration;
+
+use super::Percent;
+
+/// Terms that have to hold together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// The terms, at least one.
+    pub terms: Vec<Term>,
+}
+
+/// A figure, and what it is compared with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Term {
+    /// As it was typed.
+    pub text: String,
+    /// The figure.
+    pub metric: Metric,
+    /// How the two have to stand to each other.
+    pub comparison: Comparison,
+    /// What the figure is compared with.
+    pub value: Value,
+}
+
+/// A figure of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Metric {
+    /// A latency.
+    Latency(View, Statistic),
+    /// Complete responses per second.
+    Rate,
+    /// Requests that failed, were given up, late, dropped or unsent, or were answered with a status from 400 on, each once,
+    /// as a share of those that were due.
+    Errors,
+    /// Errors of one of wrk's kinds.
+    ErrorsOf(ErrorKind),
+    /// Responses with one status.
+    Status(u16),
+    /// Responses with a status of one class: 5 are those from 500 to 599.
+    StatusClass(u16),
+    /// Requests that left more than a millisecond after they were due.
+    Late,
+    /// Requests that were never sent because it was too late.
+    Dropped,
+}
+
+/// From when on a latency counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// As in the text.
+    Shown,
+    /// From when the request was due.
+    Scheduled,
+    /// From when the request was sent.
+    Service,
+}
+
+/// What is taken of the latencies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statistic {
+    /// The least of them.
+    Least,
+    /// A percentile.
+    Percentile(Percent),
+    /// The mean.
+    Mean,
+    /// The largest.
+    Max,
+}
+
+/// wrk's kinds of errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// A connection could not be opened.
+    Connect,
+    /// A response could not be read.
+    Read,
+    /// A request could not be written.
+    Write,
+    /// A request lasted longer than the timeout.
+    Timeout,
+}
+
+/// How a figure has to stand to its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `<`
+    Less,
+    /// `<=`
+    AtMost,
+    /// `>`
+    More,
+    /// `>=`
+    AtLeast,
+    /// `=`
+    Equal,
+    /// `!=`
+    Unequal,
+}
+
+/// What a figure is compared with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// A time.
+    Time(Duration),
+    /// A number.
+    Number(f64),
+    /// A share (0 to 1) of the requests that were due, or of those that were sent where there is no rate.
+    Share(f64),
+    /// A multiple of the rate that was asked for.
+    OfAsked(f64),
+}
+
+impl Comparison {
+    /// All of them with their signs, each in front of those that it begins with.
+    pub const ALL: [(Self, &'static str); 6] = [
+        (Self::AtMost, "<="),
+        (Self::Less, "<"),
+        (Self::AtLeast, ">="),
+        (Self::More, ">"),
+        (Self::Unequal, "!="),
+        (Self::Equal, "="),
+    ];
+
+    /// Whether a figure stands to a value as it has to.
+    pub fn holds(self, figure: f64, value: f64) -> bool {
+        match self {
+            Self::Less => figure < value,
+            Self::AtMost => figure <= value,
+            Self::More => figure > value,
+            Self::AtLeast => figure >= value,
+            Self::Equal => figure == value,
+            Self::Unequal => figure != value,
+        }
+    }
+}
+
+impl Condition {
+    /// Whether a term needs the rate that was asked for, or what only a rate has.
+    pub fn needs_rate(&self) -> Option<&Term> {
+        self.terms.iter().find(|term| {
+            let of_rate = matches!(term.metric, Metric::Late | Metric::Dropped | Metric::Latency(View::Scheduled, _));
+            of_rate || matches!(term.value, Value::OfAsked(_))
+        })
+    }
+}

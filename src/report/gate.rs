@@ -1,0 +1,42 @@
+//! What became of a gate, as documents have it.
+
+use serde::{Deserialize, Serialize};
+
+/// A gate (`--fail-if`), and what the run says to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Gate {
+    /// Whether it is broken: all its terms hold.
+    pub broken: bool,
+    /// Its terms.
+    pub terms: Vec<Judged>,
+}
+
+/// A term of a condition, and whether it holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Judged {
+    /// As it was typed.
+    pub term: String,
+    /// What its figure was; left out where there was none, because nothing was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub was: Option<String>,
+    /// Whether it holds.
+    pub holds: bool,
+}
+
+impl Gate {
+    /// The condition as it was typed.
+    pub fn condition(&self) -> String {
+        self.terms.iter().map(|term| term.term.as_str()).collect::<Vec<_>>().join(",")
+    }
+
+    /// What the figures of its terms were: `63.20ms`, or `rate>1k was 2000.00, p99>50ms was 63.20ms`.
+    pub fn was(&self) -> String {
+        let was = |term: &Judged| term.was.clone().unwrap_or_else(|| "unknown, as nothing was answered".to_owned());
+        match &self.terms[..] {
+            [term] => was(term),
+            terms => terms.iter().map(|term| format!("{} was {}", term.term, was(term))).collect::<Vec<_>>().join(", "),
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Whether the conditions of the gates hold, each figure as the text shows it.
+
+use super::bounds::Bounds;
+use super::gate::{Gate, Judged};
+use super::rate::{counted, rate};
+use super::{Latency, NS_PER_US, units};
+use crate::plan::Plan;
+use crate::plan::condition::{Condition, ErrorKind, Metric, Statistic, Term, Value, View};
+use crate::run::Outcome;
+use crate::stats::Distribution;
+
+/// A line as GitHub makes an annotation of it: an error of the workflow, of one line.
+pub fn annotation(line: &str) -> String {
+    let line = line.strip_prefix("onrush: ").unwrap_or(line);
+    format!("::error title=onrush::{}", line.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A"))
+}
+
+/// Looks at the gates of a plan.
+pub fn gates(plan: &Plan, outcome: &Outcome) -> Vec<Gate> {
+    let judge = |condition: &Condition| {
+        let terms: Vec<Judged> = condition.terms.iter().map(|term| judge(term, plan, outcome)).collect();
+        Gate { broken: terms.iter().all(|term| term.holds), terms }
+    };
+    plan.show.gates.iter().map(judge).collect()
+}
+
+fn judge(term: &Term, plan: &Plan, outcome: &Outcome) -> Judged {
+    let figure = figure(term.metric, plan, outcome);
+    let total = total(outcome);
+    let is_count = !matches!(term.metric, Metric::Latency(..) | Metric::Rate | Metric::Errors);
+    let (figure, value) = match term.value {
+        Value::Time(time) => (figure, time.as_nanos() as f64),
+        Value::Number(number) => (figure, number),
+        Value::Share(share) if is_count => (figure.filter(|_| total > 0.0).map(|count| count / total), share),
+        Value::Share(share) => (figure, share),
+        Value::OfAsked(factor) => (figure, factor * asked_per_s(outcome)),
+    };
+    let was = figure.map(|figure| match term.value {
+        Value::Time(_) => units::time_us(figure / NS_PER_US),
+        Value::Share(_) => format!("{:.3} %", figure * 100.0),
+        Value::OfAsked(_) => format!("{figure:.2} of {:.2}", asked_per_s(outcome)),
+        Value::Number(_) if is_count => units::thousands(figure as u64),
+        Value::Number(_) => format!("{figure:.2}"),
+    });
+    let holds = figure.is_some_and(|figure| term.comparison.holds(figure, value));
+    Judged { term: term.text.clone(), was, holds }
+}
+
+/// A figure of a run: latencies in nanoseconds, rates per second, a share, or a count. `None`: there is none.
+fn figure(metric: Metric, plan: &Plan, outcome: &Outcome) -> Option<f64> {
+    let totals = &outcome.totals;
+    let open_loop = totals.open_loop.as_deref();
+    let errors = totals.ledger.totals();
+    let count = match metric {
+        Metric::Latency(view, statistic) => return latency(view, statistic, plan, outcome),
+        Metric::Rate => return Some(rate(counted(outcome), outcome.elapsed.as_secs_f64())),
+        Metric::Errors => return share_of_errors(outcome),
+        Metric::ErrorsOf(ErrorKind::Connect) => errors.connect,
+        Metric::ErrorsOf(ErrorKind::Read) => errors.read,
+        Metric::ErrorsOf(ErrorKind::Write) => errors.write,
+        Metric::ErrorsOf(ErrorKind::Timeout) => errors.timeout,
+        Metric::Status(status) => {
+            totals.statuses.iter().find(|(known, _)| *known == status).map_or(0, |(_, count)| count)
+        }
+        Metric::StatusClass(class) => totals.statuses.class_total(class),
+        Metric::Late => open_loop.map_or(0, |open_loop| open_loop.late),
+        Metric::Dropped => open_loop.map_or(0, |open_loop| open_loop.dropped),
+    };
+    Some(count as f64)
+}
+
+/// How many requests were due, or sent where there is no rate.
+fn total(outcome: &Outcome) -> f64 {
+    let counters = &outcome.totals.counters;
+    let open_loop = outcome.totals.open_loop.as_deref();
+    open_loop.map_or(counters.started + counters.carried, |open_loop| open_loop.due + open_loop.carried) as f64
+}
+
+/// Requests that had no good answer in time, each once.
+fn share_of_errors(outcome: &Outcome) -> Option<f64> {
+    let counters = &outcome.totals.counters;
+    let unsent = outcome.totals.open_loop.as_deref().map_or(0, |open_loop| open_loop.dropped + open_loop.unsent);
+    let errors = counters.failed + counters.abandoned + counters.open_late_at_end + counters.unsuccessful + unsent;
+    let total = total(outcome);
+    (total > 0.0).then(|| errors as f64 / total)
+}
+
+/// How many requests were due per second.
+fn asked_per_s(outcome: &Outcome) -> f64 {
+    let due = outcome.totals.open_loop.as_deref().map_or(0, |open_loop| open_loop.due);
+    rate(due, outcome.elapsed.as_secs_f64())
+}
+
+/// A latency in nanoseconds. Percentiles since requests were due are their lower bounds where the text's are.
+fn latency(view: View, statistic: Statistic, plan: &Plan, outcome: &Outcome) -> Option<f64> {
+    let totals = &outcome.totals;
+    let of = |all: &Distribution<u64>, complete: &Distribution<u64>| {
+        let ns = match statistic {
+            Statistic::Least => all.min()? as f64,
+            Statistic::Percentile(percent) => (all.count() > 0).then(|| all.percentile(percent.value()))? as f64,
+            Statistic::Mean => complete.mean()?,
+            Statistic::Max => complete.max()? as f64,
+        };
+        Some(ns)
+    };
+    match (view, totals.open_loop.as_deref()) {
+        (View::Service, _) => of(&totals.latency, &totals.latency),
+        (View::Scheduled, None) => None,
+        (View::Shown, open_loop) if plan.dialect.is_compat() || open_loop.is_none() => {
+            let shown = Latency::of(plan, outcome);
+            let figures = shown.figures_us();
+            figures.within.filter(|_| totals.counters.completed > 0)?;
+            let us = match statistic {
+                Statistic::Least => figures.min,
+                Statistic::Percentile(percent) => shown.percentile_us(percent.value()),
+                Statistic::Mean => figures.mean,
+                Statistic::Max => figures.max,
+            };
+            Some(us * NS_PER_US)
+        }
+        (_, Some(open_loop)) => {
+            let bounds = Bounds::new(&open_loop.scheduled, &open_loop.censored);
+            of(bounds.least(), &open_loop.scheduled)
+        }
+        (View::Shown, None) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::fixtures::{fail, flawless, plan, schedule};
+    use super::*;
+    use crate::plan::Dialect;
+    use crate::plan::condition::{Comparison, View};
+    use crate::stats::{Cause, Phase};
+
+    const URL: &str = "http://127.0.0.1/";
+
+    fn term(metric: Metric, comparison: Comparison, value: Value) -> Term {
+        Term { text: String::new(), metric, comparison, value }
+    }
+
+    /// What is said of a metric, and whether it is more than a value.
+    fn asked(plan: &Plan, outcome: &Outcome, metric: Metric, value: Value) -> (Option<String>, bool) {
+        let judged = judge(&term(metric, Comparison::More, value), plan, outcome);
+        (judged.was, judged.holds)
+    }
+
+    /// 1,000 requests in a second, of which six were answered with 503, four too late and 20 not at all.
+    fn flawed() -> Outcome {
+        let mut outcome = flawless(1_000, 1);
+        (0..6).for_each(|_| outcome.totals.statuses.record(503));
+        fail(&mut outcome, 6, Phase::Status, Cause::Status(503));
+        fail(&mut outcome, 20, Phase::Head, Cause::Errno(104));
+        fail(&mut outcome, 4, Phase::Timeout, Cause::Late);
+        (outcome.totals.counters.unsuccessful, outcome.totals.counters.failed) = (10, 20);
+        outcome
+    }
+
+    #[test]
+    fn a_figure_is_the_one_that_the_text_shows() {
+        let (plan, outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawed());
+        let p99 = Statistic::Percentile("99".parse().unwrap());
+        let ms = |ms| Value::Time(Duration::from_millis(ms));
+        for (metric, value, was, holds) in [
+            (Metric::Latency(View::Shown, p99), ms(1), "1.00ms", false),
+            (Metric::Latency(View::Service, Statistic::Max), ms(0), "1.00ms", true),
+            (Metric::Latency(View::Shown, Statistic::Mean), ms(2), "1.00ms", false),
+            (Metric::Rate, Value::Number(999.0), "1000.00", true),
+            (Metric::Errors, Value::Share(0.029), "3.000 %", true),
+            (Metric::Errors, Value::Share(0.031), "3.000 %", false),
+            (Metric::ErrorsOf(ErrorKind::Read), Value::Number(19.0), "20", true),
+            (Metric::ErrorsOf(ErrorKind::Timeout), Value::Share(0.01), "0.400 %", false),
+            (Metric::ErrorsOf(ErrorKind::Connect), Value::Number(0.0), "0", false),
+            (Metric::Status(503), Value::Number(5.0), "6", true),
+            (Metric::StatusClass(5), Value::Share(0.01), "0.600 %", false),
+        ] {
+            assert_eq!(asked(&plan, &outcome, metric, value), (Some(was.to_owned()), holds), "{metric:?} {value:?}");
+        }
+    }
+
+    #[test]
+    fn under_a_rate_latencies_count_from_when_requests_were_due_and_errors_are_of_those() {
+        let (mut plan, mut outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawless(900, 1));
+        plan.schedule = Some(schedule(1_000));
+        outcome.elapsed = Duration::from_secs(1);
+        let open_loop = outcome.totals.open_loop.get_or_insert_default();
+        open_loop.scheduled.record_many(5_000_000, 900);
+        open_loop.censored.record_many(40_000_000, 100);
+        (open_loop.due, open_loop.late, open_loop.dropped, open_loop.unsent) = (1_000, 300, 60, 40);
+        let p = |percent: &str| Statistic::Percentile(percent.parse().unwrap());
+        let zero = Value::Time(Duration::ZERO);
+        for (metric, value, was) in [
+            (Metric::Latency(View::Shown, p("50")), zero, "5.00ms"),
+            (Metric::Latency(View::Scheduled, p("100")), zero, "40.00ms"),
+            (Metric::Latency(View::Shown, Statistic::Max), zero, "5.00ms"),
+            (Metric::Latency(View::Service, p("99")), zero, "1.00ms"),
+            (Metric::Late, Value::Number(0.0), "300"),
+            (Metric::Dropped, Value::Share(0.05), "6.000 %"),
+            (Metric::Errors, Value::Share(0.0), "10.000 %"),
+            (Metric::Rate, Value::OfAsked(0.8), "900.00 of 1000.00"),
+        ] {
+            assert_eq!(asked(&plan, &outcome, metric, value), (Some(was.to_owned()), true), "{metric:?} {value:?}");
+        }
+        assert!(!asked(&plan, &outcome, Metric::Rate, Value::OfAsked(0.95)).1);
+    }
+
+    #[test]
+    fn what_was_never_measured_breaks_no_gate() {
+        let (plan, outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawless(0, 1));
+        let metrics = [Metric::Latency(View::Shown, Statistic::Max), Metric::Latency(View::Service, Statistic::Least)];
+        for metric in metrics {
+            assert_eq!(asked(&plan, &outcome, metric, Value::Time(Duration::ZERO)), (None, false));
+        }
+        assert_eq!(asked(&plan, &outcome, Metric::Errors, Value::Share(0.0)), (None, false));
+    }
+
+    #[test]
+    fn a_gate_breaks_when_all_its_terms_hold() {
+        let (mut plan, outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawed());
+        let rate = Term { text: "rate>10".to_owned(), ..term(Metric::Rate, Comparison::More, Value::Number(10.0)) };
+        let dead = Term { text: "rate<10".to_owned(), ..term(Metric::Rate, Comparison::Less, Value::Number(10.0)) };
+        let of = |terms: &[&Term]| Condition { terms: terms.iter().map(|term| (*term).clone()).collect() };
+        plan.show.gates = vec![of(&[&rate]), of(&[&dead]), of(&[&rate, &dead]), of(&[&rate, &rate])];
+        let gates = gates(&plan, &outcome);
+        assert_eq!(gates.iter().map(|gate| gate.broken).collect::<Vec<_>>(), [true, false, false, true]);
+        assert_eq!((gates[0].condition(), gates[0].was()), ("rate>10".to_owned(), "1000.00".to_owned()));
+        assert_eq!(gates[3].was(), "rate>10 was 1000.00, rate>10 was 1000.00");
+    }
+
+    #[test]
+    fn an_annotation_is_one_line_of_the_workflow() {
+        assert_eq!(annotation("onrush: 5 %\nof it"), "::error title=onrush::5 %25%0Aof it");
+    }
+}

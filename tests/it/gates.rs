@@ -1,0 +1,85 @@
+//! Gates: what a run exits with when a condition holds, and how it says so.
+
+use serde_json::Value;
+
+use crate::harness::{Context, Scratch, cases, target, url};
+
+cases! {
+    a_broken_gate_is_named_with_its_value_and_exits_with_3;
+    a_gate_that_holds_nothing_against_a_run_is_silent;
+    gates_are_cases_of_a_test_suite;
+    other_failures_come_first;
+    a_condition_that_cannot_be_read_starts_nothing;
+}
+
+fn a_broken_gate_is_named_with_its_value_and_exits_with_3(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("gates"));
+    for program in context.both() {
+        let gates = "-t1 -c1 -d1s --fail-if p50<5s --fail-if errors>1%,rate>1 --annotate";
+        let output = program.words(gates).word(url(&server, "/")).run();
+        assert_eq!(output.code, 3, "{output:?}");
+        let lines: Vec<&str> = output.stderr.lines().filter(|line| !line.starts_with("note: ")).collect();
+        let [line, annotation] = lines[..] else { panic!("{output:?}") };
+        assert!(line.starts_with("onrush: --fail-if p50<5s: it was ") && line.ends_with('s'), "{line}");
+        assert_eq!(annotation, line.replace("onrush: ", "::error title=onrush::"));
+    }
+    let file = scratch.path().join("result.json");
+    let words = "-t1 -c1 -n20 --fail-if p100<5s --fail-if rate<0.5 -o";
+    let output = context.onrush().words(words).word(&file).word(url(&server, "/")).run();
+    let document: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!(output.code, 3);
+    let gates = document["gates"].as_array().unwrap();
+    assert_eq!((gates[0]["broken"].as_bool(), gates[1]["broken"].as_bool()), (Some(true), Some(false)));
+    assert_eq!(gates[0]["terms"][0]["term"], "p100<5s");
+}
+
+fn a_gate_that_holds_nothing_against_a_run_is_silent(context: &Context) {
+    let server = target();
+    let words = "-t1 -c2 -d1s -R 200 --fail-if scheduled.p99.9>10s --fail-if rate<0.1*asked --fail-if status.5xx>0 --fail-if dropped>0";
+    let output = context.onrush().words(words).word(url(&server, "/")).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(!output.stderr.contains("fail-if"), "{output:?}");
+}
+
+fn gates_are_cases_of_a_test_suite(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("junit"));
+    let file = scratch.path().join("suite.xml");
+    let output = context
+        .onrush()
+        .words("-t1 -c1 -n10 --fail-if p100<5s,rate>0.1 --fail-if errors>5%")
+        .words(&format!("-o {}", file.display()))
+        .word(url(&server, "/?a=<&b"))
+        .run();
+    assert_eq!(output.code, 3, "{output:?}");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\""), "{text}");
+    assert!(text.contains("tests=\"3\" failures=\"1\"") && text.contains("?a=&lt;&amp;b"), "{text}");
+    assert_eq!(text.matches("<testcase ").count(), 3, "{text}");
+    assert!(text.contains("name=\"p100&lt;5s,rate&gt;0.1\""), "{text}");
+    assert_eq!(text.matches("<failure message=\"it was p100&lt;5s was ").count(), 1, "{text}");
+}
+
+fn other_failures_come_first(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("gates-order"));
+    let script = scratch.file("quits.lua", "function done() os.exit(7) end");
+    let quits = context
+        .onrush()
+        .words(&format!("-t1 -c1 -n5 --fail-if rate>0 -s {}", script.display()))
+        .word(url(&server, "/"))
+        .run();
+    assert_eq!(quits.code, 7, "{quits:?}");
+    assert!(quits.stderr.contains("--fail-if rate>0"), "{quits:?}");
+    let dead = context.onrush().words("-t1 -c1 -d1s --fail-if errors>=0% http://127.0.0.1:1/").run();
+    assert_eq!(dead.code, 2, "{dead:?}");
+}
+
+fn a_condition_that_cannot_be_read_starts_nothing(context: &Context) {
+    let output = context.onrush().words("-d1s --fail-if p99>50ms,eror>1% http://127.0.0.1:1/").run_plain();
+    assert_eq!(output.code, 1, "{output:?}");
+    let expected =
+        "onrush: --fail-if \"p99>50ms,eror>1%\": at \"eror>1%\": unknown metric \"eror\"; did you mean errors?\n";
+    assert_eq!(output.stderr, expected);
+    let output = context.onrush().words("-d1s --fail-if rate<0.9*asked http://127.0.0.1:1/").run_plain();
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.stderr.contains("there is no rate to hold it against; add -R"), "{output:?}");
+}
