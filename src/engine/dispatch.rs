@@ -178,13 +178,14 @@ impl<B: Backend> Engine<B> {
         if self.settings.rules.open_loop.is_some() && !self.has_ready() {
             self.count_all_busy(end);
         }
-        let pacer = &self.dispatch.pacer;
         // As far as the next request is behind its schedule, those after it are.
-        match pacer.count_before(end.min(pacer.next_at()), self.books.tally.left_of(pacer.due_at())) {
-            0 => {}
-            requests => self.books.tally.held_back(requests),
-        }
-        self.pass(end, |tally, due, requests| tally.unsent(due, now, requests));
+        let held_until = end.min(self.dispatch.pacer.next_at());
+        self.pass(end, |tally, due, requests| {
+            tally.unsent(due, now, requests);
+            if due < held_until {
+                tally.held_back(requests);
+            }
+        });
     }
 
     /// Whether a connection can begin a batch.
