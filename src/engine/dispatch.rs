@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use onrush_proto::{Client, Nanos, Request, StartError};
 
 use super::connection::Pause;
+use super::crowding::Crowding;
 use super::open_request::OpenRequest;
 use super::pacer::Pacer;
 use super::script_failure::ScriptFailure;
@@ -26,15 +27,14 @@ pub(super) struct Dispatch {
     started: usize,
     /// Slots whose connections have room, in turn, unless they were lost since.
     ready: VecDeque<ConnId>,
-    pacer: Pacer,
-    /// Up to then it has been counted how long requests were due and all connections busy.
-    all_busy_until: Nanos,
+    pub pacer: Pacer,
+    pub crowding: Crowding,
 }
 
 impl Dispatch {
     /// Nothing is ready; requests are due when `pacer` says so.
     pub fn new(pacer: Pacer) -> Self {
-        Self { batch: Vec::new(), started: 0, ready: VecDeque::new(), pacer, all_busy_until: Nanos::default() }
+        Self { batch: Vec::new(), started: 0, ready: VecDeque::new(), pacer, crowding: Crowding::default() }
     }
 
     /// The run, and with it the schedule, begins at this moment.
@@ -87,7 +87,7 @@ impl<B: Backend> Engine<B> {
     /// it stays ready.
     fn start_due(&mut self, conn: ConnId, now: Nanos, is_first: bool) {
         let is_closed = matches!(self.dispatch.pacer, Pacer::Closed);
-        if is_first && !is_closed && self.slots[conn.index()].live().is_some_and(|live| live.answered) {
+        if is_first {
             self.count_all_busy(now);
         }
         // Whether a request is too late is judged by when it leaves.
@@ -104,18 +104,11 @@ impl<B: Backend> Engine<B> {
                 return;
             }
         }
+        if self.dispatch.pacer.due_at() > now {
+            self.dispatch.crowding.has_caught_up();
+        }
         if self.books.tally.may_start() {
             self.queue(conn);
-        }
-    }
-
-    /// Counts how long a request has waited until now because all connections that there may be were busy.
-    fn count_all_busy(&mut self, now: Nanos) {
-        let due = self.dispatch.pacer.next_at();
-        let since = due.max(self.dispatch.all_busy_until);
-        if since < now && self.connecting.missing == 0 && !self.may_open_more() {
-            self.books.tally.was_all_busy(due, since, now);
-            self.dispatch.all_busy_until = now;
         }
     }
 
@@ -175,9 +168,7 @@ impl<B: Backend> Engine<B> {
     /// The run is over: counts the requests that were due and have not been sent.
     pub(super) fn count_unsent(&mut self, now: Nanos) {
         let end = now.min(self.books.end_at);
-        if self.settings.rules.open_loop.is_some() && !self.has_ready() {
-            self.count_all_busy(end);
-        }
+        self.count_all_busy(end);
         // As far as the next request is behind its schedule, those after it are.
         let held_until = end.min(self.dispatch.pacer.next_at());
         self.pass(end, |tally, due, requests| {
@@ -209,6 +200,7 @@ impl<B: Backend> Engine<B> {
             live.pause = match self.script.think_ns() {
                 0 => Pause::Over,
                 pause_ns => {
+                    self.books.tally.paused(pause_ns);
                     let until = at + pause_ns;
                     self.timers.set(until, Timer::Begin(conn));
                     Pause::Until(until)

@@ -31,6 +31,7 @@ mod cause;
 mod connecting;
 mod connection;
 mod control;
+mod crowding;
 mod demand;
 mod dispatch;
 mod end;
@@ -192,6 +193,7 @@ impl<B: Backend> Engine<B> {
         if now == self.books.end_at || stayed_away || self.books.tally.is_done() || is_stopped {
             return Some(End { at: now, stayed_away });
         }
+        self.turn.began_at = now;
         self.dispatch(now);
         if self.books.tally.is_done() {
             return Some(End { at: now, stayed_away });

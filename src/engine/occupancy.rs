@@ -10,6 +10,7 @@ impl<B: Backend> Engine<B> {
     /// Changes what a slot is doing.
     pub(super) fn enter(&mut self, conn: ConnId, state: State, now: Nanos) {
         self.occupy(conn, now);
+        self.count_all_busy(now);
         let before = std::mem::replace(&mut self.slots[conn.index()].state, state);
         let after = &self.slots[conn.index()].state;
         let is_connecting = |state: &State| matches!(state, State::Connecting(_) | State::Tunnelling(_));

@@ -29,6 +29,7 @@ pub(super) const fn opened_per_turn(handled: usize) -> usize {
 impl<B: Backend> Engine<B> {
     /// Has the first so many slots keep a connection, and no others.
     pub(super) fn want(&mut self, wanted: u32, now: Nanos) {
+        self.count_all_busy(now);
         let before = self.connecting.wanted;
         // Up to now they were needed, or were not.
         (before.min(wanted)..before.max(wanted)).for_each(|number| self.occupy(ConnId(number), now));
@@ -84,9 +85,10 @@ impl<B: Backend> Engine<B> {
     }
 
     /// Has further connections opened while due requests wait for one: no more at a time than requests wait, and than there
-    /// are already, so that their number at most doubles in the time of a connect.
+    /// are already, so that their number at most doubles in the time of a connect. What waits because the worker stood still
+    /// is no sign that there are too few.
     pub(super) fn open_more(&mut self, now: Nanos) {
-        if !self.may_open_more() || self.has_ready() || self.next_start_at() > now {
+        if !self.may_open_more() || self.is_catching_up(now) || self.has_ready() || self.next_start_at() > now {
             return;
         }
         let Connecting { wanted, missing, .. } = self.connecting;

@@ -32,6 +32,7 @@ impl<B: Backend> Engine<B> {
             }
             return self.books.end_at;
         }
+        self.count_all_busy(now);
         let mut left = TURNS_PER_SLOT * self.slots.len() + HANDLED_PER_TURN;
         while left > 0 {
             // The kernel may tell of few completions at once, and of more only when it has buffers again.
@@ -59,7 +60,7 @@ impl<B: Backend> Engine<B> {
 
     /// Since when the worker has stood still up to now: it comes to its next timer much too late, and neither it nor its
     /// script has worked meanwhile.
-    fn stood_still_since(&self, now: Nanos) -> Option<Nanos> {
+    pub(super) fn stood_still_since(&self, now: Nanos) -> Option<Nanos> {
         let due = self.timers.next_at().min(self.books.end_at);
         let late_ns = now.since(due);
         if late_ns < LATE_NS {

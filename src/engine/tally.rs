@@ -197,11 +197,18 @@ impl Tally {
         self.interval.open_loop.get_or_insert_default().held_back += requests;
     }
 
-    /// Requests were due between these moments, the first of them at `due`, and every connection had one in flight.
-    pub fn was_all_busy(&mut self, due: Nanos, since: Nanos, until: Nanos) {
+    /// A script has a connection pause for this long before a batch.
+    pub fn paused(&mut self, pause_ns: u64) {
+        if self.rules.open_loop.is_some() {
+            self.interval.open_loop.get_or_insert_default().paused_ns += pause_ns;
+        }
+    }
+
+    /// Requests were due between these moments, one of them since `from`, and waited for nothing but a connection.
+    pub fn was_all_busy(&mut self, from: Nanos, since: Nanos, until: Nanos) {
         let open_loop = self.interval.open_loop.get_or_insert_default();
         open_loop.all_busy_ns += until.since(since.max(self.start));
-        open_loop.all_busy_max_ns = open_loop.all_busy_max_ns.max(until.since(due));
+        open_loop.all_busy_max_ns = open_loop.all_busy_max_ns.max(until.since(from));
     }
 
     /// The worker has ended: those who were dropped or given up would have lasted at least until now.

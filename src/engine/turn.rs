@@ -8,6 +8,8 @@ use crate::backend::ConnId;
 /// What the loop remembers from one wait to the next.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
+    /// When the last turn of the loop began: up to then the worker did not stand still.
+    pub began_at: Nanos,
     /// Connections that leave, or whose requests leave, with the next wait.
     pub gathered: Vec<ConnId>,
     /// How many completions were handled in the last turn.

@@ -30,7 +30,8 @@ impl<B: Backend> Engine<B> {
             return;
         }
         // Where all are busy another connection may be opened for the next request.
-        let is_awaited = self.has_ready() || (self.may_open_more() && self.connecting.missing == 0);
+        let may_open = self.may_open_more() && !self.dispatch.crowding.is_catching_up() && self.connecting.missing == 0;
+        let is_awaited = self.has_ready() || may_open;
         let due = if is_awaited { self.next_start_at() } else { Nanos::MAX };
         let until = self.timers.next_at().min(due).min(self.books.end_at);
         if self.settings.spins {

@@ -30,10 +30,13 @@ pub struct OpenLoop<C: Count> {
     pub unsent: u64,
     /// Of those, requests that were held back while late ones were made up for slowly (`--catch-up`).
     pub held_back: u64,
-    /// How long requests were due while every connection had one in flight, in nanoseconds, all threads together.
+    /// How long requests were due while every connection had one in flight or paused for a script, in nanoseconds, all
+    /// threads together.
     pub all_busy_ns: u64,
     /// The longest that a request waited for a connection meanwhile, in nanoseconds.
     pub all_busy_max_ns: u64,
+    /// How long scripts had connections pause before batches, in nanoseconds, added up.
+    pub paused_ns: u64,
     /// Complete responses to requests that were sent while less than half of the connections had a request in flight, and
     /// their latencies since then, in nanoseconds, added up.
     pub calm: u64,
@@ -60,7 +63,7 @@ impl<C: Count> OpenLoop<C> {
             wrk2.clear();
         }
         (self.due, self.carried, self.late, self.dropped, self.unsent, self.held_back) = (0, 0, 0, 0, 0, 0);
-        (self.all_busy_ns, self.all_busy_max_ns, self.calm, self.calm_ns) = (0, 0, 0, 0);
+        (self.all_busy_ns, self.all_busy_max_ns, self.paused_ns, self.calm, self.calm_ns) = (0, 0, 0, 0, 0);
     }
 }
 
@@ -79,6 +82,7 @@ impl<C: Count> Default for OpenLoop<C> {
             held_back: 0,
             all_busy_ns: 0,
             all_busy_max_ns: 0,
+            paused_ns: 0,
             calm: 0,
             calm_ns: 0,
         }
@@ -101,6 +105,7 @@ impl<A: Count, B: Count> AddAssign<&OpenLoop<B>> for OpenLoop<A> {
         self.held_back += other.held_back;
         self.all_busy_ns += other.all_busy_ns;
         self.all_busy_max_ns = self.all_busy_max_ns.max(other.all_busy_max_ns);
+        self.paused_ns += other.paused_ns;
         self.calm += other.calm;
         self.calm_ns += other.calm_ns;
     }

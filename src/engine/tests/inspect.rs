@@ -64,7 +64,8 @@ impl<B: Backend> Engine<B> {
     pub(crate) fn waits_for_another(&self, now: Nanos) -> Option<(u32, Nanos)> {
         let start_at = self.next_start_at();
         let is_waiting = start_at <= now && now < self.books.end_at && !self.has_ready();
-        let may_open = self.may_open_more() && self.connecting.missing == 0;
+        let catches_up = self.dispatch.crowding.is_catching_up();
+        let may_open = self.may_open_more() && !catches_up && self.connecting.missing == 0;
         (is_waiting && may_open).then_some((self.connecting.wanted, start_at))
     }
 

@@ -1,5 +1,6 @@
 //! The engine in virtual time: HTTP/1.1 against simulated servers, and a second protocol through the same loop.
 
+mod crowding;
 mod demand;
 mod evidence;
 mod hostile;

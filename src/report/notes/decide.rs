@@ -58,10 +58,14 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let mut notes: Vec<Note> = suspended.into_iter().chain(standstill(outcome)).collect();
     notes.extend(fewer_connections(plan, outcome).filter(|_| is_known));
     notes.extend(flight);
-    notes.extend(open_loop::notes(plan, outcome));
+    let silences = silences(plan, outcome);
+    notes.extend(open_loop::notes(plan, outcome, silences.iter().map(|(_, silent_ns)| silent_ns).sum()));
     notes.extend(early_end(plan, outcome));
     notes.extend(unanswered(plan, outcome, has_hanging).filter(|_| is_known));
-    notes.extend(silences(plan, outcome));
+    notes.extend((!silences.is_empty()).then(|| {
+        let gaps: Vec<Gap> = silences.iter().map(|(gap, _)| *gap).collect();
+        Note::Silences { count: gaps.len(), longest: longest(gaps), elapsed_ns: nanos(outcome.elapsed) }
+    }));
     let is_said = notes.iter().any(|note| matches!(note, Note::FewerConnections { .. }));
     let shortage = outcome.descriptors.filter(|_| !is_said);
     notes.extend(rows.into_iter().map(|row| Note::Failure(Failure { shortage, ..failure(plan, outcome, row) })));
@@ -229,11 +233,12 @@ fn unusual(plan: &Plan, outcome: &Outcome) -> u64 {
     older.saturating_sub(counters.abandoned).min(counters.open_at_end)
 }
 
-/// The longest times in which nothing was answered, if they stand out.
-fn silences(plan: &Plan, outcome: &Outcome) -> Option<Note> {
+/// The times in which nothing was answered, as far as they stand out, and for how long of each somebody listened, in
+/// nanoseconds.
+fn silences(plan: &Plan, outcome: &Outcome) -> Vec<(Gap, u64)> {
     let Totals { latency, counters, .. } = &outcome.totals;
     if plan.once || counters.completed == 0 {
-        return None;
+        return Vec::new();
     }
     // In a closed loop a silence is one slow answer per connection; with a schedule there may be many.
     let ordinary_percent = if outcome.totals.open_loop.is_some() { 50.0 } else { 99.0 };
@@ -244,10 +249,8 @@ fn silences(plan: &Plan, outcome: &Outcome) -> Option<Note> {
         let empty_ns = plan.levels.as_ref().map_or(0, |levels| levels.empty_ns(gap.from_ns, gap.until_ns));
         gap.length_ns().saturating_sub(still_ns + empty_ns)
     };
-    let is_long = |gap: &&Gap| heard(gap) >= ordinary_ns.max(GAP_MIN_NS);
-    let gaps: Vec<Gap> = outcome.silences.iter().filter(is_long).copied().collect();
-    let elapsed_ns = nanos(outcome.elapsed);
-    (!gaps.is_empty()).then(|| Note::Silences { count: gaps.len(), longest: longest(gaps), elapsed_ns })
+    let with_length = outcome.silences.iter().map(|gap| (*gap, heard(gap)));
+    with_length.filter(|(_, heard_ns)| *heard_ns >= ordinary_ns.max(GAP_MIN_NS)).collect()
 }
 
 /// The times in which onrush stood still.

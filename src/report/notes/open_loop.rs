@@ -57,13 +57,15 @@ pub enum Bottleneck {
     CatchUp(CatchUp),
 }
 
-/// Requests were due, and every connection that there might be had one in flight.
+/// Requests were due, and every connection that there might be had one in flight, or paused for the script.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Crowded {
     /// For which share (0 to 1) of the time.
     pub share: f64,
     /// How many connections there were; `None`: as many as the stages said.
     pub connections: Option<u64>,
+    /// Whether connections paused for the script.
+    pub pauses: bool,
     /// What would help.
     pub remedy: Remedy,
 }
@@ -80,6 +82,8 @@ pub enum Remedy {
         /// All the time.
         mean_ns: f64,
     },
+    /// Not more connections: the target answered nothing then.
+    Silence,
     /// More connections, perhaps: they were never so few that the target could have shown what it does then.
     Unknown,
 }
@@ -115,8 +119,8 @@ pub fn is_missed(&OpenLoop { late, dropped, unsent, due, .. }: &OpenLoop<u64>) -
     (late + dropped + unsent) * 100 > due * MISSED_PERCENT
 }
 
-/// What there is to say of a run with a schedule.
-pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
+/// What there is to say of a run with a schedule, in which for `silent_ns` nanoseconds nothing was answered.
+pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64) -> Vec<Note> {
     let Some(open_loop) = outcome.totals.open_loop.as_deref() else { return Vec::new() };
     let OpenLoop { lateness, late, dropped, due, .. } = open_loop;
     let (sent, slice) = (lateness.count(), plan.schedule.as_ref().and_then(|schedule| schedule.send_slice));
@@ -131,7 +135,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     });
     let in_percentiles = plan.dialect != Dialect::Wrk2;
     let dropped = (*dropped > 0).then_some(Note::TooLate { dropped: *dropped, due: *due, in_percentiles });
-    let crowded = crowded(plan, outcome, open_loop);
+    let crowded = crowded(plan, outcome, open_loop, silent_ns);
     let behind = behind(plan, outcome, open_loop, crowded);
     let crowded = crowded.filter(|_| behind.is_none() && burst.is_none()).map(Note::Crowded);
     let is_doubtful = !is_ordinary(plan, outcome, open_loop);
@@ -168,32 +172,41 @@ fn held_back(plan: &Plan, open_loop: &OpenLoop<u64>) -> Option<Bottleneck> {
 }
 
 /// Whether requests had to wait because all connections were busy, and what would help.
-fn crowded(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>) -> Option<Crowded> {
+fn crowded(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, silent_ns: u64) -> Option<Crowded> {
     let threads_ns = nanos(outcome.elapsed) as f64 * f64::from(plan.load.threads);
     let share = open_loop.all_busy_ns as f64 / threads_ns;
-    let (mean_ns, schedule) = (outcome.totals.latency.mean()?, plan.schedule.as_ref()?);
-    if threads_ns == 0.0 || share < CROWDED_SHARE {
+    let (latency, schedule) = (&outcome.totals.latency, plan.schedule.as_ref()?);
+    if threads_ns == 0.0 || share < CROWDED_SHARE || latency.count() == 0 {
         return None;
     }
-    let connections = plan.levels.is_none().then_some(u64::from(plan.load.max_inflight));
+    let most = u64::from(plan.load.max_inflight);
+    let connections = plan.levels.is_none().then_some(most);
+    // Whoever was answered after a silence tells nothing of how long answers take.
+    let mean_ns = latency.sum().saturating_sub(u128::from(most * silent_ns)) as f64 / latency.count() as f64;
     let calm_ns = open_loop.calm_ns as f64 / open_loop.calm as f64;
     // By Little's law, if the target stays as quick as it was; and some more, because they are not all free in time.
-    let batches_per_ns = schedule.most_per_second() / 1e9 / outcome.batch.max(1) as f64;
-    let in_flight = batches_per_ns * mean_ns;
-    let on_average = in_flight + 2.0 * in_flight.sqrt();
+    let batch = outcome.batch.max(1) as f64;
+    let pause_ns = open_loop.paused_ns as f64 * batch / open_loop.lateness.count().max(1) as f64;
+    let batches_per_ns = schedule.most_per_second() / 1e9 / batch;
+    let taken = batches_per_ns * (mean_ns + pause_ns);
+    let on_average = taken + 2.0 * taken.sqrt();
     // Where they were too few for a while only: one for each request that waited then.
-    let is_passing = open_loop.unsent * 100 <= open_loop.due * MISSED_PERCENT;
+    let is_passing = open_loop.unsent * 100 <= open_loop.due * MISSED_PERCENT && silent_ns == 0;
     let waited = connections
         .filter(|_| is_passing)
         .map_or(0.0, |connections| connections as f64 + batches_per_ns * open_loop.all_busy_max_ns as f64);
     let needed = on_average.max(waited).ceil() as u64;
+    let heard_share = share - silent_ns as f64 * f64::from(plan.load.threads) / threads_ns;
     let remedy = match needed.max(connections.map_or(1, |connections| connections + 1)) {
+        _ if heard_share < CROWDED_SHARE => Remedy::Silence,
         _ if open_loop.calm == 0 => Remedy::Unknown,
         _ if mean_ns > SLOWED * calm_ns => Remedy::Target { calm_ns, mean_ns },
         CONNECTIONS_MAX.. => Remedy::Unknown,
+        // The stages come to as many, but not at the right time.
+        needed if needed <= most => Remedy::Unknown,
         needed => Remedy::About(needed),
     };
-    Some(Crowded { share: share.min(1.0), connections, remedy })
+    Some(Crowded { share: share.min(1.0), connections, pauses: open_loop.paused_ns > 0, remedy })
 }
 
 /// Whether the requests of a burst outnumber the connections, each of which takes a batch at a time.

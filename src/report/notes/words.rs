@@ -293,7 +293,7 @@ fn crowded_line(crowded: &Crowded) -> String {
     busy_words(crowded, &format!(" for {percent:.0} % of the time while requests were due"))
 }
 
-fn busy_words(Crowded { connections, remedy, .. }: &Crowded, when: &str) -> String {
+fn busy_words(Crowded { connections, pauses, remedy, .. }: &Crowded, when: &str) -> String {
     let who = match *connections {
         None => "all connections were".to_owned(),
         Some(1) => "the connection was".to_owned(),
@@ -310,10 +310,12 @@ fn busy_words(Crowded { connections, remedy, .. }: &Crowded, when: &str) -> Stri
                 "answers took {calm} while few were, and {mean} on average: the target slows down, which more will not help"
             )
         }
+        Remedy::Silence => "the target answered nothing meanwhile".to_owned(),
         Remedy::Unknown if connections.is_none() => "more may help: --stages c=".to_owned(),
         Remedy::Unknown => "more may help: --max-inflight".to_owned(),
     };
-    format!("{who} busy{when}; {remedy}")
+    let paused = if *pauses { " or pausing for the script" } else { "" };
+    format!("{who} busy{paused}{when}; {remedy}")
 }
 
 fn late_line(late: u64, sent: u64, limit: Duration, p99_ns: u64, max_ns: u64) -> String {

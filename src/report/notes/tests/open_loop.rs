@@ -160,6 +160,45 @@ fn requests_that_wait_because_late_ones_are_made_up_for_slowly_are_no_matter_of_
 }
 
 #[test]
+fn while_the_target_answered_nothing_no_number_of_connections_would_have_helped() {
+    let of = |unsent: u64, busy_ms: u64, silent_ms: u64| {
+        let mut outcome = changed(|open_loop| {
+            (open_loop.due, open_loop.unsent) = (10_000 + unsent, unsent);
+            (open_loop.all_busy_ns, open_loop.all_busy_max_ns) = (2 * busy_ms * MS, 1_500 * MS);
+            (open_loop.calm, open_loop.calm_ns) = (5_000, 5_000 * MS);
+        });
+        // One request on each connection was answered after the silence.
+        outcome.totals.latency.record_many(silent_ms * MS, 10);
+        outcome.silences = vec![Gap { from_ns: 4_000 * MS, until_ns: (4_000 + silent_ms) * MS }];
+        let said = said_of(&with_rate(1_150), &outcome);
+        said.into_iter().filter(|words| words.contains("busy")).collect::<Vec<_>>()
+    };
+    let words = "all 10 connections were busy for 15 % of the time while requests were due; the target answered nothing \
+                 meanwhile";
+    assert_eq!(of(0, 1_500, 1_500), [words]);
+    let words = "only 1,000 of 1,150 requests/s were sent: all 10 connections were busy; the target answered nothing \
+                 meanwhile; 1,500 were still waiting at the end";
+    assert_eq!(of(1_500, 1_500, 1_500), [words]);
+    // It takes as many as it does without the silence, however long requests waited during that.
+    let words =
+        "all 10 connections were busy for 60 % of the time while requests were due; about 11 needed: --max-inflight 11";
+    assert_eq!(of(0, 6_000, 1_500), [words]);
+}
+
+#[test]
+fn connections_that_pause_for_the_script_are_needed_too() {
+    let mut outcome = changed(|open_loop| {
+        (open_loop.due, open_loop.unsent) = (100_000, 90_000);
+        (open_loop.all_busy_ns, open_loop.paused_ns) = (20_000 * MS, 10_000 * 100 * MS);
+        (open_loop.calm, open_loop.calm_ns) = (10_000, 10_000 * MS);
+    });
+    outcome.pauses = true;
+    let said = said_of(&with_rate(1_000), &outcome);
+    let words = "all 10 connections were busy or pausing for the script; about 122 needed: --max-inflight 122";
+    assert!(said.iter().any(|line| line.contains(words)), "{said:?}");
+}
+
+#[test]
 fn where_there_may_be_more_connections_or_stages_say_how_many_the_words_do_too() {
     let mut plan = with_rate(1_600);
     plan.load.max_inflight = 15;
@@ -171,6 +210,10 @@ fn where_there_may_be_more_connections_or_stages_say_how_many_the_words_do_too()
     plan.levels = Some(Levels { stages: vec![stage], part: Part::WHOLE });
     let words =
         "all connections were busy for 20 % of the time while requests were due; about 24 needed: more in --stages c=";
+    assert_eq!(crowded_of(&plan, 2, 0, &[10]), [words]);
+    // As many as there were in another stage are no advice.
+    plan.schedule = Some(schedule(100));
+    let words = "all connections were busy for 20 % of the time while requests were due; more may help: --stages c=";
     assert_eq!(crowded_of(&plan, 2, 0, &[10]), [words]);
 }
 
