@@ -90,6 +90,9 @@ impl<B: Backend> Engine<B> {
         if is_first {
             self.count_all_busy(now);
         }
+        if !is_closed && self.slots[conn.index()].live().is_some_and(|live| !live.answered) {
+            self.ask(now);
+        }
         // Whether a request is too late is judged by when it leaves.
         let now = if is_closed { now } else { self.backend.now() };
         let is_warm = self.books.tally.is_warming_up() && now > self.books.start;
@@ -109,6 +112,15 @@ impl<B: Backend> Engine<B> {
         }
         if self.books.tally.may_start() {
             self.queue(conn);
+        }
+    }
+
+    /// A request of a schedule that found no connection has asked for an answer since it might have started. One that a script
+    /// has wait does not.
+    fn ask(&mut self, now: Nanos) {
+        let since = self.dispatch.pacer.next_at();
+        if since < now && self.books.tally.left_of(self.dispatch.pacer.due_at()) > 0 && !self.script.wants.delay {
+            self.books.tally.asked(since);
         }
     }
 
@@ -169,6 +181,9 @@ impl<B: Backend> Engine<B> {
     pub(super) fn count_unsent(&mut self, now: Nanos) {
         let end = now.min(self.books.end_at);
         self.count_all_busy(end);
+        if self.settings.rules.open_loop.is_some() {
+            self.ask(end);
+        }
         // As far as the next request is behind its schedule, those after it are.
         let held_until = end.min(self.dispatch.pacer.next_at());
         self.pass(end, |tally, due, requests| {

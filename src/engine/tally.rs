@@ -146,7 +146,7 @@ impl Tally {
             self.left = self.left.map(|left| left - 1);
         }
         if self.open == 0 {
-            self.silences.asked(request.sent_at.since(self.start));
+            self.asked(request.sent_at);
         }
         self.open += 1;
         if request.is_again {
@@ -160,6 +160,11 @@ impl Tally {
                 self.submitted(request, request.sent_at);
             }
         }
+    }
+
+    /// Something has been asked for since this moment, if nothing else is under way.
+    pub fn asked(&mut self, since: Nanos) {
+        self.silences.asked(since.since(self.start));
     }
 
     /// A request was handed to the kernel.

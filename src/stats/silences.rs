@@ -54,8 +54,8 @@ impl Silences {
         self.awaited.clear();
     }
 
-    /// Something was asked for when nothing else was under way, so long after measuring began. What failed before without an
-    /// answer is still waited for.
+    /// Something was asked for this long after measuring began. What was asked for before and has no answer, be it because it
+    /// failed, is still waited for.
     #[inline]
     pub fn asked(&mut self, at_ns: u64) {
         self.asked_ns.get_or_insert(at_ns);

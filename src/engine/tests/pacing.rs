@@ -172,6 +172,32 @@ fn a_time_without_answers_is_one_in_which_something_was_asked_for() {
 }
 
 #[test]
+fn a_request_that_finds_no_connection_has_asked_since_it_was_due() {
+    // Every answer ends its connection, and for a while nobody accepts another after the one that is there.
+    let down = |from_s: f64, for_s: f64| {
+        let quick = "connect_us = 0.0\nlatency_us = 10.0\nclose = true";
+        format!("{quick}\n[[refuse]]\nfrom_s = {from_s:.3}\nfor_s = {for_s:.3}")
+    };
+    let silences = |max_late_ns: Option<u64>, pause_ns: u64, scenario: &str| {
+        let rules = OpenLoop { max_late_ns, ..OpenLoop::default() };
+        let settings = Settings { duration_ns: Some(5 * SECOND - 1), ..open_loop(rules) };
+        let scenario: Scenario = toml::from_str(scenario).unwrap();
+        let think_ns = (pause_ns > 0).then(|| Box::new(move || Ok(Some(pause_ns))) as Box<_>);
+        let callbacks = Callbacks { think_ns, ..Callbacks::default() };
+        let job = Job { pacer: every(50 * MS, None), callbacks, ..job(get(), http1(1)) };
+        let end = run_job(settings, scenario.network(1), job).end;
+        let silences = common(&end.silences, &end.awaited);
+        silences.iter().map(|gap: &Gap| (gap.from_ns / MS, gap.until_ns / MS)).collect::<Vec<_>>()
+    };
+    for max_late_ns in [None, Some(100 * MS), Some(1)] {
+        let [outage] = silences(max_late_ns, 0, &down(1.01, 2.0))[..] else { panic!("{max_late_ns:?}: not one") };
+        assert!(outage.0 == 1_100 && (3_010..3_400).contains(&outage.1), "{max_late_ns:?}: {outage:?}");
+        assert_eq!(silences(max_late_ns, 0, &down(3.01, 9.0)), [(3_100, u64::MAX / MS)], "{max_late_ns:?}");
+    }
+    assert_eq!(silences(None, SECOND, &down(9.0, 1.0)), [], "it is the script that has them wait");
+}
+
+#[test]
 fn what_would_start_too_late_is_dropped_and_nothing_else_is() {
     let rules = OpenLoop { max_late_ns: Some(500 * MS), ..OpenLoop::default() };
     let one = Settings { duration_ns: Some(9_995 * MS), give_up_ns: None, ..open_loop(rules) };
