@@ -39,6 +39,8 @@ pub struct Desk {
     pub mailbox: Mailbox,
     /// Nobody accepted its first connection, at any address.
     refused: AtomicBool,
+    /// It has had no connection to open yet.
+    idle: AtomicBool,
     /// Who refused it last and why, until the watcher takes it.
     refusal: AtomicCell<Option<Box<Refused>>>,
     /// Responses complete in the warm-up.
@@ -117,6 +119,16 @@ impl Desk {
     /// How much later than planned measuring began.
     pub fn delay(&self) -> Duration {
         Duration::from_nanos(self.delay_ns.load(Ordering::Relaxed))
+    }
+
+    /// Says whether the worker has had no connection to open yet.
+    pub fn show_idle(&self, idle: bool) {
+        self.idle.store(idle, Ordering::Relaxed);
+    }
+
+    /// Whether the worker has had no connection to open yet.
+    pub fn is_idle(&self) -> bool {
+        self.idle.load(Ordering::Relaxed)
     }
 
     /// Whether the worker has found nobody to connect to.

@@ -231,7 +231,9 @@ impl<B: Backend> Engine<B> {
             self.timers.set(start + SAMPLE_NS, Timer::Sample);
         }
         self.timers.set(now + self.sweep_ns(), Timer::Sweep(ConnId(0)));
-        self.want(self.settings.demand.first(self.settings.connections), now);
+        let first = self.settings.demand.first(self.settings.connections);
+        self.desk.show_idle(first == 0);
+        self.want(first, now);
         if let Demand::Staged(_) = self.settings.demand {
             self.timers.set(start, Timer::Level);
         }

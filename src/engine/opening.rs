@@ -27,13 +27,16 @@ pub(super) const fn opened_per_turn(handled: usize) -> usize {
 }
 
 impl<B: Backend> Engine<B> {
-    /// Has the first so many slots keep a connection, and no others.
+    /// Has the first `wanted` slots keep a connection, and no others.
     pub(super) fn want(&mut self, wanted: u32, now: Nanos) {
         self.count_all_busy(now);
         let before = self.connecting.wanted;
         // Up to now they were needed, or were not.
         (before.min(wanted)..before.max(wanted)).for_each(|number| self.occupy(ConnId(number), now));
         self.connecting.wanted = wanted;
+        if wanted > 0 {
+            self.desk.show_idle(false);
+        }
         self.open_wanted(before, now);
         (wanted..before).for_each(|number| self.retire(ConnId(number), now));
     }

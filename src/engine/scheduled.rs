@@ -7,7 +7,7 @@ use crate::plan::schedule::{CatchUp, Dues};
 /// Whoever is later than this, in nanoseconds, has been held up and catches up.
 const STALL_NS: u64 = 1_000_000;
 
-/// Of this many requests that are not sent, each is looked at.
+/// Up to this many requests that are not sent are counted one by one, more of them in groups.
 const PASSED_SINGLY: u64 = 100_000;
 
 /// The requests of a worker by the schedule of its plan, and how late ones are made up for.

@@ -148,9 +148,10 @@ impl Collector {
         Second { from_ns, until_ns, stretch: self.seconds.pop_front().unwrap_or_default() }
     }
 
-    /// Whether no worker found anybody to connect to.
+    /// Whether no worker found anybody to connect to, of those that have had a connection to open.
     pub fn all_refused(&self) -> bool {
-        self.desks.iter().all(|desk| desk.is_refused())
+        let mut desks = self.desks.iter();
+        desks.clone().any(|desk| desk.is_refused()) && desks.all(|desk| desk.is_refused() || desk.is_idle())
     }
 
     /// One of the refusals since this was last asked.
@@ -240,6 +241,18 @@ mod tests {
 
     fn seen(second: &Second) -> (u64, u64, u64) {
         (second.from_ns, second.until_ns, second.stretch.completed)
+    }
+
+    #[test]
+    fn nobody_waits_for_a_refusal_of_a_worker_that_has_no_connection_to_open() {
+        let collector = collector(2);
+        collector.desks.iter().for_each(|desk| desk.show_idle(true));
+        assert!(!collector.all_refused(), "nobody has tried");
+        collector.desks[0].show_idle(false);
+        collector.desks[0].refuse("127.0.0.1:80".parse().unwrap(), Cause::Late);
+        assert!(collector.all_refused());
+        collector.desks[1].show_idle(false);
+        assert!(!collector.all_refused(), "the other one may be accepted");
     }
 
     #[test]

@@ -186,6 +186,28 @@ fn stages_may_have_no_connection_at_first_and_in_between() {
 }
 
 #[test]
+fn a_worker_is_idle_until_it_first_has_a_connection_to_open() {
+    let seen = |stages: &[(u64, u32, u32)]| {
+        let settings = Settings { demand: levels(stages), ..settings() };
+        let noting = Noting { latency_ns: 10 * MS, not_before: Nanos::default(), asked: Rc::default() };
+        let (backend, desk) = (Sim::new(1, Box::new(noting)), Arc::new(Desk::default()));
+        let job = job(get(), http1(1));
+        let mut engine = Engine::new(settings, backend, job, Arc::default(), Arc::clone(&desk));
+        assert!(!desk.is_idle(), "nobody knows before it begins");
+        engine.begin(Instant::now());
+        let mut seen = vec![desk.is_idle()];
+        while engine.turn().is_none() {
+            seen.push(desk.is_idle());
+        }
+        seen.dedup();
+        seen
+    };
+    assert_eq!(seen(&[(1_000, 1, 1)]), [false]);
+    assert_eq!(seen(&[(1_000, 0, 0)]), [true]);
+    assert_eq!(seen(&[(100, 0, 0), (100, 1, 1), (800, 0, 0)]), [true, false]);
+}
+
+#[test]
 fn a_warm_up_has_the_connections_with_which_the_first_stage_begins() {
     let stages = levels(&[(200, 2, 2), (200, 5, 5)]);
     let warm =
