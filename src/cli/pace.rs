@@ -126,20 +126,19 @@ impl TypedPace {
                 return self.needs_rate.map_or(Ok(None), |flag| Err(Refusal::Misused(line(flag))));
             }
         };
-        let arrivals = self.arrivals.unwrap_or(Arrivals::Uniform);
-        let is_too_fast = |stage: &Stage| stage.from.max(stage.to).per_second() > POISSON_RATE_MAX as f64;
-        if arrivals == Arrivals::Poisson && stages.iter().any(is_too_fast) {
-            let reason = format_args!("at most {POISSON_RATE_MAX} per second: each of these due times is drawn");
-            return Err(wrong(flags::by_id(Id::Arrivals), OsStr::new("poisson"), reason));
-        }
-        Ok(Some(Schedule {
-            arrivals,
+        let schedule = Schedule {
+            arrivals: self.arrivals.unwrap_or(Arrivals::Uniform),
             stages,
             part: Part::WHOLE,
             catch_up: self.catch_up.or((dialect == Dialect::Wrk2).then_some(CatchUp::DOUBLE)),
             max_late: self.max_late,
             send_slice: self.send_slice,
-        }))
+        };
+        if schedule.is_too_fast_to_draw() {
+            let reason = format_args!("at most {POISSON_RATE_MAX} per second: each of these due times is drawn");
+            return Err(wrong(flags::by_id(Id::Arrivals), OsStr::new("poisson"), reason));
+        }
+        Ok(Some(schedule))
     }
 }
 

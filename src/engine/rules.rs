@@ -22,6 +22,8 @@ pub struct Rules {
 pub struct OpenLoop {
     /// A request that would start later than this after it was due, in nanoseconds, is dropped; `None`: none is.
     pub max_late_ns: Option<u64>,
+    /// A request that is sent more than this after it was due, in nanoseconds, is late.
+    pub late_ns: u64,
     /// Requests leave at the ends of slices of this length, in nanoseconds, so that they may start as much later.
     pub slice_ns: u64,
     /// Whether things are recorded as wrk2 does: latencies in its own way too, and it is an error that a server closes a

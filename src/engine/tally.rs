@@ -9,9 +9,6 @@ use super::open_request::OpenRequest;
 use super::rules::Rules;
 use crate::stats::{self, Cause, Interval, Phase, Silences, Transcript};
 
-/// A request that starts this long after it was due, in nanoseconds, is not late yet.
-const LATE_NS: u64 = 1_000_000;
-
 /// One worker's books.
 pub struct Tally {
     rules: Rules,
@@ -177,7 +174,7 @@ impl Tally {
         if let Some(rules) = self.rules.open_loop {
             let open_loop = self.was_due(due, 1);
             open_loop.lateness.record(late_ns);
-            open_loop.late += u64::from(late_ns > LATE_NS + rules.slice_ns);
+            open_loop.late += u64::from(late_ns > rules.late_ns);
         }
     }
 

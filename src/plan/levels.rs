@@ -49,18 +49,30 @@ impl Levels {
         (self.here(self.stages.last().map_or(0, |last| last.to)), u64::MAX)
     }
 
-    /// The most connections that there are to be here before this moment, in nanoseconds since measuring was to begin.
-    pub fn most_before(&self, until_ns: u64) -> u32 {
-        let mut begin_ns = 0;
-        let mut most = self.stages.first().map_or(0, |first| first.from);
-        for stage in &self.stages {
-            if until_ns <= begin_ns {
-                break;
-            }
-            most = most.max(stage.from).max(stage.at((until_ns - begin_ns).min(stage.length_ns())));
-            begin_ns += stage.length_ns();
+    /// The most connections that there are to be here for at least `least_ns` nanoseconds at a stretch, before a moment; both
+    /// in nanoseconds, the moment since measuring was to begin.
+    pub fn most_for(&self, least_ns: u64, until_ns: u64) -> u32 {
+        let (mut most, mut beyond) = (0, self.most() + 1);
+        while beyond - most > 1 {
+            let middle = most + (beyond - most) / 2;
+            *(if self.longest_ns(middle, until_ns) >= least_ns { &mut most } else { &mut beyond }) = middle;
         }
         self.here(most)
+    }
+
+    /// The longest stretch, in nanoseconds, in which there are to be this many connections or more in all, before a moment.
+    fn longest_ns(&self, total: u32, until_ns: u64) -> u64 {
+        let (mut begin_ns, mut since_ns, mut longest_ns) = (0, 0, 0);
+        for stage in &self.stages {
+            let end_ns = begin_ns + stage.length_ns();
+            // In a stage there is one stretch at most. One that lasts from the stage before goes on.
+            since_ns = if stage.from >= total { since_ns } else { begin_ns + stage.first_ns(total) };
+            let last_ns = if stage.to >= total { end_ns } else { begin_ns + stage.first_below_ns(total) };
+            longest_ns = longest_ns.max(last_ns.min(until_ns).saturating_sub(since_ns));
+            since_ns = if last_ns == end_ns { since_ns } else { end_ns };
+            begin_ns = end_ns;
+        }
+        longest_ns
     }
 
     /// How long, in nanoseconds, there is to be no connection here between two moments.
@@ -82,7 +94,7 @@ impl Levels {
 
     /// What is wrong with stages that somebody else made.
     pub fn contradiction(&self) -> Option<&'static str> {
-        let most = self.stages.iter().map(|stage| stage.from.max(stage.to)).max().unwrap_or(0);
+        let most = self.most();
         if most == 0 || u64::from(most) > CONNECTIONS_MAX {
             return Some("the stages of connections have none, or too many");
         }
@@ -94,6 +106,11 @@ impl Levels {
             return Some("the stages of connections are too long");
         }
         self.part.contradiction()
+    }
+
+    /// The most connections that there are to be in all.
+    fn most(&self) -> u32 {
+        self.stages.iter().map(|stage| stage.from.max(stage.to)).max().unwrap_or(0)
     }
 
     /// How many of all connections are opened here.
@@ -126,6 +143,16 @@ impl Level {
         let (length_ns, change) = (u128::from(self.length_ns()), u128::from(self.from.abs_diff(self.to)));
         let changed = ((2 * change * u128::from(at_ns) + length_ns) / (2 * length_ns)) as u32;
         if self.from < self.to { self.from + changed } else { self.from - changed }
+    }
+
+    /// When it first has at least this many connections, which it does not begin with; its end, if never.
+    fn first_ns(&self, total: u32) -> u64 {
+        if self.to < total { self.length_ns() } else { self.reaches_ns(total) }
+    }
+
+    /// When it first has fewer than this many connections, which it does not end with.
+    fn first_below_ns(&self, total: u32) -> u64 {
+        if self.from < total { 0 } else { self.reaches_ns(total - 1) }
     }
 
     /// When it comes to this many connections, one of those between its two ends, in nanoseconds after it began.

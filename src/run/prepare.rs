@@ -225,6 +225,7 @@ pub(super) fn settings(
                 OpenLoop {
                     // Waiting for the end of a slice makes no request too late.
                     max_late_ns: schedule.max_late.map(|late| nanos(late + slice)),
+                    late_ns: nanos(schedule.late_after()),
                     slice_ns: nanos(slice),
                     as_wrk2: plan.dialect == Dialect::Wrk2,
                     per_batch: plan.show.batch_latency,

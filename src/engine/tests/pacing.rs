@@ -50,6 +50,7 @@ impl Peer for Noting {
 
 /// Rules under which latencies count from when requests were due.
 pub(super) fn open_loop(rules: OpenLoop) -> Settings {
+    let rules = OpenLoop { late_ns: MS + rules.slice_ns, ..rules };
     Settings { rules: Rules { open_loop: Some(rules), ..settings().rules }, ..settings() }
 }
 

@@ -33,8 +33,19 @@ fn ramps_open_and_close_evenly_and_steps_at_once() {
     {
         assert_eq!(levels.empty_ns(from_ns, until_ns), empty_ns, "from {from_ns} to {until_ns}");
     }
-    for (until_ns, most) in [(0, 3), (10, 3), (98, 4), (110, 4), (1_000, 4)] {
-        assert_eq!(levels.most_before(until_ns), most, "before {until_ns}");
+    // Four there are from 98 to 135, and three from 73 to 185.
+    for (least_ns, until_ns, most) in [
+        (1, 0, 0),
+        (5, 10, 3),
+        (10, 10, 3),
+        (11, 10, 0),
+        (1, 98, 3),
+        (1, 99, 4),
+        (37, 200, 4),
+        (38, 200, 3),
+        (113, 200, 2),
+    ] {
+        assert_eq!(levels.most_for(least_ns, until_ns), most, "for {least_ns} before {until_ns}");
     }
 }
 
@@ -51,7 +62,7 @@ fn the_parts_are_the_whole_at_every_moment_and_say_when_they_change() {
             .map(|(machine, thread)| whole.share(machine, machines).share(thread, threads))
             .collect();
         let mut expected: Vec<(u32, u64)> = parts.iter().map(|part| part.at(0)).collect();
-        let mut most = 0;
+        let mut totals = Vec::new();
         for at_ns in 0..200 {
             for (part, (count, change_ns)) in parts.iter().zip(&mut expected) {
                 let now = part.at(at_ns);
@@ -62,8 +73,13 @@ fn the_parts_are_the_whole_at_every_moment_and_say_when_they_change() {
             }
             let total = whole.at(at_ns).0;
             assert_eq!(parts.iter().map(|part| part.at(at_ns).0).sum::<u32>(), total);
-            most = most.max(total);
-            assert!(whole.most_before(at_ns + 1) >= most, "{whole:?} before {at_ns}");
+            totals.push(total);
+        }
+        let end_ns = totals.len().min(whole.stages.iter().map(Level::length_ns).sum::<u64>() as usize);
+        for least_ns in [1, 2, 7, 30] {
+            let most = totals[..end_ns].windows(least_ns).filter_map(|there| there.iter().min()).max();
+            let expected = most.copied().unwrap_or(0);
+            assert_eq!(whole.most_for(least_ns as u64, end_ns as u64), expected, "{whole:?} for {least_ns}");
         }
     }
 }

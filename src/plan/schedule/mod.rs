@@ -21,7 +21,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::limits::{SEND_SLICE_MAX, TIME_MAX};
+use super::limits::{POISSON_RATE_MAX, SEND_SLICE_MAX, TIME_MAX};
+
+/// Requests that are sent more than this after they might have been are late.
+const LATE: Duration = Duration::from_millis(1);
 
 /// When requests are due, and what becomes of those that are late.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +77,17 @@ impl Schedule {
         most.map_or(0.0, Rate::per_second) / self.part.of as f64
     }
 
+    /// Requests that are sent more than this after they were due are late.
+    pub fn late_after(&self) -> Duration {
+        LATE + self.send_slice.unwrap_or_default()
+    }
+
+    /// Whether more requests are due per second than can be drawn.
+    pub fn is_too_fast_to_draw(&self) -> bool {
+        let is_too_fast = |stage: &Stage| stage.from.max(stage.to).per_second() > POISSON_RATE_MAX as f64;
+        self.arrivals == Arrivals::Poisson && self.stages.iter().any(is_too_fast)
+    }
+
     /// The same schedule for one of several machines.
     pub fn share(&self, index: u32, parts: u32) -> Self {
         Self { part: self.part.part(Part::new(index, parts)), ..self.clone() }
@@ -94,6 +108,9 @@ impl Schedule {
         }
         if self.stages.iter().all(Stage::is_idle) {
             return Some("no request is ever due");
+        }
+        if self.is_too_fast_to_draw() {
+            return Some("the rate is too high for Poisson arrivals");
         }
         if self.send_slice.is_some_and(|slice| slice.is_zero() || slice > SEND_SLICE_MAX) {
             return Some("the slices of the schedule are empty or too long");

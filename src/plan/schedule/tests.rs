@@ -301,6 +301,11 @@ fn a_schedule_that_cannot_be_carried_out_is_named() {
     for slice in [Duration::ZERO, Duration::from_nanos(1_000_000_001)] {
         assert_eq!(sliced(slice).contradiction(), Some("the slices of the schedule are empty or too long"));
     }
+    for (per_s, expected) in [(10_000_000, None), (10_000_001, Some("the rate is too high for Poisson arrivals"))] {
+        let stages = [stage(1, 0, per_s), Stage::open(per_second(1))];
+        assert_eq!(schedule(Arrivals::Poisson, &stages).contradiction(), expected);
+        assert_eq!(schedule(Arrivals::Uniform, &stages).contradiction(), None);
+    }
     let part = Part { index: 2, of: 2 };
     assert!(Schedule { part, ..schedule(Arrivals::Uniform, &[open]) }.contradiction().is_some());
 }

@@ -27,7 +27,8 @@ const USUAL_NS: u64 = 500_000_000;
 const SILENCE_FACTOR: u64 = 10;
 /// In a run shorter than this, in nanoseconds, the first connects are a large part of it and no sign of anything.
 const PLACES_MIN_NS: u64 = 200_000_000;
-/// Connections that stages ask for later than this before the end, in nanoseconds, may still be on their way.
+/// Connections that stages ask for no longer than this, in nanoseconds, may still be on their way when they are not wanted any
+/// more.
 const OPENING_NS: u64 = 1_000_000_000;
 /// Requests from before the warm-up's end are worth a note above this percentage of the answers.
 const CARRIED_PERCENT: u64 = 1;
@@ -95,7 +96,8 @@ fn in_flight(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
         never_established: mean(absent_ns),
         waiting: mean(waiting_ns),
         connecting: mean(connecting_ns),
-        pausing: if outcome.pauses { mean(idle_ns - leaving_ns) } else { 0.0 },
+        // With a rate most connections that are idle have nothing to send.
+        pausing: if outcome.pauses && plan.schedule.is_none() { mean(idle_ns - leaving_ns) } else { 0.0 },
         leaving: mean(leaving_ns),
         done: mean(done_ns),
     };
@@ -137,9 +139,10 @@ fn too_few_requests(plan: &Plan, outcome: &Outcome) -> Option<Note> {
 
 fn fewer_connections(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     let opened = outcome.totals.counters.slots_opened;
-    let until_ns = nanos(outcome.elapsed).saturating_sub(OPENING_NS);
-    // Of stages those count that the run came to, and early enough for their connections to be opened.
-    let asked = plan.levels.as_ref().map_or(plan.load.connections, |levels| levels.most_before(until_ns));
+    let elapsed_ns = nanos(outcome.elapsed);
+    // Of stages those connections count for which there was time to open them.
+    let least_ns = OPENING_NS.min(elapsed_ns).max(1);
+    let asked = plan.levels.as_ref().map_or(plan.load.connections, |levels| levels.most_for(least_ns, elapsed_ns));
     let asked = u64::from(asked);
     let failures = outcome.totals.ledger.totals().connect > 0;
     // All requests were answered before every connection was there: nobody misses those.
@@ -149,6 +152,7 @@ fn fewer_connections(plan: &Plan, outcome: &Outcome) -> Option<Note> {
         asked,
         shortage: outcome.descriptors.filter(|_| ran_out_of_files(outcome)),
         failures,
+        staged: plan.levels.is_some(),
     })
 }
 

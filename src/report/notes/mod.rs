@@ -76,6 +76,8 @@ pub enum Note {
         shortage: Option<Shortage>,
         /// Whether attempts to connect failed; each kind of failure has its own note then.
         failures: bool,
+        /// Whether stages say how many there are to be.
+        staged: bool,
     },
     /// Connections were not as busy as they were asked to be.
     Idle {

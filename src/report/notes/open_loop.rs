@@ -6,14 +6,12 @@ use super::super::bounds::Bounds;
 use super::Note;
 use crate::plan::limits::CONNECTIONS_MAX;
 use crate::plan::schedule::{Arrivals, CatchUp};
-use crate::plan::{Dialect, Percent, Plan};
+use crate::plan::{Dialect, Percent, Plan, Schedule};
 use crate::run::{Outcome, nanos};
 use crate::stats::{OpenLoop, rank};
 
 /// Requests that were late or not sent are worth a note above this percentage.
 const MISSED_PERCENT: u64 = 1;
-/// Requests sent more than this after they were due are late; with slices, more than this and a slice.
-const LATE: Duration = Duration::from_millis(1);
 /// Threads are busy from this share of their time on.
 const BUSY_SHARE: f64 = 0.95;
 /// A shorter run, in seconds, has spent its time on its first connections.
@@ -128,7 +126,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64) -> Vec<Note> {
     let late = (late * 100 > sent * MISSED_PERCENT).then(|| Note::Late {
         late: *late,
         sent,
-        limit: LATE + slice.unwrap_or_default(),
+        limit: plan.schedule.as_ref().map(Schedule::late_after).unwrap_or_default(),
         p99_ns: lateness.percentile(99.0),
         max_ns: lateness.max().unwrap_or(0),
         burst,

@@ -36,8 +36,8 @@ impl fmt::Display for Note {
                 f.write_str(&too_few_requests_line(*elapsed, *completed, *asked))
             }
             Self::FirstOfBatch { count } => f.write_str(&first_of_batch_line(*count)),
-            Self::FewerConnections { opened, asked, shortage, failures } => {
-                f.write_str(&fewer_connections_line(*opened, *asked, shortage.as_ref(), *failures))
+            Self::FewerConnections { opened, asked, shortage, failures, staged } => {
+                f.write_str(&fewer_connections_line(*opened, *asked, shortage.as_ref(), *failures, *staged))
             }
             Self::Idle { connections, places } => f.write_str(&idle_line(*connections, places)),
             Self::IdleClosed { count } => {
@@ -221,7 +221,13 @@ fn first_of_batch_line(count: usize) -> String {
     format!("this is the first of {requests} that the script sends at once; the others were not sent")
 }
 
-fn fewer_connections_line(opened: u64, asked: u64, shortage: Option<&Shortage>, failures: bool) -> String {
+fn fewer_connections_line(
+    opened: u64,
+    asked: u64,
+    shortage: Option<&Shortage>,
+    failures: bool,
+    staged: bool,
+) -> String {
     let asked = thousands(asked);
     let count = match opened {
         0 => format!("none of {asked}"),
@@ -230,6 +236,7 @@ fn fewer_connections_line(opened: u64, asked: u64, shortage: Option<&Shortage>, 
     let why = match shortage {
         Some(shortage) => format!(": {}", too_few_files(shortage)),
         None if failures => String::new(),
+        None if staged => ": their stage ended before the others were open".to_owned(),
         None => ": the run ended before the others were open".to_owned(),
     };
     format!("{count} connections lived{why}")
@@ -281,7 +288,11 @@ fn behind_line(behind: &Behind) -> String {
             format!("--catch-up {factor} held them back; without it late ones leave as soon as a connection is free")
         }
     });
-    let waiting = (behind.unsent > 0).then(|| format!("{} were still waiting at the end", thousands(behind.unsent)));
+    let waiting = match behind.unsent {
+        0 => None,
+        1 => Some("1 was still waiting at the end".to_owned()),
+        unsent => Some(format!("{} were still waiting at the end", thousands(unsent))),
+    };
     let reasons: Vec<String> = why.into_iter().chain(waiting).collect();
     let (sent, asked) = (rate(behind.sent_per_s), rate(behind.asked_per_s));
     let colon = if reasons.is_empty() { "" } else { ": " };

@@ -89,6 +89,25 @@ fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
 }
 
 #[test]
+fn one_request_that_waits_at_the_end_is_one() {
+    let one = changed(|open_loop| (open_loop.due, open_loop.dropped, open_loop.unsent) = (11_000, 999, 1));
+    let said = said_of(&with_rate(1_100), &one);
+    assert!(said[0].ends_with(": 1 was still waiting at the end"), "{said:?}");
+}
+
+#[test]
+fn connections_without_a_due_request_are_not_said_to_pause() {
+    let mut outcome = changed(|_| ());
+    outcome.pauses = true;
+    // Ten of them, nine of which have nothing to send.
+    outcome.totals.counters.occupancy.open_ns *= 10;
+    assert_eq!(said_of(&with_rate(1_000), &outcome), Vec::<String>::new());
+    // In a closed loop they do.
+    outcome.totals.open_loop = None;
+    assert!(said(&outcome)[0].contains("9.0 were pausing for the script"), "{:?}", said(&outcome));
+}
+
+#[test]
 fn a_run_in_which_nothing_was_due_blames_nobody() {
     let mut outcome = changed(|open_loop| *open_loop = OpenLoop::default());
     outcome.totals.counters = Counters { slots_opened: 10, ..Counters::default() };
@@ -229,12 +248,22 @@ fn of_stages_only_the_connections_are_missed_that_the_run_came_to() {
         said_of(&plan, &outcome)
     };
     let missed = |opened: u64, asked: u64| {
-        vec![format!("only {opened} of {asked} connections lived: the run ended before the others were open")]
+        vec![format!("only {opened} of {asked} connections lived: their stage ended before the others were open")]
     };
     assert_eq!(of(2, 5), Vec::<String>::new());
     assert_eq!(of(1, 5), missed(1, 2));
     assert_eq!(of(8, 10), Vec::<String>::new());
     assert_eq!(of(7, 10), missed(7, 8));
+    // For 5 ms nobody misses 2,000 connections.
+    let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+    let stages = [(1_000, 3), (5, 2_000), (9_000, 1)];
+    let stages = stages.map(|(ms, to)| levels::Level { length: Duration::from_millis(ms), from: to, to });
+    plan.levels = Some(Levels { stages: stages.into(), part: Part::WHOLE });
+    let mut outcome = flawless(10_000, 1);
+    outcome.totals.counters.slots_opened = 3;
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
+    outcome.totals.counters.slots_opened = 2;
+    assert_eq!(said_of(&plan, &outcome), missed(2, 3));
 }
 
 #[test]
@@ -248,7 +277,7 @@ fn requests_that_were_late_or_dropped_are_said() {
     });
     let words = "200 of 10,000 requests (2.00 %) were sent more than 1 ms after they were due (99 %: 5.00ms, at most 40.00ms): \
                  the latency includes that";
-    assert_eq!(said(&late), [words]);
+    assert_eq!(said_of(&with_rate(1_000), &late), [words]);
     let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
     plan.schedule = Some(Schedule { send_slice: Some(Duration::from_micros(500)), ..schedule(1_000) });
     let words = "200 of 10,000 requests (2.00 %) were sent more than 1.5 ms after they were due (99 %: 5.00ms, at most 40.00ms): \
