@@ -115,8 +115,9 @@ impl Draw {
             warmup_ms: is_native(self.one_in(4)).then(|| self.between(1, length_ms)),
             timeout_ms: self.one_in(2).then(|| self.order(1, 2 * length_ms)),
             // What is never answered would keep a run by number for half a minute each.
-            give_up_ms: (by_requests || is_native(self.one_in(2)))
-                .then(|| self.order(1, 2 * length_ms).max(patience_ms)),
+            give_up_ms: (by_requests || is_native(self.one_in(2))).then(|| {
+                self.order(1, if by_requests { length_ms.div_ceil(4) } else { 2 * length_ms }).max(patience_ms)
+            }),
             per_connection: is_native(self.one_in(5)).then(|| self.order(1, 64)),
             body_bytes: if is_native(self.one_in(5)) { self.order(1, 200) as usize } else { 0 },
             is_head: is_native(self.one_in(12)),
