@@ -50,6 +50,10 @@ pub fn run(words: &[&str]) -> io::Result<ExitCode> {
     let options = Options::parse(words).map_err(io::Error::other)?;
     let directory = crate::target()?.join("bench");
     fs::create_dir_all(&directory)?;
+    // Where onrush writes, which is somewhere else if cargo builds somewhere else.
+    if let Some(results) = crate::root().join(load::RESULT).parent() {
+        fs::create_dir_all(results)?;
+    }
     let machine = Machine::look()?;
     let programs = Programs::provide(&options, &directory)?;
     let about = [

@@ -7,7 +7,7 @@ use std::io;
 use super::contender::Contender;
 use super::counter::Counter;
 use super::experiment::{Comparison, Experiment, Limit, Measure, Overhead, Summary};
-use super::load::{Load, RESULT};
+use super::load::Load;
 use super::measure::{self, Figures, Outcome, Series};
 use super::median::Estimate;
 use super::options::Options;
@@ -28,9 +28,6 @@ pub fn run(
     overhead: &Overhead,
     options: &Options,
 ) -> io::Result<Vec<(&'static str, Comparison, Outcome)>> {
-    if let Some(directory) = crate::root().join(RESULT).parent() {
-        fs::create_dir_all(directory)?;
-    }
     let limited = Comparison { limit: Some(Limit::AtMost(overhead.limit)), ..PAIR };
     let instructions = ("instructions/request, simulated", limited, instructions(stage, &overhead.load)?);
     let calls = ("system calls/request, epoll", limited, system_calls(stage, &overhead.load)?);
