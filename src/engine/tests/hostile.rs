@@ -161,7 +161,7 @@ fn pieces_then(bytes: &[u8], size: usize, act: Act) -> Vec<(u64, Act)> {
     acts
 }
 
-/// What stands on the wire, and how much of it is looked at.
+/// What is on the wire, and how much of it is looked at.
 fn unmarked(answer: &str) -> (Vec<u8>, usize) {
     let (before, after) = answer.split_once('|').expect("a mark");
     ([before, after].concat().into_bytes(), before.len())

@@ -25,7 +25,7 @@ use rustls::{HandshakeKind, client::ClientConnectionData};
 
 use crate::stats::Negotiated;
 
-/// What stands in front of every record: its type, a version and its length.
+/// What comes before every record: its type, a version and its length.
 const HEADER: usize = 5;
 /// The longest record that the standards allow, without its header.
 const RECORD_MAX: usize = 16 * 1024 + 2048;
@@ -51,7 +51,7 @@ pub struct Link {
     unsent_plain: usize,
     is_established: bool,
     is_closed: bool,
-    /// Its last words have been said.
+    /// It has said goodbye.
     has_taken_leave: bool,
 }
 
