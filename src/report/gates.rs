@@ -1,5 +1,7 @@
 //! Whether the conditions of the gates hold, each figure as the text shows it.
 
+use std::time::Duration;
+
 use super::bounds::Bounds;
 use super::gate::{Gate, Judged};
 use super::rate::{counted, rate};
@@ -33,12 +35,12 @@ fn judge(term: &Term, plan: &Plan, outcome: &Outcome) -> Judged {
         Value::Number(number) => (figure, number),
         Value::Share(share) if is_count => (figure.filter(|_| total > 0.0).map(|count| count / total), share),
         Value::Share(share) => (figure, share),
-        Value::OfAsked(factor) => (figure, factor * asked_per_s(outcome)),
+        Value::OfAsked(factor) => (figure, factor * asked_per_s(plan, outcome)),
     };
     let was = figure.map(|figure| match term.value {
         Value::Time(_) => units::time_us(figure / NS_PER_US),
         Value::Share(_) => format!("{:.3} %", figure * 100.0),
-        Value::OfAsked(_) => format!("{figure:.2} of {:.2}", asked_per_s(outcome)),
+        Value::OfAsked(_) => format!("{figure:.2} of {:.2}", asked_per_s(plan, outcome)),
         Value::Number(_) if is_count => units::thousands(figure as u64),
         Value::Number(_) => format!("{figure:.2}"),
     });
@@ -85,10 +87,9 @@ fn share_of_errors(outcome: &Outcome) -> Option<f64> {
     (total > 0.0).then(|| errors as f64 / total)
 }
 
-/// How many requests were due per second.
-fn asked_per_s(outcome: &Outcome) -> f64 {
-    let due = outcome.totals.open_loop.as_deref().map_or(0, |open_loop| open_loop.due);
-    rate(due, outcome.elapsed.as_secs_f64())
+/// How many requests per second were asked for. What was due says less where `-n` ends the schedule before the run.
+fn asked_per_s(plan: &Plan, outcome: &Outcome) -> f64 {
+    plan.schedule.as_ref().map_or(0.0, |schedule| schedule.per_second_between(Duration::ZERO, outcome.elapsed))
 }
 
 /// A latency in nanoseconds. Percentiles since requests were due are their lower bounds where the text's are.
@@ -128,8 +129,6 @@ fn latency(view: View, statistic: Statistic, plan: &Plan, outcome: &Outcome) -> 
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::super::fixtures::{fail, flawless, plan, schedule};
     use super::*;
     use crate::plan::Dialect;
@@ -205,6 +204,10 @@ mod tests {
             assert_eq!(asked(&plan, &outcome, metric, value), (Some(was.to_owned()), true), "{metric:?} {value:?}");
         }
         assert!(!asked(&plan, &outcome, Metric::Rate, Value::OfAsked(0.95)).1);
+        // By number fewer are due in a run that takes too long, which is none the nearer to the rate.
+        outcome.totals.open_loop.as_mut().unwrap().due = 900;
+        let slow = asked(&plan, &outcome, Metric::Rate, Value::OfAsked(0.95));
+        assert_eq!(slow, (Some("900.00 of 1000.00".to_owned()), false));
     }
 
     #[test]

@@ -147,20 +147,20 @@ impl Link {
         if self.unsent > 0 || (self.outgoing.is_empty() && (self.plain.is_none() || !self.is_established)) {
             return Ok(None);
         }
-        let mut sealed = std::mem::take(&mut self.outgoing);
+        let mut records = std::mem::take(&mut self.outgoing);
         if self.is_established
             && let Some((plain, before)) = self.plain.take()
         {
             let rest = &plain.bytes()[before..];
             let piece = &rest[..rest.len().min(SEALED_MAX)];
-            self.encrypt(piece, &mut sealed)?;
+            self.encrypt(piece, &mut records)?;
             self.unsent_plain = piece.len();
             if piece.len() < rest.len() {
                 self.plain = Some((plain, before + SEALED_MAX));
             }
         }
-        self.unsent = sealed.len();
-        Ok(Some(Transmit::Owned(sealed)))
+        self.unsent = records.len();
+        Ok(Some(Transmit::Owned(records)))
     }
 
     /// What is left to say to a peer before the connection is closed: what went wrong, or that nothing more will come.
@@ -253,23 +253,23 @@ impl Link {
         }
     }
 
-    /// Appends `plain` to `sealed`, encrypted.
-    fn encrypt(&mut self, plain: &[u8], sealed: &mut Vec<u8>) -> Result<(), LinkFailure> {
-        self.write(sealed, |traffic, sealed| encrypt(traffic, plain, sealed))
+    /// Appends `plain` to `records`, encrypted.
+    fn encrypt(&mut self, plain: &[u8], records: &mut Vec<u8>) -> Result<(), LinkFailure> {
+        self.write(records, |traffic, records| encrypt(traffic, plain, records))
     }
 
-    /// Has `act` append something to `sealed`, behind what the library has to say.
+    /// Has `act` append something to `records`, after what the library has to say.
     fn write(
         &mut self,
-        sealed: &mut Vec<u8>,
+        records: &mut Vec<u8>,
         act: impl FnOnce(WriteTraffic<'_, ClientConnectionData>, &mut Vec<u8>) -> Result<(), LinkFailure>,
     ) -> Result<(), LinkFailure> {
         let Some(connection) = &mut self.connection else { return Err(LinkFailure::closed()) };
         loop {
             // The library remembers where in them a message has begun that is not whole.
             match connection.process_tls_records(&mut self.incoming).state.map_err(|error| LinkFailure::of(&error))? {
-                ConnectionState::WriteTraffic(traffic) => return act(traffic, sealed),
-                ConnectionState::EncodeTlsData(data) => encode(data, sealed),
+                ConnectionState::WriteTraffic(traffic) => return act(traffic, records),
+                ConnectionState::EncodeTlsData(data) => encode(data, records),
                 ConnectionState::TransmitTlsData(data) => data.done(),
                 _ => return Err(LinkFailure::closed()),
             }
