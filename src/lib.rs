@@ -18,6 +18,7 @@ pub mod script;
 pub mod serve;
 pub mod session;
 pub mod stats;
+pub mod verdict;
 
 mod random;
 mod reason;

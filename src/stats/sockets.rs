@@ -1,0 +1,127 @@
+//! What readings of some connections' [`TcpInfo`] add up to.
+
+use std::ops::AddAssign;
+
+use super::TcpInfo;
+
+/// Sums over readings. Each connection's counters count from the reading before, so that any number of readings of one
+/// count nothing twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sockets {
+    /// Readings.
+    pub readings: u64,
+    /// Readings with a request in flight.
+    pub in_flight: u64,
+    /// Readings in which part of a response had arrived, and the rest had not.
+    pub half_answered: u64,
+    /// The sum of the smoothed round trips, in microseconds.
+    pub rtt_sum_us: u64,
+    /// The shortest round trip of all, in microseconds.
+    pub rtt_min_us: Option<u32>,
+    /// Segments sent.
+    pub segments_sent: u64,
+    /// Segments received.
+    pub segments_received: u64,
+    /// Segments that were sent once more.
+    pub retransmits: u64,
+    /// Segments received before one that was sent earlier; `None`: for some readings the kernel does not say.
+    pub out_of_order: Option<u64>,
+    /// Microseconds between the readings.
+    pub watched_us: u64,
+    /// Microseconds with data on the way; of these, those in which the peer's window and our buffer were the limit.
+    pub busy_us: [u64; 3],
+}
+
+impl Sockets {
+    /// A connection was read, so many microseconds after the last time, or after it was opened; `last` is what it said then.
+    pub fn read(&mut self, last: &TcpInfo, now: &TcpInfo, passed_us: u64) {
+        let since = |of: fn(&TcpInfo) -> Option<u32>| Some(u64::from(of(now)?.saturating_sub(of(last).unwrap_or(0))));
+        let busy_us = now.busy_us.map(|now| {
+            let last = last.busy_us.unwrap_or_default();
+            [0, 1, 2].map(|part| now[part].saturating_sub(last[part]).min(passed_us))
+        });
+        *self += Self {
+            readings: 1,
+            rtt_sum_us: u64::from(now.rtt_us),
+            rtt_min_us: now.rtt_min_us,
+            segments_sent: since(|info| info.segments_sent).unwrap_or(0),
+            segments_received: since(|info| info.segments_received).unwrap_or(0),
+            retransmits: u64::from(now.retransmits.saturating_sub(last.retransmits)),
+            out_of_order: since(|info| info.out_of_order),
+            watched_us: if busy_us.is_some() { passed_us } else { 0 },
+            busy_us: busy_us.unwrap_or_default(),
+            ..Self::default()
+        };
+    }
+}
+
+impl AddAssign for Sockets {
+    fn add_assign(&mut self, other: Self) {
+        self.out_of_order = match (self.readings, other.readings) {
+            (0, _) => other.out_of_order,
+            (_, 0) => self.out_of_order,
+            _ => self.out_of_order.zip(other.out_of_order).map(|(mine, theirs)| mine + theirs),
+        };
+        self.readings += other.readings;
+        self.in_flight += other.in_flight;
+        self.half_answered += other.half_answered;
+        self.rtt_sum_us += other.rtt_sum_us;
+        self.rtt_min_us = self.rtt_min_us.into_iter().chain(other.rtt_min_us).min();
+        self.segments_sent += other.segments_sent;
+        self.segments_received += other.segments_received;
+        self.retransmits += other.retransmits;
+        self.watched_us += other.watched_us;
+        for (mine, theirs) in self.busy_us.iter_mut().zip(other.busy_us) {
+            *mine += theirs;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_count_from_the_reading_before() {
+        let first = TcpInfo {
+            rtt_us: 100,
+            rtt_min_us: Some(90),
+            retransmits: 1,
+            segments_sent: Some(10),
+            segments_received: Some(20),
+            out_of_order: Some(2),
+            bytes_received: Some(1),
+            busy_us: Some([500, 200, 100]),
+        };
+        let second = TcpInfo {
+            rtt_us: 300,
+            rtt_min_us: Some(80),
+            retransmits: 4,
+            segments_sent: Some(15),
+            busy_us: Some([900, 250, 100]),
+            ..first
+        };
+        let mut sockets = Sockets::default();
+        sockets.read(&TcpInfo::default(), &first, 1_000);
+        sockets.read(&first, &second, 600);
+        let expected = Sockets {
+            readings: 2,
+            rtt_sum_us: 400,
+            rtt_min_us: Some(80),
+            segments_sent: 15,
+            segments_received: 20,
+            retransmits: 4,
+            out_of_order: Some(2),
+            watched_us: 1_600,
+            busy_us: [900, 250, 100],
+            ..Sockets::default()
+        };
+        assert_eq!(sockets, expected);
+        sockets.read(&second, &TcpInfo { out_of_order: None, busy_us: None, ..second }, 600);
+        assert_eq!((sockets.out_of_order, sockets.watched_us, sockets.readings), (None, 1_600, 3));
+        let mut sum = Sockets::default();
+        sum += sockets;
+        sum += expected;
+        assert_eq!((sum.readings, sum.retransmits, sum.out_of_order), (5, 8, None));
+    }
+}

@@ -1,0 +1,75 @@
+//! What the kernel says of a TCP connection: its `struct tcp_info`, as far as it tells about the network.
+
+/// One reading of a connection; counters are since it was opened. What an older kernel does not have is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// The smoothed round trip, in microseconds. An acknowledgement that was delayed is part of it.
+    pub rtt_us: u32,
+    /// The shortest round trip, in microseconds.
+    pub rtt_min_us: Option<u32>,
+    /// Segments that were sent once more.
+    pub retransmits: u32,
+    /// Segments sent.
+    pub segments_sent: Option<u32>,
+    /// Segments received.
+    pub segments_received: Option<u32>,
+    /// Segments received before one that was sent earlier.
+    pub out_of_order: Option<u32>,
+    /// Bytes received.
+    pub bytes_received: Option<u64>,
+    /// Microseconds with data on the way, and of these, those in which the peer's window and our buffer were the limit.
+    pub busy_us: Option<[u64; 3]>,
+}
+
+impl TcpInfo {
+    /// Reads what the kernel gives for `TCP_INFO`, which is shorter the older it is (`include/uapi/linux/tcp.h`). `None`:
+    /// it has no round trip.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let u32_at = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        let u64_at = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        Some(Self {
+            rtt_us: u32_at(68)?,
+            // All bits set: no round trip yet.
+            rtt_min_us: u32_at(148).filter(|&rtt_us| rtt_us != u32::MAX),
+            retransmits: u32_at(100)?,
+            segments_sent: u32_at(136),
+            segments_received: u32_at(140),
+            out_of_order: u32_at(224),
+            bytes_received: u64_at(128),
+            busy_us: u64_at(168).zip(u64_at(176)).zip(u64_at(184)).map(|((all, peer), own)| [all, peer, own]),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_where_the_kernel_has_them_and_absent_where_it_has_none() {
+        let mut bytes = [0; 240];
+        let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
+        for (at, value) in [(68, 1_500_u32), (100, 3), (136, 40), (140, 50), (148, 900), (224, 7)] {
+            put(at, &value.to_ne_bytes());
+        }
+        for (at, value) in [(128, 123_456_u64), (168, 9_000), (176, 4_000), (184, 2_000)] {
+            put(at, &value.to_ne_bytes());
+        }
+        let info = TcpInfo {
+            rtt_us: 1_500,
+            rtt_min_us: Some(900),
+            retransmits: 3,
+            segments_sent: Some(40),
+            segments_received: Some(50),
+            out_of_order: Some(7),
+            bytes_received: Some(123_456),
+            busy_us: Some([9_000, 4_000, 2_000]),
+        };
+        assert_eq!(TcpInfo::decode(&bytes), Some(info));
+        let older = TcpInfo { out_of_order: None, ..info };
+        assert_eq!(TcpInfo::decode(&bytes[..192]), Some(older));
+        let oldest = TcpInfo { rtt_us: 1_500, retransmits: 3, ..TcpInfo::default() };
+        assert_eq!(TcpInfo::decode(&bytes[..104]), Some(oldest));
+        assert_eq!(TcpInfo::decode(&bytes[..100]), None);
+    }
+}

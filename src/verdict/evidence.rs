@@ -1,0 +1,207 @@
+//! What is known of a run that tells who limited it: plain numbers. Shares are between 0 and 1.
+
+use serde::{Deserialize, Serialize};
+
+/// Everything that the verdict looks at. What could not be seen is left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Evidence {
+    /// The threads that sent.
+    pub generator: Generator,
+    /// What was asked for and what came of it.
+    pub load: Load,
+    /// Service latencies; left out if nothing was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Latency>,
+    /// The generator's end of some connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
+    /// The target, if it is on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
+    /// The machine of the generator.
+    pub machine: Machine,
+}
+
+/// The threads that sent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Generator {
+    /// Each of them; one that never came back from its script is left out.
+    pub threads: Vec<Thread>,
+    /// For how long one of them or all stood still: stopped, or without a processor.
+    pub stopped_s: f64,
+    /// For how long its control group was throttled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled_s: Option<f64>,
+}
+
+/// One thread that sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Thread {
+    /// The share of the time in which it worked or waited for a processor; busy-polling is no work.
+    pub busy: f64,
+    /// The share of the time that it waited for a processor; left out where the kernel does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queued: Option<f64>,
+    /// The share of the time spent inside the script, estimated.
+    pub script: f64,
+}
+
+/// What was asked for and what came of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Load {
+    /// How long was measured.
+    pub elapsed_s: f64,
+    /// Connections that were asked for.
+    pub connections: u64,
+    /// Requests in flight, on average.
+    pub in_flight: f64,
+    /// Connections that were not there, on average: never established, waiting to reconnect, or connecting.
+    pub missing: f64,
+    /// Responses.
+    pub answered: u64,
+    /// Responses per second.
+    pub rate_per_s: f64,
+    /// Requests per second that were asked for, where a rate was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_per_s: Option<f64>,
+    /// The share of the due requests that were sent, where a rate was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<f64>,
+    /// How late, in microseconds, 99 % of the requests were sent at most, where a rate was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lateness_p99_us: Option<f64>,
+    /// The share of the time in which due requests waited and all connections were busy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crowded: Option<f64>,
+    /// Connects that failed because no local port was free.
+    pub without_port: u64,
+    /// Connects that failed for another reason.
+    pub connect_errors: u64,
+    /// Requests whose connection failed before they were answered.
+    pub read_errors: u64,
+    /// In a closed loop: for how long nothing was answered, in gaps that are much longer than latencies.
+    pub silent_s: f64,
+    /// For how long before the end nothing was answered.
+    pub silent_at_end_s: f64,
+    /// Responses per second in thirds of the run, if it was long enough; left out under a rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thirds: Option<Thirds>,
+}
+
+/// How the rate changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Thirds {
+    /// Responses per second in the first third.
+    pub first_per_s: f64,
+    /// Responses per second in the last third.
+    pub last_per_s: f64,
+    /// The standard error of the difference, by the seconds within each third.
+    pub error_per_s: f64,
+}
+
+/// Service latencies, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Latency {
+    /// The mean.
+    pub mean_us: f64,
+    /// The 1st percentile.
+    pub p1_us: f64,
+    /// The median.
+    pub p50_us: f64,
+    /// The 99th percentile.
+    pub p99_us: f64,
+    /// The share of the latencies between 38 and 46 ms: where Linux' delayed acknowledgements (40 ms) leave them.
+    pub delayed: f64,
+}
+
+/// One end of some connections, by its `TCP_INFO`. An acknowledgement that was delayed is part of a round trip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Network {
+    /// Readings.
+    pub readings: u64,
+    /// The smoothed round trip, on average.
+    pub rtt_us: f64,
+    /// The shortest round trip; left out where the kernel does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt_min_us: Option<f64>,
+    /// The share of the segments that were sent once more.
+    pub retransmitted: f64,
+    /// The share of the segments that arrived before one that was sent earlier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_of_order: Option<f64>,
+    /// Lost segments per request, by both.
+    pub lost_per_request: f64,
+    /// The share of the time with data on the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy: Option<f64>,
+    /// The share of the time in which the peer's window was the limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_limited: Option<f64>,
+    /// The share of the time in which the send buffer was the limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer_limited: Option<f64>,
+    /// Of the readings with a request in flight, the share in which part of the response had arrived and the rest had not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half_answered: Option<f64>,
+}
+
+/// The processes that listen where the load went, all of them together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Target {
+    /// The name of the first one.
+    pub name: String,
+    /// How many there are.
+    pub processes: usize,
+    /// Whether all of them ended while the run lasted.
+    pub ended: bool,
+    /// The processors that they kept busy, on average.
+    pub cpus_used: f64,
+    /// The processors that they may use: by affinity and control group.
+    pub cpus_allowed: f64,
+    /// The share of the time in which the busiest of their threads was on a processor.
+    pub busiest_thread: f64,
+    /// For how long their control group was throttled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled_s: Option<f64>,
+    /// Its listening sockets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listening: Option<Listening>,
+    /// Its end of some connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
+}
+
+/// The target's listening sockets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Listening {
+    /// The most connections that were seen waiting to be accepted.
+    pub waiting_max: u32,
+    /// How many may wait.
+    pub limit: u32,
+    /// How often a queue in this network namespace overflowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overflows: Option<u64>,
+}
+
+/// The machine of the generator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Machine {
+    /// The share of its processors' time that the hypervisor gave to others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stolen: Option<f64>,
+    /// How far the wall clock was set, forwards or backwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_step_s: Option<f64>,
+    /// How long it was suspended.
+    pub suspended_s: f64,
+}
