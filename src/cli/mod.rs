@@ -9,6 +9,7 @@ mod command;
 mod compat;
 mod condition;
 mod decide;
+mod flag;
 mod flags;
 mod foreign;
 mod framing;
