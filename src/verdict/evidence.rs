@@ -87,6 +87,9 @@ pub struct Load {
     pub silent_s: f64,
     /// For how long before the end nothing was answered.
     pub silent_at_end_s: f64,
+    /// How many times as many requests as the mean the connection with the most had, of those that were there at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hottest: Option<f64>,
     /// Responses per second in thirds of the run, if it was long enough; left out under a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thirds: Option<Thirds>,

@@ -1,5 +1,108 @@
-//! Who limited a run: decided from plain [`Evidence`] that was gathered while it ran.
+//! Who limited a run: a pure function of plain [`Evidence`] that was gathered while it ran.
+//!
+//! `evidence` is what is looked at, `decide` the rules in their order, `find` what else is worth knowing, and `words` the
+//! sentences. Nothing in here measures anything.
 
+mod decide;
 mod evidence;
+mod find;
+mod words;
+
+use serde::{Deserialize, Serialize};
 
 pub use evidence::{Evidence, Generator, Latency, Listening, Load, Machine, Network, Target, Thirds, Thread};
+pub use find::Finding;
+
+/// Who limited a run, and why this is thought.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Verdict {
+    /// Who it was.
+    pub limited_by: LimitedBy,
+    /// What says so, with the figures.
+    pub because: String,
+    /// What to change to measure more; left out where nothing was amiss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+    /// What else is worth knowing.
+    pub findings: Vec<Finding>,
+    /// What was looked at.
+    pub evidence: Evidence,
+    /// What could not be seen, and why.
+    pub unseen: Vec<String>,
+}
+
+/// What kept a run from more requests per second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum LimitedBy {
+    /// The target was as busy as it can be, or its answers queued.
+    Target,
+    /// The generator's threads had no time left.
+    GeneratorCpu,
+    /// They had none left because of the script.
+    GeneratorScript,
+    /// The rate that was asked for was reached.
+    Schedule,
+    /// There were too few connections to keep the target busy.
+    Connections,
+    /// Segments were lost or queued, or the way is long.
+    Network,
+    /// There were too few local ports.
+    Ports,
+    /// The evidence fits more than one of the others, or none.
+    Unclear,
+}
+
+impl LimitedBy {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Target,
+        Self::GeneratorCpu,
+        Self::GeneratorScript,
+        Self::Schedule,
+        Self::Connections,
+        Self::Network,
+        Self::Ports,
+        Self::Unclear,
+    ];
+
+    /// Its name in results and expressions.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Target => "target",
+            Self::GeneratorCpu => "generator_cpu",
+            Self::GeneratorScript => "generator_script",
+            Self::Schedule => "schedule",
+            Self::Connections => "connections",
+            Self::Network => "network",
+            Self::Ports => "ports",
+            Self::Unclear => "unclear",
+        }
+    }
+
+    /// Whether the figures are those of the generator and not of the target (`--strict`).
+    pub fn is_our_fault(self) -> bool {
+        matches!(self, Self::GeneratorCpu | Self::GeneratorScript | Self::Ports)
+    }
+}
+
+impl Verdict {
+    /// Decides who limited a run.
+    pub fn of(evidence: Evidence, unseen: Vec<String>) -> Self {
+        let findings = find::findings(&evidence);
+        let ruling = decide::decide(&evidence);
+        Self {
+            limited_by: ruling.limited_by,
+            because: ruling.because,
+            advice: ruling.advice,
+            findings,
+            evidence,
+            unseen,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

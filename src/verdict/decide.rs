@@ -1,0 +1,330 @@
+//! The rules, in the order in which they are tried: the first that holds decides.
+//!
+//! What the generator did wrong comes first, for then nothing else can be read from the figures. Then a rate that was reached,
+//! the network, and what the target does. Last comes what only the shape of the latencies tells.
+
+use super::words::{count, number, percent, seconds, time};
+use super::{Evidence, Latency, LimitedBy, Load, Network, Thread};
+
+/// Somebody is busy from this share of the time on.
+const BUSY: f64 = 0.9;
+/// A generator that stood still for this share of the run has measured itself.
+const STOPPED: f64 = 0.05;
+/// Connections are missed when this share of them is not there.
+const MISSING: f64 = 0.05;
+/// A rate was reached when this share of what was due was sent …
+const SENT: f64 = 0.99;
+/// … and answered.
+const ANSWERED: f64 = 0.9;
+/// Losses matter from this share of the segments on.
+const LOST: f64 = 0.01;
+/// Fewer losses matter where the waits for retransmissions may be this share of the mean latency.
+const WAITED: f64 = 0.25;
+/// How long Linux waits at least before it sends a segment once more, in microseconds (`TCP_RTO_MIN`).
+const RETRANSMISSION_US: f64 = 200_000.0;
+/// The network matters where a round trip is this share of the median latency.
+const ROUND_TRIP: f64 = 0.5;
+/// … and no shorter than this, in microseconds.
+const ROUND_TRIP_MIN_US: f64 = 1_000.0;
+/// Segments queue on their way where a round trip takes this many times the shortest one.
+const QUEUED: f64 = 3.0;
+/// Latencies are those of delayed acknowledgements from this share of them on …
+const DELAYED: f64 = 0.25;
+/// … where in this share of the readings a response was half there.
+const HALF_ANSWERED: f64 = 0.3;
+/// A target has died if it answered nothing for this share of the run, at its end …
+const SILENT: f64 = 0.1;
+/// … and for this long, in seconds.
+const SILENT_MIN_S: f64 = 0.2;
+/// Requests queue at the target where the median is this many times the 1st percentile.
+const QUEUEING: f64 = 2.0;
+/// They do not where it is less than this many times.
+const UNQUEUED: f64 = 1.5;
+/// More than one request is in flight from this mean on.
+const SEVERAL: f64 = 1.05;
+/// Fewer responses have no shape.
+const RESPONSES_MIN: u64 = 20;
+
+/// What a rule says.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Ruling {
+    pub limited_by: LimitedBy,
+    pub because: String,
+    pub advice: Option<String>,
+}
+
+/// The rules, in their order.
+const RULES: [fn(&Evidence) -> Option<Ruling>; 13] = [
+    ports,
+    stopped,
+    script,
+    generator_cpu,
+    schedule,
+    network,
+    delayed_ack,
+    listen_queue,
+    died,
+    too_few,
+    target_cpu,
+    queueing,
+    connections,
+];
+
+/// Who limited the run.
+pub(super) fn decide(evidence: &Evidence) -> Ruling {
+    RULES.iter().find_map(|rule| rule(evidence)).unwrap_or_else(|| unclear(evidence))
+}
+
+fn ruling(limited_by: LimitedBy, because: String, advice: &str) -> Option<Ruling> {
+    Some(Ruling { limited_by, because, advice: Some(advice.to_owned()).filter(|advice| !advice.is_empty()) })
+}
+
+fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
+    (load.without_port > 0 && misses(load)).then_some(())?;
+    let because = format!(
+        "{} found no free local port, and {} of {} were missing on average",
+        count(load.without_port, "connect"),
+        number(load.missing),
+        count(load.connections, "connection")
+    );
+    ruling(LimitedBy::Ports, because, "widen net.ipv4.ip_local_port_range, or use more addresses (--source)")
+}
+
+fn stopped(Evidence { generator, load, .. }: &Evidence) -> Option<Ruling> {
+    (generator.stopped_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0).then_some(())?;
+    let because = format!(
+        "onrush stood still for {} of {}: stopped, or without a processor",
+        seconds(generator.stopped_s),
+        seconds(load.elapsed_s)
+    );
+    ruling(LimitedBy::GeneratorCpu, because, "let nothing else run on its processors")
+}
+
+fn script(evidence: &Evidence) -> Option<Ruling> {
+    let in_script = |thread: &Thread| thread.busy >= BUSY && thread.script >= thread.busy / 2.0;
+    let because = busy_threads(evidence, in_script, |thread| {
+        format!("{} busy, {} of the time in the script", percent(thread.busy), percent(thread.script))
+    })?;
+    ruling(LimitedBy::GeneratorScript, because, "do less per request in the script, or use more -t")
+}
+
+fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
+    let because = busy_threads(
+        evidence,
+        |thread| thread.busy >= BUSY,
+        |thread| {
+            let queued = thread.queued.filter(|queued| *queued >= MISSING);
+            let waiting =
+                queued.map_or(String::new(), |queued| format!(", {} waiting for a processor", percent(queued)));
+            format!("{} busy{waiting}", percent(thread.busy))
+        },
+    )?;
+    let threads = evidence.generator.threads.len() as f64;
+    let starved =
+        evidence.generator.threads.iter().filter_map(|thread| thread.queued).sum::<f64>() / threads >= MISSING;
+    let advice = if starved {
+        "leave it a processor of its own, or use another machine"
+    } else {
+        "use more -t, or another machine"
+    };
+    ruling(LimitedBy::GeneratorCpu, because, advice)
+}
+
+/// What is said of the threads that a test finds, if there are any; the figures are those of the first.
+fn busy_threads(
+    evidence: &Evidence,
+    is_busy: impl Fn(&Thread) -> bool,
+    say: impl Fn(&Thread) -> String,
+) -> Option<String> {
+    let threads = &evidence.generator.threads;
+    let busy: Vec<&Thread> = threads.iter().filter(|thread| is_busy(thread)).collect();
+    let words = say(busy.first()?);
+    Some(match (busy.len(), threads.len()) {
+        (1, 1) => format!("its thread was {words}"),
+        (2, 2) => format!("both threads were {words}"),
+        (all, of) if all == of => format!("all {all} threads were {words}"),
+        (1, of) => format!("1 of {of} threads was {words}"),
+        (some, of) => format!("{some} of {of} threads were {words}"),
+    })
+}
+
+fn schedule(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
+    let asked_per_s = load.asked_per_s.filter(|asked_per_s| load.rate_per_s >= ANSWERED * asked_per_s)?;
+    load.sent.filter(|sent| *sent >= SENT)?;
+    let because = format!("the rate was reached: {} of {} requests/s", number(load.rate_per_s), number(asked_per_s));
+    ruling(LimitedBy::Schedule, because, "")
+}
+
+fn network(Evidence { load, latency, network, target, .. }: &Evidence) -> Option<Ruling> {
+    let latency = latency.as_ref()?;
+    let theirs = target.as_ref().and_then(|target| target.network.as_ref());
+    let ends = || network.iter().chain(theirs);
+    let lost = ends().map(|end| end.retransmitted.max(end.out_of_order.unwrap_or(0.0))).fold(0.0, f64::max);
+    let waited_us = ends().map(|end| end.lost_per_request).fold(0.0, f64::max) * RETRANSMISSION_US;
+    if lost >= LOST || waited_us >= WAITED * latency.mean_us {
+        let because = format!("{} of the segments were lost or out of order", percent(lost));
+        return ruling(
+            LimitedBy::Network,
+            because,
+            "look at the links between the two machines (ip -s link, tc -s qdisc)",
+        );
+    }
+    let shortest = ends().filter_map(|end| end.rtt_min_us).reduce(f64::min);
+    if let Some(shortest_us) = shortest.filter(|us| *us >= ROUND_TRIP_MIN_US && *us >= ROUND_TRIP * latency.p50_us) {
+        let because =
+            format!("the shortest round trip took {} of the median of {}", time(shortest_us), time(latency.p50_us));
+        return ruling(LimitedBy::Network, because, "use more connections (-c), or a generator nearer to the target");
+    }
+    theirs.and_then(|theirs| queued_on_the_way(load, latency, theirs))
+}
+
+/// Segments of responses that wait on their way to us. The round trips of our own end say nothing about that: the target
+/// may have delayed its acknowledgements until it answered.
+fn queued_on_the_way(load: &Load, latency: &Latency, theirs: &Network) -> Option<Ruling> {
+    let shortest_us = theirs.rtt_min_us?;
+    let is_queued = theirs.rtt_us >= ROUND_TRIP_MIN_US && theirs.rtt_us >= QUEUED * shortest_us;
+    // A connection that pauses acknowledges late, too.
+    let is_of_latency = (ROUND_TRIP / 2.0..=1.5).contains(&(theirs.rtt_us / latency.p50_us));
+    (is_queued && is_of_latency && load.asked_per_s.is_none()).then_some(())?;
+    let because = format!(
+        "round trips took {} on average, of a median of {}, and {} at best: segments queued on the way",
+        time(theirs.rtt_us),
+        time(latency.p50_us),
+        time(shortest_us)
+    );
+    ruling(LimitedBy::Network, because, "look at the bandwidth of the links between the two machines")
+}
+
+fn delayed_ack(Evidence { latency, network, .. }: &Evidence) -> Option<Ruling> {
+    let delayed = latency.as_ref().map(|latency| latency.delayed).filter(|delayed| *delayed >= DELAYED)?;
+    let half_answered = network.as_ref()?.half_answered.filter(|half_answered| *half_answered >= HALF_ANSWERED)?;
+    let because = format!(
+        "{} of the latencies are about 40 ms, and responses were half there for {} of the time: the target sends them in \
+         pieces and waits for an acknowledgement in between",
+        percent(delayed),
+        percent(half_answered)
+    );
+    ruling(LimitedBy::Target, because, "have the target send each response at once, or set TCP_NODELAY")
+}
+
+fn listen_queue(Evidence { load, target, .. }: &Evidence) -> Option<Ruling> {
+    let listening = target.as_ref()?.listening.filter(|_| misses(load))?;
+    let overflows = listening.overflows.unwrap_or(0);
+    (overflows > 0 || listening.waiting_max > listening.limit).then_some(())?;
+    let because = format!(
+        "its listen queue of {} overflowed {}, and {} of {} were missing on average",
+        number(f64::from(listening.limit)),
+        count(overflows, "time"),
+        number(load.missing),
+        count(load.connections, "connection")
+    );
+    ruling(
+        LimitedBy::Target,
+        because,
+        "give the target a longer listen queue (backlog, net.core.somaxconn), or faster accepts",
+    )
+}
+
+fn died(evidence: &Evidence) -> Option<Ruling> {
+    has_died(evidence).then_some(())?;
+    let Load { connect_errors, read_errors, silent_at_end_s, .. } = evidence.load;
+    let ended = if evidence.target.as_ref().is_some_and(|target| target.ended) { "its processes ended; " } else { "" };
+    let because = format!(
+        "it answered nothing in the last {}: {ended}{} failed, and {} got no answer",
+        seconds(silent_at_end_s),
+        count(connect_errors, "connect"),
+        count(read_errors, "request")
+    );
+    ruling(LimitedBy::Target, because, "look into the target's log")
+}
+
+/// Whether the target answered, and later did not.
+pub(super) fn has_died(Evidence { load, target, .. }: &Evidence) -> bool {
+    let is_silent = load.silent_at_end_s >= SILENT_MIN_S && load.silent_at_end_s >= SILENT * load.elapsed_s;
+    let has_failed = load.connect_errors + load.read_errors > 0 || target.as_ref().is_some_and(|target| target.ended);
+    load.answered > 0 && is_silent && has_failed
+}
+
+fn too_few(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
+    (load.answered < RESPONSES_MIN).then_some(())?;
+    ruling(LimitedBy::Unclear, format!("only {} came", count(load.answered, "response")), "run for longer (-d)")
+}
+
+fn target_cpu(evidence: &Evidence) -> Option<Ruling> {
+    let target = evidence.target.as_ref()?;
+    let name = &target.name;
+    let because = if target.busiest_thread >= BUSY {
+        format!("the busiest thread of {name} was {} busy", percent(target.busiest_thread))
+    } else if target.cpus_allowed > 0.0 && target.cpus_used >= BUSY * target.cpus_allowed {
+        format!("{name} used {} of its {}", number(target.cpus_used), processors(target.cpus_allowed))
+    } else {
+        return None;
+    };
+    ruling(LimitedBy::Target, because + &meanwhile(evidence), "")
+}
+
+fn queueing(evidence: &Evidence) -> Option<Ruling> {
+    let Evidence { load, latency, target, .. } = evidence;
+    let &Latency { p1_us, p50_us, .. } = latency.as_ref()?;
+    (load.in_flight >= SEVERAL && p50_us >= QUEUEING * p1_us).then_some(())?;
+    let elsewhere = if target.is_some() { "" } else { ", or on the way there, which cannot be told from here" };
+    let because = format!(
+        "requests queued there{elsewhere}: with {} in flight the median of {} was {} times the 1st percentile{}",
+        number(load.in_flight),
+        time(p50_us),
+        number(p50_us / p1_us),
+        meanwhile(evidence)
+    );
+    ruling(LimitedBy::Target, because, "")
+}
+
+fn connections(evidence: &Evidence) -> Option<Ruling> {
+    let Evidence { load, latency, .. } = evidence;
+    let &Latency { p1_us, p50_us, .. } = latency.as_ref()?;
+    (p50_us < UNQUEUED * p1_us).then_some(())?;
+    let there = count(load.connections, "connection");
+    let there = if misses(load) {
+        format!("{} of {there} there", number(load.connections as f64 - load.missing))
+    } else {
+        there
+    };
+    let because = format!(
+        "with {there} the median of {} is hardly longer than the 1st percentile of {}: nothing queued{}",
+        time(p50_us),
+        time(p1_us),
+        meanwhile(evidence)
+    );
+    let more =
+        if load.asked_per_s.is_some() { "use more connections (--max-inflight)" } else { "use more connections (-c)" };
+    ruling(LimitedBy::Connections, because, more)
+}
+
+fn unclear(evidence: &Evidence) -> Ruling {
+    let because = match &evidence.latency {
+        Some(latency) => format!(
+            "the median of {} is {} times the 1st percentile, with {} in flight{}",
+            time(latency.p50_us),
+            number(latency.p50_us / latency.p1_us),
+            number(evidence.load.in_flight),
+            meanwhile(evidence)
+        ),
+        None => "there are no latencies".to_owned(),
+    };
+    let advice = format!("try {}", count(2 * evidence.load.connections, "connection"));
+    Ruling { limited_by: LimitedBy::Unclear, because, advice: Some(advice) }
+}
+
+/// What the generator did meanwhile.
+fn meanwhile(Evidence { generator, .. }: &Evidence) -> String {
+    let busiest = generator.threads.iter().map(|thread| thread.busy).reduce(f64::max);
+    busiest.map_or(String::new(), |busy| format!(", while onrush was {} busy", percent(busy)))
+}
+
+/// Whether connections that were asked for were not there.
+fn misses(load: &Load) -> bool {
+    load.missing >= MISSING * load.connections as f64
+}
+
+fn processors(allowed: f64) -> String {
+    format!("{} processor{}", number(allowed), if allowed == 1.0 { "" } else { "s" })
+}

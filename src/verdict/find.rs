@@ -1,0 +1,141 @@
+//! What else is worth knowing of a run, whoever limited it.
+
+use serde::{Deserialize, Serialize};
+
+use super::decide::has_died;
+use super::words::{number, percent, seconds};
+use super::{Evidence, Thirds};
+
+/// A change of the rate is no noise from this many standard errors on …
+const ERRORS: f64 = 4.0;
+/// … and from this share of the rate on.
+const CHANGED: f64 = 0.05;
+/// Throttling and stolen time matter from this share of the time on.
+const TAKEN: f64 = 0.02;
+/// A stand-still matters from this many seconds on.
+const STALLED_S: f64 = 0.2;
+/// A connection is hot if it served this many times as many requests as the mean.
+const HOT: f64 = 3.0;
+/// A window or buffer matters where it was the limit for this share of the time.
+const LIMITED: f64 = 0.5;
+
+/// Something that makes a result doubtful, or explains it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// Responses waited about 40 ms for an acknowledgement.
+    DelayedAck,
+    /// The target's listen queue overflowed.
+    ListenQueue,
+    /// The generator stood still.
+    Stalled,
+    /// The control group of the generator was throttled.
+    Throttled,
+    /// The control group of the target was throttled.
+    TargetThrottled,
+    /// The target answered, and later did not.
+    TargetDied,
+    /// The rate was another one at the end than at the beginning.
+    Unsteady,
+    /// The rate was lower at the beginning.
+    WarmingUp,
+    /// The wall clock was set.
+    ClockStep,
+    /// One connection served far more requests than others.
+    HotConnection,
+    /// In a closed loop nothing was answered for a while, and hardly any latency shows it.
+    StallHidden,
+    /// The hypervisor gave the machine's processors to others.
+    Stolen,
+    /// The target did not read as fast as was sent.
+    PeerWindow,
+    /// The generator's send buffers were full.
+    SendBuffer,
+}
+
+/// All that is to be found in the evidence.
+pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
+    let Evidence { generator, load, network, target, machine, .. } = evidence;
+    let share = |seconds: Option<f64>| seconds.unwrap_or(0.0) / load.elapsed_s.max(f64::MIN_POSITIVE);
+    let theirs = target.as_ref();
+    let overflows = theirs.and_then(|target| target.listening?.overflows).unwrap_or(0);
+    let delayed = evidence.latency.is_some_and(|latency| latency.delayed >= 0.05);
+    let half_answered = network.and_then(|network| network.half_answered).unwrap_or(0.0);
+    let limited = |share: Option<f64>| share.is_some_and(|share| share >= LIMITED);
+    let change = load.thirds.and_then(change);
+    let is_there = [
+        (delayed && half_answered >= 0.05, Finding::DelayedAck),
+        (overflows > 0, Finding::ListenQueue),
+        (generator.stopped_s >= STALLED_S, Finding::Stalled),
+        (share(generator.throttled_s) >= TAKEN, Finding::Throttled),
+        (share(theirs.and_then(|target| target.throttled_s)) >= TAKEN, Finding::TargetThrottled),
+        (has_died(evidence), Finding::TargetDied),
+        (change == Some(Finding::Unsteady), Finding::Unsteady),
+        (change == Some(Finding::WarmingUp), Finding::WarmingUp),
+        (machine.clock_step_s.is_some(), Finding::ClockStep),
+        (load.hottest.is_some_and(|hottest| hottest >= HOT), Finding::HotConnection),
+        (load.silent_s > 0.0, Finding::StallHidden),
+        (machine.stolen.is_some_and(|stolen| stolen >= TAKEN), Finding::Stolen),
+        (network.is_some_and(|network| limited(network.window_limited)), Finding::PeerWindow),
+        (network.is_some_and(|network| limited(network.buffer_limited)), Finding::SendBuffer),
+    ];
+    is_there.into_iter().filter_map(|(is_there, finding)| is_there.then_some(finding)).collect()
+}
+
+/// How the rate changed, if by more than the noise.
+fn change(Thirds { first_per_s, last_per_s, error_per_s }: Thirds) -> Option<Finding> {
+    let change = last_per_s - first_per_s;
+    let is_noise = change.abs() < ERRORS * error_per_s || change.abs() < CHANGED * first_per_s.max(last_per_s);
+    let finding = if change > 0.0 { Finding::WarmingUp } else { Finding::Unsteady };
+    (!is_noise).then_some(finding)
+}
+
+impl Finding {
+    /// What there is to say about it that no other sentence says, with the figures and what to do.
+    pub fn sentence(self, evidence: &Evidence) -> Option<String> {
+        let Evidence { generator, load, machine, network, target, .. } = evidence;
+        let throttled = |whose, throttled_s: Option<f64>| {
+            Some(format!("the control group of {whose} was throttled for {}: raise cpu.max", seconds(throttled_s?)))
+        };
+        let share = |share: Option<f64>| share.map(percent).unwrap_or_default();
+        let rates = |thirds: Thirds| {
+            format!(
+                "from {} to {} requests/s between the first and the last third",
+                number(thirds.first_per_s),
+                number(thirds.last_per_s)
+            )
+        };
+        match self {
+            Self::Throttled => throttled("onrush", generator.throttled_s),
+            Self::TargetThrottled => throttled("the target", target.as_ref()?.throttled_s),
+            Self::Unsteady => Some(format!("the rate fell {}: the figures are a mean of both", rates(load.thirds?))),
+            Self::WarmingUp => Some(format!("the rate rose {}: add a --warmup", rates(load.thirds?))),
+            Self::ClockStep => {
+                let step_s = machine.clock_step_s?;
+                Some(format!("the wall clock was set by {step_s:+.3} s meanwhile; no latency is measured with it"))
+            }
+            Self::HotConnection => Some(format!(
+                "one connection had {} times as many requests as the mean: the target does not treat them alike",
+                number(load.hottest?)
+            )),
+            Self::Stolen => Some(format!("the hypervisor took {} of the processors' time", share(machine.stolen))),
+            Self::PeerWindow => Some(format!(
+                "the target's receive window was the limit for {} of the time: it reads too slowly",
+                share(network.as_ref()?.window_limited)
+            )),
+            Self::SendBuffer => Some(format!(
+                "the send buffer was the limit for {} of the time: raise net.ipv4.tcp_wmem",
+                share(network.as_ref()?.buffer_limited)
+            )),
+            Self::StallHidden => Some(format!(
+                "no request was sent for {} because none was answered, which hardly any latency shows: use a rate (-R)",
+                seconds(load.silent_s)
+            )),
+            Self::ListenQueue => {
+                Some("the target's listen queue overflowed: a longer backlog, or net.core.somaxconn".to_owned())
+            }
+            Self::DelayedAck | Self::Stalled | Self::TargetDied => None,
+        }
+    }
+}

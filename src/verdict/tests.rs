@@ -1,0 +1,204 @@
+//! The rules on a table of evidence, the order among them, and what is found beside.
+
+use super::*;
+
+const MS: f64 = 1e3;
+
+/// Ten connections for ten seconds against a target of which nothing is to be seen; nobody is the limit yet.
+fn idle() -> Evidence {
+    let thread = Thread { busy: 0.3, queued: Some(0.01), script: 0.0 };
+    Evidence {
+        generator: Generator { threads: vec![thread; 2], ..Generator::default() },
+        load: Load {
+            elapsed_s: 10.0,
+            connections: 10,
+            in_flight: 9.9,
+            answered: 5_000,
+            rate_per_s: 500.0,
+            ..Load::default()
+        },
+        latency: Some(Latency {
+            mean_us: 18.0 * MS,
+            p1_us: 10.0 * MS,
+            p50_us: 18.0 * MS,
+            p99_us: 30.0 * MS,
+            delayed: 0.0,
+        }),
+        ..Evidence::default()
+    }
+}
+
+fn target() -> Target {
+    Target {
+        name: "nginx".to_owned(),
+        processes: 3,
+        cpus_used: 0.5,
+        cpus_allowed: 2.0,
+        busiest_thread: 0.4,
+        ..Target::default()
+    }
+}
+
+/// The verdict on the evidence after a change.
+fn after(change: impl FnOnce(&mut Evidence)) -> Verdict {
+    let mut evidence = idle();
+    change(&mut evidence);
+    Verdict::of(evidence, Vec::new())
+}
+
+/// Changes for the rules, in their order: each alone leads to its verdict.
+const SITUATIONS: [(LimitedBy, fn(&mut Evidence)); 15] = [
+    (LimitedBy::Ports, |evidence| (evidence.load.without_port, evidence.load.missing) = (36, 3.6)),
+    (LimitedBy::GeneratorCpu, |evidence| evidence.generator.stopped_s = 0.5),
+    (LimitedBy::GeneratorScript, |evidence| {
+        evidence.generator.threads[0] = Thread { busy: 0.95, queued: None, script: 0.5 };
+    }),
+    (LimitedBy::GeneratorCpu, |evidence| evidence.generator.threads[1].busy = 0.9),
+    (LimitedBy::Schedule, |evidence| (evidence.load.asked_per_s, evidence.load.sent) = (Some(505.0), Some(0.99))),
+    (LimitedBy::Network, |evidence| {
+        evidence.network = Some(Network { readings: 9, out_of_order: Some(0.02), ..Network::default() });
+    }),
+    (LimitedBy::Network, |evidence| {
+        evidence.network = Some(Network { readings: 9, lost_per_request: 0.05, ..Network::default() });
+    }),
+    (LimitedBy::Network, |evidence| {
+        evidence.network = Some(Network { readings: 9, rtt_min_us: Some(10.0 * MS), ..Network::default() });
+    }),
+    (LimitedBy::Network, |evidence| {
+        let theirs = Network { readings: 9, rtt_us: 9.0 * MS, rtt_min_us: Some(50.0), ..Network::default() };
+        evidence.target = Some(Target { network: Some(theirs), ..target() });
+    }),
+    (LimitedBy::Target, |evidence| {
+        evidence.latency = Some(Latency { delayed: 0.9, ..evidence.latency.unwrap() });
+        evidence.network = Some(Network { readings: 9, half_answered: Some(0.9), ..Network::default() });
+    }),
+    (LimitedBy::Target, |evidence| {
+        let listening = Listening { waiting_max: 2, limit: 1, overflows: Some(40) };
+        evidence.target = Some(Target { listening: Some(listening), ..target() });
+        evidence.load.missing = 5.0;
+    }),
+    (LimitedBy::Target, |evidence| (evidence.load.silent_at_end_s, evidence.load.connect_errors) = (2.0, 7)),
+    (LimitedBy::Target, |evidence| evidence.target = Some(Target { busiest_thread: 0.93, ..target() })),
+    (LimitedBy::Target, |evidence| evidence.latency.as_mut().unwrap().p1_us = 9.0 * MS),
+    (LimitedBy::Connections, |evidence| evidence.latency.as_mut().unwrap().p1_us = 12.1 * MS),
+];
+
+#[test]
+fn each_situation_has_its_verdict() {
+    for (number, (limited_by, change)) in SITUATIONS.into_iter().enumerate() {
+        let verdict = after(change);
+        assert_eq!(verdict.limited_by, limited_by, "situation {number}: {}", verdict.because);
+    }
+    let unclear = after(|_| ());
+    assert_eq!(unclear.limited_by, LimitedBy::Unclear);
+    assert_eq!(unclear.advice.as_deref(), Some("try 20 connections"));
+}
+
+#[test]
+fn of_two_situations_the_one_that_is_tried_first_decides() {
+    for (number, (limited_by, first)) in SITUATIONS.into_iter().enumerate() {
+        // A rate that is not reached says nothing, and its latencies are the same.
+        for (_, second) in SITUATIONS.into_iter().skip(number + 1) {
+            let verdict = after(|evidence| {
+                second(evidence);
+                first(evidence);
+            });
+            assert_eq!(verdict.limited_by, limited_by, "situation {number}: {}", verdict.because);
+        }
+    }
+}
+
+#[test]
+fn verdicts_name_figures_and_what_to_change() {
+    let said = |change: fn(&mut Evidence)| {
+        let Verdict { because, advice, .. } = after(change);
+        advice.map_or(because.clone(), |advice| format!("{because}: {advice}"))
+    };
+    assert_eq!(
+        said(|evidence| evidence.generator.threads.iter_mut().for_each(|thread| thread.busy = 0.99)),
+        "both threads were 99 % busy: use more -t, or another machine"
+    );
+    assert_eq!(
+        said(|evidence| evidence.generator.threads[0] = Thread { busy: 1.0, queued: Some(0.5), script: 0.0 }),
+        "1 of 2 threads was 100 % busy, 50 % waiting for a processor: leave it a processor of its own, or use another machine"
+    );
+    assert_eq!(
+        said(|evidence| evidence.target = Some(Target { cpus_used: 1.9, ..target() })),
+        "nginx used 1.9 of its 2 processors, while onrush was 30 % busy"
+    );
+    assert_eq!(
+        said(|evidence| evidence.latency.as_mut().unwrap().p1_us = 6.0 * MS),
+        "requests queued there, or on the way there, which cannot be told from here: with 9.9 in flight the median of \
+         18.0 ms was 3 times the 1st percentile, while onrush was 30 % busy"
+    );
+    assert_eq!(
+        said(|evidence| (evidence.load.asked_per_s, evidence.load.sent) = (Some(500.0), Some(1.0))),
+        "the rate was reached: 500 of 500 requests/s"
+    );
+}
+
+#[test]
+fn what_is_not_known_decides_nothing() {
+    for change in [
+        // Delayed acknowledgements without a response that was seen half there: a target that takes 40 ms.
+        (|evidence: &mut Evidence| evidence.latency.as_mut().unwrap().delayed = 1.0) as fn(&mut Evidence),
+        // Overflows of somebody else's queue: no connection is missing.
+        |evidence| {
+            let listening = Listening { waiting_max: 0, limit: 511, overflows: Some(40) };
+            evidence.target = Some(Target { listening: Some(listening), ..target() });
+        },
+        // Nobody answers at the end of a run because nobody asks: nothing failed.
+        |evidence| evidence.load.silent_at_end_s = 5.0,
+        // A round trip that contains the target's own time.
+        |evidence| {
+            evidence.network =
+                Some(Network { readings: 9, rtt_us: 18.0 * MS, rtt_min_us: Some(30.0), ..Network::default() });
+        },
+        // Ports that were missing for a moment.
+        |evidence| evidence.load.without_port = 3,
+        // A rate that was not reached.
+        |evidence| (evidence.load.asked_per_s, evidence.load.sent) = (Some(900.0), Some(0.6)),
+    ] {
+        let verdict = after(change);
+        assert_eq!(verdict.limited_by, LimitedBy::Unclear, "{}", verdict.because);
+    }
+    let few = after(|evidence| evidence.load.answered = 19);
+    assert_eq!((few.limited_by, few.because.as_str()), (LimitedBy::Unclear, "only 19 responses came"));
+}
+
+#[test]
+fn what_else_is_worth_knowing_is_found_with_its_sentence() {
+    let found = |change: fn(&mut Evidence)| after(change).findings;
+    assert_eq!(found(|_| ()), []);
+    let thirds = |first_per_s, last_per_s, error_per_s| Some(Thirds { first_per_s, last_per_s, error_per_s });
+    let table: [(Finding, fn(&mut Evidence)); 10] = [
+        (Finding::Stalled, |evidence| evidence.generator.stopped_s = 0.3),
+        (Finding::Throttled, |evidence| evidence.generator.throttled_s = Some(0.3)),
+        (Finding::TargetThrottled, |evidence| evidence.target = Some(Target { throttled_s: Some(0.3), ..target() })),
+        (Finding::TargetDied, |evidence| (evidence.load.silent_at_end_s, evidence.load.read_errors) = (1.0, 1)),
+        (Finding::ClockStep, |evidence| evidence.machine.clock_step_s = Some(-1.5)),
+        (Finding::HotConnection, |evidence| evidence.load.hottest = Some(4.0)),
+        (Finding::StallHidden, |evidence| evidence.load.silent_s = 1.0),
+        (Finding::Stolen, |evidence| evidence.machine.stolen = Some(0.1)),
+        (Finding::PeerWindow, |evidence| {
+            evidence.network = Some(Network { window_limited: Some(0.9), ..Network::default() })
+        }),
+        (Finding::SendBuffer, |evidence| {
+            evidence.network = Some(Network { buffer_limited: Some(0.9), ..Network::default() })
+        }),
+    ];
+    for (finding, change) in table {
+        let verdict = after(change);
+        assert_eq!(verdict.findings, [finding]);
+        let is_said_elsewhere = matches!(finding, Finding::Stalled | Finding::TargetDied);
+        assert_eq!(finding.sentence(&verdict.evidence).is_none(), is_said_elsewhere, "{finding:?}");
+    }
+    for (change, expected) in [
+        (thirds(500.0, 400.0, 20.0), vec![Finding::Unsteady]),
+        (thirds(400.0, 500.0, 20.0), vec![Finding::WarmingUp]),
+        (thirds(500.0, 400.0, 30.0), vec![]),
+        (thirds(500.0, 480.0, 1.0), vec![]),
+    ] {
+        assert_eq!(after(|evidence| evidence.load.thirds = change).findings, expected, "{change:?}");
+    }
+}

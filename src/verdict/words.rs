@@ -1,0 +1,68 @@
+//! Figures as the sentences have them.
+
+/// A time in microseconds: `23 µs`, `1.30 ms`, `2.0 s`.
+pub fn time(us: f64) -> String {
+    match us {
+        _ if us >= 1e6 => seconds(us / 1e6),
+        _ if us >= 100_000.0 => format!("{:.0} ms", us / 1e3),
+        _ if us >= 10_000.0 => format!("{:.1} ms", us / 1e3),
+        _ if us >= 1_000.0 => format!("{:.2} ms", us / 1e3),
+        _ => format!("{us:.0} µs"),
+    }
+}
+
+/// Seconds: `2.0 s`.
+pub fn seconds(seconds: f64) -> String {
+    if seconds >= 0.095 { format!("{seconds:.1} s") } else { format!("{:.0} ms", seconds * 1e3) }
+}
+
+/// A share (0 to 1) in percent, to two digits at least: `98 %`, `0.13 %`.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let decimals = if percent >= 9.95 || percent == 0.0 {
+        0
+    } else if percent >= 0.995 {
+        1
+    } else {
+        2
+    };
+    format!("{percent:.decimals$} %")
+}
+
+/// A number, without decimals where it is large: `2,950`, `9.5`.
+pub fn number(number: f64) -> String {
+    if number < 99.95 {
+        return format!("{number:.1}").trim_end_matches('0').trim_end_matches('.').to_owned();
+    }
+    let digits = format!("{number:.0}");
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// So many of something: `1 thread`, `12 threads`.
+pub fn count(many: u64, noun: &str) -> String {
+    format!("{} {noun}{}", number(many as f64), if many == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_the_digits_that_matter() {
+        assert_eq!(
+            [23.4, 1_304.0, 20_345.0, 250_000.0, 2e6].map(time),
+            ["23 µs", "1.30 ms", "20.3 ms", "250 ms", "2.0 s"]
+        );
+        assert_eq!([1.0, 0.9949, 0.05, 0.0013, 0.0].map(percent), ["100 %", "99 %", "5.0 %", "0.13 %", "0 %"]);
+        assert_eq!([9.5, 10.0, 2_950.4, 1_234_567.0].map(number), ["9.5", "10", "2,950", "1,234,567"]);
+        assert_eq!([seconds(0.04), seconds(1.04)], ["40 ms", "1.0 s"]);
+        assert_eq!([count(1, "thread"), count(1_019, "connection")], ["1 thread", "1,019 connections"]);
+    }
+}
