@@ -1,18 +1,22 @@
-//! The grammar of conditions, one for whatever takes them: `METRIC OP VALUE`, joined by commas.
+//! The grammar of conditions and stop terms, one for whatever takes them: terms joined by commas, each about a metric.
 //!
 //! ```text
 //! condition = term *("," term)                             ; all of them have to hold
 //! term      = metric ("<" / "<=" / ">" / ">=" / "=" / "!=") value
+//! until     = stop *("," stop)                             ; all of them have to be reached
+//! stop      = metric ("+-" / "±") percent                  ; of a percentile, the mean or the rate
 //! metric    = ["scheduled." / "service."] ("p" 0…100 / "mean" / "max")
 //!           / "rate" / "errors" ["." ("connect" / "read" / "write" / "timeout")]
 //!           / "status." (code / digit "xx") / "late" / "dropped"
 //! value     = a time (50ms), a number (10k), a share (0.1%) or a share of the rate asked for (0.99*asked)
 //! ```
 
+use std::ops::RangeInclusive;
+
 use strsim::damerau_levenshtein;
 
 use super::units::{self, Unreadable};
-use crate::plan::condition::{Comparison, Condition, ErrorKind, Metric, Statistic, Term, Value, View};
+use crate::plan::condition::{Comparison, Condition, ErrorKind, Metric, Statistic, StopTerm, Term, Value, View};
 use crate::plan::{Dialect, Percent};
 
 /// What is wrong with a condition, and where.
@@ -50,21 +54,78 @@ const NAMES: [(&str, Metric); 8] = [
 /// How the others may be written, for a hint.
 const OTHERS: [&str; 6] = ["p99", "mean", "max", "status.503", "status.5xx", "scheduled.p99"];
 
+/// What is between a metric and how well it has to be known.
+const PLUS_MINUS: [&str; 2] = ["+-", "±"];
+/// The least and the most that may be between them, in per cent.
+const HALF_WIDTHS: RangeInclusive<f64> = 0.1..=50.0;
+
 /// Reads a condition.
 pub(super) fn condition(text: &str) -> Result<Condition, Flaw> {
+    Ok(Condition { terms: listed(text, term)? })
+}
+
+/// Reads stop terms.
+pub(super) fn stop_terms(text: &str) -> Result<Vec<StopTerm>, Flaw> {
+    listed(text, stop_term)
+}
+
+/// Reads what is between the commas, each part with its place.
+fn listed<T>(text: &str, read: fn(&str, usize) -> Result<T, Flaw>) -> Result<Vec<T>, Flaw> {
     let mut terms = Vec::new();
     let mut at = 0;
     for part in text.split(',') {
         let blanks = part.len() - part.trim_start().len();
-        terms.push(term(part.trim(), at + blanks)?);
+        terms.push(read(part.trim(), at + blanks)?);
         at += part.chars().count() + 1;
     }
-    Ok(Condition { terms })
+    Ok(terms)
+}
+
+fn stop_term(text: &str, at: usize) -> Result<StopTerm, Flaw> {
+    let example = "write for instance p99+-2%";
+    if text.is_empty() {
+        return Err(Flaw { at, reason: format!("a stop term is missing here; {example}") });
+    }
+    let Some((name, typed)) = PLUS_MINUS.into_iter().find_map(|sign| text.split_once(sign)) else {
+        let place = text.find(['<', '>', '=', '!', '+', '-']).unwrap_or(text.len());
+        let at = at + text[..place].chars().count();
+        return Err(Flaw { at, reason: format!("+- belongs here, and how well to know the figure; {example}") });
+    };
+    let name = name.trim_end();
+    let metric = metric(name).map_err(|reason| Flaw { at, reason })?;
+    if !has_interval(metric) {
+        let reason =
+            format!("{name} has no confidence interval; percentiles from p1 to p99.9999, mean and rate have one");
+        return Err(Flaw { at, reason });
+    }
+    let value = typed.trim_start();
+    let at = at + text[..text.len() - value.len()].chars().count();
+    let Some(percent) = value.strip_suffix('%').and_then(|percent| decimal(percent.trim_end())) else {
+        return Err(Flaw { at, reason: format!("{value:?} is no percentage of the figure; {example}") });
+    };
+    if !HALF_WIDTHS.contains(&percent) {
+        let (least, most) = HALF_WIDTHS.into_inner();
+        return Err(Flaw { at, reason: format!("from {least}% to {most}%; latencies are recorded to {least}%") });
+    }
+    Ok(StopTerm { text: text.to_owned(), metric, half_width: percent / 100.0 })
+}
+
+/// Whether a metric can be estimated from batches of the run: extremes grow with it, and counts may well be zero.
+fn has_interval(metric: Metric) -> bool {
+    match metric {
+        Metric::Latency(_, Statistic::Percentile(percent)) => (1.0..=99.9999).contains(&percent.value()),
+        Metric::Latency(_, statistic) => statistic == Statistic::Mean,
+        metric => metric == Metric::Rate,
+    }
 }
 
 fn term(text: &str, at: usize) -> Result<Term, Flaw> {
     if text.is_empty() {
         return Err(Flaw { at, reason: "a condition is missing here; write for instance p99>50ms".to_owned() });
+    }
+    if let Some(place) = PLUS_MINUS.into_iter().find_map(|sign| text.find(sign)) {
+        let at = at + text[..place].chars().count();
+        return Err(Flaw { at, reason: "+- is for --until; a condition compares, for instance p99>50ms".to_owned() });
     }
     let sign = text.find(['<', '>', '=', '!']);
     let found = sign.and_then(|place| {
@@ -218,12 +279,49 @@ mod tests {
     }
 
     #[test]
+    fn a_stop_term_is_a_metric_and_how_well_it_has_to_be_known() {
+        let p99 = Statistic::Percentile("99".parse().unwrap());
+        for (text, metric, half_width) in [
+            ("p99+-2%", Metric::Latency(View::Shown, p99), 0.02),
+            ("scheduled.p99 ± 0.5 %", Metric::Latency(View::Scheduled, p99), 0.005),
+            ("mean±50%", Metric::Latency(View::Shown, Statistic::Mean), 0.5),
+            ("rate +-1%", Metric::Rate, 0.01),
+        ] {
+            assert_eq!(stop_terms(text), Ok(vec![StopTerm { text: text.to_owned(), metric, half_width }]), "{text}");
+        }
+        assert_eq!(stop_terms("p50+-1%, p99±2%").unwrap().len(), 2);
+        for (text, at, reason) in [
+            ("", 0, "a stop term is missing here; write for instance p99+-2%"),
+            ("p99+-2%,", 8, "a stop term is missing here"),
+            ("p99", 3, "+- belongs here"),
+            ("p99<50ms", 3, "+- belongs here"),
+            ("p99-2%", 3, "+- belongs here"),
+            ("p99+-2%, p9x±2%", 9, "p9x is no percentile"),
+            ("raet±2%", 0, "unknown metric \"raet\"; did you mean rate?"),
+            ("max+-2%", 0, "max has no confidence interval; percentiles from p1 to p99.9999, mean and rate have one"),
+            ("p100+-2%", 0, "p100 has no confidence interval"),
+            ("p0+-2%", 0, "p0 has no confidence interval"),
+            ("errors+-2%", 0, "errors has no confidence interval"),
+            ("p99±2", 4, "\"2\" is no percentage of the figure; write for instance p99+-2%"),
+            ("p99 +- x%", 7, "\"x%\" is no percentage of the figure"),
+            ("p99+-", 5, "\"\" is no percentage"),
+            ("p99+-0%", 5, "from 0.1% to 50%; latencies are recorded to 0.1%"),
+            ("p99+-51%", 5, "from 0.1% to 50%"),
+        ] {
+            let flaw = stop_terms(text).unwrap_err();
+            assert!(flaw.reason.starts_with(reason), "{text}: {flaw:?}");
+            assert_eq!(flaw.at, at, "{text}: {flaw:?}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_marked_and_what_is_near_is_offered() {
         for (text, at, reason) in [
             ("", 0, "a condition is missing here; write for instance p99>50ms"),
             ("p99<1ms,", 8, "a condition is missing here"),
             ("p99", 3, "<, <=, >, >=, = or != belongs here"),
             ("p99~5ms", 7, "<, <=, >, >=, = or != belongs here"),
+            ("p99+-2%", 3, "+- is for --until; a condition compares, for instance p99>50ms"),
             ("p99!5ms", 3, "<, <=, >, >=, = or != belongs here"),
             ("p99<1ms, eror>1%", 9, "unknown metric \"eror\"; did you mean errors?"),
             ("p101>1ms", 0, "p101 is no percentile; write p0 to p100"),

@@ -9,7 +9,7 @@ use super::flags::{self, Id};
 use super::refusal::{Refusal, wrong};
 use super::request::{self, Header};
 use super::typed::Typed;
-use super::{Warned, framing, hints};
+use super::{Warned, framing, hints, until};
 use crate::plan::limits::{GIVE_UP_MIN, GIVE_UP_TIMEOUTS, URL_MAX};
 use crate::plan::load::Limiter;
 use crate::plan::secrets;
@@ -44,6 +44,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         return Err(Refusal::Misused(line.to_owned()));
     }
     gates_have_their_rate(&typed.gates, schedule.as_ref())?;
+    let until = until::decide(&mut typed, staged, schedule.as_ref())?;
     let (timeout, give_up) = patience(&mut typed)?;
     if typed.once && typed.format == Format::Json {
         return Err(Refusal::Cannot(
@@ -75,6 +76,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         levels: levels.filter(|_| !typed.once),
         requests_per_connection,
         stop,
+        until,
         warmup: typed.warmup.filter(|_| !typed.once).unwrap_or_default(),
         timeout,
         give_up,

@@ -30,6 +30,7 @@ pub(super) enum Id {
     Duration,
     Threads,
     Requests,
+    Until,
     Method,
     Header,
     Body,

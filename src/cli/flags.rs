@@ -65,6 +65,15 @@ pub(super) const FLAGS: &[Flag] = &[
         origin: Origin::Ours,
     },
     Flag {
+        id: Id::Until,
+        short: None,
+        long: "until",
+        value: Some("LIST"),
+        help: &["end when figures are known that well, 95 % sure:", "'p99+-2%,rate+-1%' (after 5m at most)"],
+        group: Group::Load,
+        origin: Origin::Ours,
+    },
+    Flag {
         id: Id::Warmup,
         short: None,
         long: "warmup",

@@ -24,6 +24,7 @@ mod request;
 mod tls;
 mod typed;
 pub mod units;
+mod until;
 mod values;
 mod way;
 

@@ -2,6 +2,7 @@
 
 mod connections;
 mod pace;
+mod until;
 
 use std::time::Duration;
 

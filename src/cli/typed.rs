@@ -10,12 +10,12 @@ use super::pace::TypedPace;
 use super::refusal::{Refusal, wrong};
 use super::request::{self, Header};
 use super::tls::TypedTls;
-use super::values::{breakout, condition, count, format, io, method, percents, seed, spin, time, user};
+use super::values::{breakout, condition, count, format, io, method, percents, seed, spin, stop_terms, time, user};
 use super::way::TypedWay;
 use super::{compat, hints};
 use crate::plan::limits::{CONNECTIONS_MAX, REQUESTS_MAX, THREADS_MAX};
 use crate::plan::secrets;
-use crate::plan::{Breakout, Condition, Dialect, Format, Io, Kind, Output, Percent, Spin};
+use crate::plan::{Breakout, Condition, Dialect, Format, Io, Kind, Output, Percent, Spin, StopTerm};
 
 /// Everything a command line said. Of a repeated option the last one counts; headers add up.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ pub(super) struct Typed {
     pub duration: Option<Duration>,
     /// `--requests`.
     pub requests: Option<u64>,
+    /// `--until`.
+    pub until: Vec<StopTerm>,
     /// `--method`.
     pub method: Option<String>,
     /// `--header`, every one.
@@ -106,6 +108,7 @@ impl Typed {
             threads: None,
             duration: None,
             requests: None,
+            until: Vec::new(),
             method: None,
             headers: Vec::new(),
             body: None,
@@ -167,6 +170,7 @@ impl Typed {
             Id::Duration => self.duration = Some(time(flag, &value, self.dialect)?),
             Id::Timeout => self.timeout = Some(time(flag, &value, self.dialect)?),
             Id::Requests => self.requests = Some(count(flag, &value, native, REQUESTS_MAX)?),
+            Id::Until => self.until = stop_terms(flag, &value)?,
             Id::GiveUp => self.give_up = Some(time(flag, &value, native)?),
             Id::Spin => self.spin = spin(flag, &value)?,
             Id::Seed => self.seed = Some(seed(flag, &value)?),

@@ -11,7 +11,7 @@ use super::request;
 use super::units::{self, Unreadable};
 use crate::plan::limits::TIME_MAX;
 use crate::plan::secrets;
-use crate::plan::{Breakout, Condition, Dialect, Format, Io, Percent, Spin};
+use crate::plan::{Breakout, Condition, Dialect, Format, Io, Percent, Spin, StopTerm};
 
 /// A count up to `most`. Zero is judged later in the compat dialects, where wrk has an order and words of its own.
 pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> Result<u64, Refusal> {
@@ -91,6 +91,11 @@ pub(super) fn percents(flag: &Flag, value: &OsStr) -> Result<Vec<Percent>, Refus
 pub(super) fn condition(flag: &Flag, value: &OsStr) -> Result<Condition, Refusal> {
     let text = value.to_string_lossy();
     condition::condition(&text).map_err(|flaw| wrong(flag, value, flaw.shown(&text)))
+}
+
+pub(super) fn stop_terms(flag: &Flag, value: &OsStr) -> Result<Vec<StopTerm>, Refusal> {
+    let text = value.to_string_lossy();
+    condition::stop_terms(&text).map_err(|flaw| wrong(flag, value, flaw.shown(&text)))
 }
 
 pub(super) fn breakout(flag: &Flag, value: &OsStr) -> Result<Breakout, Refusal> {

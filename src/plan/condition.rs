@@ -1,6 +1,9 @@
-//! Conditions on the figures of a run, such as `p99<50ms,errors<0.1%`: what a gate breaks at.
+//! Conditions on the figures of a run, such as `p99<50ms,errors<0.1%`: what a gate breaks at. Stop terms, such as `p99+-2%`:
+//! how well a figure has to be known.
 
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use super::Percent;
 
@@ -24,8 +27,19 @@ pub struct Term {
     pub value: Value,
 }
 
+/// How well a figure has to be known for the run to end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StopTerm {
+    /// As it was typed.
+    pub text: String,
+    /// The figure: a percentile between the least and the largest, the mean, or the rate.
+    pub metric: Metric,
+    /// Half the width of its 95 % confidence interval at most, as a share of the figure.
+    pub half_width: f64,
+}
+
 /// A figure of a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Metric {
     /// A latency.
     Latency(View, Statistic),
@@ -47,7 +61,7 @@ pub enum Metric {
 }
 
 /// From when on a latency counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum View {
     /// As in the text.
     Shown,
@@ -58,7 +72,7 @@ pub enum View {
 }
 
 /// What is taken of the latencies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Statistic {
     /// The least of them.
     Least,
@@ -71,7 +85,7 @@ pub enum Statistic {
 }
 
 /// wrk's kinds of errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ErrorKind {
     /// A connection could not be opened.
     Connect,
@@ -140,9 +154,20 @@ impl Comparison {
 impl Condition {
     /// Whether a term needs the rate that was asked for, or what only a rate has.
     pub fn needs_rate(&self) -> Option<&Term> {
-        self.terms.iter().find(|term| {
-            let of_rate = matches!(term.metric, Metric::Late | Metric::Dropped | Metric::Latency(View::Scheduled, _));
-            of_rate || matches!(term.value, Value::OfAsked(_))
-        })
+        self.terms.iter().find(|term| term.metric.needs_rate() || matches!(term.value, Value::OfAsked(_)))
+    }
+}
+
+impl StopTerm {
+    /// The figure as it was typed.
+    pub fn name(&self) -> &str {
+        self.text.split(['+', '±']).next().unwrap_or_default().trim_end()
+    }
+}
+
+impl Metric {
+    /// Whether only a run with a rate has it.
+    pub fn needs_rate(self) -> bool {
+        matches!(self, Self::Late | Self::Dropped | Self::Latency(View::Scheduled, _))
     }
 }

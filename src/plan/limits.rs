@@ -28,6 +28,12 @@ pub const SEND_SLICE_MAX: Duration = Duration::from_secs(1);
 /// from the end of 64 bits.
 pub const TIME_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
+/// How long a run lasts that is to end when its figures are known well enough (`--until`), unless `-d` says otherwise: who waits
+/// longer has a load that is not steady.
+pub const UNTIL_CAP: Duration = Duration::from_secs(5 * 60);
+/// The shortest such run: it takes 20 batches of a second to say how well a figure is known.
+pub const UNTIL_MIN: Duration = Duration::from_secs(20);
+
 /// Longest URL in bytes: no server is known to read a longer one, and it stays below what Linux lets one argument be.
 pub const URL_MAX: usize = 64 << 10;
 

@@ -20,7 +20,7 @@ pub mod tls;
 pub mod transport;
 pub mod way;
 
-pub use condition::Condition;
+pub use condition::{Condition, StopTerm};
 pub use levels::Levels;
 pub use load::{Load, PerConnection};
 pub use material::{Material, Unreadable};
@@ -71,6 +71,8 @@ pub struct Plan {
     pub requests_per_connection: Option<PerConnection>,
     /// When the run ends.
     pub stop: Stop,
+    /// It ends before that when all these figures are known well enough; none: it does not.
+    pub until: Vec<StopTerm>,
     /// How long load is put on the target before anything is measured; the end is counted from there.
     pub warmup: Duration,
     /// A request is counted as timed out when it lasts longer; `None`: never.

@@ -11,6 +11,7 @@ mod prepare;
 pub mod probe;
 pub mod snapshot;
 pub mod spin;
+mod until;
 mod waiting;
 mod watch;
 mod worker;
@@ -22,6 +23,7 @@ pub use interrupt::Interrupt;
 pub use outcome::{Breakdown, Ended, Outcome, WorkerShare};
 pub use prepare::{BadSource, NotStarted, prepare};
 pub use snapshot::{Progress, Second};
+pub use until::{Known, Until};
 pub use waiting::Waiting;
 pub use watch::Prepared;
 

@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustix::io::Errno;
 
 use super::snapshot::Collector;
-use super::{Choice, Ports, Shortage, host, nanos};
+use super::until::StopRule;
+use super::{Choice, Ports, Shortage, Until, host, nanos};
 use crate::engine::{self, WorkerEnd};
 use crate::plan::secrets::{self, Known};
 use crate::plan::{Dialect, Plan};
@@ -22,6 +23,8 @@ pub struct Outcome {
     pub suspended: Duration,
     /// Why the run ended.
     pub ended: Ended,
+    /// How well the figures were known that were to end it (`--until`).
+    pub until: Option<Until>,
     /// The backend that ran.
     pub backend: &'static str,
     /// Addresses that refused at the start while another worked, with the error number.
@@ -121,6 +124,7 @@ impl Outcome {
             elapsed: Duration::ZERO,
             suspended: Duration::ZERO,
             ended: Ended::Duration,
+            until: None,
             backend,
             dropped: Vec::new(),
             addresses: Vec::new(),
@@ -184,6 +188,7 @@ impl Outcome {
         if self.totals.ledger.rows().iter().any(|row| row.cause == no_port) {
             self.ports = Ports::read();
         }
+        self.until = collector.stop_rule.and_then(StopRule::end);
         self.timeline = collector.timeline;
         self.timeline.end(nanos(self.elapsed));
         debug_assert!(self.timeline.is_all_of(&self.totals), "the rows are the run");

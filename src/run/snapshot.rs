@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::until::StopRule;
 use crate::engine::{Desk, Refused};
 use crate::stats::timeline::{SECOND_NS, row_of};
 use crate::stats::{Cause, Count, Counters, Evidence, ProxyFailure, Stats, Stretch, Timeline, Totals};
@@ -60,6 +61,8 @@ pub struct Collector {
     pub shares: Vec<Share>,
     /// The run second by second.
     pub timeline: Timeline,
+    /// Decides whether the run is to end early, where it may.
+    pub(super) stop_rule: Option<StopRule>,
     /// How far each worker's intervals reach, in nanoseconds; `u64::MAX` when it has ended.
     past_ns: Vec<u64>,
     /// How many seconds have been given out.
@@ -83,6 +86,7 @@ impl Collector {
             desks,
             totals: Totals::default(),
             timeline: Timeline::default(),
+            stop_rule: None,
             given: 0,
             seconds: VecDeque::new(),
             mark: (Duration::ZERO, 0),
@@ -124,6 +128,9 @@ impl Collector {
             self.seconds.resize_with(place + 1, Stretch::default);
         }
         self.seconds[place].record(interval);
+        if let Some(stop_rule) = &mut self.stop_rule {
+            stop_rule.record(place, interval);
+        }
     }
 
     /// The next second that all workers are past.
@@ -145,6 +152,9 @@ impl Collector {
     fn give(&mut self, until_ns: u64) -> Second {
         let from_ns = self.given * SECOND_NS;
         self.given += 1;
+        if let Some(stop_rule) = self.stop_rule.as_mut().filter(|_| until_ns - from_ns == SECOND_NS) {
+            stop_rule.end_second();
+        }
         Second { from_ns, until_ns, stretch: self.seconds.pop_front().unwrap_or_default() }
     }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::outcome::Stuck;
 use super::snapshot::Collector;
+use super::until::StopRule;
 use super::worker::{Gate, Worked};
 use super::{Ended, Interrupt, Observer, Outcome, Shortage, Waiting, nanos};
 use crate::backend::suspended_ns;
@@ -47,6 +48,7 @@ impl Prepared {
         let waits = plan.stop.requests.is_some() && !plan.once;
         let is_patient = |collector: &Collector| is_compat || (waits && !collector.is_hopeless());
         let mut collector = Collector::new(self.desks.clone());
+        collector.stop_rule = StopRule::of(plan);
         let mut ends: Vec<Option<WorkerEnd>> = self.workers.iter().map(|_| None).collect();
         let (mut interrupted, mut refused, mut has_told, mut shown_at) = (false, false, false, Duration::ZERO);
         let (mut stopped_at, mut overdue) = (None, Overdue::default());
@@ -65,7 +67,7 @@ impl Prepared {
             std::iter::from_fn(|| collector.finished()).for_each(|second| observer.second(&second));
             interrupted |= interrupt.is_asked();
             refused |= collector.all_refused() && !is_patient(&collector);
-            if interrupted || refused {
+            if interrupted || refused || collector.stop_rule.as_ref().is_some_and(StopRule::is_reached) {
                 self.control.stop();
             } else if let Some(waiting) = Waiting::of(plan, &collector).filter(|_| !has_told) {
                 has_told = true;

@@ -4,8 +4,10 @@
 //! intervals, and so is everything else that is shown. Nothing in here prints, reads a clock, takes a lock or shares
 //! anything with another thread; recording into an existing row allocates nothing.
 
+mod batches;
 mod binned;
 mod bins;
+mod confidence;
 mod corrupt;
 pub mod counters;
 mod distribution;
@@ -28,6 +30,7 @@ pub mod wrk2;
 
 use std::ops::AddAssign;
 
+pub use batches::{BATCHES_MIN, Batch, Batches, Estimate, Unknown};
 pub use binned::{Binned, Step};
 pub use bins::{Count, HIGHEST};
 pub use corrupt::Corrupt;

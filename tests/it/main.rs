@@ -61,6 +61,7 @@ mod simulation;
 mod terminal;
 /// HTTPS: real servers, bad certificates, broken handshakes.
 mod tls;
+mod until;
 /// Load before anything is measured.
 mod warm_up;
 /// What is sent, byte by byte.
@@ -98,6 +99,7 @@ fn main() {
         ("simulation", simulation::cases()),
         ("terminal", terminal::cases()),
         ("tls", tls::cases()),
+        ("until", until::cases()),
         ("warm_up", warm_up::cases()),
         ("wire", wire::cases()),
     ];

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::Note;
+use crate::run::Until;
 
 /// The most lines that notes take, examples included.
 const LINES_MAX: usize = 8;
@@ -39,6 +40,7 @@ impl Note {
             Self::Failure(_)
             | Self::Unanswered(_)
             | Self::Crowded(_)
+            | Self::Until(Until { reached: false, .. })
             | Self::Late { .. }
             | Self::TooLate { .. }
             | Self::Uncertain(_)
@@ -47,6 +49,7 @@ impl Note {
             | Self::Statuses { .. } => Weight::Failure,
             Self::Dropped { .. }
             | Self::FirstOfBatch { .. }
+            | Self::Until(_)
             | Self::Carried { .. }
             | Self::Interim { .. }
             | Self::Sliced { .. }

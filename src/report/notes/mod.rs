@@ -19,7 +19,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::failure::Failure;
-use crate::run::Shortage;
+use crate::run::{Shortage, Until};
 use crate::stats::Gap;
 
 /// One thing to know about a result.
@@ -98,6 +98,8 @@ pub enum Note {
         /// What waits.
         hanging: Hanging,
     },
+    /// The run was to end when its figures were known well enough.
+    Until(Until),
     /// Fewer requests were sent than were due.
     Behind(Behind),
     /// Requests were due, and all connections busy.

@@ -9,8 +9,8 @@ use super::super::units::{counted, exact, spaced, thousands, time_us};
 use super::super::{NS_PER_US, errno, escape};
 use super::{Behind, Bottleneck, Burst, Crowded, Flight, Hanging, Lost, Note, NothingSent, Places, Remedy, Uncertain};
 use crate::plan::limits::CONNECTIONS_MAX;
-use crate::run::Shortage;
-use crate::stats::Gap;
+use crate::run::{Known, Shortage, Until};
+use crate::stats::{BATCHES_MIN, Gap, Unknown};
 
 /// The most statuses that are named in one line.
 const STATUSES_NAMED: usize = 6;
@@ -44,6 +44,7 @@ impl fmt::Display for Note {
                 write!(f, "the server closed idle connections {}; each was opened again", counted(*count, "time"))
             }
             Self::Hanging { flight, hanging } => f.write_str(&hanging_line(flight, hanging)),
+            Self::Until(until) => f.write_str(&until_line(until)),
             Self::Behind(behind) => f.write_str(&behind_line(behind)),
             Self::Crowded(crowded) => f.write_str(&crowded_line(crowded)),
             Self::Late { late, sent, limit, p99_ns, max_ns, burst } => {
@@ -208,6 +209,36 @@ fn interrupted_line(elapsed: Duration, planned: Option<Duration>) -> String {
     let elapsed = time_us(elapsed.as_nanos() as f64 / NS_PER_US);
     let of = planned.map_or(String::new(), |planned| format!(" of {}", exact(planned)));
     format!("interrupted after {elapsed}{of}: the report covers only that time")
+}
+
+fn until_line(until: &Until) -> String {
+    let after = time_us(until.at.as_secs_f64() * 1e6);
+    let sure = |known: &Known| match known.estimate {
+        Ok(estimate) => format!("{} to ±{:.2} %", known.term.name(), estimate.half_width * 100.0),
+        Err(_) => String::new(),
+    };
+    let unsure = |known: &Known| match (known.term.name(), known.estimate) {
+        (name, Ok(estimate)) => {
+            let [is, asked] = [estimate.half_width, known.term.half_width].map(|half_width| half_width * 100.0);
+            format!("{name} is known to ±{is:.2} % instead of ±{asked} % (95 % confidence)")
+        }
+        (name, Err(Unknown::Short)) => format!(
+            "how well {name} is known cannot be said, as there were no {BATCHES_MIN} batches with {} each",
+            counted(known.completed_min(), "response")
+        ),
+        (name, Err(Unknown::Dependent)) => {
+            format!(
+                "how well {name} is known cannot be said, as it changes too slowly for {BATCHES_MIN} independent batches"
+            )
+        }
+    };
+    if until.reached {
+        let sure: Vec<String> = until.terms.iter().map(sure).collect();
+        let sure = sure.join(", ");
+        return format!("the run ended after {after}, when its figures were known (95 % confidence): {sure}");
+    }
+    let unsure: Vec<String> = until.terms.iter().filter(|known| !known.is_enough()).map(unsure).collect();
+    format!("--until was not reached in {after}: {}; measure longer (-d)", unsure.join("; "))
 }
 
 fn too_few_requests_line(elapsed: Duration, completed: u64, asked: u64) -> String {

@@ -94,6 +94,7 @@ impl Document {
             script: (plan.script.is_some() && !outcome.has_lost_threads())
                 .then(|| Script { share: outcome.script_share(plan) }),
             tls: Tls::of(&outcome.totals.handshakes),
+            until: outcome.until.as_ref().map(super::Until::of),
             gates: gates(plan, outcome),
             notes: sentences.map(|note| shown(note.in_full())).collect(),
         }

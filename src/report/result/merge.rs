@@ -122,12 +122,14 @@ impl Document {
             censored: _,
             timeline: _,
             notes: _,
-            // A gate is about one run.
+            // A gate is about one run, and so is what ended it.
             gates: _,
+            until: _,
         } = other;
         // Runs that did not last equally long have no average in common.
         self.in_flight = None;
         self.gates.clear();
+        self.until = None;
         self.suspended_s += suspended_s;
         self.interrupted |= interrupted;
         self.requests.add(*requests);

@@ -18,6 +18,7 @@ mod sources;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod until;
 mod way;
 
 use std::collections::BTreeMap;
@@ -38,6 +39,7 @@ pub use plan::{Different, Header, Plan, Script as PlannedScript};
 pub use schedule::{Schedule, Stage};
 pub use sources::{Source, Sources};
 pub use thread::{Lateness, Thread, Waits};
+pub use until::{Known, Until};
 pub use way::{Offer, Way};
 
 /// The version of the format.
@@ -117,6 +119,9 @@ pub struct Document {
     /// What the script took, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
+    /// How well figures were known, where that was to end the run (`--until`); left out of sums.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
     /// What the gates say to it, where there are any; left out of sums.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Gate>,

@@ -60,6 +60,9 @@ pub struct Plan {
     /// The longest the run may last, warm-up not included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<f64>,
+    /// How well figures have to be known for the run to end earlier, if it may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
     /// How many requests are started, if that is limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
@@ -149,6 +152,10 @@ impl Plan {
             requests_per_connection: plan.requests_per_connection.map(|limit| limit.most),
             schedule: plan.schedule.as_ref().map(Schedule::of),
             duration_s: plan.stop.duration.map(seconds),
+            until: (!plan.until.is_empty()).then(|| {
+                let terms: Vec<&str> = plan.until.iter().map(|term| term.text.as_str()).collect();
+                terms.join(",")
+            }),
             requests: plan.stop.requests,
             warmup_s: (!plan.warmup.is_zero()).then(|| seconds(plan.warmup)),
             timeout_s: plan.timeout.map(seconds),

@@ -5,6 +5,7 @@ mod flight;
 mod open_loop;
 mod order;
 mod silences;
+mod until;
 
 use onrush_proto::Error;
 

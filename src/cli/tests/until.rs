@@ -1,0 +1,46 @@
+//! What `--until` goes with, and how long such a run lasts.
+
+use super::{refused, run};
+
+#[test]
+fn a_run_until_its_figures_are_known_lasts_five_minutes_at_most() {
+    for (words, seconds, requests) in [
+        ("--until p99+-2%", Some(300), None),
+        ("--until p99+-2% -d 20s", Some(20), None),
+        ("--until p50±1%,rate+-1% -R 100 --warmup 5s", Some(300), None),
+        ("--until p99+-2% -n 1M", None, Some(1_000_000)),
+    ] {
+        let plan = run(&format!("onrush {words} http://h/"));
+        assert_eq!(plan.stop.duration.map(|duration| duration.as_secs()), seconds, "{words}");
+        assert_eq!((plan.stop.requests, plan.until.is_empty()), (requests, false), "{words}");
+    }
+    assert_eq!(run("onrush --until p99+-2% --until p50+-1% http://h/").until[0].text, "p50+-1%", "the last one counts");
+    assert_eq!(run("wrk2 -R 10 --until scheduled.p99+-2% http://h/").until.len(), 1);
+    assert!(run("onrush --once --until p99+-2% http://h/").until.is_empty());
+}
+
+#[test]
+fn what_cannot_be_known_is_refused_with_what_can_be() {
+    for (words, line) in [
+        ("--until p99", "--until \"p99\": at the end: +- belongs here, and how well to know the figure"),
+        ("--until p99+-2%,latenzy+-1%", "--until \"p99+-2%,latenzy+-1%\": at \"latenzy+-1%\": unknown metric"),
+        (
+            "--until p99+-2",
+            "--until \"p99+-2\": at \"2\": \"2\" is no percentage of the figure; write for instance p99+-2%",
+        ),
+        ("--until p99<50ms", "--until \"p99<50ms\": at \"<50ms\": +- belongs here"),
+        ("--until max+-2%", "--until \"max+-2%\": max has no confidence interval"),
+        ("--until http://h/", "--until \"http://h/\": a URL; --until needs a value before it"),
+        ("--fail-if p99+-2%", "--fail-if \"p99+-2%\": at \"+-2%\": +- is for --until"),
+        ("--until p99+-2% -d 19s", "--until: 19s have no 20 batches of a second; write -d 20s or longer"),
+        ("--until scheduled.p9+-2%", "--until scheduled.p9+-2%: there is no rate; add -R, for instance -R 1000"),
+        (
+            "--until p99+-2% --stages 30s:1k",
+            "--until and --stages: figures of a load that changes are never known; leave one of the two out",
+        ),
+        ("--until p99+-2% --stages c=30s:1..9", "--until and --stages: "),
+    ] {
+        let refused = refused(&format!("onrush {words} http://h/"));
+        assert!(refused.contains(line), "{words}: {refused}");
+    }
+}

@@ -1,0 +1,41 @@
+//! What is said of a run that was to end when its figures were known.
+
+use std::time::Duration;
+
+use super::*;
+use crate::plan::StopTerm;
+use crate::plan::condition::{Metric, Statistic, View};
+use crate::run::{Known, Until};
+use crate::stats::{Estimate, Unknown};
+
+fn known(text: &str, estimate: Result<(f64, usize), Unknown>) -> Known {
+    let metric = Metric::Latency(View::Shown, Statistic::Percentile("99".parse().unwrap()));
+    let term = StopTerm { text: text.to_owned(), metric, half_width: 0.02 };
+    Known { term, estimate: estimate.map(|(half_width, batches)| Estimate { half_width, batches }) }
+}
+
+fn until(reached: bool, seconds: u64, terms: Vec<Known>) -> Outcome {
+    Outcome { until: Some(Until { reached, at: Duration::from_secs(seconds), terms }), ..good() }
+}
+
+#[test]
+fn how_well_figures_are_known_is_said_and_what_is_missing() {
+    let (p99, rate) = (known("p99 ± 2%", Ok((0.018_7, 24))), known("rate+-2%", Ok((0.004, 24))));
+    let line =
+        "the run ended after 24.00s, when its figures were known (95 % confidence): p99 to ±1.87 %, rate to ±0.40 %";
+    assert_eq!(said(&until(true, 24, vec![p99.clone(), rate])), [line]);
+    let unsure = known("p50+-2%", Ok((0.034_1, 20)));
+    let line = "--until was not reached in 10.00s: p50 is known to ±3.41 % instead of ±2 % (95 % confidence); measure longer (-d)";
+    assert_eq!(said(&until(false, 10, vec![p99, unsure])), [line]);
+    let rare = known("p99+-2%", Err(Unknown::Short));
+    let line = "--until was not reached in 10.00s: how well p99 is known cannot be said, as there were no 20 batches with 1,000 responses \
+                each; measure longer (-d)";
+    assert_eq!(said(&until(false, 10, vec![rare])), [line]);
+    let slow = known("p99+-2%", Err(Unknown::Dependent));
+    let line = "--until was not reached in 10.00s: how well p99 is known cannot be said, as it changes too slowly for 20 independent \
+                batches; measure longer (-d)";
+    let mut outcome = until(false, 10, vec![slow]);
+    assert_eq!(said(&outcome), [line]);
+    outcome.ended = Ended::Signal;
+    assert!(said(&outcome).iter().all(|note| !note.contains("--until")), "who interrupts a run knows that");
+}

@@ -1,0 +1,46 @@
+//! How well the figures were known that were to end a run, as it stands in a document.
+
+use serde::{Deserialize, Serialize};
+
+use crate::run;
+
+/// What `--until` asked for, and what became of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Until {
+    /// Whether every figure was known that well, which ended the run.
+    pub reached: bool,
+    /// How much of the run says so, in seconds from its start.
+    pub at_s: f64,
+    /// The figures.
+    pub terms: Vec<Known>,
+}
+
+/// How well a figure was known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Known {
+    /// The stop term as it was typed.
+    pub term: String,
+    /// Half the width of the 95 % confidence interval, as a share of the figure; left out where there were no 20 batches that
+    /// are long enough and independent of one another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half_width: Option<f64>,
+    /// How many batches it was computed from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batches: Option<usize>,
+}
+
+impl Until {
+    pub(super) fn of(until: &run::Until) -> Self {
+        let known = |known: &run::Known| {
+            let estimate = known.estimate.ok();
+            Known {
+                term: known.term.text.clone(),
+                half_width: estimate.map(|estimate| estimate.half_width),
+                batches: estimate.map(|estimate| estimate.batches),
+            }
+        };
+        Self { reached: until.reached, at_s: until.at.as_secs_f64(), terms: until.terms.iter().map(known).collect() }
+    }
+}

@@ -1,0 +1,216 @@
+//! The stop rule of `--until`: a run ends when its figures are known well enough.
+//!
+//! It has batches of the run for each of its terms, filled from the intervals that are collected anyway, and looks at them
+//! again when the run has grown by a tenth.
+
+use std::time::Duration;
+
+use crate::plan::Plan;
+use crate::plan::condition::{Metric, Statistic, StopTerm, View};
+use crate::stats::{BATCHES_MIN, Batch, Batches, Count, Estimate, Stats, Unknown};
+
+/// A percentile needs so many responses beyond it in each batch, and any figure so many at all.
+const BEYOND_MIN: f64 = 10.0;
+
+/// How well the figures of a run were known at its end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Until {
+    /// Whether each was as well known as it had to be.
+    pub reached: bool,
+    /// The part of the run that says so, from its start.
+    pub at: Duration,
+    /// Each of them.
+    pub terms: Vec<Known>,
+}
+
+/// How well a figure was known.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Known {
+    /// The figure, and how well it had to be known.
+    pub term: StopTerm,
+    /// How well it was.
+    pub estimate: Result<Estimate, Unknown>,
+}
+
+/// Decides whether a run is to end.
+#[derive(Debug)]
+pub(super) struct StopRule {
+    terms: Vec<(StopTerm, Batches)>,
+    /// Whether what the text shows counts from when requests were due.
+    is_scheduled: bool,
+    /// How many seconds are over.
+    seconds: u64,
+    /// When it is looked at again, in seconds.
+    look_at: u64,
+    until: Option<Until>,
+}
+
+impl StopRule {
+    /// The rule of a plan, if it has one.
+    pub fn of(plan: &Plan) -> Option<Self> {
+        let terms: Vec<_> = plan.until.iter().map(|term| (term.clone(), Batches::default())).collect();
+        let is_scheduled = plan.schedule.is_some();
+        (!terms.is_empty()).then_some(Self {
+            terms,
+            is_scheduled,
+            seconds: 0,
+            look_at: BATCHES_MIN as u64,
+            until: None,
+        })
+    }
+
+    /// Takes note of what was recorded in the second that is so many after the last one that is over.
+    pub fn record<C: Count>(&mut self, ahead: usize, interval: &Stats<C>) {
+        for (term, batches) in &mut self.terms {
+            let is_scheduled = match term.metric {
+                Metric::Latency(View::Shown, _) => self.is_scheduled,
+                metric => metric.needs_rate(),
+            };
+            let scheduled = interval.open_loop.as_deref().map(|open_loop| &open_loop.scheduled);
+            let latency = scheduled.filter(|_| is_scheduled).unwrap_or(&interval.latency);
+            batches.record(ahead, interval.counters.completed, latency);
+        }
+    }
+
+    /// Another second is over; looks at the batches if it is time to.
+    pub fn end_second(&mut self) {
+        self.terms.iter_mut().for_each(|(_, batches)| batches.end_second());
+        self.seconds += 1;
+        if self.seconds >= self.look_at && !self.is_reached() {
+            self.look_at = self.seconds + (self.seconds / 10).max(1);
+            self.look();
+        }
+    }
+
+    /// Whether everything is known as well as it has to be.
+    pub fn is_reached(&self) -> bool {
+        self.until.as_ref().is_some_and(|until| until.reached)
+    }
+
+    /// What is known at the end.
+    pub fn end(mut self) -> Option<Until> {
+        if !self.is_reached() {
+            self.look();
+        }
+        self.until
+    }
+
+    fn look(&mut self) {
+        let known = |(term, batches): &(StopTerm, Batches)| {
+            let figure = |batch: &Batch| figure(term.metric, batch);
+            Known { term: term.clone(), estimate: batches.estimate(completed_min(term.metric), figure) }
+        };
+        let terms: Vec<Known> = self.terms.iter().map(known).collect();
+        let reached = terms.iter().all(Known::is_enough);
+        self.until = Some(Until { reached, at: Duration::from_secs(self.seconds), terms });
+    }
+}
+
+impl Known {
+    /// Whether it is known as well as it has to be.
+    pub fn is_enough(&self) -> bool {
+        self.estimate.is_ok_and(|estimate| estimate.half_width <= self.term.half_width)
+    }
+
+    /// How many responses each batch needs to say something about it.
+    pub fn completed_min(&self) -> u64 {
+        completed_min(self.term.metric)
+    }
+}
+
+fn completed_min(metric: Metric) -> u64 {
+    let beyond = match metric {
+        Metric::Latency(_, Statistic::Percentile(percent)) => percent.value().min(100.0 - percent.value()) / 100.0,
+        _ => 1.0,
+    };
+    // Rounding is not to ask for one more.
+    (BEYOND_MIN / beyond - 1e-6).ceil() as u64
+}
+
+fn figure(metric: Metric, batch: &Batch) -> f64 {
+    match metric {
+        Metric::Latency(_, Statistic::Percentile(percent)) => batch.latency.percentile(percent.value()) as f64,
+        Metric::Latency(..) => batch.latency.mean().unwrap_or_default(),
+        _ => batch.completed as f64 / batch.seconds as f64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{self, Invocation};
+    use crate::random::Random;
+    use crate::stats::Interval;
+
+    fn rule(words: &str) -> StopRule {
+        let words = format!("onrush {words} http://127.0.0.1/");
+        let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into)) else { panic!("{words}") };
+        StopRule::of(&plan).unwrap()
+    }
+
+    /// A second of 1,000 responses that took a millisecond since they were sent, and about twice that since they were due.
+    fn second(random: &mut Random, spread: u64) -> Interval {
+        let mut interval = Interval::default();
+        interval.counters.completed = 1_000;
+        for _ in 0..1_000 {
+            interval.latency.record(1_000_000 + random.below(10));
+            interval.open_loop.get_or_insert_default().scheduled.record(2_000_000 + random.below(spread));
+        }
+        interval
+    }
+
+    /// After how many seconds the rule ends the run.
+    fn ends(rule: &mut StopRule, seconds: u64, spread: u64) -> Option<u64> {
+        let mut random = Random::new(1);
+        (1..=seconds).find(|_| {
+            rule.record(0, &second(&mut random, spread));
+            rule.end_second();
+            rule.is_reached()
+        })
+    }
+
+    #[test]
+    fn the_run_ends_when_all_terms_are_reached() {
+        assert_eq!(ends(&mut rule("--until p99+-2%"), 60, 1), Some(20));
+        assert_eq!(ends(&mut rule("--until p99+-2%,rate+-1%,mean+-1%"), 60, 1), Some(20));
+        let mut unsure = rule("-R 1000 --until service.p50+-1%,p50+-0.5%");
+        let seconds = ends(&mut unsure, 200, 2_000_000).unwrap();
+        assert!(seconds > 20, "{seconds}");
+        let until = unsure.end().unwrap();
+        assert_eq!((until.reached, until.at), (true, Duration::from_secs(seconds)));
+        let [service, scheduled] = &until.terms[..] else { panic!("{until:?}") };
+        let half_width = |known: &Known| known.estimate.unwrap().half_width;
+        assert!(half_width(service) < 0.001 && (0.002..=0.005).contains(&half_width(scheduled)), "{until:?}");
+    }
+
+    #[test]
+    fn a_batch_has_ten_responses_beyond_the_percentile() {
+        let of = |text: &str| completed_min(rule(&format!("--until {text}+-2%")).terms[0].0.metric);
+        assert_eq!(
+            ["p50", "p90", "p99", "p99.9", "p1", "mean", "rate"].map(of),
+            [20, 100, 1_000, 10_000, 1_000, 10, 10]
+        );
+        let mut rare = rule("--until p99.9+-2%");
+        assert_eq!(ends(&mut rare, 100, 1), None, "a batch of ten seconds is needed");
+        let until = rare.end().unwrap();
+        assert_eq!((until.reached, until.terms[0].estimate), (false, Err(Unknown::Short)));
+    }
+
+    #[test]
+    fn it_is_looked_at_when_the_run_has_grown_by_a_tenth_and_at_the_end() {
+        let mut rule = rule("--until p99+-2%");
+        let mut random = Random::new(1);
+        let mut looks = Vec::new();
+        for _ in 0..35 {
+            let before = rule.look_at;
+            // A latency that grows is never known.
+            let mut interval = second(&mut random, 1);
+            interval.latency.record_many(1_000_000 * (1 + rule.seconds), 1_000);
+            rule.record(0, &interval);
+            rule.end_second();
+            looks.extend((rule.look_at != before).then_some(rule.seconds));
+        }
+        assert_eq!(looks, [20, 22, 24, 26, 28, 30, 33]);
+        assert_eq!(rule.end().unwrap().at, Duration::from_secs(35));
+    }
+}
