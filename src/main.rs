@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use onrush::cli::{self, Invocation};
 use onrush::program::{self, EXIT_WRONG, Screen, say};
-use onrush::{report, serve};
+use onrush::{report, serve, tables};
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| say(&format!("onrush: this is a bug in onrush: {panic}"))));
@@ -16,6 +16,12 @@ fn main() -> ExitCode {
             print("onrush", Ok(stdout), exit)
         }
         Invocation::Merge(merge) => print("onrush merge", report::merge::run(&merge), 0),
+        Invocation::Table(table) => {
+            let tables = tables::run(&table);
+            tables.said.iter().for_each(|line| say(&format!("onrush table: {line}")));
+            let exit = if tables.text.is_empty() { EXIT_WRONG } else { 0 };
+            print("onrush table", Ok(tables.text), exit)
+        }
         Invocation::Serve(config) => print("onrush", serve::run(&config).map(|()| String::new()), 0),
         Invocation::Run { mut plan, warnings } => {
             warnings.iter().for_each(|line| say(line));

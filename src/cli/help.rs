@@ -9,7 +9,8 @@ pub(super) fn help() -> String {
         "onrush puts HTTP load on a server and reports, in wrk's words, how it fared.\n\n\
          Usage: onrush [options] <url>\n       \
          onrush serve [options]     a server to aim at; see: onrush serve --help\n       \
-         onrush merge FILE...       one result of several; onrush merge --help\n",
+         onrush merge FILE...       one result of several; onrush merge --help\n       \
+         onrush table FILE...       tables of any results; onrush table --help\n",
     );
     for group in Group::ALL {
         text.push_str(&format!("\n{}\n", group.title()));

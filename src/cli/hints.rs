@@ -75,7 +75,8 @@ pub(super) fn command(word: &OsStr) -> Option<String> {
 }
 
 /// Words that look like the first of a command line, and what is to be written for them.
-const COMMANDS: [(&str, &str); 3] = [("help", "onrush --help"), ("serve", "onrush serve"), ("merge", "onrush merge")];
+const COMMANDS: [(&str, &str); 4] =
+    [("help", "onrush --help"), ("serve", "onrush serve"), ("merge", "onrush merge"), ("table", "onrush table")];
 
 /// One line about words that cannot be meant where they stand: a number for a host, a URL behind the first word.
 pub(super) fn stray(words: &[OsString], has_script: bool) -> Option<String> {

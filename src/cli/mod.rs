@@ -21,6 +21,7 @@ mod pace;
 mod proxy;
 mod refusal;
 mod request;
+mod table;
 mod tls;
 mod typed;
 pub mod units;
@@ -33,6 +34,7 @@ use std::ffi::OsString;
 
 use crate::plan::{Dialect, Io, Plan};
 use crate::report::merge::Merge;
+use crate::tables::Table;
 use crate::{backend, serve};
 use front::Front;
 use refusal::Refusal;
@@ -50,6 +52,8 @@ pub enum Invocation {
     },
     /// Several results as one.
     Merge(Merge),
+    /// Saved results as tables.
+    Table(Table),
     /// The embedded target.
     Serve(serve::Config),
     /// Texts, and the end: help, the version, every mistake.
@@ -93,11 +97,10 @@ fn parse_ordered(args: &[OsString], words_end_options: bool) -> Invocation {
         return serve(&rest[1..]);
     }
     if !dialect.is_compat() && rest[0] == "merge" {
-        return match merge::parse(&rest[1..]) {
-            Ok(Some(merge)) => Invocation::Merge(merge),
-            Ok(None) => print(merge::HELP.to_owned(), String::new(), 0),
-            Err(reason) => print(String::new(), format!("onrush merge: {reason}\n"), 1),
-        };
+        return subcommand("merge", merge::HELP, merge::parse(&rest[1..]), Invocation::Merge);
+    }
+    if !dialect.is_compat() && rest[0] == "table" {
+        return subcommand("table", table::HELP, table::parse(&rest[1..]), Invocation::Table);
     }
     let mut typed = Typed::new(dialect);
     let read = typed.read(&mut Front::new(rest, dialect, words_end_options));
@@ -117,6 +120,15 @@ fn parse_ordered(args: &[OsString], words_end_options: bool) -> Invocation {
             Invocation::Run { plan: Box::new(plan), warnings }
         }
         Err(refusal) => refused(refusal, dialect, name, version),
+    }
+}
+
+/// What a subcommand asks for: what it is `of`, its help, or the line that refuses it.
+fn subcommand<T>(name: &str, help: &str, parsed: Result<Option<T>, String>, of: fn(T) -> Invocation) -> Invocation {
+    match parsed {
+        Ok(Some(asked)) => of(asked),
+        Ok(None) => print(help.to_owned(), String::new(), 0),
+        Err(reason) => print(String::new(), format!("onrush {name}: {reason}\n"), 1),
     }
 }
 

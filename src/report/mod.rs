@@ -5,6 +5,7 @@
 
 pub mod export;
 pub mod files;
+pub mod input;
 pub mod merge;
 pub mod result;
 mod table;

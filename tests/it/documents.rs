@@ -3,9 +3,9 @@
 //! A fenced `console` block is a session. A line `$ onrush …` or `$ wrk …` is run, and `$ jq …` and `$ cat …` for what
 //! that wrote; other commands are not. The lines below it are what it prints, on either stream, and have to come out
 //! the same but for their numbers. Nothing below it means that the output is not looked at. The exit code is the one
-//! below `$ echo $?`, else 1 behind a refusal (a line `onrush: …` or `onrush merge: …` and nothing else), else 0. The
+//! below `$ echo $?`, else 1 behind a refusal (a line `onrush: …`, or of a subcommand, and nothing else), else 0. The
 //! address 127.0.0.1:8080 is replaced by an embedded target's, the port 8443 by that of a server that speaks TLS, and
-//! runs are cut short.
+//! runs are cut short. In `logs` there are reports that people published.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,6 +26,7 @@ cases! {
     the_examples_about_scripts_come_out_as_shown;
     the_scripts_in_the_manual_run;
     the_examples_of_the_result_files_come_out_as_shown needs "jq";
+    the_examples_about_tables_come_out_as_shown;
     the_examples_about_tls_come_out_as_shown needs "jq";
     a_shape_is_a_line_without_its_numbers;
     every_link_leads_to_something;
@@ -72,6 +73,10 @@ fn the_examples_of_the_result_files_come_out_as_shown(context: &Context) {
     check_examples(context, "docs/output.md", 19);
 }
 
+fn the_examples_about_tables_come_out_as_shown(context: &Context) {
+    check_examples(context, "docs/tables.md", 7);
+}
+
 fn the_examples_about_tls_come_out_as_shown(context: &Context) {
     check_examples(context, "docs/tls.md", 4);
 }
@@ -107,8 +112,8 @@ fn every_link_leads_to_something(_: &Context) {
 fn every_option_that_is_mentioned_exists(_: &Context) {
     let help =
         |words: &[&str]| Command::new(env!("CARGO_BIN_EXE_onrush")).args(words).output().expect("it runs").stdout;
-    let help = String::from_utf8([help(&["--help"]), help(&["serve", "--help"]), help(&["merge", "--help"])].concat())
-        .expect("the help is text");
+    let all = [&["--help"][..], &["serve", "--help"], &["merge", "--help"], &["table", "--help"]];
+    let help = String::from_utf8(all.map(help).concat()).expect("the help is text");
     let spelled = |line| str::split_whitespace(line).take_while(|word: &&str| word.starts_with('-'));
     let known: Vec<&str> = help.lines().flat_map(spelled).map(|word| word.trim_end_matches(',')).collect();
     let mut checked = 0;
@@ -117,7 +122,7 @@ fn every_option_that_is_mentioned_exists(_: &Context) {
             if !["-", "onrush ", "wrk ", "$ onrush ", "$ wrk "].iter().any(|start| code.starts_with(start)) {
                 continue;
             }
-            for word in code.split_whitespace().filter(|word| word.starts_with('-') && *word != "--") {
+            for word in code.split_whitespace().filter(|word| word.starts_with('-') && !["-", "--"].contains(word)) {
                 let exists = match word.strip_prefix("--") {
                     // Abbreviations are options too.
                     Some(name) => {
@@ -189,8 +194,9 @@ fn check_examples(context: &Context, path: &str, at_least: usize) {
         let link = scratch.path().join(name);
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_onrush"), link).expect("a link can be made");
     }
-    let examples = scratch.path().join("examples");
-    std::os::unix::fs::symlink(root().join("examples"), examples).expect("a link can be made");
+    for (name, directory) in [("examples", "examples"), ("logs", "tests/fixtures")] {
+        std::os::unix::fs::symlink(root().join(directory), scratch.path().join(name)).expect("a link can be made");
+    }
     for step in &steps {
         step.check(context, path, (&server, tls_port), scratch.path());
     }
@@ -225,7 +231,7 @@ impl Step {
 
     /// Whether the command is refused before anything happens.
     fn is_refused(&self) -> bool {
-        matches!(&self.output[..], [line] if line.starts_with("onrush: ") || line.starts_with("onrush merge: "))
+        matches!(&self.output[..], [line] if ["", " merge", " table"].iter().any(|command| line.starts_with(&format!("onrush{command}: "))))
     }
 
     /// Whether it puts load on something.

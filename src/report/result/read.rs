@@ -1,18 +1,13 @@
 //! From a file to a document.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Context, anyhow, bail, ensure};
+use anyhow::{Context, bail};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::super::input;
 use super::{Document, SCHEMA};
-use crate::reason::reason;
-
-/// No result is longer, in bytes, by far.
-const LENGTH_MAX: u64 = 256 << 20;
 
 /// What every version of the format has.
 #[derive(Deserialize)]
@@ -21,23 +16,27 @@ struct Version {
 }
 
 impl Document {
-    /// Reads a result file.
+    /// Reads a result file: plain, compressed, or standard input.
     ///
     /// # Errors
     ///
     /// When it cannot be read, is no result, or one of another version, or has figures that no test can have.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
-        let mut text = String::new();
-        File::open(path)
-            .and_then(|file| file.take(LENGTH_MAX + 1).read_to_string(&mut text))
-            .map_err(|error| anyhow!("{path:?} cannot be read: {}", reason(&error)))?;
-        ensure!(text.len() as u64 <= LENGTH_MAX, "{path:?} is no result of onrush: none is longer than 256 MiB");
+        Self::parse(path, &input::read(path)?)
+    }
+
+    /// The document in these bytes of a file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Document::read`].
+    pub fn parse(path: &Path, text: &[u8]) -> anyhow::Result<Self> {
         let Version { schema } =
-            serde_json::from_str(&text).with_context(|| format!("{path:?} is no result of onrush"))?;
+            serde_json::from_slice(text).with_context(|| format!("{path:?} is no result of onrush"))?;
         if schema != u64::from(SCHEMA) {
             bail!("{path:?} has schema {schema}, and this onrush reads schema {SCHEMA}: use the version that wrote it");
         }
-        let value: Value = serde_json::from_str(&text).with_context(|| format!("{path:?} is damaged"))?;
+        let value: Value = serde_json::from_slice(text).with_context(|| format!("{path:?} is damaged"))?;
         if !are_figures(&value) {
             bail!("{path:?} is damaged: it has figures that no test can have");
         }

@@ -1,0 +1,123 @@
+//! The command line of `onrush table`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use lexopt::Arg;
+
+use crate::tables::{Form, Sort, Table};
+
+/// What `onrush table --help` prints.
+pub(super) const HELP: &str = "\
+onrush table makes tables of saved results: of onrush and of wrk-cmm (.json),
+and of the text that wrk, wrk-cmm and wrk2 print, any number of runs in a file.
+Runs that differ in nothing but their number are averaged; a second table
+has their median, how far they lie apart, their errors, and percentiles of all
+their requests together.
+
+Usage: onrush table [options] FILE|FOLDER...
+
+      --by A,B         average runs that agree in these fields; usually the factors
+                       in file names and everything else in which runs differ
+      --columns A,B    print one table with these columns
+      --sort COL       sort by a column; COL:desc: the largest first
+      --format FORM    md (the usual one), text, csv or json: the last two have
+                       everything in one table, a row for each run
+  -h, --help           print this text
+
+Fields: folder, file, line, name, tool, section (the underlined heading above a
+run), label (the line above it), url, host, threads, connections, and factors:
+x-rmem_max-4096-c-10-2.json is run 2 with rmem_max 4096 and c 10.
+Figures: requests, duration_in_microseconds, bytes, requests_per_sec,
+bytes_transfer_per_sec, mean_us, stdev_us, min_us, max_us, p99_us or any other
+percentile, connect_errors, read_errors, write_errors, timeouts, errors (these
+four together) and status_errors.
+A file may be compressed (.json.gz); - is standard input. In a folder, files are
+read that end with .json, .log and .txt; x.json and x.log are one run.
+";
+
+/// Reads the words after `table`; `None`: the help was asked for. The error says what is wrong.
+pub(super) fn parse(args: &[OsString]) -> Result<Option<Table>, String> {
+    let mut table = Table { inputs: Vec::new(), by: None, columns: None, sort: None, form: Form::default() };
+    let mut parser = lexopt::Parser::from_args(args);
+    while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
+        let name = match argument {
+            Arg::Long("help") | Arg::Short('h') => return Ok(None),
+            Arg::Value(path) => {
+                table.inputs.push(PathBuf::from(path));
+                continue;
+            }
+            Arg::Long(name @ ("by" | "columns" | "sort" | "format")) => name.to_owned(),
+            _ => return Err(format!("{}; see: onrush table --help", argument.unexpected())),
+        };
+        let value = parser.value().map_err(|error| error.to_string())?;
+        let value = value.to_str().ok_or_else(|| format!("--{name} {value:?}: it is no text"))?;
+        match name.as_str() {
+            "by" => table.by = Some(names(value)),
+            "columns" => table.columns = Some(names(value)),
+            "sort" => table.sort = Some(sort(value)),
+            _ => table.form = form(value)?,
+        }
+    }
+    if table.inputs.is_empty() {
+        return Err("no file; write for instance onrush table results/".to_owned());
+    }
+    Ok(Some(table))
+}
+
+/// Names between commas; none of nothing.
+fn names(value: &str) -> Vec<String> {
+    value.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+fn sort(value: &str) -> Sort {
+    let (column, descends) = match value.rsplit_once(':') {
+        Some((column, "desc")) => (column, true),
+        Some((column, "asc")) => (column, false),
+        _ => (value, false),
+    };
+    Sort { column: column.to_owned(), descends }
+}
+
+fn form(value: &str) -> Result<Form, String> {
+    match value {
+        "md" => Ok(Form::Markdown),
+        "text" => Ok(Form::Text),
+        "csv" => Ok(Form::Csv),
+        "json" => Ok(Form::Json),
+        _ => Err(format!("--format {value:?}: it is md, text, csv or json")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Option<Table>, String> {
+        let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        parse(&args)
+    }
+
+    #[test]
+    fn files_and_options_come_in_any_order() {
+        let table = parsed("a --by x,y b.json --sort p99_us:desc --format=csv --columns host -").unwrap().unwrap();
+        assert_eq!(table.inputs, ["a", "b.json", "-"].map(PathBuf::from));
+        assert_eq!(table.by, Some(vec!["x".to_owned(), "y".to_owned()]));
+        assert_eq!(table.columns, Some(vec!["host".to_owned()]));
+        assert_eq!(table.sort, Some(Sort { column: "p99_us".to_owned(), descends: true }));
+        assert_eq!(table.form, Form::Csv);
+        assert!(parsed("a --help").unwrap().is_none());
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (line, words) in [
+            ("", "no file"),
+            ("a --format xml", "md, text, csv or json"),
+            ("a --sort", "missing"),
+            ("a --bogus", "see: onrush table --help"),
+        ] {
+            assert!(parsed(line).unwrap_err().contains(words), "{line}");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Which tables are made of the runs: run by run with averages, what averages do not say, and everything in one.
+
+use std::cmp::Ordering;
+
+use super::column::{self, Column, Figure};
+use super::grid::{Cell, Grid, Head};
+use super::group::Group;
+use super::measured::Measured;
+use super::number::Number;
+use super::order;
+
+/// What a row of averages is called.
+const AVERAGE: &str = "avg";
+
+/// The columns of the table of runs, unless others are asked for: those that people know. Where no run has percentiles
+/// the mean latency is in their place.
+pub fn usual(runs: &[Measured]) -> Vec<Column> {
+    let is_known = |figure: Figure| runs.iter().any(|run| figure.of(run).is_some());
+    let mut latencies: Vec<Figure> = column::usual_percentiles().filter(|&figure| is_known(figure)).collect();
+    if latencies.is_empty() {
+        latencies.push(Figure::Mean);
+    }
+    let figures = column::USUAL.into_iter().chain(latencies).filter(|&figure| is_known(figure));
+    figures.map(Column::Figure).collect()
+}
+
+/// Every run, and below the runs with one key their averages.
+pub fn runs(groups: &[Group<'_>], key: &[String], columns: &[Column]) -> Grid {
+    let mut heads: Vec<Head> = key.iter().map(|field| Head::new(field)).collect();
+    heads.push(Head::new("run"));
+    heads.extend(columns.iter().map(Head::of));
+    let is_averaged = groups.iter().any(|group| group.runs.len() > 1);
+    let mut rows = Vec::new();
+    for group in groups {
+        for (number, run) in &group.runs {
+            rows.push(row(group, key, number.to_string(), columns.iter().map(|column| cell(run, column))));
+        }
+        if is_averaged {
+            rows.push(row(group, key, AVERAGE.to_owned(), columns.iter().map(|column| average(group, column))));
+        }
+    }
+    Grid { heads, rows }
+}
+
+/// What the averages do not say, group by group: how far the rates lie apart, what failed, and percentiles of all requests
+/// together.
+pub fn summary(groups: &[Group<'_>], key: &[String]) -> Grid {
+    let percentiles: Vec<Figure> = column::usual_percentiles().collect();
+    let computed =
+        ["runs", "median_requests_per_sec", "min_requests_per_sec", "max_requests_per_sec", "spread_percent"];
+    let mut heads: Vec<Head> = key.iter().map(String::as_str).chain(computed).map(Head::new).collect();
+    let figures = [Figure::Errors, Figure::StatusErrors];
+    heads.extend(figures.iter().chain(&percentiles).map(|&figure| Head::of(&Column::Figure(figure))));
+    let rows = groups.iter().map(|group| {
+        let alone = group.runs.first().filter(|_| group.runs.len() == 1);
+        let rates = group.figures(Figure::Rate).filter(|_| alone.is_none()).unwrap_or_default();
+        let (median, min, max) = (Number::median(&rates), rates.iter().min(), rates.iter().max());
+        let merged = if alone.is_some() { None } else { group.merged() };
+        let count = Number::whole(group.runs.len() as u64);
+        let mut cells: Vec<Cell> = levels(group, key).collect();
+        cells.push(Cell::number(Some(count), true));
+        cells.extend(
+            [median, min.copied(), max.copied(), spread(median, min, max)].map(|rate| Cell::number(rate, false)),
+        );
+        cells.extend(figures.map(|figure| Cell::number(group.sum(figure), true)));
+        cells.extend(percentiles.iter().map(|figure| {
+            let merged = || figure.merged(merged.as_ref()?);
+            Cell::number(alone.map_or_else(merged, |(_, run)| figure.of(run)), true)
+        }));
+        cells
+    });
+    let rows = rows.collect();
+    Grid { heads, rows }.without_empty(key.len() + 1)
+}
+
+/// The distance between the least and the greatest, in per cent of the one in the middle.
+fn spread(median: Option<Number>, min: Option<&Number>, max: Option<&Number>) -> Option<Number> {
+    let (median, min, max) = (median?.value(), min?.value(), max?.value());
+    Number::of((max - min) / median * 100.0)
+}
+
+/// Every run with everything that is known of it, or with these columns.
+pub fn wide(groups: &[Group<'_>], key: &[String], columns: &[Column], sort: Option<&Sort>) -> Grid {
+    let mut heads: Vec<Head> = key.iter().map(|field| Head::new(field)).collect();
+    heads.push(Head::new("run"));
+    heads.extend(columns.iter().map(Head::of));
+    let runs = groups.iter().flat_map(|group| group.runs.iter().map(move |(number, run)| (group, number, *run)));
+    let mut runs: Vec<(&Group<'_>, &u64, &Measured)> = runs.collect();
+    if let Some(sort) = sort {
+        runs.sort_by(|(_, _, one), (_, _, other)| sort.runs(one, other));
+    }
+    let rows = runs.into_iter();
+    let rows = rows
+        .map(|(group, number, run)| row(group, key, number.to_string(), columns.iter().map(|column| cell(run, column))))
+        .collect();
+    Grid { heads, rows }
+}
+
+/// The columns of a wide table, without those of the key.
+pub fn everything(runs: &[Measured], key: &[String]) -> Vec<Column> {
+    let mut fields: Vec<String> = column::FIELDS.map(str::to_owned).to_vec();
+    fields.extend(factors(runs));
+    fields.retain(|field| !key.contains(field));
+    let mut percents: Vec<_> = runs.iter().flat_map(|run| run.figures.percentiles_us.keys().copied()).collect();
+    percents.sort_unstable();
+    percents.dedup();
+    let (before, errors) = Figure::FIXED.split_at(9);
+    let percentiles = percents.into_iter().map(Figure::Percentile);
+    let figures = before.iter().copied().chain(percentiles).chain(errors.iter().copied());
+    fields.into_iter().map(Column::Field).chain(figures.map(Column::Figure)).collect()
+}
+
+/// The names of all factors, in the order in which they came.
+pub fn factors(runs: &[Measured]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (name, _) in runs.iter().flat_map(|run| &run.factors) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+fn row(group: &Group<'_>, key: &[String], name: String, cells: impl Iterator<Item = Cell>) -> Vec<Cell> {
+    levels(group, key).chain([Cell::level(name)]).chain(cells).collect()
+}
+
+/// The cells of the key of a group.
+fn levels(group: &Group<'_>, key: &[String]) -> impl Iterator<Item = Cell> {
+    key.iter().zip(&group.key).map(|(name, level)| of_field(name, Some(level.clone())))
+}
+
+/// What a field says: a number where it may be nothing else, or the level of a factor.
+fn of_field(name: &str, text: Option<String>) -> Cell {
+    const TEXTS: [&str; 8] = ["folder", "file", "name", "tool", "section", "label", "url", "host"];
+    if TEXTS.contains(&name) { Cell::text(text) } else { text.map_or(Cell::Empty, Cell::level) }
+}
+
+fn cell(run: &Measured, column: &Column) -> Cell {
+    match column {
+        Column::Field(name) => of_field(name, column::field(run, name)),
+        Column::Figure(figure) => Cell::number(figure.of(run), figure.is_whole()),
+    }
+}
+
+/// The average, or what all runs have in common.
+fn average(group: &Group<'_>, column: &Column) -> Cell {
+    match column {
+        Column::Field(name) => {
+            let mut values = group.runs.iter().map(|(_, run)| column::field(run, name));
+            let first = values.next().flatten();
+            of_field(name, first.filter(|first| values.all(|value| value.as_ref() == Some(first))))
+        }
+        Column::Figure(figure) => Cell::number(group.average(*figure), false),
+    }
+}
+
+/// By what rows are sorted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sort {
+    /// The name of the column.
+    pub column: String,
+    /// Whether the largest is first.
+    pub descends: bool,
+}
+
+impl Sort {
+    /// Sorts groups by what they have in common or on average, and the runs in each of them.
+    pub fn groups(&self, groups: &mut [Group<'_>]) {
+        for group in groups.iter_mut() {
+            group.runs.sort_by(|(_, one), (_, other)| self.runs(one, other));
+        }
+        let column = Column::named(&self.column);
+        groups.sort_by(|one, other| match &column {
+            Column::Field(_) => self.runs(one.runs[0].1, other.runs[0].1),
+            Column::Figure(figure) => self.ordered(one.average(*figure), other.average(*figure), Ord::cmp),
+        });
+    }
+
+    fn runs(&self, one: &Measured, other: &Measured) -> Ordering {
+        match Column::named(&self.column) {
+            Column::Field(name) => {
+                let [one, other] = [one, other].map(|run| column::field(run, &name));
+                self.ordered(one, other, |one, other| order::level(one, other))
+            }
+            Column::Figure(figure) => self.ordered(figure.of(one), figure.of(other), Ord::cmp),
+        }
+    }
+
+    /// What is not known is last, whatever the direction.
+    fn ordered<T>(&self, one: Option<T>, other: Option<T>, compare: fn(&T, &T) -> Ordering) -> Ordering {
+        match (one, other) {
+            (Some(one), Some(other)) if self.descends => compare(&other, &one),
+            (Some(one), Some(other)) => compare(&one, &other),
+            (one, other) => other.is_some().cmp(&one.is_some()),
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The columns that tables can have: what tells runs apart, and what was measured.
+
+use super::measured::Measured;
+use super::number::Number;
+use crate::plan::Percent;
+use crate::report::result::Document;
+use crate::stats::Errors;
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// What tells runs apart: a name of [`FIELDS`], or of a factor.
+    Field(String),
+    /// What was measured.
+    Figure(Figure),
+}
+
+/// What was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// Responses complete.
+    Requests,
+    /// How long was measured.
+    Duration,
+    /// Bytes received.
+    Bytes,
+    /// Responses per second.
+    Rate,
+    /// Bytes received per second.
+    Transfer,
+    /// The mean latency.
+    Mean,
+    /// The standard deviation of the latency.
+    Stdev,
+    /// The smallest latency.
+    Min,
+    /// The largest latency.
+    Max,
+    /// A percentile of the latency.
+    Percentile(Percent),
+    /// Failed connects.
+    ConnectErrors,
+    /// Failures while a response was read.
+    ReadErrors,
+    /// Failures while a request was sent.
+    WriteErrors,
+    /// Requests that passed `--timeout`.
+    Timeouts,
+    /// All of these together.
+    Errors,
+    /// Responses with a status of 400 or more.
+    StatusErrors,
+}
+
+/// What tells runs apart, beside the factors of an experiment.
+pub const FIELDS: [&str; 11] =
+    ["folder", "file", "line", "name", "tool", "section", "label", "url", "host", "threads", "connections"];
+
+/// The figures of the table that people make of wrk's results, before its percentiles.
+pub const USUAL: [Figure; 5] = [Figure::Requests, Figure::Duration, Figure::Bytes, Figure::Rate, Figure::Transfer];
+
+/// The percentiles in that table.
+pub fn usual_percentiles() -> impl Iterator<Item = Figure> {
+    ["50", "75", "90", "99", "99.999"].iter().filter_map(|text| text.parse().ok()).map(Figure::Percentile)
+}
+
+impl Column {
+    /// The column of this name; any name that is no figure's may be that of a factor.
+    pub fn named(name: &str) -> Self {
+        Figure::named(name).map_or_else(|| Self::Field(name.to_owned()), Self::Figure)
+    }
+}
+
+/// What a field says of a run.
+pub fn field(run: &Measured, name: &str) -> Option<String> {
+    let origin = &run.origin;
+    match name {
+        "folder" => Some(origin.folder.clone()),
+        "file" => Some(origin.file.clone()),
+        "line" => origin.line.map(|line| line.to_string()),
+        "name" => Some(origin.name.clone()),
+        "tool" => Some(origin.tool.to_owned()),
+        "section" => run.section.clone(),
+        "label" => run.label.clone(),
+        "url" => run.url.clone(),
+        "host" => run.host().map(str::to_owned),
+        "threads" => run.threads.map(|threads| threads.to_string()),
+        "connections" => run.connections.map(|connections| connections.to_string()),
+        factor => run.factors.iter().find(|(name, _)| name == factor).map(|(_, level)| level.clone()),
+    }
+}
+
+impl Figure {
+    /// All that have fixed names, in the order of a wide table; percentiles come before the errors.
+    pub const FIXED: [Self; 15] = [
+        Self::Requests,
+        Self::Duration,
+        Self::Bytes,
+        Self::Rate,
+        Self::Transfer,
+        Self::Mean,
+        Self::Stdev,
+        Self::Min,
+        Self::Max,
+        Self::ConnectErrors,
+        Self::ReadErrors,
+        Self::WriteErrors,
+        Self::Timeouts,
+        Self::Errors,
+        Self::StatusErrors,
+    ];
+
+    fn named(name: &str) -> Option<Self> {
+        let percent = name.strip_suffix("% latency").or_else(|| name.strip_suffix('%'));
+        let percent = percent.or_else(|| name.strip_prefix('p')?.strip_suffix("_us").or(name.strip_prefix('p')));
+        let percentile = percent.and_then(|percent| percent.parse().ok()).map(Self::Percentile);
+        percentile.or_else(|| Self::FIXED.into_iter().find(|figure| figure.name() == name || figure.heading() == name))
+    }
+
+    /// Its name for programs.
+    pub fn name(self) -> String {
+        match self {
+            Self::Requests => "requests",
+            Self::Duration => "duration_in_microseconds",
+            Self::Bytes => "bytes",
+            Self::Rate => "requests_per_sec",
+            Self::Transfer => "bytes_transfer_per_sec",
+            Self::Mean => "mean_us",
+            Self::Stdev => "stdev_us",
+            Self::Min => "min_us",
+            Self::Max => "max_us",
+            Self::Percentile(percent) => return format!("p{percent}_us"),
+            Self::ConnectErrors => "connect_errors",
+            Self::ReadErrors => "read_errors",
+            Self::WriteErrors => "write_errors",
+            Self::Timeouts => "timeouts",
+            Self::Errors => "errors",
+            Self::StatusErrors => "status_errors",
+        }
+        .to_owned()
+    }
+
+    /// Its name for people: that of the table which they know.
+    pub fn heading(self) -> String {
+        match self {
+            Self::Mean => "mean latency".to_owned(),
+            Self::Stdev => "latency stdev".to_owned(),
+            Self::Min => "min latency".to_owned(),
+            Self::Max => "max latency".to_owned(),
+            Self::Percentile(percent) => format!("{percent}% latency"),
+            other => other.name(),
+        }
+    }
+
+    /// Whether people see it as a whole number.
+    pub fn is_whole(self) -> bool {
+        !matches!(self, Self::Duration | Self::Rate | Self::Transfer | Self::Mean | Self::Stdev)
+    }
+
+    /// The length of the rule below its heading. The script that people have draws three of them too short.
+    pub fn rule(self) -> usize {
+        let is_short = matches!(self, Self::Duration | Self::Rate | Self::Transfer);
+        self.heading().len() + if is_short { 1 } else { 2 }
+    }
+
+    /// What a run measured.
+    pub fn of(self, run: &Measured) -> Option<Number> {
+        let figures = &run.figures;
+        let errors = |count: fn(&Errors) -> u64| figures.errors.as_ref().map(count).map(Number::whole);
+        match self {
+            Self::Requests => figures.requests.map(Number::whole),
+            Self::Bytes => figures.bytes.map(Number::whole),
+            Self::Duration => figures.duration_us.and_then(Number::of),
+            Self::Rate => figures.rate_per_s.and_then(Number::of),
+            Self::Transfer => figures.bytes_per_s.and_then(Number::of),
+            Self::Mean => figures.mean_us.and_then(Number::of),
+            Self::Stdev => figures.stdev_us.and_then(Number::of),
+            Self::Min => figures.min_us.and_then(Number::of),
+            Self::Max => figures.max_us.and_then(Number::of),
+            Self::Percentile(percent) => percentile_us(run, percent).and_then(Number::of),
+            Self::ConnectErrors => errors(|errors| errors.connect),
+            Self::ReadErrors => errors(|errors| errors.read),
+            Self::WriteErrors => errors(|errors| errors.write),
+            Self::Timeouts => errors(|errors| errors.timeout),
+            Self::Errors => errors(|errors| errors.total() - errors.status),
+            Self::StatusErrors => errors(|errors| errors.status),
+        }
+    }
+
+    /// What the sum of several runs says; only a percentile is asked of it.
+    pub fn merged(self, sum: &Document) -> Option<Number> {
+        let Self::Percentile(percent) = self else { return None };
+        sum.shown_percentile_us(percent).and_then(Number::of)
+    }
+}
+
+/// A percentile of a run: as it was written, or from its histogram where that has all requests.
+fn percentile_us(run: &Measured, percent: Percent) -> Option<f64> {
+    let written = run.figures.percentiles_us.get(&percent).copied();
+    let document = run.document.as_deref().filter(|document| written.is_none() && document.bounded().is_none());
+    written.or_else(|| {
+        let values = document?.shown_latency().values().ok()?;
+        (values.count() > 0).then(|| values.percentile(percent.value()) as f64 / 1e3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_is_found_by_either_name() {
+        let percentile = Figure::Percentile("99.9".parse().unwrap());
+        for figure in Figure::FIXED.into_iter().chain([percentile]) {
+            assert_eq!(Column::named(&figure.name()), Column::Figure(figure));
+            assert_eq!(Column::named(&figure.heading()), Column::Figure(figure));
+        }
+        for name in ["p99.9", "99.9%"] {
+            assert_eq!(Column::named(name), Column::Figure(percentile));
+        }
+        for name in ["rmem_max", "host", "p", "path", "0%"] {
+            assert_eq!(Column::named(name), Column::Field(name.to_owned()));
+        }
+    }
+}

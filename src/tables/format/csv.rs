@@ -1,0 +1,42 @@
+//! A table as comma-separated values; what is not known is empty.
+
+use super::super::grid::{Cell, Grid};
+
+/// The names and the rows.
+pub fn csv(grid: &Grid) -> String {
+    let heads: Vec<String> = grid.heads.iter().map(|head| quoted(&head.name)).collect();
+    let mut text = heads.join(",") + "\n";
+    for row in &grid.rows {
+        let cells: Vec<String> = row.iter().map(cell).collect();
+        text += &(cells.join(",") + "\n");
+    }
+    text
+}
+
+/// A text as it is, a number with all its decimals.
+fn cell(cell: &Cell) -> String {
+    match cell {
+        Cell::Empty => String::new(),
+        Cell::Text(text) => quoted(text),
+        Cell::Number { number, is_whole: true } => number.exact(),
+        Cell::Number { number, is_whole: false } => number.to_string(),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::grid::Head;
+    use super::*;
+
+    #[test]
+    fn what_would_end_a_cell_is_quoted() {
+        let text = |text: &str| Cell::text(Some(text.to_owned()));
+        let row = vec![text("a,\"b\"\nc"), Cell::Empty, text("d")];
+        let grid = Grid { heads: ["x", "y,z", "w"].map(Head::new).to_vec(), rows: vec![row] };
+        assert_eq!(csv(&grid), "x,\"y,z\",w\n\"a,\"\"b\"\"\nc\",,d\n");
+    }
+}

@@ -1,0 +1,52 @@
+//! A table as a list of JSON objects, a row each; what is not known is null.
+
+use serde::{Serialize, Serializer};
+
+use super::super::grid::{Cell, Grid, Head};
+
+/// The rows, one in a line.
+pub fn json(grid: &Grid) -> String {
+    let rows: Vec<String> = grid
+        .rows
+        .iter()
+        .map(|row| serde_json::to_string(&Row(&grid.heads, row)).expect("texts and numbers can always be written"))
+        .collect();
+    if rows.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", rows.join(",\n")) }
+}
+
+/// A row with the names of its columns, in their order.
+struct Row<'a>(&'a [Head], &'a [Cell]);
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|head| &head.name).zip(self.1))
+    }
+}
+
+impl Serialize for Cell {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Empty => serializer.serialize_none(),
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::Number { number, .. } => match number.exact().parse::<u64>() {
+                Ok(whole) => serializer.serialize_u64(whole),
+                Err(_) => serializer.serialize_f64(number.value()),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::number::Number;
+    use super::*;
+
+    #[test]
+    fn rows_are_objects_in_the_order_of_the_columns() {
+        let number = |value| Cell::number(Number::of(value), true);
+        let row = vec![Cell::text(Some("\"\n".to_owned())), number(2.0), number(2.25), Cell::Empty];
+        let grid = Grid { heads: ["z", "y", "x", "a"].map(Head::new).to_vec(), rows: vec![row] };
+        assert_eq!(json(&grid), "[\n{\"z\":\"\\\"\\n\",\"y\":2,\"x\":2.25,\"a\":null}\n]\n");
+        assert_eq!(json(&Grid::default()), "[]\n");
+    }
+}

@@ -1,0 +1,32 @@
+//! A table in Markdown, as the script draws it whose tables people have.
+
+use super::super::grid::{Cell, Grid, Head};
+
+/// The heading, the rule and the rows.
+pub fn markdown(grid: &Grid) -> String {
+    let heads: Vec<String> = grid.heads.iter().map(|head| escaped(&Cell::text(Some(head.heading.clone())))).collect();
+    let rules: Vec<String> = grid.heads.iter().map(|Head { rule, .. }| "-".repeat(*rule)).collect();
+    let mut text = format!("| {} |\n|{}|\n", heads.join(" | "), rules.join("|"));
+    for row in &grid.rows {
+        let cells: Vec<String> = row.iter().map(escaped).collect();
+        text += &format!("| {} |\n", cells.join(" | "));
+    }
+    text
+}
+
+/// A cell without anything that Markdown takes for the end of it, or for HTML.
+fn escaped(cell: &Cell) -> String {
+    cell.shown().replace('|', r"\|").replace('<', "&lt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_survives_whatever_is_in_its_cells() {
+        let text = |text: &str| Cell::text(Some(text.to_owned()));
+        let grid = Grid { heads: vec![Head::new("a|b")], rows: vec![vec![text("x | <b>\r\n| y")], vec![Cell::Empty]] };
+        assert_eq!(markdown(&grid), "| a\\|b |\n|-----|\n| x \\| &lt;b>\\u{d}\\u{a}\\| y |\n|  |\n");
+    }
+}

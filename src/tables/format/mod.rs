@@ -1,0 +1,11 @@
+//! Tables as people and programs read them.
+
+mod csv;
+mod json;
+mod markdown;
+mod text;
+
+pub use csv::csv;
+pub use json::json;
+pub use markdown::markdown;
+pub use text::text;

@@ -1,0 +1,38 @@
+//! A table for a terminal: columns as wide as they have to be, numbers to the right.
+
+use super::super::grid::{Cell, Grid};
+
+/// The headings and the rows.
+pub fn text(grid: &Grid) -> String {
+    let mut lines = vec![grid.heads.iter().map(|head| head.heading.clone()).collect::<Vec<String>>()];
+    lines.extend(grid.rows.iter().map(|row| row.iter().map(Cell::shown).collect()));
+    let widths: Vec<usize> = (0..grid.heads.len())
+        .map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0))
+        .collect();
+    let is_text = |column: usize| grid.rows.iter().any(|row| matches!(row[column], Cell::Text(_)));
+    let is_text: Vec<bool> = (0..grid.heads.len()).map(is_text).collect();
+    let mut text = String::new();
+    for line in &lines {
+        let cells = line.iter().zip(&widths).zip(&is_text).map(|((cell, width), is_text)| {
+            if *is_text { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        text += cells.collect::<Vec<_>>().join("  ").trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::grid::Head;
+    use super::super::super::number::Number;
+    use super::*;
+
+    #[test]
+    fn texts_are_to_the_left_and_numbers_to_the_right() {
+        let row =
+            |name: &str, value: f64| vec![Cell::text(Some(name.to_owned())), Cell::number(Number::of(value), true)];
+        let grid = Grid { heads: ["name", "n"].map(Head::new).to_vec(), rows: vec![row("a", 5.0), row("longer", 1e3)] };
+        assert_eq!(text(&grid), "name       n\na          5\nlonger  1000\n");
+    }
+}

@@ -1,0 +1,129 @@
+//! A table as data: columns with their names, and rows of cells.
+
+use super::column::Column;
+use super::number::Number;
+
+/// A table, whatever form it will have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grid {
+    /// The columns.
+    pub heads: Vec<Head>,
+    /// As many cells as there are columns, row by row.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// The head of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Its name for programs.
+    pub name: String,
+    /// Its name for people.
+    pub heading: String,
+    /// The length of the rule below it, in Markdown.
+    pub rule: usize,
+}
+
+/// What is in one place of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cell {
+    /// Nothing is known.
+    Empty,
+    /// A text from a file.
+    Text(String),
+    /// A number, perhaps shown as a whole one.
+    Number {
+        /// The number.
+        number: Number,
+        /// Whether it is shown as a whole number.
+        is_whole: bool,
+    },
+}
+
+impl Grid {
+    /// Leaves out the columns from this one on in which nothing is.
+    pub fn without_empty(mut self, from: usize) -> Self {
+        let is_kept = |index: usize| index < from || self.rows.iter().any(|row| row[index] != Cell::Empty);
+        let kept: Vec<bool> = (0..self.heads.len()).map(is_kept).collect();
+        let mut flags = kept.iter();
+        self.heads.retain(|_| flags.next() == Some(&true));
+        for row in &mut self.rows {
+            let mut flags = kept.iter();
+            row.retain(|_| flags.next() == Some(&true));
+        }
+        self
+    }
+}
+
+impl Head {
+    /// A column of texts, or one that is only computed.
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), heading: name.to_owned(), rule: name.chars().count() + 2 }
+    }
+
+    /// The head of this column.
+    pub fn of(column: &Column) -> Self {
+        match column {
+            Column::Field(name) => Self::new(name),
+            Column::Figure(figure) => Self { name: figure.name(), heading: figure.heading(), rule: figure.rule() },
+        }
+    }
+}
+
+impl Cell {
+    /// A text, where there is one.
+    pub fn text(text: Option<String>) -> Self {
+        text.filter(|text| !text.is_empty()).map_or(Self::Empty, Self::Text)
+    }
+
+    /// A whole number, or what else is in its place.
+    pub fn level(text: String) -> Self {
+        let number = text.parse::<u64>().ok().filter(|number| number.to_string() == text);
+        number.map_or_else(|| Self::text(Some(text)), |number| Self::number(Some(Number::whole(number)), true))
+    }
+
+    /// A number, where there is one.
+    pub fn number(number: Option<Number>, is_whole: bool) -> Self {
+        number.map_or(Self::Empty, |number| Self::Number { number, is_whole })
+    }
+
+    /// As it is shown, without anything that a terminal takes for an order.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Empty => String::new(),
+            Self::Text(text) => printable(text),
+            Self::Number { number, is_whole } => number.text(*is_whole),
+        }
+    }
+}
+
+/// A text in which everything that moves a cursor or turns the direction of writing is spelled out.
+fn printable(text: &str) -> String {
+    let is_order = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    text.chars().flat_map(|c| if is_order(c) { c.escape_unicode().collect() } else { vec![c] }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_spelled_out() {
+        let text = Cell::text(Some("測 \x1b[31m\n\u{202e}|\\".to_owned()));
+        assert_eq!(text.shown(), r"測 \u{1b}[31m\u{a}\u{202e}|\");
+    }
+
+    #[test]
+    fn empty_columns_are_left_out_but_for_the_first() {
+        let text = |text: &str| Cell::text(Some(text.to_owned()));
+        let grid = Grid {
+            heads: ["a", "b", "c"].map(Head::new).to_vec(),
+            rows: vec![vec![text(""), text(""), text("1")], vec![text(""), text(""), text("")]],
+        };
+        let grid = grid.without_empty(1);
+        assert_eq!(grid.heads, ["a", "c"].map(Head::new));
+        assert_eq!(grid.rows, [[text(""), text("1")], [text(""), text("")]]);
+    }
+}

@@ -1,0 +1,85 @@
+//! Runs with the same key: those that are averaged.
+
+use super::column::{self, Figure};
+use super::measured::Measured;
+use super::number::Number;
+use super::order;
+use crate::report::result::{self, Document, Named};
+
+/// Runs that agree in the fields of a key.
+#[derive(Debug)]
+pub struct Group<'a> {
+    /// What they agree in, in the order of the fields.
+    pub key: Vec<String>,
+    /// The runs, each with its number.
+    pub runs: Vec<(u64, &'a Measured)>,
+}
+
+/// The groups of runs with the same key, ordered by its first field, then by the next.
+pub fn groups<'a>(runs: &'a [Measured], fields: &[String]) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for run in runs {
+        let key: Vec<String> = fields.iter().map(|field| column::field(run, field).unwrap_or_default()).collect();
+        match groups.iter_mut().find(|group| group.key == key) {
+            Some(group) => group.runs.push((0, run)),
+            None => groups.push(Group { key, runs: vec![(0, run)] }),
+        }
+    }
+    let order: Vec<Vec<String>> = (0..fields.len()).map(|index| levels(&groups, index, &fields[index])).collect();
+    groups.sort_by_cached_key(|group| {
+        let place = |(level, levels): (&String, &Vec<String>)| levels.iter().position(|known| known == level);
+        group.key.iter().zip(&order).map(place).collect::<Vec<_>>()
+    });
+    groups.iter_mut().for_each(Group::number);
+    groups
+}
+
+/// The levels of a field: those of a factor ascending, others in the order in which they came.
+fn levels(groups: &[Group<'_>], index: usize, field: &str) -> Vec<String> {
+    let mut levels: Vec<String> = Vec::new();
+    for group in groups {
+        if !levels.contains(&group.key[index]) {
+            levels.push(group.key[index].clone());
+        }
+    }
+    if !column::FIELDS.contains(&field) {
+        levels.sort_by(|one, other| order::level(one, other));
+    }
+    levels
+}
+
+impl Group<'_> {
+    /// The figures of its runs, if all have it.
+    pub fn figures(&self, figure: Figure) -> Option<Vec<Number>> {
+        self.runs.iter().map(|(_, run)| figure.of(run)).collect()
+    }
+
+    /// The average over its runs, if all have the figure.
+    pub fn average(&self, figure: Figure) -> Option<Number> {
+        Number::average(&self.figures(figure)?)
+    }
+
+    /// The sum over its runs, if all have the figure.
+    pub fn sum(&self, figure: Figure) -> Option<Number> {
+        Some(self.figures(figure)?.into_iter().sum())
+    }
+
+    /// Numbers its runs: as they are numbered, where all are, and else one after the other.
+    fn number(&mut self) {
+        let is_numbered = self.runs.iter().all(|(_, run)| run.run.is_some());
+        for (index, (number, run)) in (1..).zip(&mut self.runs) {
+            *number = run.run.filter(|_| is_numbered).unwrap_or(index);
+        }
+        self.runs.sort_by_key(|(number, _)| *number);
+    }
+
+    /// All its runs as one, with their histograms added; `None`: one of them has none.
+    pub fn merged(&self) -> Option<Document> {
+        let documents: Option<Vec<Named>> = self
+            .runs
+            .iter()
+            .map(|(_, run)| Some(Named { name: run.origin.file.clone(), document: run.document.as_deref()?.clone() }))
+            .collect();
+        Document::sum(&result::in_order(documents?)).ok()
+    }
+}

@@ -1,0 +1,155 @@
+//! A run as every reader gives it: where it comes from, what tells it from others, and its figures.
+
+use std::collections::BTreeMap;
+
+use crate::plan::Percent;
+use crate::report::result::Document;
+use crate::stats::Errors;
+
+/// One run, read from a file. What the file does not say is `None`.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Where it was read.
+    pub origin: Origin,
+    /// The heading that it is under.
+    pub section: Option<String>,
+    /// The nearest line above it.
+    pub label: Option<String>,
+    /// The URL as typed.
+    pub url: Option<String>,
+    /// Threads.
+    pub threads: Option<u64>,
+    /// Connections.
+    pub connections: Option<u64>,
+    /// What was varied, with its level, in the order of the file's name.
+    pub factors: Vec<(String, String)>,
+    /// The number of the run, among those with equal factors.
+    pub run: Option<u64>,
+    /// What was measured.
+    pub figures: Figures,
+    /// All of it, if it is a result of onrush.
+    pub document: Option<Box<Document>>,
+    /// What was read, to tell whether it was read before.
+    pub texts: Vec<String>,
+}
+
+/// Where a run was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The folder, as it was named.
+    pub folder: String,
+    /// The file, as it was named.
+    pub file: String,
+    /// The name that files of one experiment share: without folder, factors, number and ending.
+    pub name: String,
+    /// The line it begins in, where a file may hold several.
+    pub line: Option<usize>,
+    /// What measured: `onrush`, `wrk`, `wrk-cmm` or `wrk2`.
+    pub tool: &'static str,
+}
+
+/// What was measured in one run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// Responses complete.
+    pub requests: Option<u64>,
+    /// How long was measured.
+    pub duration_us: Option<f64>,
+    /// Bytes received.
+    pub bytes: Option<u64>,
+    /// Responses per second.
+    pub rate_per_s: Option<f64>,
+    /// Bytes received per second.
+    pub bytes_per_s: Option<f64>,
+    /// The mean latency.
+    pub mean_us: Option<f64>,
+    /// The standard deviation of the latency.
+    pub stdev_us: Option<f64>,
+    /// The smallest latency.
+    pub min_us: Option<f64>,
+    /// The largest latency.
+    pub max_us: Option<f64>,
+    /// Percentiles of the latency.
+    pub percentiles_us: BTreeMap<Percent, f64>,
+    /// wrk's five error totals.
+    pub errors: Option<Errors>,
+}
+
+impl Measured {
+    /// A run of which nothing is known but where it was read.
+    pub fn new(origin: Origin) -> Self {
+        Self {
+            origin,
+            section: None,
+            label: None,
+            url: None,
+            threads: None,
+            connections: None,
+            factors: Vec::new(),
+            run: None,
+            figures: Figures::default(),
+            document: None,
+            texts: Vec::new(),
+        }
+    }
+
+    /// Host and port of the URL. Brackets keep what is in them together, be it an address or a placeholder.
+    pub fn host(&self) -> Option<&str> {
+        let url = self.url.as_deref()?;
+        let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+        let bracket = rest.find('[').filter(|&at| !rest[..at].contains('/')).and_then(|_| rest.find(']')).unwrap_or(0);
+        let end = rest[bracket..].find(['/', '?', '#']).map_or(rest.len(), |at| bracket + at);
+        let host = &rest[..end];
+        Some(host.rsplit_once('@').map_or(host, |(_, host)| host))
+    }
+
+    /// Takes from another record of the same run what this one does not say.
+    pub fn complete(&mut self, other: Self) {
+        let mine = &mut self.figures;
+        let theirs = other.figures;
+        fill(&mut self.section, other.section);
+        fill(&mut self.label, other.label);
+        fill(&mut self.url, other.url);
+        fill(&mut self.threads, other.threads);
+        fill(&mut self.connections, other.connections);
+        fill(&mut mine.requests, theirs.requests);
+        fill(&mut mine.duration_us, theirs.duration_us);
+        fill(&mut mine.bytes, theirs.bytes);
+        fill(&mut mine.rate_per_s, theirs.rate_per_s);
+        fill(&mut mine.bytes_per_s, theirs.bytes_per_s);
+        fill(&mut mine.mean_us, theirs.mean_us);
+        fill(&mut mine.stdev_us, theirs.stdev_us);
+        fill(&mut mine.min_us, theirs.min_us);
+        fill(&mut mine.max_us, theirs.max_us);
+        fill(&mut mine.errors, theirs.errors);
+        for (percent, us) in theirs.percentiles_us {
+            mine.percentiles_us.entry(percent).or_insert(us);
+        }
+        self.texts.extend(other.texts);
+    }
+}
+
+fn fill<T>(mine: &mut Option<T>, theirs: Option<T>) {
+    *mine = mine.take().or(theirs);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_ends_where_the_path_begins() {
+        let table = [
+            ("http://localhost/index.php", "localhost"),
+            ("http://127.0.0.1:1323", "127.0.0.1:1323"),
+            ("http://[x86_64 VM IP]:8080/cgi-bin/second.pl", "[x86_64 VM IP]:8080"),
+            ("http://[a/b]:8080/", "[a/b]:8080"),
+            ("https://me:x@h:1/[x]/?a", "h:1"),
+            ("h?x", "h"),
+        ];
+        for (url, host) in table {
+            let measured = Measured { url: Some(url.to_owned()), ..Measured::new(Origin::default()) };
+            assert_eq!(measured.host(), Some(host));
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! `onrush table`: saved results, whoever measured them, as tables.
+//!
+//! What is [`read`](read::all) from any file is a [`Measured`]; runs with the same key are a [`group`]; [`build`] makes
+//! tables of groups, and [`format`](mod@format) writes them. Nothing here measures, prints, or changes a file.
+
+mod measured;
+mod read;
+
+mod number;
+mod order;
+
+mod column;
+mod group;
+
+mod build;
+mod grid;
+
+mod format;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+pub use build::Sort;
+pub use measured::{Figures, Measured, Origin};
+
+use column::{Column, FIELDS};
+use read::Read;
+
+/// What is to be shown, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Files and folders, at least one.
+    pub inputs: Vec<PathBuf>,
+    /// The fields in which averaged runs agree; `None`: all in which runs differ.
+    pub by: Option<Vec<String>>,
+    /// The columns; `None`: the usual ones.
+    pub columns: Option<Vec<String>>,
+    /// By what rows are sorted; `None`: as they came.
+    pub sort: Option<Sort>,
+    /// The form of the tables.
+    pub form: Form,
+}
+
+/// The form of tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// Two tables: every run with averages, and what those do not say.
+    #[default]
+    Markdown,
+    /// The same, for a terminal.
+    Text,
+    /// One table with a row for each run and everything that is known of it.
+    Csv,
+    /// The same, as a list of objects.
+    Json,
+}
+
+/// What is to be printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Printed {
+    /// The tables; empty: there is none.
+    pub text: String,
+    /// What is to be said of the files.
+    pub said: Vec<String>,
+}
+
+/// Reads files and makes tables.
+pub fn run(table: &Table) -> Printed {
+    let Read { runs, problems: mut said } = read::all(&table.inputs);
+    if runs.is_empty() {
+        return Printed { text: String::new(), said };
+    }
+    match tables(table, &runs, &mut said) {
+        Ok(text) => Printed { text, said },
+        Err(unknown) => {
+            said.push(unknown);
+            Printed { text: String::new(), said }
+        }
+    }
+}
+
+fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<String, String> {
+    let key = table.by.clone().unwrap_or_else(|| usual_key(runs));
+    let named: Option<Vec<Column>> =
+        table.columns.as_ref().map(|names| names.iter().map(|name| Column::named(name)).collect());
+    let sort = table.sort.as_ref();
+    let fields = named.iter().flatten().filter_map(|column| match column {
+        Column::Field(name) => Some(name.as_str()),
+        Column::Figure(_) => None,
+    });
+    let sorted = sort.map(|sort| sort.column.as_str()).filter(|name| matches!(Column::named(name), Column::Field(_)));
+    check(key.iter().map(String::as_str).chain(fields).chain(sorted), runs)?;
+    let named = named.map(|mut columns| {
+        // The key has columns of its own.
+        columns.retain(|column| !matches!(column, Column::Field(name) if key.contains(name)));
+        columns
+    });
+    let mut groups = group::groups(runs, &key);
+    if let Some(sort) = sort {
+        sort.groups(&mut groups);
+    }
+    Ok(match table.form {
+        Form::Csv | Form::Json => {
+            let columns = named.unwrap_or_else(|| build::everything(runs, &key));
+            let grid = build::wide(&groups, &key, &columns, sort);
+            if table.form == Form::Csv { format::csv(&grid) } else { format::json(&grid) }
+        }
+        Form::Markdown | Form::Text => {
+            let write = if table.form == Form::Text { format::text } else { format::markdown };
+            let columns = named.clone().unwrap_or_else(|| build::usual(runs));
+            let first = write(&build::runs(&groups, &key, &columns));
+            if named.is_some() {
+                return Ok(first);
+            }
+            said.extend(unmerged(&groups));
+            first + "\n" + &write(&build::summary(&groups, &key))
+        }
+    })
+}
+
+/// What runs are told apart by unless something else is asked for: factors, and everything else in which runs with the same
+/// factors differ. Runs of different things are never averaged silently.
+fn usual_key(runs: &[Measured]) -> Vec<String> {
+    const CANDIDATES: [&str; 7] = ["folder", "name", "section", "label", "host", "threads", "connections"];
+    let factors = build::factors(runs);
+    let levels = |run| factors.iter().map(|factor| column::field(run, factor)).collect::<Vec<_>>();
+    let alike = runs.iter().map(levels).collect::<BTreeSet<_>>().len();
+    let differs = |name: &&str| {
+        let with_it = runs.iter().map(|run| (levels(run), column::field(run, name)));
+        with_it.collect::<BTreeSet<_>>().len() > alike
+    };
+    CANDIDATES.into_iter().filter(differs).map(str::to_owned).chain(factors.iter().cloned()).collect()
+}
+
+/// Whether each name is that of a field.
+fn check<'a>(mut names: impl Iterator<Item = &'a str>, runs: &[Measured]) -> Result<(), String> {
+    let factors = build::factors(runs);
+    let is_known = |name: &str| FIELDS.contains(&name) || factors.iter().any(|factor| factor == name);
+    let Some(unknown) = names.find(|name| !is_known(name)) else { return Ok(()) };
+    let known: Vec<&str> = factors.iter().map(String::as_str).chain(FIELDS).collect();
+    Err(format!("no column {unknown:?}; there are {}, and the figures of onrush table --help", known.join(", ")))
+}
+
+/// What there is to say if percentiles of several runs cannot be computed.
+fn unmerged(groups: &[group::Group<'_>]) -> Option<String> {
+    let is_without =
+        |group: &&group::Group<'_>| group.runs.len() > 1 && group.runs.iter().any(|(_, run)| run.document.is_none());
+    let words = "the second table has no percentiles of runs without a histogram: only result files of onrush have one";
+    groups.iter().find(is_without).map(|_| words.to_owned())
+}

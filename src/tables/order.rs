@@ -1,0 +1,67 @@
+//! In which order people expect names and numbers.
+
+use std::cmp::Ordering;
+
+/// Compares levels of a factor: numbers by their value, whatever their unit, before anything else.
+pub fn level(one: &str, other: &str) -> Ordering {
+    match (value(one), value(other)) {
+        (Some(left), Some(right)) => left.total_cmp(&right),
+        (left, right) => right.is_some().cmp(&left.is_some()).then_with(|| natural(one, other)),
+    }
+}
+
+/// The number that a text is, if it is one: `1.5`, `10k`, `2M`.
+fn value(text: &str) -> Option<f64> {
+    let end = text.len() - text.chars().next_back().filter(char::is_ascii_alphabetic).map_or(0, char::len_utf8);
+    let scale = match &text[end..] {
+        "" => 1.0,
+        "k" | "K" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        _ => return None,
+    };
+    let number = text[..end].parse::<f64>().ok().filter(|number| number.is_finite())?;
+    Some(number * scale)
+}
+
+/// Compares texts, with the numbers in them as numbers: `a9` is before `a10`.
+pub fn natural(one: &str, other: &str) -> Ordering {
+    let (mut one, mut other) = (one, other);
+    while !one.is_empty() && !other.is_empty() {
+        let (left, right) = (piece(&mut one), piece(&mut other));
+        let by_value = match (left.parse::<u128>(), right.parse::<u128>()) {
+            (Ok(left), Ok(right)) => left.cmp(&right),
+            _ => left.cmp(right),
+        };
+        // Equal numbers may be written differently.
+        let order = by_value.then_with(|| left.cmp(right));
+        if order.is_ne() {
+            return order;
+        }
+    }
+    one.len().cmp(&other.len())
+}
+
+/// Takes the digits, or what is none, from the front.
+fn piece<'a>(text: &mut &'a str) -> &'a str {
+    let is_digit = text.starts_with(|c: char| c.is_ascii_digit());
+    let end = text.find(|c: char| c.is_ascii_digit() != is_digit).unwrap_or(text.len());
+    let (piece, rest) = text.split_at(end);
+    *text = rest;
+    piece
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_compared_as_numbers() {
+        let mut names = ["b", "a-10-1", "a-9-2", "a-9-10", "a", "a-09-2", "2M"];
+        names.sort_by(|one, other| natural(one, other));
+        assert_eq!(names, ["2M", "a", "a-09-2", "a-9-2", "a-9-10", "a-10-1", "b"]);
+        let mut levels = ["nginx", "2M", "10k", "9", "1.5k", "on", "-1"];
+        levels.sort_by(|one, other| level(one, other));
+        assert_eq!(levels, ["-1", "9", "1.5k", "10k", "2M", "nginx", "on"]);
+    }
+}

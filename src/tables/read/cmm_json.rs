@@ -1,0 +1,45 @@
+//! The JSON that wrk-cmm's script writes: figures without errors and without what was asked for.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::measured::Figures;
+
+/// What the script writes. Percentiles are numbers there.
+#[derive(Deserialize)]
+struct Written {
+    requests: u64,
+    duration_in_microseconds: f64,
+    bytes: u64,
+    requests_per_sec: f64,
+    bytes_transfer_per_sec: f64,
+    latency_distribution: Vec<Percentile>,
+}
+
+#[derive(Deserialize)]
+struct Percentile {
+    percentile: f64,
+    latency_in_microseconds: f64,
+}
+
+/// Whether this is meant to be such a file.
+pub fn is_one(value: &Value) -> bool {
+    value.get("requests").is_some() && value.get("duration_in_microseconds").is_some()
+}
+
+/// The figures in it. The error says what is missing or wrong.
+pub fn read(value: &Value) -> Result<Figures, serde_json::Error> {
+    let written = Written::deserialize(value)?;
+    let latencies = written.latency_distribution.iter();
+    Ok(Figures {
+        requests: Some(written.requests),
+        duration_us: Some(written.duration_in_microseconds),
+        bytes: Some(written.bytes),
+        rate_per_s: Some(written.requests_per_sec),
+        bytes_per_s: Some(written.bytes_transfer_per_sec),
+        percentiles_us: latencies
+            .filter_map(|one| Some((one.percentile.to_string().parse().ok()?, one.latency_in_microseconds)))
+            .collect(),
+        ..Figures::default()
+    })
+}

@@ -1,0 +1,76 @@
+//! Which files are read: those that are named, and in folders those that may hold a run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::super::order;
+use super::name;
+use crate::reason::reason;
+
+/// The endings of files that are looked at in a folder; the earlier has more of a run than the later.
+const ENDINGS: [&str; 3] = ["json", "log", "txt"];
+
+/// The records of one run, or a file with several runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The folder, as it was named.
+    pub folder: String,
+    /// Whether it was named, and not the file.
+    pub is_listed: bool,
+    /// Files in one folder with the same name but for the ending; the best record first.
+    pub paths: Vec<PathBuf>,
+}
+
+/// The sources in files and folders, in their order; in a folder, in that of the names.
+pub fn sources(paths: &[PathBuf], problems: &mut Vec<String>) -> Vec<Source> {
+    let mut sources: Vec<Source> = Vec::new();
+    for path in paths {
+        let is_listed = path.is_dir();
+        let folder = if is_listed { path.as_path() } else { path.parent().unwrap_or(Path::new("")) };
+        let files = if is_listed { listed(path, problems) } else { vec![path.clone()] };
+        for file in files {
+            let is_record = |source: &&mut Source| {
+                let first = &source.paths[0];
+                first.parent() == file.parent() && name::stem(first) == name::stem(&file) && rank(&file).is_some()
+            };
+            match sources.iter_mut().find(is_record) {
+                Some(source) if source.paths.contains(&file) => {}
+                Some(source) => {
+                    source.paths.push(file);
+                    source.paths.sort_by_key(|path| rank(path));
+                }
+                None => {
+                    let folder = folder.to_string_lossy().into_owned();
+                    sources.push(Source { folder, is_listed, paths: vec![file] });
+                }
+            }
+        }
+    }
+    sources
+}
+
+/// The files in a folder that may hold a run.
+fn listed(folder: &Path, problems: &mut Vec<String>) -> Vec<PathBuf> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) => {
+            problems.push(format!("{folder:?} cannot be read: {}", reason(&error)));
+            return Vec::new();
+        }
+    };
+    let is_of_ss = |path: &Path| name::stem(path).starts_with("ss_output");
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.retain(|path| rank(path).is_some() && !is_of_ss(path) && path.is_file());
+    files.sort_by(|one, other| order::natural(&one.to_string_lossy(), &other.to_string_lossy()));
+    if files.is_empty() {
+        problems.push(format!("{folder:?} has no results: none of its files ends with .json, .log or .txt"));
+    }
+    files
+}
+
+/// How much of a run a file of this ending has, less being better; `None`: none.
+fn rank(path: &Path) -> Option<usize> {
+    let name = path.file_name()?.to_str()?;
+    let (_, ending) = name.strip_suffix(".gz").unwrap_or(name).rsplit_once('.')?;
+    ENDINGS.iter().position(|known| ending.eq_ignore_ascii_case(known))
+}

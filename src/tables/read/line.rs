@@ -1,0 +1,145 @@
+//! The lines of wrk's report and of its forks', told apart.
+
+use crate::plan::Percent;
+
+/// A line of a report. Cells are as printed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Line<'a> {
+    /// `Running 30s test @ http://localhost/`: a report begins.
+    Running {
+        /// The URL, which may contain spaces.
+        url: &'a str,
+    },
+    /// `2 threads and 100 connections`
+    Load {
+        /// Threads.
+        threads: u64,
+        /// Connections.
+        connections: u64,
+    },
+    /// `Thread calibration: …`, of wrk2.
+    Calibration,
+    /// `Thread Stats …`
+    Heading,
+    /// `Latency …`, and the other rows of the table.
+    Row {
+        /// Which of them.
+        row: Row,
+        /// What follows its name.
+        cells: Vec<&'a str>,
+    },
+    /// `Latency Distribution`
+    Distribution {
+        /// What wrk2 says about it in parentheses, if it does.
+        kind: Option<&'a str>,
+    },
+    /// `50.000%    6.67ms`
+    Percentile {
+        /// The percentage.
+        percent: Percent,
+        /// The latency.
+        cell: &'a str,
+    },
+    /// The detailed spectrum of wrk2, and what is around it.
+    Spectrum,
+    /// `22640 requests in 30.03s, 24.07MB read`
+    Totals {
+        /// Responses.
+        requests: u64,
+        /// How long was measured.
+        time: &'a str,
+        /// Bytes received.
+        bytes: &'a str,
+    },
+    /// `Socket errors: connect 0, read 0, write 0, timeout 259`
+    Errors([u64; 4]),
+    /// `Interim responses (1xx): 3`
+    Interim,
+    /// `Non-2xx or 3xx responses: 28187`
+    Statuses(u64),
+    /// `Requests/sec:    753.86`
+    Rate(&'a str),
+    /// `Transfer/sec:    820.70KB`: a report ends.
+    Transfer(&'a str),
+}
+
+/// The rows of the table, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Row {
+    /// The latency.
+    Latency,
+    /// A phase, which is not read.
+    Phase,
+    /// The rates of the threads, which are not read.
+    Rate,
+}
+
+impl<'a> Line<'a> {
+    /// Which line this is, if it is one of a report.
+    pub fn of(text: &'a str) -> Option<Self> {
+        let text = text.trim();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        Some(match words[..] {
+            ["Running", ..] => Self::Running { url: text.split_once(" test @ ")?.1.trim() },
+            [threads, "threads", "and", connections, "connections"] => {
+                Self::Load { threads: threads.parse().ok()?, connections: connections.parse().ok()? }
+            }
+            ["Thread", "calibration:", ..] => Self::Calibration,
+            ["Thread", "Stats", ..] => Self::Heading,
+            ["Latency", "Distribution", ..] => Self::Distribution { kind: text.split_once('(').map(|(_, kind)| kind) },
+            ["Latency", ref cells @ ..] => Self::Row { row: Row::Latency, cells: cells.to_vec() },
+            ["Connect" | "TLS" | "TTFB" | "TTLB", ref cells @ ..] if cells.len() > 3 => {
+                Self::Row { row: Row::Phase, cells: cells.to_vec() }
+            }
+            ["Req/Sec", ref cells @ ..] => Self::Row { row: Row::Rate, cells: cells.to_vec() },
+            ["Detailed", "Percentile", "spectrum:"] | ["Value", "Percentile", ..] => Self::Spectrum,
+            [first, ..] if first.starts_with("#[") => Self::Spectrum,
+            // The last of them is infinite, which is a number here.
+            [_, _, _, _] if words.iter().all(|word| is_number(word)) => Self::Spectrum,
+            [percent, cell] if percent.ends_with('%') => {
+                Self::Percentile { percent: percent.trim_end_matches('%').parse().ok()?, cell }
+            }
+            [requests, "requests", "in", time, bytes, "read"] => {
+                Self::Totals { requests: requests.parse().ok()?, time: time.trim_end_matches(','), bytes }
+            }
+            ["Socket", "errors:", "connect", connect, "read", read, "write", write, "timeout", timeout] => {
+                let count = |text: &str| text.trim_end_matches(',').parse().ok();
+                Self::Errors([count(connect)?, count(read)?, count(write)?, count(timeout)?])
+            }
+            ["Interim", "responses", ..] => Self::Interim,
+            ["Non-2xx", "or", "3xx", "responses:", count] => Self::Statuses(count.parse().ok()?),
+            ["Requests/sec:", rate] => Self::Rate(rate),
+            ["Transfer/sec:", bytes] => Self::Transfer(bytes),
+            _ => return None,
+        })
+    }
+
+    /// Its place in a report. None comes twice, but for those of [`Line::may_repeat`].
+    pub fn place(&self) -> u8 {
+        match self {
+            Self::Running { .. } => 0,
+            Self::Load { .. } => 1,
+            Self::Calibration => 2,
+            Self::Heading => 3,
+            Self::Row { row: Row::Latency, .. } => 4,
+            Self::Row { row: Row::Phase, .. } => 5,
+            Self::Row { row: Row::Rate, .. } => 6,
+            Self::Distribution { .. } | Self::Percentile { .. } | Self::Spectrum => 7,
+            Self::Totals { .. } => 8,
+            Self::Errors(_) => 9,
+            Self::Interim => 10,
+            Self::Statuses(_) => 11,
+            Self::Rate(_) => 12,
+            Self::Transfer(_) => 13,
+        }
+    }
+
+    /// Whether there may be several of them in a report.
+    pub fn may_repeat(&self) -> bool {
+        matches!(self.place(), 2 | 5 | 7)
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    text.parse::<f64>().is_ok()
+}

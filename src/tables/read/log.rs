@@ -1,0 +1,222 @@
+//! Saved output of wrk, wrk-cmm and wrk2: any number of reports in a text that may say anything between them.
+
+use serde_json::Value;
+
+use super::cmm_json;
+use super::line::Line;
+use super::report::{Report, Taken};
+
+/// What a text holds.
+#[derive(Debug, Default)]
+pub struct Log {
+    /// The reports, and the blocks of JSON that belong to none.
+    pub reports: Vec<Report>,
+    /// What is wrong with it, with the number of the line.
+    pub problems: Vec<(usize, String)>,
+}
+
+/// Reads a text to its end.
+pub fn read(text: &str) -> Log {
+    let mut reader = Reader::default();
+    for (number, line) in (1..).zip(text.lines()) {
+        reader.take(number, line.trim_end());
+    }
+    reader.end();
+    reader.log
+}
+
+/// A text up to some line.
+#[derive(Default)]
+struct Reader {
+    log: Log,
+    section: Option<String>,
+    label: Option<String>,
+    /// The line before, if it may be a heading.
+    above: Option<String>,
+    /// The report that has not ended.
+    open: Option<Report>,
+    /// Whether what follows, up to the next report, belongs to one that was given up, or is said already.
+    is_adrift: bool,
+    /// Whether the report before this one has no end.
+    is_after_cut: bool,
+    /// Whether JSON that follows is about the report before it.
+    is_json_due: bool,
+    json: Option<Json>,
+}
+
+/// A block of JSON that has not ended.
+struct Json {
+    line: usize,
+    text: String,
+    depth: usize,
+}
+
+impl Reader {
+    fn take(&mut self, number: usize, text: &str) {
+        if let Some(mut json) = self.json.take() {
+            json.take(text);
+            return self.go_on(json);
+        }
+        match Line::of(text) {
+            Some(Line::Running { url }) => self.begin(number, url, text),
+            Some(line) if self.open.is_some() => self.go_into(number, &line, text),
+            // The end of the report above may have been that of the one before, and these lines its own.
+            Some(_) if self.is_after_cut && self.is_json_due => {
+                (self.is_adrift, self.is_json_due, self.above) = (true, false, None);
+                if let Some(report) = self.log.reports.pop() {
+                    self.give_up(number, &report);
+                }
+            }
+            Some(line @ (Line::Rate(_) | Line::Transfer(_))) => self.orphan(number, &line),
+            _ if text.trim() == "{" => {
+                let mut json = Json { line: number, text: String::new(), depth: 0 };
+                json.take(text);
+                self.go_on(json);
+            }
+            Some(_) if self.is_adrift => {}
+            _ => self.aside(text),
+        }
+    }
+
+    fn begin(&mut self, number: usize, url: &str, text: &str) {
+        self.is_after_cut = self.cut_off();
+        let mut report = Report::begin(number, url, self.section.as_deref(), self.label.as_deref());
+        report.text = format!("{}\n", text.trim());
+        (self.open, self.is_adrift, self.is_json_due, self.above) = (Some(report), false, false, None);
+    }
+
+    fn go_into(&mut self, number: usize, line: &Line<'_>, text: &str) {
+        let Some(mut report) = self.open.take() else { return };
+        self.above = None;
+        report.text += &format!("{}\n", text.trim());
+        match report.take(line) {
+            Taken::More => self.open = Some(report),
+            Taken::Unread(what) => {
+                self.log.problems.push((number, format!("{what}: it is left out")));
+                if matches!(line, Line::Transfer(_)) { self.finish(report) } else { self.open = Some(report) }
+            }
+            Taken::End => self.finish(report),
+            Taken::Mixed => {
+                self.is_adrift = true;
+                self.give_up(number, &report);
+            }
+        }
+    }
+
+    fn finish(&mut self, report: Report) {
+        let missing = report.missing();
+        if !missing.is_empty() {
+            self.log.problems.push((report.line, format!("the run has no line {:?}", missing.join("\", \""))));
+        }
+        self.is_json_due = true;
+        self.log.reports.push(report);
+    }
+
+    /// A report has lines of another, and nobody knows which.
+    fn give_up(&mut self, number: usize, report: &Report) {
+        let line = report.line;
+        let words = format!("a line of another run is in the one that begins in line {line}: it is left out");
+        self.log.problems.push((number, words));
+    }
+
+    /// The report that is open, if one is, has no end.
+    fn cut_off(&mut self) -> bool {
+        let Some(report) = self.open.take() else { return false };
+        let words = if report.has_figures() { "what is there is shown" } else { "it is left out" };
+        self.log.problems.push((report.line, format!("the run that begins here has no end: {words}")));
+        self.log.reports.extend(report.has_figures().then_some(report));
+        true
+    }
+
+    /// The end of a report whose beginning is not there.
+    fn orphan(&mut self, number: usize, line: &Line<'_>) {
+        if !self.is_adrift {
+            let name = if matches!(line, Line::Rate(_)) { "Requests/sec" } else { "Transfer/sec" };
+            self.log.problems.push((number, format!("{name} without a run above it: it is left out")));
+        }
+        (self.is_adrift, self.is_json_due, self.above) = (true, false, None);
+    }
+
+    fn go_on(&mut self, json: Json) {
+        if json.depth > 0 {
+            self.json = Some(json);
+            return;
+        }
+        let is_due = std::mem::take(&mut self.is_json_due);
+        let Ok(value) = serde_json::from_str::<Value>(&json.text) else { return };
+        if !cmm_json::is_one(&value) {
+            return;
+        }
+        let figures = match cmm_json::read(&value) {
+            Ok(figures) => figures,
+            Err(error) => return self.log.problems.push((json.line, format!("JSON of wrk-cmm: {error}"))),
+        };
+        match self.log.reports.last_mut().filter(|_| is_due) {
+            Some(report) => report.refine(figures, value.to_string()),
+            None => {
+                let mut report = Report::begin(json.line, "", self.section.as_deref(), self.label.as_deref());
+                report.refine(figures, value.to_string());
+                self.log.reports.push(report);
+            }
+        }
+    }
+
+    /// Text between reports, or what a script prints into one.
+    fn aside(&mut self, text: &str) {
+        let text = text.trim();
+        let above = self.above.take();
+        if text.is_empty() {
+            return;
+        }
+        if text == "JSON Output" || self.is_json_due && is_rule(text) {
+            return;
+        }
+        self.is_json_due = false;
+        if let Some(above) = above.filter(|_| is_rule(text)) {
+            (self.section, self.label) = (Some(above), None);
+            return;
+        }
+        let Some(label) = label(text) else { return };
+        self.above = Some(label.clone());
+        self.label = Some(label);
+    }
+
+    fn end(&mut self) {
+        self.cut_off();
+        if let Some(json) = self.json.take() {
+            self.log.problems.push((json.line, "the JSON that begins here has no end: it is left out".to_owned()));
+        }
+    }
+}
+
+impl Json {
+    fn take(&mut self, text: &str) {
+        for character in text.chars() {
+            match character {
+                '{' => self.depth += 1,
+                '}' => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        self.text += text;
+        self.text.push('\n');
+    }
+}
+
+/// Whether a line underlines the one above it.
+fn is_rule(text: &str) -> bool {
+    text.len() >= 3 && (text.bytes().all(|byte| byte == b'=') || text.bytes().all(|byte| byte == b'-'))
+}
+
+/// What a line says about the report below it; `None`: it is a command, a prompt or decoration.
+fn label(text: &str) -> Option<String> {
+    let is_prompt = text.starts_with('(') && text.ends_with(')') && !text.contains(' ');
+    let is_wrk = |word: &str| {
+        let name = word.rsplit('/').next().unwrap_or_default();
+        name.starts_with("wrk") || name == "onrush"
+    };
+    let is_command = text.contains("://") && text.split_whitespace().any(is_wrk);
+    let label =
+        text.trim_start_matches(|c: char| c.is_whitespace() || "#*->=`".contains(c)).trim_end_matches(':').trim();
+    (!is_prompt && !is_command && !text.starts_with("```") && !label.is_empty()).then(|| label.to_owned())
+}

@@ -1,0 +1,166 @@
+//! From files and folders to runs: which files there are, what each of them is, and which runs were read before.
+//!
+//! A file that cannot be read keeps nobody from reading the others: what is wrong is collected, file by file.
+
+mod cmm_json;
+mod files;
+mod line;
+mod log;
+mod name;
+mod ours;
+mod report;
+#[cfg(test)]
+mod tests;
+mod units;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::measured::{Measured, Origin};
+use crate::report::input;
+use crate::report::result::Document;
+use files::Source;
+use name::Name;
+use report::Report;
+
+/// Runs, and what is wrong with the files they come from.
+#[derive(Debug, Default)]
+pub struct Read {
+    /// The runs, in the order of their files and lines.
+    pub runs: Vec<Measured>,
+    /// Sentences that name file and line.
+    pub problems: Vec<String>,
+}
+
+/// Reads all files, and those in the folders, that are named.
+pub fn all(paths: &[PathBuf]) -> Read {
+    let mut read = Read::default();
+    for source in files::sources(paths, &mut read.problems) {
+        let mut runs: Option<Vec<Measured>> = None;
+        for path in &source.paths {
+            let found = file(&source, path, &mut read.problems);
+            match (&mut runs, found) {
+                // Two records of one run: the first one counts, and the other has what it does not say.
+                (Some(runs), mut found) if !runs.is_empty() => match (&mut runs[..], found.pop()) {
+                    ([run], Some(other)) if found.is_empty() => run.complete(other),
+                    (_, Some(_)) => {
+                        read.problems.push(format!("{path:?}: a better record of its runs was read before"))
+                    }
+                    (_, None) => {}
+                },
+                (runs, found) => *runs = Some(found),
+            }
+        }
+        read.runs.extend(runs.unwrap_or_default());
+    }
+    leave_out_copies(&mut read);
+    read
+}
+
+/// The runs in a file.
+fn file(source: &Source, path: &Path, problems: &mut Vec<String>) -> Vec<Measured> {
+    let bytes = match input::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            problems.push(format!("{error:#}"));
+            return Vec::new();
+        }
+    };
+    let Name { prefix, factors, run } = Name::of(path);
+    let origin = Origin {
+        folder: source.folder.clone(),
+        file: path.to_string_lossy().into_owned(),
+        name: prefix,
+        ..Origin::default()
+    };
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    let mut runs = match first {
+        // `ss` is sampled as lists of sockets.
+        Some(b'[') if source.is_listed => return Vec::new(),
+        Some(b'{') => json(origin, path, &bytes, problems).into_iter().collect(),
+        _ => log_file(&origin, path, &String::from_utf8_lossy(&bytes), problems),
+    };
+    for measured in &mut runs {
+        (measured.factors, measured.run) = (factors.clone(), run);
+    }
+    runs
+}
+
+/// The run in a file of JSON, whoever wrote it.
+fn json(origin: Origin, path: &Path, bytes: &[u8], problems: &mut Vec<String>) -> Option<Measured> {
+    let value = serde_json::from_slice::<Value>(bytes).ok().filter(cmm_json::is_one);
+    let measured = match &value {
+        Some(value) => match cmm_json::read(value) {
+            Ok(figures) => Ok(Measured { figures, ..Measured::new(Origin { tool: "wrk-cmm", ..origin }) }),
+            Err(error) => Err(format!("{path:?} is no whole result of wrk-cmm: {error}")),
+        },
+        None => Document::parse(path, bytes)
+            .and_then(|document| {
+                // What cannot be added up later is not worth showing now.
+                document.check().map_err(|corrupt| anyhow::anyhow!("{path:?} is damaged: {corrupt}"))?;
+                Ok(ours::read(origin, document))
+            })
+            .map_err(|error| format!("{error:#}")),
+    };
+    match measured {
+        Ok(mut measured) => {
+            measured.texts =
+                vec![value.map_or_else(|| String::from_utf8_lossy(bytes).into_owned(), |it| it.to_string())];
+            Some(measured)
+        }
+        Err(problem) => {
+            problems.push(problem);
+            None
+        }
+    }
+}
+
+/// The runs in saved output.
+fn log_file(origin: &Origin, path: &Path, text: &str, problems: &mut Vec<String>) -> Vec<Measured> {
+    let log = log::read(text);
+    let mut found: Vec<(usize, String)> = log.problems;
+    let mixed = log.reports.windows(2).find(|pair| pair[0].tool() != pair[1].tool());
+    found.extend(mixed.map(|pair| {
+        let words = format!("a run of {} follows one of {}: they measure differently", pair[1].tool(), pair[0].tool());
+        (pair[1].line, words)
+    }));
+    found.sort();
+    problems.extend(found.into_iter().map(|(line, words)| format!("{path:?} line {line}: {words}")));
+    if log.reports.is_empty() {
+        problems.push(format!("{path:?}: no run of onrush, wrk, wrk-cmm or wrk2 is in it"));
+    }
+    log.reports.into_iter().map(|report| of_report(origin.clone(), report)).collect()
+}
+
+fn of_report(origin: Origin, report: Report) -> Measured {
+    let origin = Origin { tool: report.tool(), line: Some(report.line), ..origin };
+    let Report { section, label, url, load, figures, text, json, .. } = report;
+    Measured {
+        section,
+        label,
+        url: (!url.is_empty()).then_some(url),
+        threads: load.map(|(threads, _)| threads),
+        connections: load.map(|(_, connections)| connections),
+        figures,
+        texts: json.into_iter().chain((!text.is_empty()).then_some(text)).collect(),
+        ..Measured::new(origin)
+    }
+}
+
+/// A run that was read before, to the byte, is a copy of it.
+fn leave_out_copies(read: &mut Read) {
+    let mut known: BTreeSet<(String, String)> = BTreeSet::new();
+    let problems = &mut read.problems;
+    read.runs.retain(|run| {
+        let keys: Vec<_> = run.texts.iter().map(|text| (run.origin.folder.clone(), text.clone())).collect();
+        let is_copy = keys.iter().any(|key| known.contains(key));
+        if is_copy {
+            let line = run.origin.line.map_or(String::new(), |line| format!(" line {line}"));
+            problems.push(format!("{:?}{line}: this run was read before and counts once", run.origin.file));
+        }
+        known.extend(keys);
+        !is_copy
+    });
+}

@@ -1,0 +1,34 @@
+//! A result file of onrush as a run.
+
+use super::super::measured::{Figures, Measured, Origin};
+use crate::report::result::{Document, rate};
+
+/// The run in a document.
+pub fn read(origin: Origin, document: Document) -> Measured {
+    let latency = document.shown_latency();
+    let figures = Figures {
+        requests: Some(document.requests.completed),
+        duration_us: Some(document.duration_s * 1e6),
+        bytes: Some(document.bytes_received),
+        rate_per_s: Some(document.rate_per_s),
+        bytes_per_s: Some(rate(document.bytes_received, document.duration_s)),
+        mean_us: latency.mean_us,
+        stdev_us: latency.stdev_us,
+        min_us: latency.min_us,
+        max_us: latency.max_us,
+        percentiles_us: latency
+            .percentiles_us
+            .keys()
+            .filter_map(|&percent| Some((percent, document.shown_percentile_us(percent)?)))
+            .collect(),
+        errors: Some(document.errors),
+    };
+    Measured {
+        url: Some(document.plan.url.clone()),
+        threads: Some(document.plan.threads.into()),
+        connections: Some(document.plan.connections.into()),
+        figures,
+        document: Some(Box::new(document)),
+        ..Measured::new(Origin { tool: "onrush", ..origin })
+    }
+}

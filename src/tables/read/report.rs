@@ -1,0 +1,174 @@
+//! One report of wrk or of a fork, put together line by line.
+
+use super::super::measured::Figures;
+use super::line::{Line, Row};
+use super::units::{self, Unprinted};
+use crate::stats::Errors;
+
+/// A report, as far as it was read.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// The line it begins in.
+    pub line: usize,
+    /// The heading that it is under.
+    pub section: Option<String>,
+    /// The nearest line above it.
+    pub label: Option<String>,
+    /// The URL as typed.
+    pub url: String,
+    /// Threads and connections.
+    pub load: Option<(u64, u64)>,
+    /// What measured.
+    pub tool: &'static str,
+    /// What was measured.
+    pub figures: Figures,
+    /// Its lines.
+    pub text: String,
+    /// The JSON below it.
+    pub json: Option<String>,
+    /// The place of the line before.
+    place: u8,
+    has_minimum: bool,
+    /// Whether percentiles of another latency are being read.
+    is_uncorrected: bool,
+    has_latency: bool,
+}
+
+/// What a line is to the report before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It goes on.
+    More,
+    /// It ends.
+    End,
+    /// The line is not of this report, but of another that was written into the same file meanwhile.
+    Mixed,
+    /// It goes on without what the line says, because of this.
+    Unread(String),
+}
+
+impl Report {
+    /// A report that begins here.
+    pub fn begin(line: usize, url: &str, section: Option<&str>, label: Option<&str>) -> Self {
+        let [section, label] = [section, label].map(|text| text.map(str::to_owned));
+        Self { line, url: url.to_owned(), section, label, tool: "wrk", ..Self::default() }
+    }
+
+    /// Takes the next of its lines.
+    pub fn take(&mut self, line: &Line<'_>) -> Taken {
+        let place = line.place();
+        let is_again = match line {
+            Line::Percentile { percent, .. } => {
+                !self.is_uncorrected && self.figures.percentiles_us.contains_key(percent)
+            }
+            line => place == self.place && !line.may_repeat(),
+        };
+        if place < self.place || is_again {
+            return Taken::Mixed;
+        }
+        self.place = place;
+        match self.read(line) {
+            Ok(()) if matches!(line, Line::Transfer(_)) => Taken::End,
+            Ok(()) => Taken::More,
+            Err(what) => Taken::Unread(what),
+        }
+    }
+
+    fn read(&mut self, line: &Line<'_>) -> Result<(), String> {
+        let figures = &mut self.figures;
+        match line {
+            Line::Running { .. } | Line::Interim | Line::Row { row: Row::Phase | Row::Rate, .. } => {}
+            Line::Load { threads, connections } => self.load = Some((*threads, *connections)),
+            Line::Calibration | Line::Spectrum => self.tool = "wrk2",
+            Line::Heading => {}
+            Line::Row { row: Row::Latency, cells } => return self.latency(cells),
+            Line::Distribution { kind } => {
+                if kind.is_some() {
+                    self.tool = "wrk2";
+                }
+                self.is_uncorrected = kind.is_some_and(|kind| kind.contains("Uncorrected"));
+            }
+            Line::Percentile { .. } if self.is_uncorrected => {}
+            Line::Percentile { percent, cell } => {
+                let us = units::time_us(cell).map_err(unprinted(cell))?;
+                figures.percentiles_us.extend(us.map(|us| (*percent, us)));
+            }
+            Line::Totals { requests, time, bytes } => {
+                figures.requests = Some(*requests);
+                figures.duration_us = units::time_us(time).map_err(unprinted(time))?;
+                figures.bytes = Some(units::bytes(bytes).map_err(unprinted(bytes))?.round() as u64);
+                // What follows is there only if it is not zero.
+                figures.errors = Some(Errors::default());
+            }
+            Line::Errors([connect, read, write, timeout]) => {
+                let status = figures.errors.unwrap_or_default().status;
+                let (connect, read, write, timeout) = (*connect, *read, *write, *timeout);
+                figures.errors = Some(Errors { connect, read, write, timeout, status });
+            }
+            Line::Statuses(status) => {
+                figures.errors = Some(Errors { status: *status, ..figures.errors.unwrap_or_default() });
+            }
+            Line::Rate(rate) => figures.rate_per_s = units::metric(rate).map_err(unprinted(rate))?,
+            Line::Transfer(bytes) => figures.bytes_per_s = Some(units::bytes(bytes).map_err(unprinted(bytes))?),
+        }
+        Ok(())
+    }
+
+    /// The row of latencies: mean, deviation, maximum, in wrk-cmm minimum, and the share within the deviation.
+    fn latency(&mut self, cells: &[&str]) -> Result<(), String> {
+        self.has_latency = true;
+        let times = match cells {
+            ["no", "answers"] => return Ok(()),
+            // Nothing was measured: the minimum is that of an empty histogram, the others are zero.
+            [.., share] if share.trim_start_matches('-').starts_with("nan") => return Ok(()),
+            [times @ .., share] if share.ends_with('%') && (3..=4).contains(&times.len()) => times,
+            _ => return Err(format!("{:?} is no row of latencies that wrk prints", cells.join(" "))),
+        };
+        let mut us = [None; 4];
+        for (us, cell) in us.iter_mut().zip(times) {
+            *us = units::time_us(cell).map_err(unprinted(cell))?;
+        }
+        self.has_minimum = times.len() == 4;
+        let figures = &mut self.figures;
+        [figures.mean_us, figures.stdev_us, figures.max_us, figures.min_us] = us;
+        Ok(())
+    }
+
+    /// Takes the exact figures that the script of wrk-cmm writes below it.
+    pub fn refine(&mut self, json: Figures, text: String) {
+        let Figures { mean_us, stdev_us, min_us, max_us, errors, percentiles_us, .. } =
+            std::mem::take(&mut self.figures);
+        self.figures = Figures { mean_us, stdev_us, min_us, max_us, errors, ..json };
+        for (percent, us) in percentiles_us {
+            self.figures.percentiles_us.entry(percent).or_insert(us);
+        }
+        (self.json, self.tool) = (Some(text), "wrk-cmm");
+    }
+
+    /// What measured it.
+    pub fn tool(&self) -> &'static str {
+        if self.has_minimum { "wrk-cmm" } else { self.tool }
+    }
+
+    /// Whether it says what was done.
+    pub fn has_figures(&self) -> bool {
+        self.figures.requests.is_some() || self.figures.rate_per_s.is_some()
+    }
+
+    /// The lines of which it has none, though every report does.
+    pub fn missing(&self) -> Vec<&'static str> {
+        let lines = [
+            (self.load.is_some(), "threads and connections"),
+            (self.has_latency, "Latency"),
+            (self.figures.errors.is_some(), "requests in"),
+            (self.place >= Line::Rate("").place(), "Requests/sec"),
+        ];
+        lines.into_iter().filter(|(is_there, _)| !is_there).map(|(_, name)| name).collect()
+    }
+}
+
+/// The words for what is no number of wrk's.
+fn unprinted(cell: &str) -> impl FnOnce(Unprinted) -> String {
+    let cell = cell.to_owned();
+    move |Unprinted| format!("{cell:?} has no unit that wrk prints there")
+}

@@ -1,0 +1,297 @@
+//! What is read from files, good and bad.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tempfile::TempDir;
+
+use super::*;
+use crate::plan::Dialect;
+use crate::report::fixtures;
+
+/// A report as wrk prints it.
+const WRK: &str = "Running 30s test @ http://[x VM IP]:8080/a b
+  12 threads and 400 connections
+
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+
+    Latency   253.11ms  234.74ms   1.98s    85.79%
+    Req/Sec    63.26     28.05   313.00     74.75%
+  22640 requests in 30.03s, 24.07MB read
+  Socket errors: connect 1, read 2, write 3, timeout 259
+  Non-2xx or 3xx responses: 7
+Requests/sec:    753.86
+Transfer/sec:    820.70KB
+";
+
+/// One as wrk2 prints it with both latencies.
+const WRK2: &str = "Running 30s test @ http://127.0.0.1:80/index.html
+  2 threads and 100 connections
+  Thread calibration: mean lat.: 9747 usec, rate sampling interval: 21 msec
+  Thread calibration: mean lat.: 9631 usec, rate sampling interval: 21 msec
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     6.46ms    1.93ms  12.50ms   67.66%
+    Req/Sec     1.05k     1.12k    2.50k    64.84%
+  Latency Distribution (HdrHistogram - Recorded Latency)
+ 50.000%    6.67ms
+ 99.900%   12.30ms
+100.000%   12.50ms
+
+  Detailed Percentile spectrum:
+       Value   Percentile   TotalCount 1/(1-Percentile)
+
+       0.921     0.000000            1         1.00
+      12.503     1.000000        39500          inf
+#[Mean    =        6.460, StdDeviation   =        1.930]
+#[Max     =       12.496, Total count    =        39500]
+#[Buckets =           27, SubBuckets     =         2048]
+----------------------------------------------------------
+
+  Latency Distribution (HdrHistogram - Uncorrected Latency (measured without taking delayed starts into account))
+ 50.000%    0.33ms
+ 99.900%    1.30ms
+100.000%    2.50ms
+
+  Detailed Percentile spectrum:
+       Value   Percentile   TotalCount 1/(1-Percentile)
+
+       0.021     0.000000            1         1.00
+#[Mean    =        0.460, StdDeviation   =        0.930]
+#[Max     =        2.496, Total count    =        39500]
+#[Buckets =           27, SubBuckets     =         2048]
+----------------------------------------------------------
+  60018 requests in 30.00s, 19.81MB read
+Requests/sec:   2000.28
+Transfer/sec:    676.18KB
+";
+
+fn written(files: &[(&str, &[u8])]) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    for (name, content) in files {
+        fs::write(folder.path().join(name), content).unwrap();
+    }
+    folder
+}
+
+fn read(folder: &TempDir) -> Read {
+    all(&[folder.path().to_owned()])
+}
+
+/// What there is to say about a log with this text, without the name of the file.
+fn problems(text: &str) -> Vec<String> {
+    let folder = written(&[("a.log", text.as_bytes())]);
+    let said = read(&folder).problems;
+    said.iter().map(|line| line.split_once("a.log\"").map_or(line.as_str(), |(_, rest)| rest).to_owned()).collect()
+}
+
+fn document(completed: u64) -> Document {
+    let plan = fixtures::plan(Dialect::Native, "http://127.0.0.1:8080/", 1, 2, 10);
+    Document::of(&plan, &fixtures::flawless(completed, 10))
+}
+
+#[test]
+fn every_line_of_a_report_is_read_with_its_unit() {
+    let text = format!("Tests\n=====\n\n## First round:\n\n    $ wrk -t12 http://x/\n{WRK}");
+    let folder = written(&[("a.log", text.as_bytes())]);
+    let Read { runs, problems } = read(&folder);
+    assert_eq!(problems, Vec::<String>::new());
+    let [run] = &runs[..] else { panic!("{runs:?}") };
+    assert_eq!((run.section.as_deref(), run.label.as_deref()), (Some("Tests"), Some("First round")));
+    assert_eq!((run.url.as_deref(), run.host()), (Some("http://[x VM IP]:8080/a b"), Some("[x VM IP]:8080")));
+    assert_eq!((run.threads, run.connections, run.origin.line, run.origin.tool), (Some(12), Some(400), Some(7), "wrk"));
+    let figures = &run.figures;
+    assert_eq!(
+        (figures.requests, figures.duration_us, figures.rate_per_s),
+        (Some(22_640), Some(30.03e6), Some(753.86))
+    );
+    assert_eq!((figures.bytes, figures.bytes_per_s), (Some(25_239_224), Some(820.7 * 1024.0)));
+    assert_eq!((figures.mean_us, figures.stdev_us, figures.max_us), (Some(253_110.0), Some(234_740.0), Some(1.98e6)));
+    let errors = figures.errors.unwrap();
+    assert_eq!([errors.connect, errors.read, errors.write, errors.timeout, errors.status], [1, 2, 3, 259, 7]);
+}
+
+#[test]
+fn wrk2_has_percentiles_of_the_latency_since_requests_were_due() {
+    let folder = written(&[("a.log", WRK2.as_bytes())]);
+    let Read { runs, problems } = read(&folder);
+    assert_eq!(problems, Vec::<String>::new());
+    let [run] = &runs[..] else { panic!("{runs:?}") };
+    assert_eq!((run.origin.tool, run.label.as_deref()), ("wrk2", None));
+    let percentiles: Vec<(String, f64)> =
+        run.figures.percentiles_us.iter().map(|(percent, us)| (percent.to_string(), *us)).collect();
+    let expected = [("50", 6_670.0), ("99.9", 12_300.0), ("100", 12_500.0)];
+    assert_eq!(percentiles, expected.map(|(percent, us)| (percent.to_owned(), us)));
+}
+
+#[test]
+fn a_run_without_answers_has_no_latency() {
+    let text = WRK.replace("   253.11ms  234.74ms   1.98s    85.79%", "     0.00us    0.00us   0.00us    -nan%");
+    let folder = written(&[("a.log", text.as_bytes())]);
+    let Read { runs, problems } = read(&folder);
+    assert_eq!((runs[0].figures.mean_us, runs[0].figures.requests, problems.len()), (None, Some(22_640), 0));
+}
+
+#[test]
+fn what_is_missing_mixed_or_unknown_is_named_with_its_line() {
+    let lines: Vec<&str> = WRK.lines().collect();
+    let cut = lines[..9].join("\n");
+    let beginning = lines[..3].join("\n");
+    let mixed = format!("{}\n{}\n{}\n{}\n", lines[0], lines[1], lines[1], lines[2..].join("\n"));
+    let without_table = WRK.replace("    Latency   253.11ms  234.74ms   1.98s    85.79%\n", "");
+    let table = [
+        (cut.clone(), 1, " line 1: the run that begins here has no end: what is there is shown"),
+        (format!("{cut}\n{WRK}"), 2, " line 1: the run that begins here has no end: what is there is shown"),
+        (format!("{beginning}\n{WRK}"), 1, " line 1: the run that begins here has no end: it is left out"),
+        (
+            format!("{WRK}Requests/sec: 1.00\nTransfer/sec: 1.00B\n"),
+            1,
+            " line 13: Requests/sec without a run above it: it is left out",
+        ),
+        (
+            format!("{mixed}{WRK}"),
+            1,
+            " line 3: a line of another run is in the one that begins in line 1: it is left out",
+        ),
+        (without_table, 1, " line 1: the run has no line \"Latency\""),
+        (WRK.replace("1.98s", "1.98h"), 1, " line 6: \"1.98h\" has no unit that wrk prints there: it is left out"),
+        (format!("{WRK}{WRK2}"), 2, " line 13: a run of wrk2 follows one of wrk: they measure differently"),
+        ("nothing".to_owned(), 0, ": no run of onrush, wrk, wrk-cmm or wrk2 is in it"),
+    ];
+    for (text, runs, problem) in table {
+        let folder = written(&[("a.log", text.as_bytes())]);
+        assert_eq!(read(&folder).runs.len(), runs, "{problem}");
+        assert_eq!(problems(&text), [problem], "{text}");
+    }
+}
+
+#[test]
+fn runs_of_two_programs_that_wrote_at_once_are_never_mixed() {
+    let other = WRK.replace("22640 requests", "1 requests").replace("753.86", "1.00").replace("[x VM", "[y VM");
+    let (one, other): (Vec<&str>, Vec<&str>) = (WRK.lines().collect(), other.lines().collect());
+    let mut random = crate::random::Random::new(15);
+    for _ in 0..500 {
+        let (mut one, mut other) = (one.iter().peekable(), other.iter().peekable());
+        let mut text = String::new();
+        while one.peek().is_some() || other.peek().is_some() {
+            let next = if random.below(2) == 0 {
+                one.next().or_else(|| other.next())
+            } else {
+                other.next().or_else(|| one.next())
+            };
+            text += &format!("{}\n", next.unwrap());
+        }
+        let log = log::read(&text);
+        assert!(log.reports.len() == 2 || !log.problems.is_empty(), "{text}");
+        for Report { url, figures, .. } in &log.reports {
+            let is_one = url.contains("[x VM");
+            assert!(figures.requests.is_none_or(|requests| (requests == 22_640) == is_one), "{text}");
+            assert!(figures.rate_per_s.is_none_or(|rate| (rate == 753.86) == is_one), "{text}");
+        }
+    }
+}
+
+#[test]
+fn records_of_one_run_are_one_and_complete_each_other() {
+    let json = r#"{"requests": 5, "duration_in_microseconds": 3.5, "bytes": 6, "requests_per_sec": 1.25,
+        "bytes_transfer_per_sec": 2, "latency_distribution": [{"percentile": 99.999, "latency_in_microseconds": 9}]}"#;
+    let folder = written(&[
+        ("a-size-10-1.log", WRK.as_bytes()),
+        ("a-size-10-1.json", json.as_bytes()),
+        ("a-size-9-2.log", WRK2.as_bytes()),
+        ("a-size-9-2.json", b""),
+        ("ss_output-size-9.log", b"[{\"state\": \"ts\"}]"),
+        ("sockets.log", b"[{\"state\": \"ts\"}]"),
+        ("notes.md", b"Running late test @ home"),
+    ]);
+    let Read { runs, problems } = read(&folder);
+    let [nine, ten] = &runs[..] else { panic!("{runs:?}") };
+    assert_eq!((ten.figures.requests, ten.connections, ten.run), (Some(5), Some(400), Some(1)));
+    assert_eq!(ten.figures.mean_us, Some(253_110.0));
+    assert_eq!((nine.figures.requests, &nine.factors), (Some(60_018), &vec![("size".to_owned(), "9".to_owned())]));
+    assert!(matches!(&problems[..], [empty] if empty.contains("a-size-9-2.json")), "{problems:?}");
+}
+
+#[test]
+fn a_copy_of_a_run_counts_once_in_a_folder() {
+    let folder = written(&[("a.log", WRK.as_bytes()), ("b.txt", format!("again:\n{WRK}").as_bytes())]);
+    let Read { runs, problems } = read(&folder);
+    assert_eq!(runs.len(), 1);
+    assert!(
+        matches!(&problems[..], [copy] if copy.ends_with("b.txt\" line 2: this run was read before and counts once"))
+    );
+    let other = written(&[("a.log", WRK.as_bytes())]);
+    assert_eq!(all(&[folder.path().to_owned(), other.path().to_owned()]).runs.len(), 2);
+}
+
+#[test]
+fn results_of_ours_are_read_plain_and_compressed() {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(document(20).to_json().as_bytes()).unwrap();
+    let compressed = gzip.finish().unwrap();
+    let plain = document(10).to_json();
+    let folder = written(&[("x-1.json", plain.as_bytes()), ("x-2.json.gz", &compressed)]);
+    let Read { runs, problems } = read(&folder);
+    assert_eq!(problems, Vec::<String>::new());
+    let figures: Vec<_> = runs.iter().map(|run| (run.figures.requests, run.run, run.threads, run.host())).collect();
+    let host = Some("127.0.0.1:8080");
+    assert_eq!(figures, [(Some(10), Some(1), Some(2), host), (Some(20), Some(2), Some(2), host)]);
+}
+
+#[test]
+fn files_that_are_no_results_are_named_and_keep_nobody_from_the_others() {
+    let whole = document(10).to_json();
+    let newer = whole.replacen("\"schema\": 1", "\"schema\": 999", 1);
+    let folder = written(&[
+        ("a.json", &whole.as_bytes()[..whole.len() / 2]),
+        ("b.json", newer.as_bytes()),
+        ("c.json", b"{\"requests\": 1, \"duration_in_microseconds\": 2}"),
+        ("d.json", b"{\"results\": []}"),
+        ("e.json.gz", &[0x1f, 0x8b, 8, 0]),
+        ("f.json", whole.as_bytes()),
+    ]);
+    let Read { runs, problems } = read(&folder);
+    assert_eq!(runs.len(), 1);
+    let expected = [
+        ("a.json", "line "),
+        ("b.json", "schema 999"),
+        ("c.json", "missing field"),
+        ("d.json", "no result of onrush"),
+        ("e.json.gz", "cannot be read"),
+    ];
+    assert_eq!(problems.len(), expected.len(), "{problems:?}");
+    for ((file, words), problem) in expected.iter().zip(&problems) {
+        assert!(problem.contains(file) && problem.contains(words), "{problem}");
+    }
+    let empty = TempDir::new().unwrap();
+    let said = all(&[empty.path().to_owned(), PathBuf::from("/nowhere/at.all")]).problems;
+    assert!(said[0].ends_with("has no results: none of its files ends with .json, .log or .txt"), "{said:?}");
+    assert_eq!(said[1], "\"/nowhere/at.all\" cannot be read: No such file or directory");
+}
+
+#[test]
+fn the_blocks_that_people_published_are_read() {
+    let fixture = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
+    // What is read, which rate the last one has, and how many sentences there are to say.
+    let table = [
+        ("buffers.md", 1, 32_394.33, "this run was read before"),
+        ("tuning.md", 3, 85_894.12, "this run was read before"),
+        ("proxy.txt", 24, 1_626.46, "Requests/sec without a run above it"),
+        ("server.txt", 6, 1_897.02, ""),
+        ("guard.md", 3, 23_425.98, ""),
+    ];
+    for (name, count, rate, words) in table {
+        let Read { runs, problems } = all(&[fixture(name)]);
+        assert_eq!(runs.len(), count, "{name}");
+        assert_eq!(runs.last().unwrap().figures.rate_per_s, Some(rate), "{name}");
+        assert!(problems.iter().all(|problem| problem.contains(words)), "{problems:?}");
+        assert_eq!(problems.is_empty(), words.is_empty(), "{problems:?}");
+        for run in runs {
+            let figures = &run.figures;
+            assert!(figures.requests.is_some() && figures.mean_us.is_some() && figures.errors.is_some(), "{name}");
+            assert!(run.threads.is_some() && run.connections.is_some() && run.host().is_some(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Tables of what people published, and of results of our own.
+
+use std::fs;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::plan::Dialect;
+use crate::report::fixtures;
+use crate::report::result::Document;
+use crate::stats::Distribution;
+
+/// Runs with and without their averages, as a script made them of three runs for each of seven settings.
+const BUFFERS: &str = include_str!("../../../tests/fixtures/buffers.md");
+/// Two rounds on two machines, from three places, with two loads.
+const PROXY: &str = include_str!("../../../tests/fixtures/proxy.txt");
+
+fn fixture(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+fn table(inputs: Vec<PathBuf>) -> Table {
+    Table { inputs, by: None, columns: None, sort: None, form: Form::Markdown }
+}
+
+fn names(names: &[&str]) -> Option<Vec<String>> {
+    Some(names.iter().map(|name| (*name).to_owned()).collect())
+}
+
+/// The rows of a table, cell by cell.
+fn cells(table: &str) -> Vec<Vec<String>> {
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    rows.map(|line| line.trim_matches(['|', ' ']).split(" | ").map(str::to_owned).collect()).collect()
+}
+
+/// The table that the script printed.
+fn published() -> &'static str {
+    let begin = BUFFERS.find("| rmem_max |").unwrap();
+    BUFFERS[begin..].split("\n```").next().unwrap()
+}
+
+/// The folder of that experiment, with the files in another order.
+fn experiment() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    for row in cells(published()).iter().filter(|row| row[2] != "avg").rev() {
+        let name = format!("buffertest-rmem_max-{}-wmem_max-{}-{}.json", row[0], row[1], row[2]);
+        let percentiles = ["50", "75", "90", "99", "99.999"].iter().zip(&row[8..]);
+        let latencies = percentiles
+            .map(|(percent, us)| format!("{{\"percentile\": {percent}, \"latency_in_microseconds\": {us}}}"))
+            .collect::<Vec<_>>();
+        let text = format!(
+            "{{\"requests\": {}, \"duration_in_microseconds\": {}, \"bytes\": {}, \"requests_per_sec\": {}, \
+             \"bytes_transfer_per_sec\": {}, \"latency_distribution\": [{}]}}",
+            row[3],
+            row[4],
+            row[5],
+            row[6],
+            row[7],
+            latencies.join(", ")
+        );
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+/// A figure with at most two decimals, in hundredths.
+fn hundredths(text: &str) -> i64 {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    format!("{whole}{decimals:0<2}").parse().unwrap()
+}
+
+#[test]
+fn the_table_of_the_script_is_reproduced_to_the_last_digit() {
+    let folder = experiment();
+    let Printed { text, said } = run(&table(vec![folder.path().to_owned()]));
+    let (first, second) = text.split_once("\n\n").unwrap();
+    assert!(second.starts_with("| rmem_max | wmem_max | runs | median_requests_per_sec |"), "{second}");
+    assert!(matches!(&said[..], [only] if only.contains("histogram")), "{said:?}");
+    let (ours, theirs): (Vec<&str>, Vec<&str>) = (first.lines().collect(), published().lines().collect());
+    assert_eq!((ours.len(), &ours[..2]), (theirs.len(), &theirs[..2]));
+    let (ours, theirs) = (cells(first), cells(published()));
+    for (index, (our, their)) in ours.iter().zip(&theirs).enumerate() {
+        if our[2] != "avg" {
+            assert_eq!(our, their);
+            continue;
+        }
+        assert_eq!(our[..3], their[..3]);
+        for column in 3..our.len() {
+            let sum: i64 = ours[index - 3..index].iter().map(|row| hundredths(&row[column])).sum();
+            // The script cuts averages off where we round them.
+            assert_eq!(hundredths(&their[column]), sum / 3, "{their:?}");
+            assert_eq!(hundredths(&our[column]), (2 * sum + 3) / 6, "{our:?}");
+        }
+    }
+}
+
+#[test]
+fn the_published_summary_is_one_command() {
+    let by = names(&["section", "threads", "connections", "host"]);
+    let columns = names(&["mean_us", "requests_per_sec"]);
+    let Printed { text, .. } = run(&Table { by, columns, ..table(vec![fixture("proxy.txt")]) });
+    let mut found = Vec::new();
+    for row in cells(&text).chunks(3) {
+        assert_eq!([row[0][4].as_str(), row[1][4].as_str(), row[2][4].as_str()], ["1", "2", "avg"]);
+        let ms = |cell: &str| format!("{:.2}ms", cell.parse::<f64>().unwrap() / 1e3);
+        let host = row[0][3].trim_start_matches('[').split(' ').next().unwrap();
+        found.push(format!(
+            "{}:|{} threads and {} connections:|{host}: Latency {}, {} Requests/sec: {}, {}",
+            row[0][0],
+            row[0][1],
+            row[0][2],
+            ms(&row[0][5]),
+            ms(&row[1][5]),
+            row[0][6],
+            row[1][6]
+        ));
+    }
+    let (mut section, mut load, mut expected) = (String::new(), String::new(), Vec::new());
+    for line in PROXY.split_once("Summary:").unwrap().1.lines().skip(2).filter(|line| !line.is_empty()) {
+        let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        match line {
+            line if line.starts_with("Run") => section = words,
+            line if line.ends_with("connections:") => load = words,
+            _ => expected.push(format!("{section}|{load}|{words}")),
+        }
+    }
+    assert_eq!((found.len(), found), (12, expected));
+}
+
+/// A result of ours with these latencies.
+fn result(latencies_us: impl Iterator<Item = u64>) -> Document {
+    let plan = fixtures::plan(Dialect::Native, "http://127.0.0.1:8080/", 1, 1, 10);
+    let mut outcome = fixtures::flawless(1_000, 10);
+    outcome.totals.latency = Distribution::new();
+    latencies_us.for_each(|us| outcome.totals.latency.record(us * 1_000));
+    Document::of(&plan, &outcome)
+}
+
+#[test]
+fn percentiles_of_several_runs_are_those_of_all_their_requests() {
+    let folder = TempDir::new().unwrap();
+    // The average of the two medians is 5,050.
+    let runs = [("x-1.json", result((0..1_000).map(|_| 100))), ("x-2.json", result((0..10).map(|_| 10_000)))];
+    for (name, document) in runs {
+        fs::write(folder.path().join(name), document.to_json()).unwrap();
+    }
+    let Printed { text, said } = run(&table(vec![folder.path().to_owned()]));
+    assert_eq!(said, Vec::<String>::new());
+    let (first, second) = text.split_once("\n\n").unwrap();
+    assert_eq!(cells(first)[2][6], "5050.00", "{first}");
+    let heads: Vec<&str> = second.lines().next().unwrap().trim_matches(['|', ' ']).split(" | ").collect();
+    let at = |name: &str| heads.iter().position(|head| *head == name).unwrap();
+    let row = &cells(second)[0];
+    assert_eq!((row[at("runs")].as_str(), row[at("50% latency")].as_str()), ("2", "100"));
+    assert!((9_950..=10_050).contains(&row[at("99.999% latency")].parse::<u64>().unwrap()), "{second}");
+}
+
+#[test]
+fn runs_are_averaged_only_with_their_like() {
+    let Printed { text, .. } = run(&table(vec![fixture("server.txt"), fixture("guard.md")]));
+    assert!(text.starts_with("| name | label | host | threads | connections | run |"), "{text}");
+    assert!(!text.contains("| avg |"), "{text}");
+}
+
+#[test]
+fn what_follows_from_the_factors_has_no_column() {
+    let folder = TempDir::new().unwrap();
+    for (name, connections) in [("c-1-1.json", 1), ("c-10-1.json", 10), ("c-1-2.json", 1)] {
+        let mut document = result(0..10);
+        (document.plan.connections, document.bytes_received) = (connections, name.len() as u64);
+        fs::write(folder.path().join(name), document.to_json() + &" ".repeat(connections as usize)).unwrap();
+    }
+    let text = || run(&table(vec![folder.path().to_owned()])).text;
+    assert!(text().starts_with("| c | run | requests |"), "{}", text());
+    let mut document = result(0..10);
+    document.plan.connections = 7;
+    fs::write(folder.path().join("c-1-3.json"), document.to_json()).unwrap();
+    assert!(text().starts_with("| connections | c | run | requests |"), "{}", text());
+}
+
+#[test]
+fn one_wide_table_has_everything_and_empty_cells_for_what_is_not_known() {
+    let inputs = vec![fixture("guard.md"), fixture("server.txt")];
+    let csv = run(&Table { form: Form::Csv, ..table(inputs.clone()) }).text;
+    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    let at = |name: &str| lines[0].iter().position(|head| *head == name).unwrap();
+    assert_eq!(lines.len(), 10);
+    assert_eq!((lines[1][at("p99_us")], lines[4][at("p99_us")], lines[1][at("section")]), ("65530", "", ""));
+    assert_eq!((lines[2][at("timeouts")], lines[2][at("mean_us")]), ("110", "90050.00"));
+
+    let json = run(&Table { form: Form::Json, ..table(inputs) }).text;
+    let rows: Vec<serde_json::Map<String, serde_json::Value>> = serde_json::from_str(&json).unwrap();
+    assert_eq!(rows.len(), 9);
+    assert_eq!((&rows[0]["p99_us"], &rows[3]["p99_us"]), (&65_530.into(), &serde_json::Value::Null));
+    assert_eq!((&rows[0]["connections"], &rows[0]["label"]), (&2048.into(), &"test nginx server itself".into()));
+}
+
+#[test]
+fn rows_are_sorted_by_a_column_and_in_their_groups() {
+    let sort = |column: &str, descends| Some(Sort { column: column.to_owned(), descends });
+    let columns = names(&["requests_per_sec"]);
+    let sorted = |by: Option<Vec<String>>, sort, form| {
+        let made = run(&Table { by, columns: columns.clone(), sort, form, ..table(vec![fixture("proxy.txt")]) });
+        made.text
+    };
+    let text = sorted(names(&["host", "threads"]), sort("requests_per_sec", true), Form::Markdown);
+    let rates: Vec<(String, f64)> =
+        cells(&text).into_iter().map(|mut row| (row.remove(2), row.pop().unwrap().parse().unwrap())).collect();
+    let averages: Vec<f64> = rates.iter().filter(|(name, _)| name == "avg").map(|(_, rate)| *rate).collect();
+    assert!(averages.len() == 4 && averages.is_sorted_by(|one, next| one >= next), "{averages:?}");
+    for group in rates.split_inclusive(|(name, _)| name == "avg") {
+        assert!(group[..group.len() - 1].is_sorted_by(|one, next| one.1 >= next.1), "{group:?}");
+    }
+    let csv = sorted(names(&[]), sort("host", false), Form::Csv);
+    assert_eq!(csv.lines().count(), 25);
+}
+
+#[test]
+fn a_column_that_is_not_there_is_refused_with_those_that_are() {
+    for wrong in [
+        Table { by: names(&["rmem"]), ..table(vec![fixture("guard.md")]) },
+        Table { columns: names(&["rmem"]), ..table(vec![fixture("guard.md")]) },
+        Table { sort: Some(Sort { column: "rmem".to_owned(), descends: false }), ..table(vec![fixture("guard.md")]) },
+    ] {
+        let Printed { text, said } = run(&wrong);
+        assert!(text.is_empty() && said[0].starts_with("no column \"rmem\"; there are folder, file"), "{said:?}");
+    }
+}
