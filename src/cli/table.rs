@@ -17,8 +17,8 @@ their requests together.
 
 Usage: onrush table [options] FILE|FOLDER...
 
-      --by A,B         average runs that agree in these fields; usually the factors
-                       in file names and everything else in which runs differ
+      --by A,B         average runs with these fields in common; usually the
+                       factors in file names and whatever else differs
       --columns A,B    print one table with these columns
       --sort COL       sort by a column; COL:desc: the largest first
       --format FORM    md (the usual one), text, csv or json: the last two have
