@@ -123,7 +123,7 @@ pub enum Note {
     TooLate {
         /// How many.
         dropped: u64,
-        /// How many were due.
+        /// How many were due, those that a warm-up left included.
         due: u64,
         /// Whether the percentiles that the text shows contain them, which wrk2's do not.
         in_percentiles: bool,

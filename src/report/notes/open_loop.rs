@@ -120,7 +120,7 @@ pub fn is_missed(&OpenLoop { late, dropped, unsent, due, .. }: &OpenLoop<u64>) -
 /// What there is to say of a run with a schedule, in which for `silent_ns` nanoseconds nothing was answered.
 pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64) -> Vec<Note> {
     let Some(open_loop) = outcome.totals.open_loop.as_deref() else { return Vec::new() };
-    let OpenLoop { lateness, late, dropped, due, .. } = open_loop;
+    let OpenLoop { lateness, late, dropped, due, carried, .. } = open_loop;
     let (sent, slice) = (lateness.count(), plan.schedule.as_ref().and_then(|schedule| schedule.send_slice));
     let burst = burst(plan, outcome);
     let late = (late * 100 > sent * MISSED_PERCENT).then(|| Note::Late {
@@ -132,7 +132,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64) -> Vec<Note> {
         burst,
     });
     let in_percentiles = plan.dialect != Dialect::Wrk2;
-    let dropped = (*dropped > 0).then_some(Note::TooLate { dropped: *dropped, due: *due, in_percentiles });
+    let dropped = (*dropped > 0).then_some(Note::TooLate { dropped: *dropped, due: due + carried, in_percentiles });
     let crowded = crowded(plan, outcome, open_loop, silent_ns);
     let behind = behind(plan, outcome, open_loop, crowded);
     let crowded = crowded.filter(|_| behind.is_none() && burst.is_none()).map(Note::Crowded);
