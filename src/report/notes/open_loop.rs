@@ -31,8 +31,10 @@ const KNOWN: f64 = 0.01;
 /// A schedule that was not kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Behind {
-    /// Requests that were asked for per second, on average.
+    /// Requests that were asked for per second, on average; what a warm-up left over included.
     pub asked_per_s: f64,
+    /// Requests that a warm-up left over.
+    pub carried: u64,
     /// Requests that were sent per second.
     pub sent_per_s: f64,
     /// Requests that were due and had not been sent at the end.
@@ -143,7 +145,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64) -> Vec<Note> {
 }
 
 fn behind(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, crowded: Option<Crowded>) -> Option<Behind> {
-    let OpenLoop { lateness, due, dropped, unsent, .. } = open_loop;
+    let OpenLoop { lateness, due, carried, dropped, unsent, .. } = open_loop;
     let evidence = &outcome.totals.evidence;
     let elapsed_s = outcome.elapsed.as_secs_f64();
     if (dropped + unsent) * 100 <= due * MISSED_PERCENT || elapsed_s == 0.0 {
@@ -158,9 +160,10 @@ fn behind(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, crowded: Op
         held_back(plan, open_loop).or(crowded.map(Bottleneck::Connections))
     };
     // What was due says less where -n ends the schedule before the run.
-    let asked_per_s = plan.schedule.as_ref()?.per_second_between(Duration::ZERO, outcome.elapsed);
-    let sent_per_s = lateness.count() as f64 / elapsed_s;
-    Some(Behind { asked_per_s, sent_per_s, unsent: *unsent, bottleneck })
+    let by_schedule_per_s = plan.schedule.as_ref()?.per_second_between(Duration::ZERO, outcome.elapsed);
+    let [sent_per_s, carried_per_s] = [lateness.count(), *carried].map(|requests| requests as f64 / elapsed_s);
+    let asked_per_s = by_schedule_per_s + carried_per_s;
+    Some(Behind { asked_per_s, carried: *carried, sent_per_s, unsent: *unsent, bottleneck })
 }
 
 /// Whether most of what was not sent waited only because late requests were to be made up for slowly.

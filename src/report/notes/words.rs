@@ -324,10 +324,14 @@ fn behind_line(behind: &Behind) -> String {
         1 => Some("1 was still waiting at the end".to_owned()),
         unsent => Some(format!("{} were still waiting at the end", thousands(unsent))),
     };
+    let left_over = match behind.carried {
+        0 => String::new(),
+        carried => format!(", with {} that the warm-up left over", counted(carried, "request")),
+    };
     let reasons: Vec<String> = why.into_iter().chain(waiting).collect();
     let (sent, asked) = (rate(behind.sent_per_s), rate(behind.asked_per_s));
     let colon = if reasons.is_empty() { "" } else { ": " };
-    format!("only {sent} of {asked} requests/s were sent{colon}{}", reasons.join("; "))
+    format!("only {sent} of {asked} requests/s were sent{left_over}{colon}{}", reasons.join("; "))
 }
 
 fn crowded_line(crowded: &Crowded) -> String {

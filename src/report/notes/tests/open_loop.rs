@@ -89,6 +89,14 @@ fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
 }
 
 #[test]
+fn what_a_warm_up_left_over_was_asked_for_too() {
+    let outcome = changed(|open_loop| (open_loop.due, open_loop.carried, open_loop.unsent) = (8_000, 6_000, 4_000));
+    let words = "only 1,000 of 1,400 requests/s were sent, with 6,000 requests that the warm-up left over: 4,000 were still \
+                 waiting at the end";
+    assert_eq!(said_of(&with_rate(800), &outcome)[0], words);
+}
+
+#[test]
 fn one_request_that_waits_at_the_end_is_one() {
     let one = changed(|open_loop| (open_loop.due, open_loop.dropped, open_loop.unsent) = (11_000, 999, 1));
     let said = said_of(&with_rate(1_100), &one);
