@@ -136,7 +136,7 @@ fn early_end(plan: &Plan, outcome: &Outcome) -> Option<Note> {
 fn too_few_requests(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     let (elapsed, asked, completed) = (outcome.elapsed, plan.stop.requests?, outcome.totals.counters.completed);
     let is_over = elapsed >= plan.stop.duration? && outcome.breakdown.is_none() && completed > 0;
-    is_over.then_some(Note::TooFewRequests { elapsed, completed, asked })
+    is_over.then_some(Note::TooFewRequests { elapsed, completed, asked, staged: plan.is_staged() })
 }
 
 fn fewer_connections(plan: &Plan, outcome: &Outcome) -> Option<Note> {

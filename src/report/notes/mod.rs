@@ -60,6 +60,8 @@ pub enum Note {
         completed: u64,
         /// The requests that were asked for.
         asked: u64,
+        /// Whether stages say how long the run lasts.
+        staged: bool,
     },
     /// Only the first of the requests that a script sends at once was sent.
     FirstOfBatch {

@@ -32,8 +32,8 @@ impl fmt::Display for Note {
                 let (give_up, started, asked) = (exact(*give_up), thousands(*started), counted(*asked, "request"));
                 write!(f, "the target stayed away for {give_up}: the run ended after {started} of {asked}")
             }
-            Self::TooFewRequests { elapsed, completed, asked } => {
-                f.write_str(&too_few_requests_line(*elapsed, *completed, *asked))
+            Self::TooFewRequests { elapsed, completed, asked, staged } => {
+                f.write_str(&too_few_requests_line(*elapsed, *completed, *asked, *staged))
             }
             Self::FirstOfBatch { count } => f.write_str(&first_of_batch_line(*count)),
             Self::FewerConnections { opened, asked, shortage, failures, staged } => {
@@ -241,10 +241,11 @@ fn until_line(until: &Until) -> String {
     format!("--until was not reached in {after}: {}; measure longer (-d)", unsure.join("; "))
 }
 
-fn too_few_requests_line(elapsed: Duration, completed: u64, asked: u64) -> String {
+fn too_few_requests_line(elapsed: Duration, completed: u64, asked: u64, staged: bool) -> String {
     let (elapsed, completed) = (time_us(elapsed.as_nanos() as f64 / NS_PER_US), thousands(completed));
     let asked = counted(asked, "request");
-    format!("the time was up after {elapsed} with {completed} of {asked} answered: a longer -d sends them all")
+    let remedy = if staged { "longer stages send" } else { "a longer -d sends" };
+    format!("the time was up after {elapsed} with {completed} of {asked} answered: {remedy} them all")
 }
 
 fn first_of_batch_line(count: usize) -> String {

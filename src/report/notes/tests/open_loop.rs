@@ -275,6 +275,21 @@ fn of_stages_only_the_connections_are_missed_that_the_run_came_to() {
 }
 
 #[test]
+fn where_stages_say_how_long_the_run_lasts_no_longer_duration_is_advised() {
+    let mut plan = with_rate(1_000);
+    plan.stop.requests = Some(20_000);
+    let advised = |plan: &Plan| {
+        said_of(plan, &kept()).into_iter().find_map(|line| Some(line.split_once("answered: ")?.1.to_owned()))
+    };
+    assert_eq!(advised(&plan).as_deref(), Some("a longer -d sends them all"));
+    plan.schedule.as_mut().unwrap().stages[0].length = Some(Duration::from_secs(10));
+    assert_eq!(advised(&plan).as_deref(), Some("longer stages send them all"));
+    plan.schedule = None;
+    plan.levels = Some(Levels { stages: Vec::new(), part: Part::WHOLE });
+    assert_eq!(advised(&plan).as_deref(), Some("longer stages send them all"));
+}
+
+#[test]
 fn requests_that_were_late_or_dropped_are_said() {
     let late = changed(|open_loop| {
         open_loop.late = 200;
