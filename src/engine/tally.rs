@@ -89,7 +89,12 @@ impl Tally {
         self.gone.take();
         self.located = false;
         self.silences.clear();
+        // How quick the target is while it has little to do is no figure of the run, and may not be seen any more.
+        let calm = self.interval.open_loop.as_deref().map_or((0, 0), |open_loop| (open_loop.calm, open_loop.calm_ns));
         self.interval.clear();
+        if let Some(open_loop) = &mut self.interval.open_loop {
+            (open_loop.calm, open_loop.calm_ns) = calm;
+        }
         self.interval.counters.slots_opened = slots_open;
         self.interval.counters.carried = self.open - self.gathered + self.returned.len() as u64;
     }

@@ -38,7 +38,7 @@ pub struct OpenLoop<C: Count> {
     /// How long scripts had connections pause before batches, in nanoseconds, added up.
     pub paused_ns: u64,
     /// Complete responses to requests that were sent while less than half of the connections had a request in flight, and
-    /// their latencies since then, in nanoseconds, added up.
+    /// their latencies since then, in nanoseconds, added up; those of a warm-up too.
     pub calm: u64,
     /// See `calm`.
     pub calm_ns: u64,

@@ -262,6 +262,16 @@ fn a_warm_up_hands_over_what_it_could_not_send() {
 }
 
 #[test]
+fn how_quick_the_target_is_while_it_has_little_to_do_is_known_from_the_warm_up() {
+    let warm = Settings { connections: 10, warmup_ns: SECOND, ..open_loop(OpenLoop::default()) };
+    let totals = run_scenario(warm, 10 * MS, "connect_us = 0.0\nlatency_us = 200000.0");
+    let open_loop = totals.open_loop.as_deref().unwrap();
+    // The first five requests find less than half of the connections busy; after that all are.
+    assert_eq!((open_loop.calm, open_loop.calm_ns), (5, 5 * 200 * MS));
+    assert!(open_loop.carried > 0, "{open_loop:?}");
+}
+
+#[test]
 fn a_connection_that_the_server_closes_while_it_waits_is_no_error() {
     let closes = "connect_us = 0.0\nlatency_us = 1000.0\nclose = true";
     for is_error in [false, true] {
