@@ -157,7 +157,15 @@ impl<B: Backend> Engine<B> {
         }
         let max_late_ns = self.settings.rules.open_loop.and_then(|rules| rules.max_late_ns).unwrap_or(u64::MAX);
         let moment = Nanos(now.0.saturating_sub(max_late_ns));
-        self.pass(moment, Tally::dropped);
+        // As far as the next request is held back, those after it are: without that the last ones would not be too late.
+        let held_ns = self.dispatch.pacer.next_at().since(self.dispatch.pacer.due_at());
+        let held_from = Nanos(moment.0.saturating_sub(held_ns));
+        self.pass(moment, |tally, due, requests| {
+            tally.dropped(due, requests);
+            if due >= held_from {
+                tally.held_back(requests);
+            }
+        });
         true
     }
 

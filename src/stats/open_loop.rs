@@ -28,7 +28,7 @@ pub struct OpenLoop<C: Count> {
     pub dropped: u64,
     /// Requests that were due and had not been sent when the run ended.
     pub unsent: u64,
-    /// Of those, requests that were held back while late ones were made up for slowly (`--catch-up`).
+    /// Of those two, requests that were held back while late ones were made up for slowly (`--catch-up`).
     pub held_back: u64,
     /// How long requests were due while every connection had one in flight or paused for a script, in nanoseconds, all
     /// threads together.

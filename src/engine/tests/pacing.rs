@@ -302,6 +302,27 @@ fn what_is_still_made_up_for_slowly_at_the_end_was_held_back() {
     assert_eq!(counted(None), (0, 0));
 }
 
+#[test]
+fn what_is_dropped_because_it_was_made_up_for_slowly_was_held_back_and_what_an_outage_made_late_was_not() {
+    let counted = |factor: Option<u64>, standstills: &[(f64, f64)]| {
+        let rules = OpenLoop { max_late_ns: Some(300 * MS), ..OpenLoop::default() };
+        let still =
+            standstills.iter().map(|(from, length)| format!("\n[[standstill]]\nfrom_s = {from}\nfor_s = {length}"));
+        let scenario: Scenario =
+            toml::from_str(&format!("connect_us = 0.0\nlatency_us = 1000.0{}", still.collect::<String>())).unwrap();
+        let pacer = every(10 * MS, factor.and_then(CatchUp::from_thousandths));
+        let totals = run_job(open_loop(rules), scenario.network(1), Job { pacer, ..job(get(), http1(1)) }).totals;
+        let open_loop = totals.open_loop.as_deref().unwrap();
+        (open_loop.dropped, open_loop.held_back - open_loop.unsent)
+    };
+    let twice = [(0.105, 0.2), (0.505, 0.2)];
+    assert_eq!(counted(None, &twice), (0, 0));
+    let (dropped, held_back) = counted(Some(1_000), &twice);
+    assert!((9..=11).contains(&dropped) && held_back == dropped, "{held_back} of {dropped}");
+    let (dropped, held_back) = counted(Some(1_000), &[(0.105, 0.5)]);
+    assert!((19..=21).contains(&dropped) && held_back == 0, "{held_back} of {dropped}");
+}
+
 /// When a server that freezes for the first half second is asked, by a schedule of 100 requests a second.
 fn asked_after_a_stall(catch_up: Option<CatchUp>) -> Vec<u64> {
     let asked = Rc::new(RefCell::new(Vec::new()));
