@@ -72,7 +72,7 @@ impl<B: Backend> Engine<B> {
     /// Goes over to as many connections as there are to be by now. It closes some in every turn.
     pub(super) fn follow_levels(&mut self, now: Nanos) {
         let Demand::Staged(levels) = &self.settings.demand else { return };
-        let planned = self.books.tally.planned();
+        let planned = self.books.tally.due_from();
         let (level, change_ns) = levels.at(now.since(planned));
         let level = level.min(self.settings.connections);
         let wanted = level.max(self.connecting.wanted.saturating_sub(CLOSED_PER_TURN));

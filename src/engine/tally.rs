@@ -1,5 +1,7 @@
 //! One worker's requests: which may still be started, and what became of those that were.
 
+mod due;
+
 use std::collections::VecDeque;
 
 use onrush_proto::Nanos;
@@ -7,7 +9,7 @@ use onrush_proto::Nanos;
 use super::gone::Gone;
 use super::open_request::OpenRequest;
 use super::rules::Rules;
-use crate::stats::{self, Cause, Interval, Phase, Silences, Transcript};
+use crate::stats::{Cause, Interval, Phase, Silences, Transcript};
 
 /// One worker's books.
 pub struct Tally {
@@ -89,19 +91,9 @@ impl Tally {
         self.gone.take();
         self.located = false;
         self.silences.clear();
-        // How quick the target is while it has little to do is no figure of the run, and may not be seen any more.
-        let calm = self.interval.open_loop.as_deref().map_or((0, 0), |open_loop| (open_loop.calm, open_loop.calm_ns));
-        self.interval.clear();
-        if let Some(open_loop) = &mut self.interval.open_loop {
-            (open_loop.calm, open_loop.calm_ns) = calm;
-        }
+        self.clear_but_calm();
         self.interval.counters.slots_opened = slots_open;
         self.interval.counters.carried = self.open - self.gathered + self.returned.len() as u64;
-    }
-
-    /// When measuring begins, or was to.
-    pub fn planned(&self) -> Nanos {
-        self.due_from
     }
 
     /// Nobody has a further request.
@@ -114,16 +106,6 @@ impl Tally {
     pub fn left_of(&self, due: Nanos) -> u64 {
         let counts = |left: &u64| *left == 0 || !self.warms_up && !self.is_carried(due);
         self.left.filter(counts).unwrap_or(u64::MAX)
-    }
-
-    /// What is due from then on counts.
-    pub fn due_from(&self) -> Nanos {
-        self.due_from
-    }
-
-    /// Whether a request was due before anything counted.
-    fn is_carried(&self, due: Nanos) -> bool {
-        self.rules.open_loop.is_some() && due < self.due_from
     }
 
     /// Whether a further request may be started, or one again.
@@ -174,62 +156,8 @@ impl Tally {
         if request.is_again {
             return;
         }
-        let (due, late_ns) = (request.due, at.since(request.due));
-        self.interval.evidence.submitted(late_ns);
-        if let Some(rules) = self.rules.open_loop {
-            let open_loop = self.was_due(due, 1);
-            open_loop.lateness.record(late_ns);
-            open_loop.late += u64::from(late_ns > rules.late_ns);
-        }
-    }
-
-    /// Requests will not be sent, because it is too late; the last of them was due at `due`.
-    pub fn dropped(&mut self, due: Nanos, requests: u64) {
-        if !self.warms_up && !self.is_carried(due) {
-            self.left = self.left.map(|left| left.saturating_sub(requests));
-        }
-        self.was_due(due, requests).dropped += requests;
-        self.gone.note(due, requests);
-    }
-
-    /// Requests had not been sent when the worker ended; the last of them was due at `due`.
-    pub fn unsent(&mut self, due: Nanos, at: Nanos, requests: u64) {
-        let open_loop = self.was_due(due, requests);
-        open_loop.unsent += requests;
-        open_loop.censored.record_many(at.since(due), requests);
-    }
-
-    /// So many of the requests that had not been sent were held back by the schedule itself.
-    pub fn held_back(&mut self, requests: u64) {
-        self.interval.open_loop.get_or_insert_default().held_back += requests;
-    }
-
-    /// A script has a connection pause for this long before a batch.
-    pub fn paused(&mut self, pause_ns: u64) {
-        if self.rules.open_loop.is_some() {
-            self.interval.open_loop.get_or_insert_default().paused_ns += pause_ns;
-        }
-    }
-
-    /// Requests were due between these moments, one of them since `from`, and waited for nothing but a connection.
-    pub fn was_all_busy(&mut self, from: Nanos, since: Nanos, until: Nanos) {
-        let open_loop = self.interval.open_loop.get_or_insert_default();
-        open_loop.all_busy_ns += until.since(since.max(self.start));
-        open_loop.all_busy_max_ns = open_loop.all_busy_max_ns.max(until.since(from));
-    }
-
-    /// The worker has ended: those who were dropped or given up would have lasted at least until now.
-    pub fn end_gone(&mut self, at: Nanos) {
-        for (due, requests) in self.gone.take() {
-            let open_loop = self.interval.open_loop.get_or_insert_default();
-            open_loop.censored.record_many(at.since(due), requests);
-        }
-    }
-
-    fn was_due(&mut self, due: Nanos, requests: u64) -> &mut stats::OpenLoop<u32> {
-        let open_loop = self.interval.open_loop.get_or_insert_default();
-        *(if due < self.due_from { &mut open_loop.carried } else { &mut open_loop.due }) += requests;
-        open_loop
+        self.interval.evidence.submitted(at.since(request.due));
+        self.sent(request.due, at);
     }
 
     /// So many bytes of requests were accepted encrypted. They count when they are handed to the kernel, like requests.
@@ -271,9 +199,7 @@ impl Tally {
         for due in std::mem::take(&mut self.returned) {
             self.interval.counters.open_at_end += 1;
             self.interval.censored.get_or_insert_default().record(at.since(due));
-            if self.rules.open_loop.is_some() {
-                self.interval.open_loop.get_or_insert_default().censored.record(at.since(due));
-            }
+            self.unanswered(due, at);
         }
     }
 
@@ -381,13 +307,7 @@ impl Tally {
             return latency_ns;
         }
         self.interval.latency.record(latency_ns);
-        if let Some(rules) = self.rules.open_loop {
-            let open_loop = self.interval.open_loop.get_or_insert_default();
-            let as_wrk2 = rules.as_wrk2 && (request.is_last || !rules.per_batch);
-            open_loop.complete(at.since(request.due), latency_ns, as_wrk2);
-            open_loop.calm += u64::from(request.is_calm);
-            open_loop.calm_ns += if request.is_calm { latency_ns } else { 0 };
-        }
+        self.answered(request, at);
         if self.rules.pipelines && request.is_last {
             self.interval.batch_latency().record(latency_ns);
         }
@@ -511,14 +431,8 @@ impl Tally {
         }
         self.interval.counters.open_at_end += 1;
         self.interval.counters.open_late_at_end += u64::from(late);
-        self.censored(request, at);
-    }
-
-    fn censored(&mut self, request: &OpenRequest, at: Nanos) {
-        self.interval.censored.get_or_insert_default().record(at.since(request.sent_at));
-        if self.rules.open_loop.is_some() {
-            self.interval.open_loop.get_or_insert_default().censored.record(at.since(request.due));
-        }
+        self.interval.censored.get_or_insert_default().record(age_ns);
+        self.unanswered(request.due, at);
     }
 
     /// The tenth of a second of the run in which this moment lies.

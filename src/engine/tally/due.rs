@@ -1,0 +1,107 @@
+//! What became of the requests that a schedule had: the part of the books that a closed loop has no use for.
+
+use onrush_proto::Nanos;
+
+use super::{OpenRequest, Tally};
+use crate::stats::OpenLoop;
+
+impl Tally {
+    /// What is due from then on counts: from when measuring begins, or was to.
+    pub fn due_from(&self) -> Nanos {
+        self.due_from
+    }
+
+    /// Whether a request was due before anything counted.
+    pub(super) fn is_carried(&self, due: Nanos) -> bool {
+        self.rules.open_loop.is_some() && due < self.due_from
+    }
+
+    /// A request that was due at `due` was handed to the kernel.
+    #[inline]
+    pub(super) fn sent(&mut self, due: Nanos, at: Nanos) {
+        if let Some(rules) = self.rules.open_loop {
+            let late_ns = at.since(due);
+            let open_loop = self.was_due(due, 1);
+            open_loop.lateness.record(late_ns);
+            open_loop.late += u64::from(late_ns > rules.late_ns);
+        }
+    }
+
+    /// A request was answered whole.
+    #[inline]
+    pub(super) fn answered(&mut self, request: &OpenRequest, at: Nanos) {
+        let Some(rules) = self.rules.open_loop else { return };
+        let latency_ns = at.since(request.sent_at);
+        let open_loop = self.interval.open_loop.get_or_insert_default();
+        let as_wrk2 = rules.as_wrk2 && (request.is_last || !rules.per_batch);
+        open_loop.complete(at.since(request.due), latency_ns, as_wrk2);
+        open_loop.calm += u64::from(request.is_calm);
+        open_loop.calm_ns += if request.is_calm { latency_ns } else { 0 };
+    }
+
+    /// A request that was due at `due` has had no whole answer until now, which is the end.
+    pub(super) fn unanswered(&mut self, due: Nanos, at: Nanos) {
+        if self.rules.open_loop.is_some() {
+            self.interval.open_loop.get_or_insert_default().censored.record(at.since(due));
+        }
+    }
+
+    /// Requests will not be sent, because it is too late; the last of them was due at `due`.
+    pub fn dropped(&mut self, due: Nanos, requests: u64) {
+        if !self.warms_up && !self.is_carried(due) {
+            self.left = self.left.map(|left| left.saturating_sub(requests));
+        }
+        self.was_due(due, requests).dropped += requests;
+        self.gone.note(due, requests);
+    }
+
+    /// Requests had not been sent when the worker ended; the last of them was due at `due`.
+    pub fn unsent(&mut self, due: Nanos, at: Nanos, requests: u64) {
+        let open_loop = self.was_due(due, requests);
+        open_loop.unsent += requests;
+        open_loop.censored.record_many(at.since(due), requests);
+    }
+
+    /// This many of the requests that were not sent were held back by the schedule itself.
+    pub fn held_back(&mut self, requests: u64) {
+        self.interval.open_loop.get_or_insert_default().held_back += requests;
+    }
+
+    /// A script has a connection pause for this long before a batch.
+    pub fn paused(&mut self, pause_ns: u64) {
+        if self.rules.open_loop.is_some() {
+            self.interval.open_loop.get_or_insert_default().paused_ns += pause_ns;
+        }
+    }
+
+    /// Requests were due between these moments, one of them since `from`, and waited for nothing but a connection.
+    pub fn was_all_busy(&mut self, from: Nanos, since: Nanos, until: Nanos) {
+        let open_loop = self.interval.open_loop.get_or_insert_default();
+        open_loop.all_busy_ns += until.since(since.max(self.start));
+        open_loop.all_busy_max_ns = open_loop.all_busy_max_ns.max(until.since(from));
+    }
+
+    /// The worker has ended: those who were dropped or given up would have lasted at least until now.
+    pub fn end_gone(&mut self, at: Nanos) {
+        for (due, requests) in self.gone.take() {
+            let open_loop = self.interval.open_loop.get_or_insert_default();
+            open_loop.censored.record_many(at.since(due), requests);
+        }
+    }
+
+    /// Forgets what was measured, but not how quick the target is while it has little to do: that is no figure of the run, and
+    /// may not be seen any more.
+    pub(super) fn clear_but_calm(&mut self) {
+        let calm = self.interval.open_loop.as_deref().map_or((0, 0), |open_loop| (open_loop.calm, open_loop.calm_ns));
+        self.interval.clear();
+        if let Some(open_loop) = &mut self.interval.open_loop {
+            (open_loop.calm, open_loop.calm_ns) = calm;
+        }
+    }
+
+    fn was_due(&mut self, due: Nanos, requests: u64) -> &mut OpenLoop<u32> {
+        let open_loop = self.interval.open_loop.get_or_insert_default();
+        *(if due < self.due_from { &mut open_loop.carried } else { &mut open_loop.due }) += requests;
+        open_loop
+    }
+}
