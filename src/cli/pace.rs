@@ -12,8 +12,8 @@ use super::units::{self, Unreadable};
 use super::values::{count, time};
 use crate::plan::levels::Level;
 use crate::plan::limits::{BURST_MAX, CONNECTIONS_MAX, POISSON_RATE_MAX, RATE_MAX, SEND_SLICE_MAX, TIME_MAX};
-use crate::plan::schedule::{Arrivals, CatchUp, Part, Rate, Stage};
-use crate::plan::{Dialect, Levels, Schedule};
+use crate::plan::schedule::{Arrivals, CatchUp, Rate, Stage};
+use crate::plan::{Dialect, Levels, Part, Schedule};
 use crate::report::units::exact;
 
 /// What was typed about when requests are sent.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{CONNECTIONS_MAX, TIME_MAX};
-use super::schedule::Part;
+use super::part::Part;
 
 /// How many connections there are to be over time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,9 +5,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::plan::schedule::{Arrivals, Part, Rate, Stage};
+use crate::plan::schedule::{Arrivals, Rate, Stage};
 use crate::plan::target::Scheme;
-use crate::plan::{Dialect, Io, Load, Plan, Request, Schedule, Show, Spin, Stop, Target, Way};
+use crate::plan::{Dialect, Io, Load, Part, Plan, Request, Schedule, Show, Spin, Stop, Target, Way};
 use crate::run::host::Facts;
 use crate::run::{Ended, Outcome};
 use crate::stats::{Cause, Counters, Distribution, Occupancy, Phase, Timeline, Totals};

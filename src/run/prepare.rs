@@ -19,9 +19,9 @@ use crate::backend::ports::Chooser;
 use crate::backend::sim::Scenario;
 use crate::backend::{Backend, Clock, Dialer, Epoll, PortRing, Sim, Uring, socket};
 use crate::engine::{self, Demand, MakeCallbacks, OpenLoop, Pacer, Rules, Scale, Scheduled, Settings, tls};
-use crate::plan::schedule::{Part, Span};
+use crate::plan::schedule::Span;
 use crate::plan::way::Sources;
-use crate::plan::{Addresses, Dialect, Io, Plan, load};
+use crate::plan::{Addresses, Dialect, Io, Part, Plan, load};
 use crate::reason::reason;
 use crate::script::{self, Script};
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::plan::Levels;
+use crate::plan::Part;
 use crate::plan::levels::Level;
-use crate::plan::schedule::Part;
 
 #[test]
 fn more_connections_than_at_first_are_allowed_under_a_rate() {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::pacing::{every, open_loop};
 use super::*;
 use crate::plan::Levels;
+use crate::plan::Part;
 use crate::plan::levels::Level;
-use crate::plan::schedule::Part;
 
 /// Runs a second with a request due every so many milliseconds.
 fn run(settings: Settings, step_ms: u64, scenario: &str) -> Totals {

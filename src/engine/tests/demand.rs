@@ -11,8 +11,8 @@ use super::pacing::{Noting, assert_accounted, every, open_loop};
 use super::*;
 use crate::backend::sim::{Act, Action, Peer};
 use crate::plan::Levels;
+use crate::plan::Part;
 use crate::plan::levels::Level;
-use crate::plan::schedule::Part;
 
 /// When connections were made and closed: how many more there were then than before.
 type Changes = Rc<RefCell<BTreeMap<u64, i64>>>;

@@ -7,8 +7,8 @@ use rustix::io::Errno;
 
 use super::*;
 use crate::backend::sim::{Act, Action, Peer};
-use crate::plan::Schedule;
-use crate::plan::schedule::{Arrivals, CatchUp, Dues, Part, Rate, Span, Stage};
+use crate::plan::schedule::{Arrivals, CatchUp, Dues, Rate, Span, Stage};
+use crate::plan::{Part, Schedule};
 use crate::stats::Gap;
 use crate::stats::silences::common;
 

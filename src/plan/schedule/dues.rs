@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::arrivals::Arrivals;
-use super::part::Part;
 use super::stage::Stage;
+use crate::plan::part::Part;
 use crate::random::Random;
 
 /// How much of a schedule is carried out.

@@ -6,14 +6,12 @@
 mod arrivals;
 mod catch_up;
 mod dues;
-mod part;
 mod rate;
 mod stage;
 
 pub use arrivals::Arrivals;
 pub use catch_up::CatchUp;
 pub use dues::{Dues, Span};
-pub use part::Part;
 pub use rate::Rate;
 pub use stage::Stage;
 
@@ -22,6 +20,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{POISSON_RATE_MAX, SEND_SLICE_MAX, TIME_MAX};
+use super::part::Part;
 
 /// Requests that are sent more than this after they might have been are late.
 const LATE: Duration = Duration::from_millis(1);

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::cli::{self, Invocation};
+use crate::plan::Part;
 use crate::plan::Show;
-use crate::plan::schedule::Part;
 use crate::random::Random;
 
 /// A plan with a random choice of everything that can be asked for.

@@ -3,9 +3,9 @@
 use std::num::NonZeroU64;
 
 use super::*;
-use crate::plan::Schedule;
 use crate::plan::levels::{self, Levels};
-use crate::plan::schedule::{Arrivals, CatchUp, Part};
+use crate::plan::schedule::{Arrivals, CatchUp};
+use crate::plan::{Part, Schedule};
 use crate::report::fixtures::schedule;
 use crate::stats::{Evidence, OpenLoop};
 

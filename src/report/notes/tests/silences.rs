@@ -1,8 +1,8 @@
 //! What is said about times in which nothing was answered.
 
 use super::*;
+use crate::plan::Part;
 use crate::plan::levels::{Level, Levels};
-use crate::plan::schedule::Part;
 
 #[test]
 fn times_without_answers_are_said_and_the_longest_named() {

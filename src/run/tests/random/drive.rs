@@ -11,8 +11,8 @@ use super::case::Case;
 use super::watched::{Journal, Watched};
 use crate::backend::Backend;
 use crate::engine::{Control, Desk, Engine, Settings, WorkerEnd};
-use crate::plan::schedule::{self, Dues, Span};
-use crate::plan::{Addresses, Plan};
+use crate::plan::schedule::{Dues, Span};
+use crate::plan::{self, Addresses, Plan};
 use crate::run::Second;
 use crate::run::prepare::{pacer, settings};
 use crate::run::snapshot::Collector;
@@ -178,7 +178,7 @@ impl Run {
     /// When the requests of a thread are due.
     fn dues(&self, settings: &Settings, index: u32) -> Option<Dues> {
         let Settings { warmup_ns, duration_ns, seed, .. } = *settings;
-        let worker = schedule::Part::new(index, self.plan.load.threads);
+        let worker = plan::Part::new(index, self.plan.load.threads);
         Some(self.plan.schedule.as_ref()?.dues(worker, Span { warmup_ns, duration_ns }, seed))
     }
 

@@ -1,9 +1,9 @@
-//! Which requests of a schedule fall to whom.
+//! Which requests of a schedule, or which connections, fall to whom.
 
 use serde::{Deserialize, Serialize};
 
-/// Which requests of a schedule fall to whom: of `of` parts, part `index` has every request whose number leaves that
-/// remainder.
+/// Which requests of a schedule, or which connections, fall to whom: of `of` parts, part `index` has every one whose number
+/// leaves that remainder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// Which one, from 0.
@@ -28,6 +28,6 @@ impl Part {
 
     /// What is wrong with a part that somebody else made.
     pub fn contradiction(self) -> Option<&'static str> {
-        (self.index >= self.of || self.of > u64::from(u32::MAX)).then_some("there is no such part of the schedule")
+        (self.index >= self.of || self.of > u64::from(u32::MAX)).then_some("there is no such part of the whole")
     }
 }
