@@ -75,6 +75,7 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         batch: 1,
         known: crate::plan::secrets::Known::default(),
         pauses: false,
+        seen: None,
         pauses_unread: false,
         breakdown: None,
         stuck: Vec::new(),

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use super::snapshot::Collector;
 use super::until::StopRule;
-use super::{Choice, Ports, Shortage, Until, host, nanos};
+use super::{Choice, Ports, Seen, Shortage, Until, host, nanos};
 use crate::engine::{self, WorkerEnd};
 use crate::plan::secrets::{self, Known};
 use crate::plan::{Dialect, Plan};
@@ -64,6 +64,8 @@ pub struct Outcome {
     /// Threads that never came back from their script, from 1, and the callback they are in. What they measured since
     /// their last hand-over is missing.
     pub stuck: Vec<(usize, &'static str)>,
+    /// What was seen of the target and the machine; `None`: nobody watched them.
+    pub seen: Option<Seen>,
 }
 
 /// One worker's part in a run.
@@ -144,6 +146,7 @@ impl Outcome {
             pauses_unread: false,
             breakdown: None,
             stuck: Vec::new(),
+            seen: None,
         }
     }
 

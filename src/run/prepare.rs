@@ -11,6 +11,7 @@ use onrush_proto::Parts;
 use rustix::io::Errno;
 use thiserror::Error;
 
+use super::sight::Sight;
 use super::waiting::PATIENCE;
 use super::watch::Prepared;
 use super::worker::Worker;
@@ -102,6 +103,7 @@ pub fn prepare(
         }),
     }?;
     prepared.descriptors = descriptors;
+    prepared.sight = Sight::begin(plan, addresses);
     Ok(prepared)
 }
 
@@ -145,6 +147,7 @@ pub(super) fn spawn_all<B: Backend>(
         control: Arc::default(),
         desks: (0..plan.load.threads).map(|_| Arc::default()).collect(),
         workers: Vec::with_capacity(plan.load.threads as usize),
+        sight: None,
     };
     let (ready, set_up) = mpsc::channel();
     let mut callbacks = callbacks.into_iter();

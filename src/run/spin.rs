@@ -38,7 +38,7 @@ fn judge(asked: Spin, threads: usize, allowed: usize, online: usize, is_local: b
 }
 
 /// Whether an address belongs to this machine: only to such a one a socket can be bound. Nothing is sent.
-fn is_here(mut address: SocketAddr) -> bool {
+pub(super) fn is_here(mut address: SocketAddr) -> bool {
     address.set_port(0);
     UdpSocket::bind(address).is_ok()
 }

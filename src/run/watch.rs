@@ -5,6 +5,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::outcome::Stuck;
+use super::sight::Sight;
 use super::snapshot::Collector;
 use super::until::StopRule;
 use super::worker::{Gate, Worked};
@@ -31,6 +32,8 @@ pub struct Prepared {
     pub(super) desks: Vec<Arc<Desk>>,
     /// Those that have not been joined.
     pub(super) workers: Vec<Option<JoinHandle<Option<Worked>>>>,
+    /// Whoever watches the target and the machine meanwhile.
+    pub(super) sight: Option<Sight>,
 }
 
 impl Drop for Prepared {
@@ -62,6 +65,7 @@ impl Prepared {
             if let Some(stuck) = self.ended(overdue.since(due, start.elapsed())) {
                 break stuck;
             }
+            self.see(plan, start.elapsed());
             collector.collect();
             self.join_ended(&mut ends, &mut collector);
             std::iter::from_fn(|| collector.finished()).for_each(|second| observer.second(&second));
@@ -86,6 +90,7 @@ impl Prepared {
         self.join_ended(&mut ends, &mut collector);
         refused |= collector.all_refused() && !is_patient(&collector);
         let mut outcome = Outcome::new(self.backend, self.descriptors, started_at + self.delay());
+        outcome.seen = self.sight.take().map(Sight::end);
         outcome.suspended = suspended(suspended_before_ns, suspended_ns());
         for (index, end) in ends.into_iter().enumerate() {
             match end {
@@ -106,6 +111,14 @@ impl Prepared {
             outcome.ended = Ended::Requests;
         }
         outcome
+    }
+
+    /// Says when what is seen of the target counts.
+    fn see(&mut self, plan: &Plan, passed: Duration) {
+        let begins = plan.warmup + self.delay();
+        if let Some(sight) = &mut self.sight {
+            sight.count_from(begins, passed);
+        }
     }
 
     /// Takes over from the workers that have ended since the last look; one that fell leaves nothing.

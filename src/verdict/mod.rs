@@ -6,6 +6,7 @@
 mod decide;
 mod evidence;
 mod find;
+mod network;
 mod words;
 
 use serde::{Deserialize, Serialize};

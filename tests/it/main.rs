@@ -55,6 +55,8 @@ mod secrets;
 mod seeds;
 /// Runs against nginx and Python's server, whose logs count the requests.
 mod servers;
+/// What is seen of a target on this machine.
+mod sight;
 /// The whole program in virtual time.
 mod simulation;
 /// Terminals, pipes, signals.
@@ -96,6 +98,7 @@ fn main() {
         ("secrets", secrets::cases()),
         ("seeds", seeds::cases()),
         ("servers", servers::cases()),
+        ("sight", sight::cases()),
         ("simulation", simulation::cases()),
         ("terminal", terminal::cases()),
         ("tls", tls::cases()),

@@ -126,14 +126,24 @@ impl Server {
         Self::nginx_with("", &format!("keepalive_requests {keepalive_requests};"), |_| {})
     }
 
+    /// The same with so many processes that answer, and one that has started them.
+    pub fn nginx_workers(workers: u32) -> Self {
+        Self::nginx_as(&format!("master_process on;\nworker_processes {workers};"), "", "", |_| {})
+    }
+
     /// The same, with something behind the address and among the settings of the server, and further files.
     pub fn nginx_with(listen: &str, settings: &str, prepare: impl Fn(&Path)) -> Self {
+        Self::nginx_as("master_process off;", listen, settings, prepare)
+    }
+
+    fn nginx_as(processes: &str, listen: &str, settings: &str, prepare: impl Fn(&Path)) -> Self {
         for _ in 0..5 {
             let scratch = scratch();
             prepare(scratch.path());
             // Between this and nginx somebody else may take the port: then the next one does.
             let address = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
-            let configuration = scratch.file("nginx.conf", nginx_conf(scratch.path(), address, listen, settings));
+            let configuration =
+                scratch.file("nginx.conf", nginx_conf(scratch.path(), address, processes, listen, settings));
             let mut command = Command::new(program("nginx"));
             command.arg("-p").arg(scratch.path()).arg("-c").arg(configuration).args(["-e", "error.log"]);
             let process = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("nginx starts");
@@ -184,7 +194,8 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.process.kill();
+        // Killed, nginx would leave its workers.
+        signal(&self.process, if self.end == Signal::QUIT { Signal::TERM } else { Signal::KILL });
         let _ = self.process.wait();
     }
 }
@@ -197,15 +208,15 @@ fn scratch() -> Scratch {
     scratch
 }
 
-/// One process, no daemon, and every path in `directory`.
-fn nginx_conf(directory: &Path, address: SocketAddr, listen: &str, settings: &str) -> String {
+/// No daemon, and every path in `directory`.
+fn nginx_conf(directory: &Path, address: SocketAddr, processes: &str, listen: &str, settings: &str) -> String {
     let directory = directory.display();
     let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|name| format!("    {name}_temp_path {directory}/{name};\n"))
         .concat();
     format!(
         "daemon off;
-master_process off;
+{processes}
 pid {directory}/pid;
 error_log {directory}/error.log;
 events {{ worker_connections 1024; }}

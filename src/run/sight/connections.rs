@@ -1,0 +1,133 @@
+//! The target's end of some connections, by its `TCP_INFO`.
+
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+
+use rustix::io::Errno;
+
+use super::diag::{self, Socket};
+use crate::stats::{Sockets, TcpInfo};
+
+/// How many are watched.
+const WATCHED: usize = 8;
+/// How many they are chosen from at most.
+const CANDIDATES: usize = 256;
+/// How long after a choice there may be the next one while some are watched.
+const CHOICE_US: u64 = 1_000_000;
+
+/// The connections of the target that are watched: the same ones as long as they are there.
+#[derive(Debug, Default)]
+pub struct Connections {
+    watched: Vec<Watched>,
+    sums: Sockets,
+    /// When there was the last choice.
+    chosen_us: Option<u64>,
+    /// Whether there ever was one at its end.
+    was_any: bool,
+    /// Whether there ever was one at the other end, and none at its.
+    passed_by: bool,
+}
+
+/// One of them.
+#[derive(Clone, Copy, Debug)]
+struct Watched {
+    socket: Socket,
+    /// What it said the last time, and when.
+    last: Option<(TcpInfo, u64)>,
+}
+
+impl Connections {
+    /// What was before is forgotten, but not which were watched.
+    pub fn restart(&mut self) {
+        self.sums = Sockets::default();
+        self.watched.iter_mut().for_each(|watched| watched.last = None);
+    }
+
+    /// Reads those that are watched, and chooses others in the place of those that are gone. Connections to these
+    /// addresses are sockets of one of these families.
+    pub fn look(&mut self, addresses: &[SocketAddr], families: &[bool], now_us: u64) -> Result<(), Errno> {
+        let is_due = self.chosen_us.is_none_or(|chosen_us| now_us >= chosen_us + CHOICE_US);
+        if self.watched.is_empty() || (self.watched.len() < WATCHED && is_due) {
+            self.chosen_us = Some(now_us);
+            self.choose(addresses, families)?;
+        }
+        let mut there = Vec::with_capacity(self.watched.len());
+        let sockets = self.watched.iter().map(|watched| (watched.socket.v6, watched.socket.id));
+        diag::read(sockets, |socket| {
+            let last =
+                self.watched.iter().find(|watched| watched.socket.id == socket.id).and_then(|watched| watched.last);
+            let Some(info) = socket.info else { return };
+            // What it counted before it was first read belongs to another time.
+            let (before, since_us) = last.unwrap_or((info, now_us));
+            self.sums.read(&before, &info, now_us.saturating_sub(since_us));
+            there.push(Watched { socket, last: Some((info, now_us)) });
+        })?;
+        self.watched = there;
+        Ok(())
+    }
+
+    /// What the readings add up to.
+    pub fn sums(&self) -> &Sockets {
+        &self.sums
+    }
+
+    /// Whether connections to the target's address have their other end somewhere else.
+    pub fn are_forwarded(&self) -> bool {
+        self.passed_by && !self.was_any
+    }
+
+    fn choose(&mut self, addresses: &[SocketAddr], families: &[bool]) -> Result<(), Errno> {
+        let port = addresses.first().map_or(0, SocketAddr::port);
+        let mut found = Vec::new();
+        for &v6 in families {
+            diag::dump(v6, diag::ESTABLISHED, [port, 0], |socket| {
+                let is_known = self.watched.iter().any(|watched| watched.socket.id == socket.id);
+                if addresses.contains(&socket.local) && !is_known {
+                    found.push(socket);
+                }
+                if found.len() < CANDIDATES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })?;
+        }
+        let chosen =
+            spread(found.len(), WATCHED - self.watched.len()).map(|at| Watched { socket: found[at], last: None });
+        self.watched.extend(chosen);
+        self.was_any |= !self.watched.is_empty();
+        if !self.was_any {
+            self.was_any = any(addresses, diag::ANY, [port, 0], |socket| socket.local)?;
+            self.passed_by |= !self.was_any && any(addresses, diag::ESTABLISHED, [0, port], |socket| socket.peer)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether one of the connections in these states has one of the addresses at that end.
+fn any(addresses: &[SocketAddr], states: u32, ports: [u16; 2], end: fn(&Socket) -> SocketAddr) -> Result<bool, Errno> {
+    let mut is_any = false;
+    for v6 in [false, true] {
+        diag::dump(v6, states, ports, |socket| {
+            is_any |= addresses.contains(&end(&socket));
+            if is_any { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+    }
+    Ok(is_any)
+}
+
+/// At most so many places of a list, evenly spread.
+fn spread(length: usize, most: usize) -> impl Iterator<Item = usize> {
+    let count = length.min(most);
+    (0..count).map(move |at| at * length / count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chosen_are_spread_over_all_and_none_is_chosen_twice() {
+        let places = |length, most| spread(length, most).collect::<Vec<_>>();
+        assert_eq!(places(256, 8), [0, 32, 64, 96, 128, 160, 192, 224]);
+        assert_eq!(places(10, 4), [0, 2, 5, 7]);
+        assert_eq!(places(3, 8), [0, 1, 2]);
+        assert_eq!((places(0, 8), places(9, 0)), (vec![], vec![]));
+    }
+}

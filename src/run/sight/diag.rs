@@ -1,0 +1,275 @@
+//! Asks the kernel about TCP sockets of this network namespace: `sock_diag`, see `linux/inet_diag.h`.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::ControlFlow;
+
+use rustix::io::Errno;
+use rustix::net::netlink::{self, SocketAddrNetlink};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
+
+use crate::stats::TcpInfo;
+
+/// The state of a listening socket, as a bit.
+pub const LISTEN: u32 = 1 << 10;
+/// That of a connection on which both may send.
+pub const ESTABLISHED: u32 = 1 << 1;
+/// All that a connection can be in.
+pub const ANY: u32 = !LISTEN;
+
+/// The attributes of an answer that are read.
+const INFO: u16 = 2;
+const V6_ONLY: u16 = 11;
+
+/// The lengths of the headers of messages, of requests and of answers.
+const HEADER: usize = 16;
+const REQUEST: usize = 56;
+const ANSWER: usize = 72;
+
+/// The kernel sends at most this many bytes at once.
+const BUFFER: usize = 32 * 1024;
+
+/// What names a socket, as the kernel writes it: ports, addresses, interface, and a number that no other socket has.
+pub type Id = [u8; 48];
+
+/// What the kernel says about a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Socket {
+    /// IPv6, or else IPv4.
+    pub v6: bool,
+    /// Its name.
+    pub id: Id,
+    /// Its own address and port.
+    pub local: SocketAddr,
+    /// Those of its peer.
+    pub peer: SocketAddr,
+    /// Of a listening socket: connections that wait to be accepted.
+    pub waiting: u32,
+    /// Of a listening socket: how many may wait.
+    pub limit: u32,
+    /// Its number in the file system of sockets.
+    pub inode: u32,
+    /// Whether it is for IPv6 only.
+    pub v6_only: bool,
+    /// What was asked for about it.
+    pub info: Option<TcpInfo>,
+}
+
+/// Gives every socket of a family that is in one of these states and has these ports, its own and its peer's, to somebody
+/// who may have seen enough; port 0 is any.
+pub fn dump(
+    v6: bool,
+    states: u32,
+    [port, peer_port]: [u16; 2],
+    mut each: impl FnMut(Socket) -> ControlFlow<()>,
+) -> Result<(), Errno> {
+    const DUMP: u16 = 0x300;
+    let mut id = [0; 48];
+    id[..2].copy_from_slice(&port.to_be_bytes());
+    id[2..4].copy_from_slice(&peer_port.to_be_bytes());
+    ask(&request(v6, DUMP, 0, states, &id), |part| match part {
+        Ok(Some(socket)) => Ok(each(socket)),
+        Ok(None) => Ok(ControlFlow::Break(())),
+        Err(errno) => Err(errno),
+    })
+}
+
+/// Gives each of these sockets that is still there, with its `TCP_INFO`.
+pub fn read(sockets: impl IntoIterator<Item = (bool, Id)>, mut each: impl FnMut(Socket)) -> Result<(), Errno> {
+    let requests: Vec<u8> = sockets.into_iter().flat_map(|(v6, id)| request(v6, 0, 1 << (INFO - 1), !0, &id)).collect();
+    let mut left = requests.len() / (HEADER + REQUEST);
+    if left == 0 {
+        return Ok(());
+    }
+    ask(&requests, |part| {
+        match part {
+            Ok(Some(socket)) => each(socket),
+            Ok(None) | Err(Errno::NOENT | Errno::STALE) => {}
+            Err(errno) => return Err(errno),
+        }
+        left -= 1;
+        Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })
+}
+
+/// Sends requests and gives what comes until somebody has enough.
+fn ask(
+    requests: &[u8],
+    mut each: impl FnMut(Result<Part, Errno>) -> Result<ControlFlow<()>, Errno>,
+) -> Result<(), Errno> {
+    // A socket of its own for each question: what is left of an answer goes with it.
+    let fd = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
+    sendto(&fd, requests, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        // The answer is there as soon as the question is sent.
+        let (length, _) = match recv(&fd, &mut buffer[..], RecvFlags::DONTWAIT) {
+            Err(Errno::INTR) => continue,
+            received => received?,
+        };
+        for part in parts(&buffer[..length]) {
+            if each(part)?.is_break() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// A request as the kernel reads it.
+fn request(v6: bool, flags: u16, extensions: u8, states: u32, id: &Id) -> Vec<u8> {
+    const SOCK_DIAG_BY_FAMILY: u16 = 20;
+    const REQUESTED: u16 = 1;
+    let family = if v6 { libc::AF_INET6 } else { libc::AF_INET };
+    let mut message = Vec::with_capacity(HEADER + REQUEST);
+    message.extend(((HEADER + REQUEST) as u32).to_ne_bytes());
+    message.extend([SOCK_DIAG_BY_FAMILY, REQUESTED | flags].map(u16::to_ne_bytes).as_flattened());
+    message.extend([0; 8]);
+    message.extend([family as u8, libc::IPPROTO_TCP as u8, extensions, 0]);
+    message.extend(states.to_ne_bytes());
+    message.extend(id);
+    message
+}
+
+/// A message of an answer; `None`: that was all.
+type Part = Option<Socket>;
+
+/// Reads the messages of an answer; what is cut off ends them.
+fn parts(mut bytes: &[u8]) -> impl Iterator<Item = Result<Part, Errno>> {
+    const ERROR: u16 = 2;
+    const DONE: u16 = 3;
+    std::iter::from_fn(move || {
+        loop {
+            let length = u32_at(bytes, 0)? as usize;
+            let (kind, body) = (u16_at(bytes, 4)?, bytes.get(HEADER..length)?);
+            bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+            let errno = u32_at(body, 0).map_or(libc::EPROTO, |errno| (errno as i32).wrapping_neg());
+            return Some(match kind {
+                DONE if errno <= 0 => Ok(None),
+                DONE | ERROR => {
+                    Err(Errno::from_raw_os_error(if (1..4096).contains(&errno) { errno } else { libc::EPROTO }))
+                }
+                _ => match socket(body) {
+                    Some(socket) => Ok(Some(socket)),
+                    None => continue,
+                },
+            });
+        }
+    })
+}
+
+/// Reads what is said about one socket.
+fn socket(body: &[u8]) -> Option<Socket> {
+    let v6 = match i32::from(*body.first()?) {
+        libc::AF_INET => false,
+        libc::AF_INET6 => true,
+        _ => return None,
+    };
+    let id: Id = body.get(4..52)?.try_into().ok()?;
+    let address = |port: usize, ip: usize| {
+        let ip: IpAddr = match v6 {
+            true => Ipv6Addr::from(<[u8; 16]>::try_from(&id[ip..ip + 16]).ok()?).into(),
+            false => Ipv4Addr::from(<[u8; 4]>::try_from(&id[ip..ip + 4]).ok()?).into(),
+        };
+        // IPv4 in IPv6 is IPv4.
+        Some(SocketAddr::new(ip.to_canonical(), u16::from_be_bytes([id[port], id[port + 1]])))
+    };
+    let mut socket = Socket {
+        v6,
+        id,
+        local: address(0, 4)?,
+        peer: address(2, 20)?,
+        waiting: u32_at(body, 56)?,
+        limit: u32_at(body, 60)?,
+        inode: u32_at(body, 68)?,
+        v6_only: false,
+        info: None,
+    };
+    let mut rest = &body[ANSWER..];
+    while let (Some(length), Some(kind)) = (u16_at(rest, 0), u16_at(rest, 2)) {
+        let Some(value) = rest.get(4..usize::from(length)) else { break };
+        match kind {
+            INFO => socket.info = TcpInfo::decode(value),
+            V6_ONLY => socket.v6_only = value.first() == Some(&1),
+            _ => {}
+        }
+        rest = rest.get(usize::from(length).next_multiple_of(4)..).unwrap_or_default();
+    }
+    Some(socket)
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+    use crate::random::Random;
+
+    fn all(v6: bool, states: u32, ports: [u16; 2]) -> Vec<Socket> {
+        let mut sockets = Vec::new();
+        let keep = |socket| {
+            sockets.push(socket);
+            ControlFlow::Continue(())
+        };
+        dump(v6, states, ports, keep).unwrap();
+        sockets
+    }
+
+    #[test]
+    fn the_kernel_tells_about_a_listening_socket_and_its_connections() {
+        for ip in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
+            let ip: IpAddr = ip.parse().unwrap();
+            let Ok(listener) = TcpListener::bind((ip, 0)) else { continue };
+            let (address, v6) = (listener.local_addr().unwrap(), ip.is_ipv6());
+            let canonical = SocketAddr::new(ip.to_canonical(), address.port());
+            let mut peer = TcpStream::connect(address).unwrap();
+            let [socket] = all(v6, LISTEN, [address.port(), 0])[..] else { panic!("{address}") };
+            assert_eq!((socket.local, socket.v6, socket.waiting), (canonical, v6, 1), "{socket:?}");
+            assert!(socket.limit >= 1 && socket.inode > 0 && socket.info.is_none(), "{socket:?}");
+            let (accepted, peer_address) = listener.accept().unwrap();
+            assert_eq!(all(v6, LISTEN, [address.port(), 0])[0].waiting, 0);
+            let [connection] = all(v6, ESTABLISHED, [address.port(), 0])[..] else { panic!("{address}") };
+            assert_eq!((connection.local, connection.peer.port()), (canonical, peer_address.port()));
+            let [other] = all(v6, ESTABLISHED, [0, address.port()])[..] else { panic!("{address}") };
+            assert_eq!((other.peer, other.local), (connection.local, connection.peer));
+            peer.write_all(b"12345").unwrap();
+            let infos = |sockets: &[Socket]| {
+                let mut infos = Vec::new();
+                let ids = sockets.iter().map(|socket| (socket.v6, socket.id));
+                read(ids, |socket| infos.push((socket.id, socket.info.unwrap().bytes_received))).unwrap();
+                infos
+            };
+            assert_eq!(infos(&[connection, other]), [(connection.id, Some(5)), (other.id, Some(0))]);
+            // Bytes that were not read: the connection is reset, and gone at once.
+            drop(accepted);
+            assert_eq!(infos(&[connection, connection]), []);
+            assert!(all(v6, ESTABLISHED, [address.port(), 0]).is_empty());
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_cut_off_or_senseless_is_no_trouble() {
+        let mut random = Random::new(1);
+        let mut message: Vec<u8> = (0..256).map(|_| random.below(256) as u8).collect();
+        for length in 0..message.len() {
+            message[..4].copy_from_slice(&(length as u32).to_ne_bytes());
+            for (kind, family) in [(20_u16, libc::AF_INET), (20, libc::AF_INET6), (20, 77), (2, 0), (3, 0)] {
+                message[4..6].copy_from_slice(&kind.to_ne_bytes());
+                message[HEADER] = family as u8;
+                for cut in 0..=length {
+                    parts(&message[..cut]).for_each(drop);
+                }
+            }
+        }
+        let errno =
+            |errno: i32| [20_u32.to_ne_bytes(), 2_u32.to_ne_bytes(), [0; 4], [0; 4], (-errno).to_ne_bytes()].concat();
+        assert_eq!(parts(&errno(1)).collect::<Vec<_>>(), [Err(Errno::PERM)]);
+    }
+}

@@ -1,0 +1,181 @@
+//! Control groups: how many processors one may use, and for how long it was throttled. Both versions of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The control groups that limit processors, of some processes.
+#[derive(Debug, Default)]
+pub struct Groups {
+    /// Their directories, each with those above it up to the uppermost that is visible.
+    levels: BTreeSet<Vec<PathBuf>>,
+    /// A process whose group is not visible.
+    has_hidden: bool,
+    /// What each directory said when it was first looked at, or at the [restart](Self::restart).
+    before_ns: BTreeMap<PathBuf, u64>,
+}
+
+impl Groups {
+    /// Adds that of a process: a number, or `self`.
+    pub fn add(&mut self, process: &str) {
+        let root = Path::new("/sys/fs/cgroup");
+        // There are both where version 2 is only for what version 1 does not do.
+        let is_v2 = root.join("cgroup.controllers").is_file();
+        let mount = if is_v2 { root.to_owned() } else { root.join("cpu") };
+        let text = fs::read_to_string(format!("/proc/{process}/cgroup")).ok();
+        match text.as_deref().and_then(|text| path(text, is_v2)).filter(|_| mount.is_dir()) {
+            Some(path) => {
+                let levels = levels(&mount, path);
+                for level in &levels {
+                    self.before_ns.entry(level.clone()).or_insert_with(|| throttled_ns(level));
+                }
+                self.levels.insert(levels);
+            }
+            None => self.has_hidden = true,
+        }
+    }
+
+    /// Whether all could be looked at.
+    pub fn are_visible(&self) -> bool {
+        !self.has_hidden && !self.levels.is_empty()
+    }
+
+    /// What was before is forgotten.
+    pub fn restart(&mut self) {
+        for (level, before_ns) in &mut self.before_ns {
+            *before_ns = throttled_ns(level);
+        }
+    }
+
+    /// For how long the one that was throttled most was, as the kernel counts: on each processor.
+    pub fn throttled_ns(&self) -> u64 {
+        let gained = self.before_ns.iter().map(|(level, before_ns)| throttled_ns(level).saturating_sub(*before_ns));
+        gained.max().unwrap_or_default()
+    }
+
+    /// How many processors they may use together; `None`: as many as there are.
+    pub fn processors(&self) -> Option<f64> {
+        // What limits several of them is counted once.
+        let limits: Option<BTreeMap<&Path, f64>> = self.levels.iter().map(|levels| least(levels)).collect();
+        limits.filter(|limits| !limits.is_empty()).map(|limits| limits.values().sum())
+    }
+}
+
+/// The directory that limits most of some above one another, and how many processors it allows.
+fn least(levels: &[PathBuf]) -> Option<(&Path, f64)> {
+    let limits = levels.iter().filter_map(|level| Some((level.as_path(), processors(level)?)));
+    limits.min_by(|one, other| one.1.total_cmp(&other.1))
+}
+
+/// How many processors a directory allows.
+fn processors(directory: &Path) -> Option<f64> {
+    let read = |name: &str| fs::read_to_string(directory.join(name)).ok();
+    let limit = read("cpu.max")
+        .or_else(|| Some(format!("{} {}", read("cpu.cfs_quota_us")?.trim(), read("cpu.cfs_period_us")?)))?;
+    quota(&limit)
+}
+
+/// A share of the time and the period that it is of, in microseconds; `max` and -1 are no limit.
+fn quota(text: &str) -> Option<f64> {
+    let (quota, period) = text.trim().split_once(' ')?;
+    let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
+    (quota > 0.0 && period > 0.0).then(|| quota / period)
+}
+
+/// For how long a directory was throttled; one without a limit never was.
+fn throttled_ns(directory: &Path) -> u64 {
+    fs::read_to_string(directory.join("cpu.stat")).ok().and_then(|text| throttled(&text)).unwrap_or_default()
+}
+
+/// Version 2 says microseconds, version 1 nanoseconds.
+fn throttled(text: &str) -> Option<u64> {
+    text.lines().find_map(|line| match line.split_once(' ')? {
+        ("throttled_usec", us) => Some(us.parse::<u64>().ok()?.saturating_mul(1_000)),
+        ("throttled_time", ns) => ns.parse().ok(),
+        _ => None,
+    })
+}
+
+/// The path of the group that limits processors, in a `/proc/PID/cgroup`; `None` for one that is not below what is
+/// visible here.
+fn path(text: &str, is_v2: bool) -> Option<&str> {
+    let path = text.lines().find_map(|line| {
+        let (hierarchy, rest) = line.split_once(':')?;
+        let (controllers, path) = rest.split_once(':')?;
+        let is_it = if is_v2 { hierarchy == "0" } else { controllers.split(',').any(|name| name == "cpu") };
+        is_it.then_some(path)
+    })?;
+    (!path.split('/').any(|part| part == "..")).then_some(path)
+}
+
+/// A directory and all above it, up to the mount. In a container the path may be the host's, of which only the end is here.
+fn levels(mount: &Path, path: &str) -> Vec<PathBuf> {
+    let directory = mount.join(path.trim_start_matches('/'));
+    directory.ancestors().take_while(|level| level.starts_with(mount)).map(Path::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_found_by_its_version() {
+        let v2 = "0::/user.slice/a.scope\n";
+        let v1 = "9:name=systemd:/x\n3:cpuset:/y\n2:cpu,cpuacct:/docker/abc\n0::/z\n";
+        assert_eq!(path(v2, true), Some("/user.slice/a.scope"));
+        assert_eq!(path(v1, false), Some("/docker/abc"));
+        assert_eq!(path(v1, true), Some("/z"));
+        for (text, is_v2) in [("", true), ("0::/\n", false), ("0::/../../other\n", true), ("x\n", true)] {
+            assert_eq!(path(text, is_v2), None, "{text:?}");
+        }
+        let root = Path::new("/r");
+        assert_eq!(levels(root, "/a/b"), ["/r/a/b", "/r/a", "/r"].map(PathBuf::from));
+        assert_eq!(levels(root, "/"), [PathBuf::from("/r/")]);
+    }
+
+    #[test]
+    fn limits_and_throttling_are_read_in_both_versions() {
+        let table =
+            [("50000 100000\n", Some(0.5)), ("max 100000\n", None), ("-1 100000", None), ("", None), ("0 0", None)];
+        for (text, expected) in table {
+            assert_eq!(quota(text), expected, "{text:?}");
+        }
+        assert_eq!(throttled("nr_periods 5\nnr_throttled 2\nthrottled_usec 1500\n"), Some(1_500_000));
+        assert_eq!(throttled("nr_periods 5\nnr_throttled 2\nthrottled_time 1500\n"), Some(1_500));
+        assert_eq!(throttled("usage_usec 1\n"), None);
+    }
+
+    #[test]
+    fn the_narrowest_limit_above_a_process_counts_and_one_of_several_processes_once() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("a/cpu.max", "300000 100000\n");
+        write("a/b/cpu.max", "max 100000\n");
+        write("a/c/cpu.cfs_quota_us", "150000\n");
+        write("a/c/cpu.cfs_period_us", "100000\n");
+        write("a/c/cpu.stat", "throttled_time 5\n");
+        let of = |paths: &[&str]| {
+            let mut groups = Groups::default();
+            for path in paths {
+                let levels = levels(root.path(), path);
+                groups.before_ns.extend(levels.iter().map(|level| (level.clone(), throttled_ns(level))));
+                groups.levels.insert(levels);
+            }
+            groups
+        };
+        assert_eq!(of(&["/a/b"]).processors(), Some(3.0));
+        assert_eq!(of(&["/a/b", "/a/d"]).processors(), Some(3.0));
+        assert_eq!(of(&["/a/c"]).processors(), Some(1.5));
+        assert_eq!(of(&["/a/b", "/e"]).processors(), None, "one of them has no limit");
+        assert_eq!(of(&[]).processors(), None);
+        let mut groups = of(&["/a/c"]);
+        write("a/c/cpu.stat", "throttled_time 12\n");
+        assert_eq!(groups.throttled_ns(), 7);
+        groups.restart();
+        assert_eq!(groups.throttled_ns(), 0);
+    }
+}

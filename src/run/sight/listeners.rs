@@ -1,0 +1,170 @@
+//! Which sockets listen where the load goes.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use super::diag::{self, Socket};
+use super::unseen::Unseen;
+use crate::plan::Addresses;
+use crate::run::spin;
+
+/// Where the load goes on this machine.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// To these addresses.
+    Tcp(Vec<SocketAddr>),
+    /// To a Unix socket, by its names.
+    Unix(Vec<PathBuf>),
+}
+
+/// A listening socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// Its number in the file system of sockets.
+    pub inode: u64,
+    /// Connections that wait to be accepted, and how many may wait; `None`: a Unix socket's are not counted.
+    pub queue: Option<(u32, u32)>,
+    /// Whether connections that it accepts are IPv6 sockets.
+    pub v6: bool,
+}
+
+impl Place {
+    /// Where connections to these addresses or to a Unix socket go, if that is on this machine. Those through a proxy go
+    /// to it.
+    pub fn of(unix: Option<PathBuf>, Addresses(addresses): Addresses) -> Option<Self> {
+        let Some(path) = unix else {
+            let are_here = addresses.iter().all(|&address| spin::is_here(address));
+            return are_here.then_some(Self::Tcp(addresses));
+        };
+        // It may have been bound by another of its names.
+        let other = fs::canonicalize(&path);
+        Some(Self::Unix(std::iter::once(path).chain(other).collect()))
+    }
+
+    /// The sockets that listen there now.
+    pub fn listeners(&self) -> Result<Vec<Listener>, Unseen> {
+        match self {
+            Self::Tcp(addresses) => {
+                // All addresses of a target have the same port.
+                let (mut sockets, port) = (Vec::new(), addresses.first().map_or(0, SocketAddr::port));
+                for v6 in [false, true] {
+                    let keep = |socket| {
+                        sockets.push(socket);
+                        ControlFlow::Continue(())
+                    };
+                    diag::dump(v6, diag::LISTEN, [port, 0], keep).map_err(Unseen::Sockets)?;
+                }
+                Ok(serving(&sockets, addresses))
+            }
+            Self::Unix(names) => {
+                let table = fs::read_to_string("/proc/net/unix").map_err(|error| Unseen::sockets(&error))?;
+                Ok(unix(&table, names))
+            }
+        }
+    }
+}
+
+/// Those of the listening sockets that get connections to one of the addresses.
+fn serving(sockets: &[Socket], addresses: &[SocketAddr]) -> Vec<Listener> {
+    let mut serving = Vec::new();
+    for address in addresses {
+        // The kernel prefers the address itself to any address, and IPv4 to both.
+        let rank = |socket: &Socket| match socket.local {
+            local if local.port() != address.port() => None,
+            local if local.ip() == address.ip().to_canonical() => Some(2),
+            local if !local.ip().is_unspecified() => None,
+            _ if socket.v6 == address.is_ipv6() => Some(1),
+            _ => (socket.v6 && !socket.v6_only).then_some(0),
+        };
+        let best = sockets.iter().filter_map(rank).max();
+        for socket in sockets.iter().filter(|socket| best.is_some() && rank(socket) == best) {
+            let Socket { v6, waiting, limit, .. } = *socket;
+            let listener = Listener { inode: socket.inode.into(), queue: Some((waiting, limit)), v6 };
+            if !serving.contains(&listener) {
+                serving.push(listener);
+            }
+        }
+    }
+    serving
+}
+
+/// Those in `/proc/net/unix` that listen and were bound by one of these names.
+fn unix(table: &str, names: &[PathBuf]) -> Vec<Listener> {
+    const ACCEPTS: u32 = 1 << 16;
+    let listener = |line: &str| {
+        // Address, references, protocol, flags, type, state, inode, name; the name may contain blanks.
+        let mut words = line.splitn(7, ' ');
+        let flags = u32::from_str_radix(words.nth(3)?, 16).ok()?;
+        let (inode, name) = words.nth(2)?.trim_start().split_once(' ')?;
+        let is_it = flags & ACCEPTS != 0 && names.iter().any(|known| known == Path::new(name));
+        is_it.then_some(Listener { inode: inode.parse().ok()?, queue: None, v6: false })
+    };
+    table.lines().filter_map(listener).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_get_to_the_socket_that_the_kernel_prefers() {
+        let socket = |inode, local: &str, v6_only| {
+            let local: SocketAddr = local.parse().unwrap();
+            let v6 = local.is_ipv6();
+            let local = SocketAddr::new(local.ip().to_canonical(), local.port());
+            Socket { v6, id: [0; 48], local, peer: local, waiting: 1, limit: 2, inode, v6_only, info: None }
+        };
+        let all = [
+            socket(1, "127.0.0.1:80", false),
+            socket(2, "127.0.0.1:80", false),
+            socket(3, "0.0.0.0:80", false),
+            socket(4, "[::]:80", false),
+            socket(5, "[::]:80", true),
+            socket(6, "127.0.0.1:81", false),
+            socket(7, "[::ffff:127.0.0.3]:80", false),
+            socket(8, "[::1]:80", false),
+        ];
+        let table: [(&[u32], &str, &[u64]); 10] = [
+            (&[1, 2, 3, 4, 5, 6, 7, 8], "127.0.0.1:80", &[1, 2]),
+            (&[1, 2, 3, 4, 5, 6, 7, 8], "127.0.0.2:80", &[3]),
+            (&[1, 2, 3, 4, 5, 6, 7, 8], "127.0.0.3:80", &[7]),
+            (&[1, 2, 3, 4, 5, 6, 7, 8], "[::1]:80", &[8]),
+            (&[1, 2, 3, 4, 5, 6, 7, 8], "[::2]:80", &[4, 5]),
+            (&[4, 5, 6], "127.0.0.1:80", &[4]),
+            (&[5, 6], "127.0.0.1:80", &[]),
+            (&[1, 3], "[::1]:80", &[]),
+            (&[1, 6], "127.0.0.1:81", &[6]),
+            (&[], "127.0.0.1:80", &[]),
+        ];
+        for (there, address, expected) in table {
+            let sockets: Vec<_> = all.iter().filter(|socket| there.contains(&socket.inode)).copied().collect();
+            let found = serving(&sockets, &[address.parse().unwrap()]);
+            assert_eq!(
+                found.iter().map(|listener| listener.inode).collect::<Vec<_>>(),
+                expected,
+                "{there:?} {address}"
+            );
+            assert!(found.iter().all(|listener| listener.queue == Some((1, 2))));
+        }
+        let both = serving(&all, &["127.0.0.2:80", "127.0.0.4:80"].map(|address| address.parse().unwrap()));
+        assert_eq!(both.len(), 1, "one socket is one, however many of its addresses are in use");
+    }
+
+    #[test]
+    fn unix_sockets_are_found_by_the_names_they_were_bound_to() {
+        let table = "Num       RefCount Protocol Flags    Type St Inode Path\n\
+            00000000a: 00000002 00000000 00010000 0001 01   123 /run/a b.sock\n\
+            00000000b: 00000003 00000000 00000000 0001 03   124 /run/a b.sock\n\
+            00000000c: 00000002 00000000 00010000 0001 01 9999999 /run/other.sock\n\
+            00000000d: 00000003 00000000 00000000 0001 03   125\n";
+        let inodes = |names: &[&str]| -> Vec<u64> {
+            let names: Vec<_> = names.iter().map(PathBuf::from).collect();
+            unix(table, &names).iter().map(|listener| listener.inode).collect()
+        };
+        assert_eq!(inodes(&["/run/a b.sock"]), [123]);
+        assert_eq!(inodes(&["../other.sock", "/run/other.sock"]), [9_999_999]);
+        assert!(inodes(&["/run/a"]).is_empty());
+    }
+}

@@ -1,0 +1,104 @@
+//! The machine: time that a hypervisor took, steps of the wall clock, overflows of listening queues.
+
+use std::fs;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::backend::{monotonic_ns, suspended_ns};
+
+/// What a step of the wall clock is at least: less than that, it may be the time between two readings.
+const STEP_MIN_S: f64 = 0.05;
+
+/// What the machine says at a moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Machine {
+    /// Time that the hypervisor gave to others, and all time, of all processors in ticks.
+    stolen: Option<(u64, u64)>,
+    /// How often a listening queue overflowed in this network namespace.
+    overflows: Option<u64>,
+    /// The wall clock's distance from one that nobody sets.
+    offset_ns: i128,
+}
+
+impl Machine {
+    /// Reads it.
+    pub fn read() -> Self {
+        let wall_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as i128;
+        Self {
+            stolen: fs::read_to_string("/proc/stat").ok().and_then(|text| stolen(&text)),
+            overflows: fs::read_to_string("/proc/net/netstat").ok().and_then(|text| overflows(&text)),
+            offset_ns: wall_ns - i128::from(monotonic_ns()) - i128::from(suspended_ns()),
+        }
+    }
+
+    /// The share of the processors' time that the hypervisor gave to others since an earlier reading.
+    pub fn stolen_since(&self, before: &Self) -> Option<f64> {
+        let (now, before) = self.stolen.zip(before.stolen)?;
+        let all = now.1.saturating_sub(before.1);
+        // In less than a tick nothing was counted.
+        Some(if all > 0 { now.0.saturating_sub(before.0) as f64 / all as f64 } else { 0.0 })
+    }
+
+    /// How often a listening queue overflowed since then.
+    pub fn overflows_since(&self, before: &Self) -> Option<u64> {
+        self.overflows.zip(before.overflows).map(|(now, before)| now.saturating_sub(before))
+    }
+
+    /// How far the wall clock was set since then, if it was.
+    pub fn step_since_s(&self, before: &Self) -> Option<f64> {
+        let step_s = (self.offset_ns - before.offset_ns) as f64 / 1e9;
+        (step_s.abs() >= STEP_MIN_S).then_some(step_s)
+    }
+}
+
+/// The stolen ticks of all processors and all their ticks. Those of guests are among the others.
+fn stolen(text: &str) -> Option<(u64, u64)> {
+    let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    let ticks: Vec<u64> = line.split_ascii_whitespace().take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
+    Some((*ticks.get(7)?, ticks.iter().sum()))
+}
+
+/// The number below `ListenOverflows`: one line has names, the next one their values.
+fn overflows(text: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("TcpExt: "));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let (_, value) = names.split(' ').zip(values.split(' ')).find(|(name, _)| *name == "ListenOverflows")?;
+    value.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_tables_are_read() {
+        let stat = "cpu  10 20 30 40 50 60 70 80 5 5\ncpu0 1 2 3 4 5 6 7 8 0 0\nintr 5\n";
+        assert_eq!(stolen(stat), Some((80, 360)));
+        for text in ["", "cpu0 1 2 3 4 5 6 7 8\n", "cpu  1 2 3 4 5 6 7\n", "cpu  1 2 3 4 5 6 7 x\n"] {
+            assert_eq!(stolen(text), None, "{text:?}");
+        }
+        let netstat = "TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 1 22 333\nIpExt: A B\nIpExt: 4 5\n";
+        assert_eq!(overflows(netstat), Some(22));
+        for text in [
+            "",
+            "TcpExt: ListenOverflows\n",
+            "TcpExt: ListenDrops\nTcpExt: 1\n",
+            "TcpExt: ListenOverflows\nTcpExt: x\n",
+        ] {
+            assert_eq!(overflows(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_counts_is_the_difference_of_two_readings() {
+        let before = Machine { stolen: Some((5, 100)), overflows: Some(3), offset_ns: 1_000_000_000_000 };
+        let after = Machine { stolen: Some((30, 200)), overflows: Some(10), offset_ns: 999_900_000_000 };
+        assert_eq!(after.stolen_since(&before), Some(0.25));
+        assert_eq!(after.overflows_since(&before), Some(7));
+        assert_eq!(after.step_since_s(&before), Some(-0.1));
+        assert_eq!((before.stolen_since(&before), before.step_since_s(&before)), (Some(0.0), None));
+        let unknown = Machine::default();
+        assert_eq!((after.stolen_since(&unknown), unknown.overflows_since(&before)), (None, None));
+        let (before, after) = (Machine::read(), Machine::read());
+        assert_eq!(after.step_since_s(&before), None, "nobody sets the clock");
+    }
+}

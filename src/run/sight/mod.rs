@@ -1,0 +1,131 @@
+//! What can be seen of a target on this machine, and of the machine, while a run lasts.
+//!
+//! A thread of its own asks the kernel a few times a second: [`listeners`] which sockets listen where the load goes,
+//! [`holders`] which processes hold them, [`processes`] what processor time these take, [`groups`] what they are allowed,
+//! [`connections`] how their end of some connections is, and [`machine`] what is wrong with the machine itself. It sends
+//! nothing to the target, touches no connection, and takes less than a hundredth of a processor.
+
+mod connections;
+mod diag;
+mod groups;
+mod holders;
+mod listeners;
+mod machine;
+mod proc;
+mod processes;
+mod unseen;
+mod watcher;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use listeners::Place;
+use machine::Machine;
+pub use unseen::Unseen;
+use watcher::Watcher;
+
+use crate::plan::{Addresses, Io, Plan};
+use crate::verdict;
+
+/// What was seen of a target on this machine, and of the machine, while a run lasted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// The target, if it is on this machine and could be seen.
+    pub target: Option<verdict::Target>,
+    /// The machine; how long it was suspended, the run knows better.
+    pub machine: verdict::Machine,
+    /// For how long the generator's control group was throttled.
+    pub throttled_s: Option<f64>,
+    /// What could not be seen.
+    pub unseen: Vec<Unseen>,
+}
+
+/// Somebody who watches the target and the machine until the run has ended, or until this is dropped.
+pub struct Sight {
+    orders: Arc<Orders>,
+    thread: Option<JoinHandle<Seen>>,
+    /// From when after the start it counts; `None`: not yet.
+    counts_from: Option<Duration>,
+}
+
+/// What the watcher is told.
+#[derive(Debug, Default)]
+struct Orders {
+    /// How often counting was to begin anew.
+    restarts: AtomicU32,
+    /// There is nothing more to see.
+    ended: AtomicBool,
+}
+
+impl Sight {
+    /// Begins to watch, if there is something to see: where the load goes, and who is there. `None` in simulations, for
+    /// a single exchange, and where there can be no thread.
+    pub fn begin(plan: &Plan, addresses: &Addresses) -> Option<Self> {
+        if plan.once || matches!(plan.io, Io::Sim(_)) {
+            return None;
+        }
+        let orders = Arc::new(Orders::default());
+        let (heard, unix, addresses) = (Arc::clone(&orders), plan.way.unix.clone(), addresses.clone());
+        // A queue may overflow in the first millisecond.
+        let before = plan.warmup.is_zero().then(Machine::read);
+        let work = move || Watcher::new(Place::of(unix, addresses), before).watch(&heard);
+        let thread = thread::Builder::new().name("sight".to_owned()).spawn(work).ok()?;
+        Some(Self { orders, thread: Some(thread), counts_from: None })
+    }
+
+    /// Measuring begins so long after the start, of which so much has passed. What is seen counts from then on.
+    pub fn count_from(&mut self, begins: Duration, passed: Duration) {
+        if passed >= begins && self.counts_from != Some(begins) {
+            self.counts_from = Some(begins);
+            self.orders.restarts.fetch_add(1, Ordering::Relaxed);
+            self.wake();
+        }
+    }
+
+    /// Measuring has ended: what was seen.
+    pub fn end(mut self) -> Seen {
+        self.dismiss();
+        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+
+    fn dismiss(&self) {
+        self.orders.ended.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
+    }
+}
+
+impl Drop for Sight {
+    fn drop(&mut self) {
+        self.dismiss();
+    }
+}
+
+impl Orders {
+    /// Whether there is nothing more to see; everything that was ordered before is known then.
+    fn have_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// Waits for an order, but not longer than that; `restarts` are those that were heard.
+    fn wait(&self, restarts: u32, pause: Duration) {
+        let until = Instant::now() + pause;
+        while !self.have_ended() && self.restarts.load(Ordering::Relaxed) == restarts {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            thread::park_timeout(left);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What `/proc` says about a process or one of its threads.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+
+/// The kernel counts processor time in ticks of this many nanoseconds where it tells programs about it.
+pub const TICK_NS: u64 = 10_000_000;
+
+/// What a `stat` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// The name of the program or the thread.
+    pub name: String,
+    /// Whether it has not ended; one that nobody has asked for its exit status may still be listed.
+    pub is_alive: bool,
+    /// Processor time, of a process with that of the threads that have ended.
+    pub cpu_ns: u64,
+    /// When it was started, since the machine was.
+    pub started_ns: u64,
+}
+
+/// The numbers that a directory of `/proc` has entries for, in descending order: what was started last comes first.
+pub fn numbers(directory: &str) -> io::Result<Vec<u32>> {
+    let entries = fs::read_dir(directory)?;
+    let mut numbers: Vec<u32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+    numbers.sort_unstable_by(|one, other| other.cmp(one));
+    Ok(numbers)
+}
+
+/// Reads the `stat` of a process (`PID`) or a thread (`PID/task/TID`); `None`: it is gone.
+pub fn stat(path: &str) -> Option<Stat> {
+    parse_stat(&line(&format!("/proc/{path}/stat"))?)
+}
+
+/// The processor time of a thread in nanoseconds, as exactly as the kernel tells; `None`: it is gone.
+pub fn thread_ns(process: u32, thread: u32) -> Option<u64> {
+    let path = format!("{process}/task/{thread}");
+    let exact = line(&format!("/proc/{path}/schedstat")).and_then(|text| parse_schedstat(&text));
+    exact.or_else(|| stat(&path).map(|stat| stat.cpu_ns))
+}
+
+/// The processors that a thread may run on, as a list such as `0-3,8`.
+pub fn allowed(process: u32, thread: u32) -> Option<String> {
+    let status = fs::read_to_string(format!("/proc/{process}/task/{thread}/status")).ok()?;
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    Some(list.trim().to_owned())
+}
+
+/// The processors that there are, as such a list.
+pub fn online() -> Option<String> {
+    line("/sys/devices/system/cpu/online").map(|list| list.trim().to_owned())
+}
+
+/// A file of one line, in as few system calls as there can be.
+fn line(path: &str) -> Option<String> {
+    let mut text = [0; 1024];
+    let length = File::open(path).ok()?.read(&mut text).ok()?;
+    Some(String::from_utf8_lossy(&text[..length]).into_owned())
+}
+
+/// The name is in parentheses, and may contain some.
+fn parse_stat(text: &str) -> Option<Stat> {
+    let (_, rest) = text.split_once('(')?;
+    let (name, rest) = rest.rsplit_once(") ")?;
+    let fields: Vec<&str> = rest.split(' ').collect();
+    let ns = |at: usize| Some(fields.get(at)?.parse::<u64>().ok()?.saturating_mul(TICK_NS));
+    Some(Stat {
+        name: name.to_owned(),
+        is_alive: !matches!(fields[0], "Z" | "X" | "x"),
+        cpu_ns: ns(11)? + ns(12)?,
+        started_ns: ns(19)?,
+    })
+}
+
+/// The first of three numbers. A kernel that does not keep count says zero three times.
+fn parse_schedstat(text: &str) -> Option<u64> {
+    let mut numbers = text.split_ascii_whitespace().map(|word| word.parse::<u64>().ok());
+    let [cpu_ns, _, turns] = [numbers.next()??, numbers.next()??, numbers.next()??];
+    (turns > 0).then_some(cpu_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stat_is_read_whatever_the_name() {
+        let text = |name: &str, state: &str| {
+            format!("7 ({name}) {state} 1 7 7 0 -1 0 9 0 0 0 12 3 100 100 20 0 1 0 555 4096 1\n")
+        };
+        for name in ["nginx", "a b", ")) R 1 (", ""] {
+            let expected =
+                Stat { name: name.to_owned(), is_alive: true, cpu_ns: 150_000_000, started_ns: 5_550_000_000 };
+            assert_eq!(parse_stat(&text(name, "R")), Some(expected));
+        }
+        assert!(["Z", "X"].iter().all(|state| !parse_stat(&text("n", state)).unwrap().is_alive));
+        for bad in ["", "7 (n", "7 (n) R", "7 (n) R 1 7 7 0 -1 0 9 0 0 0 x 3 100 100 20 0 1 0 555 4096\n"] {
+            assert_eq!(parse_stat(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_schedstat_that_nobody_keeps_is_none() {
+        let table = [("12 34 5\n", Some(12)), ("0 0 0\n", None), ("", None), ("1 2\n", None), ("x 2 3\n", None)];
+        for (text, expected) in table {
+            assert_eq!(parse_schedstat(text), expected, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The processor time of the target's processes and of their threads.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::RangeInclusive;
+use std::time::Instant;
+
+use super::proc::{self, Stat};
+use crate::backend::{monotonic_ns, suspended_ns};
+
+/// The target's processes.
+#[derive(Debug, Default)]
+pub struct Processes {
+    all: BTreeMap<u32, Process>,
+    /// When counting began, since the machine was started.
+    began_ns: u64,
+    /// The lists of processors that their threads may run on, each once.
+    allowed: HashSet<String>,
+    /// The most of them at once.
+    pub most: usize,
+}
+
+/// One of them.
+#[derive(Debug)]
+struct Process {
+    stat: Stat,
+    /// Its processor time when counting began.
+    base_ns: u64,
+    threads: HashMap<u32, Thread>,
+    /// Whether all its threads were looked at: any other is new.
+    knows_threads: bool,
+    /// The most processor time that one of its threads took, be it one that has ended.
+    busiest_ns: u64,
+}
+
+/// One of its threads: its processor time when counting began, and now.
+#[derive(Clone, Copy, Debug, Default)]
+struct Thread {
+    base_ns: u64,
+    now_ns: u64,
+}
+
+impl Thread {
+    fn gained_ns(&self) -> u64 {
+        self.now_ns.saturating_sub(self.base_ns)
+    }
+}
+
+impl Processes {
+    /// Adds one, unless it is gone.
+    pub fn add(&mut self, id: u32) {
+        let Some(stat) = proc::stat(&id.to_string()).filter(|stat| stat.is_alive) else { return };
+        // All that a process has done counts if it was started meanwhile.
+        let is_new = stat.started_ns >= self.began_ns && self.began_ns > 0;
+        let base_ns = if is_new { 0 } else { stat.cpu_ns };
+        let process = Process { stat, base_ns, threads: HashMap::new(), knows_threads: is_new, busiest_ns: 0 };
+        self.all.entry(id).or_insert(process);
+    }
+
+    /// What was before is forgotten: counting begins.
+    pub fn restart(&mut self, until: Instant) {
+        self.look(until);
+        self.began_ns = monotonic_ns().saturating_add_signed(suspended_ns());
+        self.all.retain(|_, process| process.stat.is_alive);
+        self.most = self.all.len();
+        for process in self.all.values_mut() {
+            process.base_ns = process.stat.cpu_ns;
+            process.busiest_ns = 0;
+            process.threads.values_mut().for_each(|thread| thread.base_ns = thread.now_ns);
+        }
+    }
+
+    /// Looks at all of them; after that moment, only at processes as a whole.
+    pub fn look(&mut self, until: Instant) {
+        for (&id, process) in self.all.iter_mut().filter(|(_, process)| process.stat.is_alive) {
+            // Numbers are used again.
+            let now = proc::stat(&id.to_string()).filter(|now| now.started_ns == process.stat.started_ns);
+            match now {
+                Some(now) => process.stat = now,
+                None => process.stat.is_alive = false,
+            }
+            if process.stat.is_alive {
+                process.look_at_threads(id, until, &mut self.allowed);
+            }
+        }
+        self.most = self.most.max(self.all.values().filter(|process| process.stat.is_alive).count());
+    }
+
+    /// Whether there was none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Whether all have ended.
+    pub fn have_ended(&self) -> bool {
+        self.all.values().all(|process| !process.stat.is_alive)
+    }
+
+    /// The name of the one that was started first.
+    pub fn name(&self) -> String {
+        let first = self.all.iter().min_by_key(|(id, process)| (process.stat.started_ns, **id));
+        first.map(|(_, process)| process.stat.name.clone()).unwrap_or_default()
+    }
+
+    /// The processor time that all of them took.
+    pub fn cpu_ns(&self) -> u64 {
+        self.all.values().map(Process::cpu_ns).sum()
+    }
+
+    /// The processor time that the busiest of their threads took.
+    pub fn busiest_ns(&self) -> u64 {
+        self.all.values().map(|process| process.busiest_ns).max().unwrap_or_default()
+    }
+
+    /// How many processors there are that one of their threads may run on.
+    pub fn processors(&self) -> usize {
+        let online = proc::online().and_then(|list| members(&list)).unwrap_or_default();
+        let allowed: HashSet<u32> = self.allowed.iter().filter_map(|list| members(list)).flatten().collect();
+        // The kernel lists those that are not there, too.
+        online.iter().filter(|&processor| allowed.contains(processor)).count().max(1)
+    }
+}
+
+impl Process {
+    fn look_at_threads(&mut self, id: u32, until: Instant, allowed: &mut HashSet<String>) {
+        let Ok(mut ids) = proc::numbers(&format!("/proc/{id}/task")) else { return };
+        self.threads.retain(|thread, _| ids.binary_search_by(|other| thread.cmp(other)).is_ok());
+        // The busiest first, in case there is no time for all.
+        ids.sort_by_key(|thread| std::cmp::Reverse(self.threads.get(thread).map_or(0, Thread::gained_ns)));
+        let mut are_all = true;
+        for thread in ids {
+            if Instant::now() >= until {
+                are_all = false;
+                break;
+            }
+            let Some(now_ns) = proc::thread_ns(id, thread) else { continue };
+            let knows_threads = self.knows_threads;
+            let known = self.threads.entry(thread).or_insert_with(|| {
+                allowed.extend(proc::allowed(id, thread));
+                Thread { base_ns: if knows_threads { 0 } else { now_ns }, now_ns }
+            });
+            known.now_ns = now_ns;
+            self.busiest_ns = self.busiest_ns.max(known.gained_ns());
+        }
+        self.knows_threads |= are_all;
+    }
+
+    /// Its processor time since counting began: by ticks, or by its threads, of which some may have ended.
+    fn cpu_ns(&self) -> u64 {
+        let by_threads = self.threads.values().map(Thread::gained_ns).sum();
+        self.stat.cpu_ns.saturating_sub(self.base_ns).max(by_threads).max(self.busiest_ns)
+    }
+}
+
+/// The processors in a list of the kernel's, such as `0-3,8`.
+fn members(list: &str) -> Option<Vec<u32>> {
+    let range = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some(first.parse().ok()?..=last.parse().ok()?)
+    };
+    let ranges: Option<Vec<RangeInclusive<u32>>> = list.split(',').map(range).collect();
+    Some(ranges?.into_iter().flatten().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_processors_have_members() {
+        let table = [("0", Some(vec![0])), ("0-2,8,10-11", Some(vec![0, 1, 2, 8, 10, 11])), ("", None), ("0-x", None)];
+        for (list, expected) in table {
+            assert_eq!(members(list), expected, "{list:?}");
+        }
+    }
+}

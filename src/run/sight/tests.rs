@@ -1,0 +1,43 @@
+//! When a target and a machine are watched, and when not.
+
+use std::net::{SocketAddr, TcpListener};
+
+use super::*;
+use crate::cli::{self, Invocation};
+
+fn begin(words: &str, address: SocketAddr) -> Option<Sight> {
+    let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into)) else { panic!("{words}") };
+    Sight::begin(&plan, &Addresses(vec![address]))
+}
+
+#[test]
+fn nobody_watches_where_nothing_is_measured() {
+    let here = "127.0.0.1:80".parse().unwrap();
+    assert!(begin("onrush --io sim:unused http://127.0.0.1/", here).is_none());
+    assert!(begin("onrush --once http://127.0.0.1/", here).is_none());
+    let sight = begin("onrush http://127.0.0.1/", here).unwrap();
+    assert_eq!(sight.end(), Seen::default(), "measuring did not begin");
+}
+
+#[test]
+fn the_machine_is_seen_where_the_target_is_not() {
+    // Nobody has this address (RFC 5737).
+    let mut sight = begin("onrush --warmup 1s http://203.0.113.1/", "203.0.113.1:80".parse().unwrap()).unwrap();
+    sight.count_from(Duration::from_secs(1), Duration::from_millis(999));
+    assert_eq!(sight.counts_from, None, "the warm-up is not over");
+    sight.count_from(Duration::from_secs(1), Duration::from_secs(1));
+    // It was over later than planned.
+    sight.count_from(Duration::from_secs(2), Duration::from_secs(2));
+    let seen = sight.end();
+    assert_eq!((seen.target, seen.unseen), (None, vec![Unseen::Remote]));
+    assert!(seen.machine.stolen.is_some() && seen.machine.clock_step_s.is_none() && seen.throttled_s.is_some());
+}
+
+#[test]
+fn this_process_is_not_its_own_target() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut sight = begin("onrush http://127.0.0.1/", listener.local_addr().unwrap()).unwrap();
+    sight.count_from(Duration::ZERO, Duration::ZERO);
+    let seen = sight.end();
+    assert_eq!((seen.target, &seen.unseen[..]), (None, &[Unseen::NoProcess][..]));
+}

@@ -1,0 +1,60 @@
+//! What could not be seen of a target or of the machine, and why.
+
+use std::fmt;
+use std::io;
+
+use rustix::io::Errno;
+
+use crate::reason::reason;
+
+/// What could not be seen, and why; shown as `what: why`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unseen {
+    /// The target is on another machine.
+    Remote,
+    /// Nothing listens where the load goes.
+    NoListener,
+    /// What listens where the load goes hands it to another network namespace.
+    Forwarded,
+    /// The kernel does not tell about sockets.
+    Sockets(Errno),
+    /// The kernel does not tell about the target's end of connections.
+    Connections(Errno),
+    /// The processes that hold the listening sockets are somebody else's.
+    Denied,
+    /// The processes that hold the listening sockets are not here, or there was no time to find them.
+    NoProcess,
+    /// The time that the hypervisor gave to others.
+    Stolen,
+    /// Overflows of listening queues.
+    Overflows,
+    /// The target's control group.
+    TargetGroup,
+    /// The generator's control group.
+    OwnGroup,
+}
+
+impl Unseen {
+    /// The sockets, because of this.
+    pub fn sockets(error: &io::Error) -> Self {
+        Self::Sockets(Errno::from_io_error(error).unwrap_or(Errno::IO))
+    }
+}
+
+impl fmt::Display for Unseen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Remote => f.write_str("the target: it is not on this machine"),
+            Self::NoListener => f.write_str("the target: nothing listens there in this network namespace"),
+            Self::Forwarded => f.write_str("the target: its connections end in another network namespace"),
+            Self::Sockets(errno) => write!(f, "the target's listening sockets: {}", reason(&(*errno).into())),
+            Self::Connections(errno) => write!(f, "the target's end of connections: {}", reason(&(*errno).into())),
+            Self::Denied => f.write_str("the target's processes: only their owner and root may see what they hold"),
+            Self::NoProcess => f.write_str("the target's processes: none was found that holds the listening socket"),
+            Self::Stolen => f.write_str("time taken by the hypervisor: '/proc/stat' cannot be read"),
+            Self::Overflows => f.write_str("overflows of listening queues: '/proc/net/netstat' cannot be read"),
+            Self::TargetGroup => f.write_str("limits of the target's control group: it is not visible here"),
+            Self::OwnGroup => f.write_str("throttling of the generator: its control group is not visible here"),
+        }
+    }
+}
