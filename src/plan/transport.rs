@@ -104,8 +104,8 @@ impl Plan {
             schedule: self.schedule.as_ref().map(|schedule| schedule.share(index, parts)),
             levels: self.levels.as_ref().map(|levels| levels.share(index, parts)),
             stop: Stop { requests: self.stop.requests.map(|requests| share(requests, parts, index)), ..self.stop },
-            // A part says little about the whole: whoever adds the parts up knows when it is to end.
-            until: Vec::new(),
+            // A part says little about the whole: whoever adds several up knows when they are to end.
+            until: if parts == 1 { self.until.clone() } else { Vec::new() },
             // Parts must not repeat each other's random numbers.
             seed: self.seed.wrapping_add(u64::from(index) << 32),
             ..self.clone()

@@ -21,6 +21,7 @@ fn any(random: &mut Random) -> Plan {
         &["-R", "5", "--max-inflight", "333"],
         &["--stages", "c=30s:0..200,12345678us:7"],
         &["--warmup", "1500ms"],
+        &["--until", "p99+-2%,mean±0.3%"],
         &["--timeout", "0"],
         &["--give-up", "77us"],
         &["--body", "caf\u{e9}"],
@@ -99,6 +100,7 @@ fn shares_are_the_whole_and_are_shared_again_the_same_way() {
             assert!(share.load.threads >= 1 && share.load.connections >= share.load.threads);
             let before: u32 = shares[..index].iter().map(|share| share.load.max_inflight).sum();
             assert_eq!(share.first_connection, before);
+            assert!(share.until.is_empty() || shares.len() == 1);
             assert!(share.load.max_inflight >= share.load.connections);
             let part = Part::new(index as u32, shares.len() as u32);
             assert_eq!(share.levels.as_ref().map(|levels| levels.part), plan.levels.as_ref().map(|_| part));
