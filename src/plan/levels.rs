@@ -92,6 +92,16 @@ impl Levels {
         Self { part: self.part.part(Part::new(index, parts)), stages: self.stages.clone() }
     }
 
+    /// How long they last.
+    pub fn length(&self) -> Duration {
+        self.stages.iter().map(|stage| stage.length).sum()
+    }
+
+    /// The most connections that there are to be here at any time.
+    pub fn most_here(&self) -> u32 {
+        self.here(self.most())
+    }
+
     /// What is wrong with stages that somebody else made.
     pub fn contradiction(&self) -> Option<&'static str> {
         let most = self.most();

@@ -67,10 +67,22 @@ impl Plan {
             return Err(Unfit::Contradiction("there is no address to come from"));
         }
         let levels = plan.levels.as_ref().and_then(Levels::contradiction);
-        match plan.schedule.as_ref().and_then(Schedule::contradiction).or(levels) {
+        let of_stages = plan.schedule.as_ref().and_then(Schedule::contradiction).or(levels);
+        match of_stages.or_else(|| plan.contradiction()) {
             Some(contradiction) => Err(Unfit::Contradiction(contradiction)),
             None => Ok(plan),
         }
+    }
+
+    /// What stages that are right in themselves have against the rest of the plan.
+    fn contradiction(&self) -> Option<&'static str> {
+        let lengths = [self.levels.as_ref().map(Levels::length), self.schedule.as_ref().and_then(Schedule::length)];
+        if lengths.into_iter().flatten().any(|length| self.stop.duration != Some(length)) {
+            return Some("the run does not last as long as its stages");
+        }
+        let Load { connections, max_inflight, .. } = self.load;
+        let is_other = |most| most != connections || most != max_inflight;
+        self.levels.as_ref().map(Levels::most_here).is_some_and(is_other).then_some("the stages have other connections")
     }
 
     /// Everything of files that the run needs.

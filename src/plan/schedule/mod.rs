@@ -70,6 +70,11 @@ impl Schedule {
         requests / self.part.of as f64
     }
 
+    /// How long its stages last; `None`: the last one is open.
+    pub fn length(&self) -> Option<Duration> {
+        self.stages.iter().map(|stage| stage.length).sum()
+    }
+
     /// The most requests per second that are ever due here.
     pub fn most_per_second(&self) -> f64 {
         let most = self.stages.iter().map(|stage| stage.from.max(stage.to)).max();

@@ -146,4 +146,24 @@ fn what_is_no_plan_or_of_another_version_is_refused() {
         value["plan"]["levels"] = serde_json::json!({ "stages": stages, "part": { "index": 0, "of": 1 } });
         assert!(refused(&value.to_string()).contains(contradiction), "{contradiction}");
     }
+    let words = ["onrush", "-t1", "--stages", "c=2s:1..3", "--stages", "2s:5", "http://h/"];
+    let Invocation::Run { plan, .. } = cli::parse(words.map(Into::into)) else { panic!() };
+    let staged: serde_json::Value = serde_json::from_str(&plan.to_json().unwrap()).unwrap();
+    let changed = |place: &str, to: serde_json::Value| {
+        let mut value = staged.clone();
+        *value.pointer_mut(place).unwrap() = to;
+        Plan::from_json(&value.to_string()).err().map(|unfit| unfit.to_string())
+    };
+    let (longer, other) = ("the run does not last as long as its stages", "the stages have other connections");
+    assert_eq!(changed("/plan/seed", 7.into()), None);
+    for (place, to, contradiction) in [
+        ("/plan/stop/duration/secs", 3, longer),
+        ("/plan/levels/stages/0/length/secs", 3, longer),
+        ("/plan/schedule/stages/0/length/secs", 1, longer),
+        ("/plan/levels/stages/0/to", 4, other),
+        ("/plan/load/max_inflight", 4, other),
+    ] {
+        let said = changed(place, to.into());
+        assert_eq!(said, Some(format!("this is not a plan: {contradiction}")), "{place}");
+    }
 }
