@@ -23,7 +23,7 @@ pub(super) struct Connecting {
     pub queue: VecDeque<ConnId>,
     /// How many slots are to have a connection: the first ones.
     pub wanted: u32,
-    /// How many of them have none: it is being made, or will be.
+    /// How many of them have none that takes requests: it is being made, or will be when the server has closed the last one.
     pub missing: u32,
     /// How many connections are being made.
     pub under_way: u64,

@@ -89,8 +89,15 @@ impl<B: Backend> Engine<B> {
             self.take_leave(conn);
             return self.replace(conn, at);
         };
+        let begins = live.leaving_since.is_none();
         let since = *live.leaving_since.get_or_insert(at);
-        if live.leaves_at_once || at.since(since) >= CLOSE_PATIENCE_NS {
+        let is_over = live.leaves_at_once || at.since(since) >= CLOSE_PATIENCE_NS;
+        if begins {
+            // Until it is replaced there is one too few, as if it were being opened.
+            self.count_all_busy(at);
+            self.connecting.missing += 1;
+        }
+        if is_over {
             self.books.tally.interval.counters.closed_first += 1;
             self.take_leave(conn);
             self.replace(conn, at);

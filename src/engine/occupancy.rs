@@ -14,7 +14,11 @@ impl<B: Backend> Engine<B> {
         let before = std::mem::replace(&mut self.slots[conn.index()].state, state);
         let after = &self.slots[conn.index()].state;
         let is_connecting = |state: &State| matches!(state, State::Connecting(_) | State::Tunnelling(_));
-        let is_missing = |state: &State| matches!(state, State::Queued | State::Waiting) || is_connecting(state);
+        let is_missing = |state: &State| match state {
+            State::Open(live) => live.leaving_since.is_some(),
+            State::Queued | State::Waiting => true,
+            state => is_connecting(state),
+        };
         let connecting = &mut self.connecting;
         connecting.under_way -= u64::from(is_connecting(&before));
         connecting.under_way += u64::from(is_connecting(after));

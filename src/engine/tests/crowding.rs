@@ -47,6 +47,16 @@ fn connections_that_are_missing_are_not_busy() {
 }
 
 #[test]
+fn connections_that_wait_for_the_server_to_close_them_are_not_busy() {
+    // The server does not close after the third request: until a second has passed, nobody can be asked.
+    let settings = Settings { requests_per_connection: Some(per_connection(3)), ..connections(1) };
+    let totals = run(settings, 100, "connect_us = 0.0\nlatency_us = 1000.0");
+    let open_loop = totals.open_loop.as_deref().unwrap();
+    assert_eq!((totals.counters.started, open_loop.unsent), (3, 7));
+    assert_eq!(all_busy_ms(&totals), (0, 0));
+}
+
+#[test]
 fn where_there_is_to_be_no_connection_none_is_busy() {
     let level = |length_ms, count| Level { length: Duration::from_millis(length_ms), from: count, to: count };
     let stages = vec![level(300, 0), level(300, 2), level(400, 0)];
