@@ -49,9 +49,12 @@ pub enum Error {
     /// A trailer is not `name: value`.
     #[error("malformed trailer field")]
     Trailer,
-    /// Bytes came that answer no request.
+    /// Bytes came after the last response that answer no request.
     #[error("bytes after a complete response")]
     ExtraBytes,
+    /// Bytes came on a connection that has had no request.
+    #[error("bytes before any request")]
+    EarlyBytes,
     /// The server switched to a protocol nobody asked for (101).
     #[error("the server switched to another protocol")]
     Switched,

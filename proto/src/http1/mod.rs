@@ -269,7 +269,8 @@ impl Client for Http1 {
             return bytes.len();
         }
         let Some(&InFlight { stream, answer, .. }) = self.in_flight.front() else {
-            self.end(Error::ConnectionEnded, false, Some(Error::ExtraBytes));
+            let error = if self.bytes_started == 0 { Error::EarlyBytes } else { Error::ExtraBytes };
+            self.end(Error::ConnectionEnded, false, Some(error));
             return bytes.len();
         };
         self.take(stream, answer, bytes).unwrap_or_else(|error| {

@@ -69,7 +69,7 @@ fn bytes_that_answer_no_request_are_an_error_of_the_connection() {
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi!",
         &["0 head 200", "0 data hi", "0 complete", "draining: bytes after a complete response"],
     );
-    check("", "HTTP/1.1 408 Too Late\r\n\r\n", &["draining: bytes after a complete response"]);
+    check("", "HTTP/1.1 408 Too Late\r\n\r\n", &["draining: bytes before any request"]);
 }
 
 #[test]
