@@ -19,6 +19,7 @@ use rustix::net::{RecvFlags, recv, sockopt};
 use super::dialer::DialError;
 use super::socket::{Delay, send_some};
 use super::{Backend, Clock, Completion, ConnId, Dialer, What, socket};
+use crate::stats::TcpInfo;
 
 /// The most events taken from the kernel at once.
 const EVENTS_MAX: usize = 512;
@@ -245,6 +246,10 @@ impl Backend for Epoll {
         let socket = &mut self.sockets[conn.index()];
         socket.unwanted = n;
         socket.is_large = true;
+    }
+
+    fn tcp_info(&self, conn: ConnId) -> Option<TcpInfo> {
+        self.sockets[conn.index()].fd.as_ref().and_then(socket::tcp_info)
     }
 
     fn send_last(&mut self, conn: ConnId, bytes: &[u8]) {

@@ -41,6 +41,8 @@ use std::time::Instant;
 use onrush_proto::{Nanos, Transmit};
 use rustix::io::Errno;
 
+use crate::stats::TcpInfo;
+
 /// Names a connection of one backend: a small number, chosen by the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnId(pub u32);
@@ -127,6 +129,12 @@ pub trait Backend {
     /// Ends every send that is under way, so that [`Backend::taken`] knows what became of it. The run is over: what was
     /// not handed over yet never is, and nothing is reported any more.
     fn stop(&mut self) {}
+
+    /// What the kernel says of a connection; `None`: it is not there, no TCP, or the kernel says nothing.
+    fn tcp_info(&self, conn: ConnId) -> Option<TcpInfo> {
+        let _ = conn;
+        None
+    }
 
     /// Starts what was asked for, then sleeps until there are completions, but not past `until`. Returns whether there
     /// may be any.

@@ -7,6 +7,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, bind, ipproto, send, socket_with, sockopt};
 
+use crate::stats::TcpInfo;
+
 /// Whether this machine has an address, so that connections can come from it.
 pub fn try_source(address: IpAddr) -> Result<(), Errno> {
     come_from(&open(if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 })?, address)
@@ -91,6 +93,20 @@ pub fn set_option(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: li
     // SAFETY: the value is an integer that lives as long as the call.
     unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), size) == 0 }
 }
+
+/// What the kernel says of a connection; `None` of a socket that is no TCP.
+pub fn tcp_info(fd: &OwnedFd) -> Option<TcpInfo> {
+    let mut bytes = [0_u8; TCP_INFO_MAX];
+    let mut size = bytes.len() as libc::socklen_t;
+    let (level, place) = (libc::IPPROTO_TCP, bytes.as_mut_ptr().cast());
+    // SAFETY: the place is as large as `size` says, and both live as long as the call.
+    let result = unsafe { libc::getsockopt(fd.as_raw_fd(), level, libc::TCP_INFO, place, &raw mut size) };
+    let filled = bytes.get(..size as usize).filter(|_| result == 0)?;
+    TcpInfo::decode(filled)
+}
+
+/// Room for what a newer kernel says, too.
+const TCP_INFO_MAX: usize = 512;
 
 /// A shorter rest of a body is not worth the calls.
 const THRESHOLD_REST: u64 = 256 * 1024;

@@ -7,8 +7,9 @@
 //! stop      = metric ("+-" / "±") percent                  ; of a percentile, the mean or the rate
 //! metric    = ["scheduled." / "service."] ("p" 0…100 / "mean" / "max")
 //!           / "rate" / "errors" ["." ("connect" / "read" / "write" / "timeout")]
-//!           / "status." (code / digit "xx") / "late" / "dropped"
-//! value     = a time (50ms), a number (10k), a share (0.1%) or a share of the rate asked for (0.99*asked)
+//!           / "status." (code / digit "xx") / "late" / "dropped" / "verdict"
+//! value     = a time (50ms), a number (10k), a share (0.1%) a share of the rate asked for (0.99*asked)
+//!           ; or who limited the run (target)
 //! ```
 
 use std::ops::RangeInclusive;
@@ -18,6 +19,7 @@ use strsim::damerau_levenshtein;
 use super::units::{self, Unreadable};
 use crate::plan::condition::{Comparison, Condition, ErrorKind, Metric, Statistic, StopTerm, Term, Value, View};
 use crate::plan::{Dialect, Percent};
+use crate::verdict::LimitedBy;
 
 /// What is wrong with a condition, and where.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,7 +43,7 @@ impl Flaw {
 }
 
 /// The metrics that have a name of their own.
-const NAMES: [(&str, Metric); 8] = [
+const NAMES: [(&str, Metric); 9] = [
     ("rate", Metric::Rate),
     ("errors", Metric::Errors),
     ("errors.connect", Metric::ErrorsOf(ErrorKind::Connect)),
@@ -50,6 +52,7 @@ const NAMES: [(&str, Metric); 8] = [
     ("errors.timeout", Metric::ErrorsOf(ErrorKind::Timeout)),
     ("late", Metric::Late),
     ("dropped", Metric::Dropped),
+    ("verdict", Metric::Verdict),
 ];
 /// How the others may be written, for a hint.
 const OTHERS: [&str; 6] = ["p99", "mean", "max", "status.503", "status.5xx", "scheduled.p99"];
@@ -139,6 +142,11 @@ fn term(text: &str, at: usize) -> Result<Term, Flaw> {
     };
     let metric = metric(name.trim_end()).map_err(|reason| Flaw { at, reason })?;
     let blanks = typed.len() - typed.trim_start().len();
+    let is_order = !matches!(comparison, Comparison::Equal | Comparison::Unequal);
+    if metric == Metric::Verdict && is_order {
+        let at = at + name.chars().count();
+        return Err(Flaw { at, reason: "a verdict is no number; write verdict=target or verdict!=target".to_owned() });
+    }
     let value_at = at + name.chars().count() + sign.len() + blanks;
     let value = value(metric, typed.trim_start()).map_err(|reason| Flaw { at: value_at, reason })?;
     Ok(Term { text: text.to_owned(), metric, comparison, value })
@@ -189,13 +197,20 @@ fn unknown(name: &str) -> String {
     match nearest {
         Some((far, known)) if far <= known.len() / 2 => format!("unknown metric {name:?}; did you mean {known}?"),
         _ => {
-            format!("unknown metric {name:?}; known are p0 to p100, mean, max, rate, errors, status, late and dropped")
+            format!(
+                "unknown metric {name:?}; known are p0 to p100, mean, max, rate, errors, status, late, dropped and verdict"
+            )
         }
     }
 }
 
 /// What a metric is compared with: each has its own unit.
 fn value(metric: Metric, text: &str) -> Result<Value, String> {
+    if metric == Metric::Verdict {
+        let names = LimitedBy::ALL.map(LimitedBy::name).join(", ");
+        let limited_by = LimitedBy::ALL.into_iter().find(|limited_by| limited_by.name() == text);
+        return limited_by.map(Value::LimitedBy).ok_or_else(|| format!("{text:?} is no verdict; there are {names}"));
+    }
     if let Some(factor) = text.strip_suffix("*asked") {
         let factor = decimal(factor.trim_end()).filter(|_| metric == Metric::Rate);
         return factor

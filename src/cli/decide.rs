@@ -280,6 +280,7 @@ fn show(typed: &mut Typed) -> Show {
         format: typed.format,
         outputs: std::mem::take(&mut typed.outputs),
         gates: std::mem::take(&mut typed.gates),
+        is_strict: typed.strict,
         annotates: typed.annotate,
         command: String::new(),
         keeps_secrets: typed.keep_secrets,

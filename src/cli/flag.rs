@@ -81,6 +81,7 @@ pub(super) enum Id {
     Warmup,
     Percentiles,
     FailIf,
+    Strict,
     Annotate,
     Format,
     KeepSecrets,

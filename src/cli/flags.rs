@@ -475,6 +475,15 @@ pub(super) const FLAGS: &[Flag] = &[
         origin: Origin::Ours,
     },
     Flag {
+        id: Id::Strict,
+        short: None,
+        long: "strict",
+        value: None,
+        help: &["exit with code 4 if onrush itself limited the run:", "its threads, its script or local ports"],
+        group: Group::Output,
+        origin: Origin::Ours,
+    },
+    Flag {
         id: Id::Annotate,
         short: None,
         long: "annotate",

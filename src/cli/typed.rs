@@ -82,6 +82,8 @@ pub(super) struct Typed {
     pub cmm_layout: bool,
     /// `--fail-if`, every one.
     pub gates: Vec<Condition>,
+    /// `--strict`.
+    pub strict: bool,
     /// `--annotate`.
     pub annotate: bool,
     /// `--output`, every one.
@@ -133,6 +135,7 @@ impl Typed {
             breakout: Breakout::None,
             cmm_layout: false,
             gates: Vec::new(),
+            strict: false,
             annotate: false,
             outputs: Vec::new(),
             format: Format::Text,
@@ -192,6 +195,7 @@ impl Typed {
             Id::Breakout => self.breakout = breakout(flag, &value)?,
             Id::Output => self.output(flag, &value)?,
             Id::FailIf => self.gates.push(condition(flag, &value)?),
+            Id::Strict => self.strict = true,
             Id::Annotate => self.annotate = true,
             Id::Format => self.format = format(flag, &value)?,
             Id::KeepSecrets => self.keep_secrets = true,

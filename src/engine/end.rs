@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 
 use onrush_proto::Nanos;
 
-use super::slot::State;
+use super::slot::{Slot, State};
 use super::{Engine, ScriptFailure, UNANSWERED_NS};
 use crate::backend::Backend;
-use crate::stats::{Cause, Gap, Interval, Phase, ProxyFailure, Transcript};
+use crate::stats::{Cause, Gap, Interval, Phase, ProxyFailure, Spread, Transcript};
 
 /// What a worker gives back.
 pub struct WorkerEnd {
@@ -33,6 +33,8 @@ pub struct WorkerEnd {
     pub awaited: Vec<Gap>,
     /// Stretches in which it stood still, for want of a processor or because it was stopped.
     pub standstills: Vec<Gap>,
+    /// How its requests were spread over the connections that were there at the end, where any number may use one.
+    pub spread: Spread,
     /// Whether its script was asked how long to pause.
     pub pauses: bool,
     /// Whether it was once told something that is no time.
@@ -57,6 +59,7 @@ impl<B: Backend> Engine<B> {
         self.count_sent();
         self.settle_spin();
         self.occupy_to_the_end(now);
+        let spread = self.spread();
         self.end_slots(now);
         self.books.tally.end_returned(now);
         self.books.tally.end_gone(now);
@@ -88,10 +91,19 @@ impl<B: Backend> Engine<B> {
             silences,
             awaited: if asks_at_once { vec![Gap::ALL] } else { awaited },
             standstills: books.standstills,
+            spread,
             pauses: wants.delay,
             pauses_unread: self.script.pauses_unread,
             failure: self.script.failure,
         }
+    }
+
+    /// How requests are spread over the connections, where these have no limit from which it could be told what is left.
+    fn spread(&mut self) -> Spread {
+        let mut spread = Spread::default();
+        let lives = self.slots.iter_mut().filter_map(Slot::live).filter(|live| live.left > u64::MAX / 2);
+        lives.for_each(|live| spread.record(u64::MAX - live.left));
+        spread
     }
 
     /// Takes note of what the slots have under way.

@@ -63,6 +63,7 @@ mod transport;
 mod tunnel;
 mod turn;
 mod wait;
+mod watched;
 
 #[cfg(test)]
 mod tests;
@@ -102,6 +103,7 @@ use routes::Routes;
 use slot::{Slot, State};
 use timers::{SAMPLE_NS, Timer, Timers};
 use turn::Turn;
+use watched::Watched;
 
 /// At most this many completions are handled in one turn of the loop, and as many timers fire.
 const HANDLED_PER_TURN: usize = 512;
@@ -133,6 +135,7 @@ pub struct Engine<B: Backend> {
     books: Books,
     timers: Timers,
     turn: Turn,
+    watched: Watched,
     control: Arc<Control>,
     desk: Arc<Desk>,
 }
@@ -153,6 +156,7 @@ impl<B: Backend> Engine<B> {
             books: Books::new(settings.rules, settings.requests, settings.transcribe.then(Box::default)),
             timers: Timers::default(),
             turn: Turn::default(),
+            watched: Watched::default(),
             settings,
             backend,
             control,
@@ -284,6 +288,7 @@ impl<B: Backend> Engine<B> {
                 self.settle_spin();
                 self.books.sample_if_due(now);
                 self.books.note_script_time(self.script.spent_ns());
+                self.look_at_a_socket(now);
                 self.books.hand_over(now, &self.desk.mailbox);
                 self.timers.set(self.books.next_sample_at(now), Timer::Sample);
             }
@@ -297,6 +302,7 @@ impl<B: Backend> Engine<B> {
         self.settle_spin();
         let planned = self.books.start;
         self.books.begin(now, self.settings.duration_ns);
+        self.forget_sockets(now);
         self.books.script_noted_ns = self.script.spent_ns();
         self.desk.show_warm_up(self.books.tally.completed);
         self.slots.iter_mut().for_each(|slot| slot.is_counted = matches!(slot.state, State::Open(_)));

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Percent;
+use crate::verdict::LimitedBy;
 
 /// Terms that have to hold together.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +59,8 @@ pub enum Metric {
     Late,
     /// Requests that were never sent because it was too late.
     Dropped,
+    /// Who limited the run.
+    Verdict,
 }
 
 /// From when on a latency counts.
@@ -125,6 +128,8 @@ pub enum Value {
     Share(f64),
     /// A multiple of the rate that was asked for.
     OfAsked(f64),
+    /// Somebody who may limit a run.
+    LimitedBy(LimitedBy),
 }
 
 impl Comparison {

@@ -25,6 +25,8 @@ pub struct Show {
     pub outputs: Vec<Output>,
     /// The run fails if one of these holds.
     pub gates: Vec<Condition>,
+    /// Whether the run fails if onrush itself was its limit.
+    pub is_strict: bool,
     /// Whether what went wrong is said in the words that GitHub makes annotations of.
     pub annotates: bool,
     /// The command line as files show it.

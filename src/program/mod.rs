@@ -35,6 +35,7 @@ use crate::run::{
 };
 use crate::script::{Exit, Script};
 use crate::session::{self, Ran};
+use crate::verdict::Verdict;
 use crate::{cli, report};
 use screen::has_colours;
 pub use screen::{Screen, say};
@@ -47,9 +48,13 @@ pub const EXIT_WRONG: u8 = 1;
 const EXIT_NOT_STARTED: u8 = 2;
 /// A gate is broken (`--fail-if`).
 const EXIT_BROKEN: u8 = 3;
+/// onrush itself limited the run (`--strict`).
+const EXIT_OUR_FAULT: u8 = 4;
 /// The run ended and not one request was answered, or its target stayed away.
 const EXIT_NOTHING_COMPLETED: u8 = 5;
 
+/// The verdict on a shorter run is only printed if somebody wants to know more.
+const VERDICT_MIN: Duration = Duration::from_secs(1);
 /// The report waits so long for the files: those on a disk are there by then.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -94,8 +99,16 @@ fn steps(plan: &mut Plan) -> u8 {
     });
     let ran = ran.and_then(|ran| ran);
     watcher.line = None;
-    let mut ending =
-        Ending { plan, interrupt, fates, said: Vec::new(), broken: Vec::new(), code: 0, was_written: false };
+    let mut ending = Ending {
+        plan,
+        interrupt,
+        fates,
+        said: Vec::new(),
+        broken: Vec::new(),
+        our_fault: None,
+        code: 0,
+        was_written: false,
+    };
     let screen = match ran {
         Ok(ran) => ending.conclude(ran, watcher),
         Err(error) => {
@@ -199,6 +212,8 @@ struct Ending<'a> {
     said: Vec<String>,
     /// The gates that are broken.
     broken: Vec<Gate>,
+    /// The verdict, where `--strict` makes it a failure.
+    our_fault: Option<Verdict>,
     code: u8,
     /// Whether the files were to be written.
     was_written: bool,
@@ -214,6 +229,8 @@ impl Ending<'_> {
         }
         self.code = exit_code(self.plan, &outcome);
         self.broken = report::gates(self.plan, &outcome).into_iter().filter(|gate| gate.broken).collect();
+        let verdict = report::verdict(self.plan, &outcome).filter(|verdict| verdict.limited_by.is_our_fault());
+        self.our_fault = verdict.filter(|_| self.plan.show.is_strict);
         let opening = watcher.opening();
         let (plan, interrupt) = (self.plan, self.interrupt.clone());
         let Watcher { mut screen, files, .. } = watcher;
@@ -306,10 +323,14 @@ impl Ending<'_> {
         if self.code == 0 && !self.broken.is_empty() {
             self.code = EXIT_BROKEN;
         }
+        if self.code == 0 && self.our_fault.is_some() {
+            self.code = EXIT_OUR_FAULT;
+        }
+        said.extend(self.our_fault.iter().map(|verdict| format!("onrush: --strict: the run was {verdict}")));
         said.extend(
             self.broken.iter().map(|gate| format!("onrush: --fail-if {}: it was {}", gate.condition(), gate.was())),
         );
-        if self.code != 0 && self.code != EXIT_BROKEN {
+        if ![0, EXIT_BROKEN, EXIT_OUR_FAULT].contains(&self.code) {
             said.extend(self.fates.account().map(|account| format!("onrush: {account}")));
         }
         said.extend(std::mem::take(&mut self.said));
@@ -338,13 +359,13 @@ fn report(plan: &Plan, outcome: &Outcome) -> String {
 
 fn print_notes(plan: &Plan, outcome: &Outcome) {
     if plan.show.notes {
+        let is_long = outcome.elapsed >= VERDICT_MIN || plan.show.verbose;
+        let verdict = report::verdict(plan, outcome).filter(|_| is_long);
+        let notes = report::notes(plan, outcome);
+        let mut stderr = std::io::stderr().lock();
         // Without a standard error there is nobody to tell.
-        let _ = report::print_notes(
-            &report::notes(plan, outcome),
-            plan.show.verbose,
-            has_colours(),
-            &mut std::io::stderr().lock(),
-        );
+        let _ = report::print_notes(&notes, plan.show.verbose, has_colours(), &mut stderr)
+            .and_then(|()| verdict.map_or(Ok(()), |verdict| writeln!(stderr, "verdict: {verdict}")));
     }
 }
 

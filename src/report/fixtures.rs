@@ -10,7 +10,7 @@ use crate::plan::target::Scheme;
 use crate::plan::{Dialect, Io, Load, Part, Plan, Request, Schedule, Show, Spin, Stop, Target, Way};
 use crate::run::host::Facts;
 use crate::run::{Ended, Outcome};
-use crate::stats::{Cause, Counters, Distribution, Occupancy, Phase, Timeline, Totals};
+use crate::stats::{Cause, Counters, Distribution, Occupancy, Phase, Spread, Timeline, Totals};
 
 /// A run of `seconds` on `url`.
 pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections: u32) -> Plan {
@@ -71,6 +71,7 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         silences: Vec::new(),
         awaited: Vec::new(),
         standstills: Vec::new(),
+        spread: Spread::default(),
         transcript: None,
         batch: 1,
         known: crate::plan::secrets::Known::default(),

@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::bounds::Bounds;
 use super::gate::{Gate, Judged};
 use super::rate::{counted, rate};
-use super::{Latency, NS_PER_US, units};
+use super::{Latency, NS_PER_US, units, verdict};
 use crate::plan::Plan;
-use crate::plan::condition::{Condition, ErrorKind, Metric, Statistic, Term, Value, View};
+use crate::plan::condition::{Comparison, Condition, ErrorKind, Metric, Statistic, Term, Value, View};
 use crate::run::Outcome;
 use crate::stats::Distribution;
 
@@ -27,6 +27,11 @@ pub fn gates(plan: &Plan, outcome: &Outcome) -> Vec<Gate> {
 }
 
 fn judge(term: &Term, plan: &Plan, outcome: &Outcome) -> Judged {
+    if let Value::LimitedBy(expected) = term.value {
+        let limited_by = verdict(plan, outcome).map(|verdict| verdict.limited_by);
+        let holds = limited_by.is_some_and(|was| (was == expected) == (term.comparison == Comparison::Equal));
+        return Judged { term: term.text.clone(), was: limited_by.map(|was| was.name().to_owned()), holds };
+    }
     let figure = figure(term.metric, plan, outcome);
     let total = total(outcome);
     let is_count = !matches!(term.metric, Metric::Latency(..) | Metric::Rate | Metric::Errors);
@@ -36,11 +41,13 @@ fn judge(term: &Term, plan: &Plan, outcome: &Outcome) -> Judged {
         Value::Share(share) if is_count => (figure.filter(|_| total > 0.0).map(|count| count / total), share),
         Value::Share(share) => (figure, share),
         Value::OfAsked(factor) => (figure, factor * asked_per_s(plan, outcome)),
+        Value::LimitedBy(_) => (None, 0.0),
     };
     let was = figure.map(|figure| match term.value {
         Value::Time(_) => units::time_us(figure / NS_PER_US),
         Value::Share(_) => format!("{:.3} %", figure * 100.0),
         Value::OfAsked(_) => format!("{figure:.2} of {:.2}", asked_per_s(plan, outcome)),
+        Value::LimitedBy(_) => String::new(),
         Value::Number(_) if is_count => units::thousands(figure as u64),
         Value::Number(_) => format!("{figure:.2}"),
     });
@@ -67,6 +74,7 @@ fn figure(metric: Metric, plan: &Plan, outcome: &Outcome) -> Option<f64> {
         Metric::StatusClass(class) => totals.statuses.class_total(class),
         Metric::Late => open_loop.map_or(0, |open_loop| open_loop.late),
         Metric::Dropped => open_loop.map_or(0, |open_loop| open_loop.dropped),
+        Metric::Verdict => return None,
     };
     Some(count as f64)
 }
@@ -132,8 +140,9 @@ mod tests {
     use super::super::fixtures::{fail, flawless, plan, schedule};
     use super::*;
     use crate::plan::Dialect;
-    use crate::plan::condition::{Comparison, View};
+    use crate::plan::condition::View;
     use crate::stats::{Cause, Phase};
+    use crate::verdict::LimitedBy;
 
     const URL: &str = "http://127.0.0.1/";
 
@@ -231,6 +240,20 @@ mod tests {
         assert_eq!(gates.iter().map(|gate| gate.broken).collect::<Vec<_>>(), [true, false, false, true]);
         assert_eq!((gates[0].condition(), gates[0].was()), ("rate>10".to_owned(), "1000.00".to_owned()));
         assert_eq!(gates[3].was(), "rate>10 was 1000.00, rate>10 was 1000.00");
+    }
+
+    #[test]
+    fn a_verdict_is_one_of_a_few_and_no_number() {
+        let (plan, outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawless(1_000, 1));
+        let judged = |comparison, limited_by| {
+            let judged = judge(&term(Metric::Verdict, comparison, Value::LimitedBy(limited_by)), &plan, &outcome);
+            (judged.was, judged.holds)
+        };
+        let was = Some("connections".to_owned());
+        assert_eq!(judged(Comparison::Equal, LimitedBy::Connections), (was.clone(), true));
+        assert_eq!(judged(Comparison::Unequal, LimitedBy::Connections), (was.clone(), false));
+        assert_eq!(judged(Comparison::Equal, LimitedBy::Target), (was.clone(), false));
+        assert_eq!(judged(Comparison::Unequal, LimitedBy::Target), (was, true));
     }
 
     #[test]

@@ -22,9 +22,11 @@ mod notes;
 mod once;
 mod proxy;
 mod rate;
+mod silences;
 mod spectrum;
 mod tls;
 mod told;
+mod verdict;
 
 #[cfg(test)]
 pub(crate) mod fixtures;
@@ -38,6 +40,7 @@ pub use gates::{annotation, gates};
 pub use notes::{Flight, Hanging, Lost, Note, Places, notes, print_notes};
 pub use once::once;
 pub use told::told;
+pub use verdict::verdict;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

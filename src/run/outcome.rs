@@ -11,7 +11,7 @@ use super::{Choice, Ports, Seen, Shortage, Until, host, nanos};
 use crate::engine::{self, WorkerEnd};
 use crate::plan::secrets::{self, Known};
 use crate::plan::{Dialect, Plan};
-use crate::stats::{Cause, Counters, Evidence, Gap, Timeline, Totals, Transcript, silences};
+use crate::stats::{Cause, Counters, Evidence, Gap, Spread, Timeline, Totals, Transcript, silences};
 
 /// What a run measured, and how it went.
 pub struct Outcome {
@@ -49,6 +49,8 @@ pub struct Outcome {
     pub awaited: Vec<Gap>,
     /// Stretches in which one of the workers stood still, in order and without overlaps.
     pub standstills: Vec<Gap>,
+    /// How requests were spread over the connections that were there at the end.
+    pub spread: Spread,
     /// What went over the wire, where the plan wanted that.
     pub transcript: Option<Box<Transcript>>,
     /// The secrets that it was given; none if they may be shown.
@@ -139,6 +141,7 @@ impl Outcome {
             silences: vec![Gap::ALL],
             awaited: Vec::new(),
             standstills: Vec::new(),
+            spread: Spread::default(),
             transcript: None,
             known: Known::default(),
             batch: 1,
@@ -243,6 +246,7 @@ impl Outcome {
         self.silences = silences::common(&self.silences, &end.silences);
         self.awaited = silences::joined(&self.awaited, &end.awaited);
         self.standstills = silences::joined(&self.standstills, &end.standstills);
+        self.spread += end.spread;
         self.transcript = self.transcript.take().or(end.transcript);
         self.pauses |= end.pauses;
         self.pauses_unread |= end.pauses_unread;

@@ -23,6 +23,7 @@ pub mod phases;
 mod rank;
 pub mod silences;
 pub mod sockets;
+pub mod spread;
 pub mod tcp_info;
 pub mod timeline;
 pub mod transcript;
@@ -47,6 +48,7 @@ pub use phases::Phases;
 pub use rank::{hdr_rank, rank};
 pub use silences::{Gap, Silences};
 pub use sockets::Sockets;
+pub use spread::Spread;
 pub use tcp_info::TcpInfo;
 pub use timeline::{Stretch, Timeline};
 pub use transcript::Transcript;
@@ -90,6 +92,8 @@ pub struct Stats<C: Count> {
     pub ledger: Ledger,
     /// The TLS handshakes, and what the connections use.
     pub handshakes: Handshakes,
+    /// What the network did to some of the connections.
+    pub sockets: Sockets,
     /// The `Location` of one of the redirects, as the server sent it.
     pub location: Option<String>,
 }
@@ -129,6 +133,7 @@ impl<C: Count> Stats<C> {
         self.statuses.clear();
         self.ledger.clear();
         self.handshakes.clear();
+        self.sockets = Sockets::default();
         self.location = None;
     }
 }
@@ -155,6 +160,7 @@ impl<A: Count, B: Count> AddAssign<&Stats<B>> for Stats<A> {
         self.statuses += &other.statuses;
         self.ledger += &other.ledger;
         self.handshakes += &other.handshakes;
+        self.sockets += other.sockets;
         if self.location.is_none() {
             self.location.clone_from(&other.location);
         }
@@ -189,6 +195,7 @@ mod tests {
         interval.statuses.record(301);
         interval.ledger.record(Phase::Head, Cause::Errno(104), 7, Vec::new);
         interval.handshakes.record(Negotiated::default(), true);
+        interval.sockets.read(Some((TcpInfo::default(), 1)), &TcpInfo { retransmits: 3, ..TcpInfo::default() });
         interval.location = Some(format!("/{value}"));
         interval
     }
@@ -217,6 +224,7 @@ mod tests {
         assert_eq!(totals.statuses.iter().collect::<Vec<_>>(), [(301, 2)]);
         assert_eq!(totals.ledger.rows()[0].count, 2);
         assert_eq!((totals.handshakes.total, totals.handshakes.resumed), (2, 2));
+        assert_eq!((totals.sockets.readings, totals.sockets.retransmits), (2, 6));
         assert_eq!(totals.location.as_deref(), Some("/10"));
     }
 
@@ -263,7 +271,7 @@ mod tests {
         assert_eq!((totals.counters, totals.evidence), (Counters::default(), Evidence::default()));
         assert_eq!(totals.statuses.iter().count(), 0);
         assert!(totals.ledger.rows().is_empty());
-        assert_eq!(totals.handshakes.total, 0);
+        assert_eq!((totals.handshakes.total, totals.sockets), (0, Sockets::default()));
         assert_eq!(totals.location, None);
     }
 }

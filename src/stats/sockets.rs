@@ -4,8 +4,7 @@ use std::ops::AddAssign;
 
 use super::TcpInfo;
 
-/// Sums over readings. Each connection's counters count from the reading before, so that any number of readings of one
-/// count nothing twice.
+/// Sums over readings. Each connection's counters count from the reading before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sockets {
     /// Readings.
@@ -33,12 +32,16 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// A connection was read, so many microseconds after the last time, or after it was opened; `last` is what it said then.
-    pub fn read(&mut self, last: &TcpInfo, now: &TcpInfo, passed_us: u64) {
-        let since = |of: fn(&TcpInfo) -> Option<u32>| Some(u64::from(of(now)?.saturating_sub(of(last).unwrap_or(0))));
-        let busy_us = now.busy_us.map(|now| {
-            let last = last.busy_us.unwrap_or_default();
-            [0, 1, 2].map(|part| now[part].saturating_sub(last[part]).min(passed_us))
+    /// A connection was read, and what it said before so many microseconds ago, if it was read before. Of a new one only the
+    /// round trips count: a SYN that a full listen queue did not take was sent once more, too.
+    pub fn read(&mut self, before: Option<(TcpInfo, u64)>, now: &TcpInfo) {
+        let since = |of: fn(&TcpInfo) -> Option<u32>| {
+            let (before, _) = before.as_ref()?;
+            Some(u64::from(of(now)?.saturating_sub(of(before)?)))
+        };
+        let busy_us = before.and_then(|(before, passed_us)| {
+            let (before, now) = (before.busy_us?, now.busy_us?);
+            Some([0, 1, 2].map(|part| now[part].saturating_sub(before[part]).min(passed_us)))
         });
         *self += Self {
             readings: 1,
@@ -46,9 +49,9 @@ impl Sockets {
             rtt_min_us: now.rtt_min_us,
             segments_sent: since(|info| info.segments_sent).unwrap_or(0),
             segments_received: since(|info| info.segments_received).unwrap_or(0),
-            retransmits: u64::from(now.retransmits.saturating_sub(last.retransmits)),
-            out_of_order: since(|info| info.out_of_order),
-            watched_us: if busy_us.is_some() { passed_us } else { 0 },
+            retransmits: since(|info| Some(info.retransmits)).unwrap_or(0),
+            out_of_order: if before.is_some() { since(|info| info.out_of_order) } else { now.out_of_order.map(|_| 0) },
+            watched_us: before.filter(|_| busy_us.is_some()).map_or(0, |(_, passed_us)| passed_us),
             busy_us: busy_us.unwrap_or_default(),
             ..Self::default()
         };
@@ -82,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_count_from_the_reading_before() {
+    fn counters_count_from_the_reading_before_if_there_was_one() {
         let first = TcpInfo {
             rtt_us: 100,
             rtt_min_us: Some(90),
@@ -102,26 +105,26 @@ mod tests {
             ..first
         };
         let mut sockets = Sockets::default();
-        sockets.read(&TcpInfo::default(), &first, 1_000);
-        sockets.read(&first, &second, 600);
+        sockets.read(None, &first);
+        sockets.read(Some((first, 600)), &second);
         let expected = Sockets {
             readings: 2,
             rtt_sum_us: 400,
             rtt_min_us: Some(80),
-            segments_sent: 15,
-            segments_received: 20,
-            retransmits: 4,
-            out_of_order: Some(2),
-            watched_us: 1_600,
-            busy_us: [900, 250, 100],
+            segments_sent: 5,
+            segments_received: 0,
+            retransmits: 3,
+            out_of_order: Some(0),
+            watched_us: 600,
+            busy_us: [400, 50, 0],
             ..Sockets::default()
         };
         assert_eq!(sockets, expected);
-        sockets.read(&second, &TcpInfo { out_of_order: None, busy_us: None, ..second }, 600);
-        assert_eq!((sockets.out_of_order, sockets.watched_us, sockets.readings), (None, 1_600, 3));
+        sockets.read(Some((second, 600)), &TcpInfo { out_of_order: None, busy_us: None, ..second });
+        assert_eq!((sockets.out_of_order, sockets.watched_us, sockets.readings), (None, 600, 3));
         let mut sum = Sockets::default();
         sum += sockets;
         sum += expected;
-        assert_eq!((sum.readings, sum.retransmits, sum.out_of_order), (5, 8, None));
+        assert_eq!((sum.readings, sum.retransmits, sum.out_of_order), (5, 6, None));
     }
 }

@@ -151,7 +151,7 @@ fn busy_threads(
 fn schedule(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let asked_per_s = load.asked_per_s.filter(|asked_per_s| load.rate_per_s >= ANSWERED * asked_per_s)?;
     load.sent.filter(|sent| *sent >= SENT)?;
-    let because = format!("the rate was reached: {} of {} requests/s", number(load.rate_per_s), number(asked_per_s));
+    let because = format!("{} of {} requests/s were reached", number(load.rate_per_s), number(asked_per_s));
     ruling(LimitedBy::Schedule, because, "")
 }
 

@@ -74,9 +74,6 @@ pub struct Load {
     /// How late, in microseconds, 99 % of the requests were sent at most, where a rate was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lateness_p99_us: Option<f64>,
-    /// The share of the time in which due requests waited and all connections were busy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub crowded: Option<f64>,
     /// Connects that failed because no local port was free.
     pub without_port: u64,
     /// Connects that failed for another reason.

@@ -128,14 +128,7 @@ impl Finding {
                 "the send buffer was the limit for {} of the time: raise net.ipv4.tcp_wmem",
                 share(network.as_ref()?.buffer_limited)
             )),
-            Self::StallHidden => Some(format!(
-                "no request was sent for {} because none was answered, which hardly any latency shows: use a rate (-R)",
-                seconds(load.silent_s)
-            )),
-            Self::ListenQueue => {
-                Some("the target's listen queue overflowed: a longer backlog, or net.core.somaxconn".to_owned())
-            }
-            Self::DelayedAck | Self::Stalled | Self::TargetDied => None,
+            Self::DelayedAck | Self::ListenQueue | Self::Stalled | Self::StallHidden | Self::TargetDied => None,
         }
     }
 }

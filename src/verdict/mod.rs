@@ -9,6 +9,8 @@ mod find;
 mod network;
 mod words;
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 pub use evidence::{Evidence, Generator, Latency, Listening, Load, Machine, Network, Target, Thirds, Thread};
@@ -86,6 +88,24 @@ impl LimitedBy {
     /// Whether the figures are those of the generator and not of the target (`--strict`).
     pub fn is_our_fault(self) -> bool {
         matches!(self, Self::GeneratorCpu | Self::GeneratorScript | Self::Ports)
+    }
+}
+
+impl fmt::Display for Verdict {
+    /// The sentence: who, why, and what to change.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limited = match self.limited_by {
+            LimitedBy::Target => "limited by the target",
+            LimitedBy::GeneratorCpu => "limited by onrush itself",
+            LimitedBy::GeneratorScript => "limited by the script",
+            LimitedBy::Schedule => "limited by the rate asked for",
+            LimitedBy::Connections => "limited by the number of connections",
+            LimitedBy::Network => "limited by the network",
+            LimitedBy::Ports => "limited by local ports",
+            LimitedBy::Unclear => "unclear",
+        };
+        write!(f, "{limited}: {}", self.because)?;
+        self.advice.as_ref().map_or(Ok(()), |advice| write!(f, "; {advice}"))
     }
 }
 

@@ -110,30 +110,28 @@ fn of_two_situations_the_one_that_is_tried_first_decides() {
 
 #[test]
 fn verdicts_name_figures_and_what_to_change() {
-    let said = |change: fn(&mut Evidence)| {
-        let Verdict { because, advice, .. } = after(change);
-        advice.map_or(because.clone(), |advice| format!("{because}: {advice}"))
-    };
+    let said = |change: fn(&mut Evidence)| after(change).to_string();
     assert_eq!(
         said(|evidence| evidence.generator.threads.iter_mut().for_each(|thread| thread.busy = 0.99)),
-        "both threads were 99 % busy: use more -t, or another machine"
+        "limited by onrush itself: both threads were 99 % busy; use more -t, or another machine"
     );
     assert_eq!(
         said(|evidence| evidence.generator.threads[0] = Thread { busy: 1.0, queued: Some(0.5), script: 0.0 }),
-        "1 of 2 threads was 100 % busy, 50 % waiting for a processor: leave it a processor of its own, or use another machine"
+        "limited by onrush itself: 1 of 2 threads was 100 % busy, 50 % waiting for a processor; leave it a processor of its \
+         own, or use another machine"
     );
     assert_eq!(
         said(|evidence| evidence.target = Some(Target { cpus_used: 1.9, ..target() })),
-        "nginx used 1.9 of its 2 processors, while onrush was 30 % busy"
+        "limited by the target: nginx used 1.9 of its 2 processors, while onrush was 30 % busy"
     );
     assert_eq!(
         said(|evidence| evidence.latency.as_mut().unwrap().p1_us = 6.0 * MS),
-        "requests queued there, or on the way there, which cannot be told from here: with 9.9 in flight the median of \
-         18.0 ms was 3 times the 1st percentile, while onrush was 30 % busy"
+        "limited by the target: requests queued there, or on the way there, which cannot be told from here: with 9.9 in \
+         flight the median of 18.0 ms was 3 times the 1st percentile, while onrush was 30 % busy"
     );
     assert_eq!(
         said(|evidence| (evidence.load.asked_per_s, evidence.load.sent) = (Some(500.0), Some(1.0))),
-        "the rate was reached: 500 of 500 requests/s"
+        "limited by the rate asked for: 500 of 500 requests/s were reached"
     );
 }
 
@@ -190,7 +188,7 @@ fn what_else_is_worth_knowing_is_found_with_its_sentence() {
     for (finding, change) in table {
         let verdict = after(change);
         assert_eq!(verdict.findings, [finding]);
-        let is_said_elsewhere = matches!(finding, Finding::Stalled | Finding::TargetDied);
+        let is_said_elsewhere = matches!(finding, Finding::Stalled | Finding::StallHidden | Finding::TargetDied);
         assert_eq!(finding.sentence(&verdict.evidence).is_none(), is_said_elsewhere, "{finding:?}");
     }
     for (change, expected) in [

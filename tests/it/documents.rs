@@ -253,8 +253,9 @@ impl Step {
         }
         // How far wrk's figure would be off, and whether a request was open at the end, depends on the machine; where the
         // example shows it, it has to come.
-        let is_of_the_machine =
-            |line: &String| line.starts_with("note: latency as measured") || line.contains("% latency is ");
+        let is_of_the_machine = |line: &String| {
+            line.starts_with("note: latency as measured") || line.contains("% latency is ") || is_verdict(line)
+        };
         if !self.output.iter().any(is_of_the_machine) {
             lines.retain(|line| !is_of_the_machine(line));
         }
@@ -315,8 +316,16 @@ impl Step {
 /// The units that numbers have in reports, longer ones before their beginnings.
 const UNITS: [&str; 15] = ["us", "ms", "KB", "MB", "GB", "TB", "s", "m", "h", "B", "k", "K", "M", "G", "%"];
 
+/// Whether a line says who limited a run, which on a busy machine is somebody else.
+fn is_verdict(line: &str) -> bool {
+    line.starts_with("verdict: ")
+}
+
 /// A line with a `#` for every number and its unit, one blank for several, and the same backend on every machine.
 fn shape(line: &str) -> String {
+    if is_verdict(line) {
+        return "verdict: of the machine".to_owned();
+    }
     let line = line.replace("[epoll]", "[uring]");
     let (mut shape, mut rest) = (String::new(), line.trim_end());
     while let Some(first) = rest.chars().next() {

@@ -18,6 +18,9 @@ use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 /// Every test runs once on each of them.
 pub const BACKENDS: [&str; 2] = ["uring", "epoll"];
 
+/// How the line begins that says what limited a run.
+const VERDICT: &str = "verdict: ";
+
 /// How the note about wrk's mean begins, which every run with `-v` has.
 pub const REWRITTEN: &str = "note: latency as measured; wrk would print Avg ";
 
@@ -190,6 +193,8 @@ pub struct Onrush {
 pub struct Output {
     pub stdout: String,
     pub stderr: String,
+    /// What limited the run, as `-v` or a run of a second says it; `run_plain` leaves that where it is.
+    pub verdict: String,
     /// The exit code; -1 if a signal ended it.
     pub code: i32,
     pub took: Duration,
@@ -270,6 +275,11 @@ impl Onrush {
         let version = text.split_inclusive('\n').find(|line| line.contains(&format!("[{backend}]")));
         *text = text.replacen(version.unwrap_or_else(|| panic!("no line names {backend}: {text}")), "", 1);
         output.stderr = output.stderr.split_inclusive('\n').filter(|line| !line.starts_with(REWRITTEN)).collect();
+        if let Some(verdict) = output.stderr.lines().find(|line| line.starts_with(VERDICT)).map(str::to_owned) {
+            // Tests that are about something else take what limited a run for chance.
+            output.stderr = output.stderr.replacen(&format!("{verdict}\n"), "", 1);
+            output.verdict = verdict[VERDICT.len()..].to_owned();
+        }
         output
     }
 
@@ -295,6 +305,7 @@ impl Onrush {
         Output {
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            verdict: String::new(),
             code: output.status.code().unwrap_or(-1),
             took: start.elapsed(),
         }
@@ -324,6 +335,7 @@ pub fn finish(child: Child) -> Output {
     Output {
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        verdict: String::new(),
         code: output.status.code().unwrap_or(-1),
         took: start.elapsed(),
     }

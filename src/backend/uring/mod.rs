@@ -34,6 +34,7 @@ use rustix::net::{Shutdown, SocketAddrAny, shutdown, sockopt};
 
 use super::dialer::Dial;
 use super::{Backend, Clock, Completion, ConnId, Dialer, What};
+use crate::stats::TcpInfo;
 use buffers::Buffers;
 use names::{Operation, name, named};
 use ring::Ring;
@@ -236,6 +237,10 @@ impl Backend for Uring {
 
     fn send_last(&mut self, conn: ConnId, bytes: &[u8]) {
         self.send_now(conn, bytes);
+    }
+
+    fn tcp_info(&self, conn: ConnId) -> Option<TcpInfo> {
+        self.sockets[conn.index()].fd.as_ref().and_then(super::socket::tcp_info)
     }
 
     fn close(&mut self, conn: ConnId) {

@@ -5,16 +5,15 @@ use std::cmp::Reverse;
 use rustix::io::Errno;
 
 use super::super::failure::Failure;
+use super::super::silences::silences;
 use super::super::{NS_PER_US, rewritten};
 use super::fold::in_order;
 use super::{Flight, Hanging, Lost, Note, NothingSent, Places, open_loop};
 use crate::plan::Plan;
 use crate::run::{Breakdown, Ended, Outcome, host, nanos};
-use crate::stats::silences::{GAP_MIN_NS, common};
+use crate::stats::silences::GAP_MIN_NS;
 use crate::stats::{Cause, Counters, Gap, Handshakes, Occupancy, Phase, Row, Totals};
 
-/// A script that takes a larger share of the threads' time limits the load.
-const SCRIPT_SHARE: f64 = 0.5;
 /// A class of statuses other than 2xx is worth a note above this percentage of the answers.
 const STATUS_PERCENT: u64 = 1;
 /// Resumed TLS handshakes are worth a note above this percentage of the answers.
@@ -23,8 +22,6 @@ const RESUMED_PERCENT: u64 = 1;
 const REWRITING_FACTOR: f64 = 2.0;
 /// An open request younger than this, in nanoseconds, is nothing unusual, however quick the answers were.
 const USUAL_NS: u64 = 500_000_000;
-/// A time without answers is worth a note when it is so many times as long as answers usually took.
-const SILENCE_FACTOR: u64 = 10;
 /// In a run shorter than this, in nanoseconds, the first connects are a large part of it and no sign of anything.
 const PLACES_MIN_NS: u64 = 200_000_000;
 /// Connections that stages ask for no longer than this, in nanoseconds, may still be on their way when they are not wanted any
@@ -73,7 +70,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let shortage = outcome.descriptors.filter(|_| !is_said);
     notes.extend(rows.into_iter().map(|row| Note::Failure(Failure { shortage, ..failure(plan, outcome, row) })));
     notes.extend(statuses(plan, outcome));
-    notes.extend(script(plan, outcome));
+    notes.extend(found(plan, outcome));
     notes.extend(hints(plan, outcome));
     in_order(notes)
 }
@@ -239,26 +236,6 @@ fn unusual(plan: &Plan, outcome: &Outcome) -> u64 {
     older.saturating_sub(counters.abandoned).min(counters.open_at_end)
 }
 
-/// The times in which nothing was answered, as far as they stand out, and for how long of each somebody listened, in
-/// nanoseconds.
-fn silences(plan: &Plan, outcome: &Outcome) -> Vec<(Gap, u64)> {
-    let Totals { latency, counters, .. } = &outcome.totals;
-    if plan.once || counters.completed == 0 {
-        return Vec::new();
-    }
-    // In a closed loop a silence is one slow answer per connection; with a schedule there may be many.
-    let ordinary_percent = if outcome.totals.open_loop.is_some() { 50.0 } else { 99.0 };
-    let ordinary_ns = latency.percentile(ordinary_percent).saturating_mul(SILENCE_FACTOR);
-    // While onrush stood still, or there was to be no connection, nobody could be heard.
-    let heard = |gap: &Gap| {
-        let still_ns: u64 = common(&outcome.standstills, &[*gap]).into_iter().map(Gap::length_ns).sum();
-        let empty_ns = plan.levels.as_ref().map_or(0, |levels| levels.empty_ns(gap.from_ns, gap.until_ns));
-        gap.length_ns().saturating_sub(still_ns + empty_ns)
-    };
-    let with_length = outcome.silences.iter().map(|gap| (*gap, heard(gap)));
-    with_length.filter(|(_, heard_ns)| *heard_ns >= ordinary_ns.max(GAP_MIN_NS)).collect()
-}
-
 /// The times in which onrush stood still.
 fn standstill(outcome: &Outcome) -> Option<Note> {
     let elapsed_ns = nanos(outcome.elapsed);
@@ -266,7 +243,13 @@ fn standstill(outcome: &Outcome) -> Option<Note> {
     let gaps: Vec<Gap> = outcome.standstills.iter().copied().filter(|gap| gap.length_ns() >= GAP_MIN_NS).collect();
     let share = (sum_ns as f64 / elapsed_ns.max(1) as f64).min(1.0);
     let matters = !gaps.is_empty() || share > STANDSTILL_SHARE;
-    matters.then(|| Note::Standstill { count: gaps.len(), longest: longest(gaps), elapsed_ns, share })
+    // What was in flight waited through it; with a schedule, so did what became due meanwhile.
+    let Totals { counters, open_loop, .. } = &outcome.totals;
+    let in_flight = counters.occupancy.in_flight_ns as f64 / elapsed_ns.max(1) as f64;
+    let due = open_loop.as_deref().map_or(0.0, |open_loop| open_loop.due as f64 * share);
+    let waited = in_flight * outcome.standstills.len() as f64 + due;
+    let touched = (waited / counters.completed.max(1) as f64).min(1.0);
+    matters.then(|| Note::Standstill { count: gaps.len(), longest: longest(gaps), elapsed_ns, share, touched })
 }
 
 /// The longest few, in their order.
@@ -292,10 +275,10 @@ fn statuses(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     Some(Note::Statuses { answers, counts, location })
 }
 
-/// A script that limits the load.
-fn script(plan: &Plan, outcome: &Outcome) -> Option<Note> {
-    let share = outcome.script_share(plan);
-    (share > SCRIPT_SHARE && !plan.once).then_some(Note::Script { share })
+/// What the evidence of the verdict shows that no other note says.
+fn found(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
+    let Some(verdict) = super::super::verdict(plan, outcome) else { return Vec::new() };
+    verdict.findings.iter().filter_map(|finding| finding.sentence(&verdict.evidence)).map(Note::Found).collect()
 }
 
 /// What does not make the result doubtful.

@@ -34,10 +34,10 @@ impl Note {
             | Self::NothingSent(_)
             | Self::NoAnswer(_)
             | Self::Standstill { .. }
-            | Self::Suspended { .. }
-            | Self::Script { .. } => Weight::Worthless,
+            | Self::Suspended { .. } => Weight::Worthless,
             Self::Failure(failure) if failure.is_ours() => Weight::Worthless,
             Self::Failure(_)
+            | Self::Found(_)
             | Self::Unanswered(_)
             | Self::Crowded(_)
             | Self::Until(Until { reached: false, .. })

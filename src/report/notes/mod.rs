@@ -25,6 +25,8 @@ use crate::stats::Gap;
 /// One thing to know about a result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Note {
+    /// Something that the verdict's evidence shows beside, in a sentence.
+    Found(String),
     /// An address refused before the run while another one worked.
     Dropped {
         /// The address that was left out.
@@ -151,6 +153,8 @@ pub enum Note {
         elapsed_ns: u64,
         /// The share (0 to 1) of that, short times included.
         share: f64,
+        /// The share (0 to 1) of the latencies that contain some of it.
+        touched: f64,
     },
     /// The machine was suspended.
     Suspended {
@@ -206,11 +210,6 @@ pub enum Note {
     Clamped {
         /// How many.
         count: u64,
-    },
-    /// The threads spent most of their time inside the script.
-    Script {
-        /// The share of their time, 0 to 1.
-        share: f64,
     },
     /// The script did not say how long connections were to pause.
     PausesUnread,

@@ -22,6 +22,7 @@ const PAUSES_UNREAD: &str =
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Found(sentence) => f.write_str(sentence),
             Self::Dropped { address, errno, used } => f.write_str(&dropped_line(*address, *errno, used)),
             Self::NeverBegun => f.write_str("interrupted before anything was sent: there is nothing to report"),
             Self::Signal { elapsed: Duration::ZERO, .. } => {
@@ -69,8 +70,8 @@ impl fmt::Display for Note {
             Self::Silences { longest, count, elapsed_ns } => {
                 write!(f, "nothing was answered {}", times_line(longest, *count, *elapsed_ns))
             }
-            Self::Standstill { longest, count, elapsed_ns, share } => {
-                f.write_str(&standstill_line(longest, *count, *elapsed_ns, *share))
+            Self::Standstill { longest, count, elapsed_ns, share, touched } => {
+                f.write_str(&standstill_line(longest, *count, *elapsed_ns, *share, *touched))
             }
             Self::Suspended { lasted } => f.write_str(&suspended_line(*lasted)),
             Self::Answer { status, location } => f.write_str(&answer_line(*status, location.as_deref())),
@@ -82,7 +83,6 @@ impl fmt::Display for Note {
             Self::Clamped { count } => {
                 write!(f, "latencies longer than an hour: {}, recorded as one hour", thousands(*count))
             }
-            Self::Script { share } => f.write_str(&script_line(*share)),
             Self::PausesUnread => f.write_str(PAUSES_UNREAD),
             Self::CutBodies { count } => f.write_str(&cut_bodies_line(*count)),
             Self::Resumed { resumed, handshakes } => f.write_str(&resumed_line(*resumed, *handshakes)),
@@ -185,15 +185,16 @@ fn times_line(longest: &[Gap], count: usize, elapsed_ns: u64) -> String {
     format!("{}{others}", times.join(", "))
 }
 
-fn standstill_line(longest: &[Gap], count: usize, elapsed_ns: u64, share: f64) -> String {
+fn standstill_line(longest: &[Gap], count: usize, elapsed_ns: u64, share: f64, touched: f64) -> String {
     let times = if longest.is_empty() {
         format!("for {:.0} % of the time, a little at a time", 100.0 * share)
     } else {
         times_line(longest, count, elapsed_ns)
     };
     format!(
-        "onrush itself stood still {times}: it was stopped, or others had the processors; what was late then is not the \
-         server's fault"
+        "onrush itself stood still {times}: it was stopped, or others had the processors; about {:.2} % of the latencies \
+         contain that time, which is not the server's fault",
+        100.0 * touched
     )
 }
 
@@ -424,14 +425,6 @@ fn carried_line(carried: u64, answers: u64) -> String {
 fn interim_line(count: u64) -> String {
     let answers = counted(count, "interim answer");
     format!("{answers} (1xx) came before the answers: the first byte that counts is that of the answer itself")
-}
-
-fn script_line(share: f64) -> String {
-    let percent = share * 100.0;
-    format!(
-        "the threads spent {percent:.0} % of their time inside the script: it limits the load; do less in it, or add threads \
-         (-t)"
-    )
 }
 
 fn cut_bodies_line(count: u64) -> String {

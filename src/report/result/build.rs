@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::super::failure::why_row;
 use super::super::rate::{counted, rate};
-use super::super::{escape, gates, notes, rewritten};
+use super::super::{escape, gates, notes, rewritten, verdict};
 use super::distribution::figure;
 use super::{
     Agreed, Connections, Distribution, Document, Host, InFlight, Latency, LedgerRow, Moment, OpenLoop, Phases,
@@ -95,6 +95,7 @@ impl Document {
                 .then(|| Script { share: outcome.script_share(plan) }),
             tls: Tls::of(&outcome.totals.handshakes),
             until: outcome.until.as_ref().map(super::Until::of),
+            verdict: verdict(plan, outcome),
             gates: gates(plan, outcome),
             notes: sentences.map(|note| shown(note.in_full())).collect(),
         }

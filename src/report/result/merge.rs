@@ -122,12 +122,14 @@ impl Document {
             censored: _,
             timeline: _,
             notes: _,
-            // A gate is about one run, and so is what ended it.
+            // A gate is about one run, and so are the verdict and what ended it.
+            verdict: _,
             gates: _,
             until: _,
         } = other;
         // Runs that did not last equally long have no average in common.
         self.in_flight = None;
+        self.verdict = None;
         self.gates.clear();
         self.until = None;
         self.suspended_s += suspended_s;

@@ -28,6 +28,7 @@ use serde::{Deserialize, Serialize};
 use super::gate::Gate;
 use crate::plan::{Dialect, Percent};
 use crate::stats::Errors;
+use crate::verdict::Verdict;
 
 pub use super::rate::{counted, rate};
 pub use distribution::{Distribution, distribution};
@@ -122,6 +123,9 @@ pub struct Document {
     /// How well figures were known, where that was to end the run (`--until`); left out of sums.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
+    /// Who limited the run; left out of sums, and of one request (`--once`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     /// What the gates say to it, where there are any; left out of sums.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Gate>,

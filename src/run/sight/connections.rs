@@ -57,9 +57,8 @@ impl Connections {
             let last =
                 self.watched.iter().find(|watched| watched.socket.id == socket.id).and_then(|watched| watched.last);
             let Some(info) = socket.info else { return };
-            // What it counted before it was first read belongs to another time.
-            let (before, since_us) = last.unwrap_or((info, now_us));
-            self.sums.read(&before, &info, now_us.saturating_sub(since_us));
+            let before = last.map(|(before, since_us)| (before, now_us.saturating_sub(since_us)));
+            self.sums.read(before, &info);
             there.push(Watched { socket, last: Some((info, now_us)) });
         })?;
         self.watched = there;

@@ -1,0 +1,172 @@
+//! From what was decided and measured to the evidence on which the [`Verdict`] is given.
+
+use rustix::io::Errno;
+
+use super::rate::{counted, rate};
+use super::silences::silences;
+use crate::plan::{Io, Plan};
+use crate::run::{Ended, Outcome};
+use crate::stats::{Cause, Distribution, OpenLoop, Timeline};
+use crate::verdict::{Evidence, Generator, Latency, Load, Machine, Network, Thirds, Thread, Verdict};
+
+/// Latencies from here to there, in nanoseconds, are those of delayed acknowledgements: Linux waits 40 ms for something to
+/// send them with (`TCP_DELACK_MIN`), and a busy machine somewhat longer.
+const DELAYED_NS: std::ops::Range<u64> = 38_000_000..46_000_000;
+/// Thirds of a run have at least this many seconds each.
+const ROWS_PER_THIRD: usize = 3;
+/// A spread of requests over connections says something from this many per connection on.
+const REQUESTS_PER_CONNECTION: u64 = 20;
+
+/// Who limited a run; `None` where nothing was measured, or one request was all.
+pub fn verdict(plan: &Plan, outcome: &Outcome) -> Option<Verdict> {
+    let is_none = plan.once || outcome.elapsed.is_zero() || outcome.ended == Ended::NeverBegun;
+    (!is_none).then(|| Verdict::of(evidence(plan, outcome), unseen(plan, outcome)))
+}
+
+fn evidence(plan: &Plan, outcome: &Outcome) -> Evidence {
+    let seen = outcome.seen.clone().unwrap_or_default();
+    let still_ns: u64 = outcome.standstills.iter().map(|gap| gap.length_ns()).sum();
+    Evidence {
+        generator: Generator {
+            threads: if is_simulated(plan) { Vec::new() } else { threads(outcome) },
+            stopped_s: still_ns as f64 / 1e9,
+            throttled_s: seen.throttled_s,
+        },
+        load: load(plan, outcome),
+        latency: latency(&outcome.totals.latency),
+        network: network(plan, outcome),
+        target: seen.target,
+        machine: Machine { suspended_s: outcome.suspended.as_secs_f64(), ..seen.machine },
+    }
+}
+
+/// What could not be seen.
+fn unseen(plan: &Plan, outcome: &Outcome) -> Vec<String> {
+    if is_simulated(plan) {
+        return vec!["the generator's threads and the network: the run was simulated".to_owned()];
+    }
+    let mut unseen: Vec<String> = match &outcome.seen {
+        Some(seen) => seen.unseen.iter().map(ToString::to_string).collect(),
+        None => vec!["the target and the machine: there was no thread to watch them".to_owned()],
+    };
+    if outcome.totals.sockets.readings == 0 {
+        let why = if plan.way.unix.is_some() { "it is no network" } else { "no TCP_INFO could be read" };
+        unseen.push(format!("the network: {why}"));
+    }
+    if outcome.workers.iter().any(|worker| worker.evidence.is_none_or(|evidence| evidence.queued_ns.is_none())) {
+        unseen.push("how long each thread waited for a processor: the kernel does not say".to_owned());
+    }
+    unseen
+}
+
+/// In virtual time a thread has no processor time that could be compared with it.
+fn is_simulated(plan: &Plan) -> bool {
+    matches!(plan.io, Io::Sim(_))
+}
+
+fn threads(outcome: &Outcome) -> Vec<Thread> {
+    let evidence = outcome.workers.iter().filter_map(|worker| worker.evidence);
+    let evidence = evidence.filter(|evidence| evidence.wall_ns > 0);
+    evidence
+        .map(|evidence| {
+            let share = |ns: u64| figure((ns as f64 / evidence.wall_ns as f64).min(1.0));
+            let worked_ns = evidence.cpu_ns().saturating_sub(evidence.spun_ns);
+            Thread {
+                busy: share(worked_ns + evidence.queued_ns.unwrap_or(0)),
+                queued: evidence.queued_ns.map(share),
+                script: share(evidence.script_ns),
+            }
+        })
+        .collect()
+}
+
+fn load(plan: &Plan, outcome: &Outcome) -> Load {
+    let counters = &outcome.totals.counters;
+    let (occupancy, elapsed_s) = (&counters.occupancy, outcome.elapsed.as_secs_f64());
+    let mean = |ns: u64| figure(ns as f64 / 1e9 / elapsed_s);
+    let open_loop = outcome.totals.open_loop.as_deref();
+    let errors = outcome.totals.ledger.totals();
+    let no_port = Cause::Errno(Errno::ADDRNOTAVAIL.raw_os_error());
+    let without_port =
+        outcome.totals.ledger.rows().iter().filter(|row| row.cause == no_port).map(|row| row.count).sum();
+    let run_ns = crate::run::nanos(outcome.elapsed);
+    let at_end = outcome.silences.last().filter(|gap| gap.until_ns >= run_ns);
+    let silent_ns: u64 = silences(plan, outcome).iter().map(|(_, heard_ns)| heard_ns).sum();
+    let is_spread = outcome.spread.requests >= REQUESTS_PER_CONNECTION * outcome.spread.connections;
+    Load {
+        elapsed_s,
+        connections: u64::from(plan.load.max_inflight),
+        in_flight: mean(occupancy.in_flight_ns),
+        missing: mean(occupancy.absent_ns + occupancy.waiting_ns + occupancy.connecting_ns),
+        answered: counters.completed,
+        rate_per_s: figure(rate(counted(outcome), elapsed_s)),
+        asked_per_s: plan
+            .schedule
+            .as_ref()
+            .map(|schedule| figure(schedule.per_second_between(std::time::Duration::ZERO, outcome.elapsed))),
+        sent: open_loop.map(sent),
+        lateness_p99_us: open_loop.map(|open_loop| figure(open_loop.lateness.percentile(99.0) as f64 / 1e3)),
+        without_port,
+        connect_errors: errors.connect.saturating_sub(without_port),
+        read_errors: errors.read,
+        silent_s: if open_loop.is_none() { figure(silent_ns as f64 / 1e9) } else { 0.0 },
+        silent_at_end_s: at_end.map_or(0.0, |gap| figure(run_ns.saturating_sub(gap.from_ns) as f64 / 1e9)),
+        hottest: outcome.spread.hottest().filter(|_| is_spread).map(figure),
+        thirds: if open_loop.is_none() && plan.levels.is_none() { thirds(&outcome.timeline) } else { None },
+    }
+}
+
+/// The share of what was due that was sent.
+fn sent(open_loop: &OpenLoop<u64>) -> f64 {
+    let due = open_loop.due + open_loop.carried;
+    let missed = open_loop.dropped + open_loop.unsent;
+    if due == 0 { 1.0 } else { figure(1.0 - missed as f64 / due as f64) }
+}
+
+fn latency(latency: &Distribution<u64>) -> Option<Latency> {
+    let us = |percent: f64| figure(latency.percentile(percent) as f64 / 1e3);
+    let delayed: u64 = latency.values().filter(|(ns, _)| DELAYED_NS.contains(ns)).map(|(_, count)| count).sum();
+    Some(Latency {
+        mean_us: figure(latency.mean()? / 1e3),
+        p1_us: us(1.0),
+        p50_us: us(50.0),
+        p99_us: us(99.0),
+        delayed: figure(delayed as f64 / latency.count() as f64),
+    })
+}
+
+/// The generator's end of some connections.
+fn network(plan: &Plan, outcome: &Outcome) -> Option<Network> {
+    let sockets = &outcome.totals.sockets;
+    // Each connection is taken to have had as many requests as any other.
+    let all_us = outcome.elapsed.as_micros() as f64 * f64::from(plan.load.connections);
+    let requests = sockets.watched_us as f64 / all_us * outcome.totals.counters.completed as f64;
+    let lost = (sockets.retransmits + sockets.out_of_order.unwrap_or(0)) as f64;
+    let lost_per_request = if requests > 0.0 { lost / requests } else { 0.0 };
+    Network::of(sockets, lost_per_request)
+}
+
+/// How the rate changed, from the seconds of a run that is long enough.
+fn thirds(timeline: &Timeline) -> Option<Thirds> {
+    let rates: Vec<f64> =
+        timeline.rows.iter().map(|row| row.completed as f64 * 1e9 / timeline.length_ns as f64).collect();
+    // The last row may be short.
+    let (_, rates) = rates.split_last()?;
+    let third = rates.len() / 3;
+    if third < ROWS_PER_THIRD {
+        return None;
+    }
+    let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
+    let variance = |rates: &[f64]| {
+        let mean = mean(rates);
+        rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (rates.len() - 1) as f64
+    };
+    let (first, last) = (&rates[..third], &rates[rates.len() - third..]);
+    let error_per_s = ((variance(first) + variance(last)) / third as f64).sqrt();
+    Some(Thirds { first_per_s: figure(mean(first)), last_per_s: figure(mean(last)), error_per_s: figure(error_per_s) })
+}
+
+/// A figure to four digits after the point: nobody needs more as evidence.
+fn figure(number: f64) -> f64 {
+    (number * 1e4).round() / 1e4
+}

@@ -1,0 +1,47 @@
+//! How requests were spread over connections.
+
+use std::ops::AddAssign;
+
+/// Connections that were there at the end, and their requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spread {
+    /// How many connections there were.
+    pub connections: u64,
+    /// How many requests they had.
+    pub requests: u64,
+    /// How many the one with the most had.
+    pub most: u64,
+}
+
+impl Spread {
+    /// A connection had this many requests.
+    pub fn record(&mut self, requests: u64) {
+        *self += Self { connections: 1, requests, most: requests };
+    }
+
+    /// How many times as many requests as the mean the connection with the most had.
+    pub fn hottest(&self) -> Option<f64> {
+        (self.requests > 0).then(|| self.most as f64 * self.connections as f64 / self.requests as f64)
+    }
+}
+
+impl AddAssign for Spread {
+    fn add_assign(&mut self, other: Self) {
+        self.connections += other.connections;
+        self.requests += other.requests;
+        self.most = self.most.max(other.most);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hottest_connection_is_held_against_the_mean() {
+        let mut spread = Spread::default();
+        assert_eq!(spread.hottest(), None);
+        [10, 10, 10, 50].into_iter().for_each(|requests| spread.record(requests));
+        assert_eq!(spread.hottest(), Some(2.5));
+    }
+}
