@@ -194,9 +194,7 @@ impl Typed {
             Id::Percentiles => self.percentiles(flag, &value)?,
             Id::Breakout => self.breakout = breakout(flag, &value)?,
             Id::Output => self.output(flag, &value)?,
-            Id::FailIf => self.gates.push(condition(flag, &value)?),
-            Id::Strict => self.strict = true,
-            Id::Annotate => self.annotate = true,
+            Id::FailIf | Id::Strict | Id::Annotate => self.failing(flag, &value)?,
             Id::Format => self.format = format(flag, &value)?,
             Id::KeepSecrets => self.keep_secrets = true,
             Id::Latency => self.latency = true,
@@ -229,6 +227,16 @@ impl Typed {
                 self.batch_latency |= flag.id == Id::BatchLatency;
                 self.pace.take(flag, &value, self.dialect)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Takes an option about runs that are to fail.
+    fn failing(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), Refusal> {
+        match flag.id {
+            Id::FailIf => self.gates.push(condition(flag, value)?),
+            Id::Strict => self.strict = true,
+            _ => self.annotate = true,
         }
         Ok(())
     }

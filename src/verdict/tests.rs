@@ -4,6 +4,9 @@ use super::*;
 
 const MS: f64 = 1e3;
 
+/// What makes evidence another.
+type Change = fn(&mut Evidence);
+
 /// Ten connections for ten seconds against a target of which nothing is to be seen; nobody is the limit yet.
 fn idle() -> Evidence {
     let thread = Thread { busy: 0.3, queued: Some(0.01), script: 0.0 };
@@ -47,7 +50,7 @@ fn after(change: impl FnOnce(&mut Evidence)) -> Verdict {
 }
 
 /// Changes for the rules, in their order: each alone leads to its verdict.
-const SITUATIONS: [(LimitedBy, fn(&mut Evidence)); 15] = [
+const SITUATIONS: [(LimitedBy, Change); 15] = [
     (LimitedBy::Ports, |evidence| (evidence.load.without_port, evidence.load.missing) = (36, 3.6)),
     (LimitedBy::GeneratorCpu, |evidence| evidence.generator.stopped_s = 0.5),
     (LimitedBy::GeneratorScript, |evidence| {
@@ -110,7 +113,7 @@ fn of_two_situations_the_one_that_is_tried_first_decides() {
 
 #[test]
 fn verdicts_name_figures_and_what_to_change() {
-    let said = |change: fn(&mut Evidence)| after(change).to_string();
+    let said = |change: Change| after(change).to_string();
     assert_eq!(
         said(|evidence| evidence.generator.threads.iter_mut().for_each(|thread| thread.busy = 0.99)),
         "limited by onrush itself: both threads were 99 % busy; use more -t, or another machine"
@@ -139,7 +142,7 @@ fn verdicts_name_figures_and_what_to_change() {
 fn what_is_not_known_decides_nothing() {
     for change in [
         // Delayed acknowledgements without a response that was seen half there: a target that takes 40 ms.
-        (|evidence: &mut Evidence| evidence.latency.as_mut().unwrap().delayed = 1.0) as fn(&mut Evidence),
+        (|evidence: &mut Evidence| evidence.latency.as_mut().unwrap().delayed = 1.0) as Change,
         // Overflows of somebody else's queue: no connection is missing.
         |evidence| {
             let listening = Listening { waiting_max: 0, limit: 511, overflows: Some(40) };
@@ -166,10 +169,10 @@ fn what_is_not_known_decides_nothing() {
 
 #[test]
 fn what_else_is_worth_knowing_is_found_with_its_sentence() {
-    let found = |change: fn(&mut Evidence)| after(change).findings;
+    let found = |change: Change| after(change).findings;
     assert_eq!(found(|_| ()), []);
     let thirds = |first_per_s, last_per_s, error_per_s| Some(Thirds { first_per_s, last_per_s, error_per_s });
-    let table: [(Finding, fn(&mut Evidence)); 10] = [
+    let table: [(Finding, Change); 10] = [
         (Finding::Stalled, |evidence| evidence.generator.stopped_s = 0.3),
         (Finding::Throttled, |evidence| evidence.generator.throttled_s = Some(0.3)),
         (Finding::TargetThrottled, |evidence| evidence.target = Some(Target { throttled_s: Some(0.3), ..target() })),

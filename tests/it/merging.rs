@@ -25,7 +25,13 @@ fn merge(scratch: &Scratch, words: &str) -> Output {
     let output = command.arg("merge").args(words.split_whitespace()).current_dir(scratch.path()).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     let code = output.status.code().unwrap_or(-1);
-    Output { stdout: text(output.stdout), stderr: text(output.stderr), code, took: Duration::ZERO }
+    Output {
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+        verdict: String::new(),
+        code,
+        took: Duration::ZERO,
+    }
 }
 
 fn results_are_merged_without_loss(context: &Context) {

@@ -36,8 +36,6 @@ impl Document {
         let view = |measured: &stats::Distribution<u64>| distribution(measured, plan.show.percents.as_deref());
         let started_at = Moment(u64::try_from(outcome.started_at.as_micros()).unwrap_or(u64::MAX));
         let duration_s = outcome.elapsed.as_secs_f64();
-        let notes = notes(plan, outcome);
-        let sentences = notes.iter().filter(|note| !note.is_a_figure());
         let shown = |text: String| {
             if plan.show.keeps_secrets { text } else { outcome.known.hide_in(&secrets::sentence(&text)) }
         };
@@ -97,7 +95,11 @@ impl Document {
             until: outcome.until.as_ref().map(super::Until::of),
             verdict: verdict(plan, outcome),
             gates: gates(plan, outcome),
-            notes: sentences.map(|note| shown(note.in_full())).collect(),
+            notes: notes(plan, outcome)
+                .iter()
+                .filter(|note| !note.is_a_figure())
+                .map(|note| shown(note.in_full()))
+                .collect(),
         }
     }
 }
