@@ -36,9 +36,6 @@ impl Document {
         let view = |measured: &stats::Distribution<u64>| distribution(measured, plan.show.percents.as_deref());
         let started_at = Moment(u64::try_from(outcome.started_at.as_micros()).unwrap_or(u64::MAX));
         let duration_s = outcome.elapsed.as_secs_f64();
-        let shown = |text: String| {
-            if plan.show.keeps_secrets { text } else { outcome.known.hide_in(&secrets::sentence(&text)) }
-        };
         let requests = Requests::of(counters, open_loop);
         let rewritten = || open_loop.is_none().then(|| rewritten(plan, outcome));
         Self {
@@ -56,7 +53,7 @@ impl Document {
             suspended_s: outcome.suspended.as_secs_f64(),
             sources: None,
             interrupted: matches!(outcome.ended, Ended::Signal | Ended::NeverBegun),
-            incomplete: super::super::incomplete(outcome).map(shown),
+            incomplete: super::super::incomplete(outcome).map(|words| shown(plan, outcome, words)),
             requests,
             bytes_received: counters.bytes_received,
             bytes_sent: counters.bytes_sent,
@@ -95,13 +92,20 @@ impl Document {
             until: outcome.until.as_ref().map(super::Until::of),
             verdict: verdict(plan, outcome),
             gates: gates(plan, outcome),
-            notes: notes(plan, outcome)
-                .iter()
-                .filter(|note| !note.is_a_figure())
-                .map(|note| shown(note.in_full()))
-                .collect(),
+            notes: sentences(plan, outcome),
         }
     }
+}
+
+/// What there is to know about a run, without what a figure says.
+fn sentences(plan: &Plan, outcome: &Outcome) -> Vec<String> {
+    let notes = notes(plan, outcome).into_iter().filter(|note| !note.is_a_figure());
+    notes.map(|note| shown(plan, outcome, note.in_full())).collect()
+}
+
+/// A text without secrets, unless they may be shown.
+fn shown(plan: &Plan, outcome: &Outcome, text: String) -> String {
+    if plan.show.keeps_secrets { text } else { outcome.known.hide_in(&secrets::sentence(&text)) }
 }
 
 /// The rows of the time line of a run that lasted so long.
