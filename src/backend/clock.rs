@@ -55,6 +55,11 @@ pub fn monotonic_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
+/// The wall clock, in nanoseconds since 1970. It may be set at any time: only differences over a short while mean anything.
+pub fn wall_ns() -> u64 {
+    read(libc::CLOCK_REALTIME)
+}
+
 /// How long this machine has been suspended since it was started, in nanoseconds: the monotonic clock stands still then, the
 /// other one does not. In a time namespace there is a constant in it, so that only a difference of two readings is a time.
 pub fn suspended_ns() -> i64 {

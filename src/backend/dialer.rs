@@ -12,9 +12,9 @@ use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix, connect, sockopt
 use crate::plan::Way;
 use crate::plan::way::Sources;
 
-use super::What;
 use super::ports::{Advice, Chooser, PairId};
 use super::socket::{come_from, open};
+use super::{What, arrival};
 
 /// Makes sockets that come from where the plan says, and knows where they go.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +26,8 @@ pub struct Dialer {
     next: usize,
     /// Chooses local ports; none: the kernel does.
     ports: Option<Chooser>,
+    /// Whether the kernel is to timestamp what connections receive.
+    timestamps: bool,
 }
 
 /// A socket that is to be connected.
@@ -63,7 +65,7 @@ impl Dialer {
     /// When the path of a Unix socket is too long.
     pub fn new(way: &Way, first_connection: usize) -> Result<Self, Errno> {
         let unix = way.unix.as_ref().map(SocketAddrUnix::new).transpose()?;
-        Ok(Self { unix, sources: way.sources, next: first_connection, ports: None })
+        Ok(Self { unix, sources: way.sources, next: first_connection, ports: None, timestamps: false })
     }
 
     /// The same with local ports that are chosen like that.
@@ -71,6 +73,18 @@ impl Dialer {
     pub fn with_ports(self, ports: Option<Chooser>) -> Self {
         // A Unix socket has none.
         Self { ports: ports.filter(|_| self.unix.is_none()), ..self }
+    }
+
+    /// The same with connections of which the kernel timestamps what they receive, or not.
+    #[must_use]
+    pub fn with_timestamps(self, timestamps: bool) -> Self {
+        // It does so for what comes over a network.
+        Self { timestamps: timestamps && self.is_tcp(), ..self }
+    }
+
+    /// Whether the kernel timestamps what connections receive.
+    pub fn has_timestamps(&self) -> bool {
+        self.timestamps
     }
 
     /// A new turn of the loop begins, in which ports may be tried again.
@@ -95,6 +109,9 @@ impl Dialer {
             return Ok(Dial { fd: open(AddressFamily::UNIX)?, pair: None });
         }
         let fd = open(if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 })?;
+        if self.timestamps {
+            arrival::timestamp(&fd);
+        }
         let source = self.sources.map(|sources| sources.of_connection(self.next));
         if let Some(source) = source {
             come_from(&fd, source)?;

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use onrush_proto::{Nanos, Transmit};
@@ -16,6 +17,7 @@ use rustix::event::epoll::{self, EventFlags as Flags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv, sockopt};
 
+use super::arrival::Arrivals;
 use super::dialer::DialError;
 use super::socket::{Delay, send_some};
 use super::{Backend, Clock, Completion, ConnId, Dialer, What, socket};
@@ -48,6 +50,10 @@ pub struct Epoll {
     received: usize,
     /// Bytes that the kernel took and nobody has asked for yet.
     taken: u64,
+    /// When bytes arrived, where the kernel is asked for it.
+    arrivals: Option<Arrivals>,
+    /// How many connections have something under way whose end is to be noticed without delay.
+    urgent: u32,
 }
 
 /// One connection.
@@ -64,6 +70,8 @@ struct Socket {
     is_large: bool,
     /// What could not be sent at once, and how much of it has been accepted.
     unsent: Option<(Transmit, usize)>,
+    /// Whether it is counted among those that have something urgent under way.
+    is_urgent: bool,
 }
 
 /// A connection's turn.
@@ -91,6 +99,7 @@ impl Epoll {
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let no_time = Timespec { tv_sec: 0, tv_nsec: 0 };
         epoll::wait(&poll, spare_capacity(&mut Vec::with_capacity(1)), Some(&no_time))?;
+        let arrivals = dialer.has_timestamps().then(|| Arrivals::new(clock));
         Ok(Self {
             poll,
             dialer,
@@ -103,7 +112,47 @@ impl Epoll {
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             received: 0,
             taken: 0,
+            arrivals,
+            urgent: 0,
         })
+    }
+
+    /// Looks which connections have something to do, and sleeps until one has, but not past `until`.
+    fn poll(&mut self, until: Nanos) -> bool {
+        self.dialer.begin_turn();
+        let had_all = self.ready.is_empty();
+        let busy = !self.ready.is_empty() || !self.immediate.is_empty();
+        let left = if busy { 0 } else { until.since(self.clock.now()) };
+        let timeout = Timespec::try_from(Duration::from_nanos(left)).ok();
+        self.events.clear();
+        // An interrupted wait gives no events, and the engine looks at its timers: nothing is lost.
+        let _ = epoll::wait(&self.poll, spare_capacity(&mut self.events), timeout.as_ref());
+        for event in &self.events {
+            let (data, flags) = (event.data.u64(), event.flags);
+            let exhaust = flags.intersects(Flags::RDHUP | Flags::HUP | Flags::ERR | Flags::PRI);
+            self.ready.push_back(Ready {
+                conn: ConnId(data as u32),
+                generation: (data >> 32) as u32,
+                writable: flags.intersects(Flags::OUT | Flags::ERR | Flags::HUP),
+                readable: flags.contains(Flags::IN) || exhaust,
+                exhaust,
+                receives: 0,
+                has_failed: flags.intersects(Flags::ERR | Flags::HUP),
+            });
+        }
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.reaped(had_all, self.events.len() < EVENTS_MAX);
+        }
+        self.round = self.ready.len();
+        self.round > 0 || !self.immediate.is_empty()
+    }
+
+    /// Counts a connection among those that have something urgent under way, or no longer.
+    fn count_urgent(&mut self, conn: ConnId) {
+        let socket = &mut self.sockets[conn.index()];
+        let is_urgent = socket.connecting || socket.unwanted > 0 || socket.unsent.is_some();
+        self.urgent -= u32::from(std::mem::replace(&mut socket.is_urgent, is_urgent));
+        self.urgent += u32::from(is_urgent);
     }
 
     /// Does the next thing a ready connection has to do. `None`: there was nothing (more) to do.
@@ -117,12 +166,14 @@ impl Epoll {
             socket.connecting = false;
             // Only where the kernel says that something is wrong it need be asked what.
             let outcome = if ready.has_failed { sockopt::socket_error(fd).and_then(|outcome| outcome) } else { Ok(()) };
+            self.count_urgent(ready.conn);
             return Some(What::Connected(outcome));
         }
         if ready.writable {
             ready.writable = false;
             if let Some(outcome) = socket.resume_send() {
                 self.taken += outcome.unwrap_or(0) as u64;
+                self.count_urgent(ready.conn);
                 return Some(What::Sent(outcome));
             }
         }
@@ -137,23 +188,33 @@ impl Epoll {
         let fd = socket.fd.as_ref()?;
         ready.receives += 1;
         if socket.unwanted > 0 {
-            match socket::discard(fd, socket.unwanted) {
-                Err(Errno::AGAIN) => return None,
-                // The end or an error: the receive below tells which.
-                Ok(0) | Err(_) => socket.unwanted = 0,
-                Ok(n) => {
-                    socket.unwanted -= n as u64;
-                    return Some(What::Discarded(n));
-                }
+            let discarded = socket::discard(fd, socket.unwanted);
+            if discarded == Err(Errno::AGAIN) {
+                return None;
+            }
+            // At the end, or after an error, the receive below tells which.
+            let n = discarded.unwrap_or(0);
+            socket.unwanted = if n == 0 { 0 } else { socket.unwanted - n as u64 };
+            if socket.unwanted == 0 {
+                self.count_urgent(ready.conn);
+            }
+            if n > 0 {
+                return Some(What::Discarded(n));
             }
         }
+        let socket = &mut self.sockets[ready.conn.index()];
+        let fd = socket.fd.as_ref()?;
         let room = if std::mem::take(&mut socket.is_large) { HEAD_BYTES } else { BUFFER_BYTES };
         let outcome = loop {
-            match recv(fd, &mut self.buffer[..room], RecvFlags::empty()) {
+            let place = &mut self.buffer[..room];
+            let received = match &mut self.arrivals {
+                Some(arrivals) => arrivals.receive(fd, place),
+                None => recv(fd, place, RecvFlags::empty()).map(|(_, n)| n),
+            };
+            match received {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return None,
-                Err(errno) => break Err(errno),
-                Ok((_, n)) => break Ok(n),
+                outcome => break outcome,
             }
         };
         // A short read means that nothing more was there; whatever comes later is a new event.
@@ -210,6 +271,7 @@ impl Backend for Epoll {
             Ok(fd) => {
                 socket.fd = Some(fd);
                 socket.connecting = true;
+                self.count_urgent(conn);
             }
             Err(refusal) => {
                 let completion = Completion { conn, at: self.clock.now(), what: refusal.into() };
@@ -228,6 +290,7 @@ impl Backend for Epoll {
                 self.taken += n as u64;
                 if n < bytes.bytes().len() {
                     socket.unsent = Some((bytes, n));
+                    self.count_urgent(conn);
                 }
                 n
             }
@@ -246,6 +309,7 @@ impl Backend for Epoll {
         let socket = &mut self.sockets[conn.index()];
         socket.unwanted = n;
         socket.is_large = true;
+        self.count_urgent(conn);
     }
 
     fn tcp_info(&self, conn: ConnId) -> Option<TcpInfo> {
@@ -262,6 +326,7 @@ impl Backend for Epoll {
 
     fn close(&mut self, conn: ConnId) {
         let socket = &mut self.sockets[conn.index()];
+        self.urgent -= u32::from(socket.is_urgent);
         *socket = Socket { generation: socket.generation.wrapping_add(1), ..Socket::default() };
     }
 
@@ -269,29 +334,24 @@ impl Backend for Epoll {
         std::mem::take(&mut self.taken)
     }
 
-    fn wait(&mut self, until: Nanos) -> bool {
-        self.dialer.begin_turn();
-        let busy = !self.ready.is_empty() || !self.immediate.is_empty();
-        let left = if busy { 0 } else { until.since(self.clock.now()) };
-        let timeout = Timespec::try_from(Duration::from_nanos(left)).ok();
-        self.events.clear();
-        // An interrupted wait gives no events, and the engine looks at its timers: nothing is lost.
-        let _ = epoll::wait(&self.poll, spare_capacity(&mut self.events), timeout.as_ref());
-        for event in &self.events {
-            let (data, flags) = (event.data.u64(), event.flags);
-            let exhaust = flags.intersects(Flags::RDHUP | Flags::HUP | Flags::ERR | Flags::PRI);
-            self.ready.push_back(Ready {
-                conn: ConnId(data as u32),
-                generation: (data >> 32) as u32,
-                writable: flags.intersects(Flags::OUT | Flags::ERR | Flags::HUP),
-                readable: flags.contains(Flags::IN) || exhaust,
-                exhaust,
-                receives: 0,
-                has_failed: flags.intersects(Flags::ERR | Flags::HUP),
-            });
+    fn untimestamped(&mut self) -> u64 {
+        self.arrivals.as_mut().map_or(0, Arrivals::take_untimestamped)
+    }
+
+    fn gather(&mut self, until: Nanos) -> bool {
+        let may_gather = self.ready.is_empty() && self.immediate.is_empty() && self.urgent == 0;
+        if !self.arrivals.as_mut().is_some_and(|arrivals| arrivals.gather(may_gather)) {
+            return self.poll(until);
         }
-        self.round = self.ready.len();
-        self.round > 0 || !self.immediate.is_empty()
+        thread::sleep(Duration::from_nanos(until.since(self.clock.now())));
+        self.poll(Nanos::default())
+    }
+
+    fn wait(&mut self, until: Nanos) -> bool {
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.gather(false);
+        }
+        self.poll(until)
     }
 
     fn next(&mut self) -> Option<Completion> {
@@ -313,7 +373,12 @@ impl Backend for Epoll {
                 }
             }
             if let Some(what) = what {
-                return Some(Completion { conn: ready.conn, at: self.clock.now(), what });
+                let now = self.clock.now();
+                let at = match (&mut self.arrivals, what) {
+                    (Some(arrivals), What::Received(Ok(n @ 1..))) => arrivals.at(now, n),
+                    _ => now,
+                };
+                return Some(Completion { conn: ready.conn, at, what });
             }
         }
         None

@@ -15,8 +15,10 @@
 //! * [`Backend::wait`] starts what was asked for and sleeps until something happened or a moment came;
 //!   [`Backend::next`] then gives the completions one by one until it gives none. Received bytes are lent until
 //!   the next call.
-//! * Time never goes backwards, and [`Completion::at`] is never later than [`Backend::now`].
+//! * Time never goes backwards, and [`Completion::at`] is never later than [`Backend::now`]. Of completions that one
+//!   [`Backend::gather`] brings, a later one may have an earlier time.
 
+mod arrival;
 mod clock;
 pub mod dialer;
 pub mod epoll;
@@ -59,7 +61,7 @@ impl ConnId {
 pub struct Completion {
     /// The connection.
     pub conn: ConnId,
-    /// When it was noticed.
+    /// When it was noticed; of bytes that were gathered, when they arrived.
     pub at: Nanos,
     /// What happened.
     pub what: What,
@@ -136,9 +138,21 @@ pub trait Backend {
         None
     }
 
+    /// How many receives were gathered without a timestamp that could be believed since this was last called: they have the
+    /// time at which they were noticed.
+    fn untimestamped(&mut self) -> u64 {
+        0
+    }
+
     /// Starts what was asked for, then sleeps until there are completions, but not past `until`. Returns whether there
     /// may be any.
     fn wait(&mut self, until: Nanos) -> bool;
+
+    /// As [`Backend::wait`], but sleeps until then whatever arrives meanwhile, where the kernel says of all of it when it
+    /// arrived, and nobody else waits for it to be read.
+    fn gather(&mut self, until: Nanos) -> bool {
+        self.wait(until)
+    }
 
     /// Looks for completions of what was handed over, without handing anything over or waiting. Returns whether there may be
     /// any.

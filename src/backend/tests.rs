@@ -1,7 +1,10 @@
-//! What the backends of the system owe, with local ports that we choose, against the kernel itself. Where the kernel
-//! cannot do it there is nothing to test.
+//! What the backends of the system owe, against the kernel itself: with local ports that we choose, and with answers that
+//! are gathered. Where the kernel cannot do it there is nothing to test.
 
-use std::net::{IpAddr, TcpListener};
+use std::io::Write;
+use std::net::{IpAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
 
 use super::ports::tests::only;
 use super::*;
@@ -88,4 +91,92 @@ fn who_refuses_is_no_port_that_is_taken() {
     on_both(&[free("127.0.0.1"), free("127.0.0.1")], None, |connect| {
         assert_eq!(connect(ConnId(0), refusing), What::Connected(Err(Errno::CONNREFUSED)));
     });
+}
+
+/// In nanoseconds: long enough for anything that happens at once, and longer than that.
+const SOON_NS: u64 = 20_000_000;
+const LATE_NS: u64 = 100_000_000;
+
+/// Gathers for so long; returns how long that took and what arrived when.
+fn gather(backend: &mut impl Backend, ns: u64) -> (u64, Vec<(What, Nanos)>) {
+    let began = backend.now();
+    backend.gather(began + ns);
+    let took_ns = backend.now().since(began);
+    let mut arrived = Vec::new();
+    while let Some(Completion { what, at, .. }) = backend.next() {
+        arrived.push((what, at));
+    }
+    (took_ns, arrived)
+}
+
+/// Connects, and has answers come until they can be gathered.
+fn settle(backend: &mut impl Backend, listener: &TcpListener) -> TcpStream {
+    backend.connect(ConnId(0), listener.local_addr().unwrap());
+    gather(backend, SOON_NS);
+    let mut peer = listener.accept().unwrap().0;
+    for _ in 0..500 {
+        peer.write_all(b"x").unwrap();
+        if gather(backend, SOON_NS).0 >= SOON_NS {
+            return peer;
+        }
+    }
+    panic!("nothing is gathered");
+}
+
+fn answers_are_gathered_and_have_the_time_of_their_arrival(backend: &mut impl Backend) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut peer = settle(backend, &listener);
+    let writer = thread::spawn(move || {
+        thread::sleep(Duration::from_nanos(SOON_NS));
+        peer.write_all(b"x").unwrap();
+        peer
+    });
+    let began = backend.now();
+    let (took_ns, arrived) = gather(backend, LATE_NS);
+    let mut peer = writer.join().unwrap();
+    let [(What::Received(Ok(1)), at)] = arrived[..] else { panic!("{arrived:?}") };
+    assert!(took_ns >= LATE_NS, "{took_ns}");
+    assert!((SOON_NS - 1_000_000..took_ns - SOON_NS).contains(&at.since(began)), "{at:?} {began:?} {took_ns}");
+
+    // Of a connect nobody knows when it was answered, and its first answer may be a long one.
+    backend.connect(ConnId(1), listener.local_addr().unwrap());
+    assert!(gather(backend, LATE_NS).0 < SOON_NS);
+    backend.close(ConnId(1));
+    backend.wait(Nanos::default());
+
+    // Where much arrives at once, a server may have to wait until it is read.
+    peer.write_all(&[b'x'; 20_000]).unwrap();
+    let began = backend.now();
+    let mut n = 0;
+    while n < 20_000 && backend.now().since(began) < 10 * LATE_NS {
+        for (what, _) in gather(backend, 2 * LATE_NS).1 {
+            n += if let What::Received(Ok(n)) = what { n } else { 0 };
+        }
+    }
+    peer.write_all(b"x").unwrap();
+    gather(backend, 2 * LATE_NS);
+    assert!(backend.now().since(began) < 3 * LATE_NS, "what is long is gathered once at most");
+}
+
+#[test]
+fn answers_are_gathered_on_both() {
+    let dialer = Dialer::default().with_timestamps(true);
+    let mut epoll = Epoll::new(2, Clock::start(), dialer.clone()).unwrap();
+    answers_are_gathered_and_have_the_time_of_their_arrival(&mut epoll);
+    drop(epoll);
+    let Ok(mut uring) = Uring::new(2, Clock::start(), dialer) else { return };
+    answers_are_gathered_and_have_the_time_of_their_arrival(&mut uring);
+}
+
+#[test]
+fn nothing_is_gathered_without_timestamps() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut epoll = Epoll::new(1, Clock::start(), Dialer::default()).unwrap();
+    epoll.connect(ConnId(0), listener.local_addr().unwrap());
+    gather(&mut epoll, LATE_NS);
+    let mut peer = listener.accept().unwrap().0;
+    for _ in 0..10 {
+        peer.write_all(b"x").unwrap();
+        assert!(gather(&mut epoll, LATE_NS).0 < LATE_NS);
+    }
 }

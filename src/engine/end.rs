@@ -56,7 +56,7 @@ impl<B: Backend> Engine<B> {
     pub(super) fn finish(mut self, End { at: now, stayed_away }: End) -> WorkerEnd {
         self.hear_connects(now);
         self.backend.stop();
-        self.count_sent();
+        self.take_counts();
         self.settle_spin();
         self.occupy_to_the_end(now);
         let spread = self.spread();

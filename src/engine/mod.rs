@@ -284,7 +284,7 @@ impl<B: Backend> Engine<B> {
                 self.timers.set(now + SAMPLE_NS, Timer::Sample);
             }
             Timer::Sample => {
-                self.count_sent();
+                self.take_counts();
                 self.settle_spin();
                 self.books.sample_if_due(now);
                 self.books.note_script_time(self.script.spent_ns());
@@ -298,7 +298,7 @@ impl<B: Backend> Engine<B> {
     /// The warm-up is over: nothing that happened counts. Requests in flight do, with their whole latency, when they end.
     fn count_from(&mut self, now: Nanos) {
         self.desk.show_delay(now.since(self.books.start));
-        self.count_sent();
+        self.take_counts();
         self.settle_spin();
         let planned = self.books.start;
         self.books.begin(now, self.settings.duration_ns);
@@ -316,9 +316,13 @@ impl<B: Backend> Engine<B> {
         kept.for_each(|link| self.books.tally.interval.handshakes.found(link.negotiated().0, 1));
     }
 
-    /// Counts the bytes that the kernel has taken since the last time. What they are worth before they are encrypted only
-    /// the link knows.
-    fn count_sent(&mut self) {
+    /// Takes what the backend has counted since the last time. What the bytes that the kernel took are worth before they are
+    /// encrypted only the link knows.
+    fn take_counts(&mut self) {
+        let untimestamped = self.backend.untimestamped();
+        if untimestamped > 0 {
+            self.books.tally.interval.open_loop.get_or_insert_default().untimestamped += untimestamped;
+        }
         let taken = self.backend.taken();
         if self.settings.tls.is_none() {
             self.books.tally.interval.counters.bytes_sent += taken;

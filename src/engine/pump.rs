@@ -195,8 +195,10 @@ impl<B: Backend> Engine<B> {
             return self.transport_failed(conn, errno, at);
         }
         if !is_idle {
+            let completed = self.books.tally.completed;
             live.protocol.handle_eof();
             live.take_events(&[], at, &mut self.books.tally, &mut self.script);
+            self.turn.has_seen_unknown_end |= self.books.tally.completed > completed;
             debug_assert!(live.open.is_empty(), "no request outlives the stream");
         }
         self.replace(conn, at);

@@ -16,6 +16,8 @@ pub(super) struct Turn {
     pub handled: usize,
     /// When the last request or connect began, or something happened to one.
     pub awaited_since: Nanos,
+    /// Whether an answer has ended with its connection, of which nobody knows when exactly that was.
+    pub has_seen_unknown_end: bool,
     /// Busy-polling that has not been counted yet.
     pub spin: Option<Spin>,
 }

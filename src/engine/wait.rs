@@ -34,6 +34,11 @@ impl<B: Backend> Engine<B> {
         let is_awaited = self.has_ready() || may_open;
         let due = if is_awaited { self.next_start_at() } else { Nanos::MAX };
         let until = self.timers.next_at().min(due).min(self.books.end_at);
+        if self.gathers(due) {
+            self.settle_spin();
+            self.backend.gather(until);
+            return;
+        }
         if self.settings.spins {
             if (1..=FEW).contains(&(self.books.tally.open() + self.connecting.under_way)) {
                 // The first look hands over what was asked for, which is work.
@@ -49,6 +54,13 @@ impl<B: Backend> Engine<B> {
         }
         self.settle_spin();
         self.backend.wait(until);
+    }
+
+    /// Whether answers are gathered until the slice ends at which requests leave: nobody needs them earlier, and their
+    /// latency ends when they arrived. One that ends with its connection has no such time.
+    fn gathers(&self, due: Nanos) -> bool {
+        let Some(rules) = self.settings.rules.open_loop.filter(|rules| rules.slice_ns > 0) else { return false };
+        !self.turn.has_seen_unknown_end && due.since(self.turn.began_at) <= rules.slice_ns
     }
 
     /// Whether sends are gathered into slices: whoever asks for less exactness saves processor time.

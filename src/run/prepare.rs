@@ -114,7 +114,8 @@ fn dialers(plan: &Plan) -> impl Fn(&Settings) -> Result<Dialer, Errno> + Clone +
     move |settings| {
         let share_before = (settings.first_connection - first) as f64 / f64::from(connections);
         let ports = ring.as_ref().map(|ring| Chooser::new(ring, share_before));
-        Ok(Dialer::new(&way, settings.first_connection)?.with_ports(ports))
+        let has_slices = settings.rules.open_loop.is_some_and(|rules| rules.slice_ns > 0);
+        Ok(Dialer::new(&way, settings.first_connection)?.with_ports(ports).with_timestamps(has_slices))
     }
 }
 

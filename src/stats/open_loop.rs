@@ -30,6 +30,9 @@ pub struct OpenLoop<C: Count> {
     pub unsent: u64,
     /// Of those two, requests that were held back while late ones were made up for slowly (`--catch-up`).
     pub held_back: u64,
+    /// Receives that were gathered (`--send-slice`) without a kernel timestamp that could be believed: they count as having
+    /// arrived when they were noticed, up to a slice later.
+    pub untimestamped: u64,
     /// How long requests were due while every connection had one in flight or paused for a script, in nanoseconds, all
     /// threads together.
     pub all_busy_ns: u64,
@@ -63,6 +66,7 @@ impl<C: Count> OpenLoop<C> {
             wrk2.clear();
         }
         (self.due, self.carried, self.late, self.dropped, self.unsent, self.held_back) = (0, 0, 0, 0, 0, 0);
+        self.untimestamped = 0;
         (self.all_busy_ns, self.all_busy_max_ns, self.paused_ns, self.calm, self.calm_ns) = (0, 0, 0, 0, 0);
     }
 }
@@ -80,6 +84,7 @@ impl<C: Count> Default for OpenLoop<C> {
             dropped: 0,
             unsent: 0,
             held_back: 0,
+            untimestamped: 0,
             all_busy_ns: 0,
             all_busy_max_ns: 0,
             paused_ns: 0,
@@ -103,6 +108,7 @@ impl<A: Count, B: Count> AddAssign<&OpenLoop<B>> for OpenLoop<A> {
         self.dropped += other.dropped;
         self.unsent += other.unsent;
         self.held_back += other.held_back;
+        self.untimestamped += other.untimestamped;
         self.all_busy_ns += other.all_busy_ns;
         self.all_busy_max_ns = self.all_busy_max_ns.max(other.all_busy_max_ns);
         self.paused_ns += other.paused_ns;

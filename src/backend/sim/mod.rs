@@ -12,7 +12,7 @@ pub mod scenario;
 pub use scenario::Scenario;
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::net::SocketAddr;
 
 use onrush_proto::{Nanos, Transmit};
@@ -82,6 +82,8 @@ pub struct Sim {
     /// What will happen, the earliest first; events of one moment in the order they were made.
     agenda: BinaryHeap<Reverse<Planned>>,
     planned: u64,
+    /// What happened while it was gathered, in order.
+    gathered: VecDeque<Planned>,
     received: Vec<u8>,
     actions: Vec<Action>,
     /// Bytes that the network took and nobody has asked for yet.
@@ -125,6 +127,7 @@ impl Sim {
             lines: (0..connections).map(|_| Line::default()).collect(),
             agenda: BinaryHeap::new(),
             planned: 0,
+            gathered: VecDeque::new(),
             received: Vec::new(),
             actions: Vec::new(),
             taken: 0,
@@ -168,6 +171,22 @@ impl Sim {
         line.unwanted -= n as u64;
         bytes.drain(..n);
         (n > 0).then_some(n)
+    }
+
+    /// Nobody wakes up for what happens to a connection that is closed.
+    fn forget_closed(&mut self) {
+        while let Some(Reverse(planned)) = self.agenda.peek()
+            && self.lines[planned.conn.index()].generation != planned.generation
+        {
+            self.agenda.pop();
+        }
+    }
+
+    /// What happens next, until then.
+    fn next_until(&mut self, until: Nanos) -> Option<Planned> {
+        self.forget_closed();
+        self.agenda.peek().filter(|Reverse(planned)| planned.at <= until)?;
+        self.agenda.pop().map(|Reverse(planned)| planned)
     }
 
     /// Lets an event happen; `None`: it concerns nobody but the peer.
@@ -262,11 +281,9 @@ impl Backend for Sim {
     }
 
     fn wait(&mut self, until: Nanos) -> bool {
-        // Nobody wakes up for what happens to a connection that is closed.
-        while let Some(Reverse(planned)) = self.agenda.peek()
-            && self.lines[planned.conn.index()].generation != planned.generation
-        {
-            self.agenda.pop();
+        self.forget_closed();
+        if !self.gathered.is_empty() {
+            return true;
         }
         let next = self.agenda.peek().map_or(Nanos::MAX, |Reverse(planned)| planned.at);
         let target = next.min(until);
@@ -279,26 +296,50 @@ impl Backend for Sim {
         next <= self.now && self.now == target
     }
 
+    fn gather(&mut self, until: Nanos) -> bool {
+        if !self.gathered.is_empty() {
+            return true;
+        }
+        while let Some(planned) = self.next_until(until) {
+            match planned.event {
+                Event::Peer(Act::Wake) => {
+                    self.now = planned.at;
+                    self.happen(planned.conn, planned.event);
+                }
+                Event::Peer(_) => self.gathered.push_back(planned),
+                Event::Connected(_) | Event::Writable | Event::Failed(_) => {
+                    let at = planned.at;
+                    self.agenda.push(Reverse(planned));
+                    return self.wait(at);
+                }
+            }
+        }
+        self.now = self.network.awakes(until.max(self.now));
+        !self.gathered.is_empty()
+    }
+
     fn next(&mut self) -> Option<Completion> {
-        while let Some(Reverse(planned)) = self.agenda.peek()
-            && planned.at <= self.now
-        {
-            let Reverse(mut planned) = self.agenda.pop()?;
-            let conn = planned.conn;
+        loop {
+            let mut planned = match self.gathered.pop_front() {
+                // The network says when bytes arrived, and of everything else only that it has happened.
+                Some(planned @ Planned { event: Event::Peer(Act::Send(_)), .. }) => planned,
+                Some(planned) => Planned { at: self.now, ..planned },
+                None => Planned { at: self.now, ..self.next_until(self.now)? },
+            };
+            let Planned { at, conn, .. } = planned;
             if self.lines[conn.index()].generation != planned.generation {
                 continue;
             }
             if let Some(n) = self.discard_some(&mut planned) {
-                // What is left keeps its place before everything else of this moment.
-                self.agenda.push(Reverse(planned));
-                return Some(Completion { conn, at: self.now, what: What::Discarded(n) });
+                // What is left keeps its place before everything else.
+                self.gathered.push_front(planned);
+                return Some(Completion { conn, at, what: What::Discarded(n) });
             }
             let event = planned.event;
             if let Some(what) = self.happen(conn, event) {
-                return Some(Completion { conn, at: self.now, what });
+                return Some(Completion { conn, at, what });
             }
         }
-        None
     }
 
     fn received(&mut self) -> &mut [u8] {

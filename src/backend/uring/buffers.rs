@@ -4,6 +4,7 @@
 
 use std::alloc::{self, Layout};
 use std::io;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -57,11 +58,11 @@ impl Buffers {
         })
     }
 
-    /// The first `n` bytes of a buffer that the kernel handed out.
-    pub fn bytes(&mut self, id: u16, n: usize) -> &mut [u8] {
+    /// A part of a buffer that the kernel handed out.
+    pub fn bytes(&mut self, id: u16, part: Range<usize>) -> &mut [u8] {
         let group = self.group(id);
         let start = usize::from(id - group.first) * group.size;
-        &mut group.memory[start..start + group.size][..n]
+        &mut group.memory[start..start + group.size][part]
     }
 
     /// Offers a buffer to the kernel again.

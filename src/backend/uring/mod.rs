@@ -22,6 +22,7 @@ mod tests;
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,6 +33,7 @@ use onrush_proto::{Nanos, Transmit};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, SocketAddrAny, shutdown, sockopt};
 
+use super::arrival::{Arrivals, PREFACE_BYTES};
 use super::dialer::Dial;
 use super::{Backend, Clock, Completion, ConnId, Dialer, What};
 use crate::stats::TcpInfo;
@@ -64,6 +66,10 @@ pub struct Uring {
     /// Whether the kernel can keep sockets in a table of its own, by the number of their connection. It makes that table
     /// no larger than the limit of open files.
     has_table: bool,
+    /// When bytes arrived, where the kernel is asked for it.
+    arrivals: Option<Arrivals>,
+    /// How many operations are under way whose end is to be noticed without delay.
+    urgent: u32,
     taken: Taken,
     /// Connections that have something to send behind a silent send.
     behind: Vec<ConnId>,
@@ -73,8 +79,8 @@ pub struct Uring {
     turn: u32,
     /// Outcomes that were known at once, with the generation they belong to.
     immediate: Vec<(u32, Completion)>,
-    /// The buffer of the last receive, and how many bytes are in it.
-    received: Option<(u16, usize)>,
+    /// The buffer of the last receive, and where in it the bytes are.
+    received: Option<(u16, Range<usize>)>,
     /// The connection whose receive or discard has ended: it goes on when the engine has seen what came.
     resume: Option<(ConnId, Ended)>,
 }
@@ -91,6 +97,7 @@ impl Uring {
         let buffers = Buffers::register(&ring.submitter())?;
         // A filter may allow all of that and forbid this.
         ring.submit()?;
+        let arrivals = dialer.has_timestamps().then(|| Arrivals::new(clock));
         Ok(Self {
             ring,
             dialer,
@@ -101,6 +108,8 @@ impl Uring {
             clock,
             reaped_at: clock.now(),
             has_table,
+            arrivals,
+            urgent: 0,
             taken: Taken::default(),
             behind: Vec::new(),
             closing: Vec::new(),
@@ -131,6 +140,7 @@ impl Uring {
     fn push(&mut self, entry: squeue::Entry, conn: ConnId, operation: Operation) {
         let socket = &mut self.sockets[conn.index()];
         socket.queued_in = self.turn;
+        self.urgent += u32::from(operation.is_urgent());
         let mut entry = entry.user_data(name(conn, socket.generation, operation));
         if socket.in_table && operation != Operation::Cancel {
             entry = entry.flags(squeue::Flags::FIXED_FILE);
@@ -142,6 +152,7 @@ impl Uring {
     /// What a completion of the kernel means to the engine; `None`: nothing.
     fn translate(&mut self, entry: &cqueue::Entry) -> Option<Completion> {
         let (conn, operation) = named(entry.user_data());
+        self.urgent -= u32::from(operation.is_urgent());
         let is_present = name(conn, self.sockets[conn.index()].generation, operation) == entry.user_data();
         let buffer = cqueue::buffer_select(entry.flags());
         let outcome = usize::try_from(entry.result()).map_err(|_| Errno::from_raw_os_error(-entry.result()));
@@ -151,16 +162,72 @@ impl Uring {
             buffer.into_iter().for_each(|id| self.buffers.give_back(id));
             return None;
         }
+        let mut at = self.reaped_at;
         let what = match operation {
             Operation::Connect => self.connected(conn, outcome)?,
             Operation::Send => self.sent(conn, outcome)?,
             Operation::SendSilently => self.refused(conn, outcome)?,
-            Operation::Receive => self.took(conn, outcome, buffer, false)?,
-            Operation::Armed => self.took(conn, outcome, buffer, cqueue::more(entry.flags()))?,
+            Operation::Receive => self.took(conn, outcome, buffer.map(|id| (id, 0)), false)?,
+            Operation::Armed => self.took(conn, outcome, buffer.map(|id| (id, 0)), cqueue::more(entry.flags()))?,
+            Operation::Timestamped => {
+                let outcome = outcome.map(|n| n.saturating_sub(PREFACE_BYTES));
+                if let (Ok(n @ 1..), Some(id)) = (outcome, buffer) {
+                    at = self.arrived(id, n);
+                }
+                self.took(conn, outcome, buffer.map(|id| (id, PREFACE_BYTES)), cqueue::more(entry.flags()))?
+            }
             Operation::Discard => self.discarded(conn, outcome),
             Operation::Cancel => return None,
         };
-        Some(Completion { conn, at: self.reaped_at, what })
+        Some(Completion { conn, at, what })
+    }
+
+    /// When the `n` bytes in the buffer of an armed receive arrived.
+    fn arrived(&mut self, id: u16, n: usize) -> Nanos {
+        let Some(arrivals) = &mut self.arrivals else { return self.reaped_at };
+        arrivals.received(self.buffers.bytes(id, 0..PREFACE_BYTES));
+        arrivals.at(self.reaped_at, n)
+    }
+
+    /// Hands over what was asked for, then sleeps as [`Backend::wait`] or [`Backend::gather`] does.
+    fn sleep(&mut self, until: Nanos, may_gather: bool) -> bool {
+        let has_seen_all = !self.ring.has_completion();
+        self.dialer.begin_turn();
+        self.give_back();
+        self.follow_up();
+        self.ring.submit_backlog();
+        if until == Nanos::default() && self.immediate.is_empty() && !self.ring.has_work() {
+            return false;
+        }
+        if self.ring.queued() >= MANY {
+            // What cannot be handed over now is with the wait.
+            let _ = self.ring.submit();
+        }
+        let may_gather = may_gather && has_seen_all && self.urgent == 0;
+        let gathers = self.arrivals.as_mut().is_some_and(|arrivals| arrivals.gather(may_gather));
+        // Out of time or interrupted: the engine looks at its timers, and nothing is lost.
+        let _ = if until == Nanos::default() {
+            let queued = self.ring.queued() as u32;
+            self.ring.enter(queued)
+        } else {
+            let may_sleep = self.immediate.is_empty() && !self.ring.has_backlog() && self.behind.is_empty();
+            self.ring.sleep(if may_sleep { until.since(self.clock.now()) } else { 0 }, gathers)
+        };
+        if !self.ring.has_backlog() && self.ring.queued() == 0 {
+            self.taken.handed_over(self.turn, has_seen_all);
+            self.turn = self.turn.wrapping_add(1);
+            for (fd, unsent) in self.closing.drain(..) {
+                if unsent.is_some() {
+                    // What was asked for before the close has left, as it does on epoll.
+                    let _ = shutdown(&fd, Shutdown::Both);
+                }
+            }
+        }
+        self.reaped_at = match &mut self.arrivals {
+            Some(arrivals) => arrivals.reaped(has_seen_all, !self.ring.has_more()),
+            None => self.clock.now(),
+        };
+        !self.immediate.is_empty() || self.ring.has_completion()
     }
 
     /// A connect has ended, or the wait for one, which says what is ready.
@@ -184,6 +251,10 @@ impl Uring {
                 None
             }
             Ok(false) => {
+                if self.arrivals.is_some() {
+                    // The first answer is to be timestamped, too.
+                    self.settle(conn);
+                }
                 self.receive(conn);
                 Some(What::Connected(Ok(())))
             }
@@ -264,6 +335,10 @@ impl Backend for Uring {
         self.taken.take()
     }
 
+    fn untimestamped(&mut self) -> u64 {
+        self.arrivals.as_mut().map_or(0, Arrivals::take_untimestamped)
+    }
+
     fn stop(&mut self) {
         let is_sending = |socket: &&Socket| socket.sending.as_ref().is_some_and(Sending::may_last);
         for fd in self.sockets.iter().filter(is_sending).filter_map(|socket| socket.fd.as_ref()) {
@@ -290,38 +365,11 @@ impl Backend for Uring {
     }
 
     fn wait(&mut self, until: Nanos) -> bool {
-        let has_seen_all = !self.ring.has_completion();
-        self.dialer.begin_turn();
-        self.give_back();
-        self.follow_up();
-        self.ring.submit_backlog();
-        if until == Nanos::default() && self.immediate.is_empty() && !self.ring.has_work() {
-            return false;
-        }
-        if self.ring.queued() >= MANY {
-            // What cannot be handed over now is with the wait.
-            let _ = self.ring.submit();
-        }
-        // Out of time or interrupted: the engine looks at its timers, and nothing is lost.
-        let _ = if until == Nanos::default() {
-            let queued = self.ring.queued() as u32;
-            self.ring.enter(queued)
-        } else {
-            let may_sleep = self.immediate.is_empty() && !self.ring.has_backlog() && self.behind.is_empty();
-            self.ring.sleep(if may_sleep { until.since(self.clock.now()) } else { 0 })
-        };
-        if !self.ring.has_backlog() && self.ring.queued() == 0 {
-            self.taken.handed_over(self.turn, has_seen_all);
-            self.turn = self.turn.wrapping_add(1);
-            for (fd, unsent) in self.closing.drain(..) {
-                if unsent.is_some() {
-                    // What was asked for before the close has left, as it does on epoll.
-                    let _ = shutdown(&fd, Shutdown::Both);
-                }
-            }
-        }
-        self.reaped_at = self.clock.now();
-        !self.immediate.is_empty() || self.ring.has_completion()
+        self.sleep(until, false)
+    }
+
+    fn gather(&mut self, until: Nanos) -> bool {
+        self.sleep(until, true)
     }
 
     fn next(&mut self) -> Option<Completion> {
@@ -340,6 +388,6 @@ impl Backend for Uring {
     }
 
     fn received(&mut self) -> &mut [u8] {
-        self.received.map_or(&mut [], |(id, n)| self.buffers.bytes(id, n))
+        self.received.clone().map_or(&mut [], |(id, place)| self.buffers.bytes(id, place))
     }
 }

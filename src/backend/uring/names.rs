@@ -16,10 +16,23 @@ pub enum Operation {
     Receive,
     /// Stays armed and receives into a buffer whatever comes.
     Armed,
+    /// The same, with the kernel's timestamps.
+    Timestamped,
     /// Receives and throws away.
     Discard,
     /// Cancels a receive.
     Cancel,
+}
+
+impl Operation {
+    /// Whether its end is to be noticed without delay, because nobody else knows the moment, or because something like that
+    /// follows it. Such an operation ends exactly once.
+    pub fn is_urgent(self) -> bool {
+        match self {
+            Self::Connect | Self::Send | Self::Receive | Self::Discard | Self::Cancel => true,
+            Self::SendSilently | Self::Armed | Self::Timestamped => false,
+        }
+    }
 }
 
 /// Generations are counted in the bits that connection and operation leave; after that many connections of one slot
@@ -40,7 +53,8 @@ pub fn named(name: u64) -> (ConnId, Operation) {
         2 => Operation::SendSilently,
         3 => Operation::Receive,
         4 => Operation::Armed,
-        5 => Operation::Discard,
+        5 => Operation::Timestamped,
+        6 => Operation::Discard,
         _ => Operation::Cancel,
     };
     (ConnId(name as u32), operation)
@@ -52,8 +66,8 @@ mod tests {
 
     #[test]
     fn a_name_keeps_connection_and_operation_apart_from_the_generation() {
-        use Operation::{Armed, Cancel, Connect, Discard, Receive, Send, SendSilently};
-        for operation in [Connect, Send, SendSilently, Receive, Armed, Discard, Cancel] {
+        use Operation::{Armed, Cancel, Connect, Discard, Receive, Send, SendSilently, Timestamped};
+        for operation in [Connect, Send, SendSilently, Receive, Armed, Timestamped, Discard, Cancel] {
             for conn in [ConnId(0), ConnId(7), ConnId(u32::MAX)] {
                 assert_eq!(named(name(conn, u32::MAX, operation)), (conn, operation));
                 assert_ne!(name(conn, 1, operation), name(conn, 2, operation));

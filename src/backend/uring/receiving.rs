@@ -45,13 +45,22 @@ impl Uring {
                 self.push(entry.flags(squeue::Flags::BUFFER_SELECT), conn, Operation::Receive);
             }
             Mode::Small | Mode::Leaving => {
-                self.push(opcode::RecvMulti::new(fd, buffers::SMALL).build(), conn, Operation::Armed);
+                let entry = match &self.arrivals {
+                    Some(arrivals) => opcode::RecvMsgMulti::new(fd, arrivals.form(), buffers::SMALL).build(),
+                    None => opcode::RecvMulti::new(fd, buffers::SMALL).build(),
+                };
+                self.push(entry, conn, self.armed());
             }
         }
     }
 
+    /// What an armed receive is called.
+    fn armed(&self) -> Operation {
+        if self.arrivals.is_some() { Operation::Timestamped } else { Operation::Armed }
+    }
+
     /// Makes a connection one that lives longer than one answer.
-    fn settle(&mut self, conn: ConnId) {
+    pub(super) fn settle(&mut self, conn: ConnId) {
         self.sockets[conn.index()].mode = Mode::Small;
         self.enter_table(conn);
     }
@@ -61,7 +70,7 @@ impl Uring {
         &mut self,
         conn: ConnId,
         outcome: Result<usize, Errno>,
-        buffer: Option<u16>,
+        place: Option<(u16, usize)>,
         is_armed: bool,
     ) -> Option<What> {
         let socket = &mut self.sockets[conn.index()];
@@ -75,19 +84,22 @@ impl Uring {
             socket.large = socket.large.saturating_sub(n as u64);
         }
         if !is_armed {
-            let ended = if buffer.is_some_and(Buffers::is_large) { Ended::Body } else { Ended::Head };
+            let ended = if place.is_some_and(|(id, _)| Buffers::is_large(id)) { Ended::Body } else { Ended::Head };
             self.resume = Some((conn, ended));
         }
         // The armed receive ended because it was cancelled, or because all buffers were full: it goes on as it must.
         let is_pause = outcome == Err(Errno::NOBUFS) || (outcome == Err(Errno::CANCELED) && mode == Mode::Leaving);
         if is_pause {
+            if let Some(arrivals) = self.arrivals.as_mut().filter(|_| outcome == Err(Errno::NOBUFS)) {
+                arrivals.missed();
+            }
             self.resume_receive();
             return None;
         }
         if !matches!(outcome, Ok(1..)) {
             self.resume = None;
         }
-        self.received = buffer.map(|id| (id, outcome.unwrap_or(0)));
+        self.received = place.map(|(id, start)| (id, start..start + outcome.unwrap_or(0)));
         Some(What::Received(outcome))
     }
 
@@ -117,7 +129,7 @@ impl Uring {
             return;
         }
         socket.mode = Mode::Leaving;
-        let armed = name(conn, socket.generation, Operation::Armed);
+        let armed = name(conn, self.sockets[conn.index()].generation, self.armed());
         self.push(opcode::AsyncCancel::new(armed).build(), conn, Operation::Cancel);
     }
 

@@ -95,15 +95,23 @@ impl Ring {
         unsafe { self.uring.submitter().enter::<libc::sigset_t>(queued, 0, ENTER_GETEVENTS, None) }
     }
 
-    /// Hands over what is in the queue and sleeps until there is a completion, but no longer than that.
-    pub fn sleep(&mut self, ns: u64) -> io::Result<usize> {
+    /// Hands over what is in the queue and sleeps until there is a completion, or as many as may be ready where they are
+    /// gathered, but no longer than that.
+    pub fn sleep(&mut self, ns: u64, gathers: bool) -> io::Result<usize> {
         let timeout = Timespec::from(Duration::from_nanos(ns));
-        self.uring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timeout))
+        let enough = if gathers { COMPLETIONS as usize } else { 1 };
+        self.uring.submitter().submit_with_args(enough, &SubmitArgs::new().timespec(&timeout))
     }
 
     /// Whether there is a completion.
     pub fn has_completion(&mut self) -> bool {
         !self.uring.completion().is_empty()
+    }
+
+    /// Whether the kernel has more to tell when it is entered again.
+    pub fn has_more(&mut self) -> bool {
+        let submission = self.uring.submission();
+        submission.taskrun() || submission.cq_overflow()
     }
 
     /// The next completion that the kernel has ready.
@@ -113,9 +121,6 @@ impl Ring {
 
     /// Whether the kernel has something to do or to tell: a look at memory that it shares, and no call.
     pub fn has_work(&mut self) -> bool {
-        let submission = self.uring.submission();
-        let has_work = !submission.is_empty() || submission.taskrun() || submission.cq_overflow();
-        drop(submission);
-        has_work || self.has_completion()
+        self.queued() > 0 || self.has_more() || self.has_completion()
     }
 }

@@ -372,6 +372,55 @@ fn a_request_leaves_at_the_end_of_the_slice_that_it_is_due_in() {
     assert_eq!((open_loop.late, open_loop.unsent, open_loop.lateness.max()), (0, 0, Some(90 * MS)));
 }
 
+/// Sends a request every millisecond in slices of 10 ms to a server that answers after 3 ms in this way, and returns what was
+/// measured.
+fn run_in_slices(answer: Vec<Act>) -> Totals {
+    let network = Answering { latency_ns: 3 * MS, answer };
+    let slice_ns = 10 * MS;
+    let span = Span { warmup_ns: 0, duration_ns: Some(SECOND) };
+    let pacer = Pacer::Scheduled(Scheduled::new(dues(MS, span), None, slice_ns));
+    let many = Settings { connections: 50, ..open_loop(OpenLoop { slice_ns, ..OpenLoop::default() }) };
+    let ran = run_job(many, Box::new(network), Job { pacer, ..job(get(), http1(1)) });
+    assert_accounted(&ran.totals);
+    ran.totals
+}
+
+/// Servers that do the same for every request.
+#[derive(Clone)]
+struct Answering {
+    latency_ns: u64,
+    answer: Vec<Act>,
+}
+
+impl Network for Answering {
+    fn connect(&mut self, now: Nanos, _: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>) {
+        (now, Ok(Box::new(self.clone())))
+    }
+}
+
+impl Peer for Answering {
+    fn receive(&mut self, now: Nanos, _: &[u8], actions: &mut Vec<Action>) {
+        actions.extend(self.answer.iter().cloned().map(|act| Action { at: now + self.latency_ns, act }));
+    }
+}
+
+#[test]
+fn answers_are_gathered_until_their_slice_ends_and_arrive_when_they_did() {
+    let totals = run_in_slices(vec![Act::Send(b"HTTP/1.1 204 No Content\r\n\r\n".to_vec())]);
+    assert_eq!((totals.latency.min(), totals.latency.max()), (Some(3 * MS), Some(3 * MS)));
+    let waits = totals.evidence.waits;
+    assert!((100..150).contains(&waits), "{waits}: one for each slice, and those for timers");
+}
+
+#[test]
+fn an_answer_that_ends_with_its_connection_is_gathered_once() {
+    let answer = b"HTTP/1.1 200 OK\r\n\r\nall of it".to_vec();
+    let totals = run_in_slices(vec![Act::Send(answer), Act::Close]);
+    let late: u64 = totals.latency.values().filter(|(ns, _)| *ns > 4 * MS).map(|(_, count)| count).sum();
+    assert!(late <= 11, "{late}: those of one slice");
+    assert_eq!(totals.latency.max(), Some(10 * MS), "and by no more than that");
+}
+
 #[test]
 fn slices_begin_with_the_schedule_and_hold_while_late_requests_are_made_up_for() {
     let mut pacer = Scheduled::new(dues(MS, Span::default()), Some(CatchUp::DOUBLE), 4 * MS);

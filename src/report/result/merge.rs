@@ -190,12 +190,13 @@ impl OpenLoop {
         let (Some(parts), Some(scheduled)) = (parts, scheduled) else { return Ok(None) };
         let Some(lateness) = total(parts.iter().map(|part| &part.lateness))? else { return Ok(None) };
         let censored = total(parts.iter().filter_map(|part| part.censored.as_ref()))?;
+        let untimestamped = parts.iter().filter_map(|part| part.untimestamped).reduce(|sum, part| sum + part);
         let mut percents: Vec<_> = parts.iter().flat_map(|part| part.percentiles_us.keys().copied()).collect();
         percents.sort_unstable();
         percents.dedup();
         let ages = censored.as_ref().map_or_else(|| Ok(Values::new()), Distribution::values)?;
         let percentiles_us = between(&scheduled.values()?, &ages, percents);
-        Ok(Some(Self { due_per_s: 0.0, sent_per_s: 0.0, lateness, censored, percentiles_us }))
+        Ok(Some(Self { due_per_s: 0.0, sent_per_s: 0.0, lateness, censored, untimestamped, percentiles_us }))
     }
 }
 

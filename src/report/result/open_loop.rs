@@ -24,6 +24,10 @@ pub struct OpenLoop {
     /// those that were open or unsent. Each would have lasted at least that long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub censored: Option<Distribution>,
+    /// With `--send-slice`, receives that were gathered without a kernel timestamp that could be believed: they count as having
+    /// arrived when they were noticed, up to a slice later. Left out: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untimestamped: Option<u64>,
     /// The percentiles of the scheduled latency of all requests that were due.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(test, schemars(with = "BTreeMap<String, Between>"))]
@@ -48,12 +52,13 @@ impl OpenLoop {
         percents: Option<&[Percent]>,
         (due_per_s, sent_per_s): (f64, f64),
     ) -> Self {
-        let stats::OpenLoop { scheduled, lateness, censored, .. } = measured;
+        let &stats::OpenLoop { ref scheduled, ref lateness, ref censored, untimestamped, .. } = measured;
         Self {
             due_per_s,
             sent_per_s,
             lateness: distribution(lateness, percents),
             censored: (censored.count() > 0).then(|| distribution(censored, percents)),
+            untimestamped: (untimestamped > 0).then_some(untimestamped),
             percentiles_us: between(scheduled, censored, Percent::asked_or_usual(percents)),
         }
     }

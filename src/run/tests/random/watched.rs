@@ -193,6 +193,10 @@ impl Backend for Watched {
         self.sim.wait(until)
     }
 
+    fn gather(&mut self, until: Nanos) -> bool {
+        self.sim.gather(until)
+    }
+
     fn next(&mut self) -> Option<Completion> {
         (self.calls, self.calls_most) = (0, self.calls_of_one);
         let Some(completion) = self.sim.next() else {

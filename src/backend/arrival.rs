@@ -1,0 +1,265 @@
+//! Kernel receive timestamps: when bytes arrived, however late they are read.
+//!
+//! The kernel timestamps what it receives by the wall clock, which somebody may set at any time. [`Arrivals`] has the
+//! difference to the run's clock, read anew after each wait. It believes no timestamp of a wait during which the wall clock
+//! was set, none later than the moment at which the bytes were noticed, and none earlier than the moment up to which
+//! everything had been reported: bytes that the network reordered arrived before they could be read.
+
+use std::io;
+use std::mem::{self, MaybeUninit};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use onrush_proto::Nanos;
+use rustix::io::Errno;
+
+use super::Clock;
+use super::clock::wall_ns;
+use super::socket::set_option;
+
+/// What the kernel writes before the bytes of an armed receive: a header, and the control message.
+pub const PREFACE_BYTES: usize = HEADER_BYTES + CONTROL_BYTES;
+/// The header, the four numbers of `struct io_uring_recvmsg_out`.
+const HEADER_BYTES: usize = 16;
+/// The control message that has a timestamp: its own header, and a moment.
+const CONTROL_BYTES: usize = size_of::<libc::cmsghdr>() + size_of::<libc::timespec>();
+/// This many bytes at once are a pile: of several a server has to wait until they are read.
+const PILE_BYTES: usize = 8_000;
+/// Adjusting the wall clock makes it faster or slower by less than one part in this many.
+const SLEWED: u64 = 500;
+/// Two looks at both clocks differ by this much, in nanoseconds, without anything having happened to either.
+const NOISE_NS: u64 = 2_000;
+
+/// Converts kernel receive timestamps to the run's clock.
+pub struct Arrivals {
+    clock: Clock,
+    /// What armed receives ask for, as the kernel reads it.
+    form: Box<libc::msghdr>,
+    /// How far the wall clock is ahead of the run's clock.
+    ahead_ns: i64,
+    /// Whether the wall clock was not set since the wait before.
+    is_steady: bool,
+    /// When the completions at hand were noticed.
+    reaped_at: Nanos,
+    /// Whether those are all that had arrived then.
+    has_all: bool,
+    /// Whatever arrived before has been reported.
+    reported_until: Nanos,
+    /// The timestamp of what was received last, in nanoseconds of the wall clock, unless it had none.
+    timestamp_ns: Option<u64>,
+    /// Whether the last bytes had a timestamp that could be believed.
+    are_known: bool,
+    /// Whether what arrives is gathered.
+    gathers: bool,
+    /// Receives that were gathered without a timestamp that could be believed, since somebody asked.
+    untimestamped: u64,
+    /// Whether so much arrived at once that a server may have to wait until it is read.
+    piles_up: bool,
+}
+
+impl Arrivals {
+    /// Nothing has arrived.
+    pub fn new(clock: Clock) -> Self {
+        // SAFETY: zeros are a message header without name, bytes and control messages.
+        let mut form = Box::new(unsafe { MaybeUninit::<libc::msghdr>::zeroed().assume_init() });
+        form.msg_controllen = CONTROL_BYTES as _;
+        let now = clock.now();
+        Self {
+            clock,
+            form,
+            ahead_ns: wall_ns().wrapping_sub(now.0) as i64,
+            is_steady: true,
+            reaped_at: now,
+            has_all: false,
+            reported_until: now,
+            timestamp_ns: None,
+            are_known: false,
+            gathers: false,
+            untimestamped: 0,
+            piles_up: false,
+        }
+    }
+
+    /// What armed receives ask for, as the kernel reads it.
+    pub fn form(&self) -> *const libc::msghdr {
+        &raw const *self.form
+    }
+
+    /// A wait begins that may gather what arrives, or not. Returns whether it is to: what arrives is timestamped, as what
+    /// arrived last was, and no server has to wait until it is read.
+    pub fn gather(&mut self, may_gather: bool) -> bool {
+        self.gathers = may_gather && self.are_known && !self.piles_up;
+        self.gathers
+    }
+
+    /// How many receives were gathered without a timestamp that could be believed since somebody asked.
+    pub fn take_untimestamped(&mut self) -> u64 {
+        mem::take(&mut self.untimestamped)
+    }
+
+    /// A wait is over: compares the clocks. `had_all`: what the wait before had noticed has been reported; `has_all`: nothing
+    /// else has arrived. Returns the time.
+    pub fn reaped(&mut self, had_all: bool, has_all: bool) -> Nanos {
+        if had_all && self.has_all {
+            self.reported_until = self.reaped_at;
+        }
+        self.has_all = has_all;
+        // In this order whatever happens in between makes a latency longer and not shorter.
+        let look = || (wall_ns(), self.clock.now());
+        let ahead_ns = |(wall_ns, now): (u64, Nanos)| wall_ns.wrapping_sub(now.0) as i64;
+        let limit_ns = NOISE_NS + self.clock.now().since(self.reaped_at) / SLEWED;
+        let is_steady = |look| self.ahead_ns.abs_diff(ahead_ns(look)) <= limit_ns;
+        let mut last = look();
+        if !is_steady(last) {
+            // Somebody else may have had the processor between the two clocks.
+            last = look();
+        }
+        self.is_steady = is_steady(last);
+        self.ahead_ns = ahead_ns(last);
+        self.reaped_at = last.1;
+        last.1
+    }
+
+    /// Something had arrived for which there was no buffer: it is reported after the next wait, which is not to gather.
+    pub fn missed(&mut self) {
+        (self.has_all, self.are_known) = (false, false);
+    }
+
+    /// Receives bytes, and the timestamp of the last of them.
+    pub fn receive(&mut self, fd: &OwnedFd, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let mut control = Control([0; CONTROL_BYTES]);
+        let mut bytes = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        let (msg_iov, msg_control) = (&raw mut bytes, control.0.as_mut_ptr().cast());
+        let mut message = libc::msghdr { msg_iov, msg_iovlen: 1, msg_control, ..*self.form };
+        // SAFETY: what the message names lives as long as the call, and is as long as it says.
+        let result = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, 0) };
+        let n = usize::try_from(result).map_err(|_| last_error())?;
+        self.timestamp_ns = timestamp_ns(&control.0);
+        Ok(n)
+    }
+
+    /// An armed receive has written this before the bytes.
+    pub fn received(&mut self, preface: &[u8]) {
+        self.timestamp_ns = timestamp_in_preface_ns(preface);
+    }
+
+    /// When the `n` bytes arrived that were received last, and noticed then.
+    pub fn at(&mut self, noticed: Nanos, n: usize) -> Nanos {
+        self.piles_up |= n >= PILE_BYTES;
+        let timestamp_ns = self.timestamp_ns.take().filter(|_| self.is_steady);
+        self.are_known = timestamp_ns.is_some();
+        let Some(timestamp_ns) = timestamp_ns else {
+            self.untimestamped += u64::from(self.gathers);
+            return noticed;
+        };
+        let at = Nanos((timestamp_ns as i64).wrapping_sub(self.ahead_ns).max(0) as u64);
+        at.max(self.reported_until).min(noticed)
+    }
+}
+
+/// Has the kernel timestamp what a socket receives from now on.
+pub fn timestamp(fd: &OwnedFd) {
+    // Where it fails nothing has a timestamp.
+    set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
+}
+
+/// The moment in a preface, in nanoseconds of the wall clock; `None`: there is none.
+fn timestamp_in_preface_ns(preface: &[u8]) -> Option<u64> {
+    let (header, control) = preface.split_at_checked(HEADER_BYTES)?;
+    let length = u32::from_ne_bytes(*header.get(4..)?.first_chunk()?) as usize;
+    timestamp_ns(control.get(..length)?)
+}
+
+fn last_error() -> Errno {
+    io::Error::last_os_error().raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error)
+}
+
+/// A control message where the kernel may write it.
+#[repr(C, align(8))]
+struct Control([u8; CONTROL_BYTES]);
+
+/// The moment in a control message as 64-bit systems write it, in nanoseconds of the wall clock; `None`: there is none.
+fn timestamp_ns(control: &[u8]) -> Option<u64> {
+    let word = |at: usize| Some(u32::from_ne_bytes(*control.get(at..)?.first_chunk()?));
+    let number = |at: usize| Some(u64::from_ne_bytes(*control.get(at..)?.first_chunk()?));
+    let is_timestamp = (word(8)?, word(12)?) == (libc::SOL_SOCKET as u32, libc::SCM_TIMESTAMPNS as u32);
+    let (seconds, ns) = (number(16)?, number(24)?);
+    is_timestamp.then(|| seconds.saturating_mul(1_000_000_000).saturating_add(ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    const KIND: u32 = libc::SCM_TIMESTAMPNS as u32;
+
+    /// What the kernel writes before bytes whose timestamp is 7.000000005 s.
+    fn preface(length: u32, kind: u32) -> Vec<u8> {
+        let words = [0, length, 13, 0, CONTROL_BYTES as u32, 0, libc::SOL_SOCKET as u32, kind, 7, 0, 5, 0];
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    #[test]
+    fn a_timestamp_is_read_where_there_is_one() {
+        let whole = preface(CONTROL_BYTES as u32, KIND);
+        assert_eq!(whole.len(), PREFACE_BYTES);
+        assert_eq!(timestamp_in_preface_ns(&whole), Some(7_000_000_005));
+        assert_eq!(timestamp_in_preface_ns(&whole[..PREFACE_BYTES - 1]), None);
+        assert_eq!(timestamp_in_preface_ns(&preface(0, KIND)), None, "the kernel wrote none");
+        assert_eq!(timestamp_in_preface_ns(&preface(CONTROL_BYTES as u32, KIND + 1)), None, "it wrote something else");
+    }
+
+    /// Two waits after which everything had been reported.
+    fn waited() -> (Arrivals, Nanos, Nanos) {
+        let mut arrivals = Arrivals::new(Clock::start());
+        let first = arrivals.reaped(true, true);
+        thread::sleep(Duration::from_millis(2));
+        let second = arrivals.reaped(true, true);
+        (arrivals, first, second)
+    }
+
+    /// When bytes arrived whose timestamp is so long before the last wait's end.
+    fn at(arrivals: &mut Arrivals, before_ns: i64, n: usize) -> Nanos {
+        let reaped_at = arrivals.reaped_at;
+        arrivals.timestamp_ns = Some((reaped_at.0 as i64 + arrivals.ahead_ns - before_ns) as u64);
+        arrivals.at(reaped_at, n)
+    }
+
+    #[test]
+    fn bytes_arrived_when_their_timestamp_says_within_the_time_since_the_last_report() {
+        let (mut arrivals, first, second) = waited();
+        assert!(!arrivals.gather(true));
+        assert_eq!(at(&mut arrivals, 1_000_000, 100), Nanos(second.0 - 1_000_000));
+        assert_eq!(at(&mut arrivals, -1, 100), second, "they are noticed by then");
+        assert_eq!(at(&mut arrivals, 1_000_000_000, 100), first, "they could not be read before");
+        assert!(arrivals.gather(true));
+        assert_eq!(arrivals.at(second, 100), second, "without a timestamp");
+        assert_eq!(arrivals.take_untimestamped(), 1);
+        assert!(!arrivals.gather(true));
+    }
+
+    #[test]
+    fn no_timestamp_of_a_wait_is_believed_in_which_the_wall_clock_was_set() {
+        for step_ns in [-1_000_000, 1_000_000] {
+            let (mut arrivals, _, _) = waited();
+            arrivals.ahead_ns += step_ns;
+            arrivals.reaped(true, true);
+            assert_eq!(at(&mut arrivals, 100, 100), arrivals.reaped_at);
+            assert_eq!(arrivals.take_untimestamped(), 0, "nothing was gathered");
+            assert!(!arrivals.gather(true));
+            arrivals.reaped(true, true);
+            assert_eq!(at(&mut arrivals, 0, 100), arrivals.reaped_at);
+            assert!(arrivals.gather(true), "after that they are again");
+        }
+    }
+
+    #[test]
+    fn where_bytes_pile_up_nothing_is_to_be_gathered_any_more() {
+        let (mut arrivals, _, _) = waited();
+        at(&mut arrivals, 0, PILE_BYTES);
+        at(&mut arrivals, 0, 100);
+        assert!(!arrivals.gather(true));
+    }
+}
