@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::answer::{Answer, End, HELLO, Manner, head, reason};
 use super::ask::Ask;
+use super::capacity::Service;
 use super::freeze::Rhythm;
 use super::request::Persistence;
 use super::stream::{Drip, Stream};
@@ -110,6 +111,22 @@ pub(super) fn freeze(ask: &Ask) -> Answered {
     Ok(Answer::hello(ask.manner))
 }
 
+/// The greeting, when the queue of the whole target has come to it.
+pub(super) fn capacity(ask: &Ask) -> Answered {
+    let number = |name, most: f64| {
+        let text = ask.value(&[name]).unwrap_or("0");
+        let number = text.parse::<f64>().ok().filter(|number| (0.0..=most).contains(number));
+        number.ok_or_else(|| format!("{name}: '{text}' is not a number up to {most}"))
+    };
+    let (per_s, spread) = (number("rps", RATE_MAX)?, number("sd", SPREAD_MAX)?);
+    if per_s < RATE_MIN {
+        return Err(format!(
+            "how many requests per second? ask for instance for /capacity?rps=500, at least {RATE_MIN}"
+        ));
+    }
+    Ok(Answer::hello(ask.manner).after(ask.capacity.enter(Service { mean_s: 1.0 / per_s, spread })))
+}
+
 /// A body that ends when the connection closes.
 pub(super) fn eof(ask: &Ask) -> Answered {
     // A head that says "close" is what ends the body: it has no other sign of its length.
@@ -186,6 +203,13 @@ fn malformed(ask: &Ask, fields: &str, body: &str) -> Answer {
 fn interim(status: u16, fields: &str) -> String {
     format!("HTTP/1.1 {status} {}\r\n{fields}\r\n", reason(status))
 }
+
+/// The fewest and the most requests per second of a queue: a service lasts from a nanosecond to 100 seconds.
+const RATE_MIN: f64 = 0.01;
+const RATE_MAX: f64 = 1e9;
+
+/// The largest standard deviation of a service, as a share of its mean.
+const SPREAD_MAX: f64 = 10.0;
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLISECOND: Duration = Duration::from_millis(1);

@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 
 use super::answer::Manner;
+use super::capacity::Capacity;
 use super::freeze::Freeze;
 
 /// What an answer can depend on.
@@ -17,6 +18,8 @@ pub(super) struct Ask<'a> {
     pub numbers: Numbers,
     /// What a request for a freeze is told to.
     pub freeze: &'a Freeze,
+    /// Where a request waits for its turn.
+    pub capacity: &'a Capacity,
 }
 
 /// Which request on which connection.

@@ -1,8 +1,10 @@
-//! What the connections of one thread work with: one buffer each way, a clock, the counts, and the freezes of all threads.
+//! What the connections of one thread work with: one buffer each way, a clock, the counts, and what all threads
+//! share: the freezes and the queue.
 
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::capacity::Capacity;
 use super::counters::Counters;
 use super::freeze::Freeze;
 
@@ -15,6 +17,8 @@ pub(super) struct Desk {
     pub output: Vec<u8>,
     /// When the whole target answers nothing.
     pub freeze: Arc<Freeze>,
+    /// The queue of the whole target.
+    pub capacity: Arc<Capacity>,
     started: Instant,
     counters: Arc<[Counters]>,
     thread: usize,
@@ -28,9 +32,9 @@ pub(super) const OUTPUT_BYTES: usize = 128 * 1024;
 
 impl Desk {
     /// An empty desk for the thread with this index.
-    pub(super) fn new(counters: Arc<[Counters]>, thread: usize, freeze: Arc<Freeze>) -> Self {
+    pub(super) fn new(counters: Arc<[Counters]>, thread: usize, freeze: Arc<Freeze>, capacity: Arc<Capacity>) -> Self {
         let (input, output) = (Vec::with_capacity(INPUT_BYTES), Vec::with_capacity(OUTPUT_BYTES));
-        Self { input, output, freeze, started: Instant::now(), counters, thread }
+        Self { input, output, freeze, capacity, started: Instant::now(), counters, thread }
     }
 
     /// Nanoseconds since the thread began.

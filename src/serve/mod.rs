@@ -7,7 +7,8 @@
 //! Reading order: [`args`] what was typed → `listener` the sockets → `worker` one epoll loop per thread → `connection`
 //! one client, on a `socket` and with the `desk` of its thread → `request` and `body` what it said, or a `rejection` →
 //! `routes` the table → `ask` what an answer can depend on → `answers` what each path gives → `reply`, `answer` and
-//! `stream` the form of that → `freeze` when the whole target stops → `counters` what `/stats` tells.
+//! `stream` the form of that → `freeze` when the whole target stops → `capacity` a queue of known capacity → `counters`
+//! what `/stats` tells.
 
 pub mod args;
 
@@ -15,6 +16,7 @@ mod answer;
 mod answers;
 mod ask;
 mod body;
+mod capacity;
 mod connection;
 mod counters;
 mod desk;
@@ -44,6 +46,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 pub use routes::help;
 
+use capacity::Capacity;
 use counters::Counters;
 use desk::Desk;
 use freeze::Freeze;
@@ -85,12 +88,12 @@ impl Server {
     pub fn start(config: &Config) -> io::Result<Self> {
         let (listeners, address) = listener::bind(config)?;
         let counters: Arc<[Counters]> = listeners.iter().map(|_| Counters::default()).collect();
-        let freeze = Arc::new(Freeze::default());
+        let (freeze, capacity) = (Arc::new(Freeze::default()), Arc::new(Capacity::default()));
         // Threads that run already are stopped by the drop of `server` when a later one cannot be started.
         let mut server = Self { address, threads: Vec::with_capacity(listeners.len()) };
         for (index, listener) in listeners.into_iter().enumerate() {
             let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-            let desk = Desk::new(Arc::clone(&counters), index, Arc::clone(&freeze));
+            let desk = Desk::new(Arc::clone(&counters), index, Arc::clone(&freeze), Arc::clone(&capacity));
             let mut worker = Worker::new(listener, Arc::clone(&stop), desk)?;
             let handle = std::thread::Builder::new().name(format!("serve-{index}")).spawn(move || worker.run())?;
             server.threads.push(Thread { stop, handle });

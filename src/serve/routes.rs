@@ -53,6 +53,7 @@ pub(super) const ROUTES: &[Route] = &[
         Action::Answer(answers::mixed),
     ),
     route("/freeze", "?every=T&ms=M", "every T the whole target stops for M ms", Action::Answer(answers::freeze)),
+    route("/capacity", "?rps=N[&sd=S]", "a queue that serves N requests/s in all", Action::Answer(answers::capacity)),
     route("/eof", "", "a body without length, ended by close", Action::Answer(answers::eof)),
     route("/http10", "[?keep-alive]", "an answer of HTTP/1.0, then closes [or not]", Action::Answer(answers::http10)),
     route("/early-hints", "", "103 Early Hints, then 200", Action::Answer(answers::early_hints)),
@@ -97,6 +98,8 @@ pub fn help() -> String {
              /freeze without a query: every=5s&ms=1000. T counts from the first request,\n\
              anew after a second without one; all paths on all connections stop, and what\n\
              arrives meanwhile is answered afterwards.\n\
+             /capacity serves all connections one request after the other; the times have\n\
+             the standard deviation S, a share of their mean: sd=0.3 (0).\n\
              /drip also takes httpbin's numbytes, duration (seconds) and delay (seconds).\n\
              /stats counts heads that were read, without requests for /stats itself.\n";
     text
@@ -113,7 +116,7 @@ pub(super) fn reply(head: &Head, raw: &[u8], numbers: Numbers, desk: &Desk) -> R
     let Some((route, argument)) = find(path) else {
         return later(Answer::text(404, "no such path; onrush serve --help lists them\n", manner));
     };
-    let ask = Ask { argument, query, manner, numbers, freeze: &desk.freeze };
+    let ask = Ask { argument, query, manner, numbers, freeze: &desk.freeze, capacity: &desk.capacity };
     match route.action {
         Action::Answer(make) => later(make(&ask).unwrap_or_else(|why| Answer::text(400, why + "\n", manner))),
         Action::Early(make) => {

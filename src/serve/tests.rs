@@ -532,10 +532,23 @@ fn bad_paths_and_arguments_are_answered_with_what_is_wrong() {
         ("/freeze?every=5", "'5' is not a time with its unit, as in 5s or 500ms\n"),
         ("/freeze?every=xs", "'x' is not a time of at most an hour, in s\n"),
         ("/freeze?every=1s&ms=1000", "a freeze of 1000 ms every 1s would never end\n"),
+        ("/capacity", "how many requests per second? ask for instance for /capacity?rps=500, at least 0.01\n"),
+        ("/capacity?rps=x", "rps: 'x' is not a number up to 1000000000\n"),
+        ("/capacity?rps=5&sd=-1", "sd: '-1' is not a number up to 10\n"),
         ("/mixed?rest=-1", "'-1' is not a time of at most an hour, in ms\n"),
     ] {
         answers_and_lives(path, &answer("400 Bad Request", body));
     }
+}
+
+#[test]
+fn a_queue_of_known_capacity_is_one_for_all_connections_and_threads() {
+    let server = server_with(2);
+    let mut clients: Vec<TcpStream> = (0..4).map(|_| connect(&server)).collect();
+    let start = Instant::now();
+    clients.iter_mut().for_each(|client| send(client, &get("/capacity?rps=20")));
+    clients.iter_mut().for_each(|client| expect(client, PLAIN));
+    assert!(start.elapsed() >= Duration::from_millis(200), "four requests at 20 a second took {:?}", start.elapsed());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! One thread of the server: an epoll loop over its listener, its connections and their timers.
 //!
-//! It shares nothing with other threads but the eventfd that stops it, its counters and the freezes. Sockets are registered once,
+//! It shares nothing with other threads but the eventfd that stops it, its counters, the freezes
+//! and the queue of `/capacity`. Sockets are registered once,
 //! edge-triggered, so that an ordinary request costs a wake-up, a receive and a send.
 
 use std::collections::BTreeSet;
@@ -272,7 +273,7 @@ mod tests {
         bind(&listener, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = SocketAddr::try_from(getsockname(&listener).unwrap()).unwrap();
         let stop = Arc::new(eventfd(0, EventfdFlags::empty()).unwrap());
-        let desk = Desk::new(Arc::new([Counters::default()]), 0, Arc::default());
+        let desk = Desk::new(Arc::new([Counters::default()]), 0, Arc::default(), Arc::default());
         (Worker::new(listener, stop, desk).unwrap(), address)
     }
 

@@ -1,0 +1,94 @@
+//! The queue of `/capacity`: one server, first come first served, for all connections of the process.
+//!
+//! It works in time alone: a request is told when its service ends, and whoever asked sees to it that nothing is sent
+//! before. It never sleeps itself.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::random::Random;
+
+/// A queue that all threads share.
+#[derive(Debug)]
+pub(super) struct Capacity(Mutex<Queue>);
+
+#[derive(Debug)]
+struct Queue {
+    /// When the last request in it has been served.
+    free_at: Instant,
+    random: Random,
+}
+
+/// How long requests are served.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Service {
+    /// The mean, in seconds.
+    pub mean_s: f64,
+    /// The standard deviation as a share of the mean; zero: each takes as long as any other.
+    pub spread: f64,
+}
+
+impl Default for Capacity {
+    fn default() -> Self {
+        Self(Mutex::new(Queue { free_at: Instant::now(), random: Random::new(1) }))
+    }
+}
+
+impl Capacity {
+    /// Puts a request at the end of the queue; returns how long it takes until it is served.
+    pub(super) fn enter(&self, service: Service) -> Duration {
+        // A queue is whole at any time, whatever became of another thread.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).enter(Instant::now(), service)
+    }
+}
+
+impl Queue {
+    fn enter(&mut self, now: Instant, service: Service) -> Duration {
+        self.free_at = self.free_at.max(now) + Duration::from_secs_f64(service.draw(&mut self.random));
+        self.free_at - now
+    }
+}
+
+impl Service {
+    /// How long one request is served, in seconds: log-normal, with this mean and this standard deviation.
+    fn draw(self, random: &mut Random) -> f64 {
+        if self.spread == 0.0 {
+            return self.mean_s;
+        }
+        let variance = self.spread.mul_add(self.spread, 1.0).ln();
+        self.mean_s * (variance.sqrt() * normal(random) - variance / 2.0).exp()
+    }
+}
+
+/// A number of the standard normal distribution (Box and Muller 1958).
+fn normal(random: &mut Random) -> f64 {
+    // Never zero, whose logarithm there is not.
+    let mut unit = || (random.below(1 << 53) + 1) as f64 / (1u64 << 53) as f64;
+    (-2.0 * unit().ln()).sqrt() * (std::f64::consts::TAU * unit()).cos()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVEN: Service = Service { mean_s: 0.002, spread: 0.0 };
+
+    #[test]
+    fn requests_are_served_one_after_the_other() {
+        let start = Instant::now();
+        let mut queue = Queue { free_at: start, random: Random::new(1) };
+        let ms = Duration::from_millis;
+        let waits: Vec<Duration> = [0, 0, 1, 5, 90].map(|at| queue.enter(start + ms(at), EVEN)).into();
+        assert_eq!(waits, [2, 4, 5, 3, 2].map(ms));
+    }
+
+    #[test]
+    fn the_service_times_have_the_mean_and_the_deviation_that_were_asked_for() {
+        let (mut random, service) = (Random::new(7), Service { spread: 0.3, ..EVEN });
+        let times: Vec<f64> = (0..100_000).map(|_| service.draw(&mut random) / service.mean_s).collect();
+        let mean = times.iter().sum::<f64>() / times.len() as f64;
+        let variance = times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / times.len() as f64;
+        assert!((mean - 1.0).abs() < 0.005 && (variance.sqrt() - 0.3).abs() < 0.005, "{mean} {}", variance.sqrt());
+        assert!(times.iter().all(|time| *time > 0.0));
+    }
+}
