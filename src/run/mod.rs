@@ -45,6 +45,10 @@ pub trait Observer {
     fn ready(&mut self) -> Instant {
         Instant::now()
     }
+    /// How long a row of the outcome's time line is at first: whole tenths of a second.
+    fn row(&self) -> Duration {
+        Duration::from_secs(1)
+    }
     /// How it stands; about five times a second.
     fn progress(&mut self, _: &Progress) {}
     /// What was done in another second of it, or in what was left at its end.

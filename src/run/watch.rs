@@ -13,6 +13,7 @@ use super::{Ended, Interrupt, Observer, Outcome, Shortage, Waiting, nanos};
 use crate::backend::suspended_ns;
 use crate::engine::{Control, Desk, WorkerEnd};
 use crate::plan::Plan;
+use crate::stats::Timeline;
 
 /// How often the watcher looks at signals and hand-overs.
 const WATCH: Duration = Duration::from_millis(20);
@@ -52,6 +53,7 @@ impl Prepared {
         let is_patient = |collector: &Collector| is_compat || (waits && !collector.is_hopeless());
         let mut collector = Collector::new(self.desks.clone());
         collector.stop_rule = StopRule::of(plan);
+        collector.timeline = Timeline::new(nanos(observer.row()));
         let mut ends: Vec<Option<WorkerEnd>> = self.workers.iter().map(|_| None).collect();
         let (mut interrupted, mut refused, mut has_told, mut shown_at) = (false, false, false, Duration::ZERO);
         let (mut stopped_at, mut overdue) = (None, Overdue::default());

@@ -16,7 +16,7 @@ pub const SECOND_NS: u64 = 1_000_000_000;
 /// The stretches of a run, all of the same length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
-    /// How long each row is, in nanoseconds: [`SECOND_NS`] times a power of two. The last one ends with the run.
+    /// How long each row is, in nanoseconds: as long as at first, times a power of two. The last one ends with the run.
     pub length_ns: u64,
     /// The rows from the start of the run on, without gaps.
     pub rows: Vec<Stretch>,
@@ -49,6 +49,11 @@ pub struct Stretch {
 }
 
 impl Timeline {
+    /// No rows yet; each is so long until there are too many.
+    pub fn new(length_ns: u64) -> Self {
+        Self { length_ns, rows: Vec::new() }
+    }
+
     /// Takes note of what was recorded in an interval.
     pub fn record<C: Count>(&mut self, interval: &Stats<C>) {
         while row_of(interval, self.length_ns) >= ROWS_MAX as u64 {
@@ -101,7 +106,7 @@ impl Timeline {
 
 impl Default for Timeline {
     fn default() -> Self {
-        Self { length_ns: SECOND_NS, rows: Vec::new() }
+        Self::new(SECOND_NS)
     }
 }
 
