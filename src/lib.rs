@@ -15,6 +15,7 @@ pub mod program;
 pub mod report;
 pub mod run;
 pub mod script;
+pub mod search;
 pub mod serve;
 pub mod session;
 pub mod stats;

@@ -23,6 +23,10 @@ fn main() -> ExitCode {
             print("onrush table", Ok(tables.text), exit)
         }
         Invocation::Serve(config) => print("onrush", serve::run(&config).map(|()| String::new()), 0),
+        Invocation::Search { mut search, warnings } => {
+            warnings.iter().for_each(|line| say(line));
+            program::search(&mut search)
+        }
         Invocation::Run { mut plan, warnings } => {
             warnings.iter().for_each(|line| say(line));
             program::test(&mut plan)

@@ -19,7 +19,8 @@ use crate::plan::{
 };
 use crate::report::units::exact;
 
-const CONNECTIONS: u64 = 10;
+/// How many connections there are unless something else says so.
+pub(super) const CONNECTIONS: u64 = 10;
 const THREADS: u64 = 2;
 const DURATION: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(2);

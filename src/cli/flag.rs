@@ -56,6 +56,8 @@ pub(super) enum Id {
     CatchUp,
     MaxLate,
     SendSlice,
+    FindMax,
+    Over,
     ULatency,
     BatchLatency,
     BindIp,
@@ -94,6 +96,8 @@ pub(super) enum Group {
     Load,
     /// When requests are sent, if not whenever a connection is free.
     Pace,
+    /// How the highest load is found.
+    Search,
     /// What is sent.
     Request,
     /// When a request is too slow.
@@ -145,14 +149,24 @@ impl Flag {
 
 impl Group {
     /// All of them, in the order of the help.
-    pub const ALL: [Self; 8] =
-        [Self::Load, Self::Pace, Self::Request, Self::Limits, Self::Way, Self::Tls, Self::Output, Self::Engine];
+    pub const ALL: [Self; 9] = [
+        Self::Load,
+        Self::Pace,
+        Self::Search,
+        Self::Request,
+        Self::Limits,
+        Self::Way,
+        Self::Tls,
+        Self::Output,
+        Self::Engine,
+    ];
 
     /// The heading.
     pub fn title(self) -> &'static str {
         match self {
             Self::Load => "How much load",
             Self::Pace => "At which rate",
+            Self::Search => "How much the server can carry",
             Self::Request => "What is sent",
             Self::Limits => "When a request is too slow",
             Self::Way => "How the server is reached",

@@ -78,6 +78,8 @@ Examples
       10,000 POST requests
   onrush -d30s --latency -o result.json -o result.csv URL
       the report on the terminal, everything else in files
+  onrush --find-max 'p99<50ms,errors<0.1%' http://127.0.0.1:8080/
+      the highest rate under which both hold, within a minute
   onrush --once -H 'Host: www.example.com' http://127.0.0.1/
       one request, shown in full: do this before every test
 

@@ -9,6 +9,7 @@ mod command;
 mod compat;
 mod condition;
 mod decide;
+mod draft;
 mod flag;
 mod flags;
 mod foreign;
@@ -21,6 +22,7 @@ mod pace;
 mod proxy;
 mod refusal;
 mod request;
+mod search;
 mod table;
 mod tls;
 mod typed;
@@ -32,10 +34,11 @@ mod way;
 use std::env;
 use std::ffi::OsString;
 
-use crate::plan::{Dialect, Io, Plan};
+use crate::plan::{Dialect, Io, Plan, Search};
 use crate::report::merge::Merge;
 use crate::tables::Table;
 use crate::{backend, serve};
+use draft::Draft;
 use front::Front;
 use refusal::Refusal;
 use typed::Typed;
@@ -48,6 +51,13 @@ pub enum Invocation {
         /// What was decided.
         plan: Box<Plan>,
         /// Lines for standard error before the test begins; without line ends.
+        warnings: Vec<String>,
+    },
+    /// A search for the highest load under which something holds.
+    Search {
+        /// What was decided.
+        search: Box<Search>,
+        /// As for a test.
         warnings: Vec<String>,
     },
     /// Several results as one.
@@ -113,11 +123,15 @@ fn parse_ordered(args: &[OsString], words_end_options: bool) -> Invocation {
     // What a mistyped command calls its options is unknown here.
     let command = typed.words.first().filter(|_| !dialect.is_compat()).and_then(|word| hints::command(word));
     let read = command.map_or(read, |line| Err(Refusal::Misused(line)));
-    match read.and_then(|()| decide::decide(typed)) {
-        Ok((mut plan, warnings)) => {
+    let drafted = read.and_then(|()| Draft::take(&mut typed));
+    match drafted.and_then(|draft| Ok((draft, decide::decide(typed)?))) {
+        Ok((draft, (mut plan, warnings))) => {
             plan.show.command = command::shown(args, &plan);
             let warnings = warnings.iter().map(|line| format!("{name}: {line}")).collect();
-            Invocation::Run { plan: Box::new(plan), warnings }
+            match draft {
+                Some(draft) => Invocation::Search { search: Box::new(draft.of(plan)), warnings },
+                None => Invocation::Run { plan: Box::new(plan), warnings },
+            }
         }
         Err(refusal) => refused(refusal, dialect, name, version),
     }

@@ -67,6 +67,23 @@ impl TypedPace {
         Ok(())
     }
 
+    /// Whether the load changes by stages.
+    pub fn has_stages(&self) -> bool {
+        self.stages.is_some() || self.levels.is_some()
+    }
+
+    /// Whether a rate was typed.
+    pub fn has_rate(&self) -> bool {
+        self.rate.is_some()
+    }
+
+    /// The rate that a search begins with, if one was typed. There is one in any case from now on.
+    pub fn take_first(&mut self) -> Option<Rate> {
+        let first = self.rate;
+        self.rate = first.or(Rate::from_per_second(1));
+        first
+    }
+
     /// How long the stages last, if there are any.
     ///
     /// # Errors

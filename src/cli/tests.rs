@@ -610,7 +610,7 @@ fn no_command_line_makes_it_panic() {
             args.push(OsString::from(pieces[(state >> 33) as usize % pieces.len()]));
         }
         match parse_ordered(&args, state.is_multiple_of(7)) {
-            Invocation::Run { .. } => ran += 1,
+            Invocation::Run { .. } | Invocation::Search { .. } => ran += 1,
             Invocation::Print { stdout, stderr, .. } => {
                 assert!(!(stdout.is_empty() && stderr.is_empty()), "{args:?}");
                 refused += 1;
@@ -780,7 +780,7 @@ fn every_option_has_an_example_in_the_manual_that_works() {
         );
         let args = words(example);
         match parse_ordered(&args, false) {
-            Invocation::Run { .. } => {}
+            Invocation::Run { .. } | Invocation::Search { .. } => {}
             Invocation::Print { exit: 0, .. } => assert!(matches!(flag.id, flags::Id::Help | flags::Id::Version)),
             Invocation::Print { stderr, .. } => panic!("{example}: {stderr}"),
             _ => panic!("{example}"),

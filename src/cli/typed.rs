@@ -9,6 +9,7 @@ use super::front::{Front, Item};
 use super::pace::TypedPace;
 use super::refusal::{Refusal, wrong};
 use super::request::{self, Header};
+use super::search::TypedSearch;
 use super::tls::TypedTls;
 use super::values::{breakout, condition, count, format, io, method, percents, seed, spin, stop_terms, time, user};
 use super::way::TypedWay;
@@ -54,6 +55,8 @@ pub(super) struct Typed {
     pub give_up: Option<Duration>,
     /// Everything about when requests are sent.
     pub pace: TypedPace,
+    /// Everything about a search.
+    pub search: TypedSearch,
     /// Everything about the way to the target.
     pub way: TypedWay,
     /// Everything about TLS.
@@ -121,6 +124,7 @@ impl Typed {
             timeout: None,
             give_up: None,
             pace: TypedPace::default(),
+            search: TypedSearch::default(),
             way: TypedWay::default(),
             tls: TypedTls::default(),
             io: Io::Auto,
@@ -166,13 +170,14 @@ impl Typed {
         // Natively a source address says nothing about the layout; a tool that knows it prints this one.
         let is_native_option = self.dialect == native && flag.id == Id::BindIp;
         self.cmm_layout |= flag.origin == Origin::WrkCmm && !is_native_option;
+        let requests = || count(flag, &value, native, REQUESTS_MAX);
         match flag.id {
             Id::Help => return Err(Refusal::Help),
             Id::Connections => self.connections = Some(count(flag, &value, self.dialect, CONNECTIONS_MAX)?),
             Id::Threads => self.threads = Some(count(flag, &value, self.dialect, THREADS_MAX)?),
             Id::Duration => self.duration = Some(time(flag, &value, self.dialect)?),
             Id::Timeout => self.timeout = Some(time(flag, &value, self.dialect)?),
-            Id::Requests => self.requests = Some(count(flag, &value, native, REQUESTS_MAX)?),
+            Id::Requests => self.requests = Some(requests()?),
             Id::Until => self.until = stop_terms(flag, &value)?,
             Id::GiveUp => self.give_up = Some(time(flag, &value, native)?),
             Id::Spin => self.spin = spin(flag, &value)?,
@@ -185,9 +190,7 @@ impl Typed {
             Id::Compat => return Err(wrong(flag, &value, "no tool onrush can follow; write wrk, wrk-cmm or wrk2")),
             Id::BasicAuth => self.basic_auth = Some(user(flag, &value)?),
             Id::DisableKeepalive => self.disable_keepalive = true,
-            Id::RequestsPerConnection => {
-                self.requests_per_connection = Some(count(flag, &value, native, REQUESTS_MAX)?);
-            }
+            Id::RequestsPerConnection => self.requests_per_connection = Some(requests()?),
             Id::Once => self.once = true,
             Id::Warmup => self.warmup = Some(time(flag, &value, native)?),
             Id::DelayStats => self.warmup = Some(time(flag, &value, self.dialect)?),
@@ -195,6 +198,7 @@ impl Typed {
             Id::Breakout => self.breakout = breakout(flag, &value)?,
             Id::Output => self.output(flag, &value)?,
             Id::FailIf | Id::Strict | Id::Annotate => self.failing(flag, &value)?,
+            Id::FindMax | Id::Over => self.search.take(flag, &value)?,
             Id::Format => self.format = format(flag, &value)?,
             Id::KeepSecrets => self.keep_secrets = true,
             Id::Latency => self.latency = true,

@@ -1,6 +1,7 @@
 //! Conditions on the figures of a run, such as `p99<50ms,errors<0.1%`: what a gate breaks at. Stop terms, such as `p99+-2%`:
 //! how well a figure has to be known.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -130,6 +131,14 @@ pub enum Value {
     OfAsked(f64),
     /// Somebody who may limit a run.
     LimitedBy(LimitedBy),
+}
+
+/// As it was typed, without blanks around its terms.
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let terms: Vec<&str> = self.terms.iter().map(|term| term.text.as_str()).collect();
+        f.write_str(&terms.join(","))
+    }
 }
 
 impl Comparison {

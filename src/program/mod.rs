@@ -14,6 +14,7 @@
 //! never end, leaves the path; the line about the files is printed then, too.
 
 mod screen;
+mod search;
 mod signals;
 
 use std::io::Write;
@@ -39,6 +40,7 @@ use crate::verdict::Verdict;
 use crate::{cli, report};
 use screen::has_colours;
 pub use screen::{Screen, say};
+pub use search::search;
 use signals::Signals;
 
 /// A bad option, URL or file, an unresolvable host, a script that fails, something that could not be written; in compatible
@@ -60,22 +62,34 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs a test from its plan to its exit code.
 pub fn test(plan: &mut Plan) -> u8 {
-    if plan.script.is_none() {
-        return steps(plan);
+    with_stack(plan.script.is_some(), || steps(plan))
+}
+
+/// Does all the work, in a thread with more stack if there is a script: it may call itself more deeply than a main thread
+/// bears.
+fn with_stack(has_script: bool, work: impl FnOnce() -> u8 + Send) -> u8 {
+    if !has_script {
+        return work();
     }
-    // A script may call itself more deeply than a main thread bears.
-    run::on_large_stack(|| steps(plan)).unwrap_or_else(|error| {
+    run::on_large_stack(work).unwrap_or_else(|error| {
         say(&format!("onrush: unable to create a thread for the script: {error}"));
         EXIT_WRONG
     })
 }
 
+/// Begins to listen to signals, and tries the files.
+fn begin(plan: &Plan) -> anyhow::Result<(Files, Signals)> {
+    // A signal that comes while files are tried leaves nothing behind.
+    let signals = Signals::listen().context("signals cannot be heard")?;
+    let files = Files::open(&plan.show.outputs, plan.show.keeps_secrets)?;
+    let fates = files.fates().clone();
+    signals.before_quitting(move || fates.quit(|account| say(&format!("onrush: {account}"))));
+    Ok((files, signals))
+}
+
 /// Takes the steps, one after the other.
 fn steps(plan: &mut Plan) -> u8 {
-    // A signal that comes while files are tried leaves nothing behind.
-    let begun = Signals::listen().context("signals cannot be heard");
-    let begun = begun.and_then(|signals| Ok((Files::open(&plan.show.outputs, plan.show.keeps_secrets)?, signals)));
-    let (files, signals) = match begun {
+    let (files, signals) = match begin(plan) {
         Ok(begun) => begun,
         Err(error) => {
             say(&format!("{}{error:#}", speaker(plan)));
@@ -83,10 +97,6 @@ fn steps(plan: &mut Plan) -> u8 {
         }
     };
     let fates = files.fates().clone();
-    signals.before_quitting({
-        let fates = fates.clone();
-        move || fates.quit(|account| say(&format!("onrush: {account}")))
-    });
     let interrupt = signals.interrupt.clone();
     let read = interrupt.unheard(|| plan.read_materials());
     let is_ours = plan.script.is_some() && plan.show.format == Format::Json;

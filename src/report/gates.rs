@@ -19,11 +19,16 @@ pub fn annotation(line: &str) -> String {
 
 /// Looks at the gates of a plan.
 pub fn gates(plan: &Plan, outcome: &Outcome) -> Vec<Gate> {
-    let judge = |condition: &Condition| {
-        let terms: Vec<Judged> = condition.terms.iter().map(|term| judge(term, plan, outcome)).collect();
+    let gate = |condition: &Condition| {
+        let terms = objective(condition, plan, outcome);
         Gate { broken: terms.iter().all(|term| term.holds), terms }
     };
-    plan.show.gates.iter().map(judge).collect()
+    plan.show.gates.iter().map(gate).collect()
+}
+
+/// What a run says to each term of a condition.
+pub fn objective(condition: &Condition, plan: &Plan, outcome: &Outcome) -> Vec<Judged> {
+    condition.terms.iter().map(|term| judge(term, plan, outcome)).collect()
 }
 
 fn judge(term: &Term, plan: &Plan, outcome: &Outcome) -> Judged {

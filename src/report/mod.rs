@@ -35,8 +35,8 @@ mod tests;
 
 pub use escape::escape;
 pub use failure::Failure;
-pub use gate::Gate;
-pub use gates::{annotation, gates};
+pub use gate::{Gate, Judged};
+pub use gates::{annotation, gates, objective};
 pub use notes::{Flight, Hanging, Lost, Note, Places, notes, print_notes};
 pub use once::once;
 pub use told::told;

@@ -303,6 +303,8 @@ impl Step {
             |word: &str| word.starts_with("-n") || ["--requests", "--once", "--stages"].contains(&word);
         if self.words().any(ends_by_itself) {
             ""
+        } else if self.command.contains("--find-max") {
+            " -d 5s"
         } else if self.command.contains("/freeze?") {
             " -d 950ms"
         } else if self.command.starts_with("wrk ") || self.command.contains("--compat") {

@@ -26,6 +26,8 @@ mod endings;
 mod evidence;
 /// What goes wrong is counted and named.
 mod failures;
+/// Searches for the highest load.
+mod find_max;
 mod gates;
 /// Broken and hostile servers, where the kernel matters.
 mod hostile;
@@ -83,6 +85,7 @@ fn main() {
         ("endings", endings::cases()),
         ("evidence", evidence::cases()),
         ("failures", failures::cases()),
+        ("find_max", find_max::cases()),
         ("gates", gates::cases()),
         ("hostile", hostile::cases()),
         ("limits", limits::cases()),

@@ -110,13 +110,18 @@ impl Files {
     }
 
     /// Has all files written, which goes on when this returns: [`Fates::wait`] tells when they are.
-    pub fn write(mut self, document: &Document) {
+    pub fn write(self, document: &Document) {
+        self.write_texts(|kind| export::render(kind, document).map_err(|corrupt| corrupt.to_string()));
+    }
+
+    /// The same with these texts, or the reason why there is none.
+    pub fn write_texts(mut self, text_of: impl Fn(Kind) -> Result<String, String>) {
         for Whole { index, kind, is_special, text } in self.whole {
             if is_special {
                 self.fates.begin(index);
             }
             // A thread that has gone has fallen, and has said so.
-            let _ = text.send(export::render(kind, document).map_err(|corrupt| corrupt.to_string()));
+            let _ = text.send(text_of(kind));
         }
         for stream in &mut self.streams {
             if !stream.has_begun {

@@ -14,6 +14,7 @@ mod open_loop;
 mod plan;
 mod read;
 mod schedule;
+pub(crate) mod schema;
 mod sources;
 #[cfg(test)]
 mod tests;

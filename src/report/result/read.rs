@@ -13,6 +13,8 @@ use super::{Document, SCHEMA};
 #[derive(Deserialize)]
 struct Version {
     schema: u64,
+    /// What it is the document of, if that is no run.
+    kind: Option<String>,
 }
 
 impl Document {
@@ -31,10 +33,13 @@ impl Document {
     ///
     /// As [`Document::read`].
     pub fn parse(path: &Path, text: &[u8]) -> anyhow::Result<Self> {
-        let Version { schema } =
+        let Version { schema, kind } =
             serde_json::from_slice(text).with_context(|| format!("{path:?} is no result of onrush"))?;
         if schema != u64::from(SCHEMA) {
             bail!("{path:?} has schema {schema}, and this onrush reads schema {SCHEMA}: use the version that wrote it");
+        }
+        if let Some(kind) = kind {
+            bail!("{path:?} is the document of a {kind}: only results of runs are read here");
         }
         let value: Value = serde_json::from_slice(text).with_context(|| format!("{path:?} is damaged"))?;
         if !are_figures(&value) {

@@ -9,8 +9,6 @@ use crate::report::fixtures::{flawless, plan as fixture};
 use crate::run::{Outcome, WorkerShare};
 use crate::stats::{Cause, Evidence, Interval, Phase};
 
-const SCHEMA_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/result.schema.json");
-
 fn plan(dialect: Dialect) -> crate::plan::Plan {
     fixture(dialect, "http://127.0.0.1:8080/", 10, 1, 10)
 }
@@ -116,40 +114,7 @@ fn without_a_schedule_nothing_of_it_is_there() {
 
 #[test]
 fn the_schema_is_that_of_these_structs() {
-    let mut schema = schemars::schema_for!(Document);
-    never_null(schema.ensure_object().values_mut());
-    schema.insert("title".to_owned(), "A result of onrush".into());
-    let schema = serde_json::to_string_pretty(&schema).unwrap() + "\n";
-    if std::env::var_os("SAVE").is_some() {
-        std::fs::write(SCHEMA_FILE, &schema).unwrap();
-    }
-    let written = std::fs::read_to_string(SCHEMA_FILE).unwrap_or_default();
-    assert!(written == schema, "docs/result.schema.json is out of date: SAVE=1 cargo test --lib the_schema writes it");
-}
-
-/// What does not apply is left out; the generator believes that it may be null.
-fn never_null<'a>(values: impl Iterator<Item = &'a mut serde_json::Value>) {
-    use serde_json::Value;
-    for value in values {
-        match value {
-            Value::Object(fields) => {
-                if let Some(Value::Array(types)) = fields.get_mut("type") {
-                    types.retain(|name| name != "null");
-                    let only = types.pop().filter(|_| types.is_empty()).expect("one type beside null");
-                    fields.insert("type".to_owned(), only);
-                }
-                if let Some(Value::Array(choices)) = fields.get_mut("anyOf") {
-                    choices.retain(|choice| choice["type"] != "null");
-                    let only = choices.pop().filter(|_| choices.is_empty()).expect("one choice beside null");
-                    fields.remove("anyOf");
-                    fields.extend(only.as_object().expect("a schema").clone());
-                }
-                never_null(fields.values_mut());
-            }
-            Value::Array(values) => never_null(values.iter_mut()),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        }
-    }
+    schema::check::<Document>("docs/result.schema.json", "A result of onrush");
 }
 
 #[test]

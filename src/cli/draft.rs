@@ -1,0 +1,93 @@
+//! A search from what was typed: what it needs beside a plan, and what it does not go together with.
+
+use std::ffi::OsStr;
+use std::time::Duration;
+
+use super::decide::CONNECTIONS;
+use super::flags::{self, Id};
+use super::refusal::{Refusal, wrong};
+use super::search::TypedSearch;
+use super::typed::Typed;
+use crate::plan::limits::{CONNECTIONS_MAX, RATE_MAX, THREADS_MAX};
+use crate::plan::search::{Over, Search};
+use crate::plan::{Condition, Kind, Plan};
+use crate::report::units::exact;
+
+/// A search that has no plan yet.
+pub(super) struct Draft {
+    objective: Condition,
+    over: Over,
+    budget: Duration,
+    first: Option<u64>,
+}
+
+/// How long a search may take, and the shortest time in which it can find anything.
+const BUDGET: Duration = Duration::from_secs(60);
+const BUDGET_MIN: Duration = Duration::from_secs(5);
+
+/// How many connections a search over the rate may open unless something else says so.
+const MAX_INFLIGHT: u64 = 1_000;
+
+impl Draft {
+    /// What was typed of a search, if one was asked for; the rest is left as for a run.
+    pub fn take(typed: &mut Typed) -> Result<Option<Self>, Refusal> {
+        let TypedSearch { objective, over } = std::mem::take(&mut typed.search);
+        let Some(objective) = objective else {
+            let line = "--over: there is no search; add --find-max, for instance --find-max 'p99<50ms'";
+            return if over.is_some() { Err(Refusal::Misused(line.to_owned())) } else { Ok(None) };
+        };
+        let over = over.unwrap_or(Over::Rate);
+        if typed.dialect.is_compat() {
+            let tool = typed.dialect.name();
+            return Err(Refusal::Cannot(format!("--find-max: {tool} has no searches; leave one of the two out")));
+        }
+        refuse_others(typed, over)?;
+        if let Some(term) = objective.needs_rate().filter(|_| over != Over::Rate) {
+            let line = format!("--find-max {}: it needs a rate; search over that, or write another term", term.text);
+            return Err(Refusal::Misused(line));
+        }
+        let first = match over {
+            Over::Rate => typed.pace.take_first().map(|rate| rate.per_minute()),
+            Over::Connections => Some(typed.connections.unwrap_or(CONNECTIONS)),
+            Over::Threads => Some(typed.threads.unwrap_or(1)),
+        };
+        if over == Over::Rate && typed.connections.is_none() {
+            typed.pace.max_inflight.get_or_insert(MAX_INFLIGHT);
+        }
+        let budget = typed.duration.take().unwrap_or(BUDGET);
+        if budget < BUDGET_MIN {
+            let right = format_args!("a search takes at least {}; write for instance 60s", exact(BUDGET_MIN));
+            return Err(wrong(flags::by_id(Id::Duration), OsStr::new(&exact(budget)), right));
+        }
+        Ok(Some(Self { objective, over, budget, first }))
+    }
+
+    /// The search with this plan.
+    pub fn of(self, mut plan: Plan) -> Search {
+        let Self { objective, over, budget, first } = self;
+        plan.phases = false;
+        let most = match over {
+            Over::Rate => over.load(RATE_MAX as f64),
+            Over::Connections => CONNECTIONS_MAX,
+            Over::Threads => THREADS_MAX.min(u64::from(plan.load.connections)),
+        };
+        Search { plan, objective, over, budget, first, most }
+    }
+}
+
+/// Refuses what makes no sense in a search.
+fn refuse_others(typed: &Typed, over: Over) -> Result<(), Refusal> {
+    let is_other = |kind: Kind| kind != Kind::Json;
+    let reasons = [
+        (typed.requests.is_some(), "-n", "a search says itself how many requests a run has"),
+        (typed.once, "--once", "a search has many requests"),
+        (typed.pace.has_stages(), "--stages", "a search has runs with one load each"),
+        (!typed.until.is_empty(), "--until", "a search says itself how long a run is"),
+        (!typed.gates.is_empty(), "--fail-if", "what has to hold is the objective; add a term to it"),
+        (over != Over::Rate && typed.pace.has_rate(), "-R", "what is searched has no rate; it is that of --over rate"),
+        (typed.outputs.iter().any(|output| is_other(output.kind)), "-o", "a search has a .json document only"),
+    ];
+    let line = |option: &str, reason: &str| format!("--find-max and {option}: {reason}; leave one of the two out");
+    let wrong = reasons.into_iter().find(|(is_there, ..)| *is_there);
+    wrong.map_or(Ok(()), |(_, option, reason)| Err(Refusal::Misused(line(option, reason))))
+}

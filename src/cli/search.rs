@@ -1,0 +1,32 @@
+//! The options of a search: what was typed of them.
+
+use std::ffi::OsStr;
+
+use super::flags::{Flag, Id};
+use super::refusal::{Refusal, wrong};
+use super::values::condition;
+use crate::plan::Condition;
+use crate::plan::search::Over;
+
+/// What was typed of a search.
+#[derive(Debug, Default)]
+pub(super) struct TypedSearch {
+    /// `--find-max`.
+    pub objective: Option<Condition>,
+    /// `--over`.
+    pub over: Option<Over>,
+}
+
+impl TypedSearch {
+    /// Takes one option in.
+    pub fn take(&mut self, flag: &Flag, value: &OsStr) -> Result<(), Refusal> {
+        if flag.id == Id::FindMax {
+            self.objective = Some(condition(flag, value)?);
+            return Ok(());
+        }
+        let over = Over::ALL.into_iter().find(|(_, name)| value.to_str() == Some(name));
+        let (over, _) = over.ok_or_else(|| wrong(flag, value, "unknown; write rate, connections or threads"))?;
+        self.over = Some(over);
+        Ok(())
+    }
+}

@@ -1,0 +1,380 @@
+//! A search as a program: its runs one after the other, what is shown of each, and how it ends.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+use thiserror::Error;
+
+use super::{
+    EXIT_BROKEN, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_WRONG, Screen, begin, guard, print_notes, say, verbose,
+    with_stack,
+};
+use crate::live::ProgressLine;
+use crate::plan::search::Over;
+use crate::plan::{Addresses, Format, Plan, Search};
+use crate::report::files::{self, Files};
+use crate::report::result;
+use crate::run::{
+    Breakdown, Choice, Ended as RunEnded, Interrupt, Listener, NotStarted, Observer, Outcome, Progress, Unavailable,
+};
+use crate::script::Exit;
+use crate::search::{self, Bracket, Document, Ended, Fault, Limit, Point, words};
+use crate::verdict::{LimitedBy, Verdict};
+use crate::{report, session};
+
+/// How long a closed loop lasts that finds the first load.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
+/// The first rate, as a share of what that does: the target is to carry it.
+const FIRST_SHARE: f64 = 0.9;
+/// How long beyond its length a run waits for the responses to what it has sent, in lengths and besides.
+const DRAIN_LENGTHS: u32 = 1;
+const DRAIN: Duration = Duration::from_secs(1);
+/// The longest pause for what is still in flight after that.
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// After as many runs in which onrush itself stood still there are no more.
+const SPOILT_MAX: usize = 6;
+/// A run of a closed loop with fewer than this share of the responses that it takes is repeated, for longer.
+const ENOUGH: f64 = 0.9;
+
+/// Searches, from the first run to the exit code.
+pub fn search(search: &mut Search) -> u8 {
+    with_stack(search.plan.script.is_some(), || steps(search))
+}
+
+fn steps(search: &mut Search) -> u8 {
+    let (files, signals) = match begin(&search.plan) {
+        Ok(begun) => begun,
+        Err(error) => {
+            say(&format!("onrush: {error:#}"));
+            return EXIT_WRONG;
+        }
+    };
+    let fates = files.fates().clone();
+    let is_ours = search.plan.script.is_some() && search.plan.show.format == Format::Json;
+    let screen = Screen::open(is_ours);
+    let interrupt = signals.interrupt.clone();
+    let read = interrupt.unheard(|| search.plan.read_materials());
+    let found = guard(|| {
+        read?;
+        Runs::new(search, &interrupt).all()
+    });
+    match found.and_then(|found| found) {
+        Ok(found) => interrupt.unheard(|| found.show(search, screen, files)),
+        Err(error) => {
+            drop(files);
+            say(&format!("onrush: {error:#}"));
+            fates.account().into_iter().for_each(|account| say(&format!("onrush: {account}")));
+            exit_code(&error)
+        }
+    }
+}
+
+/// The exit code of a search that found nothing because of this.
+fn exit_code(error: &anyhow::Error) -> u8 {
+    match (error.downcast_ref::<Fruitless>(), error.downcast_ref::<Exit>()) {
+        (Some(fruitless), _) => fruitless.code,
+        (_, Some(Exit(code))) => *code as u8,
+        _ if error.is::<NotStarted>() || error.is::<Unavailable>() => EXIT_NOT_STARTED,
+        _ => EXIT_WRONG,
+    }
+}
+
+/// Why a search ended before its first run under a load.
+#[derive(Debug, Error)]
+#[error("{line}")]
+struct Fruitless {
+    line: String,
+    code: u8,
+}
+
+/// What a search found.
+struct Found {
+    points: Vec<Point>,
+    ended: Ended,
+    /// The documents of the first and the last run; `None`: there was none.
+    runs: Option<[Box<result::Document>; 2]>,
+    elapsed: Duration,
+}
+
+impl Found {
+    /// Writes the files, prints the result, and returns the exit code.
+    fn show(self, search: &Search, mut screen: Screen, files: Files) -> u8 {
+        let Self { points, ended, runs, elapsed } = self;
+        let Some([first, last]) = runs else {
+            say("onrush: a signal ended the search before its first run");
+            return EXIT_NOTHING_COMPLETED;
+        };
+        let document = Document::of(search, &points, ended, [&first, &last], elapsed.as_secs_f64());
+        let fates = files.fates().clone();
+        files.write_texts(|_| Ok(document.to_json()));
+        screen.print(&match search.plan.show.format {
+            Format::Text => words::result(search, &points, ended) + "\n",
+            Format::Json => document.to_json(),
+        });
+        fates.wait(files::PATIENCE);
+        fates.give_up();
+        let unwritable = files::unwritable(&fates);
+        unwritable.iter().for_each(|error| say(&format!("onrush: {error}")));
+        let unread = screen.failure();
+        unread.iter().for_each(|error| say(&format!("onrush: cannot write the result to standard output: {error}")));
+        match ended {
+            _ if !unwritable.is_empty() || unread.is_some() => EXIT_WRONG,
+            Ended::Died => EXIT_NOTHING_COMPLETED,
+            _ if points.is_empty() => EXIT_NOTHING_COMPLETED,
+            _ if Bracket::of(&points).holds.is_none() => EXIT_BROKEN,
+            _ => 0,
+        }
+    }
+}
+
+/// A run, what was its limit if it was not the target, and the verdict on it.
+type Judged = (Point, Option<Limit>, Option<Verdict>);
+
+/// The runs of a search.
+struct Runs<'a> {
+    search: &'a Search,
+    interrupt: &'a Interrupt,
+    started: Instant,
+    /// How many responses say whether the objective holds.
+    needed: f64,
+    /// The last load of a closed loop, and how many responses per second it did.
+    known: (u64, f64),
+    points: Vec<Point>,
+    runs: Option<[Box<result::Document>; 2]>,
+    /// The lowest median of the service latency that a run had, in nanoseconds.
+    calm_ns: u64,
+    has_begun: bool,
+    has_said_gathered: bool,
+}
+
+impl<'a> Runs<'a> {
+    fn new(search: &'a Search, interrupt: &'a Interrupt) -> Self {
+        Self {
+            search,
+            interrupt,
+            started: Instant::now(),
+            needed: search::needed(&search.objective),
+            known: (1, 0.0),
+            points: Vec::new(),
+            runs: None,
+            calm_ns: u64::MAX,
+            has_begun: false,
+            has_said_gathered: false,
+        }
+    }
+
+    /// Runs under one load after the other until the limit is known, or there is a reason to stop.
+    fn all(mut self) -> anyhow::Result<Found> {
+        let ended = match self.first()? {
+            Some(first) => self.from(first)?,
+            None => Ended::Signal,
+        };
+        Ok(Found { points: self.points, ended, runs: self.runs, elapsed: self.started.elapsed() })
+    }
+
+    /// The load to begin with: what was typed, or nearly what a short closed loop does. `None`: a signal came.
+    fn first(&mut self) -> anyhow::Result<Option<u64>> {
+        let over = self.search.over;
+        if let (Some(first), Over::Rate) = (self.search.first, over) {
+            return Ok(Some(first));
+        }
+        let plan = self.search.closed_loop(FIRST_LOOK);
+        let (outcome, _) = self.run(&plan, FIRST_LOOK)?;
+        let completed = outcome.totals.counters.completed;
+        if self.interrupt.is_asked() {
+            return Ok(None);
+        }
+        if let RunEnded::Refused { address, cause } = outcome.ended {
+            let line = report::refusal(&plan, &outcome, address, cause);
+            return Err(Fruitless { line, code: EXIT_NOT_STARTED }.into());
+        }
+        if completed == 0 {
+            print_notes(&plan, &outcome);
+            let line = "nothing was answered in the first second; give the first rate with -R".to_owned();
+            return Err(Fruitless { line, code: EXIT_NOTHING_COMPLETED }.into());
+        }
+        let per_s = completed as f64 / outcome.elapsed.as_secs_f64();
+        say(&words::first(plan.load.connections, per_s));
+        let first = self.search.first.unwrap_or_else(|| over.load(per_s * FIRST_SHARE).max(over.least()));
+        self.known = (first, per_s);
+        Ok(Some(first))
+    }
+
+    /// Searches from this load on; returns why it ended.
+    fn from(&mut self, first: u64) -> anyhow::Result<Ended> {
+        while let Some(load) = search::next(self.search, first, &self.points) {
+            let Some(length) = self.length(load)? else { return Ok(self.out_of_time()) };
+            let Some((point, limit, verdict)) = self.point(load, length)? else { return Ok(Ended::Signal) };
+            say(&words::run(self.search, &point));
+            self.points.push(point);
+            if self.has_died() {
+                return Ok(Ended::Died);
+            }
+            if self.are_spoilt() {
+                return Ok(Ended::Limited(Limit::StoodStill));
+            }
+            let bracket = Bracket::of(&self.points);
+            // Under the first loads nobody knows whether the target has a queue.
+            let is_known = |limit: &Limit| *limit != Limit::Verdict(LimitedBy::Connections) || bracket.holds.is_some();
+            if let Some(limit) = limit.filter(is_known).filter(|_| bracket.fails == Some(load)) {
+                verdict.iter().for_each(|verdict| say(&format!("note: {verdict}")));
+                return Ok(Ended::Limited(limit));
+            }
+        }
+        Ok(Ended::Done)
+    }
+
+    /// How long a run under this load is; `None`: there is no time left for it.
+    fn length(&self, load: u64) -> anyhow::Result<Option<Duration>> {
+        let Search { budget, over, .. } = *self.search;
+        let (known, per_s) = self.known;
+        let per_s = match over {
+            Over::Rate => over.number(load),
+            Over::Connections | Over::Threads => per_s * (load as f64 / known as f64).min(1.0),
+        };
+        let length = search::length(budget, self.needed, per_s);
+        let is_in_time = self.started.elapsed() + self.warm_up(length) + length <= budget;
+        if !is_in_time && self.points.is_empty() {
+            let line = words::too_long(self.search, self.needed, per_s);
+            return Err(Fruitless { line, code: EXIT_WRONG }.into());
+        }
+        Ok(is_in_time.then_some(length))
+    }
+
+    fn warm_up(&self, length: Duration) -> Duration {
+        let typed = self.search.plan.warmup;
+        if typed.is_zero() { search::warm_up(length) } else { typed }
+    }
+
+    /// A run under this load, what was the limit if it was not the target, and the verdict; `None`: a signal came.
+    fn point(&mut self, load: u64, length: Duration) -> anyhow::Result<Option<Judged>> {
+        let Search { budget, over, .. } = *self.search;
+        if self.search.is_gathered(load) && !std::mem::replace(&mut self.has_said_gathered, true) {
+            say(words::GATHERED);
+        }
+        let left = budget.saturating_sub(self.started.elapsed() + length);
+        let drain = (length * DRAIN_LENGTHS + DRAIN).min(left.max(DRAIN));
+        let plan = Plan { warmup: self.warm_up(length), ..self.search.run(load, length, drain) };
+        let (outcome, document) = self.run(&plan, length / search::WINDOWS)?;
+        if self.interrupt.is_asked() {
+            return Ok(None);
+        }
+        let point = Point::of(self.search, &plan, load, length, &outcome);
+        if point.fault == Some(Fault::Unanswered) {
+            print_notes(&plan, &outcome);
+        }
+        let [first, _] = self.runs.take().unwrap_or_else(|| [document.clone(), document.clone()]);
+        let verdict = document.verdict.clone();
+        let limit = Limit::of(over, &outcome, verdict.as_ref(), self.calm_ns).filter(|_| !point.holds());
+        self.runs = Some([first, document]);
+        if over != Over::Rate {
+            self.known = (load, point.per_s);
+            if let Some(length) = self.longer(&point)? {
+                return self.point(load, length);
+            }
+        }
+        self.pause(&outcome, &point);
+        Ok(Some((point, limit, verdict)))
+    }
+
+    /// How long a run has to be that had too few responses; `None`: it had enough, or there is no time left for another.
+    fn longer(&self, point: &Point) -> anyhow::Result<Option<Duration>> {
+        let is_short = point.completed > 0 && (point.completed as f64) < self.needed * ENOUGH;
+        Ok(if is_short { self.length(point.load)?.filter(|length| *length > point.length) } else { None })
+    }
+
+    /// Waits as long as the target needs for what was in flight at the end of a run, so that it is not in the way of the next.
+    fn pause(&self, outcome: &Outcome, point: &Point) {
+        let open = outcome.totals.counters.open_at_end as f64;
+        let pause = Duration::try_from_secs_f64(open / point.per_s).unwrap_or(PAUSE_MAX);
+        thread::sleep(pause.min(PAUSE_MAX));
+    }
+
+    /// Why a search ends whose time is over.
+    fn out_of_time(&self) -> Ended {
+        let is_silent = self.points.last().is_some_and(|point| point.fault == Some(Fault::Unanswered));
+        if is_silent { Ended::Died } else { Ended::Time }
+    }
+
+    /// Whether onrush stood still in so many runs that the next would be no better.
+    fn are_spoilt(&self) -> bool {
+        let last = self.points.iter().rev().take(SPOILT_MAX);
+        last.filter(|point| point.fault == Some(Fault::Spoilt)).count() == SPOILT_MAX
+    }
+
+    /// Whether the target has answered nothing in the last two runs.
+    fn has_died(&self) -> bool {
+        let mut last = self.points.iter().rev().take(2);
+        self.points.len() > 1 && last.all(|point| point.fault == Some(Fault::Unanswered))
+    }
+
+    /// One session.
+    fn run(&mut self, plan: &Plan, row: Duration) -> anyhow::Result<(Outcome, Box<result::Document>)> {
+        let is_first = !std::mem::replace(&mut self.has_begun, true);
+        let ran =
+            session::run(plan, self.interrupt, &mut Watcher { search: self.search, plan, row, is_first, line: None })?;
+        let outcome = ran.outcome;
+        if let Some(sentence) = report::stuck(&outcome).into_iter().next() {
+            return Err(anyhow!(sentence));
+        }
+        match &outcome.breakdown {
+            Some(Breakdown::Exit(code)) => Err(Exit(*code).into()),
+            Some(Breakdown::Script(words)) => Err(anyhow!(words.clone())),
+            Some(Breakdown::Bug(thread)) => Err(anyhow!(report::fallen(*thread))),
+            None => {
+                if outcome.totals.latency.count() > 0 {
+                    self.calm_ns = self.calm_ns.min(outcome.totals.latency.percentile(50.0));
+                }
+                let document = Box::new(result::Document::of(plan, &outcome));
+                Ok((outcome, document))
+            }
+        }
+    }
+}
+
+/// Shows how a run of a search goes.
+struct Watcher<'a> {
+    search: &'a Search,
+    plan: &'a Plan,
+    row: Duration,
+    is_first: bool,
+    line: Option<ProgressLine>,
+}
+
+impl Observer for Watcher<'_> {
+    fn resolved(&mut self, choice: &Choice, addresses: &Addresses) {
+        if !self.is_first {
+            return;
+        }
+        if self.plan.show.verbose {
+            say(&verbose(self.plan, choice, addresses));
+        }
+        say(&words::opening(self.search));
+    }
+
+    fn ready(&mut self) -> Instant {
+        // What a script prints would tear the line.
+        if self.plan.script.is_none() {
+            self.line = ProgressLine::on_stderr(self.plan.stop, self.plan.schedule.clone());
+        }
+        Instant::now()
+    }
+
+    fn row(&self) -> Duration {
+        self.row
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        if let Some(line) = &mut self.line {
+            line.draw(progress);
+        }
+    }
+
+    fn listener(&mut self) -> Listener {
+        // If standard error is closed there is nobody to tell.
+        Arc::new(|line| drop(std::io::stderr().write_all(line)))
+    }
+}

@@ -1,0 +1,47 @@
+//! The schema of a document, from its structs.
+
+#![cfg(test)]
+
+use std::fs;
+use std::path::Path;
+
+use schemars::{JsonSchema, SchemaGenerator};
+
+/// Makes sure that a file has the schema of these structs; with `SAVE` in the environment, by writing it.
+pub fn check<T: JsonSchema>(file: &str, title: &str) {
+    let mut schema = SchemaGenerator::default().into_root_schema_for::<T>();
+    never_null(schema.ensure_object().values_mut());
+    schema.insert("title".to_owned(), title.into());
+    let schema = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    if std::env::var_os("SAVE").is_some() {
+        fs::write(&path, &schema).unwrap();
+    }
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == schema, "{file} is out of date: SAVE=1 cargo test --lib the_schema writes it");
+}
+
+/// What does not apply is left out; the generator believes that it may be null.
+fn never_null<'a>(values: impl Iterator<Item = &'a mut serde_json::Value>) {
+    use serde_json::Value;
+    for value in values {
+        match value {
+            Value::Object(fields) => {
+                if let Some(Value::Array(types)) = fields.get_mut("type") {
+                    types.retain(|name| name != "null");
+                    let only = types.pop().filter(|_| types.is_empty()).expect("one type beside null");
+                    fields.insert("type".to_owned(), only);
+                }
+                if let Some(Value::Array(choices)) = fields.get_mut("anyOf") {
+                    choices.retain(|choice| choice["type"] != "null");
+                    let only = choices.pop().filter(|_| choices.is_empty()).expect("one choice beside null");
+                    fields.remove("anyOf");
+                    fields.extend(only.as_object().expect("a schema").clone());
+                }
+                never_null(fields.values_mut());
+            }
+            Value::Array(values) => never_null(values.iter_mut()),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}

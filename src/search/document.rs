@@ -1,0 +1,225 @@
+//! A search as one document: what a `.json` file of it holds.
+//!
+//! These structs are the format, from which `docs/search.schema.json` is generated. A key that does not apply is left out.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Bracket, Fault, Limit, Point, interval};
+use crate::plan::Search;
+use crate::report::Judged;
+use crate::report::result::{self, Host, Moment, SCHEMA, Tool};
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Document {
+    /// The version of the format; additions do not raise it.
+    pub schema: u32,
+    /// Always `search`: the document of a run has no kind.
+    pub kind: String,
+    /// What measured.
+    pub tool: Tool,
+    /// Where it ran.
+    pub host: Host,
+    /// The command line, quoted for a shell; secrets are redacted.
+    pub command: String,
+    /// The plan of the last run; they differ in what was varied. Secrets are redacted.
+    pub plan: result::Plan,
+    /// When the first run began: RFC 3339, UTC.
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub started_at: Moment,
+    /// How long the search took, in seconds.
+    pub duration_s: f64,
+    /// What has to hold.
+    pub objective: String,
+    /// What was varied: `rate`, `connections` or `threads`.
+    pub over: String,
+    /// Why it ended: `done`, `time` (`-d` was over), `signal`, `died` (the target answered nothing any more) or `limited`.
+    pub ended: String,
+    /// What was the limit in the place of the target, if it ended because of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limited_by: Option<String>,
+    /// What it found; left out if the limit of the target is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub highest: Option<Highest>,
+    /// Where the limit of the target is not known: the highest load that held, if any did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+    /// The runs, one after the other.
+    pub points: Vec<Run>,
+}
+
+/// The highest load that holds. Rates are requests per second.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Highest {
+    /// The highest load that held.
+    pub load: f64,
+    /// The lowest load above that did not.
+    pub fails: f64,
+    /// Between which loads the limit is in 95 of 100 cases; left out with too few runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_95: Option<Interval>,
+}
+
+/// Between which loads the limit is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Interval {
+    /// The lower one.
+    pub low: f64,
+    /// The higher one.
+    pub high: f64,
+}
+
+/// One run of a search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Run {
+    /// Its load: requests per second, connections or threads.
+    pub load: f64,
+    /// Whether the load holds.
+    pub holds: bool,
+    /// If not, why: `unanswered`, `objective` (a term does not hold), `unreached` (fewer responses or connections than were
+    /// asked for), `rising` (the latency was) or `spoilt` (onrush itself stood still, which says nothing about the target).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+    /// How long was measured, in seconds.
+    pub duration_s: f64,
+    /// Complete responses per second meanwhile.
+    pub rate_per_s: f64,
+    /// Complete responses, with those that came when nothing more was sent.
+    pub completed: u64,
+    /// How fast the mean latency rose, in microseconds per second; left out where hardly anything was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slope_us_per_s: Option<f64>,
+    /// How long onrush itself stood still meanwhile, in seconds; left out if it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stood_still_s: Option<f64>,
+    /// The terms of the objective.
+    pub terms: Vec<Judged>,
+}
+
+/// Why a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// There was nothing left to find out.
+    Done,
+    /// Its time was over.
+    Time,
+    /// Somebody sent a signal.
+    Signal,
+    /// The target answered nothing any more.
+    Died,
+    /// Something else than the target was the limit.
+    Limited(Limit),
+}
+
+impl Ended {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Time => "time",
+            Self::Signal => "signal",
+            Self::Died => "died",
+            Self::Limited(_) => "limited",
+        }
+    }
+}
+
+impl Document {
+    /// The document of a search that took so many seconds; `first` and `last` are the documents of its first and last run.
+    pub fn of(search: &Search, points: &[Point], ended: Ended, runs: [&result::Document; 2], duration_s: f64) -> Self {
+        let [first, last] = runs;
+        let bracket = Bracket::of(points);
+        let number = |load: u64| search.over.number(load);
+        let interval = interval(points, bracket).map(|(low, high)| {
+            let unit = number(1);
+            Interval { low: low * unit, high: high * unit }
+        });
+        let is_known = !matches!(ended, Ended::Died | Ended::Limited(_));
+        let highest = bracket.holds.zip(bracket.fails).filter(|_| is_known).map(|(holds, fails)| Highest {
+            load: number(holds),
+            fails: number(fails),
+            interval_95: interval,
+        });
+        Self {
+            schema: SCHEMA,
+            kind: KIND.to_owned(),
+            tool: first.tool.clone(),
+            host: first.host.clone(),
+            command: first.command.clone(),
+            plan: last.plan.clone(),
+            started_at: first.started_at,
+            duration_s,
+            objective: search.objective.to_string(),
+            over: search.over.name().to_owned(),
+            ended: ended.name().to_owned(),
+            limited_by: if let Ended::Limited(limit) = ended { Some(limit.name().to_owned()) } else { None },
+            at_least: bracket.holds.filter(|_| highest.is_none()).map(number),
+            highest,
+            points: points.iter().map(|point| Run::of(point, number(point.load))).collect(),
+        }
+    }
+
+    /// The document as text, with a line end.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("numbers, texts and lists can always be written");
+        text.push('\n');
+        text
+    }
+}
+
+/// What tells the document of a search from that of a run.
+pub const KIND: &str = "search";
+
+impl Run {
+    fn of(point: &Point, load: f64) -> Self {
+        let fault = point.fault.map(|fault| match fault {
+            Fault::Spoilt => "spoilt",
+            Fault::Unanswered => "unanswered",
+            Fault::Objective => "objective",
+            Fault::Unreached => "unreached",
+            Fault::Rising => "rising",
+        });
+        Self {
+            load,
+            holds: point.holds(),
+            fault: fault.map(str::to_owned),
+            duration_s: point.length.as_secs_f64(),
+            rate_per_s: point.per_s,
+            completed: point.completed,
+            slope_us_per_s: point.slope_ns_per_s.map(|slope| slope / 1e3),
+            stood_still_s: (!point.stood_still.is_zero()).then_some(point.stood_still.as_secs_f64()),
+            terms: point.terms.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::search::Over;
+    use crate::report::{fixtures, result::schema};
+    use crate::search::simulation::{points, search};
+
+    #[test]
+    fn the_schema_of_a_search_is_that_of_these_structs() {
+        schema::check::<Document>("docs/search.schema.json", "A search of onrush");
+    }
+
+    #[test]
+    fn a_document_has_the_loads_in_their_unit_and_is_read_again() {
+        let search = search(Over::Rate);
+        let run = result::Document::of(&search.plan, &fixtures::flawless(10, 1));
+        let points = points(&[(60_000, true), (120_000, false), (120_000, false)]);
+        let document = Document::of(&search, &points, Ended::Time, [&run, &run], 9.5);
+        let highest = Highest { load: 1_000.0, fails: 2_000.0, interval_95: None };
+        assert_eq!((document.highest, document.at_least, document.points[1].load), (Some(highest), None, 2_000.0));
+        let limited = Document::of(&search, &points, Ended::Limited(Limit::OpenFiles), [&run, &run], 9.5);
+        assert_eq!((&limited.ended[..], limited.limited_by.as_deref()), ("limited", Some("open_files")));
+        assert_eq!((limited.highest, limited.at_least), (None, Some(1_000.0)));
+        assert_eq!(document.points[2].fault.as_deref(), Some("objective"));
+        assert_eq!(serde_json::from_str::<Document>(&document.to_json()).unwrap(), document);
+    }
+}

@@ -1,0 +1,119 @@
+//! Between which loads the limit is, with a confidence of 95 %: a logistic curve over the logarithm of the load, for the
+//! probability that a run holds, and a bootstrap of it.
+
+use super::{Bracket, Fault, Point};
+use crate::random::Random;
+
+/// Points that are further from the limit than this factor say nothing about where it is.
+const NEAR: f64 = 1.25;
+
+/// The fewest points near the limit, and the fewest of either kind, that say how sure it is.
+const POINTS_MIN: usize = 8;
+const OF_EACH_MIN: usize = 3;
+
+/// How often points are drawn anew.
+const DRAWS: usize = 200;
+
+/// The widths of the curve that are tried, in logarithms: about a quarter of a per cent of the load to eight per cent.
+const WIDTHS: [f64; 6] = [0.0025, 0.005, 0.01, 0.02, 0.04, 0.08];
+
+/// Into how many steps the loads are cut.
+const STEPS: u32 = 60;
+
+/// Likelihoods that differ by less, in logarithms, are as good.
+const AS_GOOD: f64 = 1e-3;
+
+/// Between which loads, in the unit of the points, the limit is in 95 of 100 cases. `None`: there are too few points to say.
+pub fn interval(points: &[Point], bracket: Bracket) -> Option<(f64, f64)> {
+    let (highest, lowest) = (bracket.holds? as f64, bracket.fails? as f64);
+    let near = |load: f64| load >= highest / NEAR && load <= lowest * NEAR;
+    let runs = points.iter().filter(|point| near(point.load as f64) && point.fault != Some(Fault::Spoilt));
+    let (held, failed): (Vec<&Point>, Vec<&Point>) = runs.partition(|point| point.holds());
+    if held.len() < OF_EACH_MIN || failed.len() < OF_EACH_MIN || held.len() + failed.len() < POINTS_MIN {
+        return None;
+    }
+    let logarithms =
+        |points: Vec<&Point>| -> Vec<f64> { points.iter().map(|point| (point.load as f64).ln()).collect() };
+    let (held, failed) = (logarithms(held), logarithms(failed));
+    let mut random = Random::new(1);
+    let mut again =
+        |from: &[f64]| -> Vec<f64> { from.iter().map(|_| from[random.below(from.len() as u64) as usize]).collect() };
+    // Each kind by itself: without one of them there is no limit.
+    let mut limits: Vec<f64> = (0..DRAWS).map(|_| limit(&again(&held), &again(&failed))).collect();
+    limits.sort_by(f64::total_cmp);
+    let at = |share: f64| limits[(share * (DRAWS - 1) as f64).round() as usize].exp();
+    // What held is within, and whatever is not told from it.
+    Some((at(0.025).min(highest), at(0.975).max(highest)))
+}
+
+/// The load, in logarithms, under which a run holds as often as not: where the curve is that makes these runs most likely. A
+/// range of loads that are as likely is given by its middle.
+fn limit(held: &[f64], failed: &[f64]) -> f64 {
+    let all = || held.iter().chain(failed).copied();
+    let (from, to) = (all().fold(f64::MAX, f64::min), all().fold(f64::MIN, f64::max));
+    let middle = |step: u32| from + (to - from) * f64::from(step) / f64::from(STEPS);
+    let curves = WIDTHS.iter().flat_map(|width| (0..=STEPS).map(move |step| (middle(step), width)));
+    let likelihoods: Vec<(f64, f64)> = curves
+        .map(|(middle, width)| {
+            let unlikely = |signed: f64| (signed / width).exp().ln_1p();
+            let held: f64 = held.iter().map(|load| unlikely(load - middle)).sum();
+            let failed: f64 = failed.iter().map(|load| unlikely(middle - load)).sum();
+            (-(held + failed), middle)
+        })
+        .collect();
+    let best = likelihoods.iter().map(|(likelihood, _)| *likelihood).fold(f64::MIN, f64::max);
+    let good = || likelihoods.iter().filter(|(likelihood, _)| *likelihood >= best - AS_GOOD).map(|(_, middle)| middle);
+    good().sum::<f64>() / good().count() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::simulation::points;
+
+    fn interval_of(runs: &[(u64, bool)]) -> Option<(f64, f64)> {
+        let points = points(runs);
+        interval(&points, Bracket::of(&points))
+    }
+
+    #[test]
+    fn with_too_few_points_nothing_is_said() {
+        let runs = [(95, true), (96, true), (97, true), (99, false), (99, false), (98, true), (98, true)];
+        assert_eq!(interval_of(&runs), None);
+        let runs = [runs.as_slice(), &[(98, true)]].concat();
+        assert_eq!(interval_of(&runs), None, "two that failed");
+        let far = [runs.as_slice(), &[(200, false)]].concat();
+        assert_eq!(interval_of(&far), None, "one of them far away");
+        assert!(interval_of(&[runs.as_slice(), &[(100, false)]].concat()).is_some());
+    }
+
+    #[test]
+    fn runs_that_agree_leave_a_narrow_interval_around_the_limit() {
+        let runs: Vec<(u64, bool)> = (990..1_010).map(|load| (load, load < 1_000)).chain([(1_000, false)]).collect();
+        let (low, high) = interval_of(&runs).unwrap();
+        assert!(low > 995.0 && low <= 999.0 && (999.0..1_005.0).contains(&high), "{low} {high}");
+    }
+
+    #[test]
+    fn runs_that_contradict_one_another_leave_a_wide_one() {
+        let runs = [
+            (920, true),
+            (940, true),
+            (960, false),
+            (960, true),
+            (960, true),
+            (980, true),
+            (980, false),
+            (980, false),
+            (1_000, true),
+            (1_000, false),
+            (1_000, false),
+            (1_020, false),
+            (1_020, false),
+            (1_040, false),
+        ];
+        let (low, high) = interval_of(&runs).unwrap();
+        assert!(low < 965.0 && high > 985.0, "{low} {high}");
+        assert!(low > 900.0 && high < 1_040.0, "{low} {high}");
+    }
+}

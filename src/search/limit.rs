@@ -1,0 +1,85 @@
+//! What was the limit of a run that does not hold, where it was not the target.
+
+use crate::plan::search::Over;
+use crate::run::Outcome;
+use crate::verdict::{LimitedBy, Verdict};
+
+/// What was the limit in the place of the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// By the verdict on the run.
+    Verdict(LimitedBy),
+    /// There may be fewer open files than it takes.
+    OpenFiles,
+    /// onrush itself stood still in one run after the other.
+    StoodStill,
+}
+
+/// A target in which requests queue answers so much more slowly than it does with little to do.
+const QUEUES: f64 = 2.0;
+
+impl Limit {
+    /// What was the limit of a run by its verdict; `None`: the target, or nobody knows. `calm_ns`: the lowest median of any
+    /// run of the search.
+    pub fn of(over: Over, outcome: &Outcome, verdict: Option<&Verdict>, calm_ns: u64) -> Option<Self> {
+        if over != Over::Rate && outcome.descriptors.is_some() {
+            return Some(Self::OpenFiles);
+        }
+        let limited_by = verdict?.limited_by;
+        // The number of connections is what a closed loop is searched by. In a run that is overloaded from its beginning to its
+        // end all responses take as long; only other runs tell that the target has a queue.
+        let is_queue = outcome.totals.latency.percentile(50.0) as f64 >= QUEUES * calm_ns as f64;
+        let is_limit = match limited_by {
+            LimitedBy::Connections => over == Over::Rate && !is_queue,
+            by => by.is_our_fault(),
+        };
+        is_limit.then_some(Self::Verdict(limited_by))
+    }
+
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Verdict(limited_by) => limited_by.name(),
+            Self::OpenFiles => "open_files",
+            Self::StoodStill => "stood_still",
+        }
+    }
+
+    /// What it is, in the middle of a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Verdict(LimitedBy::Connections) => "the number of connections",
+            Self::Verdict(LimitedBy::Ports) => "the number of local ports",
+            Self::Verdict(LimitedBy::GeneratorScript) => "the script",
+            Self::Verdict(_) => "onrush itself",
+            Self::OpenFiles => "the number of open files (ulimit -n)",
+            Self::StoodStill => "onrush itself, which stood still,",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixtures;
+    use crate::run::Shortage;
+    use crate::verdict::Evidence;
+
+    #[test]
+    fn a_limit_is_what_the_verdict_says_unless_that_is_the_target() {
+        let mut outcome = fixtures::flawless(0, 1);
+        outcome.totals.latency.record_many(20_000_000, 100);
+        let verdict = |limited_by| Verdict { limited_by, ..Verdict::of(Evidence::default(), Vec::new()) };
+        let of = |limited_by, calm_ns| Limit::of(Over::Rate, &outcome, Some(&verdict(limited_by)), calm_ns);
+        for limited_by in LimitedBy::ALL {
+            let is_limit = limited_by == LimitedBy::Connections || limited_by.is_our_fault();
+            assert_eq!(of(limited_by, 20_000_000), is_limit.then_some(Limit::Verdict(limited_by)), "{limited_by:?}");
+        }
+        // What other runs had in a tenth of the time waits in a queue of the target.
+        assert_eq!(of(LimitedBy::Connections, 2_000_000), None);
+        assert_eq!(of(LimitedBy::GeneratorCpu, 2_000_000), Some(Limit::Verdict(LimitedBy::GeneratorCpu)));
+        assert_eq!(Limit::of(Over::Rate, &outcome, None, 1), None);
+        outcome.descriptors = Some(Shortage { needed: 2_000, hard: 1_000 });
+        assert_eq!(Limit::of(Over::Connections, &outcome, None, 1), Some(Limit::OpenFiles));
+    }
+}

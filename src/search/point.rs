@@ -1,0 +1,259 @@
+//! What one run says about its load: whether the objective holds under it, and if not, why.
+
+use std::time::Duration;
+
+use crate::plan::condition::{Metric, Value};
+use crate::plan::schedule::Arrivals;
+use crate::plan::search::{Over, Search};
+use crate::plan::{Condition, Plan};
+use crate::report::{self, Judged};
+use crate::run::{Outcome, nanos};
+use crate::stats::{Gap, silences};
+
+/// One run of a search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// The load, in the unit of [`Over`].
+    pub load: u64,
+    /// How long was measured.
+    pub length: Duration,
+    /// Complete responses per second meanwhile.
+    pub per_s: f64,
+    /// Complete responses, those included that came when nothing more was sent.
+    pub completed: u64,
+    /// The terms of the objective.
+    pub terms: Vec<Judged>,
+    /// How fast the latency rose, in nanoseconds per second; `None`: too few of the sub-windows have any.
+    pub slope_ns_per_s: Option<f64>,
+    /// How long onrush itself stood still meanwhile.
+    pub stood_still: Duration,
+    /// Why the load does not hold; `None`: it does.
+    pub fault: Option<Fault>,
+}
+
+/// Why a load does not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing was answered.
+    Unanswered,
+    /// A term of the objective does not hold.
+    Objective,
+    /// The load itself was not reached: fewer responses than requests were due, or fewer connections than were asked for.
+    Unreached,
+    /// The latency was still rising: the load would not hold for long.
+    Rising,
+    /// It does not hold, but onrush itself stood still: this says nothing about the target.
+    Spoilt,
+}
+
+/// What a run measured, as far as it matters here.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// How much of the load was asked for, how much was reached, and by how much the two may differ by chance: requests or
+    /// connections. `None`: any number of threads is reached.
+    pub reached: Option<(f64, f64, f64)>,
+    /// Equal parts of the time that was measured.
+    pub windows: Vec<Window>,
+    /// Complete responses.
+    pub completed: u64,
+    /// How long onrush itself stood still.
+    pub stood_still: Duration,
+    /// The terms of the objective.
+    pub terms: Vec<Judged>,
+}
+
+/// A part of the time that was measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// Complete responses.
+    pub completed: u64,
+    /// The sum of their latencies, in nanoseconds.
+    pub sum_ns: f64,
+}
+
+/// Into how many parts a run is cut.
+pub const WINDOWS: u32 = 5;
+
+/// What may be missing of a load that was reached: this share of it, or a few requests.
+const MISSING: f64 = 0.01;
+const MISSING_REQUESTS: f64 = 2.0;
+
+/// A run that onrush itself stood still in for this share of the time is not held against the target.
+const STILL: f64 = 0.01;
+
+/// The latency is rising if its slope is this many times its standard error (one in forty by chance, with as many
+/// windows) ...
+const STEEP: f64 = 3.2;
+/// ... and if it rose meanwhile by this share of the lowest latency that the objective allows ...
+const RISE_OF_LIMIT: f64 = 0.1;
+/// ... or, where that says nothing about latencies, of its mean.
+const RISE_OF_MEAN: f64 = 0.5;
+
+impl Point {
+    /// What a run says, of which this length was measured.
+    pub fn of(search: &Search, plan: &Plan, load: u64, length: Duration, outcome: &Outcome) -> Self {
+        let timeline = &outcome.timeline;
+        let whole = (length.as_nanos() / u128::from(timeline.length_ns.max(1))) as usize;
+        let windows = timeline.rows.iter().take(whole).map(|row| {
+            let latency = if plan.schedule.is_some() { &row.scheduled } else { &row.latency };
+            Window { completed: row.completed, sum_ns: latency.sum_ns as f64 }
+        });
+        let windows: Vec<Window> = windows.collect();
+        let counters = &outcome.totals.counters;
+        let reached = match search.over {
+            Over::Rate => {
+                let due = Over::Rate.number(load) * length.as_secs_f64();
+                let completed: u64 = windows.iter().map(|window| window.completed).sum();
+                Some((due, completed as f64, by_chance(plan, due)))
+            }
+            Over::Connections => Some((load as f64, counters.slots_opened as f64, 0.0)),
+            Over::Threads => None,
+        };
+        let terms = report::objective(&search.objective, plan, outcome);
+        let stood_still = stood_still(outcome, length);
+        let measured = Measured { reached, windows, completed: counters.completed, stood_still, terms };
+        Self::judge(load, length, measured, limit_ns(&search.objective))
+    }
+
+    /// What a run says in which this was measured; `limit_ns`: the lowest latency that the objective allows.
+    pub fn judge(load: u64, length: Duration, measured: Measured, limit_ns: Option<f64>) -> Self {
+        let Measured { reached, windows, completed, stood_still, terms } = measured;
+        let in_time: u64 = windows.iter().map(|window| window.completed).sum();
+        let mean_ns = windows.iter().map(|window| window.sum_ns).sum::<f64>() / in_time.max(1) as f64;
+        let rise_ns = limit_ns.map_or(mean_ns * RISE_OF_MEAN, |limit_ns| limit_ns * RISE_OF_LIMIT);
+        let slope = slope(&windows, length);
+        let is_short = |(asked, reached, chance): (f64, f64, f64)| {
+            asked - reached > (asked * MISSING).max(MISSING_REQUESTS) + chance
+        };
+        let is_rising = |(slope, error): (f64, f64)| slope > STEEP * error && slope * length.as_secs_f64() > rise_ns;
+        let fault = match () {
+            () if completed == 0 => Some(Fault::Unanswered),
+            () if !terms.iter().all(|term| term.holds) => Some(Fault::Objective),
+            () if reached.is_some_and(is_short) => Some(Fault::Unreached),
+            () if slope.is_some_and(is_rising) => Some(Fault::Rising),
+            () => None,
+        };
+        let is_spoilt = stood_still >= length.mul_f64(STILL) && fault != Some(Fault::Unanswered);
+        let fault = fault.map(|fault| if is_spoilt { Fault::Spoilt } else { fault });
+        let per_s = in_time as f64 / length.as_secs_f64();
+        let slope_ns_per_s = slope.map(|(slope, _)| slope);
+        Self { load, length, per_s, completed, terms, slope_ns_per_s, stood_still, fault }
+    }
+
+    /// Whether the load holds.
+    pub fn holds(&self) -> bool {
+        self.fault.is_none()
+    }
+}
+
+/// How long onrush itself stood still within the first so long of a run.
+fn stood_still(outcome: &Outcome, length: Duration) -> Duration {
+    let run = Gap { until_ns: nanos(length), ..Gap::ALL };
+    silences::common(&outcome.standstills, &[run]).iter().map(|gap| Duration::from_nanos(gap.length_ns())).sum()
+}
+
+/// By how much the requests that are due in a given time may differ from their mean.
+fn by_chance(plan: &Plan, due: f64) -> f64 {
+    match plan.schedule.as_ref().map(|schedule| schedule.arrivals) {
+        Some(Arrivals::Poisson) => 3.0 * due.sqrt(),
+        Some(Arrivals::Burst(size)) => size.get() as f64,
+        Some(Arrivals::Uniform) | None => 0.0,
+    }
+}
+
+/// The lowest latency that an objective allows, in nanoseconds, if it says anything about latencies.
+fn limit_ns(objective: &Condition) -> Option<f64> {
+    let limits = objective.terms.iter().filter_map(|term| match (term.metric, term.value) {
+        (Metric::Latency(..), Value::Time(time)) => Some(time.as_nanos() as f64),
+        _ => None,
+    });
+    limits.min_by(f64::total_cmp)
+}
+
+/// How fast the mean latency of the windows rises, in nanoseconds per second, and the standard error of that: the line of
+/// least squares. `None`: too few windows have any.
+fn slope(windows: &[Window], length: Duration) -> Option<(f64, f64)> {
+    let step_s = length.as_secs_f64() / windows.len().max(1) as f64;
+    let points: Vec<(f64, f64)> = (0..)
+        .zip(windows)
+        .filter(|(_, window)| window.completed > 0)
+        .map(|(index, window)| (f64::from(index) * step_s, window.sum_ns / window.completed as f64))
+        .collect();
+    if points.len() < WINDOWS as usize - 1 {
+        return None;
+    }
+    let number = points.len() as f64;
+    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / number, y + point.1 / number));
+    let sum = |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|point| of(point.0 - x, point.1 - y)).sum::<f64>();
+    let spread = sum(&|x, _| x * x);
+    let slope = sum(&|x, y| x * y) / spread;
+    let residual = sum(&|x, y| (y - slope * x).powi(2));
+    Some((slope, (residual / (number - 2.0) / spread).sqrt()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run of two seconds at 1000/s, with these means in its windows.
+    fn run(means_ms: [f64; 5], completed: f64, holds: bool) -> Point {
+        stalled(means_ms, completed, holds, Duration::ZERO)
+    }
+
+    /// The same, and onrush itself stood still for so long.
+    fn stalled(means_ms: [f64; 5], completed: f64, holds: bool, stood_still: Duration) -> Point {
+        let per_window = completed / 5.0;
+        let window = |ms: f64| Window { completed: per_window as u64, sum_ns: ms * 1e6 * per_window };
+        let term = Judged { term: "p99<50ms".to_owned(), was: None, holds };
+        let measured = Measured {
+            reached: Some((2_000.0, completed, 0.0)),
+            windows: means_ms.map(window).to_vec(),
+            completed: completed as u64,
+            stood_still,
+            terms: vec![term],
+        };
+        Point::judge(60_000, Duration::from_secs(2), measured, Some(50e6))
+    }
+
+    #[test]
+    fn a_load_holds_if_the_objective_does_it_is_reached_and_the_latency_does_not_rise() {
+        let calm = [1.0, 1.2, 0.9, 1.1, 1.0];
+        for (means_ms, completed, holds, fault) in [
+            (calm, 2_000.0, true, None),
+            (calm, 1_980.0, true, None),
+            (calm, 1_975.0, true, Some(Fault::Unreached)),
+            (calm, 2_000.0, false, Some(Fault::Objective)),
+            (calm, 0.0, false, Some(Fault::Unanswered)),
+            ([1.0, 3.0, 5.0, 7.0, 9.0], 2_000.0, true, Some(Fault::Rising)),
+            // Steadily, but by far less than the objective allows.
+            ([1.0, 1.3, 1.6, 1.9, 2.2], 2_000.0, true, None),
+            // By more than that, but up and down.
+            ([1.0, 9.0, 2.0, 10.0, 6.0], 2_000.0, true, None),
+            ([9.0, 7.0, 5.0, 3.0, 1.0], 2_000.0, true, None),
+        ] {
+            let point = run(means_ms, completed, holds);
+            assert_eq!(point.fault, fault, "{means_ms:?} {completed}");
+            assert_eq!((point.holds(), point.per_s), (fault.is_none(), completed / 2.0));
+        }
+    }
+
+    #[test]
+    fn a_run_that_onrush_stood_still_in_is_not_held_against_the_target() {
+        let (calm, ms) = ([1.0; 5], Duration::from_millis);
+        let fault = |completed, holds, still| stalled(calm, completed, holds, still).fault;
+        assert_eq!(fault(2_000.0, false, ms(19)), Some(Fault::Objective));
+        assert_eq!(fault(2_000.0, false, ms(20)), Some(Fault::Spoilt));
+        assert_eq!(fault(1_500.0, true, ms(500)), Some(Fault::Spoilt));
+        assert_eq!(fault(0.0, false, ms(500)), Some(Fault::Unanswered));
+        assert_eq!(fault(2_000.0, true, ms(500)), None, "what holds in spite of it holds");
+    }
+
+    #[test]
+    fn the_slope_is_that_of_the_line_of_least_squares() {
+        let windows = [2.0, 4.0, 3.0, 5.0, 6.0].map(|ns| Window { completed: 10, sum_ns: 10.0 * ns });
+        let (slope, error) = slope(&windows, Duration::from_secs(5)).unwrap();
+        assert!((slope - 0.9).abs() < 1e-9 && (error - (1.9f64 / 3.0 / 10.0).sqrt()).abs() < 1e-9, "{slope} {error}");
+        let empty = Window { completed: 0, sum_ns: 0.0 };
+        assert!(super::slope(&[windows[0], empty, empty, windows[1], windows[2]], Duration::from_secs(5)).is_none());
+    }
+}

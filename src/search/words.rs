@@ -1,0 +1,178 @@
+//! The lines of a search: one for each run, and the result.
+
+use super::{Bracket, Ended, Fault, Point, interval};
+use crate::plan::search::{Over, Search};
+use crate::report::{Judged, units};
+
+/// The line before the first run.
+pub fn opening(search: &Search) -> String {
+    let Search { objective, over, budget, .. } = search;
+    format!("searching up to {} for the highest {} under which {objective} holds", units::exact(*budget), noun(*over))
+}
+
+/// How the first rate was found.
+pub fn first(connections: u32, per_s: f64) -> String {
+    let plural = if connections == 1 { "" } else { "s" };
+    format!("a closed loop on {connections} connection{plural} did {per_s:.1}/s")
+}
+
+/// What is to be known of high rates.
+pub const GATHERED: &str =
+    "note: above 10,000/s requests are sent in slices of 200us, up to which latencies are longer";
+
+/// The line of a run.
+pub fn run(search: &Search, point: &Point) -> String {
+    let load = load(search.over, point.load);
+    let was = |term: &Judged| format!("{}: {}", term.term, term.was.as_deref().unwrap_or("unknown"));
+    let terms: Vec<String> = point.terms.iter().map(was).collect();
+    let holds = match point.fault {
+        None => "holds",
+        Some(Fault::Spoilt) => "spoilt",
+        Some(_) => "fails",
+    };
+    let why = match point.fault {
+        Some(Fault::Spoilt) => {
+            format!(", but onrush stood still for {}", units::time_us(point.stood_still.as_secs_f64() * 1e6))
+        }
+        None | Some(Fault::Objective) => String::new(),
+        Some(Fault::Unanswered) => ", nothing was answered".to_owned(),
+        Some(Fault::Unreached) => ", not reached".to_owned(),
+        Some(Fault::Rising) => {
+            let slope = units::time_us(point.slope_ns_per_s.unwrap_or_default() / 1e3);
+            format!(", and rising by {slope} a second")
+        }
+    };
+    format!("{load:>12}  {holds:<6}  {:.1}/s, {}{why}", point.per_s, terms.join(", "))
+}
+
+/// Why a search cannot begin.
+pub fn too_long(search: &Search, needed: f64, per_s: f64) -> String {
+    let Search { objective, budget, .. } = search;
+    format!(
+        "--find-max {objective}: a run takes {} responses, which at {per_s:.1}/s are {:.0}s: more than a search of {} has; \
+         give it longer with -d, or ask for a lower percentile",
+        units::thousands(needed as u64),
+        needed / per_s,
+        units::exact(*budget)
+    )
+}
+
+/// The line on standard output.
+pub fn result(search: &Search, points: &[Point], ended: Ended) -> String {
+    let Search { objective, over, .. } = search;
+    let (name, noun, bracket) = (over.name(), noun(*over), Bracket::of(points));
+    let show = |number: u64| load(*over, number);
+    let last = points.last().map_or_else(|| "first".to_owned(), |point| show(point.load));
+    let spoilt = match ended {
+        Ended::Died => Some(format!("the target answered nothing any more at {last}")),
+        Ended::Limited(limit) => Some(format!("{} was the limit at {last}, and not the target", limit.words())),
+        Ended::Done | Ended::Time | Ended::Signal => None,
+    };
+    match (bracket.holds, bracket.fails, spoilt) {
+        (Some(holds), _, Some(spoilt)) => format!("Highest {name}: unknown, at least {}: {spoilt}", show(holds)),
+        (None, _, Some(spoilt)) => format!("Highest {name}: unknown: {spoilt}"),
+        (Some(holds), Some(fails), None) => {
+            let between = match interval(points, bracket) {
+                Some((low, high)) => format!("95 %: {} … {}", plain(*over, low), plain(*over, high)),
+                None => format!("{} … {}", plain(*over, holds as f64), plain(*over, fails as f64)),
+            };
+            format!("Highest {name}: {} holds {objective} ({between})", show(holds))
+        }
+        (Some(holds), None, None) => format!("Every {noun} tried holds {objective}, up to {}", show(holds)),
+        (None, None, None) => format!("Highest {name}: unknown: no run was repeated before the search ended"),
+        (None, Some(_), None) => {
+            let lowest = points.iter().map(|point| point.load).min().unwrap_or_default();
+            format!("No {noun} holds {objective}, down to {}", show(lowest))
+        }
+    }
+}
+
+/// A load with its unit.
+pub fn load(over: Over, load: u64) -> String {
+    match over {
+        Over::Rate => format!("{:.1}/s", over.number(load)),
+        Over::Connections | Over::Threads => load.to_string(),
+    }
+}
+
+/// A load between two others, without its unit.
+fn plain(over: Over, load: f64) -> String {
+    let number = load * over.number(1);
+    if number >= 100.0 || over != Over::Rate { format!("{number:.0}") } else { format!("{number:.1}") }
+}
+
+/// What is varied, as a sentence has it.
+fn noun(over: Over) -> &'static str {
+    match over {
+        Over::Rate => "rate",
+        Over::Connections => "number of connections",
+        Over::Threads => "number of threads",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::Limit;
+    use crate::search::simulation::{points, search};
+    use crate::verdict::LimitedBy;
+
+    #[test]
+    fn the_result_is_one_line() {
+        let rate = search(Over::Rate);
+        let per_s =
+            |runs: &[(u64, bool)]| points(&runs.iter().map(|(load, holds)| (load * 60, *holds)).collect::<Vec<_>>());
+        let narrow = [(2_950, true), (3_010, false), (3_010, false)];
+        let (none, all) = ([(20, false), (10, false), (10, false)], [(10, true), (20, true)]);
+        let sure: Vec<(u64, bool)> = narrow
+            .into_iter()
+            .chain([2_890, 2_920, 2_950].map(|load| (load, true)))
+            .chain([(3_010, false), (3_040, false)])
+            .collect();
+        let died = || Ended::Died;
+        let limited = || Ended::Limited(Limit::Verdict(LimitedBy::Connections));
+        for (runs, ended, line) in [
+            (&narrow[..], Ended::Time, "Highest rate: 2950.0/s holds p99<50ms (2950 … 3010)"),
+            (&sure, Ended::Done, "Highest rate: 2950.0/s holds p99<50ms (95 %: 2950 … 2983)"),
+            (&none, Ended::Time, "No rate holds p99<50ms, down to 10.0/s"),
+            (&all, Ended::Signal, "Every rate tried holds p99<50ms, up to 20.0/s"),
+            (
+                &narrow,
+                died(),
+                "Highest rate: unknown, at least 2950.0/s: the target answered nothing any more at 3010.0/s",
+            ),
+            (
+                &none,
+                limited(),
+                "Highest rate: unknown: the number of connections was the limit at 10.0/s, and not the target",
+            ),
+        ] {
+            assert_eq!(result(&rate, &per_s(runs), ended), line);
+        }
+        let (connections, threads) = (search(Over::Connections), search(Over::Threads));
+        let runs = points(&[(64, true), (65, false), (65, false)]);
+        assert_eq!(result(&connections, &runs, Ended::Done), "Highest connections: 64 holds p99<50ms (64 … 65)");
+        assert_eq!(result(&threads, &runs[..1], Ended::Done), "Every number of threads tried holds p99<50ms, up to 64");
+    }
+
+    #[test]
+    fn a_run_is_a_line_with_the_reason_why_it_does_not_hold() {
+        let judged =
+            |was: Option<&str>| Judged { term: "p99<50ms".to_owned(), was: was.map(str::to_owned), holds: false };
+        let point = Point { per_s: 493.21, slope_ns_per_s: Some(1.5e6), ..points(&[(30_000, true)]).remove(0) };
+        for (fault, was, line) in [
+            (None, Some("1.21ms"), "     500.0/s  holds   493.2/s, p99<50ms: 1.21ms"),
+            (Some(Fault::Objective), Some("60.00ms"), "     500.0/s  fails   493.2/s, p99<50ms: 60.00ms"),
+            (Some(Fault::Unreached), Some("1.21ms"), "     500.0/s  fails   493.2/s, p99<50ms: 1.21ms, not reached"),
+            (
+                Some(Fault::Rising),
+                Some("9.00ms"),
+                "     500.0/s  fails   493.2/s, p99<50ms: 9.00ms, and rising by 1.50ms a second",
+            ),
+            (Some(Fault::Unanswered), None, "     500.0/s  fails   493.2/s, p99<50ms: unknown, nothing was answered"),
+        ] {
+            let point = Point { fault, terms: vec![judged(was)], ..point.clone() };
+            assert_eq!(run(&search(Over::Rate), &point), line);
+        }
+    }
+}

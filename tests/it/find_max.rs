@@ -1,0 +1,177 @@
+//! Searches for the highest load: what is found, what is printed, and what is refused.
+//!
+//! How exact a search is within a minute is measured by hand; here it has a few seconds.
+
+use std::io::{BufReader, Read, Write};
+use std::net::TcpListener;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::harness::{Context, Scratch, Served, cases, target, url};
+use crate::results::number;
+
+cases! {
+    the_rate_of_a_target_of_known_capacity_is_found;
+    connections_are_searched_in_a_closed_loop;
+    an_objective_that_no_load_meets_exits_with_3;
+    an_objective_that_every_load_meets_is_said_to_be_met;
+    a_target_that_dies_ends_the_search_with_what_is_known;
+    a_signal_ends_the_search_with_what_is_known;
+    a_target_that_closes_every_connection_holds_nothing_up;
+    a_target_that_is_not_there_is_refused_as_by_a_run;
+    a_search_is_no_result_that_can_be_added_up;
+    what_makes_no_search_is_refused;
+}
+
+fn the_rate_of_a_target_of_known_capacity_is_found(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("find-max"));
+    let file = scratch.path().join("search.json");
+    let words = "-t1 --find-max p90<200ms,errors<1% -d 15s -R 430 -o";
+    let output = context.onrush().words(words).word(&file).word(url(&server, "/capacity?rps=500")).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    let document: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let highest = number(&document, "/highest/load");
+    // Whoever else uses the machine may spoil one or two of few runs, but makes no target faster than it is.
+    assert!((400.0..=525.0).contains(&highest), "{highest}: {output:?}");
+    assert!(
+        output.stdout.starts_with(&format!("Highest rate: {highest:.1}/s holds p90<200ms,errors<1% (")),
+        "{output:?}"
+    );
+    assert_eq!(output.stdout.lines().count(), 1, "{output:?}");
+    let points = document["points"].as_array().unwrap();
+    let lines: Vec<&str> = output.stderr.lines().filter(|line| line.contains("/s  ")).collect();
+    assert_eq!(lines.len(), points.len(), "a line for each run: {output:?}");
+    assert_eq!(document["kind"], "search");
+    assert!(points.iter().any(|point| point["holds"] == false), "{document}");
+    let schema: Value = serde_json::from_str(include_str!("../../docs/search.schema.json")).unwrap();
+    let validator = jsonschema::validator_for(&schema).expect("it is a schema");
+    assert!(validator.is_valid(&document), "{document}");
+    assert!(output.took < Duration::from_secs(20), "{output:?}");
+}
+
+fn connections_are_searched_in_a_closed_loop(context: &Context) {
+    let server = target();
+    // Each connection more waits 10 ms longer: four of them for 40 ms.
+    let words = "-t1 -c2 --find-max p50<45ms --over connections -d 20s --format json";
+    let output = context.onrush().words(words).word(url(&server, "/capacity?rps=100")).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    let document: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(number(&document, "/highest/load"), 4.0, "{output:?}");
+    assert_eq!(document["over"], "connections");
+}
+
+fn an_objective_that_no_load_meets_exits_with_3(context: &Context) {
+    let server = target();
+    let words = "-t1 -c1 --find-max p50<5ms --over connections -d 8s";
+    let output = context.onrush().words(words).word(url(&server, "/delay/20")).run();
+    assert_eq!(
+        (output.code, &output.stdout[..]),
+        (3, "No number of connections holds p50<5ms, down to 1\n"),
+        "{output:?}"
+    );
+}
+
+fn an_objective_that_every_load_meets_is_said_to_be_met(context: &Context) {
+    let server = target();
+    let words = "-t1 -c2 --find-max errors<=100% --over threads -d 8s";
+    let output = context.onrush().words(words).word(url(&server, "/delay/20")).run();
+    let line = "Every number of threads tried holds errors<=100%, up to 2\n";
+    assert_eq!((output.code, &output.stdout[..]), (0, line), "{output:?}");
+}
+
+fn a_target_that_dies_ends_the_search_with_what_is_known(context: &Context) {
+    let served = Served::start();
+    let address = served.address;
+    let killer = thread::spawn(move || {
+        thread::sleep(Duration::from_secs(5));
+        drop(served);
+    });
+    let words = "-t1 --find-max p50<500ms -R 400 -d 30s";
+    let output = context.onrush().words(words).word(format!("http://{address}/")).run();
+    killer.join().unwrap();
+    assert_eq!(output.code, 5, "{output:?}");
+    assert!(output.stdout.starts_with("Highest rate: unknown, at least "), "{output:?}");
+    assert!(output.stdout.contains("/s: the target answered nothing any more at "), "{output:?}");
+    assert!(output.stderr.contains("nothing was answered"), "{output:?}");
+}
+
+fn a_signal_ends_the_search_with_what_is_known(context: &Context) {
+    let server = target();
+    let onrush = context.onrush().words("-t1 --find-max p50<500ms -R 400").word(url(&server, "/"));
+    let output = onrush.interrupt_after(Duration::from_secs(5)).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.stdout.starts_with("Every rate tried holds p50<500ms, up to "), "{output:?}");
+    assert!(output.took < Duration::from_secs(7), "{output:?}");
+    let onrush = context.onrush().words("-t1 --find-max p99<50ms").word(url(&server, "/"));
+    let output = onrush.interrupt_after(Duration::from_millis(400)).run();
+    assert_eq!((output.code, &output.stdout[..]), (5, ""), "{output:?}");
+}
+
+fn a_target_that_closes_every_connection_holds_nothing_up(context: &Context) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            // The first request is read, and gets nothing.
+            let _ = BufReader::new(&connection).read(&mut [0; 1]);
+            let _ = (&connection).flush();
+        }
+    });
+    let words = "-t1 --find-max p99<50ms -R 200 -d 8s";
+    let output = context.onrush().words(words).word(format!("http://{address}/")).run();
+    assert_eq!(output.code, 5, "{output:?}");
+    assert!(output.stdout.starts_with("Highest rate: unknown: the target answered nothing any more at "), "{output:?}");
+    assert!(output.took < Duration::from_secs(20), "{output:?}");
+}
+
+fn a_target_that_is_not_there_is_refused_as_by_a_run(context: &Context) {
+    let output = context.onrush().words("--find-max p99<50ms http://127.0.0.1:1/").run();
+    assert_eq!((output.code, &output.stdout[..]), (2, ""), "{output:?}");
+    assert!(output.stderr.contains("onrush: unable to connect to 127.0.0.1:1: connection refused"), "{output:?}");
+}
+
+fn a_search_is_no_result_that_can_be_added_up(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("search"));
+    let file = scratch.path().join("search.json");
+    let words = "-t1 -c1 --find-max errors<1% --over threads -d 5s -o";
+    assert_eq!(context.onrush().words(words).word(&file).word(url(&server, "/")).run().code, 0);
+    let output = context.onrush().word("merge").word(&file).run_plain();
+    let reason = "is the document of a search: only results of runs are read here\n";
+    assert!(output.code == 1 && output.stderr.ends_with(reason), "{output:?}");
+}
+
+fn what_makes_no_search_is_refused(context: &Context) {
+    for (words, line) in [
+        ("--find-max p99<50", "--find-max \"p99<50\": at \"50\": which unit? write 50ms, 50us or 50s"),
+        (
+            "--find-max p99<5ms -n5",
+            "--find-max and -n: a search says itself how many requests a run has; leave one of the two out",
+        ),
+        (
+            "--find-max p99<5ms --over connections -R5",
+            "--find-max and -R: what is searched has no rate; it is that of --over rate; leave one of the two out",
+        ),
+        (
+            "--find-max dropped<1 --over threads",
+            "--find-max dropped<1: it needs a rate; search over that, or write another term",
+        ),
+        (
+            "--find-max p99<5ms -o a.csv",
+            "--find-max and -o: a search has a .json document only; leave one of the two out",
+        ),
+        ("--find-max p99<5ms -d 2s", "--duration \"2s\": a search takes at least 5s; write for instance 60s"),
+        ("--find-max p99<5ms --over bytes", "--over \"bytes\": unknown; write rate, connections or threads"),
+        ("--over rate", "--over: there is no search; add --find-max, for instance --find-max 'p99<50ms'"),
+        ("--find-max p99<5ms --compat wrk", "--find-max: wrk has no searches; leave one of the two out"),
+        (
+            "--find-max p99.99<5ms -R 100",
+            "--find-max p99.99<5ms: a run takes 100,000 responses, which at 100.0/s are 1000s: more than a search of 60s has; give it longer with -d, or ask for a lower percentile",
+        ),
+    ] {
+        let output = context.onrush().words(words).word("http://127.0.0.1:1/").run_plain();
+        assert_eq!(output.code, 1, "{output:?}");
+        assert!(output.stderr.ends_with(&format!(" {line}\n")), "{line}\n{output:?}");
+    }
+}
