@@ -34,7 +34,9 @@ def listen(backlog):
     print('127.0.0.1:%d' % listener.getsockname()[1], flush=True)
     return listener
 def answer(peer):
-    while peer.recv(65536): peer.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n')
+    try:
+        while peer.recv(65536): peer.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n')
+    except ConnectionError: pass
 def serve(listener):
     while True: threading.Thread(target=answer, args=listener.accept()[:1], daemon=True).start()
 ";

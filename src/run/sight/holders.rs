@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::time::Instant;
 
 use super::proc;
 
@@ -22,14 +21,17 @@ pub struct Holders {
 }
 
 impl Holders {
-    /// Looks for the processes that hold one of these sockets, until that moment at the latest, and gives those that were
-    /// not found before. The first process (which may hold sockets for others) and this one are left out.
-    pub fn search(&mut self, inodes: HashSet<u64>, until: Instant) -> Vec<u32> {
+    /// Looks for the processes that hold one of these sockets, until there is no more time, and gives those that were not
+    /// found before. The first process (which may hold sockets for others) and this one are left out.
+    pub fn search(&mut self, inodes: HashSet<u64>, is_over: &dyn Fn() -> bool) -> Vec<u32> {
+        if inodes.is_empty() {
+            return Vec::new();
+        }
         if self.inodes != inodes {
             *self = Self { inodes, ..Self::default() };
         }
-        // Without a listening socket or `/proc`, nobody holds any.
-        let (Ok(processes), false) = (proc::numbers("/proc"), self.inodes.is_empty()) else { return Vec::new() };
+        // Where there is no `/proc`, no process is visible.
+        let processes = proc::numbers("/proc").unwrap_or_default();
         let own = std::process::id();
         self.seen.retain(|process| processes.binary_search_by(|other| process.cmp(other)).is_ok());
         let mut found = Vec::new();
@@ -37,7 +39,7 @@ impl Holders {
             if self.seen.contains(&process) {
                 continue;
             }
-            if Instant::now() >= until {
+            if is_over() {
                 self.are_complete = false;
                 return found;
             }
@@ -66,6 +68,10 @@ fn inode(link: &Path) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+    use std::os::fd::{AsRawFd, OwnedFd};
+    use std::process::Command;
+
     use super::*;
 
     #[test]
@@ -74,5 +80,24 @@ mod tests {
         for (link, expected) in table {
             assert_eq!(inode(Path::new(link)), expected, "{link}");
         }
+    }
+
+    #[test]
+    fn a_socket_is_found_with_whoever_inherited_it_but_not_with_this_process() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let link = format!("/proc/self/fd/{}", listener.as_raw_fd());
+        let inodes = || HashSet::from([inode(&fs::read_link(&link).unwrap()).unwrap()]);
+        let mut holders = Holders::default();
+        assert!(holders.search(inodes(), &|| true).is_empty() && !holders.are_complete, "no time");
+        assert!(holders.search(inodes(), &|| false).is_empty() && holders.are_complete, "only this process");
+        let mut child =
+            Command::new("sleep").arg("60").stdin(OwnedFd::from(listener.try_clone().unwrap())).spawn().unwrap();
+        let found = holders.search(inodes(), &|| false);
+        assert_eq!(found, [child.id()], "it was started since the last search");
+        assert!(holders.search(inodes(), &|| false).is_empty(), "it was found before");
+        assert!(holders.search(HashSet::from([1]), &|| false).is_empty());
+        assert_eq!(holders.search(inodes(), &|| false), found, "it is another search");
+        assert!(holders.search(HashSet::new(), &|| false).is_empty());
+        child.kill().and_then(|()| child.wait()).unwrap();
     }
 }

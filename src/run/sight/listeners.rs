@@ -1,7 +1,7 @@
 //! Which sockets listen where the load goes.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ impl Place {
     pub fn of(unix: Option<PathBuf>, Addresses(addresses): Addresses) -> Option<Self> {
         let Some(path) = unix else {
             let are_here = addresses.iter().all(|&address| spin::is_here(address));
-            return are_here.then_some(Self::Tcp(addresses));
+            return are_here.then(|| Self::Tcp(addresses.into_iter().map(effective).collect()));
         };
         // It may have been bound by another of its names.
         let other = fs::canonicalize(&path);
@@ -66,6 +66,16 @@ impl Place {
     }
 }
 
+/// The address that connections to this one have, as the kernel writes it.
+fn effective(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip().to_canonical() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
 /// Those of the listening sockets that get connections to one of the addresses.
 fn serving(sockets: &[Socket], addresses: &[SocketAddr]) -> Vec<Listener> {
     let mut serving = Vec::new();
@@ -73,7 +83,7 @@ fn serving(sockets: &[Socket], addresses: &[SocketAddr]) -> Vec<Listener> {
         // The kernel prefers the address itself to any address, and IPv4 to both.
         let rank = |socket: &Socket| match socket.local {
             local if local.port() != address.port() => None,
-            local if local.ip() == address.ip().to_canonical() => Some(2),
+            local if local.ip() == address.ip() => Some(2),
             local if !local.ip().is_unspecified() => None,
             _ if socket.v6 == address.is_ipv6() => Some(1),
             _ => (socket.v6 && !socket.v6_only).then_some(0),
@@ -150,6 +160,20 @@ mod tests {
         }
         let both = serving(&all, &["127.0.0.2:80", "127.0.0.4:80"].map(|address| address.parse().unwrap()));
         assert_eq!(both.len(), 1, "one socket is one, however many of its addresses are in use");
+    }
+
+    #[test]
+    fn some_addresses_are_others_in_disguise() {
+        let table = [
+            ("127.0.0.2:80", "127.0.0.2:80"),
+            ("0.0.0.0:80", "127.0.0.1:80"),
+            ("[::]:80", "[::1]:80"),
+            ("[::ffff:127.0.0.1]:80", "127.0.0.1:80"),
+            ("[fe80::1%2]:80", "[fe80::1]:80"),
+        ];
+        for (typed, expected) in table {
+            assert_eq!(effective(typed.parse().unwrap()), expected.parse().unwrap(), "{typed}");
+        }
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::RangeInclusive;
-use std::time::Instant;
 
 use super::proc::{self, Stat};
 use crate::backend::{monotonic_ns, suspended_ns};
@@ -57,8 +56,8 @@ impl Processes {
     }
 
     /// What was before is forgotten: counting begins.
-    pub fn restart(&mut self, until: Instant) {
-        self.look(until);
+    pub fn restart(&mut self, is_over: &dyn Fn() -> bool) {
+        self.look(is_over);
         self.began_ns = monotonic_ns().saturating_add_signed(suspended_ns());
         self.all.retain(|_, process| process.stat.is_alive);
         self.most = self.all.len();
@@ -69,8 +68,8 @@ impl Processes {
         }
     }
 
-    /// Looks at all of them; after that moment, only at processes as a whole.
-    pub fn look(&mut self, until: Instant) {
+    /// Looks at all of them; when there is no more time, only at processes as a whole.
+    pub fn look(&mut self, is_over: &dyn Fn() -> bool) {
         for (&id, process) in self.all.iter_mut().filter(|(_, process)| process.stat.is_alive) {
             // Numbers are used again.
             let now = proc::stat(&id.to_string()).filter(|now| now.started_ns == process.stat.started_ns);
@@ -79,7 +78,7 @@ impl Processes {
                 None => process.stat.is_alive = false,
             }
             if process.stat.is_alive {
-                process.look_at_threads(id, until, &mut self.allowed);
+                process.look_at_threads(id, is_over, &mut self.allowed);
             }
         }
         self.most = self.most.max(self.all.values().filter(|process| process.stat.is_alive).count());
@@ -116,19 +115,20 @@ impl Processes {
         let online = proc::online().and_then(|list| members(&list)).unwrap_or_default();
         let allowed: HashSet<u32> = self.allowed.iter().filter_map(|list| members(list)).flatten().collect();
         // The kernel lists those that are not there, too.
-        online.iter().filter(|&processor| allowed.contains(processor)).count().max(1)
+        let count = online.iter().filter(|&processor| allowed.contains(processor)).count();
+        if count > 0 { count } else { online.len().max(1) }
     }
 }
 
 impl Process {
-    fn look_at_threads(&mut self, id: u32, until: Instant, allowed: &mut HashSet<String>) {
+    fn look_at_threads(&mut self, id: u32, is_over: &dyn Fn() -> bool, allowed: &mut HashSet<String>) {
         let Ok(mut ids) = proc::numbers(&format!("/proc/{id}/task")) else { return };
         self.threads.retain(|thread, _| ids.binary_search_by(|other| thread.cmp(other)).is_ok());
         // The busiest first, in case there is no time for all.
         ids.sort_by_key(|thread| std::cmp::Reverse(self.threads.get(thread).map_or(0, Thread::gained_ns)));
         let mut are_all = true;
         for thread in ids {
-            if Instant::now() >= until {
+            if is_over() {
                 are_all = false;
                 break;
             }

@@ -1,6 +1,6 @@
 //! When a target and a machine are watched, and when not.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 
 use super::*;
 use crate::cli::{self, Invocation};
@@ -31,13 +31,4 @@ fn the_machine_is_seen_where_the_target_is_not() {
     let seen = sight.end();
     assert_eq!((seen.target, seen.unseen), (None, vec![Unseen::Remote]));
     assert!(seen.machine.stolen.is_some() && seen.machine.clock_step_s.is_none() && seen.throttled_s.is_some());
-}
-
-#[test]
-fn this_process_is_not_its_own_target() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut sight = begin("onrush http://127.0.0.1/", listener.local_addr().unwrap()).unwrap();
-    sight.count_from(Duration::ZERO, Duration::ZERO);
-    let seen = sight.end();
-    assert_eq!((seen.target, &seen.unseen[..]), (None, &[Unseen::NoProcess][..]));
 }

@@ -14,7 +14,7 @@ pub enum Unseen {
     Remote,
     /// Nothing listens where the load goes.
     NoListener,
-    /// What listens where the load goes hands it to another network namespace.
+    /// Connections to where something listens end somewhere else, such as in a container.
     Forwarded,
     /// The kernel does not tell about sockets.
     Sockets(Errno),
@@ -22,8 +22,10 @@ pub enum Unseen {
     Connections(Errno),
     /// The processes that hold the listening sockets are somebody else's.
     Denied,
-    /// The processes that hold the listening sockets are not here, or there was no time to find them.
+    /// No process that is visible here holds the listening sockets.
     NoProcess,
+    /// There was no time to look at all processes for those that hold the listening sockets.
+    Unsearched,
     /// The time that the hypervisor gave to others.
     Stolen,
     /// Overflows of listening queues.
@@ -46,11 +48,18 @@ impl fmt::Display for Unseen {
         match self {
             Self::Remote => f.write_str("the target: it is not on this machine"),
             Self::NoListener => f.write_str("the target: nothing listens there in this network namespace"),
-            Self::Forwarded => f.write_str("the target: its connections end in another network namespace"),
+            Self::Forwarded => {
+                f.write_str("the target: connections to it are forwarded, and do not end in this network namespace")
+            }
             Self::Sockets(errno) => write!(f, "the target's listening sockets: {}", reason(&(*errno).into())),
             Self::Connections(errno) => write!(f, "the target's end of connections: {}", reason(&(*errno).into())),
             Self::Denied => f.write_str("the target's processes: only their owner and root may see what they hold"),
-            Self::NoProcess => f.write_str("the target's processes: none was found that holds the listening socket"),
+            Self::NoProcess => {
+                f.write_str("the target's processes: none that holds the listening socket is visible here")
+            }
+            Self::Unsearched => {
+                f.write_str("some of the target's processes: there was no time to look for all of them")
+            }
             Self::Stolen => f.write_str("time taken by the hypervisor: '/proc/stat' cannot be read"),
             Self::Overflows => f.write_str("overflows of listening queues: '/proc/net/netstat' cannot be read"),
             Self::TargetGroup => f.write_str("limits of the target's control group: it is not visible here"),

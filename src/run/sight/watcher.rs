@@ -67,15 +67,16 @@ impl Watcher {
     pub fn watch(mut self, orders: &Orders) -> Seen {
         let (mut looks, mut restarts) = (0_u32, 0);
         self.look();
-        self.search(FIRST_SEARCH);
+        let is_late = limit(FIRST_SEARCH);
+        self.search(&|| is_late() || orders.have_ended());
         loop {
             let cpu_ns = thread_cpu_ns();
             match orders.restarts.load(Ordering::Relaxed) {
                 told if told != restarts => {
                     restarts = told;
-                    self.restart();
+                    self.restart(&limit(SEARCH));
                 }
-                _ if looks % LOOKS_PER_ROUND == 0 => self.look_around(SEARCH),
+                _ if looks % LOOKS_PER_ROUND == 0 => self.look_around(&limit(SEARCH)),
                 _ => self.look(),
             }
             looks = looks.wrapping_add(1);
@@ -87,18 +88,18 @@ impl Watcher {
             }
         }
         let Some((began_ns, before)) = self.began else { return Seen::default() };
-        self.look_around(LAST_SEARCH);
+        self.look_around(&limit(LAST_SEARCH));
         self.seen(Duration::from_nanos(monotonic_ns() - began_ns), &before)
     }
 
     /// Counting begins.
-    fn restart(&mut self) {
+    fn restart(&mut self, is_over: &dyn Fn() -> bool) {
         (self.queue, self.connections_unseen) = (None, None);
         self.connections.restart();
         self.look();
         self.target_groups.restart();
         self.own_group.restart();
-        self.processes.restart(Instant::now() + SEARCH);
+        self.processes.restart(is_over);
         self.began = Some((monotonic_ns(), self.before.take().unwrap_or_else(Machine::read)));
     }
 
@@ -118,16 +119,17 @@ impl Watcher {
     }
 
     /// Looks at everything.
-    fn look_around(&mut self, limit: Duration) {
+    fn look_around(&mut self, is_over: &dyn Fn() -> bool) {
         self.look();
-        self.search(limit);
-        self.processes.look(Instant::now() + limit);
+        // What is known comes first.
+        self.processes.look(is_over);
+        self.search(is_over);
     }
 
     /// Looks for processes that hold the listening sockets.
-    fn search(&mut self, limit: Duration) {
+    fn search(&mut self, is_over: &dyn Fn() -> bool) {
         let inodes = self.listeners.iter().flatten().map(|listener| listener.inode).collect();
-        for process in self.holders.search(inodes, Instant::now() + limit) {
+        for process in self.holders.search(inodes, is_over) {
             self.processes.add(process);
             self.target_groups.add(&process.to_string());
         }
@@ -161,12 +163,14 @@ impl Watcher {
             _ if !self.processes.is_empty() => None,
             (_, Err(unseen)) => Some(*unseen),
             (_, Ok(listeners)) if listeners.is_empty() => Some(Unseen::NoListener),
+            _ if !self.holders.are_complete => Some(Unseen::Unsearched),
             _ if self.holders.were_denied => Some(Unseen::Denied),
             _ => Some(Unseen::NoProcess),
         }
     }
 
     fn target(&self, passed: Duration, now: &Machine, before: &Machine, unseen: &mut Vec<Unseen>) -> Target {
+        unseen.extend((!self.holders.are_complete).then_some(Unseen::Unsearched));
         let is_visible = self.target_groups.are_visible();
         unseen.extend((!is_visible).then_some(Unseen::TargetGroup));
         let overflows = now.overflows_since(before);
@@ -185,4 +189,10 @@ impl Watcher {
             network: Network::of(self.connections.sums(), 0.0),
         }
     }
+}
+
+/// Whether something may take no longer, from now on.
+fn limit(time: Duration) -> impl Fn() -> bool {
+    let until = Instant::now() + time;
+    move || Instant::now() >= until
 }
