@@ -119,6 +119,8 @@ fn spread(length: usize, most: usize) -> impl Iterator<Item = usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{TcpListener, TcpStream};
+
     use super::*;
 
     #[test]
@@ -128,5 +130,41 @@ mod tests {
         assert_eq!(places(10, 4), [0, 2, 5, 7]);
         assert_eq!(places(3, 8), [0, 1, 2]);
         assert_eq!((places(0, 8), places(9, 0)), (vec![], vec![]));
+    }
+
+    #[test]
+    fn the_same_connections_are_watched_as_long_as_they_are_there() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let connect = || (TcpStream::connect(address).unwrap(), listener.accept().unwrap());
+        let mut pairs: Vec<_> = (0..12).map(|_| connect()).collect();
+        let mut connections = Connections::default();
+        let look = |connections: &mut Connections, now_us| -> Vec<diag::Id> {
+            connections.look(&[address], &[false], now_us).unwrap();
+            connections.watched.iter().map(|watched| watched.socket.id).collect()
+        };
+        let first = look(&mut connections, 0);
+        assert_eq!(first.len(), WATCHED);
+        assert_eq!(look(&mut connections, 250_000), first);
+        assert_eq!(connections.sums().readings, 16);
+        // Whoever closes first is listed for a while; the target does not.
+        pairs.drain(4..).for_each(|(peer, (own, _))| {
+            drop(peer);
+            drop(own);
+        });
+        let left = look(&mut connections, 500_000);
+        assert!(left.len() <= 4 && left.iter().all(|id| first.contains(id)));
+        pairs.extend((0..8).map(|_| connect()));
+        if !left.is_empty() {
+            assert_eq!(look(&mut connections, 900_000), left, "there was a choice less than a second ago");
+        }
+        let others = look(&mut connections, 1_000_000);
+        assert!(others.len() == WATCHED && others.starts_with(&left));
+        connections.restart();
+        assert_eq!(*connections.sums(), Sockets::default());
+        assert_eq!(look(&mut connections, 1_250_000), others);
+        // What came before counts for nothing.
+        assert_eq!((connections.sums().readings, connections.sums().segments_received), (8, 0));
+        assert!(!connections.are_forwarded());
     }
 }
