@@ -46,6 +46,10 @@ pub struct Stretch {
     pub latency: Latencies,
     /// The latencies since requests were due; none in a closed loop.
     pub scheduled: Latencies,
+    /// Requests that were sent more than a millisecond after they were due.
+    pub late: u64,
+    /// Requests that were never sent because it was too late.
+    pub dropped: u64,
 }
 
 impl Timeline {
@@ -122,6 +126,8 @@ impl Stretch {
         self.latency.record(latency);
         if let Some(open_loop) = open_loop.as_deref() {
             self.scheduled.record(&open_loop.scheduled);
+            self.late += open_loop.late;
+            self.dropped += open_loop.dropped;
         }
     }
 
@@ -154,6 +160,8 @@ impl Stretch {
             },
             latency: self.latency.take(part, whole),
             scheduled: self.scheduled.take(part, whole),
+            late: take(&mut self.late),
+            dropped: take(&mut self.dropped),
         }
     }
 }
@@ -167,6 +175,8 @@ impl AddAssign<&Self> for Stretch {
         self.errors += other.errors;
         self.latency += &other.latency;
         self.scheduled += &other.scheduled;
+        self.late += other.late;
+        self.dropped += other.dropped;
     }
 }
 
@@ -180,7 +190,9 @@ mod tests {
         let mut interval = Interval::default();
         (interval.from_ns, interval.until_ns) = ((tenths - 1) * SECOND_NS / 10, tenths * SECOND_NS / 10);
         interval.latency.record(latency_ns);
-        interval.open_loop.get_or_insert_default().scheduled.record(latency_ns * 2);
+        let open_loop = interval.open_loop.get_or_insert_default();
+        open_loop.scheduled.record(latency_ns * 2);
+        (open_loop.late, open_loop.dropped) = (3, 4);
         interval.counters.started = 2;
         interval.counters.completed = 1;
         interval.counters.bytes_sent = 5;
@@ -209,6 +221,8 @@ mod tests {
             errors,
             latency: Latencies { sum_ns: 3_000, max_ns: 1_000, bins: vec![(79, 3)] },
             scheduled: Latencies { sum_ns: 6_000, max_ns: 2_000, bins: vec![(87, 3)] },
+            late: 9,
+            dropped: 12,
         };
         assert_eq!(timeline.rows[0], expected);
     }
@@ -271,6 +285,7 @@ mod tests {
         let (mut left, mut sum) = (whole.clone(), Stretch::default());
         let first = left.take(1, 4);
         assert_eq!((first.completed, first.latency.count(), left.completed), (250, 250, 750));
+        assert_eq!((first.late, first.dropped), (750, 1_000));
         assert_eq!(first.latency.mean_ns(), whole.latency.mean_ns());
         assert_eq!((first.scheduled.count(), first.scheduled.mean_ns()), (250, whole.scheduled.mean_ns()));
         sum += &first;

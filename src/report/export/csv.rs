@@ -3,7 +3,8 @@
 use super::super::result::{Document, Row, rate};
 use crate::stats::Latencies;
 
-/// The heading and the rows. With a schedule, the latencies since requests were due follow as further columns.
+/// The heading and the rows. With a schedule, the latencies since requests were due follow as further columns, and how many
+/// were late or dropped.
 pub fn render(document: &Document) -> String {
     let mut text = String::from(
         "start_s,length_s,started,completed,rate_per_s,bytes_sent,bytes_received,connect_errors,read_errors,\
@@ -11,7 +12,7 @@ pub fn render(document: &Document) -> String {
     );
     let has_schedule = document.latency.scheduled.is_some();
     if has_schedule {
-        text += ",scheduled_mean_us,scheduled_p50_us,scheduled_p90_us,scheduled_p99_us,scheduled_max_us";
+        text += ",scheduled_mean_us,scheduled_p50_us,scheduled_p90_us,scheduled_p99_us,scheduled_max_us,late,dropped";
     }
     text.push('\n');
     document.timeline.iter().for_each(|stretch| text.push_str(&row(stretch, has_schedule)));
@@ -30,6 +31,7 @@ fn row(row: &Row, has_schedule: bool) -> String {
     cells.extend(latency_cells(&stretch.latency));
     if has_schedule {
         cells.extend(latency_cells(&stretch.scheduled));
+        cells.extend([stretch.late, stretch.dropped].map(|count| count.to_string()));
     }
     cells.join(",") + "\n"
 }

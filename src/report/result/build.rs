@@ -136,6 +136,8 @@ impl Row {
             max_us: service.max_us,
             latency_bins: service.latency_bins,
             scheduled: (stretch.scheduled.count() > 0).then(|| RowLatency::of(&stretch.scheduled)),
+            late: Some(stretch.late).filter(|late| *late > 0),
+            dropped: Some(stretch.dropped).filter(|dropped| *dropped > 0),
         }
     }
 
@@ -151,6 +153,8 @@ impl Row {
             scheduled: self.scheduled.as_ref().map_or_else(Latencies::default, |scheduled| {
                 latencies(scheduled.mean_us, scheduled.max_us, &scheduled.latency_bins)
             }),
+            late: self.late.unwrap_or_default(),
+            dropped: self.dropped.unwrap_or_default(),
         }
     }
 }

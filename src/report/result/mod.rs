@@ -363,6 +363,12 @@ pub struct Row {
     /// The latencies since requests were due, if there is a schedule and anything was completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduled: Option<RowLatency>,
+    /// Requests that were sent more than a millisecond after they were due, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<u64>,
+    /// Requests that were not sent because they would have been too late, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<u64>,
 }
 
 /// The latencies of a stretch of the run since requests were due.
