@@ -123,7 +123,8 @@ pub fn is_missed(&OpenLoop { late, dropped, unsent, due, .. }: &OpenLoop<u64>) -
 pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64) -> Vec<Note> {
     let Some(open_loop) = outcome.totals.open_loop.as_deref() else { return Vec::new() };
     let OpenLoop { lateness, late, dropped, due, carried, .. } = open_loop;
-    let (sent, slice) = (lateness.count(), plan.schedule.as_ref().and_then(|schedule| schedule.send_slice));
+    let slice = plan.schedule.as_ref().and_then(|schedule| schedule.send_slice).filter(|slice| is_sliced(plan, *slice));
+    let sent = lateness.count();
     let burst = burst(plan, outcome);
     let late = (late * 100 > sent * MISSED_PERCENT).then(|| Note::Late {
         late: *late,
@@ -142,6 +143,13 @@ pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64) -> Vec<Note> {
     let uncertain = uncertain(plan, open_loop).filter(|_| is_doubtful).map(Note::Uncertain);
     let sliced = slice.zip(lateness.mean()).map(|(slice, mean_ns)| Note::Sliced { slice, mean_ns });
     [behind.map(Note::Behind), crowded, late, dropped, uncertain, sliced].into_iter().flatten().collect()
+}
+
+/// Whether a slice ends while the run is measured: what is due after the last one leaves when it is due.
+fn is_sliced(plan: &Plan, slice: Duration) -> bool {
+    let Some(duration) = plan.stop.duration else { return true };
+    let last_ns = nanos(plan.warmup + duration).saturating_sub(1);
+    last_ns - last_ns % nanos(slice) > nanos(plan.warmup)
 }
 
 fn behind(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, crowded: Option<Crowded>) -> Option<Behind> {

@@ -355,6 +355,19 @@ fn how_long_requests_waited_for_the_ends_of_slices_is_said() {
     // What a target that stalls adds is not the slice's.
     let stalled = changed(|open_loop| open_loop.lateness.record_many(90_000_000, 10_000));
     assert_eq!(said_of(&plan, &stalled), [sliced("45.01ms")]);
+    // Where no slice ends in the run all leave when they are due.
+    for (slice_ms, warmup_ms, duration_ms, is_said) in [
+        (1_000, 0, 1_000, false),
+        (999, 0, 1_000, true),
+        (1_000, 300, 800, true),
+        (1_000, 300, 700, false),
+        (900, 900, 900, false),
+    ] {
+        (plan.warmup, plan.stop.duration) =
+            (Duration::from_millis(warmup_ms), Some(Duration::from_millis(duration_ms)));
+        plan.schedule.as_mut().unwrap().send_slice = Some(Duration::from_millis(slice_ms));
+        assert_eq!(said_of(&plan, &kept()).concat().contains("ends of slices"), is_said, "{slice_ms} {warmup_ms}");
+    }
 }
 
 #[test]
