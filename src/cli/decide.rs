@@ -273,6 +273,7 @@ fn few_requests(typed: &mut Typed) {
 fn show(typed: &mut Typed) -> Show {
     Show {
         percentiles: typed.latency || typed.u_latency || typed.percents.is_some(),
+        spectrum: typed.latency || typed.u_latency,
         u_latency: typed.u_latency,
         batch_latency: typed.batch_latency,
         percents: typed.percents.take(),

@@ -9,6 +9,8 @@ use super::{Condition, Percent};
 pub struct Show {
     /// Whether the percentiles are printed.
     pub percentiles: bool,
+    /// Whether, with a rate, they are printed with their spectrum, as wrk2 does.
+    pub spectrum: bool,
     /// Whether the service latency is printed beside the one from when requests were due.
     pub u_latency: bool,
     /// Whether a batch of requests has one latency.

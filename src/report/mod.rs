@@ -94,7 +94,11 @@ pub fn closing(plan: &Plan, outcome: &Outcome) -> String {
     }
     if plan.show.percentiles && shows(&figures_us) {
         text += &match &outcome.totals.open_loop {
-            Some(open_loop) => blocks(plan, &outcome.totals.latency, open_loop),
+            Some(open_loop) if plan.show.spectrum => blocks(plan, &outcome.totals.latency, open_loop),
+            Some(open_loop) => {
+                let recorded = recorded(open_loop);
+                layout.percentiles(plan.show.percents.as_deref(), |percent| recorded.percentile_us(percent))
+            }
             None => layout.percentiles(plan.show.percents.as_deref(), |percent| latency.percentile_us(percent)),
         };
     }
@@ -111,21 +115,24 @@ fn rates(plan: &Plan, rates: &Distribution<u64>) -> Figures {
 
 /// wrk2's blocks: the latency since requests were due, and where it is wanted the service latency.
 fn blocks(plan: &Plan, service: &Distribution<u64>, open_loop: &OpenLoop<u64>) -> String {
-    let OpenLoop { scheduled, censored, wrk2, .. } = open_loop;
     let asked = plan.show.percents.as_deref();
-    let recorded = match wrk2 {
-        Some(wrk2) => Spectrum::of_wrk2(&wrk2.recorded),
-        None => Spectrum::measured(scheduled, censored),
-    };
-    let text = recorded.block(spectrum::RECORDED, asked);
+    let text = recorded(open_loop).block(spectrum::RECORDED, asked);
     if !plan.show.u_latency {
         return text;
     }
-    let uncorrected = match wrk2 {
+    let uncorrected = match &open_loop.wrk2 {
         Some(wrk2) => Spectrum::of_wrk2(&wrk2.uncorrected),
         None => Spectrum::measured(service, &Distribution::new()),
     };
     text + "\n" + &uncorrected.block(spectrum::UNCORRECTED, asked)
+}
+
+/// The latency since requests were due.
+fn recorded(OpenLoop { scheduled, censored, wrk2, .. }: &OpenLoop<u64>) -> Spectrum {
+    match wrk2 {
+        Some(wrk2) => Spectrum::of_wrk2(&wrk2.recorded),
+        None => Spectrum::measured(scheduled, censored),
+    }
 }
 
 /// The rows of the phases that are to be shown, in their order; never corrected.

@@ -70,6 +70,11 @@ impl Spectrum {
         }
     }
 
+    /// A percentile in microseconds.
+    pub fn percentile_us(&self, percent: f64) -> f64 {
+        (self.percentile_us)(percent)
+    }
+
     /// The block with this name, and with these percentiles where they are asked for.
     pub fn block(&self, name: &str, asked: Option<&[Percent]>) -> String {
         let mut text = format!("  Latency Distribution (HdrHistogram - {name})\n");

@@ -269,16 +269,21 @@ Transfer/sec:     102.00B
     }
     outcome.totals.open_loop.as_mut().unwrap().censored.record(8_000_000_000);
     let mut plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
-    plan.show.percentiles = true;
+    (plan.show.percentiles, plan.show.spectrum) = (true, true);
     let text = closing(&plan, &outcome);
     assert!(text.contains("100.000%    8.00s \n") && text.contains("Latency     4.10ms    0.00us   4.10ms"), "{text}");
     assert!(!text.contains("Uncorrected"), "{text}");
+    // Percentiles that are asked for come without their spectrum, and with the same bounds.
+    plan.show.spectrum = false;
+    plan.show.percents = Some(vec!["50".parse().unwrap(), "99".parse().unwrap()]);
+    let text = closing(&plan, &outcome);
+    assert!(text.contains("  Latency Distribution\n     50%    4.10ms\n     99%    8.00s \n  2 requests"), "{text}");
 }
 
 #[test]
 fn as_wrk2_every_figure_comes_from_its_bins() {
     let mut plan = plan(Dialect::Wrk2, "http://h/", 1, 1, 1);
-    (plan.show.percentiles, plan.show.u_latency) = (true, true);
+    (plan.show.percentiles, plan.show.spectrum, plan.show.u_latency) = (true, true, true);
     // The mean is the middle of the only bin, and so the bin is below the mean: to wrk2 nothing is near it.
     let printed = "  Thread Stats   Avg      Stdev     Max   +/- Stdev
     Latency     4.10ms    0.00us   4.10ms    0.00%

@@ -42,6 +42,7 @@ fn as_many_arrivals_are_drawn_as_can_be_counted() {
 #[test]
 fn the_service_latency_beside_the_scheduled_one_brings_the_percentiles() {
     let show = run("onrush -R 1k -U h").show;
-    assert!(show.u_latency && show.percentiles && !show.batch_latency);
+    assert!(show.u_latency && show.percentiles && show.spectrum && !show.batch_latency);
+    assert!(run("onrush -R 1k -L h").show.spectrum && !run("onrush -R 1k --percentiles 50 h").show.spectrum);
     assert!(run("wrk2 -R 1k -B http://h/").show.batch_latency);
 }
