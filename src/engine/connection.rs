@@ -45,22 +45,8 @@ pub struct Live {
     pub troubled: bool,
     /// When the protocol is to be woken, as far as a timer has been set for it.
     pub wake_at: Option<Nanos>,
-    /// Whether it may begin a batch, where a script wants pauses.
-    pub pause: Pause,
     /// The memory for what is kept of responses, where somebody wants to see them.
     shelf: Option<Shelf>,
-}
-
-/// Whether a connection has to ask before it begins a batch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pause {
-    /// It has not asked yet.
-    #[default]
-    Unasked,
-    /// It pauses until then.
-    Until(Nanos),
-    /// It has paused, or need not.
-    Over,
 }
 
 impl Live {
@@ -82,7 +68,6 @@ impl Live {
             answered: false,
             troubled: false,
             wake_at: None,
-            pause: Pause::default(),
             shelf,
         }
     }
@@ -104,13 +89,6 @@ impl Live {
             request.sent_at = now;
             request.is_gathered = false;
             tally.submitted(request, now);
-        }
-    }
-
-    /// The pause is over at this moment, unless that was one of an earlier connection in its slot.
-    pub fn end_pause(&mut self, due: Nanos) {
-        if self.pause == Pause::Until(due) {
-            self.pause = Pause::Over;
         }
     }
 

@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 
 use onrush_proto::{Client, Nanos, Request, StartError};
 
-use super::connection::Pause;
 use super::crowding::Crowding;
 use super::open_request::OpenRequest;
 use super::pacer::Pacer;
 use super::script_failure::ScriptFailure;
+use super::slot::Pause;
 use super::tally::Tally;
 use super::timers::Timer;
 use super::{Engine, HANDLED_PER_TURN};
@@ -218,9 +218,9 @@ impl<B: Backend> Engine<B> {
         if !self.script.wants.delay || self.dispatch.is_begun() {
             return true;
         }
-        let Some(live) = self.slots[conn.index()].live() else { return false };
-        if live.pause == Pause::Unasked {
-            live.pause = match self.script.think_ns() {
+        let slot = &mut self.slots[conn.index()];
+        if slot.pause == Pause::Unasked {
+            slot.pause = match self.script.think_ns() {
                 0 => Pause::Over,
                 pause_ns => {
                     self.books.tally.paused(pause_ns);
@@ -230,7 +230,7 @@ impl<B: Backend> Engine<B> {
                 }
             };
         }
-        live.pause == Pause::Over
+        slot.pause == Pause::Over
     }
 
     /// Starts the next batch, or what is left of one, as far as the connection has room. Returns whether anything was started.
@@ -244,8 +244,9 @@ impl<B: Backend> Engine<B> {
         let is_calm = self.is_calm();
         let Dispatch { batch, started, pacer, .. } = &mut self.dispatch;
         let rest = &batch[*started..];
-        let Some(live) = self.slots[conn.index()].live() else { return false };
-        live.pause = Pause::Unasked;
+        let slot = &mut self.slots[conn.index()];
+        slot.pause = Pause::Unasked;
+        let Some(live) = slot.live() else { return false };
         if live.left < rest.len() as u64 {
             // It waits for a connection that may have as many.
             (live.draining, live.leaves_at_once) = (true, true);

@@ -252,8 +252,9 @@ impl<B: Backend> Engine<B> {
 
     /// The pause before a batch is over.
     pub(super) fn resume(&mut self, conn: ConnId, due: Nanos, now: Nanos) {
-        if let Some(live) = self.slots[conn.index()].live() {
-            live.end_pause(due);
+        let slot = &mut self.slots[conn.index()];
+        slot.end_pause(due);
+        if slot.live().is_some() {
             self.pump(conn, now);
         }
     }

@@ -29,6 +29,9 @@ pub struct Slot {
     pub absent_ns: u64,
     /// Whether it is in the list of those that are ready for a request.
     pub is_queued: bool,
+    /// Whether it may begin a batch, where a script wants pauses. One goes on where the server ends the connection meanwhile:
+    /// beginning anew, it might never be over.
+    pub pause: Pause,
     /// Its way to speak TLS, if it does.
     pub link: Option<Box<Link>>,
 }
@@ -51,6 +54,18 @@ pub enum State {
     Waiting,
 }
 
+/// Whether a slot has to ask before it begins a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pause {
+    /// It has not asked yet.
+    #[default]
+    Unasked,
+    /// It pauses until then.
+    Until(Nanos),
+    /// It has paused, or need not.
+    Over,
+}
+
 impl Slot {
     /// A slot without a connection.
     pub fn new(tls: Option<&Config>) -> Self {
@@ -62,6 +77,13 @@ impl Slot {
         match &mut self.state {
             State::Open(live) => Some(live),
             State::Parked | State::Queued | State::Connecting(_) | State::Tunnelling(_) | State::Waiting => None,
+        }
+    }
+
+    /// The pause is over at this moment, unless that was an earlier one.
+    pub fn end_pause(&mut self, due: Nanos) {
+        if self.pause == Pause::Until(due) {
+            self.pause = Pause::Over;
         }
     }
 

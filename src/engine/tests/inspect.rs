@@ -4,9 +4,8 @@
 use std::time::Instant;
 
 use super::*;
-use crate::engine::connection::Pause;
 use crate::engine::end::End;
-use crate::engine::slot::Slot;
+use crate::engine::slot::{Pause, Slot};
 
 /// How the end of a connection looks to whoever made it: the backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -144,7 +143,7 @@ impl<B: Backend> Engine<B> {
             State::Parked | State::Waiting if agenda.turns > 0 => Some("it is to be opened unnoticed".to_owned()),
             State::Parked if is_wanted && is_needed => Some("nobody opens it".to_owned()),
             State::Waiting if !agenda.reopens => Some("nobody opens it again".to_owned()),
-            State::Open(live) => self.flaw_of_live(live, seen, agenda, most),
+            State::Open(live) => self.flaw_of_live(live, slot.pause, seen, agenda, most),
             _ => None,
         }
     }
@@ -156,19 +155,19 @@ impl<B: Backend> Engine<B> {
         self.books.tally.may_start() && !may_come_back
     }
 
-    fn flaw_of_live(&self, live: &Live, seen: Seen, agenda: &Agenda, most: usize) -> Option<String> {
+    fn flaw_of_live(&self, live: &Live, pause: Pause, seen: Seen, agenda: &Agenda, most: usize) -> Option<String> {
         if seen.way == Way::Open && live.unsent != seen.unsent {
             return Some(format!("{} bytes are unsent to the engine, {} to the backend", live.unsent, seen.unsent));
         }
         if live.open.len() > most {
             return Some(format!("{} requests in flight", live.open.len()));
         }
-        let waits = match live.pause {
+        let waits = match pause {
             Pause::Until(until) => agenda.begins.contains(&until),
             Pause::Unasked | Pause::Over => !self.is_short(most) || self.script.has_ended,
         };
         let is_idle = live.open.is_empty() && !agenda.is_ready && !live.draining && live.send_error.is_none();
-        (is_idle && !waits).then(|| format!("it has nothing to do, with requests to start: {:?}", live.pause))
+        (is_idle && !waits).then(|| format!("it has nothing to do, with requests to start: {pause:?}"))
     }
 }
 

@@ -181,6 +181,17 @@ fn a_server_that_closes_during_pauses_gets_a_new_connection_that_pauses_too() {
 }
 
 #[test]
+fn a_pause_that_is_longer_than_the_server_keeps_a_connection_is_over_all_the_same() {
+    let wants = Wants { delay: true, ..Wants::default() };
+    let three = Settings { requests: Some(3), duration_ns: None, ..settings() };
+    let scenario = "connect_us = 0.0\nlatency_us = 1000.0\nidle_us = 200000.0";
+    let ran = run_script(three, scenario, Script { wants, delay_ns: 500 * MS, ..Script::default() });
+    assert_eq!((ran.totals.counters.completed, ran.totals.counters.started), (3, 3));
+    assert!((1_500..1_800).contains(&(ran.end.elapsed_ns / MS)), "{}", ran.end.elapsed_ns);
+    assert!(ran.totals.counters.connects > 3, "the server closes while it pauses");
+}
+
+#[test]
 fn a_batch_that_waits_for_another_connection_does_not_pause_again() {
     let limited = Settings { requests_per_connection: Some(per_connection(3)), requests: Some(4), ..settings() };
     let script = Script { delay_ns: 9 * MS, ..Script::writing(&[1, 3]) };

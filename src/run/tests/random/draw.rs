@@ -58,7 +58,7 @@ pub fn draw(seed: u64) -> Case {
     let script = draw.one_in(4).then(|| draw.script(length_ms));
     let scenario = draw.scenario(latency_us, length_ms);
     let mut options = draw.options(seed, as_wrk, connections, length_ms);
-    let closes_early = scenario.idle_us > 0.0 || !scenario.connection_fault.is_empty();
+    let closes_early = !scenario.connection_fault.is_empty();
     if closes_early && script.as_ref().is_some_and(|script| !script.delays_ms.is_empty()) {
         // A server that ends every connection during the first pause is asked for nothing, for as long as the run lasts.
         options.duration_ms = Some(length_ms);
