@@ -18,8 +18,9 @@ const SENT: f64 = 0.99;
 const ANSWERED: f64 = 0.9;
 /// Losses matter from this share of the segments on.
 const LOST: f64 = 0.01;
-/// Fewer losses matter where the waits for retransmissions may be this share of the mean latency.
+/// Fewer losses, from this share on, matter where the waits for retransmissions may be this share of the mean latency.
 const WAITED: f64 = 0.25;
+const LOST_MIN: f64 = 0.001;
 /// How long Linux waits at least before it sends a segment once more, in microseconds (`TCP_RTO_MIN`).
 const RETRANSMISSION_US: f64 = 200_000.0;
 /// The network matters where a round trip is this share of the median latency.
@@ -28,6 +29,8 @@ const ROUND_TRIP: f64 = 0.5;
 const ROUND_TRIP_MIN_US: f64 = 1_000.0;
 /// Segments queue on their way where a round trip takes this many times the shortest one.
 const QUEUED: f64 = 3.0;
+/// A generator acknowledges at once if it is less busy than this.
+const PROMPT: f64 = 0.5;
 /// Latencies are those of delayed acknowledgements from this share of them on …
 const DELAYED: f64 = 0.25;
 /// … where in this share of the readings a response was half there.
@@ -155,13 +158,16 @@ fn schedule(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::Schedule, because, "")
 }
 
-fn network(Evidence { load, latency, network, target, .. }: &Evidence) -> Option<Ruling> {
+fn network(evidence: &Evidence) -> Option<Ruling> {
+    let Evidence { latency, network, target, .. } = evidence;
     let latency = latency.as_ref()?;
     let theirs = target.as_ref().and_then(|target| target.network.as_ref());
     let ends = || network.iter().chain(theirs);
     let lost = ends().map(|end| end.retransmitted.max(end.out_of_order.unwrap_or(0.0))).fold(0.0, f64::max);
     let waited_us = ends().map(|end| end.lost_per_request).fold(0.0, f64::max) * RETRANSMISSION_US;
-    if lost >= LOST || waited_us >= WAITED * latency.mean_us {
+    // What a full listen queue does not take is sent once more, too.
+    let is_lost = lost >= LOST || (lost >= LOST_MIN && waited_us >= WAITED * latency.mean_us);
+    if is_lost && listen_queue(evidence).is_none() {
         let because = format!("{} of the segments were lost or out of order", percent(lost));
         return ruling(
             LimitedBy::Network,
@@ -175,17 +181,18 @@ fn network(Evidence { load, latency, network, target, .. }: &Evidence) -> Option
             format!("the shortest round trip took {} of the median of {}", time(shortest_us), time(latency.p50_us));
         return ruling(LimitedBy::Network, because, "use more connections (-c), or a generator nearer to the target");
     }
-    theirs.and_then(|theirs| queued_on_the_way(load, latency, theirs))
+    let is_explained = [delayed_ack, listen_queue].iter().any(|rule| rule(evidence).is_some());
+    theirs.filter(|_| !is_explained).and_then(|theirs| queued_on_the_way(evidence, latency, theirs))
 }
 
 /// Segments of responses that wait on their way to us. The round trips of our own end say nothing about that: the target
-/// may have delayed its acknowledgements until it answered.
-fn queued_on_the_way(load: &Load, latency: &Latency, theirs: &Network) -> Option<Ruling> {
+/// may have delayed its acknowledgements until it answered. We acknowledge at once if we are not busy and send a next request.
+fn queued_on_the_way(evidence: &Evidence, latency: &Latency, theirs: &Network) -> Option<Ruling> {
     let shortest_us = theirs.rtt_min_us?;
     let is_queued = theirs.rtt_us >= ROUND_TRIP_MIN_US && theirs.rtt_us >= QUEUED * shortest_us;
-    // A connection that pauses acknowledges late, too.
-    let is_of_latency = (ROUND_TRIP / 2.0..=1.5).contains(&(theirs.rtt_us / latency.p50_us));
-    (is_queued && is_of_latency && load.asked_per_s.is_none()).then_some(())?;
+    let is_of_latency = (ROUND_TRIP..=1.0 / ROUND_TRIP).contains(&(theirs.rtt_us / latency.p50_us));
+    let is_prompt = evidence.generator.threads.iter().all(|thread| thread.busy < PROMPT);
+    (is_queued && is_of_latency && is_prompt && evidence.load.asked_per_s.is_none()).then_some(())?;
     let because = format!(
         "round trips took {} on average, of a median of {}, and {} at best: segments queued on the way",
         time(theirs.rtt_us),

@@ -49,6 +49,10 @@ fn after(change: impl FnOnce(&mut Evidence)) -> Verdict {
     Verdict::of(evidence, Vec::new())
 }
 
+/// Situations of the network that a later one explains: segments that a full listen queue (10) did not take, and
+/// acknowledgements that were delayed (9) or came late because of it.
+const EXPLAINED: [(usize, usize); 4] = [(5, 10), (6, 10), (8, 9), (8, 10)];
+
 /// Changes for the rules, in their order: each alone leads to its verdict.
 const SITUATIONS: [(LimitedBy, Change); 15] = [
     (LimitedBy::Ports, |evidence| (evidence.load.without_port, evidence.load.missing) = (36, 3.6)),
@@ -62,7 +66,8 @@ const SITUATIONS: [(LimitedBy, Change); 15] = [
         evidence.network = Some(Network { readings: 9, out_of_order: Some(0.02), ..Network::default() });
     }),
     (LimitedBy::Network, |evidence| {
-        evidence.network = Some(Network { readings: 9, lost_per_request: 0.05, ..Network::default() });
+        evidence.network =
+            Some(Network { readings: 9, retransmitted: 0.002, lost_per_request: 0.05, ..Network::default() });
     }),
     (LimitedBy::Network, |evidence| {
         evidence.network = Some(Network { readings: 9, rtt_min_us: Some(10.0 * MS), ..Network::default() });
@@ -101,7 +106,10 @@ fn each_situation_has_its_verdict() {
 fn of_two_situations_the_one_that_is_tried_first_decides() {
     for (number, (limited_by, first)) in SITUATIONS.into_iter().enumerate() {
         // A rate that is not reached says nothing, and its latencies are the same.
-        for (_, second) in SITUATIONS.into_iter().skip(number + 1) {
+        for (at, (_, second)) in SITUATIONS.into_iter().enumerate().skip(number + 1) {
+            if EXPLAINED.contains(&(number, at)) {
+                continue;
+            }
             let verdict = after(|evidence| {
                 second(evidence);
                 first(evidence);

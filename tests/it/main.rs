@@ -66,6 +66,8 @@ mod terminal;
 /// HTTPS: real servers, bad certificates, broken handshakes.
 mod tls;
 mod until;
+/// Who limited a run.
+mod verdict;
 /// Load before anything is measured.
 mod warm_up;
 /// What is sent, byte by byte.
@@ -106,6 +108,7 @@ fn main() {
         ("terminal", terminal::cases()),
         ("tls", tls::cases()),
         ("until", until::cases()),
+        ("verdict", verdict::cases()),
         ("warm_up", warm_up::cases()),
         ("wire", wire::cases()),
     ];

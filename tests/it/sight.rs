@@ -42,13 +42,13 @@ def serve(listener):
 ";
 
 /// A server that is a Python script.
-struct Python {
+pub struct Python {
     child: Child,
     address: String,
 }
 
 impl Python {
-    fn start(script: &str) -> Self {
+    pub fn start(script: &str) -> Self {
         let mut command = Command::new("python3");
         command.arg("-c").arg(format!("{BEGINNING}{script}")).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("python3 starts");
@@ -58,7 +58,7 @@ impl Python {
         Self { child, address: address.trim().to_owned() }
     }
 
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("http://{}/", self.address)
     }
 
