@@ -19,20 +19,17 @@ fn a_run_ends_when_its_figures_are_known_and_says_how_well(context: &Context) {
 
 fn a_steady_rate_is_known_after_twenty_seconds(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("until"));
-    let words = "-t2 -c4 -R 100 --warmup 1s --until rate±5%,mean+-50% --notes";
+    let words = "-t2 -c4 -R 100 --warmup 1s --until rate±10% --notes";
     let (output, document) = document(context.onrush().words(words).word(url(&server, "/delay/5")), &scratch);
     assert_eq!(output.code, 0, "{output:?}");
     let until = &document["until"];
     let at_s = number(until, "/at_s");
     assert!(until["reached"] == true && (20.0..120.0).contains(&at_s), "{until}");
-    assert_eq!(until["terms"][0]["term"], "rate±5%");
-    assert!(number(until, "/terms/0/half_width") <= 0.05 && number(until, "/terms/0/batches") >= 20.0, "{until}");
+    assert_eq!(until["terms"][0]["term"], "rate±10%");
+    assert!(number(until, "/terms/0/half_width") <= 0.1 && number(until, "/terms/0/batches") >= 20.0, "{until}");
     let duration_s = number(&document, "/duration_s");
     assert!((at_s..at_s + 10.0).contains(&duration_s), "{duration_s} s, and known after {at_s} s");
-    assert_eq!(
-        (number(&document, "/plan/duration_s"), &document["plan"]["until"]),
-        (300.0, &"rate±5%,mean+-50%".into())
-    );
+    assert_eq!((number(&document, "/plan/duration_s"), &document["plan"]["until"]), (300.0, &"rate±10%".into()));
     let note =
         format!("note: the run ended after {at_s:.2}s, when its figures were known (95 % confidence): rate to ±");
     assert!(output.stderr.contains(&note), "{output:?}");
@@ -40,7 +37,7 @@ fn a_steady_rate_is_known_after_twenty_seconds(context: &Context) {
 
 fn a_rare_percentile_is_not_known(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("until-never"));
-    let words = "-t1 -c1 -R 100 -d 20s --until rate+-5%,p99.9+-2%";
+    let words = "-t1 -c1 -R 100 -d 20s --until rate+-50%,p99.9+-2%";
     let (output, document) = document(context.onrush().words(words).word(url(&server, "/")), &scratch);
     assert_eq!(output.code, 0, "{output:?}");
     let until = &document["until"];
