@@ -23,12 +23,12 @@ cases! {
     where_nothing_listens_is_no_target;
 }
 
-/// What the scripts begin with: a socket that listens, and what busies a thread for a time.
+/// What the scripts begin with: a socket that listens, what busies a thread for seconds of processor time, and what answers.
 const BEGINNING: &str = "
 import os, socket, sys, threading, time
 def busy(seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end: pass
+    end = time.thread_time() + seconds
+    while time.thread_time() < end: pass
 def listen(backlog):
     listener = socket.create_server(('127.0.0.1', 0), backlog=backlog)
     print('127.0.0.1:%d' % listener.getsockname()[1], flush=True)
@@ -134,8 +134,8 @@ answer(peer)";
 }
 
 fn what_a_target_did_in_the_warm_up_does_not_count(context: &Context) {
-    let server = Python::start("listener = listen(64)\npeer = listener.accept()[0]\nbusy(1)\nanswer(peer)");
-    // It answers late, and then only one request after another waits for the next second.
+    let server = Python::start("listener = listen(64)\npeer = listener.accept()[0]\nbusy(0.5)\nanswer(peer)");
+    // Half a second of work before the first answer; after that, a request per second.
     let target = target(context, &format!("-c1 -t1 -R 1 --warmup 2s -d1s {}", server.url()));
     assert!(target.cpus_used < 0.2, "{target:?}");
 }

@@ -1,8 +1,8 @@
 //! What can be seen of a target on this machine, and of the machine, while a run lasts.
 //!
-//! A thread of its own asks the kernel a few times a second: [`listeners`] which sockets listen where the load goes,
-//! [`holders`] which processes hold them, [`processes`] what processor time these take, [`groups`] what they are allowed,
-//! [`connections`] how their end of some connections is, and [`machine`] what is wrong with the machine itself. It sends
+//! A thread of its own asks the kernel a few times a second: `listeners` which sockets listen where the load goes,
+//! `holders` which processes hold them, `processes` what processor time these take, `groups` what they are allowed,
+//! `connections` how their end of some connections is, and `machine` what is wrong with the machine itself. It sends
 //! nothing to the target, touches no connection, and takes less than a hundredth of a processor.
 
 mod connections;

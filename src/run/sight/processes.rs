@@ -53,6 +53,7 @@ impl Processes {
         let base_ns = if is_new { 0 } else { stat.cpu_ns };
         let process = Process { stat, base_ns, threads: HashMap::new(), knows_threads: is_new, busiest_ns: 0 };
         self.all.entry(id).or_insert(process);
+        self.count();
     }
 
     /// What was before is forgotten: counting begins.
@@ -81,6 +82,10 @@ impl Processes {
                 process.look_at_threads(id, is_over, &mut self.allowed);
             }
         }
+        self.count();
+    }
+
+    fn count(&mut self) {
         self.most = self.most.max(self.all.values().filter(|process| process.stat.is_alive).count());
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::connections::Connections;
 use super::groups::Groups;
@@ -12,6 +12,7 @@ use super::machine::Machine;
 use super::processes::Processes;
 use super::{Orders, Seen, Unseen};
 use crate::backend::{monotonic_ns, thread_cpu_ns};
+use crate::run::nanos;
 use crate::verdict::{self, Listening, Network, Target};
 
 /// How often queues and connections are looked at.
@@ -20,7 +21,8 @@ const LOOK: Duration = Duration::from_millis(250);
 const LOOKS_PER_ROUND: u32 = 4;
 /// How many times as long as a look took there is none: it takes less than half a hundredth of a processor.
 const REST: u32 = 200;
-/// How long the first look for processes may take, each later one, and the one that the end of a run waits for.
+/// How much processor time the first search for processes may take, each later one, and the one that the end of a run
+/// waits for.
 const FIRST_SEARCH: Duration = Duration::from_millis(50);
 const SEARCH: Duration = Duration::from_millis(5);
 const LAST_SEARCH: Duration = Duration::from_millis(3);
@@ -191,8 +193,8 @@ impl Watcher {
     }
 }
 
-/// Whether something may take no longer, from now on.
+/// Whether something has taken its processor time, from now on. What others take does not count.
 fn limit(time: Duration) -> impl Fn() -> bool {
-    let until = Instant::now() + time;
-    move || Instant::now() >= until
+    let until_ns = thread_cpu_ns() + nanos(time);
+    move || thread_cpu_ns() >= until_ns
 }
