@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use onrush::cli::{self, Invocation};
 use onrush::program::{self, EXIT_WRONG, Screen, say};
+use onrush::report::show::Printed;
 use onrush::{report, serve, tables};
 
 fn main() -> ExitCode {
@@ -15,7 +16,12 @@ fn main() -> ExitCode {
             }
             print("onrush", Ok(stdout), exit)
         }
-        Invocation::Merge(merge) => print("onrush merge", report::merge::run(&merge), 0),
+        Invocation::Merge(merge) => show("onrush merge", report::merge::run(&merge)),
+        Invocation::Show(wanted) => {
+            let codes: Vec<u8> = report::show::run(&wanted).map(|printed| show("onrush show", printed)).collect();
+            // What can be shown is shown.
+            codes.into_iter().min().unwrap_or(EXIT_WRONG)
+        }
         Invocation::Table(table) => {
             let tables = tables::run(&table);
             tables.said.iter().for_each(|line| say(&format!("onrush table: {line}")));
@@ -32,6 +38,17 @@ fn main() -> ExitCode {
             program::test(&mut plan)
         }
     })
+}
+
+/// Prints a report with its notes, or says why there is none; returns the exit code.
+fn show(speaker: &str, printed: anyhow::Result<Printed>) -> u8 {
+    let (text, notes) = match printed {
+        Ok(Printed { text, notes }) => (Ok(text), notes),
+        Err(error) => (Err(error), Vec::new()),
+    };
+    let exit = print(speaker, text, 0);
+    notes.iter().for_each(|line| say(line));
+    exit
 }
 
 /// Prints a text, or says why there is none; returns the exit code.

@@ -478,7 +478,7 @@ pub(super) const FLAGS: &[Flag] = &[
         help: &[
             "write the result into a file: .json (everything), .csv",
             "(a row a second), .hgrm, .md, .ndjson (while it runs),",
-            ".xml (JUnit); may be repeated",
+            ".xml (JUnit); may be repeated; - is standard output",
         ],
         group: Group::Output,
         origin: Origin::Ours,

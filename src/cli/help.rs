@@ -10,6 +10,7 @@ pub(super) fn help() -> String {
          Usage: onrush [options] <url>\n       \
          onrush serve [options]     a server to aim at; see: onrush serve --help\n       \
          onrush merge FILE...       one result of several; onrush merge --help\n       \
+         onrush show FILE...        a saved result as a report; onrush show --help\n       \
          onrush table FILE...       tables of any results; onrush table --help\n",
     );
     for group in Group::ALL {

@@ -15,8 +15,9 @@ Runs that took place at the same time add their rates, others their times.
 
 Usage: onrush merge [options] FILE.json...
 
-  -o, --output FILE  write the sum into a file: .json, .csv, .hgrm or .md; may be
-                     repeated; without it the sum is printed as JSON
+  -o, --output FILE  write the sum into a file: .json, .json.gz, .csv, .hgrm or .md;
+                     may be repeated; - is standard output, as JSON. Without it
+                     the sum is printed: on a terminal as a report, else as JSON
       --force        add up results of different plans too
   -h, --help         print this text
 
@@ -26,14 +27,15 @@ result files make no difference.
 
 /// Reads the words behind `merge`; `None`: the help was asked for. The error says what is wrong.
 pub(super) fn parse(args: &[OsString]) -> Result<Option<Merge>, String> {
-    let mut merge = Merge { inputs: Vec::new(), outputs: Vec::new(), force: false };
+    let mut merge = Merge { inputs: Vec::new(), outputs: Vec::new(), is_piped: false, force: false };
     let mut parser = lexopt::Parser::from_args(args);
     while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
         match argument {
             Arg::Long("help") | Arg::Short('h') => return Ok(None),
             Arg::Long("force") => merge.force = true,
             Arg::Long("output") | Arg::Short('o') => {
-                merge.outputs.push(output(parser.value().map_err(|error| error.to_string())?)?);
+                let path = parser.value().map_err(|error| error.to_string())?;
+                if path == "-" { merge.is_piped = true } else { merge.outputs.push(output(path)?) }
             }
             Arg::Value(path) if merge.inputs.iter().any(|known| *known == path) => {
                 return Err(format!("{path:?} is named twice; a result counts once"));
@@ -71,7 +73,9 @@ mod tests {
         let merge = parsed("a.json -o sum.JSON --force b.json --output=sum.md").unwrap().unwrap();
         assert_eq!(merge.inputs, ["a.json", "b.json"].map(PathBuf::from));
         assert_eq!(merge.outputs.iter().map(|output| output.kind).collect::<Vec<_>>(), [Kind::Json, Kind::Markdown]);
-        assert!(merge.force);
+        assert!(merge.force && !merge.is_piped);
+        let merge = parsed("a.json -o - -o sum.json.gz").unwrap().unwrap();
+        assert!(merge.is_piped && merge.outputs[0].kind == Kind::Json);
         assert!(parsed("a.json -h").unwrap().is_none());
     }
 
@@ -80,6 +84,7 @@ mod tests {
         for (line, words) in [
             ("", "no file"),
             ("a.json -o x", "ending"),
+            ("a.json -o x.csv.gz", "ending"),
             ("a.json -o x.ndjson", "while a test runs"),
             ("--bogus", "--help"),
             ("a.json b.json a.json", "\"a.json\" is named twice"),

@@ -23,6 +23,7 @@ mod proxy;
 mod refusal;
 mod request;
 mod search;
+mod show;
 mod table;
 mod tls;
 mod typed;
@@ -32,10 +33,11 @@ mod values;
 mod way;
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use crate::plan::{Dialect, Io, Plan, Search};
 use crate::report::merge::Merge;
+use crate::report::show::Show;
 use crate::tables::Table;
 use crate::{backend, serve};
 use draft::Draft;
@@ -62,6 +64,8 @@ pub enum Invocation {
     },
     /// Several results as one.
     Merge(Merge),
+    /// Saved results as reports.
+    Show(Show),
     /// Saved results as tables.
     Table(Table),
     /// The embedded target.
@@ -103,14 +107,8 @@ fn parse_ordered(args: &[OsString], words_end_options: bool) -> Invocation {
     if !dialect.is_compat() && rest.is_empty() {
         return print(String::new(), help::usage(dialect), 1);
     }
-    if !dialect.is_compat() && rest[0] == "serve" {
-        return serve(&rest[1..]);
-    }
-    if !dialect.is_compat() && rest[0] == "merge" {
-        return subcommand("merge", merge::HELP, merge::parse(&rest[1..]), Invocation::Merge);
-    }
-    if !dialect.is_compat() && rest[0] == "table" {
-        return subcommand("table", table::HELP, table::parse(&rest[1..]), Invocation::Table);
+    if let Some(invocation) = rest.first().filter(|_| !dialect.is_compat()).and_then(|word| named(word, &rest[1..])) {
+        return invocation;
     }
     let mut typed = Typed::new(dialect);
     let read = typed.read(&mut Front::new(rest, dialect, words_end_options));
@@ -135,6 +133,17 @@ fn parse_ordered(args: &[OsString], words_end_options: bool) -> Invocation {
         }
         Err(refusal) => refused(refusal, dialect, name, version),
     }
+}
+
+/// What the first word asks for, if it is a subcommand.
+fn named(word: &OsStr, args: &[OsString]) -> Option<Invocation> {
+    Some(match word.to_str()? {
+        "serve" => serve(args),
+        "merge" => subcommand("merge", merge::HELP, merge::parse(args), Invocation::Merge),
+        "show" => subcommand("show", show::HELP, show::parse(args), Invocation::Show),
+        "table" => subcommand("table", table::HELP, table::parse(args), Invocation::Table),
+        _ => return None,
+    })
 }
 
 /// What a subcommand asks for: what it is `of`, its help, or the line that refuses it.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::plan::schedule::{Arrivals, CatchUp, Rate, Stage};
-use crate::plan::{Breakout, Kind, Percent, Stop};
+use crate::plan::{Breakout, Format, Kind, Percent, Stop};
 
 /// Splits a line as a shell would that knows only quotes.
 fn words(line: &str) -> Vec<OsString> {
@@ -623,9 +623,9 @@ fn no_command_line_makes_it_panic() {
 
 #[test]
 fn results_go_where_their_options_say() {
-    let plan = run("onrush -o a.json -o b/c.NDJSON --percentiles 99.9,50,50.0 --warmup 1.5s --keep-secrets h");
+    let plan = run("onrush -o a.json.gz -o b/c.NDJSON -o - --percentiles 99.9,50,50.0 --warmup 1.5s --keep-secrets h");
     let kinds: Vec<Kind> = plan.show.outputs.iter().map(|output| output.kind).collect();
-    assert_eq!(kinds, [Kind::Json, Kind::Lines]);
+    assert_eq!((&kinds[..], plan.show.format), (&[Kind::Json, Kind::Lines][..], Format::Json));
     let percents: Vec<String> = plan.show.percents.iter().flatten().map(Percent::to_string).collect();
     assert_eq!(percents, ["50", "99.9"]);
     assert!(plan.show.percentiles && plan.show.keeps_secrets && plan.phases && !plan.show.cmm_layout);
@@ -654,13 +654,10 @@ fn options_of_wrk_cmms_bring_its_layout_but_natively_not_the_source_address() {
 #[test]
 fn what_cannot_be_meant_is_refused_with_what_can_be() {
     let endings = "its ending says what is written: .json, .csv, .hgrm, .md or .ndjson";
-    let to_format = |path: &str| {
-        format!("--output {path:?}: what goes to standard output is chosen by --format, for instance --format json")
-    };
     let table = [
         ("-o result", format!("--output \"result\": {endings}")),
-        ("-o -", to_format("-")),
-        ("-o /dev/stdout", to_format("/dev/stdout")),
+        ("-o x.csv.gz", format!("--output \"x.csv.gz\": {endings}")),
+        ("-o /dev/stdout", "--output \"/dev/stdout\": standard output is -o -, which takes the document".to_owned()),
         ("-d 1min", "--duration \"1min\": not a time; write 60s".to_owned()),
         ("-u user:pw", "-u: onrush spells this --basic-auth, for instance --basic-auth user:password".to_owned()),
         ("--head", "--head: onrush spells this -X, for instance -X HEAD".to_owned()),

@@ -271,16 +271,18 @@ impl Typed {
         Ok(())
     }
 
-    /// A file's name says what is written into it.
+    /// A file's name says what is written into it; standard output takes the document in place of the report.
     fn output(&mut self, flag: &Flag, value: &OsStr) -> Result<(), Refusal> {
+        if value == "-" {
+            self.format = Format::Json;
+            return Ok(());
+        }
         let path = PathBuf::from(value);
         if self.outputs.iter().any(|output| output.path == path) {
             return Err(wrong(flag, value, "named twice; give each result a file of its own"));
         }
         let endings = match value.to_str() {
-            Some("-" | "/dev/stdout") => {
-                "what goes to standard output is chosen by --format, for instance --format json"
-            }
+            Some("/dev/stdout") => "standard output is -o -, which takes the document",
             _ => "its ending says what is written: .json, .csv, .hgrm, .md or .ndjson",
         };
         let kind = Kind::of(&path).ok_or_else(|| wrong(flag, value, endings))?;

@@ -85,11 +85,19 @@ impl Kind {
         (Self::Junit, "xml"),
     ];
 
-    /// The form that a path's extension asks for.
+    /// The form that a path's extension asks for. A document may be compressed.
     pub fn of(path: &Path) -> Option<Self> {
+        if is_compressed(path) {
+            return Self::of(Path::new(path.file_stem()?)).filter(|kind| *kind == Self::Json);
+        }
         let extension = path.extension()?.to_str()?;
         Self::ALL.iter().find(|(_, known)| extension.eq_ignore_ascii_case(known)).map(|&(kind, _)| kind)
     }
+}
+
+/// Whether a path's extension asks for compression.
+pub fn is_compressed(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
 }
 
 /// What stands on standard output.
@@ -112,4 +120,20 @@ pub enum Breakout {
     WrkCmm,
     /// The TLS handshake too.
     All,
+}
+
+impl Breakout {
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::WrkCmm => "wrk-cmm",
+            Self::All => "all",
+        }
+    }
+
+    /// The one of this name; of any other, no phases.
+    pub fn named(name: &str) -> Self {
+        [Self::WrkCmm, Self::All].into_iter().find(|breakout| breakout.name() == name).unwrap_or_default()
+    }
 }

@@ -55,8 +55,6 @@ const EXIT_OUR_FAULT: u8 = 4;
 /// The run ended and not one request was answered, or its target stayed away.
 const EXIT_NOTHING_COMPLETED: u8 = 5;
 
-/// The verdict on a shorter run is only printed if somebody wants to know more.
-const VERDICT_MIN: Duration = Duration::from_secs(1);
 /// The report waits so long for the files: those on a disk are there by then.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -369,7 +367,7 @@ fn report(plan: &Plan, outcome: &Outcome) -> String {
 
 fn print_notes(plan: &Plan, outcome: &Outcome) {
     if plan.show.notes {
-        let is_long = outcome.elapsed >= VERDICT_MIN || plan.show.verbose;
+        let is_long = outcome.elapsed >= report::VERDICT_MIN || plan.show.verbose;
         let verdict = report::verdict(plan, outcome).filter(|_| is_long);
         let notes = report::notes(plan, outcome);
         let mut stderr = std::io::stderr().lock();

@@ -29,6 +29,16 @@ pub fn escape(bytes: &[u8]) -> String {
     text
 }
 
+/// A text in which everything that moves a cursor or turns the direction of writing is spelled out, and nothing else.
+pub fn printable(text: &str) -> String {
+    let is_order = |c: char| {
+        let is_invisible =
+            matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+        c.is_control() || is_invisible
+    };
+    text.chars().flat_map(|c| if is_order(c) { c.escape_unicode().collect() } else { vec![c] }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,6 +56,11 @@ mod tests {
         for (bytes, text) in table {
             assert_eq!(escape(bytes), text);
         }
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_spelled_out() {
+        assert_eq!(printable("測 \x1b[31m\n\u{202e}|\\"), r"測 \u{1b}[31m\u{a}\u{202e}|\");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `onrush merge`: several result files as one.
 
 use std::fs;
+use std::io::{IsTerminal, stdout};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +9,7 @@ use anyhow::{Context, bail, ensure};
 
 use super::files::{self, Files};
 use super::result::{self, Document, Named};
+use super::show::{self, Form, Printed};
 use crate::plan::Output;
 
 /// What is to be added up, and where the sum goes.
@@ -15,8 +17,10 @@ use crate::plan::Output;
 pub struct Merge {
     /// The files, at least one.
     pub inputs: Vec<PathBuf>,
-    /// Where the sum goes; nowhere: to standard output, as JSON.
+    /// The files that the sum goes into; none: to standard output.
     pub outputs: Vec<Output>,
+    /// Whether it goes to standard output in any case, and as JSON even on a terminal.
+    pub is_piped: bool,
     /// Whether results of different plans are added too.
     pub force: bool,
 }
@@ -26,7 +30,7 @@ pub struct Merge {
 /// # Errors
 ///
 /// What cannot be read, added up or written.
-pub fn run(merge: &Merge) -> anyhow::Result<String> {
+pub fn run(merge: &Merge) -> anyhow::Result<Printed> {
     // What nobody else may read stays so in the sum.
     let is_private = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| there.mode() & 0o077 == 0);
     let files = Files::open(&merge.outputs, merge.inputs.iter().any(is_private))?;
@@ -53,14 +57,19 @@ pub fn run(merge: &Merge) -> anyhow::Result<String> {
         }
         sum.notes.push(format!("a result of another plan was added: {different}"));
     }
+    let printed = match (merge.is_piped, merge.outputs.is_empty()) {
+        (false, false) => Printed::default(),
+        (false, true) if stdout().is_terminal() => show::print(&sum, Form::Report, false)?,
+        _ => show::print(&sum, Form::Json, false)?,
+    };
     if merge.outputs.is_empty() {
-        return Ok(sum.to_json());
+        return Ok(printed);
     }
     let fates = files.fates().clone();
     files.write(&sum);
     fates.wait(files::PATIENCE);
     fates.give_up();
-    files::unwritable(&fates).into_iter().next().map_or(Ok(String::new()), |error| Err(error.into()))
+    files::unwritable(&fates).into_iter().next().map_or(Ok(printed), |error| Err(error.into()))
 }
 
 /// Whether two paths lead to one file.

@@ -8,6 +8,7 @@ pub mod files;
 pub mod input;
 pub mod merge;
 pub mod result;
+pub mod show;
 mod table;
 pub mod units;
 
@@ -24,6 +25,7 @@ mod proxy;
 mod rate;
 mod silences;
 mod spectrum;
+mod text;
 mod tls;
 mod told;
 mod verdict;
@@ -33,14 +35,14 @@ pub(crate) mod fixtures;
 #[cfg(test)]
 mod tests;
 
-pub use escape::escape;
+pub use escape::{escape, printable};
 pub use failure::Failure;
 pub use gate::{Gate, Judged};
 pub use gates::{annotation, gates, objective};
 pub use notes::{Flight, Hanging, Lost, Note, Places, notes, print_notes};
 pub use once::once;
 pub use told::told;
-pub use verdict::verdict;
+pub use verdict::{VERDICT_MIN, verdict};
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -50,6 +52,7 @@ use rustix::io::Errno;
 use correct::Rewritten;
 use spectrum::Spectrum;
 use table::{Figures, Layout};
+use text::Text;
 
 use crate::plan::{Breakout, Dialect, Plan, Stop, secrets};
 use crate::run::{Breakdown, Outcome, Waiting};
@@ -60,49 +63,46 @@ const NS_PER_US: f64 = 1000.0;
 
 /// The two lines before the run: how long, where, and with how many threads and connections.
 pub fn opening(plan: &Plan) -> String {
-    let length = match plan.stop {
-        Stop { duration: None, requests: Some(requests) } => format!("{requests} requests"),
-        Stop { duration, .. } => units::duration(duration.unwrap_or_default()),
-    };
     // A report is passed around as files are; wrk's says what was typed.
     let keeps_url = plan.show.keeps_secrets || plan.dialect.is_compat();
     let url = if keeps_url { plan.target.typed.clone() } else { secrets::url(&plan.target.typed) };
-    format!(
-        "Running {length} test @ {url}\n  {} threads and {} connections\n",
-        plan.load.threads, plan.load.connections
-    )
+    first_lines(plan.stop, &url, plan.load.threads, plan.load.connections)
+}
+
+/// The first two lines of a report.
+fn first_lines(stop: Stop, url: &str, threads: u32, connections: u32) -> String {
+    let length = match stop {
+        Stop { duration: None, requests: Some(requests) } => format!("{requests} requests"),
+        Stop { duration, .. } => units::duration(duration.unwrap_or_default()),
+    };
+    format!("Running {length} test @ {url}\n  {threads} threads and {connections} connections\n")
 }
 
 /// Everything after the run: the table, the totals and the rates.
 pub fn closing(plan: &Plan, outcome: &Outcome) -> String {
     let layout = Layout::of(plan);
     let latency = Latency::of(plan, outcome);
-    let figures_us = latency.figures_us();
-    // The imitated tools show zeros where there is nothing to show.
-    let shows = |figures: &Figures| figures.within.is_some() || plan.dialect.is_compat();
-    let mut text = layout.header();
-    text += &if shows(&figures_us) { layout.row("Latency", &figures_us, units::time_us) } else { Layout::no_answers() };
-    for (name, phase) in phases(plan, outcome) {
-        let figures = phase.map_or_else(Figures::default, |phase| Figures::measured(phase, NS_PER_US));
-        if shows(&figures) {
-            text += &layout.row(name, &figures, units::time_us);
+    let percentiles = match &outcome.totals.open_loop {
+        _ if !plan.show.percentiles => String::new(),
+        Some(open_loop) if plan.show.spectrum => blocks(plan, &outcome.totals.latency, open_loop),
+        Some(open_loop) => {
+            let recorded = recorded(open_loop);
+            layout.percentiles(plan.show.percents.as_deref(), |percent| recorded.percentile_us(percent))
         }
+        None => layout.percentiles(plan.show.percents.as_deref(), |percent| latency.percentile_us(percent)),
+    };
+    let measured = |phase| Figures::measured(phase, NS_PER_US);
+    let phases = phases(plan, outcome).into_iter();
+    Text {
+        layout,
+        has_zeros: plan.dialect.is_compat(),
+        latency_us: latency.figures_us(),
+        phases_us: phases.map(|(name, phase)| (name, phase.map_or_else(Figures::default, measured))).collect(),
+        rates: Some(rates(plan, &outcome.totals.rates)),
+        percentiles,
+        totals: summary(plan, outcome),
     }
-    let rates = rates(plan, &outcome.totals.rates);
-    if shows(&rates) || shows(&figures_us) {
-        text += &layout.row("Req/Sec", &rates, units::metric);
-    }
-    if plan.show.percentiles && shows(&figures_us) {
-        text += &match &outcome.totals.open_loop {
-            Some(open_loop) if plan.show.spectrum => blocks(plan, &outcome.totals.latency, open_loop),
-            Some(open_loop) => {
-                let recorded = recorded(open_loop);
-                layout.percentiles(plan.show.percents.as_deref(), |percent| recorded.percentile_us(percent))
-            }
-            None => layout.percentiles(plan.show.percents.as_deref(), |percent| latency.percentile_us(percent)),
-        };
-    }
-    text + &summary(plan, outcome)
+    .render()
 }
 
 /// The requests per second of the threads. wrk2 has them in a histogram too, but for the largest.
@@ -296,30 +296,19 @@ fn rewritten(plan: &Plan, outcome: &Outcome) -> Rewritten {
     Rewritten::new(latency, plan.timeout, spacing)
 }
 
-/// The lines below the table. Those about errors are there only if there was one.
-fn summary(plan: &Plan, outcome: &Outcome) -> String {
+/// The lines below the table.
+fn summary(plan: &Plan, outcome: &Outcome) -> text::Totals {
     let counters = &outcome.totals.counters;
-    let errors = outcome.totals.ledger.totals();
     let elapsed_us = outcome.elapsed.as_micros() as f64;
     // The imitated tools know whole microseconds.
     let seconds = if plan.dialect.is_compat() { elapsed_us / 1e6 } else { outcome.elapsed.as_secs_f64() };
-    let per_second = |number: u64| result::rate(number, seconds);
-
-    let read = units::binary(counters.bytes_received as f64);
-    let mut text = format!("  {} requests in {}, {read}B read\n", counters.completed, units::time_us(elapsed_us));
-    if errors.connect + errors.read + errors.write + errors.timeout > 0 {
-        text += &format!(
-            "  Socket errors: connect {}, read {}, write {}, timeout {}\n",
-            errors.connect, errors.read, errors.write, errors.timeout
-        );
+    text::Totals {
+        completed: counters.completed,
+        elapsed_us,
+        bytes: counters.bytes_received,
+        errors: outcome.totals.ledger.totals(),
+        interim: if plan.show.breakout == Breakout::All { counters.interim } else { 0 },
+        rate_per_s: result::rate(result::counted(outcome), seconds),
+        bytes_per_s: result::rate(counters.bytes_received, seconds),
     }
-    if plan.show.breakout == Breakout::All && counters.interim > 0 {
-        text += &format!("  Interim responses (1xx): {}\n", counters.interim);
-    }
-    if errors.status > 0 {
-        text += &format!("  Non-2xx or 3xx responses: {}\n", errors.status);
-    }
-    text += &format!("Requests/sec: {:9.2}\n", per_second(result::counted(outcome)));
-    text += &format!("Transfer/sec: {:>10}B\n", units::binary(per_second(counters.bytes_received)));
-    text
 }

@@ -1,5 +1,7 @@
 //! From what was decided and measured to the evidence on which the [`Verdict`] is given.
 
+use std::time::Duration;
+
 use rustix::io::Errno;
 
 use super::rate::{counted, rate};
@@ -16,6 +18,9 @@ const DELAYED_NS: std::ops::Range<u64> = 38_000_000..46_000_000;
 const ROWS_PER_THIRD: usize = 3;
 /// A spread of requests over connections says something from this many per connection on.
 const REQUESTS_PER_CONNECTION: u64 = 20;
+
+/// The verdict on a shorter run is only printed if somebody wants to know more.
+pub const VERDICT_MIN: Duration = Duration::from_secs(1);
 
 /// Who limited a run; `None` where nothing was measured, or one request was all.
 pub fn verdict(plan: &Plan, outcome: &Outcome) -> Option<Verdict> {
@@ -103,7 +108,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         asked_per_s: plan
             .schedule
             .as_ref()
-            .map(|schedule| figure(schedule.per_second_between(std::time::Duration::ZERO, outcome.elapsed))),
+            .map(|schedule| figure(schedule.per_second_between(Duration::ZERO, outcome.elapsed))),
         sent: open_loop.map(sent),
         lateness_p99_us: open_loop.map(|open_loop| figure(open_loop.lateness.percentile(99.0) as f64 / 1e3)),
         without_port,

@@ -2,6 +2,7 @@
 
 use super::column::Column;
 use super::number::Number;
+use crate::report::printable;
 
 /// A table, whatever form it will have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -96,24 +97,9 @@ impl Cell {
     }
 }
 
-/// A text in which everything that moves a cursor or turns the direction of writing is spelled out.
-fn printable(text: &str) -> String {
-    let is_order = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-    };
-    text.chars().flat_map(|c| if is_order(c) { c.escape_unicode().collect() } else { vec![c] }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_a_terminal_would_obey_is_spelled_out() {
-        let text = Cell::text(Some("測 \x1b[31m\n\u{202e}|\\".to_owned()));
-        assert_eq!(text.shown(), r"測 \u{1b}[31m\u{a}\u{202e}|\");
-    }
 
     #[test]
     fn empty_columns_are_left_out_but_for_the_first() {

@@ -112,7 +112,7 @@ fn every_link_leads_to_something(_: &Context) {
 fn every_option_that_is_mentioned_exists(_: &Context) {
     let help =
         |words: &[&str]| Command::new(env!("CARGO_BIN_EXE_onrush")).args(words).output().expect("it runs").stdout;
-    let all = [&["--help"][..], &["serve", "--help"], &["merge", "--help"], &["table", "--help"]];
+    let all = [&["--help"][..], &["serve", "--help"], &["merge", "--help"], &["show", "--help"], &["table", "--help"]];
     let help = String::from_utf8(all.map(help).concat()).expect("the help is text");
     let spelled = |line| str::split_whitespace(line).take_while(|word: &&str| word.starts_with('-'));
     let known: Vec<&str> = help.lines().flat_map(spelled).map(|word| word.trim_end_matches(',')).collect();
@@ -231,7 +231,7 @@ impl Step {
 
     /// Whether the command is refused before anything happens.
     fn is_refused(&self) -> bool {
-        matches!(&self.output[..], [line] if ["", " merge", " table"].iter().any(|command| line.starts_with(&format!("onrush{command}: "))))
+        matches!(&self.output[..], [line] if ["", " merge", " show", " table"].iter().any(|command| line.starts_with(&format!("onrush{command}: "))))
     }
 
     /// Whether it puts load on something.

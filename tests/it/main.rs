@@ -57,6 +57,8 @@ mod secrets;
 mod seeds;
 /// Runs against nginx and Python's server, whose logs count the requests.
 mod servers;
+/// Saved results, shown again and as tables.
+mod showing;
 /// What is seen of a target on this machine.
 mod sight;
 /// The whole program in virtual time.
@@ -103,6 +105,7 @@ fn main() {
         ("secrets", secrets::cases()),
         ("seeds", seeds::cases()),
         ("servers", servers::cases()),
+        ("showing", showing::cases()),
         ("sight", sight::cases()),
         ("simulation", simulation::cases()),
         ("terminal", terminal::cases()),

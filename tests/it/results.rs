@@ -200,7 +200,7 @@ fn the_document_has_exactly_the_keys_that_apply(context: &Context) {
     assert_eq!(
         keys(&native),
         "bytes_received bytes_sent command connections duration_s errors host in_flight latency ledger notes phases \
-         plan rate_per_s requests schema started_at status suspended_s threads timeline tool verdict"
+         plan rate_per_s requests schema shown started_at status suspended_s thread_rates threads timeline tool verdict"
     );
     assert_eq!(keys(&native["requests"]), "abandoned carried completed interim open started timeout");
     assert_eq!(keys(&native["connections"]), "asked lived opened");

@@ -16,10 +16,13 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use thiserror::Error;
 
 use super::export;
 use super::result::Document;
+use crate::plan::output::is_compressed;
 use crate::plan::{Kind, Output};
 use crate::reason::reason;
 use crate::run::{self, Second};
@@ -49,8 +52,9 @@ struct Whole {
     index: usize,
     kind: Kind,
     is_special: bool,
-    /// Where its thread waits for its text, or the reason why there is none.
-    text: SyncSender<Result<String, String>>,
+    is_compressed: bool,
+    /// Where its thread waits for its content, or the reason why there is none.
+    content: SyncSender<Result<Vec<u8>, String>>,
 }
 
 /// A file that is written while the run lasts.
@@ -77,7 +81,7 @@ impl Files {
     pub fn open(outputs: &[Output], is_private: bool) -> Result<Self, Unwritable> {
         let fates = Fates::of(outputs.iter().map(|output| output.path.as_path()));
         let (mut whole, mut streams, mut places) = (Vec::new(), Vec::new(), Vec::new());
-        for (index, Output { path, kind }) in outputs.iter().enumerate() {
+        for (index, output @ Output { path, kind }) in outputs.iter().enumerate() {
             let refuse = |reason: String| Unwritable { path: path.clone(), reason };
             let place = Place::of(path, is_private).map_err(|error| refuse(words(&error, path)))?;
             if let Some(earlier) = places.iter().position(|earlier: &Place| earlier.is_one_with(&place)) {
@@ -91,7 +95,7 @@ impl Files {
             if *kind == Kind::Lines {
                 streams.push(Stream::open(index, place, &fates).map_err(refuse)?);
             } else {
-                whole.push(Whole::open(index, *kind, place, &fates).map_err(refuse)?);
+                whole.push(Whole::open(index, output, place, &fates).map_err(refuse)?);
             }
         }
         Ok(Self { whole, streams, fates })
@@ -116,12 +120,13 @@ impl Files {
 
     /// The same with these texts, or the reason why there is none.
     pub fn write_texts(mut self, text_of: impl Fn(Kind) -> Result<String, String>) {
-        for Whole { index, kind, is_special, text } in self.whole {
+        for Whole { index, kind, is_special, is_compressed, content } in self.whole {
             if is_special {
                 self.fates.begin(index);
             }
             // A thread that has gone has fallen, and has said so.
-            let _ = text.send(text_of(kind));
+            let bytes = |text: String| if is_compressed { compressed(&text) } else { text.into_bytes() };
+            let _ = content.send(text_of(kind).map(bytes));
         }
         for stream in &mut self.streams {
             if !stream.has_begun {
@@ -134,17 +139,18 @@ impl Files {
 
 impl Whole {
     /// Makes sure that it can be written, and starts the thread that will.
-    fn open(index: usize, kind: Kind, place: Place, fates: &Fates) -> Result<Self, String> {
+    fn open(index: usize, output: &Output, place: Place, fates: &Fates) -> Result<Self, String> {
+        let (kind, is_compressed) = (output.kind, is_compressed(&output.path));
         place.probe().map_err(|error| place.words(&error))?;
-        let (text, texts) = sync_channel::<Result<String, String>>(1);
+        let (content, contents) = sync_channel::<Result<Vec<u8>, String>>(1);
         let (is_special, fates) = (place.is_special(), fates.clone());
         in_thread("file", move || {
             // None comes if the run never begins.
-            let Ok(text) = texts.recv() else { return };
-            let write = |text: String| place.write(&text, &fates, index).map_err(|error| place.words(&error));
-            fates.settle(index, text.and_then(write).err());
+            let Ok(content) = contents.recv() else { return };
+            let write = |content: Vec<u8>| place.write(&content, &fates, index).map_err(|error| place.words(&error));
+            fates.settle(index, content.and_then(write).err());
         })?;
-        Ok(Self { index, kind, is_special, text })
+        Ok(Self { index, kind, is_special, is_compressed, content })
     }
 }
 
@@ -177,6 +183,13 @@ impl Stream {
             self.lines = None;
         }
     }
+}
+
+/// A text as gzip has it. Histograms are compressed already; names and rows of the time line are not.
+fn compressed(text: &str) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    let written = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish());
+    written.expect("memory can be written to")
 }
 
 fn in_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {

@@ -101,13 +101,13 @@ impl Place {
     /// # Errors
     ///
     /// Why it could not be written; what was there before still is.
-    pub fn write(&self, text: &str, fates: &Fates, index: usize) -> io::Result<()> {
+    pub fn write(&self, content: &[u8], fates: &Fates, index: usize) -> io::Result<()> {
         if self.is_special {
-            self.open_special()?.write_all(text.as_bytes())?;
+            self.open_special()?.write_all(content)?;
             return fates.publish(index, &mut || Ok(()));
         }
         let mut file = fates.temporary(index, || self.temporary())?;
-        file.write_all(text.as_bytes())?;
+        file.write_all(content)?;
         // A full disk may only show now.
         file.as_file().sync_all()?;
         let mut file = Some(file);
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     fn write(path: &Path, is_private: bool) -> io::Result<()> {
-        Place::of(path, is_private)?.write("new", &Fates::of(std::iter::once(path)), 0)
+        Place::of(path, is_private)?.write(b"new", &Fates::of(std::iter::once(path)), 0)
     }
 
     fn mode(path: &Path) -> u32 {
@@ -282,7 +282,7 @@ mod tests {
         let place = Place::of(&path, false).unwrap();
         let fates = Fates::of(std::iter::once(&*path));
         fates.give_up();
-        assert!(place.write("new", &fates, 0).is_err());
+        assert!(place.write(b"new", &fates, 0).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1, "nothing else is left behind");
     }

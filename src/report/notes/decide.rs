@@ -319,6 +319,12 @@ fn rewriting(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     let Totals { latency, batch_latency, .. } = &outcome.totals;
     let measured_us = batch_latency.as_deref().unwrap_or(latency).mean()? / NS_PER_US;
     let mean_us = rewritten(plan, outcome).mean_us()?;
-    let is_far_off = mean_us >= REWRITING_FACTOR * measured_us;
-    (is_far_off || plan.show.verbose).then_some(Note::Rewritten { mean_us })
+    if plan.show.verbose { Some(Note::Rewritten { mean_us }) } else { Note::rewritten(mean_us, measured_us) }
+}
+
+impl Note {
+    /// What wrk would have printed, if that is far off.
+    pub fn rewritten(mean_us: f64, measured_us: f64) -> Option<Self> {
+        (mean_us >= REWRITING_FACTOR * measured_us).then_some(Self::Rewritten { mean_us })
+    }
 }

@@ -9,7 +9,7 @@ use super::super::{escape, gates, notes, rewritten, verdict};
 use super::distribution::figure;
 use super::{
     Agreed, Connections, Distribution, Document, Host, InFlight, Latency, LedgerRow, Moment, OpenLoop, Phases,
-    Requests, Row, RowLatency, SCHEMA, Script, Thread, Tls, Tool, distribution,
+    Requests, Row, RowLatency, SCHEMA, Script, Shown, Thread, ThreadRates, Tls, Tool, distribution,
 };
 use crate::plan::tls::{GROUPS, Named, SUITES, Version};
 use crate::plan::{Plan, secrets};
@@ -86,12 +86,14 @@ impl Document {
             censored: censored.as_deref().map(view),
             timeline: rows(&outcome.timeline, nanos(outcome.elapsed)),
             threads: outcome.workers.iter().map(|share| Thread::of(share, plan, outcome)).collect(),
+            thread_rates: ThreadRates::of(super::super::rates(plan, &outcome.totals.rates)),
             script: (plan.script.is_some() && !outcome.has_lost_threads())
                 .then(|| Script { share: outcome.script_share(plan) }),
             tls: Tls::of(&outcome.totals.handshakes),
             until: outcome.until.as_ref().map(super::Until::of),
             verdict: verdict(plan, outcome),
             gates: gates(plan, outcome),
+            shown: Some(Shown::of(&plan.show)),
             notes: sentences(plan, outcome),
         }
     }

@@ -111,6 +111,7 @@ impl Document {
             tls,
             threads,
             script,
+            shown: _,
             // What follows from all of them together.
             duration_s: _,
             incomplete: _,
@@ -125,12 +126,14 @@ impl Document {
             // A gate is about one run, and so are the verdict and what ended it.
             verdict: _,
             gates: _,
+            thread_rates: _,
             until: _,
         } = other;
         // Runs that did not last equally long have no average in common.
         self.in_flight = None;
         self.verdict = None;
         self.gates.clear();
+        self.thread_rates = None;
         self.until = None;
         self.suspended_s += suspended_s;
         self.interrupted |= interrupted;

@@ -15,6 +15,7 @@ mod plan;
 mod read;
 mod schedule;
 pub(crate) mod schema;
+mod shown;
 mod sources;
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,7 @@ pub use named::{Named, counted_twice, in_order};
 pub use open_loop::{Between, OpenLoop};
 pub use plan::{Different, Header, Plan, Script as PlannedScript};
 pub use schedule::{Schedule, Stage};
+pub use shown::{Shown, ThreadRates};
 pub use sources::{Source, Sources};
 pub use thread::{Lateness, Thread, Waits};
 pub use until::{Known, Until};
@@ -118,6 +120,9 @@ pub struct Document {
     pub timeline: Vec<Row>,
     /// The generator's threads.
     pub threads: Vec<Thread>,
+    /// Their requests per second, as the row `Req/Sec` has them; left out of sums, and where there is no number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_rates: Option<ThreadRates>,
     /// What the script took, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
@@ -130,6 +135,9 @@ pub struct Document {
     /// What the gates say to it, where there are any; left out of sums.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Gate>,
+    /// What the report showed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<Shown>,
     /// What is to be known about the result; secrets are redacted.
     pub notes: Vec<String>,
 }

@@ -1,0 +1,78 @@
+//! The command line of `onrush show`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use lexopt::Arg;
+
+use crate::report::show::{Form, Show};
+
+/// What `onrush show --help` prints.
+pub(super) const HELP: &str = "\
+onrush show prints saved results of onrush as the reports that their runs ended
+with, notes included.
+
+Usage: onrush show [options] FILE.json...
+
+  -L, --latency      print the percentiles too, if the report had none
+      --format FORM  wrk, wrk-cmm or wrk2: the text of that tool, with everything
+                     it can say; json: the document; cmm-json: what the script
+                     json.lua of wrk-cmm writes; md: a row of a Markdown table
+  -h, --help         print this text
+
+A form is a layout: the figures are those of the result, which has latencies as
+measured unless it is of a run that imitates another tool. A file may be
+compressed (.json.gz); - is standard input.
+";
+
+/// Reads the words after `show`; `None`: the help was asked for. The error says what is wrong.
+pub(super) fn parse(args: &[OsString]) -> Result<Option<Show>, String> {
+    let mut show = Show { inputs: Vec::new(), form: Form::default(), percentiles: false };
+    let mut parser = lexopt::Parser::from_args(args);
+    while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
+        match argument {
+            Arg::Long("help") | Arg::Short('h') => return Ok(None),
+            Arg::Long("latency") | Arg::Short('L') => show.percentiles = true,
+            Arg::Long("format") => {
+                let value = parser.value().map_err(|error| error.to_string())?;
+                let named = Form::NAMED.iter().find(|(_, name)| value == *name);
+                let (form, _) = named
+                    .ok_or_else(|| format!("--format {value:?}: it is wrk, wrk-cmm, wrk2, json, cmm-json or md"))?;
+                show.form = *form;
+            }
+            Arg::Value(path) => show.inputs.push(PathBuf::from(path)),
+            _ => return Err(format!("{}; see: onrush show --help", argument.unexpected())),
+        }
+    }
+    if show.inputs.is_empty() {
+        return Err("no file; write for instance onrush show result.json".to_owned());
+    }
+    Ok(Some(show))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Option<Show>, String> {
+        let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        parse(&args)
+    }
+
+    #[test]
+    fn files_and_options_come_in_any_order() {
+        let show = parsed("a.json --format cmm-json -L -").unwrap().unwrap();
+        assert_eq!(show.inputs, ["a.json", "-"].map(PathBuf::from));
+        assert_eq!((show.form, show.percentiles), (Form::CmmJson, true));
+        assert!(parsed("a --help").unwrap().is_none());
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (line, words) in
+            [("", "no file"), ("a --format csv", "cmm-json or md"), ("a --bogus", "see: onrush show --help")]
+        {
+            assert!(parsed(line).unwrap_err().contains(words), "{line}");
+        }
+    }
+}

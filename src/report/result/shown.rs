@@ -1,0 +1,78 @@
+//! What the text of a report says and nothing else in the document does, so that it can be printed again.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::table::Figures;
+use crate::plan::{Breakout, Show};
+
+/// What the report of the run showed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Shown {
+    /// Whether it had the percentiles of the latency.
+    pub percentiles: bool,
+    /// Whether it had their spectrum too, as wrk2 has it.
+    #[serde(default)]
+    pub spectrum: bool,
+    /// Whether it had the service latency beside the one from when requests were due.
+    pub service_latency: bool,
+    /// Which phases had rows: `none`, `wrk-cmm` for connect, first byte and last byte, or `all`.
+    pub breakout: String,
+    /// Whether it was laid out as wrk-cmm's.
+    pub cmm_layout: bool,
+}
+
+/// The requests per second of the threads, sampled while the run lasted.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ThreadRates {
+    /// The arithmetic mean.
+    pub mean: f64,
+    /// The sample standard deviation.
+    pub stdev: f64,
+    /// The smallest sample.
+    pub min: f64,
+    /// The largest sample.
+    pub max: f64,
+    /// The part (0 to 1) of the samples at most one deviation from the mean; left out if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<f64>,
+}
+
+impl Shown {
+    /// What is shown of this run.
+    pub fn of(show: &Show) -> Self {
+        Self {
+            percentiles: show.percentiles,
+            spectrum: show.spectrum,
+            service_latency: show.u_latency,
+            breakout: show.breakout.name().to_owned(),
+            cmm_layout: show.cmm_layout,
+        }
+    }
+
+    /// The phases that had rows.
+    pub fn phases(&self) -> Breakout {
+        Breakout::named(&self.breakout)
+    }
+}
+
+impl ThreadRates {
+    /// These figures; `None`: not all of them are numbers.
+    pub fn of(figures: Figures) -> Option<Self> {
+        let Figures { mean, stdev, min, max, within } = figures;
+        [mean, stdev, min, max].iter().all(|figure| figure.is_finite()).then_some(Self {
+            mean,
+            stdev,
+            min,
+            max,
+            within,
+        })
+    }
+
+    /// The figures as the table shows them.
+    pub fn figures(self) -> Figures {
+        let Self { mean, stdev, min, max, within } = self;
+        Figures { mean, stdev, min, max, within }
+    }
+}

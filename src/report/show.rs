@@ -1,0 +1,357 @@
+//! `onrush show`: a saved result as the text that was printed when its run ended, or in another tool's form.
+//!
+//! A form is how figures are laid out; the figures are those of the document.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::bounds::Bounds;
+use super::result::{self, Distribution, Document, Latency, Phases, Shown};
+use super::spectrum::{self, Spectrum};
+use super::table::{Figures, Layout};
+use super::text::{Text, Totals};
+use super::{NS_PER_US, Note, VERDICT_MIN, export, printable, rate};
+use crate::plan::{Breakout, Dialect, Kind, Percent, Stop};
+use crate::stats::{Corrupt, Distribution as Values};
+
+/// What is to be shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Show {
+    /// The files, at least one.
+    pub inputs: Vec<PathBuf>,
+    /// In which form.
+    pub form: Form,
+    /// Whether the percentiles are shown, whatever the report did.
+    pub percentiles: bool,
+}
+
+/// The form of a result on standard output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// The text of the report, with the notes.
+    #[default]
+    Report,
+    /// wrk's text with all it can say.
+    Wrk,
+    /// wrk-cmm's.
+    WrkCmm,
+    /// wrk2's.
+    Wrk2,
+    /// The document.
+    Json,
+    /// The block of JSON that the script of wrk-cmm writes.
+    CmmJson,
+    /// The row of a Markdown table.
+    Markdown,
+}
+
+impl Form {
+    /// All forms that have names.
+    pub const NAMED: [(Self, &'static str); 6] = [
+        (Self::Wrk, "wrk"),
+        (Self::WrkCmm, "wrk-cmm"),
+        (Self::Wrk2, "wrk2"),
+        (Self::Json, "json"),
+        (Self::CmmJson, "cmm-json"),
+        (Self::Markdown, "md"),
+    ];
+}
+
+/// What is printed of one file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Printed {
+    /// What goes to standard output.
+    pub text: String,
+    /// Lines about it, for standard error.
+    pub notes: Vec<String>,
+}
+
+/// Reads files, each by itself.
+pub fn run(show: &Show) -> impl Iterator<Item = anyhow::Result<Printed>> {
+    show.inputs.iter().map(|path| {
+        let document = Document::read(path)?;
+        let printed = print(&document, show.form, show.percentiles);
+        printed.map_err(|corrupt| anyhow::anyhow!("{path:?} is damaged: {corrupt}"))
+    })
+}
+
+/// A document in a form.
+///
+/// # Errors
+///
+/// When it holds a histogram that cannot be read.
+pub fn print(document: &Document, form: Form, percentiles: bool) -> Result<Printed, Corrupt> {
+    let text = match form {
+        Form::Json => document.to_json(),
+        Form::Markdown => export::render(Kind::Markdown, document)?,
+        Form::CmmJson => cmm_json(document)?,
+        Form::Report | Form::Wrk | Form::WrkCmm | Form::Wrk2 => {
+            opening(document) + &closing(document, form, percentiles)?.render()
+        }
+    };
+    let notes = if form == Form::Report { notes(document) } else { Vec::new() };
+    Ok(Printed { text, notes })
+}
+
+/// The lines after the report.
+fn notes(document: &Document) -> Vec<String> {
+    let notes =
+        document.notes.iter().map(|note| printable(note)).chain(rewritten(document).map(|note| note.to_string()));
+    let mut lines: Vec<String> = notes.map(|note| format!("note: {note}")).collect();
+    let verdict = document.verdict.as_ref().filter(|_| document.duration_s >= VERDICT_MIN.as_secs_f64());
+    lines.extend(verdict.map(|verdict| format!("verdict: {}", printable(&verdict.to_string()))));
+    lines
+}
+
+/// The note of which the document has the figure.
+fn rewritten(document: &Document) -> Option<Note> {
+    let Latency { service, batch, wrk_mean_us, .. } = &document.latency;
+    Note::rewritten((*wrk_mean_us)?, batch.as_ref().unwrap_or(service).mean_us?)
+}
+
+/// The two lines before the run.
+fn opening(document: &Document) -> String {
+    let plan = &document.plan;
+    // A century is longer than any run, and short enough for the arithmetic of times.
+    let duration = plan.duration_s.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 3e9)));
+    let stop = Stop { duration, requests: plan.requests };
+    super::first_lines(stop, &printable(&plan.url), plan.threads, plan.connections)
+}
+
+/// Everything after the run.
+fn closing(document: &Document, form: Form, percentiles: bool) -> Result<Text, Corrupt> {
+    let known = document.shown.clone().unwrap_or_default();
+    let own = document.plan.dialect.as_str();
+    let (layout, breakout) = match form {
+        Form::WrkCmm => (Layout::Cmm, Breakout::WrkCmm),
+        Form::Wrk | Form::Wrk2 => (Layout::Wrk, Breakout::None),
+        _ => (if known.cmm_layout { Layout::Cmm } else { Layout::Wrk }, known.phases()),
+    };
+    let is_native = form == Form::Report && own == Dialect::Native.name();
+    let latency = document.shown_latency().values()?;
+    let all = all(document, &latency)?;
+    let has_percentiles = percentiles || form != Form::Report || known.percentiles;
+    let is_spectrum = form == Form::Wrk2 || form == Form::Report && document.open_loop.is_some() && known.spectrum;
+    let percentiles = match (has_percentiles, is_spectrum) {
+        (false, _) => String::new(),
+        (true, true) => blocks(document, &latency, form, &known)?,
+        (true, false) => layout.percentiles(asked(document), |percent| percentile_us(document, &all, percent)),
+    };
+    Ok(Text {
+        layout,
+        has_zeros: !is_native,
+        latency_us: Figures::measured(&latency, NS_PER_US),
+        phases_us: phases(document, breakout)?,
+        rates: document.thread_rates.map(result::ThreadRates::figures),
+        percentiles,
+        totals: Totals {
+            completed: document.requests.completed,
+            elapsed_us: (document.duration_s * 1e6).floor(),
+            bytes: document.bytes_received,
+            errors: document.errors,
+            interim: if breakout == Breakout::All { document.requests.interim } else { 0 },
+            rate_per_s: document.rate_per_s,
+            bytes_per_s: rate::rate(document.bytes_received, document.duration_s),
+        },
+    })
+}
+
+/// The latencies of which the percentiles are: where those are lower bounds, with the ages of requests without an answer.
+fn all(document: &Document, latency: &Values<u64>) -> Result<Values<u64>, Corrupt> {
+    Ok(Bounds::new(latency, &censored(document)?).least().clone())
+}
+
+/// The ages of requests without a complete response, where the percentiles contain them.
+fn censored(document: &Document) -> Result<Values<u64>, Corrupt> {
+    let censored = document.bounded().and_then(|open_loop| open_loop.censored.as_ref());
+    censored.map_or_else(|| Ok(Values::new()), Distribution::values)
+}
+
+/// A percentile; the imitated tools know whole microseconds.
+fn percentile_us(document: &Document, all: &Values<u64>, percent: f64) -> f64 {
+    let us = all.percentile(percent) as f64 / NS_PER_US;
+    if document.plan.dialect == Dialect::Native.name() { us } else { us.round() }
+}
+
+/// The percentiles that were asked for.
+fn asked(document: &Document) -> Option<&[Percent]> {
+    document.plan.percentiles.as_deref()
+}
+
+/// wrk2's blocks: the latency that is shown, and the service latency where the report had it.
+fn blocks(document: &Document, latency: &Values<u64>, form: Form, known: &Shown) -> Result<String, Corrupt> {
+    let is_wrk2 = form == Form::Wrk2 || document.plan.dialect == Dialect::Wrk2.name();
+    let censored = censored(document)?;
+    let spectrum = |values: &Values<u64>, censored: &Values<u64>| {
+        if is_wrk2 { Spectrum::of_wrk2(&microseconds(values)) } else { Spectrum::measured(values, censored) }
+    };
+    let text = spectrum(latency, &censored).block(spectrum::RECORDED, asked(document));
+    if !known.service_latency {
+        return Ok(text);
+    }
+    let service = document.latency.service.values()?;
+    Ok(text + "\n" + &spectrum(&service, &Values::new()).block(spectrum::UNCORRECTED, asked(document)))
+}
+
+/// Nanoseconds in whole microseconds.
+fn microseconds(values: &Values<u64>) -> Values<u64> {
+    let mut whole = Values::new();
+    values.values().for_each(|(ns, count)| whole.record_many((ns + 500) / 1_000, count));
+    whole
+}
+
+/// The rows of the phases, if there are to be any.
+fn phases(document: &Document, breakout: Breakout) -> Result<Vec<(&'static str, Figures)>, Corrupt> {
+    let phases = document.phases.as_ref();
+    let of = |phase: fn(&Phases) -> Option<&Distribution>| phases.and_then(phase);
+    let connect = ("Connect", of(|phases| Some(&phases.connect)));
+    let tls = ("TLS", of(|phases| phases.tls.as_ref()));
+    let ttfb = ("TTFB", of(|phases| Some(&phases.ttfb)));
+    let ttlb = ("TTLB", of(|phases| Some(&phases.ttlb)));
+    let rows = match breakout {
+        Breakout::None => Vec::new(),
+        Breakout::WrkCmm => vec![connect, ttfb, ttlb],
+        Breakout::All => vec![connect, tls, ttfb, ttlb],
+    };
+    let figures = |phase: &Distribution| Ok(Figures::measured(&phase.values()?, NS_PER_US));
+    rows.into_iter().map(|(name, phase)| Ok((name, phase.map_or_else(|| Ok(Figures::default()), figures)?))).collect()
+}
+
+/// What the script `json.lua` of wrk-cmm writes, for the scripts that read it.
+fn cmm_json(document: &Document) -> Result<String, Corrupt> {
+    const PERCENTS: [(&str, f64); 5] = [("50", 50.0), ("75", 75.0), ("90", 90.0), ("99", 99.0), ("99.999", 99.999)];
+    let all = all(document, &document.shown_latency().values()?)?;
+    let mut text = String::from("{\n");
+    let _ = writeln!(text, "\t\"requests\": {},", document.requests.completed);
+    let _ = writeln!(text, "\t\"duration_in_microseconds\": {:.2},", document.duration_s * 1e6);
+    let _ = writeln!(text, "\t\"bytes\": {},", document.bytes_received);
+    let _ = writeln!(text, "\t\"requests_per_sec\": {:.2},", document.rate_per_s);
+    let bytes_per_s = rate::rate(document.bytes_received, document.duration_s);
+    let _ = writeln!(text, "\t\"bytes_transfer_per_sec\": {bytes_per_s:.2},");
+    let entries = PERCENTS.map(|(name, percent)| {
+        let us = percentile_us(document, &all, percent);
+        format!("\t\t{{\n\t\t\t\"percentile\": {name},\n\t\t\t\"latency_in_microseconds\": {us:.0}\n\t\t}}")
+    });
+    let _ = write!(text, "\t\"latency_distribution\": [\n{}\n\t]\n}}\n", entries.join(",\n"));
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::{closing as printed_after, fixtures, notes as notes_after, opening as printed_before};
+    use super::*;
+    use crate::plan::{Plan, Show as Options};
+    use crate::run::Outcome;
+    use crate::stats::{Cause, Phase};
+
+    /// A run with errors, phases and rates, whose report shows all it can.
+    fn run(dialect: Dialect, is_open: bool) -> (Plan, Outcome) {
+        let mut plan = fixtures::plan(dialect, "http://127.0.0.1:8080/", 10, 2, 10);
+        plan.schedule = is_open.then(|| fixtures::schedule(100));
+        let breakout = if dialect == Dialect::Wrk { Breakout::None } else { Breakout::All };
+        plan.show = Options {
+            percentiles: true,
+            u_latency: is_open,
+            breakout,
+            cmm_layout: dialect == Dialect::WrkCmm,
+            ..plan.show
+        };
+        let mut outcome = fixtures::flawless(1_000, 10);
+        let totals = &mut outcome.totals;
+        totals.counters.bytes_received = 123_456;
+        totals.counters.interim = 3;
+        (1..=9).for_each(|rate| totals.rates.record(rate * 10));
+        (1..=100).for_each(|us| totals.phases.get_or_insert_default().ttfb.record(us * 1_000));
+        totals.ledger.record(Phase::Timeout, Cause::Late, 0, Vec::new);
+        totals.ledger.record(Phase::Status, Cause::Status(404), 0, Vec::new);
+        if is_open {
+            let open_loop = totals.open_loop.get_or_insert_default();
+            (1..=1_000).for_each(|us| open_loop.complete(us * 2_000, 1_000_000, false));
+            open_loop.censored.record(5_000_000_000);
+        }
+        outcome.elapsed = Duration::from_secs(10);
+        (plan, outcome)
+    }
+
+    fn report(document: &Document) -> String {
+        print(document, Form::Report, false).unwrap().text
+    }
+
+    #[test]
+    fn a_saved_result_is_the_report_that_was_printed() {
+        for (dialect, is_open) in
+            [(Dialect::Native, false), (Dialect::Native, true), (Dialect::Wrk, false), (Dialect::WrkCmm, false)]
+        {
+            let (plan, outcome) = run(dialect, is_open);
+            let document = Document::of(&plan, &outcome);
+            let printed = printed_before(&plan) + &printed_after(&plan, &outcome);
+            assert_eq!(report(&document), printed, "{dialect:?}");
+            let notes = notes_after(&plan, &outcome).into_iter().map(|note| format!("note: {}", note.in_full()));
+            let verdict = super::super::verdict(&plan, &outcome).map(|verdict| format!("verdict: {verdict}"));
+            let said: Vec<String> = notes.chain(verdict).collect();
+            assert_eq!(print(&document, Form::Report, false).unwrap().notes, said, "{dialect:?}");
+        }
+    }
+
+    #[test]
+    fn of_an_older_file_the_rows_that_it_lacks_are_left_out() {
+        let (plan, outcome) = run(Dialect::Native, false);
+        let whole = Document::of(&plan, &outcome);
+        let older = Document { thread_rates: None, shown: None, ..whole.clone() };
+        let lines: Vec<String> =
+            report(&older).lines().map(|line| line.split_whitespace().next().unwrap().to_owned()).collect();
+        assert_eq!(
+            lines,
+            ["Running", "2", "Thread", "Latency", "1000", "Socket", "Non-2xx", "Requests/sec:", "Transfer/sec:"]
+        );
+        assert!(print(&older, Form::Report, true).unwrap().text.contains("\n     99%    1.00ms\n"));
+    }
+
+    #[test]
+    fn every_form_has_the_figures_of_the_result() {
+        let (plan, outcome) = run(Dialect::Native, false);
+        let document = Document::of(&plan, &outcome);
+        let text = |form| print(&document, form, false).unwrap().text;
+        assert!(text(Form::Wrk).contains("\n     90%    1.00ms\n") && !text(Form::Wrk).contains("TTFB"));
+        assert!(text(Form::WrkCmm).contains("\n  99.99%    1.00ms\n") && text(Form::WrkCmm).contains("\n    TTFB "));
+        assert!(
+            text(Form::Wrk2).contains("\n 99.999%    1.00ms\n") && text(Form::Wrk2).contains("Percentile spectrum")
+        );
+        assert_eq!(text(Form::Json), document.to_json());
+        assert!(text(Form::Markdown).ends_with(" | 1000 | 1000 |\n"), "{}", text(Form::Markdown));
+        assert!(print(&document, Form::Wrk, false).unwrap().notes.is_empty());
+    }
+
+    #[test]
+    fn the_block_of_wrk_cmm_is_written_to_the_byte() {
+        let mut outcome = fixtures::flawless(0, 1);
+        outcome.totals.counters.completed = 97_397;
+        outcome.totals.counters.bytes_received = 22_790_898;
+        outcome.elapsed = Duration::from_micros(3_006_606);
+        // Of 100,000 values, these are at the ranks of the percentiles.
+        let latency = &mut outcome.totals.latency;
+        for (us, count) in [(2_960, 50_001), (3_716, 25_000), (4_311, 15_000), (8_215, 9_000), (16_261, 999)] {
+            latency.record_many(us * 1_000, count);
+        }
+        let plan = fixtures::plan(Dialect::Native, "http://localhost/index.php", 3, 2, 100);
+        let document = Document::of(&plan, &outcome);
+        let published = include_str!("../../tests/fixtures/buffers.md");
+        let begin = published.find("{\n        \"requests\"").unwrap();
+        let block = published[begin..].split("\n```").next().unwrap().replace("        ", "\t");
+        assert_eq!(print(&document, Form::CmmJson, false).unwrap().text, block + "\n");
+    }
+
+    #[test]
+    fn what_a_file_says_gives_a_terminal_no_orders() {
+        let (plan, outcome) = run(Dialect::Native, false);
+        let mut document = Document::of(&plan, &outcome);
+        document.plan.url = "http://\x1b[2J/".to_owned();
+        document.plan.duration_s = Some(f64::MAX);
+        document.notes = vec!["\x1b]0;x\x07".to_owned()];
+        let Printed { text, notes } = print(&document, Form::Report, false).unwrap();
+        assert!(!text.contains('\x1b') && !notes[0].contains('\x1b'), "{text}{notes:?}");
+    }
+}

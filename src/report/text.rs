@@ -1,0 +1,86 @@
+//! The text of a report from its figures, wherever they come from: a run that has just ended, or a document.
+
+use super::table::{Figures, Layout};
+use super::units;
+use crate::stats::Errors;
+
+/// What the text says, line by line.
+pub struct Text {
+    /// Whose table is drawn.
+    pub layout: Layout,
+    /// Whether there are zeros where nothing was measured, as in the imitated tools.
+    pub has_zeros: bool,
+    /// The latency, in microseconds.
+    pub latency_us: Figures,
+    /// The phases, each with its name and its figures in microseconds.
+    pub phases_us: Vec<(&'static str, Figures)>,
+    /// Requests per second of the threads; `None`: they are not known.
+    pub rates: Option<Figures>,
+    /// The percentiles of the latency, as they are shown; empty: not at all.
+    pub percentiles: String,
+    /// The lines below the table.
+    pub totals: Totals,
+}
+
+/// What the lines below the table say. Those about errors are there only if there was one.
+pub struct Totals {
+    /// Responses complete.
+    pub completed: u64,
+    /// How long was measured.
+    pub elapsed_us: f64,
+    /// Bytes received.
+    pub bytes: u64,
+    /// wrk's five error totals.
+    pub errors: Errors,
+    /// Answers before the answer, where they are shown.
+    pub interim: u64,
+    /// Responses per second.
+    pub rate_per_s: f64,
+    /// Bytes received per second.
+    pub bytes_per_s: f64,
+}
+
+impl Text {
+    /// The text.
+    pub fn render(&self) -> String {
+        let shows = |figures: &Figures| figures.within.is_some() || self.has_zeros;
+        let Self { layout, latency_us, .. } = self;
+        let mut text = layout.header();
+        text +=
+            &if shows(latency_us) { layout.row("Latency", latency_us, units::time_us) } else { Layout::no_answers() };
+        for (name, figures) in self.phases_us.iter().filter(|(_, figures)| shows(figures)) {
+            text += &layout.row(name, figures, units::time_us);
+        }
+        if let Some(rates) = self.rates.as_ref().filter(|rates| shows(rates) || shows(latency_us)) {
+            text += &layout.row("Req/Sec", rates, units::metric);
+        }
+        if shows(latency_us) {
+            text += &self.percentiles;
+        }
+        text + &self.totals.render()
+    }
+}
+
+impl Totals {
+    /// The lines.
+    pub fn render(&self) -> String {
+        let Self { completed, elapsed_us, bytes, errors, interim, rate_per_s, bytes_per_s } = *self;
+        let read = units::binary(bytes as f64);
+        let mut text = format!("  {completed} requests in {}, {read}B read\n", units::time_us(elapsed_us));
+        if errors.connect + errors.read + errors.write + errors.timeout > 0 {
+            text += &format!(
+                "  Socket errors: connect {}, read {}, write {}, timeout {}\n",
+                errors.connect, errors.read, errors.write, errors.timeout
+            );
+        }
+        if interim > 0 {
+            text += &format!("  Interim responses (1xx): {interim}\n");
+        }
+        if errors.status > 0 {
+            text += &format!("  Non-2xx or 3xx responses: {}\n", errors.status);
+        }
+        text += &format!("Requests/sec: {rate_per_s:9.2}\n");
+        text += &format!("Transfer/sec: {:>10}B\n", units::binary(bytes_per_s));
+        text
+    }
+}

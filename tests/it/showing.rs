@@ -1,0 +1,92 @@
+//! Saved results: shown again, compressed, through pipes, and as tables.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::harness::{Context, Scratch, cases, on_terminal, target, url};
+use crate::results::number;
+
+cases! {
+    a_saved_result_is_the_report_that_was_printed;
+    standard_output_takes_the_document_and_standard_input_gives_it_back;
+    a_sum_is_a_report_on_a_terminal_and_a_document_in_a_pipe;
+    what_cannot_be_read_is_named_and_the_rest_is_shown;
+    a_folder_of_results_is_a_table;
+}
+
+fn a_saved_result_is_the_report_that_was_printed(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("shown"));
+    let path = scratch.path().join("result.json.gz");
+    for words in
+        ["-d 300ms -c4 -t2 --latency", "-n 500 -c4 --breakout=all --percentiles 50,99.9", "-d 300ms -R 500 -L -U"]
+    {
+        let onrush = context.onrush().words(words).words("--io").word(context.backend);
+        let run = onrush.word("-o").word(&path).word(url(&server, "/status/404")).run_plain();
+        let shown = context.onrush().word("show").word(&path).run_plain();
+        assert_eq!((run.code, shown.code), (0, 0), "{run:?} {shown:?}");
+        assert_eq!((&shown.stdout, &shown.stderr), (&run.stdout, &run.stderr), "{words}");
+    }
+    assert_eq!(fs::read(&path).unwrap()[..2], [0x1f, 0x8b]);
+}
+
+fn standard_output_takes_the_document_and_standard_input_gives_it_back(context: &Context) {
+    let server = target();
+    let run = context.onrush().words("-n 50 -c 5 -o -").word(url(&server, "/")).run();
+    let document: Value = serde_json::from_str(&run.stdout).expect("it is JSON and nothing else");
+    assert_eq!(number(&document, "/requests/completed"), 50.0);
+    let piped = |words: &str| {
+        let output = context.onrush().words(words).stdin(run.stdout.as_bytes()).run_plain();
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{words}: {output:?}");
+        output.stdout
+    };
+    assert_eq!(piped("show --format json -"), run.stdout);
+    assert!(piped("show --format cmm-json -").starts_with("{\n\t\"requests\": 50,\n"));
+    assert!(piped("merge -o - -").contains("\"count\": 1"));
+    assert!(piped("table --columns requests -").ends_with("| 1 | 50 |\n"));
+}
+
+fn a_sum_is_a_report_on_a_terminal_and_a_document_in_a_pipe(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("sum"));
+    let path = scratch.path().join("a.json");
+    assert_eq!(context.onrush().words("-n 50 -c 5 -o").word(&path).word(url(&server, "/")).run().code, 0);
+    let merge = || context.onrush().word("merge").word(&path);
+    let (shown, output) = on_terminal(merge(), |command, terminal| _ = command.stdout(terminal));
+    assert!(shown.starts_with("Running 50 requests test @ ") && output.code == 0, "{shown}{output:?}");
+    assert!(serde_json::from_str::<Value>(&merge().run_plain().stdout).is_ok());
+    let (shown, _) = on_terminal(merge().words("-o -"), |command, terminal| _ = command.stdout(terminal));
+    assert!(shown.starts_with('{'), "{shown}");
+}
+
+fn what_cannot_be_read_is_named_and_the_rest_is_shown(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("unread"));
+    let [whole, half] = ["whole.json", "half.json"].map(|name| scratch.path().join(name));
+    assert_eq!(context.onrush().words("-n 50 -c 5 -o").word(&whole).word(url(&server, "/")).run().code, 0);
+    let text = fs::read(&whole).unwrap();
+    fs::write(&half, &text[..text.len() / 2]).unwrap();
+    for command in ["show", "table"] {
+        let output = context.onrush().word(command).word(&half).word(&whole).run_plain();
+        assert_eq!(output.code, 0, "{output:?}");
+        assert!(output.stdout.contains("50") && output.stderr.contains("half.json"), "{output:?}");
+        assert!(output.stderr.contains(" line "), "{output:?}");
+        let output = context.onrush().word(command).word(&half).run_plain();
+        assert_eq!((output.code, output.stdout.as_str(), output.stderr.lines().count()), (1, "", 1), "{output:?}");
+    }
+}
+
+fn a_folder_of_results_is_a_table(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("folder"));
+    for name in ["x-c-10-1.json", "x-c-2-1.json.gz", "x-c-2-2.json"] {
+        let path = scratch.path().join(name);
+        assert_eq!(context.onrush().words("-n 50 -o").word(path).word(url(&server, "/")).run().code, 0);
+    }
+    let output = context.onrush().word("table").word(scratch.path()).run_plain();
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
+    let key = |line: &str| line.split(" | ").take(3).collect::<Vec<_>>().join(" ");
+    let rows: Vec<String> = output.stdout.lines().map(key).collect();
+    let first = ["| c run requests", "| 2 1 50", "| 2 2 50", "| 2 avg 50.00", "| 10 1 50", "| 10 avg 50.00"];
+    assert_eq!(
+        (&rows[0], &rows[2..7]),
+        (&first[0].to_owned(), &first[1..].iter().map(|row| (*row).to_owned()).collect::<Vec<_>>()[..])
+    );
+}
