@@ -38,7 +38,7 @@ static COUNTING: Counting = Counting;
 /// Allocations of this thread during a run of so many requests on ten connections.
 fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) -> io::Result<B>) -> u64 {
     let settings = Settings {
-        connections: 10,
+        max_inflight: 10,
         demand: engine::Demand::All,
         depth: 1,
         requests_per_connection: None,
@@ -62,7 +62,7 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
         seed: 1,
         transcribe: false,
     };
-    let backend = make(settings.connections, Clock::start()).expect("there are descriptors");
+    let backend = make(settings.max_inflight, Clock::start()).expect("there are descriptors");
     let parts = Parts {
         method: "GET".into(),
         target: "/".into(),

@@ -80,7 +80,7 @@ impl<B: Backend> Engine<B> {
         books.tally.interval.evidence += books.account.take();
         books.tally.interval.until_ns = now.since(books.start);
         WorkerEnd {
-            connections: self.settings.connections,
+            connections: self.settings.max_inflight,
             interval: books.tally.interval,
             elapsed_ns: now.since(books.start),
             stayed_away,

@@ -149,7 +149,7 @@ impl<B: Backend> Engine<B> {
         let Job { source, pacer, make_protocol, callbacks } = job;
         let routes = Routes::new(&settings.addresses, settings.first_connection);
         Self {
-            slots: (0..settings.connections).map(|_| Slot::new(settings.tls.as_ref())).collect(),
+            slots: (0..settings.max_inflight).map(|_| Slot::new(settings.tls.as_ref())).collect(),
             connecting: Connecting::new(routes, settings.tunnel.as_ref(), make_protocol, settings.seed),
             dispatch: Dispatch::new(pacer),
             script: Caller::new(source, callbacks, Arc::clone(&desk), Arc::clone(&control.bodies)),
@@ -235,7 +235,7 @@ impl<B: Backend> Engine<B> {
             self.timers.set(start + SAMPLE_NS, Timer::Sample);
         }
         self.timers.set(now + self.sweep_ns(), Timer::Sweep(ConnId(0)));
-        let first = self.settings.demand.first(self.settings.connections);
+        let first = self.settings.demand.first(self.settings.max_inflight);
         self.desk.show_idle(first == 0);
         self.want(first, now);
         if let Demand::Staged(_) = self.settings.demand {
@@ -265,7 +265,7 @@ impl<B: Backend> Engine<B> {
             Timer::Begin(conn) => self.resume(conn, due, now),
             Timer::Wake(conn) => self.wake(conn, due, now),
             Timer::Sweep(ConnId(first)) => {
-                let (all, next) = (self.settings.connections, first.saturating_add(SWEPT_PER_TURN));
+                let (all, next) = (self.settings.max_inflight, first.saturating_add(SWEPT_PER_TURN));
                 (first..next.min(all)).for_each(|number| self.sweep(ConnId(number), now));
                 // In the next turn, when time has moved on.
                 let (at, next) = if next < all { (now + 1, next) } else { (now + self.sweep_ns(), 0) };

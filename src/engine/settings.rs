@@ -13,7 +13,7 @@ use crate::plan::PerConnection;
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The most connections that this worker may have, at least one.
-    pub connections: u32,
+    pub max_inflight: u32,
     /// How many of them it keeps open.
     pub demand: Demand,
     /// How many connections the workers before it may have: connections take turns through the addresses.

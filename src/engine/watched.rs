@@ -27,7 +27,7 @@ struct Reading {
 impl<B: Backend> Engine<B> {
     /// Looks at the next one of the watched connections, if it is there.
     pub(super) fn look_at_a_socket(&mut self, now: Nanos) {
-        let connections = self.settings.connections;
+        let connections = self.settings.max_inflight;
         let watched = WATCHED.min(connections).max(1);
         let turn = self.watched.next % watched;
         self.watched.next = turn + 1;

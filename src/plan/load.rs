@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The number of threads and the total number of connections.
+/// The number of threads and the total number of connections. Here and in the engine `connections` is how many there are at
+/// first, `max_inflight` how many there are at most, and `wanted` how many there are to be now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
     /// Threads that generate load.

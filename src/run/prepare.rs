@@ -92,14 +92,14 @@ pub fn prepare(
         Io::Sim(path) => {
             let scenario = Scenario::read(path)?;
             spawn_all(plan, &parts, settings, script, callbacks, move |settings| {
-                Ok(Sim::new(settings.connections, scenario.clone().network(settings.seed)))
+                Ok(Sim::new(settings.max_inflight, scenario.clone().network(settings.seed)))
             })
         }
         _ if backend == Uring::NAME => spawn_all(plan, &parts, settings, script, callbacks, move |settings| {
-            Uring::new(settings.connections, clock, dialer(settings)?)
+            Uring::new(settings.max_inflight, clock, dialer(settings)?)
         }),
         _ => spawn_all(plan, &parts, settings, script, callbacks, move |settings| {
-            Epoll::new(settings.connections, clock, dialer(settings)?)
+            Epoll::new(settings.max_inflight, clock, dialer(settings)?)
         }),
     }?;
     prepared.descriptors = descriptors;
@@ -203,7 +203,7 @@ pub(super) fn settings(
     // A connection more than there are requests would only be looked at.
     let at_most = |connections| u64::from(connections).min(requests.unwrap_or(u64::MAX).max(1)) as u32;
     Settings {
-        connections: at_most(plan.load.most_of(index)),
+        max_inflight: at_most(plan.load.most_of(index)),
         demand: match &plan.levels {
             Some(levels) => Demand::Staged(levels.share(index, plan.load.threads)),
             None if plan.load.grows() => Demand::Growing(at_most(plan.load.connections_of(index))),

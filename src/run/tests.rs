@@ -39,7 +39,7 @@ fn set_up(words: &str, scripts: Vec<MakeCallbacks>) -> (Box<Plan>, Prepared) {
     let settings = |index| settings(&plan, &addresses, None, false, index);
     let make = |settings: &Settings| {
         let scenario: Scenario = toml::from_str("").unwrap();
-        Ok(Sim::new(settings.connections, scenario.network(settings.seed)))
+        Ok(Sim::new(settings.max_inflight, scenario.network(settings.seed)))
     };
     let prepared = spawn_all(&plan, &plan.request.with_body(Arc::default()), settings, None, scripts, make).unwrap();
     (plan, prepared)

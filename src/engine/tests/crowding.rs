@@ -18,7 +18,7 @@ fn run(settings: Settings, step_ms: u64, scenario: &str) -> Totals {
 }
 
 fn connections(connections: u32) -> Settings {
-    Settings { connections, ..open_loop(OpenLoop::default()) }
+    Settings { max_inflight: connections, ..open_loop(OpenLoop::default()) }
 }
 
 /// How long all connections were taken, and the longest that a request waited meanwhile, in milliseconds.

@@ -9,7 +9,7 @@ use crate::backend::sim::Peer;
 
 /// Runs so many connections that are open at once and get every answer 10 ms after its request.
 fn run_together(connections: u32, more: &str) -> Ran {
-    let settings = Settings { connections, ..settings() };
+    let settings = Settings { max_inflight: connections, ..settings() };
     run_http(settings, &format!("connect_us = 0.0\nlatency_us = 10000.0\n{more}"))
 }
 
@@ -52,7 +52,7 @@ const BUSY: Duration = Duration::from_millis(200);
 #[test]
 fn nothing_of_a_warm_up_is_evidence() {
     // It is over before anybody looks at anything.
-    let warm = Settings { connections: 1, warmup_ns: 50 * MS, duration_ns: Some(100 * MS), ..settings() };
+    let warm = Settings { max_inflight: 1, warmup_ns: 50 * MS, duration_ns: Some(100 * MS), ..settings() };
     let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 1000.0").unwrap();
     let network = Box::new(Busy(scenario.network(1)));
     let Ran { totals, .. } = run_on(warm, network, get(), http1(1));

@@ -26,7 +26,7 @@ fn a_stall_of_ten_seconds_in_a_minute_is_one_long_latency_and_nothing_else() {
 
 #[test]
 fn ten_connections_stall_together() {
-    let minute = Settings { connections: 10, duration_ns: Some(60 * SECOND), ..settings() };
+    let minute = Settings { max_inflight: 10, duration_ns: Some(60 * SECOND), ..settings() };
     let ran = run_http(minute, "connect_us = 0.0\n[[stall]]\nfrom_s = 20.0\nfor_s = 10.0");
     let counts: Vec<u64> = ran.totals.latency.values().map(|(_, count)| count).collect();
     assert_eq!(counts, [10 * 49_999, 10]);
@@ -76,7 +76,7 @@ fn what_went_wrong_is_known_to_a_tenth_of_a_second() {
 
 #[test]
 fn exactly_so_many_requests_are_started() {
-    let limited = Settings { connections: 7, requests: Some(1000), duration_ns: None, ..settings() };
+    let limited = Settings { max_inflight: 7, requests: Some(1000), duration_ns: None, ..settings() };
     let ran = run_http(limited, "connect_us = 0.0");
     assert_eq!(ran.totals.counters.started, 1000);
     assert_eq!(ran.totals.counters.completed, 1000);
@@ -91,7 +91,7 @@ fn every_started_request_ends_in_one_way_whatever_goes_wrong() {
         [[fault]]\nevery = 13\nwhat = 'hang'
         [[fault]]\nevery = 17\nwhat = { answer = 'nonsense' }";
     let give_up_ns = Some(SECOND);
-    let limited = Settings { connections: 5, requests: Some(500), duration_ns: None, give_up_ns, ..settings() };
+    let limited = Settings { max_inflight: 5, requests: Some(500), duration_ns: None, give_up_ns, ..settings() };
     let totals = run_http(limited, scenario).totals;
     assert_conserved(&totals);
     let counters = &totals.counters;
@@ -252,7 +252,7 @@ fn a_large_body_arrives_whole_through_short_writes() {
 
 #[test]
 fn running_out_of_local_ports_is_named_and_survived() {
-    let many = Settings { connections: 10, ..settings() };
+    let many = Settings { max_inflight: 10, ..settings() };
     let totals = run_http(many, "ports = 6\nconnect_us = 0.0").totals;
     assert_eq!(totals.counters.slots_opened, 6);
     let row = &totals.ledger.rows()[0];
@@ -263,7 +263,7 @@ fn running_out_of_local_ports_is_named_and_survived() {
 #[test]
 fn an_address_that_refuses_is_dropped_and_the_others_take_turns() {
     let addresses = ["[::1]:80", "127.0.0.1:80", "127.0.0.2:80"].map(|text| text.parse().unwrap()).to_vec();
-    let four = Settings { connections: 4, addresses, ..settings() };
+    let four = Settings { max_inflight: 4, addresses, ..settings() };
     let ran = run_http(four, "connect_us = 0.0\nlistens = ['127.0.0.1', '127.0.0.2']");
     assert_eq!(ran.end.dropped, [("[::1]:80".parse().unwrap(), 111)]);
     assert_eq!(ran.end.working.len(), 2);

@@ -95,7 +95,7 @@ impl<B: Backend> Engine<B> {
         if let Demand::Staged(levels) = &self.settings.demand
             && level_at > now
             && let (level, _) = levels.at(now.since(self.books.tally.due_from()))
-            && level.min(self.settings.connections) != self.connecting.wanted
+            && level.min(self.settings.max_inflight) != self.connecting.wanted
         {
             return Some(format!("{level} connections by the plan, {} wanted", self.connecting.wanted));
         }

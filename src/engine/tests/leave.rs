@@ -147,7 +147,7 @@ fn a_server_that_resets_when_it_is_to_close_makes_no_error() {
 
 #[test]
 fn one_request_a_connection_is_a_limit_too() {
-    let (ran, seen) = run(Settings { connections: 3, ..limited(1, 30) }, Manners::Closes(0), None);
+    let (ran, seen) = run(Settings { max_inflight: 3, ..limited(1, 30) }, Manners::Closes(0), None);
     assert_eq!(seen.len(), 30);
     assert!(seen.iter().all(|requests| *requests == [true]));
     assert_eq!((ran.totals.counters.completed, ran.totals.counters.connects), (30, 30));

@@ -45,7 +45,7 @@ pub fn per_connection(most: u64) -> PerConnection {
 /// One worker with one connection and no limits; tests change what they are about.
 pub fn settings() -> Settings {
     Settings {
-        connections: 1,
+        max_inflight: 1,
         demand: Demand::All,
         depth: 1,
         requests_per_connection: None,
@@ -96,7 +96,7 @@ pub fn job(request: Request, make_protocol: MakeProtocol) -> Job {
 
 /// Does any job on any network.
 pub fn run_job(settings: Settings, network: Box<dyn Network>, job: Job) -> Ran {
-    let backend = Sim::new(settings.connections, network);
+    let backend = Sim::new(settings.max_inflight, network);
     run_backend(Control::default(), settings, backend, job)
 }
 

@@ -425,7 +425,7 @@ fn what_a_connection_has_no_room_for_may_start_on_another() {
     let window = || Protocol::Other(Box::new(Second::new(4, 1_000)));
     let source = Box::new(Numbered { length: 10, next: 0, last: 100 });
     let job = Job { source, make_protocol: Box::new(move |_| window()), ..second(4) };
-    let three = Settings { connections: 3, ..streams(4, 60) };
+    let three = Settings { max_inflight: 3, ..streams(4, 60) };
     let (ran, seen) = run_against(three, job, &[], behaviour);
     assert_eq!((ran.totals.counters.started, ran.totals.counters.completed), (60, 60));
     assert_eq!(seen.borrow().bodies, (0..60).collect::<Vec<u8>>(), "in the order of the source, whoever has room");
@@ -437,7 +437,7 @@ fn a_source_that_has_no_more_ends_the_worker_when_all_is_answered() {
     let source = Box::new(Numbered { length: 10, next: 0, last: 25 });
     let window = || Protocol::Other(Box::new(Second::new(4, 1_000)));
     let job = Job { source, make_protocol: Box::new(move |_| window()), ..second(4) };
-    let forever = Settings { connections: 2, depth: 4, duration_ns: Some(100 * SECOND), ..settings() };
+    let forever = Settings { max_inflight: 2, depth: 4, duration_ns: Some(100 * SECOND), ..settings() };
     let (ran, seen) = run_against(forever, job, &[], behaviour);
     assert_eq!((ran.totals.counters.completed, ran.totals.counters.open_at_end), (25, 0));
     assert_eq!(seen.borrow().bodies.len(), 25);
@@ -502,7 +502,7 @@ fn connections_of_one_run_may_speak_different_protocols() {
         count += 1;
         if count % 2 == 0 { Protocol::Other(Box::new(Second::new(1, 0))) } else { http1(1)(None) }
     });
-    let four = Settings { connections: 4, ..streams(1, 40) };
+    let four = Settings { max_inflight: 4, ..streams(1, 40) };
     let ran = run_job(four, Box::new(Bilingual(Rc::clone(&heard))), job(get(), make_protocol));
     assert_eq!(ran.totals.counters.completed, 40);
     assert_eq!(

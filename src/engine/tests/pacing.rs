@@ -88,7 +88,7 @@ fn run(settings: Settings, step_ns: u64, latency_ns: u64) -> (Ran, Vec<u64>) {
 
 #[test]
 fn a_request_starts_when_it_is_due_on_any_connection_that_is_ready() {
-    let ten = Settings { connections: 10, ..open_loop(OpenLoop::default()) };
+    let ten = Settings { max_inflight: 10, ..open_loop(OpenLoop::default()) };
     let (ran, asked) = run(ten, 9_765_625, 30 * MS);
     let expected: Vec<u64> = (0..).map(|k| k * 9_765_625).take_while(|&at| at < SECOND).collect();
     assert_eq!(asked, expected);
@@ -111,7 +111,7 @@ fn what_no_connection_is_ready_for_starts_as_soon_as_one_is_and_is_late() {
 fn a_connection_that_is_lost_while_it_is_ready_is_replaced() {
     let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 1000.0\nclose = true").unwrap();
     let pacer = every(10 * MS, None);
-    let three = Settings { connections: 3, duration_ns: Some(995 * MS), ..open_loop(OpenLoop::default()) };
+    let three = Settings { max_inflight: 3, duration_ns: Some(995 * MS), ..open_loop(OpenLoop::default()) };
     let ran = run_job(three, scenario.network(1), Job { pacer, ..job(get(), http1(1)) });
     let counters = ran.totals.counters;
     assert_eq!((counters.started, counters.completed, counters.failed), (100, 100, 0));
@@ -133,7 +133,7 @@ fn pauses_of_a_script_come_before_what_is_due() {
 fn a_stall_is_in_the_latency_of_every_request_that_was_due_meanwhile() {
     // 1,000 requests a second for 100 s over 100 connections, answered after 10 µs, but for 10 s in the middle.
     let long = Settings {
-        connections: 100,
+        max_inflight: 100,
         duration_ns: Some(100 * SECOND - 1),
         give_up_ns: None,
         ..open_loop(OpenLoop::default())
@@ -263,7 +263,7 @@ fn a_warm_up_hands_over_what_it_could_not_send() {
 
 #[test]
 fn how_quick_the_target_is_while_it_has_little_to_do_is_known_from_the_warm_up() {
-    let warm = Settings { connections: 10, warmup_ns: SECOND, ..open_loop(OpenLoop::default()) };
+    let warm = Settings { max_inflight: 10, warmup_ns: SECOND, ..open_loop(OpenLoop::default()) };
     let totals = run_scenario(warm, 10 * MS, "connect_us = 0.0\nlatency_us = 200000.0");
     let open_loop = totals.open_loop.as_deref().unwrap();
     // The first five requests find less than half of the connections busy; after that all are.
@@ -362,7 +362,7 @@ fn a_request_leaves_at_the_end_of_the_slice_that_it_is_due_in() {
     let slice_ns = 100 * MS;
     let span = Span { warmup_ns: 0, duration_ns: Some(SECOND) };
     let pacer = Pacer::Scheduled(Scheduled::new(dues(30 * MS, span), None, slice_ns));
-    let ten = Settings { connections: 10, ..open_loop(OpenLoop { slice_ns, ..OpenLoop::default() }) };
+    let ten = Settings { max_inflight: 10, ..open_loop(OpenLoop { slice_ns, ..OpenLoop::default() }) };
     let ran = run_job(ten, Box::new(network), Job { pacer, ..job(get(), http1(1)) });
     // What is due just at the end of a slice leaves there, and what would leave after the run's end when it is due.
     let due = (0..).map(|k| 30 * k).take_while(|ms| *ms < 1_000);
@@ -379,7 +379,7 @@ fn run_in_slices(answer: Vec<Act>) -> Totals {
     let slice_ns = 10 * MS;
     let span = Span { warmup_ns: 0, duration_ns: Some(SECOND) };
     let pacer = Pacer::Scheduled(Scheduled::new(dues(MS, span), None, slice_ns));
-    let many = Settings { connections: 50, ..open_loop(OpenLoop { slice_ns, ..OpenLoop::default() }) };
+    let many = Settings { max_inflight: 50, ..open_loop(OpenLoop { slice_ns, ..OpenLoop::default() }) };
     let ran = run_job(many, Box::new(network), Job { pacer, ..job(get(), http1(1)) });
     assert_accounted(&ran.totals);
     ran.totals

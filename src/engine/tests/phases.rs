@@ -11,7 +11,7 @@ fn with_phases() -> Settings {
 
 #[test]
 fn each_phase_lasts_as_long_as_the_server_makes_it() {
-    let ran = run_http(Settings { connections: 3, ..with_phases() }, PIECES);
+    let ran = run_http(Settings { max_inflight: 3, ..with_phases() }, PIECES);
     let phases = ran.totals.phases.expect("they were wanted");
     let range = |phase: &crate::stats::Distribution<u64>| (phase.count(), phase.min(), phase.max());
     let completed = ran.totals.counters.completed;
@@ -59,7 +59,7 @@ fn phases_that_nobody_wants_take_no_room() {
 
 #[test]
 fn behind_a_warm_up_everything_starts_from_zero() {
-    let warm = Settings { connections: 4, warmup_ns: SECOND, ..with_phases() };
+    let warm = Settings { max_inflight: 4, warmup_ns: SECOND, ..with_phases() };
     let ran = run_http(warm, "connect_us = 100.0\nlatency_us = 10000.0\n[[refuse]]\nfrom_s = 0.0\nfor_s = 0.2");
     let counters = &ran.totals.counters;
     // Of 100 answers in a second the first on each connection was asked for before it began.
@@ -77,7 +77,7 @@ fn behind_a_warm_up_everything_starts_from_zero() {
 #[test]
 fn exactly_so_many_requests_are_started_behind_a_warm_up() {
     let limited =
-        Settings { connections: 7, warmup_ns: SECOND, requests: Some(1_000), duration_ns: None, ..settings() };
+        Settings { max_inflight: 7, warmup_ns: SECOND, requests: Some(1_000), duration_ns: None, ..settings() };
     let ran = run_http(limited, "connect_us = 0.0");
     // What was in flight comes on top.
     assert_eq!((ran.totals.counters.started, ran.totals.counters.completed), (1_000, 1_007));

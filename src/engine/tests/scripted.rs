@@ -107,7 +107,7 @@ fn run_script(settings: Settings, scenario: &str, script: Script) -> Ran {
 
 fn run_script_under(control: Control, settings: Settings, scenario: &str, script: Script) -> Ran {
     let scenario: Scenario = toml::from_str(scenario).expect("the scenario is well written");
-    let backend = Sim::new(settings.connections, scenario.network(1));
+    let backend = Sim::new(settings.max_inflight, scenario.network(1));
     run_backend(control, settings, backend, script.in_charge_of(job(get(), http1(usize::MAX))))
 }
 
@@ -236,7 +236,7 @@ fn bodies_share_the_memory_there_is_and_those_that_are_cut_are_counted() {
         let mut control = Control::default();
         control.bodies = Arc::new(Budget::of(bytes));
         let script = Script { wants, ..Script::default() };
-        let many = Settings { connections, requests: Some(40), duration_ns: None, ..settings() };
+        let many = Settings { max_inflight: connections, requests: Some(40), duration_ns: None, ..settings() };
         let ran = run_script_under(control, many, &scenario, script.clone());
         let told = script.told.lock().unwrap();
         assert_eq!((ran.totals.counters.completed, told.len()), (40, 40));
@@ -250,7 +250,7 @@ fn bodies_share_the_memory_there_is_and_those_that_are_cut_are_counted() {
 fn a_script_can_end_its_worker_at_an_answer() {
     let script =
         Script { wants: Wants { response: true, ..Wants::default() }, stops_at: Some(10), ..Script::default() };
-    let ran = run_script(Settings { connections: 4, ..settings() }, INSTANT, script);
+    let ran = run_script(Settings { max_inflight: 4, ..settings() }, INSTANT, script);
     assert_eq!(ran.totals.counters.completed, 10);
     assert!(ran.end.failure.is_none() && ran.end.elapsed_ns < 5 * MS);
 }
@@ -258,7 +258,7 @@ fn a_script_can_end_its_worker_at_an_answer() {
 #[test]
 fn a_script_that_fails_ends_the_run_and_is_not_asked_again() {
     let script = Script { wants: writes(), batches: vec![1], fails_at: Some(5), ..Script::default() };
-    let ran = run_script(Settings { connections: 4, ..settings() }, INSTANT, script);
+    let ran = run_script(Settings { max_inflight: 4, ..settings() }, INSTANT, script);
     assert_eq!(ran.end.failure, Some(ScriptFailure::Raised("boom".to_owned())));
     assert_eq!(ran.totals.counters.started, 5);
 }

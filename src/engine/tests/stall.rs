@@ -13,7 +13,7 @@ const QUICK: &str = "connect_us = 0.0\nlatency_us = 10000.0\n";
 fn standing(connections: u32, duration_ms: u64, span: &str) -> Ran {
     let rules = Rules { timeout_ns: Some(300 * MS), ..settings().rules };
     let limits = Settings { give_up_ns: Some(500 * MS), duration_ns: Some(duration_ms * MS), rules, ..settings() };
-    run_http(Settings { connections, ..limits }, &format!("{QUICK}[[standstill]]\n{span}"))
+    run_http(Settings { max_inflight: connections, ..limits }, &format!("{QUICK}[[standstill]]\n{span}"))
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_run_ends_where_the_generator_stood_still_over_its_end() {
     for latency_us in [10_000, 900_000] {
         let standstill =
             format!("connect_us = 0.0\nlatency_us = {latency_us}.0\n[[standstill]]\nfrom_s = 1.005\nfor_s = 2.0");
-        let settings = Settings { duration_ns: Some(1_500 * MS), connections: 3, ..settings() };
+        let settings = Settings { duration_ns: Some(1_500 * MS), max_inflight: 3, ..settings() };
         let Ran { totals, end } = run_http(settings, &standstill);
         let counters = &totals.counters;
         assert!((1_000 * MS..=1_100 * MS).contains(&end.elapsed_ns), "{}", end.elapsed_ns);
@@ -58,7 +58,7 @@ fn nothing_after_the_end_counts_for_who_stood_still_again_while_catching_up() {
     // From 0.2 s to 0.5 s, and at once again to 2 s; an answer that comes then lasted longer than the run.
     let twice = "connect_us = 0.0\nlatency_us = 900000.0\n[[standstill]]\nfrom_s = 0.2\nfor_s = 0.3\n\
                  [[standstill]]\nfrom_s = 0.4\nfor_s = 1.6";
-    let Ran { totals, end } = run_http(Settings { connections: 3, ..settings() }, twice);
+    let Ran { totals, end } = run_http(Settings { max_inflight: 3, ..settings() }, twice);
     let counters = &totals.counters;
     assert_eq!((end.elapsed_ns, counters.completed, counters.open_at_end), (SECOND, 0, 3));
     assert_eq!(counters.occupancy.in_flight_ns, 3 * SECOND);

@@ -68,7 +68,7 @@ fn only_what_was_handed_to_the_kernel_was_started() {
     let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 10000.0").unwrap();
     // In the window after a warm-up, the first answers are to requests from before.
     for (warmup_ns, carried) in [(0, 0), (50 * MS, 3)] {
-        let three = Settings { connections: 3, warmup_ns, duration_ns: Some(100 * MS), ..settings() };
+        let three = Settings { max_inflight: 3, warmup_ns, duration_ns: Some(100 * MS), ..settings() };
         let backend = Gathering { sim: Sim::new(3, scenario.clone().network(1)), queued: Vec::new() };
         let ran = run_backend(Control::default(), three, backend, job(get(), http1(1)));
         let counters = ran.totals.counters;

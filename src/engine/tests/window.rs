@@ -25,7 +25,7 @@ fn what_completes_in_the_window_counts_with_its_whole_latency() {
 #[test]
 fn a_stall_across_the_start_of_the_window_is_in_the_latency() {
     let stall = "connect_us = 0.0\nlatency_us = 1000.0\n[[stall]]\nfrom_s = 0.9\nfor_s = 1.0";
-    let ran = run_http(Settings { connections: 4, ..window(1000, 2000) }, stall);
+    let ran = run_http(Settings { max_inflight: 4, ..window(1000, 2000) }, stall);
     assert_eq!(ran.totals.latency.max(), Some(1001 * MS), "sent at 899 ms, answered at 1,900 ms");
     assert_eq!(ran.totals.counters.carried, 4);
     assert_conserved(&ran.totals);
@@ -35,7 +35,7 @@ fn a_stall_across_the_start_of_the_window_is_in_the_latency() {
 fn requests_that_were_carried_fail_are_given_up_and_stay_open_like_others() {
     for (what, give_up_ns) in [("'hang'", Some(700 * MS)), ("'hang'", None), ("'reset'", None)] {
         let fault = format!("connect_us = 0.0\nlatency_us = 600000.0\n[[fault]]\nevery = 1\nwhat = {what}");
-        let ran = run_http(Settings { connections: 3, give_up_ns, ..window(500, 300) }, &fault);
+        let ran = run_http(Settings { max_inflight: 3, give_up_ns, ..window(500, 300) }, &fault);
         let counters = &ran.totals.counters;
         assert_eq!(counters.carried, 3, "{what}");
         assert_conserved(&ran.totals);
@@ -45,7 +45,8 @@ fn requests_that_were_carried_fail_are_given_up_and_stay_open_like_others() {
 
 #[test]
 fn a_number_of_requests_is_started_in_the_window_and_what_was_carried_comes_on_top() {
-    let limited = Settings { connections: 5, requests: Some(20), warmup_ns: 100 * MS, duration_ns: None, ..settings() };
+    let limited =
+        Settings { max_inflight: 5, requests: Some(20), warmup_ns: 100 * MS, duration_ns: None, ..settings() };
     let ran = run_http(limited, "connect_us = 0.0\nlatency_us = 30000.0");
     let counters = &ran.totals.counters;
     assert_eq!((counters.carried, counters.started, counters.completed), (5, 20, 25));
@@ -58,7 +59,7 @@ fn time_in_flight_is_counted_whatever_becomes_of_the_request() {
         connect_us = 0.0
         [[fault]]\nevery = 7\nwhat = 'hang'
         [[fault]]\nevery = 11\nwhat = { answer = 'nonsense' }";
-    let ran = run_http(Settings { connections: 10, give_up_ns: Some(200 * MS), ..window(0, 3000) }, faults);
+    let ran = run_http(Settings { max_inflight: 10, give_up_ns: Some(200 * MS), ..window(0, 3000) }, faults);
     let counters = &ran.totals.counters;
     assert_conserved(&ran.totals);
     // Between two requests there is nothing, but for the waits behind nonsense.
@@ -82,7 +83,7 @@ fn pipelined_requests_overlap_and_their_connection_is_busy_once() {
 #[test]
 fn a_connection_that_is_not_there_is_not_busy() {
     let outage = "connect_us = 1000.0\nlatency_us = 1000.0\nclose = true\n[[refuse]]\nfrom_s = 0.5\nfor_s = 1.0";
-    let ran = run_http(Settings { connections: 2, ..window(0, 2000) }, outage);
+    let ran = run_http(Settings { max_inflight: 2, ..window(0, 2000) }, outage);
     let counters = &ran.totals.counters;
     let accounted_ns = counters.occupancy.busy_ns + counters.occupancy.connecting_ns + counters.occupancy.waiting_ns;
     assert_eq!(accounted_ns, 2 * 2000 * MS, "{counters:?}");
@@ -92,7 +93,7 @@ fn a_connection_that_is_not_there_is_not_busy() {
 #[test]
 fn who_lost_its_connection_in_the_warm_up_waits_and_was_not_never_there() {
     let outage = "connect_us = 0.0\nlatency_us = 1000.0\nclose = true\n[[refuse]]\nfrom_s = 0.5\nfor_s = 1.0";
-    let ran = run_http(Settings { connections: 4, ..window(1000, 3000) }, outage);
+    let ran = run_http(Settings { max_inflight: 4, ..window(1000, 3000) }, outage);
     let occupancy = &ran.totals.counters.occupancy;
     assert_eq!(occupancy.absent_ns, 0);
     assert!(occupancy.waiting_ns > 4 * 300 * MS && occupancy.connecting_ns < 10 * MS, "{occupancy:?}");

@@ -132,7 +132,7 @@ impl Run {
         let parts = self.plan.request.with_body(self.plan.body().expect("it has been read").into());
         let set_up = |index: u32| {
             let settings = settings(&self.plan, addresses, None, pipelines, index);
-            let (journal, Settings { connections, seed, .. }) = (Rc::<Journal>::default(), &settings);
+            let (journal, Settings { max_inflight: connections, seed, .. }) = (Rc::<Journal>::default(), &settings);
             let (connections, seed) = (*connections, *seed);
             let (dues, requests) = (self.dues(&settings, index), settings.requests);
             // Those of a batch leave before their own moments.
