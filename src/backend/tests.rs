@@ -94,8 +94,8 @@ fn who_refuses_is_no_port_that_is_taken() {
 }
 
 /// In nanoseconds: long enough for anything that happens at once, and longer than that.
-const SOON_NS: u64 = 20_000_000;
-const LATE_NS: u64 = 100_000_000;
+const SOON_NS: u64 = 100_000_000;
+const LATE_NS: u64 = 500_000_000;
 
 /// Gathers for so long; returns how long that took and what arrived when.
 fn gather(backend: &mut impl Backend, ns: u64) -> (u64, Vec<(What, Nanos)>) {
@@ -127,20 +127,22 @@ fn answers_are_gathered_and_have_the_time_of_their_arrival(backend: &mut impl Ba
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut peer = settle(backend, &listener);
     let writer = thread::spawn(move || {
-        thread::sleep(Duration::from_nanos(SOON_NS));
+        thread::sleep(Duration::from_nanos(SOON_NS / 2));
+        let before = Instant::now();
         peer.write_all(b"x").unwrap();
-        peer
+        (peer, before, Instant::now())
     });
-    let began = backend.now();
     let (took_ns, arrived) = gather(backend, LATE_NS);
-    let mut peer = writer.join().unwrap();
+    let (mut peer, before, after) = writer.join().unwrap();
+    let (before, after) = (backend.time_at(before), backend.time_at(after));
     let [(What::Received(Ok(1)), at)] = arrived[..] else { panic!("{arrived:?}") };
     assert!(took_ns >= LATE_NS, "{took_ns}");
-    assert!((SOON_NS - 1_000_000..took_ns - SOON_NS).contains(&at.since(began)), "{at:?} {began:?} {took_ns}");
+    let noise_ns = 100_000;
+    assert!(before <= at + noise_ns && at <= after + noise_ns, "{before:?} {at:?} {after:?}");
 
     // Of a connect nobody knows when it was answered, and its first answer may be a long one.
     backend.connect(ConnId(1), listener.local_addr().unwrap());
-    assert!(gather(backend, LATE_NS).0 < SOON_NS);
+    assert!(gather(backend, LATE_NS).0 < LATE_NS);
     backend.close(ConnId(1));
     backend.wait(Nanos::default());
 
