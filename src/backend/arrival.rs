@@ -13,6 +13,7 @@ use onrush_proto::Nanos;
 use rustix::io::Errno;
 
 use super::Clock;
+use super::alarm::Alarm;
 use super::clock::wall_ns;
 use super::socket::set_option;
 
@@ -32,6 +33,8 @@ const NOISE_NS: u64 = 2_000;
 /// Converts kernel receive timestamps to the run's clock.
 pub struct Arrivals {
     clock: Clock,
+    /// Ends the sleeps in which something is gathered; none: nothing is.
+    alarm: Option<Alarm>,
     /// What armed receives ask for, as the kernel reads it.
     form: Box<libc::msghdr>,
     /// How far the wall clock is ahead of the run's clock.
@@ -48,7 +51,9 @@ pub struct Arrivals {
     timestamp_ns: Option<u64>,
     /// Whether the last bytes had a timestamp that could be believed.
     are_known: bool,
-    /// Whether what arrives is gathered.
+    /// Whether the completions at hand were gathered.
+    has_gathered: bool,
+    /// Whether those of the next wait are.
     gathers: bool,
     /// Receives that were gathered without a timestamp that could be believed, since somebody asked.
     untimestamped: u64,
@@ -65,6 +70,7 @@ impl Arrivals {
         let now = clock.now();
         Self {
             clock,
+            alarm: Alarm::new(clock).ok(),
             form,
             ahead_ns: wall_ns().wrapping_sub(now.0) as i64,
             is_steady: true,
@@ -73,6 +79,7 @@ impl Arrivals {
             reported_until: now,
             timestamp_ns: None,
             are_known: false,
+            has_gathered: false,
             gathers: false,
             untimestamped: 0,
             piles_up: false,
@@ -84,10 +91,14 @@ impl Arrivals {
         &raw const *self.form
     }
 
-    /// A wait begins that may gather what arrives, or not. Returns whether it is to: what arrives is timestamped, as what
-    /// arrived last was, and no server has to wait until it is read.
-    pub fn gather(&mut self, may_gather: bool) -> bool {
-        self.gathers = may_gather && self.are_known && !self.piles_up;
+    /// Sleeps until then and gathers what arrives, if that is timestamped, as what arrived last was, nothing else has arrived,
+    /// and no server has to wait until it is read. Returns whether it has.
+    pub fn gather(&mut self, until: Nanos, next: Nanos) -> bool {
+        if !self.has_all || !self.are_known || self.piles_up {
+            return false;
+        }
+        let Some(alarm) = &mut self.alarm else { return false };
+        self.gathers = alarm.sleep(until, next).is_ok();
         self.gathers
     }
 
@@ -103,6 +114,7 @@ impl Arrivals {
             self.reported_until = self.reaped_at;
         }
         self.has_all = has_all;
+        self.has_gathered = mem::take(&mut self.gathers);
         // In this order whatever happens in between makes a latency longer and not shorter.
         let look = || (wall_ns(), self.clock.now());
         let ahead_ns = |(wall_ns, now): (u64, Nanos)| wall_ns.wrapping_sub(now.0) as i64;
@@ -148,7 +160,7 @@ impl Arrivals {
         let timestamp_ns = self.timestamp_ns.take().filter(|_| self.is_steady);
         self.are_known = timestamp_ns.is_some();
         let Some(timestamp_ns) = timestamp_ns else {
-            self.untimestamped += u64::from(self.gathers);
+            self.untimestamped += u64::from(self.has_gathered);
             return noticed;
         };
         let at = Nanos((timestamp_ns as i64).wrapping_sub(self.ahead_ns).max(0) as u64);
@@ -220,6 +232,14 @@ mod tests {
         (arrivals, first, second)
     }
 
+    /// Whether what arrives next is gathered, and looks at it.
+    fn gathers(arrivals: &mut Arrivals) -> bool {
+        let now = arrivals.clock.now();
+        let gathers = arrivals.gather(now, now + 1);
+        arrivals.reaped(true, true);
+        gathers
+    }
+
     /// When bytes arrived whose timestamp is so long before the last wait's end.
     fn at(arrivals: &mut Arrivals, before_ns: i64, n: usize) -> Nanos {
         let reaped_at = arrivals.reaped_at;
@@ -230,14 +250,13 @@ mod tests {
     #[test]
     fn bytes_arrived_when_their_timestamp_says_within_the_time_since_the_last_report() {
         let (mut arrivals, first, second) = waited();
-        assert!(!arrivals.gather(true));
         assert_eq!(at(&mut arrivals, 1_000_000, 100), Nanos(second.0 - 1_000_000));
         assert_eq!(at(&mut arrivals, -1, 100), second, "they are noticed by then");
         assert_eq!(at(&mut arrivals, 1_000_000_000, 100), first, "they could not be read before");
-        assert!(arrivals.gather(true));
-        assert_eq!(arrivals.at(second, 100), second, "without a timestamp");
+        assert!(gathers(&mut arrivals));
+        assert_eq!(arrivals.at(Nanos::MAX, 100), Nanos::MAX, "without a timestamp");
         assert_eq!(arrivals.take_untimestamped(), 1);
-        assert!(!arrivals.gather(true));
+        assert!(!gathers(&mut arrivals));
     }
 
     #[test]
@@ -248,10 +267,10 @@ mod tests {
             arrivals.reaped(true, true);
             assert_eq!(at(&mut arrivals, 100, 100), arrivals.reaped_at);
             assert_eq!(arrivals.take_untimestamped(), 0, "nothing was gathered");
-            assert!(!arrivals.gather(true));
+            assert!(!gathers(&mut arrivals));
             arrivals.reaped(true, true);
             assert_eq!(at(&mut arrivals, 0, 100), arrivals.reaped_at);
-            assert!(arrivals.gather(true), "after that they are again");
+            assert!(gathers(&mut arrivals), "after that they are again");
         }
     }
 
@@ -260,6 +279,6 @@ mod tests {
         let (mut arrivals, _, _) = waited();
         at(&mut arrivals, 0, PILE_BYTES);
         at(&mut arrivals, 0, 100);
-        assert!(!arrivals.gather(true));
+        assert!(!gathers(&mut arrivals));
     }
 }

@@ -7,7 +7,6 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use onrush_proto::{Nanos, Transmit};
@@ -115,36 +114,6 @@ impl Epoll {
             arrivals,
             urgent: 0,
         })
-    }
-
-    /// Looks which connections have something to do, and sleeps until one has, but not past `until`.
-    fn poll(&mut self, until: Nanos) -> bool {
-        self.dialer.begin_turn();
-        let had_all = self.ready.is_empty();
-        let busy = !self.ready.is_empty() || !self.immediate.is_empty();
-        let left = if busy { 0 } else { until.since(self.clock.now()) };
-        let timeout = Timespec::try_from(Duration::from_nanos(left)).ok();
-        self.events.clear();
-        // An interrupted wait gives no events, and the engine looks at its timers: nothing is lost.
-        let _ = epoll::wait(&self.poll, spare_capacity(&mut self.events), timeout.as_ref());
-        for event in &self.events {
-            let (data, flags) = (event.data.u64(), event.flags);
-            let exhaust = flags.intersects(Flags::RDHUP | Flags::HUP | Flags::ERR | Flags::PRI);
-            self.ready.push_back(Ready {
-                conn: ConnId(data as u32),
-                generation: (data >> 32) as u32,
-                writable: flags.intersects(Flags::OUT | Flags::ERR | Flags::HUP),
-                readable: flags.contains(Flags::IN) || exhaust,
-                exhaust,
-                receives: 0,
-                has_failed: flags.intersects(Flags::ERR | Flags::HUP),
-            });
-        }
-        if let Some(arrivals) = &mut self.arrivals {
-            arrivals.reaped(had_all, self.events.len() < EVENTS_MAX);
-        }
-        self.round = self.ready.len();
-        self.round > 0 || !self.immediate.is_empty()
     }
 
     /// Counts a connection among those that have something urgent under way, or no longer.
@@ -338,20 +307,38 @@ impl Backend for Epoll {
         self.arrivals.as_mut().map_or(0, Arrivals::take_untimestamped)
     }
 
-    fn gather(&mut self, until: Nanos) -> bool {
-        let may_gather = self.ready.is_empty() && self.immediate.is_empty() && self.urgent == 0;
-        if !self.arrivals.as_mut().is_some_and(|arrivals| arrivals.gather(may_gather)) {
-            return self.poll(until);
+    fn wait(&mut self, until: Nanos) -> bool {
+        self.dialer.begin_turn();
+        let had_all = self.ready.is_empty();
+        let busy = !self.ready.is_empty() || !self.immediate.is_empty();
+        let left = if busy { 0 } else { until.since(self.clock.now()) };
+        let timeout = Timespec::try_from(Duration::from_nanos(left)).ok();
+        self.events.clear();
+        // An interrupted wait gives no events, and the engine looks at its timers: nothing is lost.
+        let _ = epoll::wait(&self.poll, spare_capacity(&mut self.events), timeout.as_ref());
+        for event in &self.events {
+            let (data, flags) = (event.data.u64(), event.flags);
+            let exhaust = flags.intersects(Flags::RDHUP | Flags::HUP | Flags::ERR | Flags::PRI);
+            self.ready.push_back(Ready {
+                conn: ConnId(data as u32),
+                generation: (data >> 32) as u32,
+                writable: flags.intersects(Flags::OUT | Flags::ERR | Flags::HUP),
+                readable: flags.contains(Flags::IN) || exhaust,
+                exhaust,
+                receives: 0,
+                has_failed: flags.intersects(Flags::ERR | Flags::HUP),
+            });
         }
-        thread::sleep(Duration::from_nanos(until.since(self.clock.now())));
-        self.poll(Nanos::default())
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.reaped(had_all, self.events.len() < EVENTS_MAX);
+        }
+        self.round = self.ready.len();
+        self.round > 0 || !self.immediate.is_empty()
     }
 
-    fn wait(&mut self, until: Nanos) -> bool {
-        if let Some(arrivals) = &mut self.arrivals {
-            arrivals.gather(false);
-        }
-        self.poll(until)
+    fn gather(&mut self, until: Nanos, next: Nanos) -> bool {
+        let may_gather = self.ready.is_empty() && self.immediate.is_empty() && self.urgent == 0;
+        may_gather && self.arrivals.as_mut().is_some_and(|arrivals| arrivals.gather(until, next))
     }
 
     fn next(&mut self) -> Option<Completion> {

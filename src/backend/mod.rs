@@ -18,6 +18,7 @@
 //! * Time never goes backwards, and [`Completion::at`] is never later than [`Backend::now`]. Of completions that one
 //!   [`Backend::gather`] brings, a later one may have an earlier time.
 
+mod alarm;
 mod arrival;
 mod clock;
 pub mod dialer;
@@ -148,11 +149,10 @@ pub trait Backend {
     /// may be any.
     fn wait(&mut self, until: Nanos) -> bool;
 
-    /// As [`Backend::wait`], but sleeps until then whatever arrives meanwhile, where the kernel says of all of it when it
-    /// arrived, and nobody else waits for it to be read.
-    fn gather(&mut self, until: Nanos) -> bool {
-        self.wait(until)
-    }
+    /// Sleeps until then whatever arrives meanwhile, if the kernel says of all of it when it arrived and nobody waits for it
+    /// to be read; a [`Backend::wait`] that follows brings it. `next` is when the next such sleep is likely to end. Returns
+    /// whether it has; if not, only a wait can tell what is to be done.
+    fn gather(&mut self, until: Nanos, next: Nanos) -> bool;
 
     /// Looks for completions of what was handed over, without handing anything over or waiting. Returns whether there may be
     /// any.

@@ -100,8 +100,11 @@ const LATE_NS: u64 = 500_000_000;
 /// Gathers for so long; returns how long that took and what arrived when.
 fn gather(backend: &mut impl Backend, ns: u64) -> (u64, Vec<(What, Nanos)>) {
     let began = backend.now();
-    backend.gather(began + ns);
+    if !backend.gather(began + ns, began + 2 * ns) {
+        backend.wait(began + ns);
+    }
     let took_ns = backend.now().since(began);
+    backend.wait(Nanos::default());
     let mut arrived = Vec::new();
     while let Some(Completion { what, at, .. }) = backend.next() {
         arrived.push((what, at));
@@ -114,7 +117,9 @@ fn settle(backend: &mut impl Backend, listener: &TcpListener) -> TcpStream {
     backend.connect(ConnId(0), listener.local_addr().unwrap());
     gather(backend, SOON_NS);
     let mut peer = listener.accept().unwrap().0;
-    for _ in 0..500 {
+    for _ in 0..5_000 {
+        // The kernel takes a moment until it timestamps anything.
+        thread::sleep(Duration::from_millis(1));
         peer.write_all(b"x").unwrap();
         if gather(backend, SOON_NS).0 >= SOON_NS {
             return peer;

@@ -34,9 +34,7 @@ impl<B: Backend> Engine<B> {
         let is_awaited = self.has_ready() || may_open;
         let due = if is_awaited { self.next_start_at() } else { Nanos::MAX };
         let until = self.timers.next_at().min(due).min(self.books.end_at);
-        if self.gathers(due) {
-            self.settle_spin();
-            self.backend.gather(until);
+        if self.gather(due, until) {
             return;
         }
         if self.settings.spins {
@@ -56,11 +54,25 @@ impl<B: Backend> Engine<B> {
         self.backend.wait(until);
     }
 
-    /// Whether answers are gathered until the slice ends at which requests leave: nobody needs them earlier, and their
-    /// latency ends when they arrived. One that ends with its connection has no such time.
-    fn gathers(&self, due: Nanos) -> bool {
+    /// Gathers answers until the slice ends at which requests leave, where that is possible: nobody needs them earlier, and
+    /// their latency ends when they arrived. One that ends with its connection has no such time. What is due leaves before
+    /// anybody looks at what has arrived, unless timers come first. Returns whether there was a wait.
+    fn gather(&mut self, due: Nanos, until: Nanos) -> bool {
         let Some(rules) = self.settings.rules.open_loop.filter(|rules| rules.slice_ns > 0) else { return false };
-        !self.turn.has_seen_unknown_end && due.since(self.turn.began_at) <= rules.slice_ns
+        if self.turn.has_seen_unknown_end || due.since(self.turn.began_at) > rules.slice_ns {
+            return false;
+        }
+        self.settle_spin();
+        if !self.backend.gather(until, until + rules.slice_ns) {
+            return false;
+        }
+        let now = self.backend.now();
+        if now < self.timers.next_at().min(self.books.end_at) {
+            self.dispatch(now);
+            self.stamp();
+        }
+        self.backend.wait(Nanos::default());
+        true
     }
 
     /// Whether sends are gathered into slices: whoever asks for less exactness saves processor time.

@@ -296,9 +296,9 @@ impl Backend for Sim {
         next <= self.now && self.now == target
     }
 
-    fn gather(&mut self, until: Nanos) -> bool {
+    fn gather(&mut self, until: Nanos, _: Nanos) -> bool {
         if !self.gathered.is_empty() {
-            return true;
+            return false;
         }
         while let Some(planned) = self.next_until(until) {
             match planned.event {
@@ -308,14 +308,13 @@ impl Backend for Sim {
                 }
                 Event::Peer(_) => self.gathered.push_back(planned),
                 Event::Connected(_) | Event::Writable | Event::Failed(_) => {
-                    let at = planned.at;
                     self.agenda.push(Reverse(planned));
-                    return self.wait(at);
+                    return false;
                 }
             }
         }
         self.now = self.network.awakes(until.max(self.now));
-        !self.gathered.is_empty()
+        true
     }
 
     fn next(&mut self) -> Option<Completion> {

@@ -189,47 +189,6 @@ impl Uring {
         arrivals.at(self.reaped_at, n)
     }
 
-    /// Hands over what was asked for, then sleeps as [`Backend::wait`] or [`Backend::gather`] does.
-    fn sleep(&mut self, until: Nanos, may_gather: bool) -> bool {
-        let has_seen_all = !self.ring.has_completion();
-        self.dialer.begin_turn();
-        self.give_back();
-        self.follow_up();
-        self.ring.submit_backlog();
-        if until == Nanos::default() && self.immediate.is_empty() && !self.ring.has_work() {
-            return false;
-        }
-        if self.ring.queued() >= MANY {
-            // What cannot be handed over now is with the wait.
-            let _ = self.ring.submit();
-        }
-        let may_gather = may_gather && has_seen_all && self.urgent == 0;
-        let gathers = self.arrivals.as_mut().is_some_and(|arrivals| arrivals.gather(may_gather));
-        // Out of time or interrupted: the engine looks at its timers, and nothing is lost.
-        let _ = if until == Nanos::default() {
-            let queued = self.ring.queued() as u32;
-            self.ring.enter(queued)
-        } else {
-            let may_sleep = self.immediate.is_empty() && !self.ring.has_backlog() && self.behind.is_empty();
-            self.ring.sleep(if may_sleep { until.since(self.clock.now()) } else { 0 }, gathers)
-        };
-        if !self.ring.has_backlog() && self.ring.queued() == 0 {
-            self.taken.handed_over(self.turn, has_seen_all);
-            self.turn = self.turn.wrapping_add(1);
-            for (fd, unsent) in self.closing.drain(..) {
-                if unsent.is_some() {
-                    // What was asked for before the close has left, as it does on epoll.
-                    let _ = shutdown(&fd, Shutdown::Both);
-                }
-            }
-        }
-        self.reaped_at = match &mut self.arrivals {
-            Some(arrivals) => arrivals.reaped(has_seen_all, !self.ring.has_more()),
-            None => self.clock.now(),
-        };
-        !self.immediate.is_empty() || self.ring.has_completion()
-    }
-
     /// A connect has ended, or the wait for one, which says what is ready.
     fn connected(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Option<What> {
         let Socket { fd, pair, is_busy, .. } = &mut self.sockets[conn.index()];
@@ -365,11 +324,51 @@ impl Backend for Uring {
     }
 
     fn wait(&mut self, until: Nanos) -> bool {
-        self.sleep(until, false)
+        let has_seen_all = !self.ring.has_completion();
+        self.dialer.begin_turn();
+        self.give_back();
+        self.follow_up();
+        self.ring.submit_backlog();
+        if until == Nanos::default() && self.immediate.is_empty() && !self.ring.has_work() {
+            return false;
+        }
+        if self.ring.queued() >= MANY {
+            // What cannot be handed over now is with the wait.
+            let _ = self.ring.submit();
+        }
+        // Out of time or interrupted: the engine looks at its timers, and nothing is lost.
+        let _ = if until == Nanos::default() {
+            let queued = self.ring.queued() as u32;
+            self.ring.enter(queued)
+        } else {
+            let may_sleep = self.immediate.is_empty() && !self.ring.has_backlog() && self.behind.is_empty();
+            self.ring.sleep(if may_sleep { until.since(self.clock.now()) } else { 0 })
+        };
+        if !self.ring.has_backlog() && self.ring.queued() == 0 {
+            self.taken.handed_over(self.turn, has_seen_all);
+            self.turn = self.turn.wrapping_add(1);
+            for (fd, unsent) in self.closing.drain(..) {
+                if unsent.is_some() {
+                    // What was asked for before the close has left, as it does on epoll.
+                    let _ = shutdown(&fd, Shutdown::Both);
+                }
+            }
+        }
+        self.reaped_at = match &mut self.arrivals {
+            Some(arrivals) => arrivals.reaped(has_seen_all, !self.ring.has_more()),
+            None => self.clock.now(),
+        };
+        !self.immediate.is_empty() || self.ring.has_completion()
     }
 
-    fn gather(&mut self, until: Nanos) -> bool {
-        self.sleep(until, true)
+    fn gather(&mut self, until: Nanos, next: Nanos) -> bool {
+        let is_handed_over = !self.ring.has_backlog() && self.ring.queued() == 0 && self.behind.is_empty();
+        if !is_handed_over && self.wait(Nanos::default()) {
+            return false;
+        }
+        let has_seen_all = self.immediate.is_empty() && !self.ring.has_completion();
+        let may_gather = has_seen_all && self.behind.is_empty() && self.urgent == 0;
+        may_gather && self.arrivals.as_mut().is_some_and(|arrivals| arrivals.gather(until, next))
     }
 
     fn next(&mut self) -> Option<Completion> {

@@ -95,12 +95,10 @@ impl Ring {
         unsafe { self.uring.submitter().enter::<libc::sigset_t>(queued, 0, ENTER_GETEVENTS, None) }
     }
 
-    /// Hands over what is in the queue and sleeps until there is a completion, or as many as may be ready where they are
-    /// gathered, but no longer than that.
-    pub fn sleep(&mut self, ns: u64, gathers: bool) -> io::Result<usize> {
+    /// Hands over what is in the queue and sleeps until there is a completion, but no longer than that.
+    pub fn sleep(&mut self, ns: u64) -> io::Result<usize> {
         let timeout = Timespec::from(Duration::from_nanos(ns));
-        let enough = if gathers { COMPLETIONS as usize } else { 1 };
-        self.uring.submitter().submit_with_args(enough, &SubmitArgs::new().timespec(&timeout))
+        self.uring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timeout))
     }
 
     /// Whether there is a completion.

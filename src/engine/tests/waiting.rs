@@ -53,6 +53,10 @@ impl Backend for Gathering {
         self.sim.wait(until)
     }
 
+    fn gather(&mut self, _: Nanos, _: Nanos) -> bool {
+        false
+    }
+
     fn next(&mut self) -> Option<Completion> {
         self.sim.next()
     }

@@ -193,8 +193,8 @@ impl Backend for Watched {
         self.sim.wait(until)
     }
 
-    fn gather(&mut self, until: Nanos) -> bool {
-        self.sim.gather(until)
+    fn gather(&mut self, until: Nanos, next: Nanos) -> bool {
+        self.sim.gather(until, next)
     }
 
     fn next(&mut self) -> Option<Completion> {
