@@ -140,6 +140,7 @@ fn what_is_missing_mixed_or_unknown_is_named_with_its_line() {
     let cut = lines[..9].join("\n");
     let beginning = lines[..3].join("\n");
     let mixed = format!("{}\n{}\n{}\n{}\n", lines[0], lines[1], lines[1], lines[2..].join("\n"));
+    let again = format!("{}\n{}\n{}\n", lines[..7].join("\n"), lines[1], lines[7..].join("\n"));
     let without_table = WRK.replace("    Latency   253.11ms  234.74ms   1.98s    85.79%\n", "");
     let table = [
         (cut.clone(), 1, " line 1: the run that begins here has no end: what is there is shown"),
@@ -154,6 +155,11 @@ fn what_is_missing_mixed_or_unknown_is_named_with_its_line() {
             format!("{mixed}{WRK}"),
             1,
             " line 3: a line of another run is in the one that begins in line 1: it is left out",
+        ),
+        (
+            format!("{again}{WRK}"),
+            1,
+            " line 8: a line of another run is in the one that begins in line 1: it is left out",
         ),
         (without_table, 1, " line 1: the run has no line \"Latency\""),
         (WRK.replace("1.98s", "1.98h"), 1, " line 6: \"1.98h\" has no unit that wrk prints there: it is left out"),
