@@ -11,6 +11,7 @@ pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
     conserved(&ran.totals)?;
     counted(ran)?;
     rows(ran)?;
+    little(ran)?;
     due::check(case, ran)?;
     for (index, part) in ran.parts.iter().enumerate() {
         let checked = occupied(ran, part).and_then(|()| ended(ran, part)).and_then(|()| answered(case, ran, part));
@@ -98,6 +99,22 @@ fn occupied(ran: &Ran, part: &Part) -> Result<(), String> {
     ensure!(there <= connections_ns, occupancy, connections_ns);
     // A connection that is open and has nothing left to ask for is done, too.
     ensure!(there + occupancy.done_ns >= connections_ns, occupancy, connections_ns);
+    Ok(())
+}
+
+/// Little's law: the time that requests were in flight is that of their latencies, of those without an answer too. What the
+/// requests that failed or came back had taken is in no latency; with a schedule ages count from when requests were due; and
+/// of what a warm-up left in flight only a part is in the window.
+fn little(ran: &Ran) -> Result<(), String> {
+    let Totals { counters, latency, censored, .. } = &ran.totals;
+    if !ran.plan.warmup.is_zero() || ran.plan.dialect.is_compat() {
+        return Ok(());
+    }
+    let unanswered_ns = censored.as_ref().map_or(0, |ages| ages.sum());
+    let (known_ns, in_flight_ns) = (latency.sum() + unanswered_ns, u128::from(counters.occupancy.in_flight_ns));
+    ensure!(known_ns <= in_flight_ns, known_ns, in_flight_ns, counters);
+    let is_all = counters.failed + counters.returned == 0 && ran.plan.schedule.is_none();
+    ensure!(!is_all || known_ns == in_flight_ns, known_ns, in_flight_ns, counters);
     Ok(())
 }
 
