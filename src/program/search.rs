@@ -34,8 +34,6 @@ const DRAIN_LENGTHS: u32 = 1;
 const DRAIN: Duration = Duration::from_secs(1);
 /// The longest pause for what is still in flight after that.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// After as many runs in which onrush itself stood still there are no more.
-const SPOILT_MAX: usize = 6;
 /// A run of a closed loop with fewer than this share of the responses that it takes is repeated, for longer.
 const ENOUGH: f64 = 0.9;
 
@@ -130,9 +128,6 @@ impl Found {
     }
 }
 
-/// A run, what was its limit if it was not the target, and the verdict on it.
-type Judged = (Point, Option<Limit>, Option<Verdict>);
-
 /// The runs of a search.
 struct Runs<'a> {
     search: &'a Search,
@@ -207,19 +202,14 @@ impl<'a> Runs<'a> {
     fn from(&mut self, first: u64) -> anyhow::Result<Ended> {
         while let Some(load) = search::next(self.search, first, &self.points) {
             let Some(length) = self.length(load)? else { return Ok(self.out_of_time()) };
-            let Some((point, limit, verdict)) = self.point(load, length)? else { return Ok(Ended::Signal) };
+            let Some(point) = self.point(load, length)? else { return Ok(Ended::Signal) };
             say(&words::run(self.search, &point));
             self.points.push(point);
             if self.has_died() {
                 return Ok(Ended::Died);
             }
-            if self.are_spoilt() {
-                return Ok(Ended::Limited(Limit::StoodStill));
-            }
-            let bracket = Bracket::of(&self.points);
-            // Under the first loads nobody knows whether the target has a queue.
-            let is_known = |limit: &Limit| *limit != Limit::Verdict(LimitedBy::Connections) || bracket.holds.is_some();
-            if let Some(limit) = limit.filter(is_known).filter(|_| bracket.fails == Some(load)) {
+            if let Some(limit) = search::limited(&self.points) {
+                let verdict = self.runs.iter().find_map(|[_, last]| last.verdict.as_ref());
                 verdict.iter().for_each(|verdict| say(&format!("note: {verdict}")));
                 return Ok(Ended::Limited(limit));
             }
@@ -249,8 +239,8 @@ impl<'a> Runs<'a> {
         if typed.is_zero() { search::warm_up(length) } else { typed }
     }
 
-    /// A run under this load, what was the limit if it was not the target, and the verdict; `None`: a signal came.
-    fn point(&mut self, load: u64, length: Duration) -> anyhow::Result<Option<Judged>> {
+    /// A run under this load; `None`: a signal came.
+    fn point(&mut self, load: u64, length: Duration) -> anyhow::Result<Option<Point>> {
         let Search { budget, over, .. } = *self.search;
         if self.search.is_gathered(load) && !std::mem::replace(&mut self.has_said_gathered, true) {
             say(words::GATHERED);
@@ -262,13 +252,13 @@ impl<'a> Runs<'a> {
         if self.interrupt.is_asked() {
             return Ok(None);
         }
-        let point = Point::of(self.search, &plan, load, length, &outcome);
+        let mut point = Point::of(self.search, &plan, load, length, &outcome);
         if point.fault == Some(Fault::Unanswered) {
             print_notes(&plan, &outcome);
+        } else {
+            point.blame(self.limit(&outcome, document.verdict.as_ref()));
         }
         let [first, _] = self.runs.take().unwrap_or_else(|| [document.clone(), document.clone()]);
-        let verdict = document.verdict.clone();
-        let limit = Limit::of(over, &outcome, verdict.as_ref(), self.calm_ns).filter(|_| !point.holds());
         self.runs = Some([first, document]);
         if over != Over::Rate {
             self.known = (load, point.per_s);
@@ -277,7 +267,16 @@ impl<'a> Runs<'a> {
             }
         }
         self.pause(&outcome, &point);
-        Ok(Some((point, limit, verdict)))
+        Ok(Some(point))
+    }
+
+    /// What was the limit of a run, if it was not the target.
+    fn limit(&self, outcome: &Outcome, verdict: Option<&Verdict>) -> Option<Limit> {
+        // Under the first loads nobody knows whether the target has a queue.
+        let is_known = |limit: &Limit| {
+            *limit != Limit::Verdict(LimitedBy::Connections) || Bracket::of(&self.points).holds.is_some()
+        };
+        Limit::of(self.search.over, outcome, verdict, self.calm_ns).filter(is_known)
     }
 
     /// How long a run has to be that had too few responses; `None`: it had enough, or there is no time left for another.
@@ -297,12 +296,6 @@ impl<'a> Runs<'a> {
     fn out_of_time(&self) -> Ended {
         let is_silent = self.points.last().is_some_and(|point| point.fault == Some(Fault::Unanswered));
         if is_silent { Ended::Died } else { Ended::Time }
-    }
-
-    /// Whether onrush stood still in so many runs that the next would be no better.
-    fn are_spoilt(&self) -> bool {
-        let last = self.points.iter().rev().take(SPOILT_MAX);
-        last.filter(|point| point.fault == Some(Fault::Spoilt)).count() == SPOILT_MAX
     }
 
     /// Whether the target has answered nothing in the last two runs.

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Fault, Point};
+use super::Point;
 
 /// The loads between which the limit is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Votes {
     /// What became of each load, in ascending order.
     pub fn of(points: &[Point]) -> BTreeMap<u64, Self> {
         let mut all = BTreeMap::<u64, Self>::new();
-        for point in points.iter().filter(|point| point.fault != Some(Fault::Spoilt)) {
+        for point in points.iter().filter(|point| point.is_clean()) {
             let votes = all.entry(point.load).or_default();
             *(if point.holds() { &mut votes.holds } else { &mut votes.fails }) += 1;
         }

@@ -81,7 +81,8 @@ pub struct Run {
     /// Whether the load holds.
     pub holds: bool,
     /// If not, why: `unanswered`, `objective` (a term does not hold), `unreached` (fewer responses or connections than were
-    /// asked for), `rising` (the latency was) or `spoilt` (onrush itself stood still, which says nothing about the target).
+    /// asked for), `rising` (the latency was) or what was the limit in the place of the target: `stood_still`
+    /// (onrush itself), `open_files`, or what the verdict says. Then the run says nothing about the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
     /// How long was measured, in seconds.
@@ -176,7 +177,7 @@ pub const KIND: &str = "search";
 impl Run {
     fn of(point: &Point, load: f64) -> Self {
         let fault = point.fault.map(|fault| match fault {
-            Fault::Spoilt => "spoilt",
+            Fault::Limited(limit) => limit.name(),
             Fault::Unanswered => "unanswered",
             Fault::Objective => "objective",
             Fault::Unreached => "unreached",

@@ -1,7 +1,7 @@
 //! Between which loads the limit is, with a confidence of 95 %: a logistic curve over the logarithm of the load, for the
 //! probability that a run holds, and a bootstrap of it.
 
-use super::{Bracket, Fault, Point};
+use super::{Bracket, Point};
 use crate::random::Random;
 
 /// Points that are further from the limit than this factor say nothing about where it is.
@@ -27,7 +27,7 @@ const AS_GOOD: f64 = 1e-3;
 pub fn interval(points: &[Point], bracket: Bracket) -> Option<(f64, f64)> {
     let (highest, lowest) = (bracket.holds? as f64, bracket.fails? as f64);
     let near = |load: f64| load >= highest / NEAR && load <= lowest * NEAR;
-    let runs = points.iter().filter(|point| near(point.load as f64) && point.fault != Some(Fault::Spoilt));
+    let runs = points.iter().filter(|point| near(point.load as f64) && point.is_clean());
     let (held, failed): (Vec<&Point>, Vec<&Point>) = runs.partition(|point| point.holds());
     if held.len() < OF_EACH_MIN || failed.len() < OF_EACH_MIN || held.len() + failed.len() < POINTS_MIN {
         return None;

@@ -22,4 +22,4 @@ pub use fit::interval;
 pub use length::{length, needed, warm_up};
 pub use limit::Limit;
 pub use point::{Fault, Measured, Point, WINDOWS, Window};
-pub use strategy::next;
+pub use strategy::{limited, next};

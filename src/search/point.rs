@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::Limit;
 use crate::plan::condition::{Metric, Value};
 use crate::plan::schedule::Arrivals;
 use crate::plan::search::{Over, Search};
@@ -42,8 +43,8 @@ pub enum Fault {
     Unreached,
     /// The latency was still rising: the load would not hold for long.
     Rising,
-    /// It does not hold, but onrush itself stood still: this says nothing about the target.
-    Spoilt,
+    /// It does not hold, but because of something else: this says nothing about the target.
+    Limited(Limit),
 }
 
 /// What a run measured, as far as it matters here.
@@ -134,10 +135,22 @@ impl Point {
             () => None,
         };
         let is_spoilt = stood_still >= length.mul_f64(STILL) && fault != Some(Fault::Unanswered);
-        let fault = fault.map(|fault| if is_spoilt { Fault::Spoilt } else { fault });
+        let fault = fault.map(|fault| if is_spoilt { Fault::Limited(Limit::StoodStill) } else { fault });
         let per_s = in_time as f64 / length.as_secs_f64();
         let slope_ns_per_s = slope.map(|(slope, _)| slope);
         Self { load, length, per_s, completed, terms, slope_ns_per_s, stood_still, fault }
+    }
+
+    /// Whether it says something about the target.
+    pub fn is_clean(&self) -> bool {
+        !matches!(self.fault, Some(Fault::Limited(_)))
+    }
+
+    /// Takes note of what was the limit, if the load does not hold.
+    pub fn blame(&mut self, limit: Option<Limit>) {
+        if let (Some(fault), Some(limit)) = (&mut self.fault, limit) {
+            *fault = Fault::Limited(limit);
+        }
     }
 
     /// Whether the load holds.
@@ -242,8 +255,8 @@ mod tests {
         let (calm, ms) = ([1.0; 5], Duration::from_millis);
         let fault = |completed, holds, still| stalled(calm, completed, holds, still).fault;
         assert_eq!(fault(2_000.0, false, ms(19)), Some(Fault::Objective));
-        assert_eq!(fault(2_000.0, false, ms(20)), Some(Fault::Spoilt));
-        assert_eq!(fault(1_500.0, true, ms(500)), Some(Fault::Spoilt));
+        assert_eq!(fault(2_000.0, false, ms(20)), Some(Fault::Limited(Limit::StoodStill)));
+        assert_eq!(fault(1_500.0, true, ms(500)), Some(Fault::Limited(Limit::StoodStill)));
         assert_eq!(fault(0.0, false, ms(500)), Some(Fault::Unanswered));
         assert_eq!(fault(2_000.0, true, ms(500)), None, "what holds in spite of it holds");
     }

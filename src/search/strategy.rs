@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Point;
 use super::bracket::{Bracket, Votes};
+use super::{Fault, Limit, Point};
 use crate::plan::search::{Over, Search};
 
 /// By which factor the load grows, or shrinks, as long as all runs end alike: slowly at first, for the first load is close
@@ -21,6 +21,9 @@ const NEXT: f64 = 1.02;
 const WIDE: f64 = 1.1;
 /// ... but for a little, since it is to hold.
 const GUESS: f64 = 0.985;
+
+/// After as many runs under a load in which something else than the target was the limit there are no more.
+const LIMITED_MAX: usize = 3;
 
 /// As many points are enough.
 const POINTS_MAX: usize = 40;
@@ -46,6 +49,15 @@ pub fn next(search: &Search, first: u64, points: &[Point]) -> Option<u64> {
             .or_else(|| (points.len() < POINTS_MAX).then(|| range.least_known(holds, fails, &votes))),
         (None, None) => Some(last.load),
     }
+}
+
+/// What ends a search: the last load was not decided on because of it, in one run after the other.
+pub fn limited(points: &[Point]) -> Option<Limit> {
+    let last = points.last()?;
+    let Some(Fault::Limited(limit)) = last.fault else { return None };
+    let is_undecided = Votes::of(points).get(&last.load).is_none_or(|votes| votes.decision().is_none());
+    let runs = points.iter().filter(|point| point.load == last.load && !point.is_clean()).count();
+    (is_undecided && runs >= LIMITED_MAX).then_some(limit)
 }
 
 /// What the target did per second under a load, the last time.
@@ -98,5 +110,64 @@ impl Range {
         let near = [fails, self.above(fails, factor), holds, self.below(holds.max(2), factor)];
         let count = |load: &u64| votes.get(load).map_or(0, |votes| votes.count());
         near.into_iter().min_by_key(count).unwrap_or(holds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::simulation::{points, search};
+    use crate::verdict::LimitedBy;
+
+    /// Runs that failed under these loads, because of something else where that is said.
+    fn failed(runs: &[(u64, bool)]) -> Vec<Point> {
+        let mut points = points(&runs.iter().map(|(load, _)| (*load, false)).collect::<Vec<_>>());
+        for (point, (_, is_limited)) in points.iter_mut().zip(runs) {
+            point.blame(is_limited.then_some(Limit::Verdict(LimitedBy::Ports)));
+        }
+        points
+    }
+
+    #[test]
+    fn what_was_not_the_targets_fault_is_repeated_and_ends_the_search_the_third_time() {
+        let search = search(Over::Connections);
+        for (runs, next_load, is_over) in [
+            (&[(8, true)][..], 8, false),
+            (&[(8, true), (8, false), (8, true)], 8, false),
+            (&[(8, true), (8, false), (8, true), (8, false)], 6, false),
+            (&[(8, true), (8, false), (8, true), (8, true)], 8, true),
+        ] {
+            let points = failed(runs);
+            let limit = is_over.then_some(Limit::Verdict(LimitedBy::Ports));
+            assert_eq!((next(&search, 8, &points), limited(&points)), (Some(next_load), limit), "{runs:?}");
+        }
+    }
+
+    #[test]
+    fn steps_grow_and_an_overloaded_target_says_where_the_limit_is() {
+        let rate = search(Over::Rate);
+        let load = |per_s: f64| Over::Rate.load(per_s);
+        let runs = |runs: &[(f64, bool, f64)]| {
+            let mut points = points(&runs.iter().map(|(per_s, holds, _)| (load(*per_s), *holds)).collect::<Vec<_>>());
+            points.iter_mut().zip(runs).for_each(|(point, (_, _, reached))| point.per_s = *reached);
+            points
+        };
+        for (points, per_s) in [
+            (runs(&[]), 100.0),
+            (runs(&[(100.0, true, 100.0)]), 125.0),
+            (runs(&[(100.0, true, 100.0), (125.0, true, 125.0)]), 187.5),
+            (runs(&[(100.0, true, 100.0), (400.0, false, 200.0)]), 400.0),
+            (runs(&[(100.0, true, 100.0), (400.0, false, 200.0), (400.0, false, 200.0)]), 197.0),
+            (runs(&[(100.0, true, 100.0), (400.0, false, 90.0), (400.0, false, 90.0)]), 200.0),
+            (runs(&[(400.0, false, 200.0), (400.0, false, 200.0)]), 197.0),
+            (runs(&[(400.0, false, 0.0), (400.0, false, 390.0)]), 320.0),
+            (runs(&[(100.0, true, 100.0), (101.0, false, 100.0), (101.0, false, 100.0)]), 103.0),
+        ] {
+            assert_eq!(
+                next(&rate, load(100.0), &points).map(|load| Over::Rate.number(load)),
+                Some(per_s),
+                "{points:?}"
+            );
+        }
     }
 }

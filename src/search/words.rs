@@ -1,6 +1,6 @@
 //! The lines of a search: one for each run, and the result.
 
-use super::{Bracket, Ended, Fault, Point, interval};
+use super::{Bracket, Ended, Fault, Limit, Point, interval};
 use crate::plan::search::{Over, Search};
 use crate::report::{Judged, units};
 
@@ -27,13 +27,14 @@ pub fn run(search: &Search, point: &Point) -> String {
     let terms: Vec<String> = point.terms.iter().map(was).collect();
     let holds = match point.fault {
         None => "holds",
-        Some(Fault::Spoilt) => "spoilt",
+        Some(Fault::Limited(_)) => "limited",
         Some(_) => "fails",
     };
     let why = match point.fault {
-        Some(Fault::Spoilt) => {
+        Some(Fault::Limited(Limit::StoodStill)) => {
             format!(", but onrush stood still for {}", units::time_us(point.stood_still.as_secs_f64() * 1e6))
         }
+        Some(Fault::Limited(limit)) => format!(", but {} was the limit", limit.words()),
         None | Some(Fault::Objective) => String::new(),
         Some(Fault::Unanswered) => ", nothing was answered".to_owned(),
         Some(Fault::Unreached) => ", not reached".to_owned(),
@@ -42,7 +43,7 @@ pub fn run(search: &Search, point: &Point) -> String {
             format!(", and rising by {slope} a second")
         }
     };
-    format!("{load:>12}  {holds:<6}  {:.1}/s, {}{why}", point.per_s, terms.join(", "))
+    format!("{load:>12}  {holds:<7}  {:.1}/s, {}{why}", point.per_s, terms.join(", "))
 }
 
 /// Why a search cannot begin.
@@ -113,7 +114,6 @@ fn noun(over: Over) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::Limit;
     use crate::search::simulation::{points, search};
     use crate::verdict::LimitedBy;
 
@@ -161,15 +161,20 @@ mod tests {
             |was: Option<&str>| Judged { term: "p99<50ms".to_owned(), was: was.map(str::to_owned), holds: false };
         let point = Point { per_s: 493.21, slope_ns_per_s: Some(1.5e6), ..points(&[(30_000, true)]).remove(0) };
         for (fault, was, line) in [
-            (None, Some("1.21ms"), "     500.0/s  holds   493.2/s, p99<50ms: 1.21ms"),
-            (Some(Fault::Objective), Some("60.00ms"), "     500.0/s  fails   493.2/s, p99<50ms: 60.00ms"),
-            (Some(Fault::Unreached), Some("1.21ms"), "     500.0/s  fails   493.2/s, p99<50ms: 1.21ms, not reached"),
+            (None, Some("1.21ms"), "     500.0/s  holds    493.2/s, p99<50ms: 1.21ms"),
+            (Some(Fault::Objective), Some("60.00ms"), "     500.0/s  fails    493.2/s, p99<50ms: 60.00ms"),
+            (Some(Fault::Unreached), Some("1.21ms"), "     500.0/s  fails    493.2/s, p99<50ms: 1.21ms, not reached"),
+            (
+                Some(Fault::Limited(Limit::Verdict(LimitedBy::Ports))),
+                Some("9.00ms"),
+                "     500.0/s  limited  493.2/s, p99<50ms: 9.00ms, but the number of local ports was the limit",
+            ),
             (
                 Some(Fault::Rising),
                 Some("9.00ms"),
-                "     500.0/s  fails   493.2/s, p99<50ms: 9.00ms, and rising by 1.50ms a second",
+                "     500.0/s  fails    493.2/s, p99<50ms: 9.00ms, and rising by 1.50ms a second",
             ),
-            (Some(Fault::Unanswered), None, "     500.0/s  fails   493.2/s, p99<50ms: unknown, nothing was answered"),
+            (Some(Fault::Unanswered), None, "     500.0/s  fails    493.2/s, p99<50ms: unknown, nothing was answered"),
         ] {
             let point = Point { fault, terms: vec![judged(was)], ..point.clone() };
             assert_eq!(run(&search(Over::Rate), &point), line);
