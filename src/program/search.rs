@@ -9,13 +9,13 @@ use anyhow::anyhow;
 use thiserror::Error;
 
 use super::{
-    EXIT_BROKEN, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_WRONG, Screen, begin, guard, print_notes, say, verbose,
-    with_stack,
+    EXIT_BROKEN, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, Screen, begin, guard,
+    print_notes, say, verbose, with_stack,
 };
 use crate::live::ProgressLine;
 use crate::plan::search::Over;
 use crate::plan::{Addresses, Format, Plan, Search};
-use crate::report::files::{self, Files};
+use crate::report::files::{self, Fates, Files};
 use crate::report::result;
 use crate::run::{
     Breakdown, Choice, Ended as RunEnded, Interrupt, Listener, NotStarted, Observer, Outcome, Progress, Unavailable,
@@ -64,7 +64,7 @@ fn steps(search: &mut Search) -> u8 {
         Err(error) => {
             drop(files);
             say(&format!("onrush: {error:#}"));
-            fates.account().into_iter().for_each(|account| say(&format!("onrush: {account}")));
+            account(&fates);
             exit_code(&error)
         }
     }
@@ -100,16 +100,18 @@ struct Found {
 impl Found {
     /// Writes the files, prints the result, and returns the exit code.
     fn show(self, search: &Search, mut screen: Screen, files: Files) -> u8 {
-        let Self { points, ended, runs, elapsed } = self;
-        let Some([first, last]) = runs else {
+        let fates = files.fates().clone();
+        let Some([first, last]) = &self.runs else {
+            drop(files);
             say("onrush: a signal ended the search before its first run");
+            account(&fates);
             return EXIT_NOTHING_COMPLETED;
         };
-        let document = Document::of(search, &points, ended, [&first, &last], elapsed.as_secs_f64());
-        let fates = files.fates().clone();
+        let document = Document::of(search, &self.points, self.ended, [first, last], self.elapsed.as_secs_f64());
+        let line = words::result(search, &self.points, self.ended);
         files.write_texts(|_| Ok(document.to_json()));
         screen.print(&match search.plan.show.format {
-            Format::Text => words::result(search, &points, ended) + "\n",
+            Format::Text => format!("{line}\n"),
             Format::Json => document.to_json(),
         });
         fates.wait(files::PATIENCE);
@@ -118,14 +120,32 @@ impl Found {
         unwritable.iter().for_each(|error| say(&format!("onrush: {error}")));
         let unread = screen.failure();
         unread.iter().for_each(|error| say(&format!("onrush: cannot write the result to standard output: {error}")));
-        match ended {
-            _ if !unwritable.is_empty() || unread.is_some() => EXIT_WRONG,
+        let is_written = unwritable.is_empty() && unread.is_none();
+        let code = if is_written { self.code(search) } else { EXIT_WRONG };
+        if code != 0 && code != EXIT_BROKEN {
+            account(&fates);
+        }
+        if code != 0 && search.plan.show.annotates {
+            say(&report::annotation(&line));
+        }
+        code
+    }
+
+    /// The exit code of what was found.
+    fn code(&self, search: &Search) -> u8 {
+        match self.ended {
             Ended::Died => EXIT_NOTHING_COMPLETED,
-            _ if points.is_empty() => EXIT_NOTHING_COMPLETED,
-            _ if Bracket::of(&points).holds.is_none() => EXIT_BROKEN,
+            Ended::Limited(limit) if limit.is_our_fault() && search.plan.show.is_strict => EXIT_OUR_FAULT,
+            _ if self.points.is_empty() => EXIT_NOTHING_COMPLETED,
+            _ if Bracket::of(&self.points).holds.is_none() => EXIT_BROKEN,
             _ => 0,
         }
     }
+}
+
+/// Says what became of the files.
+fn account(fates: &Fates) {
+    fates.account().into_iter().for_each(|account| say(&format!("onrush: {account}")));
 }
 
 /// The runs of a search.

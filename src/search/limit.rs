@@ -36,6 +36,14 @@ impl Limit {
         is_limit.then_some(Self::Verdict(limited_by))
     }
 
+    /// Whether it is onrush itself, or a limit of its machine (`--strict`).
+    pub fn is_our_fault(self) -> bool {
+        match self {
+            Self::Verdict(limited_by) => limited_by.is_our_fault(),
+            Self::OpenFiles | Self::StoodStill => true,
+        }
+    }
+
     /// Its name in results.
     pub fn name(self) -> &'static str {
         match self {
@@ -79,6 +87,8 @@ mod tests {
         assert_eq!(of(LimitedBy::Connections, 2_000_000), None);
         assert_eq!(of(LimitedBy::GeneratorCpu, 2_000_000), Some(Limit::Verdict(LimitedBy::GeneratorCpu)));
         assert_eq!(Limit::of(Over::Rate, &outcome, None, 1), None);
+        let are_ours = [LimitedBy::Connections, LimitedBy::Ports].map(|by| Limit::Verdict(by).is_our_fault());
+        assert_eq!(are_ours, [false, true]);
         outcome.descriptors = Some(Shortage { needed: 2_000, hard: 1_000 });
         assert_eq!(Limit::of(Over::Connections, &outcome, None, 1), Some(Limit::OpenFiles));
     }

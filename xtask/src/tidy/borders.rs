@@ -126,6 +126,13 @@ const BORDERS: &[Border] = &[
         rule: "report and live never measure: they see snapshots and results only",
     },
     Border {
+        within: &["src/search/"],
+        except: &[],
+        names: &[CLOCKS, PRINTING, FILES, &["thread"]],
+        spares_tests: true,
+        rule: "a search decides by what its runs measured: it reads no clock, and runs and prints nothing",
+    },
+    Border {
         within: &["src/stats/", "proto/src/"],
         except: &[],
         names: &[&["crate::run", "crate::report", "crate::cli", "super::run", "super::report", "super::cli"]],
@@ -191,6 +198,8 @@ mod tests {
         ("use crate::{engine::Engine, stats};", "src/report/a.rs", "src/run/a.rs"),
         ("fn a(b: crate::backend::Epoll) {}", "src/live/a.rs", "src/run/a.rs"),
         ("use crate::report::text;", "src/stats/a.rs", "src/main.rs"),
+        ("use std::time::Instant;", "src/search/a.rs", "src/program/search.rs"),
+        ("use std::thread; fn a() { thread::sleep(b); }", "src/search/a.rs", "src/program/search.rs"),
         ("use crate::run::Outcome;", "proto/src/a.rs", "src/report/a.rs"),
     ];
 
