@@ -402,6 +402,7 @@ fn the_time_line_is_a_table_of_a_row_a_second() {
     let rows: Vec<Vec<&str>> = with_schedule.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!((rows[0].len(), rows[0][17], rows[1].len()), (24, "scheduled_mean_us", 24));
     assert_eq!((rows[1][12], rows[1][17], rows[1][21]), ("200.0", "1200.0", "1300.0"));
+    assert_eq!((&rows[0][22..], &rows[1][22..]), (&["late", "dropped"][..], &["3", "0"][..]));
     let empty = export::render(crate::plan::Kind::Csv, &document([])).unwrap();
     assert!(empty.ends_with(",,,,,\n"), "{empty}");
 }
