@@ -275,6 +275,16 @@ mod tests {
     }
 
     #[test]
+    fn what_found_no_buffer_arrived_when_it_did_though_it_is_received_after_another_wait() {
+        let (mut arrivals, first, second) = waited();
+        at(&mut arrivals, 0, 100);
+        arrivals.missed();
+        assert!(!arrivals.gather(second, second + 1), "it is not to wait for the end of another slice");
+        arrivals.reaped(true, true);
+        assert_eq!(at(&mut arrivals, 1_000_000_000, 100), first);
+    }
+
+    #[test]
     fn where_bytes_pile_up_nothing_is_to_be_gathered_any_more() {
         let (mut arrivals, _, _) = waited();
         at(&mut arrivals, 0, PILE_BYTES);
