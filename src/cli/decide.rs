@@ -286,6 +286,7 @@ fn show(typed: &mut Typed) -> Show {
         annotates: typed.annotate,
         command: String::new(),
         keeps_secrets: typed.keep_secrets,
+        labels: std::mem::take(&mut typed.labels),
         verbose: typed.version,
         notes: typed.notes || !typed.dialect.is_compat(),
     }

@@ -86,6 +86,7 @@ pub(super) enum Id {
     Strict,
     Annotate,
     Format,
+    Label,
     KeepSecrets,
 }
 

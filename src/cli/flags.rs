@@ -520,6 +520,15 @@ pub(super) const FLAGS: &[Flag] = &[
         origin: Origin::Ours,
     },
     Flag {
+        id: Id::Label,
+        short: None,
+        long: "label",
+        value: Some("KEY=VALUE"),
+        help: &["what results say the run is one of; may be repeated"],
+        group: Group::Output,
+        origin: Origin::Ours,
+    },
+    Flag {
         id: Id::KeepSecrets,
         short: None,
         long: "keep-secrets",

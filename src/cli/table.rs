@@ -27,7 +27,8 @@ Usage: onrush table [options] FILE|FOLDER...
 
 Fields: folder, file, line, name, tool, section (the underlined heading above a
 run), label (the line above it), url, host, threads, connections, and factors:
-x-rmem_max-4096-c-10-2.json is run 2 with rmem_max 4096 and c 10.
+the labels of a result (--label), and of x-rmem_max-4096-c-10-2.json rmem_max
+and c; it is run 2.
 Figures: requests, duration_in_microseconds, bytes, requests_per_sec,
 bytes_transfer_per_sec, mean_us, stdev_us, min_us, max_us, p99_us or any other
 percentile, connect_errors, read_errors, write_errors, timeouts, errors (these

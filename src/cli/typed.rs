@@ -1,5 +1,6 @@
 //! What was typed, each value already read, but nothing decided: no default is filled in, nothing is compared.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +12,9 @@ use super::refusal::{Refusal, wrong};
 use super::request::{self, Header};
 use super::search::TypedSearch;
 use super::tls::TypedTls;
-use super::values::{breakout, condition, count, format, io, method, percents, seed, spin, stop_terms, time, user};
+use super::values::{
+    breakout, condition, count, format, io, label, method, percents, seed, spin, stop_terms, time, user,
+};
 use super::way::TypedWay;
 use super::{compat, hints};
 use crate::plan::limits::{CONNECTIONS_MAX, REQUESTS_MAX, THREADS_MAX};
@@ -95,6 +98,8 @@ pub(super) struct Typed {
     pub format: Format,
     /// `--keep-secrets`.
     pub keep_secrets: bool,
+    /// `--label`, every one.
+    pub labels: BTreeMap<String, String>,
     /// `--notes`.
     pub notes: bool,
     /// `--version`.
@@ -144,6 +149,7 @@ impl Typed {
             outputs: Vec::new(),
             format: Format::Text,
             keep_secrets: false,
+            labels: BTreeMap::new(),
             notes: false,
             version: false,
             warnings: Vec::new(),
@@ -200,6 +206,7 @@ impl Typed {
             Id::FailIf | Id::Strict | Id::Annotate => self.failing(flag, &value)?,
             Id::FindMax | Id::Over => self.search.take(flag, &value)?,
             Id::Format => self.format = format(flag, &value)?,
+            Id::Label => self.labels.extend([label(flag, &value)?]),
             Id::KeepSecrets => self.keep_secrets = true,
             Id::Latency => self.latency = true,
             Id::Notes => self.notes = true,

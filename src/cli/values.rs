@@ -68,6 +68,13 @@ pub(super) fn user(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
     Ok(if text.contains(':') { text.to_owned() } else { format!("{text}:") })
 }
 
+/// What a run is one of: a name and its level.
+pub(super) fn label(flag: &Flag, value: &OsStr) -> Result<(String, String), Refusal> {
+    let pair = value.to_str().and_then(|text| text.split_once('=')).filter(|(key, _)| !key.is_empty());
+    let (key, level) = pair.ok_or_else(|| wrong(flag, value, "no label; write for instance server=nginx"))?;
+    Ok((key.to_owned(), level.to_owned()))
+}
+
 pub(super) fn spin(flag: &Flag, value: &OsStr) -> Result<Spin, Refusal> {
     match value.to_str() {
         Some("auto") => Ok(Spin::Auto),

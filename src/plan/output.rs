@@ -1,5 +1,6 @@
 //! What is shown of a result, where it goes, and in which form.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::{Condition, Percent};
@@ -35,6 +36,8 @@ pub struct Show {
     pub command: String,
     /// Whether files may contain secrets.
     pub keeps_secrets: bool,
+    /// What the run is one of.
+    pub labels: BTreeMap<String, String>,
     /// Whether to say which backend runs and why.
     pub verbose: bool,
     /// Whether notes follow the report on standard error.

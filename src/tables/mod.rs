@@ -1,7 +1,7 @@
 //! `onrush table`: saved results, whoever measured them, as tables.
 //!
-//! What is [`read`](read::all) from any file is a [`Measured`]; runs with the same key are a [`group`]; [`build`] makes
-//! tables of groups, and [`format`](mod@format) writes them. Nothing here measures, prints, or changes a file.
+//! What `read` gives of any file is a [`Measured`]; runs with the same key are a `group`; `build` makes tables of groups, and
+//! `format` writes them. Nothing here measures, prints, or changes a file.
 
 mod measured;
 mod read;

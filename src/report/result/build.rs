@@ -47,6 +47,7 @@ impl Document {
             },
             host: Host::of(&outcome.host),
             command: outcome.known.hide_in(&plan.show.command),
+            labels: labels(plan, &outcome.known),
             plan: super::Plan::of(plan, &outcome.known),
             started_at,
             duration_s,
@@ -108,6 +109,13 @@ fn sentences(plan: &Plan, outcome: &Outcome) -> Vec<String> {
 /// A text without secrets, unless they may be shown.
 fn shown(plan: &Plan, outcome: &Outcome, text: String) -> String {
     if plan.show.keeps_secrets { text } else { outcome.known.hide_in(&secrets::sentence(&text)) }
+}
+
+/// The labels without secrets.
+fn labels(plan: &Plan, known: &secrets::Known) -> BTreeMap<String, String> {
+    let shown =
+        |text: &String| if plan.show.keeps_secrets { text.clone() } else { known.hide_in(&secrets::text(text)) };
+    plan.show.labels.iter().map(|(key, level)| (key.clone(), shown(level))).collect()
 }
 
 /// The rows of the time line of a run that lasted so long.

@@ -97,6 +97,7 @@ impl Document {
             host: _,
             command: _,
             plan: _,
+            labels,
             started_at,
             suspended_s,
             interrupted,
@@ -133,6 +134,7 @@ impl Document {
         self.in_flight = None;
         self.verdict = None;
         self.gates.clear();
+        self.labels.retain(|key, level| labels.get(key) == Some(level));
         self.thread_rates = None;
         self.until = None;
         self.suspended_s += suspended_s;

@@ -61,6 +61,9 @@ pub struct Document {
     pub host: Host,
     /// The command line, quoted for a shell; secrets are redacted.
     pub command: String,
+    /// What the run is one of (`--label`); of a sum: what all its runs are.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
     /// What the command line meant; secrets are redacted.
     pub plan: Plan,
     /// When measuring began: RFC 3339, UTC.

@@ -83,7 +83,13 @@ fn file(source: &Source, path: &Path, problems: &mut Vec<String>) -> Vec<Measure
         _ => log_file(&origin, path, &String::from_utf8_lossy(&bytes), problems),
     };
     for measured in &mut runs {
-        (measured.factors, measured.run) = (factors.clone(), run);
+        // What a result says of itself counts more than its name.
+        for factor in &factors {
+            if !measured.factors.iter().any(|(name, _)| *name == factor.0) {
+                measured.factors.push(factor.clone());
+            }
+        }
+        measured.run = run;
     }
     runs
 }

@@ -27,6 +27,7 @@ pub fn read(origin: Origin, document: Document) -> Measured {
         url: Some(document.plan.url.clone()),
         threads: Some(document.plan.threads.into()),
         connections: Some(document.plan.connections.into()),
+        factors: document.labels.iter().map(|(key, level)| (key.clone(), level.clone())).collect(),
         figures,
         document: Some(Box::new(document)),
         ..Measured::new(Origin { tool: "onrush", ..origin })

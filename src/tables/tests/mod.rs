@@ -183,6 +183,20 @@ fn what_follows_from_the_factors_has_no_column() {
 }
 
 #[test]
+fn labels_are_factors_and_count_more_than_the_name() {
+    let folder = TempDir::new().unwrap();
+    for (name, server) in [("c-1-1.json", "nginx"), ("c-1-2.json", "caddy"), ("c-1-3.json", "nginx")] {
+        let labels = [("server", server), ("c", "10")].map(|(key, level)| (key.to_owned(), level.to_owned()));
+        let document = Document { labels: labels.into(), ..result(0..10) };
+        let document = Document { bytes_received: name.as_bytes()[4].into(), ..document };
+        fs::write(folder.path().join(name), document.to_json()).unwrap();
+    }
+    let text = run(&Table { columns: names(&["requests"]), ..table(vec![folder.path().to_owned()]) }).text;
+    let rows: Vec<String> = cells(&text).iter().map(|row| row[..3].join(" ")).collect();
+    assert_eq!(rows, ["10 caddy 2", "10 caddy avg", "10 nginx 1", "10 nginx 3", "10 nginx avg"], "{text}");
+}
+
+#[test]
 fn one_wide_table_has_everything_and_empty_cells_for_what_is_not_known() {
     let inputs = vec![fixture("guard.md"), fixture("server.txt")];
     let csv = run(&Table { form: Form::Csv, ..table(inputs.clone()) }).text;
