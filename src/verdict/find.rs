@@ -63,19 +63,21 @@ pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
     let delayed = evidence.latency.is_some_and(|latency| latency.delayed >= 0.05);
     let half_answered = network.and_then(|network| network.half_answered).unwrap_or(0.0);
     let limited = |share: Option<f64>| share.is_some_and(|share| share >= LIMITED);
-    let change = load.thirds.and_then(change);
+    // Who died explains what follows from it.
+    let has_died = has_died(evidence);
+    let change = load.thirds.and_then(change).filter(|_| !has_died);
     let is_there = [
         (delayed && half_answered >= 0.05, Finding::DelayedAck),
         (overflows > 0, Finding::ListenQueue),
         (generator.stopped_s >= STALLED_S, Finding::Stalled),
         (share(generator.throttled_s) >= TAKEN, Finding::Throttled),
         (share(theirs.and_then(|target| target.throttled_s)) >= TAKEN, Finding::TargetThrottled),
-        (has_died(evidence), Finding::TargetDied),
+        (has_died, Finding::TargetDied),
         (change == Some(Finding::Unsteady), Finding::Unsteady),
         (change == Some(Finding::WarmingUp), Finding::WarmingUp),
         (machine.clock_step_s.is_some(), Finding::ClockStep),
         (load.hottest.is_some_and(|hottest| hottest >= HOT), Finding::HotConnection),
-        (load.silent_s > 0.0, Finding::StallHidden),
+        (load.silent_s > 0.0 && !has_died, Finding::StallHidden),
         (machine.stolen.is_some_and(|stolen| stolen >= TAKEN), Finding::Stolen),
         (network.is_some_and(|network| limited(network.window_limited)), Finding::PeerWindow),
         (network.is_some_and(|network| limited(network.buffer_limited)), Finding::SendBuffer),

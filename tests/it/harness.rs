@@ -275,11 +275,7 @@ impl Onrush {
         let version = text.split_inclusive('\n').find(|line| line.contains(&format!("[{backend}]")));
         *text = text.replacen(version.unwrap_or_else(|| panic!("no line names {backend}: {text}")), "", 1);
         output.stderr = output.stderr.split_inclusive('\n').filter(|line| !line.starts_with(REWRITTEN)).collect();
-        if let Some(verdict) = output.stderr.lines().find(|line| line.starts_with(VERDICT)).map(str::to_owned) {
-            // Tests that are about something else take what limited a run for chance.
-            output.stderr = output.stderr.replacen(&format!("{verdict}\n"), "", 1);
-            output.verdict = verdict[VERDICT.len()..].to_owned();
-        }
+        output.take_verdict();
         output
     }
 
@@ -389,6 +385,15 @@ impl Output {
         let Some(line) = self.line("Socket errors:") else { return 0 };
         let rest = line.split(&format!("{kind} ")).nth(1).unwrap_or_else(|| panic!("no {kind} in {line}"));
         rest.split(',').next().and_then(|number| number.trim().parse().ok()).expect("a number of errors")
+    }
+
+    /// Takes the sentence about what limited the run off standard error: tests that are about something else take it for
+    /// chance.
+    pub fn take_verdict(&mut self) {
+        if let Some(verdict) = self.stderr.lines().find(|line| line.starts_with(VERDICT)).map(str::to_owned) {
+            self.stderr = self.stderr.replacen(&format!("{verdict}\n"), "", 1);
+            self.verdict = verdict[VERDICT.len()..].to_owned();
+        }
     }
 
     /// The line on standard error that says so.

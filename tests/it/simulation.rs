@@ -22,6 +22,7 @@ cases! {
     running_out_of_ports_is_named_and_survived;
     a_run_of_requests_waits_for_a_server_that_starts_late;
     a_server_that_stays_away_ends_a_run_of_requests;
+    what_limited_a_run_is_known_in_virtual_time_too;
     a_scenario_that_cannot_be_understood_is_refused;
 }
 
@@ -316,10 +317,36 @@ fn simulated_document(onrush: Onrush, scenario: &str) -> (Output, Value) {
     (output, serde_json::from_str(&text).expect("it is JSON"))
 }
 
+fn what_limited_a_run_is_known_in_virtual_time_too(context: &Context) {
+    let quick = "connect_us = 100.0\nlatency_us = 1000.0\n";
+    let table = [
+        ("-c8", "", "connections", None),
+        ("-c8", "jitter_us = 9000.0", "target", None),
+        ("-c8 -R500", "jitter_us = 9000.0", "schedule", None),
+        ("-c8 -R20k", "jitter_us = 9000.0", "target", None),
+        ("-c8", "ports = 5", "ports", None),
+        ("-c8", "[[standstill]]\nfrom_s = 4.0\nfor_s = 1.0", "generator_cpu", Some("stalled")),
+        ("-c8", "[[stall]]\nfrom_s = 4.0\nfor_s = 3.0", "connections", Some("stall_hidden")),
+        ("-c8", "close = true\n[[refuse]]\nfrom_s = 7.0\nfor_s = 9.0", "target", Some("target_died")),
+        ("-c1 -n15", "", "unclear", None),
+    ];
+    for (words, scenario, limited_by, finding) in table {
+        let onrush = context.onrush().words(&format!("-t1 -d12s {words}"));
+        let (output, document) = simulated_document(onrush, &format!("{quick}{scenario}"));
+        let verdict = &document["verdict"];
+        assert_eq!(verdict["limited_by"], limited_by, "{words} {scenario}: {verdict:#}");
+        let findings: Vec<&str> = verdict["findings"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        assert_eq!(findings, finding.into_iter().collect::<Vec<_>>(), "{words} {scenario}: {verdict:#}");
+        assert!(output.verdict.contains(verdict["because"].as_str().unwrap()) || words.contains("-n15"), "{output:?}");
+    }
+}
+
 /// Runs a command line in a scenario.
 pub fn simulate(onrush: Onrush, scenario: &str) -> Output {
     let scratch = Scratch::new("scenario");
     let file = scratch.file("scenario.toml", scenario);
     let io = format!("sim:{}", file.display());
-    onrush.word("--io").word(io).word("http://127.0.0.1:8080/").run_plain()
+    let mut output = onrush.word("--io").word(io).word("http://127.0.0.1:8080/").run_plain();
+    output.take_verdict();
+    output
 }
