@@ -86,6 +86,7 @@ pub fn prepare(
     });
     let spins = !matches!(plan.io, Io::Sim(_)) && spin::decide(plan, &addresses.0).spins;
     let settings = |index| Settings { spins, ..settings(plan, addresses, tls.clone(), pipelines, index) };
+    let sight = Sight::begin(plan, addresses);
     let clock = Clock::start();
     let dialer = dialers(plan);
     let mut prepared = match &plan.io {
@@ -103,7 +104,8 @@ pub fn prepare(
         }),
     }?;
     prepared.descriptors = descriptors;
-    prepared.sight = Sight::begin(plan, addresses);
+    sight.iter().for_each(Sight::wait);
+    prepared.sight = sight;
     Ok(prepared)
 }
 

@@ -21,6 +21,7 @@ mod tests;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -31,6 +32,9 @@ use watcher::Watcher;
 
 use crate::plan::{Addresses, Io, Plan};
 use crate::verdict;
+
+/// How long a run waits for the first search.
+const FIRST_SEARCH_WAIT: Duration = Duration::from_millis(50);
 
 /// What was seen of a target on this machine, and of the machine, while a run lasted.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,6 +53,8 @@ pub struct Seen {
 pub struct Sight {
     orders: Arc<Orders>,
     thread: Option<JoinHandle<Seen>>,
+    /// Hears of the end of the first search.
+    has_found: Receiver<()>,
     /// From when after the start it counts; `None`: not yet.
     counts_from: Option<Duration>,
 }
@@ -73,9 +79,16 @@ impl Sight {
         let (heard, unix, addresses) = (Arc::clone(&orders), plan.way.unix.clone(), addresses.clone());
         // A queue may overflow in the first millisecond.
         let before = plan.warmup.is_zero().then(Machine::read);
-        let work = move || Watcher::new(Place::of(unix, addresses), before).watch(&heard);
+        let (found, has_found) = mpsc::channel();
+        let work = move || Watcher::new(Place::of(unix, addresses), before).watch(&heard, found);
         let thread = thread::Builder::new().name("sight".to_owned()).spawn(work).ok()?;
-        Some(Self { orders, thread: Some(thread), counts_from: None })
+        Some(Self { orders, thread: Some(thread), has_found, counts_from: None })
+    }
+
+    /// Waits for the first search, which takes a processor from nobody if the run begins after it; but not for long.
+    pub fn wait(&self) {
+        // If it has not ended by then it goes on beside the run.
+        let _ = self.has_found.recv_timeout(FIRST_SEARCH_WAIT);
     }
 
     /// Measuring begins so long after the start, of which so much has passed. What is seen counts from then on.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use super::connections::Connections;
@@ -65,12 +66,13 @@ impl Watcher {
         }
     }
 
-    /// Watches until it is told that there is nothing more to see.
-    pub fn watch(mut self, orders: &Orders) -> Seen {
+    /// Watches until it is told that there is nothing more to see, and drops `searched` after the first search.
+    pub fn watch(mut self, orders: &Orders, searched: Sender<()>) -> Seen {
         let (mut looks, mut restarts) = (0_u32, 0);
         self.look();
         let is_late = limit(FIRST_SEARCH);
         self.search(&|| is_late() || orders.have_ended());
+        drop(searched);
         loop {
             let cpu_ns = thread_cpu_ns();
             match orders.restarts.load(Ordering::Relaxed) {
