@@ -198,6 +198,7 @@ impl Outcome {
         self.timeline = collector.timeline;
         self.timeline.end(nanos(self.elapsed));
         debug_assert!(self.timeline.is_all_of(&self.totals), "the rows are the run");
+        debug_assert!(self.follows_littles_law(plan), "latencies longer than requests were in flight");
         let run = Gap { until_ns: nanos(self.elapsed), ..Gap::ALL };
         self.silences = silences::common(&silences::common(&self.silences, &self.awaited), &[run]);
         self.host = host::facts();
@@ -205,6 +206,14 @@ impl Outcome {
             worker.counters = share.counters;
             worker.evidence = worker.evidence.map(|_| share.evidence);
         }
+    }
+
+    /// Whether the latencies add up to no more than the time that requests were in flight. Those from before a warm-up's end
+    /// do, and the imitated tools leave some out.
+    fn follows_littles_law(&self, plan: &Plan) -> bool {
+        let Totals { latency, counters, .. } = &self.totals;
+        let is_all = plan.warmup.is_zero() && !plan.dialect.is_compat() && !self.has_lost_threads();
+        !is_all || latency.sum() <= u128::from(counters.occupancy.in_flight_ns)
     }
 
     /// Takes the secrets out of what servers and scripts said, before anybody can show it.
