@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
+use super::escape;
 use super::rate::{counted, rate};
 use super::silences::silences;
 use crate::plan::{Io, Plan};
 use crate::run::{Ended, Outcome};
 use crate::stats::{Cause, Distribution, OpenLoop, Timeline};
-use crate::verdict::{Evidence, Generator, Latency, Load, Machine, Network, Thirds, Thread, Verdict};
+use crate::verdict::{Evidence, Generator, Latency, Load, Machine, Network, Target, Thirds, Thread, Verdict};
 
 /// Latencies from here to there, in nanoseconds, are those of delayed acknowledgements: Linux waits 40 ms for something to
 /// send them with (`TCP_DELACK_MIN`), and a busy machine somewhat longer.
@@ -34,13 +35,14 @@ fn evidence(plan: &Plan, outcome: &Outcome) -> Evidence {
     Evidence {
         generator: Generator {
             threads: if is_simulated(plan) { Vec::new() } else { threads(outcome) },
-            stopped_s: still_ns as f64 / 1e9,
+            stopped_s: figure((still_ns as f64 / 1e9).min(outcome.elapsed.as_secs_f64())),
             throttled_s: seen.throttled_s,
         },
         load: load(plan, outcome),
         latency: latency(&outcome.totals.latency),
         network: network(plan, outcome),
-        target: seen.target,
+        // Whoever runs a program may call it anything.
+        target: seen.target.map(|target| Target { name: escape(target.name.as_bytes()), ..target }),
         machine: Machine { suspended_s: outcome.suspended.as_secs_f64(), ..seen.machine },
     }
 }

@@ -90,7 +90,7 @@ fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
         number(load.missing),
         count(load.connections, "connection")
     );
-    ruling(LimitedBy::Ports, because, "widen net.ipv4.ip_local_port_range, or use more addresses (--source)")
+    ruling(LimitedBy::Ports, because, "widen net.ipv4.ip_local_port_range, or use more source addresses (-b)")
 }
 
 fn stopped(Evidence { generator, load, .. }: &Evidence) -> Option<Ruling> {
@@ -273,7 +273,7 @@ fn target_cpu(evidence: &Evidence) -> Option<Ruling> {
 fn queueing(evidence: &Evidence) -> Option<Ruling> {
     let Evidence { load, latency, target, .. } = evidence;
     let &Latency { p1_us, p50_us, .. } = latency.as_ref()?;
-    (load.in_flight >= SEVERAL && p50_us >= QUEUEING * p1_us).then_some(())?;
+    (load.in_flight >= SEVERAL && p1_us > 0.0 && p50_us >= QUEUEING * p1_us).then_some(())?;
     let elsewhere = if target.is_some() { "" } else { ", or on the way there, which cannot be told from here" };
     let because = format!(
         "requests queued there{elsewhere}: with {} in flight the median of {} was {} times the 1st percentile{}",
@@ -288,7 +288,7 @@ fn queueing(evidence: &Evidence) -> Option<Ruling> {
 fn connections(evidence: &Evidence) -> Option<Ruling> {
     let Evidence { load, latency, .. } = evidence;
     let &Latency { p1_us, p50_us, .. } = latency.as_ref()?;
-    (p50_us < UNQUEUED * p1_us).then_some(())?;
+    (p50_us < UNQUEUED * p1_us || p50_us == 0.0).then_some(())?;
     let there = count(load.connections, "connection");
     let there = if misses(load) {
         format!("{} of {there} there", number(load.connections as f64 - load.missing))
@@ -308,14 +308,14 @@ fn connections(evidence: &Evidence) -> Option<Ruling> {
 
 fn unclear(evidence: &Evidence) -> Ruling {
     let because = match &evidence.latency {
-        Some(latency) => format!(
+        Some(latency) if latency.p1_us > 0.0 => format!(
             "the median of {} is {} times the 1st percentile, with {} in flight{}",
             time(latency.p50_us),
             number(latency.p50_us / latency.p1_us),
             number(evidence.load.in_flight),
             meanwhile(evidence)
         ),
-        None => "there are no latencies".to_owned(),
+        _ => "the latencies have no shape".to_owned(),
     };
     let advice = format!("try {}", count(2 * evidence.load.connections, "connection"));
     Ruling { limited_by: LimitedBy::Unclear, because, advice: Some(advice) }
