@@ -71,6 +71,23 @@ pub fn suspended_ns() -> i64 {
     (0..4).map(|_| reading()).min().unwrap_or_default()
 }
 
+/// How far the wall clock is ahead of the time since this machine was started, suspended or not, in nanoseconds: the
+/// difference of two readings is how far the clock was set in between.
+pub fn wall_offset_ns() -> i64 {
+    offset_ns(read)
+}
+
+/// Reads the wall clock between two readings of the other one. A thread that loses its processor there reads them far apart:
+/// of several tries the quickest counts.
+fn offset_ns(mut read: impl FnMut(libc::clockid_t) -> u64) -> i64 {
+    let tries = (0..4).map(|_| {
+        let before_ns = read(libc::CLOCK_BOOTTIME);
+        let wall_ns = read(libc::CLOCK_REALTIME);
+        (read(libc::CLOCK_BOOTTIME) - before_ns, wall_ns as i64 - before_ns as i64)
+    });
+    tries.min().map_or(0, |(_, offset_ns)| offset_ns)
+}
+
 /// A monotonic time in nanoseconds that moves on with the ticks of the kernel only, of up to 10 ms each: what to read costs
 /// next to nothing.
 pub fn coarse_ns() -> u64 {
@@ -87,4 +104,28 @@ fn read(clock: libc::clockid_t) -> u64 {
         time.assume_init()
     };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_loses_its_processor_between_two_clocks_sees_no_step() {
+        const OFFSET_NS: u64 = 1_700_000_000_000_000_000;
+        // The three readings of the one try that is left alone are 50 ns apart.
+        for lucky in 0..4 {
+            for preempted in 0..3 {
+                let (mut now_ns, mut readings) = (1_000, 0);
+                let offset_ns = offset_ns(|clock| {
+                    let is_late = readings / 3 != lucky && readings % 3 >= preempted;
+                    now_ns += if is_late { 60_000_000 } else { 50 };
+                    readings += 1;
+                    if clock == libc::CLOCK_REALTIME { now_ns + OFFSET_NS } else { now_ns }
+                });
+                let error_ns = offset_ns - OFFSET_NS as i64;
+                assert!((0..1_000).contains(&error_ns), "try {lucky}, reading {preempted}: {error_ns} ns");
+            }
+        }
+    }
 }

@@ -31,7 +31,9 @@ pub mod uring;
 #[cfg(test)]
 mod tests;
 
-pub use clock::{Clock, coarse_ns, monotonic_ns, precise_timers, suspended_ns, thread_cpu_ns, thread_system_ns};
+pub use clock::{
+    Clock, coarse_ns, monotonic_ns, precise_timers, suspended_ns, thread_cpu_ns, thread_system_ns, wall_offset_ns,
+};
 pub use dialer::Dialer;
 pub use epoll::Epoll;
 pub use ports::PortRing;

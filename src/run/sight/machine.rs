@@ -1,11 +1,10 @@
 //! The machine: time that a hypervisor took, steps of the wall clock, overflows of listening queues.
 
 use std::fs;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::backend::{monotonic_ns, suspended_ns};
+use crate::backend::wall_offset_ns;
 
-/// What a step of the wall clock is at least: less than that, it may be the time between two readings.
+/// The smallest step of the wall clock that is reported: well above what the time between two readings can look like.
 const STEP_MIN_S: f64 = 0.05;
 
 /// What the machine says at a moment.
@@ -15,18 +14,17 @@ pub struct Machine {
     stolen: Option<(u64, u64)>,
     /// How often a listening queue overflowed in this network namespace.
     overflows: Option<u64>,
-    /// The wall clock's distance from one that nobody sets.
-    offset_ns: i128,
+    /// How far the wall clock is ahead of the time since the machine was started.
+    offset_ns: i64,
 }
 
 impl Machine {
     /// Reads it.
     pub fn read() -> Self {
-        let wall_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as i128;
         Self {
             stolen: fs::read_to_string("/proc/stat").ok().and_then(|text| stolen(&text)),
             overflows: fs::read_to_string("/proc/net/netstat").ok().and_then(|text| overflows(&text)),
-            offset_ns: wall_ns - i128::from(monotonic_ns()) - i128::from(suspended_ns()),
+            offset_ns: wall_offset_ns(),
         }
     }
 
@@ -99,6 +97,6 @@ mod tests {
         let unknown = Machine::default();
         assert_eq!((after.stolen_since(&unknown), unknown.overflows_since(&before)), (None, None));
         let (before, after) = (Machine::read(), Machine::read());
-        assert_eq!(after.step_since_s(&before), None, "nobody sets the clock");
+        assert_eq!(after.step_since_s(&before), None, "the clock was not set");
     }
 }
