@@ -31,7 +31,7 @@ pub struct Generator {
     pub threads: Vec<Thread>,
     /// For how long one of them or all stood still: stopped, or without a processor.
     pub stopped_s: f64,
-    /// For how long its control group was throttled.
+    /// For how long its control group was throttled, summed over processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_s: Option<f64>,
 }
@@ -168,7 +168,7 @@ pub struct Target {
     pub cpus_allowed: f64,
     /// The share of the time in which the busiest of their threads was on a processor.
     pub busiest_thread: f64,
-    /// For how long their control group was throttled.
+    /// For how long their control group was throttled, summed over processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_s: Option<f64>,
     /// Its listening sockets.

@@ -57,8 +57,13 @@ pub enum Finding {
 /// All that is to be found in the evidence.
 pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
     let Evidence { generator, load, network, target, machine, .. } = evidence;
-    let share = |seconds: Option<f64>| seconds.unwrap_or(0.0) / load.elapsed_s.max(f64::MIN_POSITIVE);
+    // Throttled time is summed over processors; with less than one of them, it is that of one.
+    let is_throttled = |throttled_s: Option<f64>, processors: f64| {
+        let could_be_s = load.elapsed_s.max(f64::MIN_POSITIVE) * processors.max(1.0);
+        throttled_s.unwrap_or(0.0) / could_be_s >= TAKEN
+    };
     let theirs = target.as_ref();
+    let is_target_throttled = theirs.is_some_and(|target| is_throttled(target.throttled_s, target.cpus_allowed));
     let overflows = theirs.and_then(|target| target.listening?.overflows).unwrap_or(0);
     let delayed = evidence.latency.is_some_and(|latency| latency.delayed >= 0.05);
     let half_answered = network.and_then(|network| network.half_answered).unwrap_or(0.0);
@@ -70,8 +75,8 @@ pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
         (delayed && half_answered >= 0.05, Finding::DelayedAck),
         (overflows > 0, Finding::ListenQueue),
         (generator.stopped_s >= STALLED_S, Finding::Stalled),
-        (share(generator.throttled_s) >= TAKEN, Finding::Throttled),
-        (share(theirs.and_then(|target| target.throttled_s)) >= TAKEN, Finding::TargetThrottled),
+        (is_throttled(generator.throttled_s, generator.threads.len() as f64), Finding::Throttled),
+        (is_target_throttled, Finding::TargetThrottled),
         (has_died, Finding::TargetDied),
         (change == Some(Finding::Unsteady), Finding::Unsteady),
         (change == Some(Finding::WarmingUp), Finding::WarmingUp),
@@ -98,7 +103,11 @@ impl Finding {
     pub fn sentence(self, evidence: &Evidence) -> Option<String> {
         let Evidence { generator, load, machine, network, target, .. } = evidence;
         let throttled = |whose, throttled_s: Option<f64>| {
-            Some(format!("the control group of {whose} was throttled for {}: raise cpu.max", seconds(throttled_s?)))
+            Some(format!(
+                "the control group of {whose} was throttled: \
+                 its threads waited for {} of processor time in all; raise cpu.max",
+                seconds(throttled_s?)
+            ))
         };
         let share = |share: Option<f64>| share.map(percent).unwrap_or_default();
         let rates = |thirds: Thirds| {

@@ -176,14 +176,32 @@ fn what_is_not_known_decides_nothing() {
 }
 
 #[test]
+fn throttling_counts_as_a_share_of_the_processors_that_could_be_used() {
+    let found = |threads: usize, cpus_allowed, throttled_s| {
+        let verdict = after(|evidence| {
+            evidence.generator.threads.truncate(threads);
+            evidence.generator.throttled_s = Some(throttled_s);
+            evidence.target = Some(Target { cpus_allowed, throttled_s: Some(throttled_s), ..target() });
+        });
+        [Finding::Throttled, Finding::TargetThrottled].map(|finding| verdict.findings.contains(&finding))
+    };
+    assert_eq!(found(2, 1.0, 0.3), [false, true]);
+    assert_eq!(found(1, 2.0, 0.3), [true, false]);
+    assert_eq!(found(1, 0.5, 0.15), [false, false], "a part of a processor is throttled as one");
+    let sentence = Finding::Throttled.sentence(&after(|evidence| evidence.generator.throttled_s = Some(40.0)).evidence);
+    let expected = "the control group of onrush was throttled: its threads waited for 40.0 s of processor time in all; raise cpu.max";
+    assert_eq!(sentence.as_deref(), Some(expected), "longer than the run: two threads waited");
+}
+
+#[test]
 fn what_else_is_worth_knowing_is_found_with_its_sentence() {
     let found = |change: Change| after(change).findings;
     assert_eq!(found(|_| ()), []);
     let thirds = |first_per_s, last_per_s, error_per_s| Some(Thirds { first_per_s, last_per_s, error_per_s });
     let table: [(Finding, Change); 10] = [
         (Finding::Stalled, |evidence| evidence.generator.stopped_s = 0.3),
-        (Finding::Throttled, |evidence| evidence.generator.throttled_s = Some(0.3)),
-        (Finding::TargetThrottled, |evidence| evidence.target = Some(Target { throttled_s: Some(0.3), ..target() })),
+        (Finding::Throttled, |evidence| evidence.generator.throttled_s = Some(0.5)),
+        (Finding::TargetThrottled, |evidence| evidence.target = Some(Target { throttled_s: Some(0.5), ..target() })),
         (Finding::TargetDied, |evidence| (evidence.load.silent_at_end_s, evidence.load.read_errors) = (1.0, 1)),
         (Finding::ClockStep, |evidence| evidence.machine.clock_step_s = Some(-1.5)),
         (Finding::HotConnection, |evidence| evidence.load.hottest = Some(4.0)),

@@ -40,14 +40,14 @@ impl Groups {
         !self.has_hidden && !self.levels.is_empty()
     }
 
-    /// What was before is forgotten.
+    /// Counts from now on.
     pub fn restart(&mut self) {
         for (level, before_ns) in &mut self.before_ns {
             *before_ns = throttled_ns(level);
         }
     }
 
-    /// For how long the one that was throttled most was, as the kernel counts: on each processor.
+    /// For how long the one that was throttled most was. The kernel sums it over processors: it may be longer than the run.
     pub fn throttled_ns(&self) -> u64 {
         let gained = self.before_ns.iter().map(|(level, before_ns)| throttled_ns(level).saturating_sub(*before_ns));
         gained.max().unwrap_or_default()
