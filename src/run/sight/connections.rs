@@ -37,7 +37,7 @@ struct Watched {
 }
 
 impl Connections {
-    /// What was before is forgotten, but not which were watched.
+    /// Resets the sums; keeps the watched set.
     pub fn restart(&mut self) {
         self.sums = Sockets::default();
         self.watched.iter_mut().for_each(|watched| watched.last = None);
@@ -111,7 +111,7 @@ fn any(addresses: &[SocketAddr], states: u32, ports: [u16; 2], end: fn(&Socket) 
     Ok(is_any)
 }
 
-/// At most so many places of a list, evenly spread.
+/// At most `most` places of a list, evenly spread.
 fn spread(length: usize, most: usize) -> impl Iterator<Item = usize> {
     let count = length.min(most);
     (0..count).map(move |at| at * length / count)
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(first.len(), WATCHED);
         assert_eq!(look(&mut connections, 250_000), first);
         assert_eq!(connections.sums().readings, 16);
-        // Whoever closes first is listed for a while; the target does not.
+        // The end that closes first is listed for a while, and the target does not close first.
         pairs.drain(4..).for_each(|(peer, (own, _))| {
             drop(peer);
             drop(own);

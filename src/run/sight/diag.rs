@@ -54,8 +54,8 @@ pub struct Socket {
     pub info: Option<TcpInfo>,
 }
 
-/// Gives every socket of a family that is in one of these states and has these ports, its own and its peer's, to somebody
-/// who may have seen enough; port 0 is any.
+/// Finds the sockets of a family that are in one of these states and have these ports, their own and their peer's (0 is
+/// any), and calls `each` until it breaks.
 pub fn dump(
     v6: bool,
     states: u32,
@@ -91,7 +91,7 @@ pub fn read(sockets: impl IntoIterator<Item = (bool, Id)>, mut each: impl FnMut(
     })
 }
 
-/// Sends requests and gives what comes until somebody has enough.
+/// Sends requests, and calls `each` with what comes until it breaks.
 fn ask(
     requests: &[u8],
     mut each: impl FnMut(Result<Part, Errno>) -> Result<ControlFlow<()>, Errno>,

@@ -1,4 +1,4 @@
-//! Which processes hold a socket: whoever has a descriptor of it.
+//! Which processes hold a socket: those that have a descriptor of it.
 
 use std::collections::HashSet;
 use std::fs;
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_is_found_with_whoever_inherited_it_but_not_with_this_process() {
+    fn a_socket_is_found_with_the_process_that_inherited_it_but_not_with_this_one() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let link = format!("/proc/self/fd/{}", listener.as_raw_fd());
         let inodes = || HashSet::from([inode(&fs::read_link(&link).unwrap()).unwrap()]);

@@ -41,28 +41,28 @@ const FIRST_SEARCH_WAIT: Duration = Duration::from_millis(50);
 pub struct Seen {
     /// The target, if it is on this machine and could be seen.
     pub target: Option<verdict::Target>,
-    /// The machine; how long it was suspended, the run knows better.
+    /// The machine; the time that it was suspended is filled in by the run.
     pub machine: verdict::Machine,
-    /// For how long the generator's control group was throttled.
+    /// For how long the generator's control group was throttled, summed over processors.
     pub throttled_s: Option<f64>,
     /// What could not be seen.
     pub unseen: Vec<Unseen>,
 }
 
-/// Somebody who watches the target and the machine until the run has ended, or until this is dropped.
+/// Watches the target and the machine until the run has ended, or until this is dropped.
 pub struct Sight {
     orders: Arc<Orders>,
     thread: Option<JoinHandle<Seen>>,
-    /// Hears of the end of the first search.
+    /// Disconnected when the first search has ended.
     has_found: Receiver<()>,
-    /// From when after the start it counts; `None`: not yet.
+    /// How long after the start counting began; `None`: not yet.
     counts_from: Option<Duration>,
 }
 
 /// What the watcher is told.
 #[derive(Debug, Default)]
 struct Orders {
-    /// How often counting was to begin anew.
+    /// How often counting was to start over.
     restarts: AtomicU32,
     /// There is nothing more to see.
     ended: AtomicBool,
@@ -85,13 +85,13 @@ impl Sight {
         Some(Self { orders, thread: Some(thread), has_found, counts_from: None })
     }
 
-    /// Waits for the first search, which takes a processor from nobody if the run begins after it; but not for long.
+    /// Waits for the first search, but not for long: it should take no processor time from the run.
     pub fn wait(&self) {
         // If it has not ended by then it goes on beside the run.
         let _ = self.has_found.recv_timeout(FIRST_SEARCH_WAIT);
     }
 
-    /// Measuring begins so long after the start, of which so much has passed. What is seen counts from then on.
+    /// Measuring, and counting with it, begins at `begins` after the start; `passed` is the time since the start.
     pub fn count_from(&mut self, begins: Duration, passed: Duration) {
         if passed >= begins && self.counts_from != Some(begins) {
             self.counts_from = Some(begins);

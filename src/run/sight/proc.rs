@@ -11,7 +11,7 @@ pub const TICK_NS: u64 = 10_000_000;
 pub struct Stat {
     /// The name of the program or the thread.
     pub name: String,
-    /// Whether it has not ended; one that nobody has asked for its exit status may still be listed.
+    /// Whether it has not ended; a zombie is still listed.
     pub is_alive: bool,
     /// Processor time, of a process with that of the threads that have ended.
     pub cpu_ns: u64,
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stat_is_read_whatever_the_name() {
+    fn a_stat_is_read_with_any_name() {
         let text = |name: &str, state: &str| {
             format!("7 ({name}) {state} 1 7 7 0 -1 0 9 0 0 0 12 3 100 100 20 0 1 0 555 4096 1\n")
         };
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedstat_that_nobody_keeps_is_none() {
+    fn a_schedstat_that_is_not_kept_is_none() {
         let table = [("12 34 5\n", Some(12)), ("0 0 0\n", None), ("", None), ("1 2\n", None), ("x 2 3\n", None)];
         for (text, expected) in table {
             assert_eq!(parse_schedstat(text), expected, "{text:?}");

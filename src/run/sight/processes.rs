@@ -56,7 +56,7 @@ impl Processes {
         self.count();
     }
 
-    /// What was before is forgotten: counting begins.
+    /// Counts from now on.
     pub fn restart(&mut self, is_over: &dyn Fn() -> bool) {
         self.look(is_over);
         self.began_ns = monotonic_ns().saturating_add_signed(suspended_ns());

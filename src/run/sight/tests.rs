@@ -11,7 +11,7 @@ fn begin(words: &str, address: SocketAddr) -> Option<Sight> {
 }
 
 #[test]
-fn nobody_watches_where_nothing_is_measured() {
+fn nothing_is_watched_where_nothing_is_measured() {
     let here = "127.0.0.1:80".parse().unwrap();
     assert!(begin("onrush --io sim:unused http://127.0.0.1/", here).is_none());
     assert!(begin("onrush --once http://127.0.0.1/", here).is_none());
@@ -21,7 +21,7 @@ fn nobody_watches_where_nothing_is_measured() {
 
 #[test]
 fn the_machine_is_seen_where_the_target_is_not() {
-    // Nobody has this address (RFC 5737).
+    // An address for documentation (RFC 5737).
     let mut sight = begin("onrush --warmup 1s http://203.0.113.1/", "203.0.113.1:80".parse().unwrap()).unwrap();
     sight.count_from(Duration::from_secs(1), Duration::from_millis(999));
     assert_eq!(sight.counts_from, None, "the warm-up is not over");

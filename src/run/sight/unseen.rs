@@ -20,7 +20,7 @@ pub enum Unseen {
     Sockets(Errno),
     /// The kernel does not tell about the target's end of connections.
     Connections(Errno),
-    /// The processes that hold the listening sockets are somebody else's.
+    /// The processes that hold the listening sockets belong to another user.
     Denied,
     /// No process that is visible here holds the listening sockets.
     NoProcess,

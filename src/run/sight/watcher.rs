@@ -1,4 +1,4 @@
-//! Looks again and again, and adds up.
+//! The thread that looks a few times a second, and adds up what it sees.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -18,9 +18,9 @@ use crate::verdict::{self, Listening, Network, Target};
 
 /// How often queues and connections are looked at.
 const LOOK: Duration = Duration::from_millis(250);
-/// Every how many looks processes are looked at.
+/// Processes are looked at once in this many looks.
 const LOOKS_PER_ROUND: u32 = 4;
-/// How many times as long as a look took there is none: it takes less than half a hundredth of a processor.
+/// A pause is at least this many times as long as the look before it: watching takes less than 0.5 % of a processor.
 const REST: u32 = 200;
 /// How much processor time the first search for processes may take, each later one, and the one that the end of a run
 /// waits for.
@@ -28,11 +28,11 @@ const FIRST_SEARCH: Duration = Duration::from_millis(50);
 const SEARCH: Duration = Duration::from_millis(5);
 const LAST_SEARCH: Duration = Duration::from_millis(3);
 
-/// Whoever watches.
+/// The watcher thread.
 pub(super) struct Watcher {
     place: Option<Place>,
     listeners: Result<Vec<Listener>, Unseen>,
-    /// The most that was seen waiting in a queue, and how many might have.
+    /// The longest queue that was seen, and its limit.
     queue: Option<(u32, u32)>,
     holders: Holders,
     processes: Processes,
@@ -40,14 +40,14 @@ pub(super) struct Watcher {
     connections: Connections,
     connections_unseen: Option<Unseen>,
     own_group: Groups,
-    /// What the machine said before the run, if that counts from its start.
+    /// A reading taken before the run, if counting begins with it.
     before: Option<Machine>,
-    /// When counting began, and what the machine said then.
+    /// When counting began, and a reading of the machine at that time.
     began: Option<(u64, Machine)>,
 }
 
 impl Watcher {
-    /// Whoever watches the target at a place; without one, only the machine, of which something may be known from before.
+    /// A watcher of the target at a place, or of the machine only; `before` is a reading taken before the run.
     pub fn new(place: Option<Place>, before: Option<Machine>) -> Self {
         let mut own_group = Groups::default();
         own_group.add("self");
