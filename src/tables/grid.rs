@@ -4,7 +4,7 @@ use super::column::Column;
 use super::number::Number;
 use crate::report::printable;
 
-/// A table, whatever form it will have.
+/// A table before it is written in any form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grid {
     /// The columns.

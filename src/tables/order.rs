@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// Compares levels of a factor: numbers by their value, whatever their unit, before anything else.
+/// Compares levels of a factor: numbers by their value, with their unit, before anything else.
 pub fn level(one: &str, other: &str) -> Ordering {
     match (value(one), value(other)) {
         (Some(left), Some(right)) => left.total_cmp(&right),

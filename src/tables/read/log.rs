@@ -112,7 +112,7 @@ impl Reader {
         self.log.reports.push(report);
     }
 
-    /// A report has lines of another, and nobody knows which.
+    /// A report has lines of another, and there is no telling which.
     fn give_up(&mut self, number: usize, report: &Report) {
         let line = report.line;
         let words = format!("a line of another run is in the one that begins in line {line}: it is left out");

@@ -1,6 +1,6 @@
 //! From files and folders to runs: which files there are, what each of them is, and which runs were read before.
 //!
-//! A file that cannot be read keeps nobody from reading the others: what is wrong is collected, file by file.
+//! An unreadable file does not stop the rest: what is wrong is collected, file by file.
 
 mod cmm_json;
 mod files;
@@ -94,7 +94,7 @@ fn file(source: &Source, path: &Path, problems: &mut Vec<String>) -> Vec<Measure
     runs
 }
 
-/// The run in a file of JSON, whoever wrote it.
+/// The run in a file of JSON, of onrush or of wrk-cmm.
 fn json(origin: Origin, path: &Path, bytes: &[u8], problems: &mut Vec<String>) -> Option<Measured> {
     let value = serde_json::from_slice::<Value>(bytes).ok().filter(cmm_json::is_one);
     let measured = match &value {
