@@ -18,7 +18,7 @@ their requests together.
 Usage: onrush table [options] FILE|FOLDER...
 
       --by A,B         average runs with these fields in common; usually the
-                       factors in file names and whatever else differs
+                       factors in file names and all else that differs
       --columns A,B    print one table with these columns
       --sort COL       sort by a column; COL:desc: the largest first
       --format FORM    md (the usual one), text, csv or json: the last two have
@@ -26,9 +26,9 @@ Usage: onrush table [options] FILE|FOLDER...
   -h, --help           print this text
 
 Fields: folder, file, line, name, tool, section (the underlined heading above a
-run), label (the line above it), url, host, threads, connections, and factors:
-the labels of a result (--label), and of x-rmem_max-4096-c-10-2.json rmem_max
-and c; it is run 2.
+run), label (the line above it), url, host, threads, connections, rate (the one
+asked for), and factors: the labels of a result (--label), and of
+x-rmem_max-4096-c-10-2.json rmem_max and c; it is run 2.
 Figures: requests, duration_in_microseconds, bytes, requests_per_sec,
 bytes_transfer_per_sec, mean_us, stdev_us, min_us, max_us, p99_us or any other
 percentile, connect_errors, read_errors, write_errors, timeouts, errors (these

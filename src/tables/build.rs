@@ -99,14 +99,13 @@ pub fn wide(groups: &[Group<'_>], key: &[String], columns: &[Column], sort: Opti
 /// The columns of a wide table, without those of the key.
 pub fn everything(runs: &[Measured], key: &[String]) -> Vec<Column> {
     let mut fields: Vec<String> = column::FIELDS.map(str::to_owned).to_vec();
-    fields.extend(factors(runs));
+    fields.extend(factors(runs).into_iter().filter(|factor| !column::FIELDS.contains(&factor.as_str())));
     fields.retain(|field| !key.contains(field));
     let mut percents: Vec<_> = runs.iter().flat_map(|run| run.figures.percentiles_us.keys().copied()).collect();
     percents.sort_unstable();
     percents.dedup();
-    let (before, errors) = Figure::FIXED.split_at(9);
     let percentiles = percents.into_iter().map(Figure::Percentile);
-    let figures = before.iter().copied().chain(percentiles).chain(errors.iter().copied());
+    let figures = Figure::BEFORE_PERCENTILES.into_iter().chain(percentiles).chain(Figure::AFTER_PERCENTILES);
     fields.into_iter().map(Column::Field).chain(figures.map(Column::Figure)).collect()
 }
 
@@ -187,7 +186,7 @@ impl Sort {
         }
     }
 
-    /// What is not known is last, whatever the direction.
+    /// What is not known is last in either direction.
     fn ordered<T>(&self, one: Option<T>, other: Option<T>, compare: fn(&T, &T) -> Ordering) -> Ordering {
         match (one, other) {
             (Some(one), Some(other)) if self.descends => compare(&other, &one),

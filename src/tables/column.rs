@@ -53,8 +53,8 @@ pub enum Figure {
 }
 
 /// What tells runs apart, beside the factors of an experiment.
-pub const FIELDS: [&str; 11] =
-    ["folder", "file", "line", "name", "tool", "section", "label", "url", "host", "threads", "connections"];
+pub const FIELDS: [&str; 12] =
+    ["folder", "file", "line", "name", "tool", "section", "label", "url", "host", "threads", "connections", "rate"];
 
 /// The figures of the table that people make of wrk's results, before its percentiles.
 pub const USUAL: [Figure; 5] = [Figure::Requests, Figure::Duration, Figure::Bytes, Figure::Rate, Figure::Transfer];
@@ -71,8 +71,11 @@ impl Column {
     }
 }
 
-/// What a field says of a run.
+/// What a field says of a run. A factor counts more than the field that has the same name.
 pub fn field(run: &Measured, name: &str) -> Option<String> {
+    if let Some((_, level)) = run.factors.iter().find(|(factor, _)| name == factor) {
+        return Some(level.clone());
+    }
     let origin = &run.origin;
     match name {
         "folder" => Some(origin.folder.clone()),
@@ -86,13 +89,14 @@ pub fn field(run: &Measured, name: &str) -> Option<String> {
         "host" => run.host().map(str::to_owned),
         "threads" => run.threads.map(|threads| threads.to_string()),
         "connections" => run.connections.map(|connections| connections.to_string()),
-        factor => run.factors.iter().find(|(name, _)| name == factor).map(|(_, level)| level.clone()),
+        "rate" => run.rate.clone(),
+        _ => None,
     }
 }
 
 impl Figure {
-    /// All that have fixed names, in the order of a wide table; percentiles come before the errors.
-    pub const FIXED: [Self; 15] = [
+    /// Those that come before the percentiles in a wide table.
+    pub const BEFORE_PERCENTILES: [Self; 9] = [
         Self::Requests,
         Self::Duration,
         Self::Bytes,
@@ -102,19 +106,22 @@ impl Figure {
         Self::Stdev,
         Self::Min,
         Self::Max,
-        Self::ConnectErrors,
-        Self::ReadErrors,
-        Self::WriteErrors,
-        Self::Timeouts,
-        Self::Errors,
-        Self::StatusErrors,
     ];
+
+    /// Those that come after them.
+    pub const AFTER_PERCENTILES: [Self; 6] =
+        [Self::ConnectErrors, Self::ReadErrors, Self::WriteErrors, Self::Timeouts, Self::Errors, Self::StatusErrors];
+
+    /// All but the percentiles.
+    fn fixed() -> impl Iterator<Item = Self> {
+        Self::BEFORE_PERCENTILES.into_iter().chain(Self::AFTER_PERCENTILES)
+    }
 
     fn named(name: &str) -> Option<Self> {
         let percent = name.strip_suffix("% latency").or_else(|| name.strip_suffix('%'));
         let percent = percent.or_else(|| name.strip_prefix('p')?.strip_suffix("_us").or(name.strip_prefix('p')));
         let percentile = percent.and_then(|percent| percent.parse().ok()).map(Self::Percentile);
-        percentile.or_else(|| Self::FIXED.into_iter().find(|figure| figure.name() == name || figure.heading() == name))
+        percentile.or_else(|| Self::fixed().find(|figure| figure.name() == name || figure.heading() == name))
     }
 
     /// Its name for programs.
@@ -150,6 +157,11 @@ impl Figure {
             Self::Percentile(percent) => format!("{percent}% latency"),
             other => other.name(),
         }
+    }
+
+    /// Whether it is a latency.
+    pub fn is_latency(self) -> bool {
+        matches!(self, Self::Mean | Self::Stdev | Self::Min | Self::Max | Self::Percentile(_))
     }
 
     /// Whether people see it as a whole number.
@@ -211,7 +223,7 @@ mod tests {
     #[test]
     fn every_figure_is_found_by_either_name() {
         let percentile = Figure::Percentile("99.9".parse().unwrap());
-        for figure in Figure::FIXED.into_iter().chain([percentile]) {
+        for figure in Figure::fixed().chain([percentile]) {
             assert_eq!(Column::named(&figure.name()), Column::Figure(figure));
             assert_eq!(Column::named(&figure.heading()), Column::Figure(figure));
         }

@@ -34,7 +34,7 @@ pub fn groups<'a>(runs: &'a [Measured], fields: &[String]) -> Vec<Group<'a>> {
     groups
 }
 
-/// The levels of a field: those of a factor ascending, others in the order in which they came.
+/// The levels of a field: those of a factor, and rates, ascending; others in the order in which they came.
 fn levels(groups: &[Group<'_>], index: usize, field: &str) -> Vec<String> {
     let mut levels: Vec<String> = Vec::new();
     for group in groups {
@@ -42,7 +42,7 @@ fn levels(groups: &[Group<'_>], index: usize, field: &str) -> Vec<String> {
             levels.push(group.key[index].clone());
         }
     }
-    if !column::FIELDS.contains(&field) {
+    if field == "rate" || !column::FIELDS.contains(&field) {
         levels.sort_by(|one, other| order::level(one, other));
     }
     levels
@@ -54,8 +54,11 @@ impl Group<'_> {
         self.runs.iter().map(|(_, run)| figure.of(run)).collect()
     }
 
-    /// The average over its runs, if all have the figure.
+    /// The average over its runs, if all have the figure. Latencies of two kinds have none.
     pub fn average(&self, figure: Figure) -> Option<Number> {
+        if figure.is_latency() && self.mixes_latencies() {
+            return None;
+        }
         Number::average(&self.figures(figure)?)
     }
 
@@ -73,8 +76,18 @@ impl Group<'_> {
         self.runs.sort_by_key(|(number, _)| *number);
     }
 
-    /// All its runs as one, with their histograms added; `None`: one of them has none.
+    /// Whether the latencies of some of its runs count from when a request was due, and those of others from when it was
+    /// sent.
+    pub fn mixes_latencies(&self) -> bool {
+        let mut kinds = self.runs.iter().map(|(_, run)| run.is_scheduled());
+        kinds.next().is_some_and(|first| kinds.any(|kind| kind != first))
+    }
+
+    /// All its runs as one, with their histograms added; `None`: one of them has none, or their latencies are of two kinds.
     pub fn merged(&self) -> Option<Document> {
+        if self.mixes_latencies() {
+            return None;
+        }
         let documents: Option<Vec<Named>> = self
             .runs
             .iter()

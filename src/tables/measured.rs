@@ -21,6 +21,8 @@ pub struct Measured {
     pub threads: Option<u64>,
     /// Connections.
     pub connections: Option<u64>,
+    /// The rate that was asked for, in requests per second, stage by stage; of a closed loop there is none.
+    pub rate: Option<String>,
     /// What was varied, with its level, in the order of the file's name.
     pub factors: Vec<(String, String)>,
     /// The number of the run, among those with equal factors.
@@ -85,6 +87,7 @@ impl Measured {
             url: None,
             threads: None,
             connections: None,
+            rate: None,
             factors: Vec::new(),
             run: None,
             figures: Figures::default(),
@@ -103,6 +106,11 @@ impl Measured {
         Some(host.rsplit_once('@').map_or(host, |(_, host)| host))
     }
 
+    /// Whether its latencies count from when a request was due, not from when it was sent.
+    pub fn is_scheduled(&self) -> bool {
+        self.rate.is_some() || self.origin.tool == "wrk2"
+    }
+
     /// Takes from another record of the same run what this one does not say.
     pub fn complete(&mut self, other: Self) {
         let mine = &mut self.figures;
@@ -112,6 +120,7 @@ impl Measured {
         fill(&mut self.url, other.url);
         fill(&mut self.threads, other.threads);
         fill(&mut self.connections, other.connections);
+        fill(&mut self.rate, other.rate);
         fill(&mut mine.requests, theirs.requests);
         fill(&mut mine.duration_us, theirs.duration_us);
         fill(&mut mine.bytes, theirs.bytes);

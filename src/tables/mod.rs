@@ -1,4 +1,4 @@
-//! `onrush table`: saved results, whoever measured them, as tables.
+//! `onrush table`: saved results of onrush, wrk and its forks as tables.
 //!
 //! What `read` gives of any file is a [`Measured`]; runs with the same key are a `group`; `build` makes tables of groups, and
 //! `format` writes them. Nothing here measures, prints, or changes a file.
@@ -111,6 +111,7 @@ fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<St
         Form::Markdown | Form::Text => {
             let write = if table.form == Form::Text { format::text } else { format::markdown };
             let columns = named.clone().unwrap_or_else(|| build::usual(runs));
+            said.extend(mixed(&groups));
             let first = write(&build::runs(&groups, &key, &columns));
             if named.is_some() {
                 return Ok(first);
@@ -124,15 +125,18 @@ fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<St
 /// What runs are told apart by unless something else is asked for: factors, and everything else in which runs with the same
 /// factors differ. Runs of different things are never averaged silently.
 fn usual_key(runs: &[Measured]) -> Vec<String> {
-    const CANDIDATES: [&str; 7] = ["folder", "name", "section", "label", "host", "threads", "connections"];
     let factors = build::factors(runs);
     let levels = |run| factors.iter().map(|factor| column::field(run, factor)).collect::<Vec<_>>();
     let alike = runs.iter().map(levels).collect::<BTreeSet<_>>().len();
-    let differs = |name: &&str| {
+    let told_apart = |name: &str| {
         let with_it = runs.iter().map(|run| (levels(run), column::field(run, name)));
-        with_it.collect::<BTreeSet<_>>().len() > alike
+        with_it.collect::<BTreeSet<_>>().len()
     };
-    CANDIDATES.into_iter().filter(differs).map(str::to_owned).chain(factors.iter().cloned()).collect()
+    // The host is shorter, where it says as much as the URL.
+    let target = if told_apart("url") > told_apart("host") { "url" } else { "host" };
+    let candidates = ["folder", "name", "section", "label", "tool", target, "threads", "connections", "rate"];
+    let differing = candidates.into_iter().filter(|name| told_apart(name) > alike);
+    differing.map(str::to_owned).chain(factors.iter().cloned()).collect()
 }
 
 /// Whether each name is that of a field.
@@ -150,4 +154,11 @@ fn unmerged(groups: &[group::Group<'_>]) -> Option<String> {
         |group: &&group::Group<'_>| group.runs.len() > 1 && group.runs.iter().any(|(_, run)| run.document.is_none());
     let words = "the second table has no percentiles of runs without a histogram: only result files of onrush have one";
     groups.iter().find(is_without).map(|_| words.to_owned())
+}
+
+/// What there is to say if runs are in one group whose latencies are of two kinds.
+fn mixed(groups: &[group::Group<'_>]) -> Option<String> {
+    let words = "no latencies are averaged of runs some of which have a rate and others none: some count from when a request \
+                 was due, others from when it was sent; add rate and tool to --by";
+    groups.iter().any(group::Group::mixes_latencies).then(|| words.to_owned())
 }

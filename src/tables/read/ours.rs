@@ -1,7 +1,7 @@
 //! A result file of onrush as a run.
 
 use super::super::measured::{Figures, Measured, Origin};
-use crate::report::result::{Document, rate};
+use crate::report::result::{Document, Schedule, Stage, rate};
 
 /// The run in a document.
 pub fn read(origin: Origin, document: Document) -> Measured {
@@ -27,9 +27,20 @@ pub fn read(origin: Origin, document: Document) -> Measured {
         url: Some(document.plan.url.clone()),
         threads: Some(document.plan.threads.into()),
         connections: Some(document.plan.connections.into()),
+        rate: document.plan.schedule.as_ref().map(asked_rate),
         factors: document.labels.iter().map(|(key, level)| (key.clone(), level.clone())).collect(),
         figures,
         document: Some(Box::new(document)),
         ..Measured::new(Origin { tool: "onrush", ..origin })
     }
+}
+
+/// The rate over time as `--stages` takes it; without a length, as `--rate` does.
+fn asked_rate(schedule: &Schedule) -> String {
+    let stage = |stage: &Stage| {
+        let length = stage.length_s.map_or(String::new(), |seconds| format!("{seconds}s:"));
+        let end = if stage.from_per_s == stage.to_per_s { String::new() } else { format!("..{}", stage.to_per_s) };
+        format!("{length}{}{end}", stage.from_per_s)
+    };
+    schedule.stages.iter().map(stage).collect::<Vec<_>>().join(",")
 }

@@ -162,8 +162,103 @@ fn percentiles_of_several_runs_are_those_of_all_their_requests() {
 #[test]
 fn runs_are_averaged_only_with_their_like() {
     let Printed { text, .. } = run(&table(vec![fixture("server.txt"), fixture("guard.md")]));
-    assert!(text.starts_with("| name | label | host | threads | connections | run |"), "{text}");
+    assert!(text.starts_with("| name | label | url | threads | connections | run |"), "{text}");
     assert!(!text.contains("| avg |"), "{text}");
+}
+
+/// A folder with these results, and their files.
+fn saved(results: &[(&str, Document)]) -> (TempDir, Vec<PathBuf>) {
+    let folder = TempDir::new().unwrap();
+    let write = |(name, document): &(&str, Document)| {
+        let path = folder.path().join(name);
+        fs::write(&path, document.to_json()).unwrap();
+        path
+    };
+    let paths = results.iter().map(write).collect();
+    (folder, paths)
+}
+
+/// A result of ours with this rate.
+fn paced(per_s: u64) -> Document {
+    let mut plan = fixtures::plan(Dialect::Native, "http://127.0.0.1:8080/", 1, 1, 10);
+    plan.schedule = Some(fixtures::schedule(per_s));
+    Document { plan: Document::of(&plan, &fixtures::flawless(1_000, 10)).plan, ..result(0..10) }
+}
+
+#[test]
+fn urls_that_share_a_host_are_not_averaged() {
+    let mut other = result(0..10);
+    other.plan.url = "http://127.0.0.1:8080/other".to_owned();
+    let (_folder, paths) = saved(&[("x-1.json", result(0..10)), ("x-2.json", other)]);
+    let text = run(&table(paths)).text;
+    assert!(text.starts_with("| url | run | requests |") && !text.contains("| avg |"), "{text}");
+}
+
+#[test]
+fn tools_are_not_averaged() {
+    let (folder, mut paths) = saved(&[("x-1.json", result(0..10))]);
+    let document = result(0..10);
+    let report = format!(
+        "Running 1s test @ {}\n  1 threads and 10 connections\n  Thread Stats   Avg      Stdev     Max   +/- Stdev\n    \
+         Latency   1.00ms  1.00ms   1.00ms    85.79%\n  10 requests in 1.00s, 24.07MB read\nRequests/sec:     10.00\n\
+         Transfer/sec:    820.70KB\n",
+        document.plan.url
+    );
+    paths.push(folder.path().join("x-2.log"));
+    fs::write(&paths[1], report).unwrap();
+    let text = run(&table(paths)).text;
+    assert!(text.starts_with("| tool | run | requests |") && !text.contains("| avg |"), "{text}");
+}
+
+#[test]
+fn rates_that_look_like_the_numbers_of_runs_are_not_averaged() {
+    let (_folder, paths) = saved(&[("x-1000.json", paced(1_000)), ("x-100.json", paced(100))]);
+    let text = run(&table(paths)).text;
+    assert!(text.starts_with("| rate | run | requests |") && !text.contains("| avg |"), "{text}");
+    let rates: Vec<String> = cells(&text).into_iter().map(|mut row| row.remove(0)).collect();
+    assert_eq!(rates, ["100", "1000"]);
+}
+
+#[test]
+fn a_rate_has_all_its_stages() {
+    let mut document = paced(100);
+    let stages = &mut document.plan.schedule.as_mut().unwrap().stages;
+    stages[0].length_s = Some(10.0);
+    stages.push(stages[0].clone());
+    stages[1].to_per_s = 250.5;
+    let (_folder, paths) = saved(&[("x-1.json", document)]);
+    let text = run(&Table { columns: names(&["rate"]), ..table(paths) }).text;
+    assert_eq!(cells(&text), [["1", "10s:100,10s:100..250.5"]]);
+}
+
+#[test]
+fn a_factor_counts_more_than_the_field_with_its_name() {
+    let [one, other] = [("x-rate-9-1.json", 1), ("x-rate-10-1.json", 2)].map(|(name, bytes_received)| {
+        // Equal runs would count once.
+        (name, Document { bytes_received, ..result(0..10) })
+    });
+    let (_folder, paths) = saved(&[other, one]);
+    let text = run(&table(paths.clone())).text;
+    assert!(text.starts_with("| rate | run | requests |"), "{text}");
+    assert_eq!([&cells(&text)[0][0], &cells(&text)[1][0]], ["9", "10"]);
+    let csv = run(&Table { by: names(&["host"]), form: Form::Csv, ..table(paths) }).text;
+    let heads = csv.lines().next().unwrap().split(',').filter(|head| *head == "rate").count();
+    assert_eq!(heads, 1, "{csv}");
+}
+
+#[test]
+fn latencies_of_two_kinds_are_not_averaged() {
+    let (_folder, paths) = saved(&[("x-1.json", result(0..10)), ("x-2.json", paced(100))]);
+    let text = run(&table(paths.clone())).text;
+    assert!(text.starts_with("| rate | run | requests |") && !text.contains("| avg |"), "{text}");
+    let together = Table { by: names(&["host"]), ..table(paths) };
+    let Printed { text, said } = run(&together);
+    assert!(matches!(&said[..], [only] if only.ends_with("add rate and tool to --by")), "{said:?}");
+    let average = cells(&text).into_iter().find(|row| row[1] == "avg").unwrap();
+    // The cells at the end that are empty have been trimmed.
+    assert_eq!((average[2].as_str(), average.len()), ("1000.00", 7), "{text}");
+    let second = text.split_once("\n\n").unwrap().1;
+    assert!(!second.contains("latency"), "{second}");
 }
 
 #[test]
