@@ -141,7 +141,9 @@ impl Arrivals {
         let mut control = Control([0; CONTROL_BYTES]);
         let mut bytes = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
         let (msg_iov, msg_control) = (&raw mut bytes, control.0.as_mut_ptr().cast());
-        let mut message = libc::msghdr { msg_iov, msg_iovlen: 1, msg_control, ..*self.form };
+        // Some C libraries have fields of their own in it.
+        let mut message = *self.form;
+        (message.msg_iov, message.msg_iovlen, message.msg_control) = (msg_iov, 1, msg_control);
         // SAFETY: what the message names lives as long as the call, and is as long as it says.
         let result = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, 0) };
         let n = usize::try_from(result).map_err(|_| last_error())?;

@@ -281,8 +281,9 @@ impl Backend for Epoll {
         self.count_urgent(conn);
     }
 
-    fn tcp_info(&self, conn: ConnId) -> Option<TcpInfo> {
-        self.sockets[conn.index()].fd.as_ref().and_then(socket::tcp_info)
+    fn tcp_info(&self, conn: ConnId) -> Option<(u32, TcpInfo)> {
+        let socket = &self.sockets[conn.index()];
+        Some((socket.generation, socket.fd.as_ref().and_then(socket::tcp_info)?))
     }
 
     fn send_last(&mut self, conn: ConnId, bytes: &[u8]) {

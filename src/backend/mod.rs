@@ -135,8 +135,9 @@ pub trait Backend {
     /// not handed over yet never is, and nothing is reported any more.
     fn stop(&mut self) {}
 
-    /// What the kernel says of a connection; `None`: it is not there, no TCP, or the kernel says nothing.
-    fn tcp_info(&self, conn: ConnId) -> Option<TcpInfo> {
+    /// What the kernel says of a connection, and a number that the next one in its place does not have; `None`: it is not
+    /// there, no TCP, or the kernel says nothing.
+    fn tcp_info(&self, conn: ConnId) -> Option<(u32, TcpInfo)> {
         let _ = conn;
         None
     }

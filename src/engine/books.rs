@@ -21,6 +21,8 @@ pub(super) struct Books {
     sampled_completed: u64,
     /// Time inside a script up to the last note, in nanoseconds.
     pub script_noted_ns: u64,
+    /// The shortest latency of the warm-up, in nanoseconds.
+    pub least_before_ns: Option<u64>,
     /// The kernel's account of the thread.
     pub account: Account,
     /// Stretches in which the worker stood still.
@@ -38,6 +40,7 @@ impl Books {
             sampled_at: Nanos::default(),
             sampled_completed: 0,
             script_noted_ns: 0,
+            least_before_ns: None,
             account: Account::default(),
             standstills: Vec::new(),
         }

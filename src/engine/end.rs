@@ -35,6 +35,8 @@ pub struct WorkerEnd {
     pub standstills: Vec<Gap>,
     /// How its requests were spread over the connections that were there at the end, where any number may use one.
     pub spread: Spread,
+    /// The shortest latency of its warm-up, in nanoseconds.
+    pub least_before_ns: Option<u64>,
     /// Whether its script was asked how long to pause.
     pub pauses: bool,
     /// Whether it was once told something that is no time.
@@ -92,6 +94,7 @@ impl<B: Backend> Engine<B> {
             awaited: if asks_at_once { vec![Gap::ALL] } else { awaited },
             standstills: books.standstills,
             spread,
+            least_before_ns: books.least_before_ns,
             pauses: wants.delay,
             pauses_unread: self.script.pauses_unread,
             failure: self.script.failure,

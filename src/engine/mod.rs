@@ -301,6 +301,7 @@ impl<B: Backend> Engine<B> {
         self.take_counts();
         self.settle_spin();
         let planned = self.books.start;
+        self.books.least_before_ns = self.books.tally.interval.latency.min();
         self.books.begin(now, self.settings.duration_ns);
         self.forget_sockets(now);
         self.books.script_noted_ns = self.script.spent_ns();

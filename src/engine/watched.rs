@@ -3,6 +3,7 @@
 use onrush_proto::Nanos;
 
 use super::Engine;
+use super::connection::Live;
 use super::slot::State;
 use crate::backend::{Backend, ConnId};
 use crate::stats::{Sockets, TcpInfo};
@@ -20,6 +21,8 @@ pub(super) struct Watched {
 /// What a connection said.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
+    conn: ConnId,
+    generation: u32,
     at: Nanos,
     info: TcpInfo,
 }
@@ -27,24 +30,34 @@ struct Reading {
 impl<B: Backend> Engine<B> {
     /// Looks at the next one of the watched connections, if it is there.
     pub(super) fn look_at_a_socket(&mut self, now: Nanos) {
-        let connections = self.settings.max_inflight;
-        let watched = WATCHED.min(connections).max(1);
-        let turn = self.watched.next % watched;
+        let turn = self.watched.next % WATCHED;
         self.watched.next = turn + 1;
-        // They are as far apart as they can be.
-        let number = (u64::from(turn) * u64::from(connections) / u64::from(watched)) as u32;
-        let Some(State::Open(live)) = self.slots.get(number as usize).map(|slot| &slot.state) else { return };
-        let Some(info) = self.backend.tcp_info(ConnId(number)) else { return };
-        let before = self.watched.last[turn as usize].replace(Reading { at: now, info });
-        // One that has sent less than before is another connection in the same slot.
-        let before = before.filter(|before| before.info.segments_sent <= info.segments_sent);
+        let Some((conn, live)) = self.nth_open(turn) else { return };
+        let (is_in_flight, is_half_answered) = match live.open.front() {
+            Some(request) => (true, request.status.is_some()),
+            None => (false, false),
+        };
+        let Some((generation, info)) = self.backend.tcp_info(conn) else { return };
+        let reading = Reading { conn, generation, at: now, info };
+        let before = self.watched.last[turn as usize].replace(reading);
+        let before = before.filter(|before| (before.conn, before.generation) == (conn, generation));
         let before = before.map(|before| (before.info, now.since(before.at) / 1_000));
         let sockets = &mut self.books.tally.interval.sockets;
         sockets.read(before, &info);
-        if let Some(request) = live.open.front() {
-            sockets.in_flight += 1;
-            sockets.half_answered += u64::from(request.status.is_some());
-        }
+        sockets.in_flight += u64::from(is_in_flight);
+        sockets.half_answered += u64::from(is_half_answered);
+    }
+
+    /// The first open connection of a part of the slots. Where there may be more connections than there are, the last slots
+    /// are empty, and parts of those that there were at first are as far apart as they can be.
+    fn nth_open(&self, part: u32) -> Option<(ConnId, &Live)> {
+        let first = u64::from(self.settings.demand.first(self.settings.max_inflight));
+        let from = (u64::from(part) * first / u64::from(WATCHED)) as usize;
+        let until = (u64::from(part + 1) * first / u64::from(WATCHED)) as usize;
+        self.slots.get(from..until)?.iter().zip(from..).find_map(|(slot, number)| match &slot.state {
+            State::Open(live) => Some((ConnId(number as u32), &**live)),
+            _ => None,
+        })
     }
 
     /// Takes note of what the watched connections have done, which does not count.

@@ -71,6 +71,7 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         silences: Vec::new(),
         awaited: Vec::new(),
         standstills: Vec::new(),
+        least_before_ns: None,
         spread: Spread::default(),
         transcript: None,
         batch: 1,

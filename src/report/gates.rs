@@ -31,6 +31,16 @@ pub fn objective(condition: &Condition, plan: &Plan, outcome: &Outcome) -> Vec<J
     condition.terms.iter().map(|term| judge(term, plan, outcome)).collect()
 }
 
+/// The gates of a plan, and `--strict` as one of them, as documents have them.
+pub fn all_gates(plan: &Plan, outcome: &Outcome) -> Vec<Gate> {
+    let mut all = gates(plan, outcome);
+    if let Some(verdict) = verdict(plan, outcome).filter(|_| plan.show.is_strict) {
+        let (broken, was) = (verdict.limited_by.is_our_fault(), Some(verdict.limited_by.name().to_owned()));
+        all.push(Gate { broken, terms: vec![Judged { term: "--strict".to_owned(), was, holds: broken }] });
+    }
+    all
+}
+
 fn judge(term: &Term, plan: &Plan, outcome: &Outcome) -> Judged {
     if let Value::LimitedBy(expected) = term.value {
         let limited_by = verdict(plan, outcome).map(|verdict| verdict.limited_by);
@@ -88,7 +98,8 @@ fn figure(metric: Metric, plan: &Plan, outcome: &Outcome) -> Option<f64> {
 fn total(outcome: &Outcome) -> f64 {
     let counters = &outcome.totals.counters;
     let open_loop = outcome.totals.open_loop.as_deref();
-    open_loop.map_or(counters.started + counters.carried, |open_loop| open_loop.due + open_loop.carried) as f64
+    let asked = open_loop.map_or(counters.started, |open_loop| open_loop.due + open_loop.carried);
+    (asked + counters.carried) as f64
 }
 
 /// Requests that had no good answer in time, each once.

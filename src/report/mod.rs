@@ -38,7 +38,7 @@ mod tests;
 pub use escape::{escape, printable};
 pub use failure::Failure;
 pub use gate::{Gate, Judged};
-pub use gates::{annotation, gates, objective};
+pub use gates::{all_gates, annotation, gates, objective};
 pub use notes::{Flight, Hanging, Lost, Note, Places, notes, print_notes};
 pub use once::once;
 pub use told::told;

@@ -9,7 +9,7 @@ use super::rate::{counted, rate};
 use super::silences::silences;
 use crate::plan::{Io, Plan};
 use crate::run::{Ended, Outcome};
-use crate::stats::{Cause, Distribution, OpenLoop, Timeline};
+use crate::stats::{Cause, OpenLoop, Timeline};
 use crate::verdict::{Evidence, Generator, Latency, Load, Machine, Network, Target, Thirds, Thread, Verdict};
 
 /// Latencies from here to there, in nanoseconds, are those of delayed acknowledgements: Linux waits 40 ms for something to
@@ -35,12 +35,13 @@ fn evidence(plan: &Plan, outcome: &Outcome) -> Evidence {
     Evidence {
         generator: Generator {
             threads: if is_simulated(plan) { Vec::new() } else { threads(outcome) },
+            cpus: outcome.host.cpus,
             stopped_s: figure((still_ns as f64 / 1e9).min(outcome.elapsed.as_secs_f64())),
             throttled_s: seen.throttled_s,
         },
         load: load(plan, outcome),
-        latency: latency(&outcome.totals.latency),
-        network: network(plan, outcome),
+        latency: latency(outcome),
+        network: network(outcome),
         // Whoever runs a program may call it anything.
         target: seen.target.map(|target| Target { name: escape(target.name.as_bytes()), ..target }),
         machine: Machine { suspended_s: outcome.suspended.as_secs_f64(), ..seen.machine },
@@ -78,9 +79,12 @@ fn threads(outcome: &Outcome) -> Vec<Thread> {
         .map(|evidence| {
             let share = |ns: u64| figure((ns as f64 / evidence.wall_ns as f64).min(1.0));
             let worked_ns = evidence.cpu_ns().saturating_sub(evidence.spun_ns);
+            // Who waits for a processor in order to busy-poll waits for nothing.
+            let to_work = worked_ns as f64 / evidence.cpu_ns().max(1) as f64;
+            let queued_ns = evidence.queued_ns.map(|queued_ns| (queued_ns as f64 * to_work) as u64);
             Thread {
-                busy: share(worked_ns + evidence.queued_ns.unwrap_or(0)),
-                queued: evidence.queued_ns.map(share),
+                busy: share(worked_ns + queued_ns.unwrap_or(0)),
+                queued: queued_ns.map(share),
                 script: share(evidence.script_ns),
             }
         })
@@ -99,7 +103,9 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
     let run_ns = crate::run::nanos(outcome.elapsed);
     let at_end = outcome.silences.last().filter(|gap| gap.until_ns >= run_ns);
     let silent_ns: u64 = silences(plan, outcome).iter().map(|(_, heard_ns)| heard_ns).sum();
-    let is_spread = outcome.spread.requests >= REQUESTS_PER_CONNECTION * outcome.spread.connections;
+    // A connection that was opened later has had less time.
+    let are_equal = counters.connects <= u64::from(plan.load.connections) && plan.levels.is_none();
+    let is_spread = are_equal && outcome.spread.requests >= REQUESTS_PER_CONNECTION * outcome.spread.connections;
     Load {
         elapsed_s,
         connections: u64::from(plan.load.max_inflight),
@@ -116,6 +122,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         without_port,
         connect_errors: errors.connect.saturating_sub(without_port),
         read_errors: errors.read,
+        timeouts: errors.timeout,
         silent_s: if open_loop.is_none() { figure(silent_ns as f64 / 1e9) } else { 0.0 },
         silent_at_end_s: at_end.map_or(0.0, |gap| figure(run_ns.saturating_sub(gap.from_ns) as f64 / 1e9)),
         hottest: outcome.spread.hottest().filter(|_| is_spread).map(figure),
@@ -130,11 +137,16 @@ fn sent(open_loop: &OpenLoop<u64>) -> f64 {
     if due == 0 { 1.0 } else { figure(1.0 - missed as f64 / due as f64) }
 }
 
-fn latency(latency: &Distribution<u64>) -> Option<Latency> {
+fn latency(outcome: &Outcome) -> Option<Latency> {
+    let latency = &outcome.totals.latency;
+    let least_ns = latency.min().into_iter().chain(outcome.least_before_ns).min()?;
+    let open_loop = outcome.totals.open_loop.as_deref().filter(|open_loop| open_loop.calm > 0);
     let us = |percent: f64| figure(latency.percentile(percent) as f64 / 1e3);
     let delayed: u64 = latency.values().filter(|(ns, _)| DELAYED_NS.contains(ns)).map(|(_, count)| count).sum();
     Some(Latency {
         mean_us: figure(latency.mean()? / 1e3),
+        least_us: figure(least_ns as f64 / 1e3),
+        calm_us: open_loop.map(|open_loop| figure(open_loop.calm_ns as f64 / open_loop.calm as f64 / 1e3)),
         p1_us: us(1.0),
         p50_us: us(50.0),
         p99_us: us(99.0),
@@ -143,11 +155,12 @@ fn latency(latency: &Distribution<u64>) -> Option<Latency> {
 }
 
 /// The generator's end of some connections.
-fn network(plan: &Plan, outcome: &Outcome) -> Option<Network> {
+fn network(outcome: &Outcome) -> Option<Network> {
     let sockets = &outcome.totals.sockets;
     // Each connection is taken to have had as many requests as any other.
-    let all_us = outcome.elapsed.as_micros() as f64 * f64::from(plan.load.connections);
-    let requests = sockets.watched_us as f64 / all_us * outcome.totals.counters.completed as f64;
+    let counters = &outcome.totals.counters;
+    let all_us = (counters.occupancy.open_ns / 1_000).max(1) as f64;
+    let requests = sockets.watched_us as f64 / all_us * counters.completed as f64;
     let lost = (sockets.retransmits + sockets.out_of_order.unwrap_or(0)) as f64;
     let lost_per_request = if requests > 0.0 { lost / requests } else { 0.0 };
     Network::of(sockets, lost_per_request)
@@ -164,9 +177,10 @@ fn thirds(timeline: &Timeline) -> Option<Thirds> {
         return None;
     }
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
+    // From one second to the next (von Neumann): a trend within a third is no noise.
     let variance = |rates: &[f64]| {
-        let mean = mean(rates);
-        rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (rates.len() - 1) as f64
+        let steps = rates.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum::<f64>();
+        steps / (2 * (rates.len() - 1)) as f64
     };
     let (first, last) = (&rates[..third], &rates[rates.len() - third..]);
     let error_per_s = ((variance(first) + variance(last)) / third as f64).sqrt();

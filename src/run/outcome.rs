@@ -49,6 +49,8 @@ pub struct Outcome {
     pub awaited: Vec<Gap>,
     /// Stretches in which one of the workers stood still, in order and without overlaps.
     pub standstills: Vec<Gap>,
+    /// The shortest latency of the warm-up, in nanoseconds.
+    pub least_before_ns: Option<u64>,
     /// How requests were spread over the connections that were there at the end.
     pub spread: Spread,
     /// What went over the wire, where the plan wanted that.
@@ -141,6 +143,7 @@ impl Outcome {
             silences: vec![Gap::ALL],
             awaited: Vec::new(),
             standstills: Vec::new(),
+            least_before_ns: None,
             spread: Spread::default(),
             transcript: None,
             known: Known::default(),
@@ -256,6 +259,7 @@ impl Outcome {
         self.awaited = silences::joined(&self.awaited, &end.awaited);
         self.standstills = silences::joined(&self.standstills, &end.standstills);
         self.spread += end.spread;
+        self.least_before_ns = self.least_before_ns.into_iter().chain(end.least_before_ns).min();
         self.transcript = self.transcript.take().or(end.transcript);
         self.pauses |= end.pauses;
         self.pauses_unread |= end.pauses_unread;

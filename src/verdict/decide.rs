@@ -4,7 +4,7 @@
 //! the network, and what the target does. Last comes what only the shape of the latencies tells.
 
 use super::words::{count, number, percent, seconds, time};
-use super::{Evidence, Latency, LimitedBy, Load, Network, Thread};
+use super::{Evidence, Latency, LimitedBy, Listening, Load, Network, Thread};
 
 /// Somebody is busy from this share of the time on.
 const BUSY: f64 = 0.9;
@@ -14,8 +14,10 @@ const STOPPED: f64 = 0.05;
 const MISSING: f64 = 0.05;
 /// A rate was reached when this share of what was due was sent …
 const SENT: f64 = 0.99;
-/// … and answered.
-const ANSWERED: f64 = 0.9;
+/// … and answered …
+const ANSWERED: f64 = 0.99;
+/// … or no more is missing than this many times what is usually in flight.
+const ON_THE_WAY: f64 = 1.2;
 /// Losses matter from this share of the segments on.
 const LOST: f64 = 0.01;
 /// Fewer losses, from this share on, matter where the waits for retransmissions may be this share of the mean latency.
@@ -29,6 +31,8 @@ const ROUND_TRIP: f64 = 0.5;
 const ROUND_TRIP_MIN_US: f64 = 1_000.0;
 /// Segments queue on their way where a round trip takes this many times the shortest one.
 const QUEUED: f64 = 3.0;
+/// A connection is never without data on the way from this share of the time on.
+const BULK: f64 = 0.8;
 /// A generator acknowledges at once if it is less busy than this.
 const PROMPT: f64 = 0.5;
 /// Latencies are those of delayed acknowledgements from this share of them on …
@@ -43,6 +47,12 @@ const SILENT_MIN_S: f64 = 0.2;
 const QUEUEING: f64 = 2.0;
 /// They do not where it is less than this many times.
 const UNQUEUED: f64 = 1.5;
+/// … and no more than this many times as many as there are in flight.
+const QUEUE_MAX: f64 = 1.2;
+/// A generator is no place to queue in if it is less busy than this.
+const IDLE: f64 = 0.75;
+/// Failures disturb a run from this share of the responses on.
+const FAILED: f64 = 0.01;
 /// More than one request is in flight from this mean on.
 const SEVERAL: f64 = 1.05;
 /// Fewer responses have no shape.
@@ -127,8 +137,10 @@ fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
         evidence.generator.threads.iter().filter_map(|thread| thread.queued).sum::<f64>() / threads >= MISSING;
     let advice = if starved {
         "leave it a processor of its own, or use another machine"
-    } else {
+    } else if evidence.generator.threads.len() < evidence.generator.cpus {
         "use more -t, or another machine"
+    } else {
+        "use more machines: there are no more processors here"
     };
     ruling(LimitedBy::GeneratorCpu, because, advice)
 }
@@ -151,9 +163,13 @@ fn busy_threads(
     })
 }
 
-fn schedule(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
-    let asked_per_s = load.asked_per_s.filter(|asked_per_s| load.rate_per_s >= ANSWERED * asked_per_s)?;
+fn schedule(Evidence { load, latency, .. }: &Evidence) -> Option<Ruling> {
+    let asked_per_s = load.asked_per_s?;
     load.sent.filter(|sent| *sent >= SENT)?;
+    // What is missing may be in flight at the end, but not more than is on its way at any time.
+    let missing = (asked_per_s - load.rate_per_s) * load.elapsed_s;
+    let on_the_way = latency.as_ref().map_or(0.0, |latency| ON_THE_WAY * asked_per_s * latency.p50_us / 1e6);
+    (load.rate_per_s >= ANSWERED * asked_per_s || missing <= on_the_way).then_some(())?;
     let because = format!("{} of {} requests/s were reached", number(load.rate_per_s), number(asked_per_s));
     ruling(LimitedBy::Schedule, because, "")
 }
@@ -190,9 +206,11 @@ fn network(evidence: &Evidence) -> Option<Ruling> {
 fn queued_on_the_way(evidence: &Evidence, latency: &Latency, theirs: &Network) -> Option<Ruling> {
     let shortest_us = theirs.rtt_min_us?;
     let is_queued = theirs.rtt_us >= ROUND_TRIP_MIN_US && theirs.rtt_us >= QUEUED * shortest_us;
-    let is_of_latency = (ROUND_TRIP..=1.0 / ROUND_TRIP).contains(&(theirs.rtt_us / latency.p50_us));
+    // A large response takes several round trips, all the time with data on the way.
+    let least = if theirs.busy.is_some_and(|busy| busy >= BULK) { ROUND_TRIP / 2.0 } else { ROUND_TRIP };
+    let is_of_latency = (least..=1.0 / ROUND_TRIP).contains(&(theirs.rtt_us / latency.p50_us));
     let is_prompt = evidence.generator.threads.iter().all(|thread| thread.busy < PROMPT);
-    (is_queued && is_of_latency && is_prompt && evidence.load.asked_per_s.is_none()).then_some(())?;
+    (is_queued && is_of_latency && is_prompt).then_some(())?;
     let because = format!(
         "round trips took {} on average, of a median of {}, and {} at best: segments queued on the way",
         time(theirs.rtt_us),
@@ -206,8 +224,8 @@ fn delayed_ack(Evidence { latency, network, .. }: &Evidence) -> Option<Ruling> {
     let delayed = latency.as_ref().map(|latency| latency.delayed).filter(|delayed| *delayed >= DELAYED)?;
     let half_answered = network.as_ref()?.half_answered.filter(|half_answered| *half_answered >= HALF_ANSWERED)?;
     let because = format!(
-        "{} of the latencies are about 40 ms, and responses were half there for {} of the time: the target sends them in \
-         pieces and waits for an acknowledgement in between",
+        "{} of the latencies are about 40 ms, and in {} of the samples only part of the response had arrived: the target \
+         sends responses in pieces and waits for an acknowledgement in between",
         percent(delayed),
         percent(half_answered)
     );
@@ -215,32 +233,34 @@ fn delayed_ack(Evidence { latency, network, .. }: &Evidence) -> Option<Ruling> {
 }
 
 fn listen_queue(Evidence { load, target, .. }: &Evidence) -> Option<Ruling> {
-    let listening = target.as_ref()?.listening.filter(|_| misses(load))?;
-    let overflows = listening.overflows.unwrap_or(0);
-    (overflows > 0 || listening.waiting_max > listening.limit).then_some(())?;
+    let listening = target.as_ref()?.listening.filter(|listening| misses(load) && is_full(listening))?;
+    let overflows = listening.overflows.filter(|overflows| *overflows > 0);
+    let overflows =
+        overflows.map_or(String::new(), |overflows| format!(" and overflowed {}", count(overflows, "time")));
     let because = format!(
-        "its listen queue of {} overflowed {}, and {} of {} were missing on average",
+        "its listen queue of {} was full{overflows}, and {} of {} were missing on average",
         number(f64::from(listening.limit)),
-        count(overflows, "time"),
         number(load.missing),
         count(load.connections, "connection")
     );
-    ruling(
-        LimitedBy::Target,
-        because,
-        "give the target a longer listen queue (backlog, net.core.somaxconn), or faster accepts",
-    )
+    ruling(LimitedBy::Target, because, "give it a longer listen queue (backlog, net.core.somaxconn), or faster accepts")
+}
+
+/// Whether a listen queue was seen full. Overflows alone may be those of another server: the kernel counts them for all.
+pub(super) fn is_full(listening: &Listening) -> bool {
+    listening.waiting_max > 0 && listening.waiting_max >= listening.limit
 }
 
 fn died(evidence: &Evidence) -> Option<Ruling> {
     has_died(evidence).then_some(())?;
-    let Load { connect_errors, read_errors, silent_at_end_s, .. } = evidence.load;
+    let Load { connect_errors, read_errors, timeouts, silent_at_end_s, .. } = evidence.load;
     let ended = if evidence.target.as_ref().is_some_and(|target| target.ended) { "its processes ended; " } else { "" };
     let because = format!(
-        "it answered nothing in the last {}: {ended}{} failed, and {} got no answer",
+        "no responses in the last {}: {ended}{} and {} failed, {} timed out",
         seconds(silent_at_end_s),
         count(connect_errors, "connect"),
-        count(read_errors, "request")
+        count(read_errors, "request"),
+        number(timeouts as f64)
     );
     ruling(LimitedBy::Target, because, "look into the target's log")
 }
@@ -248,12 +268,16 @@ fn died(evidence: &Evidence) -> Option<Ruling> {
 /// Whether the target answered, and later did not.
 pub(super) fn has_died(Evidence { load, target, .. }: &Evidence) -> bool {
     let is_silent = load.silent_at_end_s >= SILENT_MIN_S && load.silent_at_end_s >= SILENT * load.elapsed_s;
-    let has_failed = load.connect_errors + load.read_errors > 0 || target.as_ref().is_some_and(|target| target.ended);
+    let has_failed = load.connect_errors + load.read_errors + load.timeouts > 0
+        || target.as_ref().is_some_and(|target| target.ended);
     load.answered > 0 && is_silent && has_failed
 }
 
 fn too_few(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     (load.answered < RESPONSES_MIN).then_some(())?;
+    if load.answered == 0 {
+        return ruling(LimitedBy::Unclear, "there were no responses".to_owned(), "");
+    }
     ruling(LimitedBy::Unclear, format!("only {} came", count(load.answered, "response")), "run for longer (-d)")
 }
 
@@ -271,24 +295,35 @@ fn target_cpu(evidence: &Evidence) -> Option<Ruling> {
 }
 
 fn queueing(evidence: &Evidence) -> Option<Ruling> {
-    let Evidence { load, latency, target, .. } = evidence;
-    let &Latency { p1_us, p50_us, .. } = latency.as_ref()?;
-    (load.in_flight >= SEVERAL && p1_us > 0.0 && p50_us >= QUEUEING * p1_us).then_some(())?;
-    let elsewhere = if target.is_some() { "" } else { ", or on the way there, which cannot be told from here" };
-    let because = format!(
-        "requests queued there{elsewhere}: with {} in flight the median of {} was {} times the 1st percentile{}",
-        number(load.in_flight),
-        time(p50_us),
-        number(p50_us / p1_us),
-        meanwhile(evidence)
-    );
+    let Evidence { generator, load, latency, target, .. } = evidence;
+    let &Latency { p1_us, p50_us, least_us, calm_us, mean_us, .. } = latency.as_ref()?;
+    // Where onrush itself is busy, requests may have queued in it.
+    let is_idle = generator.threads.iter().all(|thread| thread.busy < IDLE);
+    (load.in_flight >= SEVERAL && is_idle).then_some(())?;
+    // A queue makes nothing longer than by what is in flight: who is slower than that is another kind of request.
+    let by_queue = |times: f64, least: f64| times >= least && times <= QUEUE_MAX * load.in_flight;
+    let place =
+        if target.is_some() { "at the target" } else { "at the target, or in the network (not visible from here)" };
+    let figures = if let Some(calm_us) = calm_us.filter(|calm_us| mean_us >= QUEUEING * calm_us) {
+        format!("responses took {} on average, and {} while few requests were in flight", time(mean_us), time(calm_us))
+    } else if p1_us > 0.0 && by_queue(p50_us / p1_us, QUEUEING) {
+        format!("the median of {} was {} times the 1st percentile", time(p50_us), number(p50_us / p1_us))
+    } else if least_us > 0.0 && by_queue(p50_us / least_us, QUEUEING.max(load.in_flight / 3.0)) {
+        format!("the median of {} was {} times the shortest latency", time(p50_us), number(p50_us / least_us))
+    } else {
+        return None;
+    };
+    let because =
+        format!("requests queued {place}: with {} in flight {figures}{}", number(load.in_flight), meanwhile(evidence));
     ruling(LimitedBy::Target, because, "")
 }
 
 fn connections(evidence: &Evidence) -> Option<Ruling> {
     let Evidence { load, latency, .. } = evidence;
-    let &Latency { p1_us, p50_us, .. } = latency.as_ref()?;
-    (p50_us < UNQUEUED * p1_us || p50_us == 0.0).then_some(())?;
+    let &Latency { p1_us, p50_us, least_us, .. } = latency.as_ref()?;
+    // If the first ones took less, all the others may have queued.
+    let is_alike = p50_us < UNQUEUED * p1_us && (load.in_flight < SEVERAL || p50_us < QUEUEING * least_us);
+    ((is_alike || p50_us == 0.0) && !fails(load)).then_some(())?;
     let there = count(load.connections, "connection");
     let there = if misses(load) {
         format!("{} of {there} there", number(load.connections as f64 - load.missing))
@@ -296,29 +331,50 @@ fn connections(evidence: &Evidence) -> Option<Ruling> {
         there
     };
     let because = format!(
-        "with {there} the median of {} is hardly longer than the 1st percentile of {}: nothing queued{}",
+        "with {there} the median of {} is close to the 1st percentile of {}, so no requests queued{}",
         time(p50_us),
         time(p1_us),
         meanwhile(evidence)
     );
-    let more =
-        if load.asked_per_s.is_some() { "use more connections (--max-inflight)" } else { "use more connections (-c)" };
-    ruling(LimitedBy::Connections, because, more)
+    ruling(LimitedBy::Connections, because, &format!("use more connections ({})", option_of(load)))
 }
 
 fn unclear(evidence: &Evidence) -> Ruling {
-    let because = match &evidence.latency {
+    let Evidence { load, latency, .. } = evidence;
+    let because = match latency {
+        _ if fails(load) => format!(
+            "{} and {} failed, {} timed out",
+            count(load.connect_errors, "connect"),
+            count(load.read_errors, "request"),
+            number(load.timeouts as f64)
+        ),
         Some(latency) if latency.p1_us > 0.0 => format!(
-            "the median of {} is {} times the 1st percentile, with {} in flight{}",
+            "the median of {} is {} times the 1st percentile and {} times the shortest latency, with {} in flight{}",
             time(latency.p50_us),
             number(latency.p50_us / latency.p1_us),
-            number(evidence.load.in_flight),
+            number(latency.p50_us / latency.least_us.max(f64::MIN_POSITIVE)),
+            number(load.in_flight),
             meanwhile(evidence)
         ),
         _ => "the latencies have no shape".to_owned(),
     };
-    let advice = format!("try {}", count(2 * evidence.load.connections, "connection"));
+    let advice = if fails(load) {
+        "find out why first".to_owned()
+    } else {
+        format!("compare with {} ({})", count(2 * load.connections, "connection"), option_of(load))
+    };
     Ruling { limited_by: LimitedBy::Unclear, because, advice: Some(advice) }
+}
+
+/// Whether so much failed that no figure is that of an undisturbed target.
+fn fails(load: &Load) -> bool {
+    (load.connect_errors + load.read_errors + load.timeouts) as f64 >= FAILED * load.answered as f64
+        && load.connect_errors + load.read_errors + load.timeouts > 0
+}
+
+/// The option for more connections.
+fn option_of(load: &Load) -> &'static str {
+    if load.asked_per_s.is_some() { "--max-inflight" } else { "-c" }
 }
 
 /// What the generator did meanwhile.

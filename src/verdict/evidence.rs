@@ -29,6 +29,8 @@ pub struct Evidence {
 pub struct Generator {
     /// Each of them; one that never came back from its script is left out.
     pub threads: Vec<Thread>,
+    /// The processors that they may use.
+    pub cpus: usize,
     /// For how long one of them or all stood still: stopped, or without a processor.
     pub stopped_s: f64,
     /// For how long its control group was throttled, summed over processors.
@@ -82,6 +84,8 @@ pub struct Load {
     pub read_errors: u64,
     /// In a closed loop: for how long nothing was answered, in gaps that are much longer than latencies.
     pub silent_s: f64,
+    /// Requests that lasted longer than the timeout.
+    pub timeouts: u64,
     /// For how long before the end nothing was answered.
     pub silent_at_end_s: f64,
     /// How many times as many requests as the mean the connection with the most had, of those that were there at the end.
@@ -110,6 +114,12 @@ pub struct Thirds {
 pub struct Latency {
     /// The mean.
     pub mean_us: f64,
+    /// The shortest one, those of a warm-up included: while connections were being opened, few requests were in flight.
+    pub least_us: f64,
+    /// With a rate, the mean of those that were sent while less than half of the connections were busy, those of a warm-up
+    /// included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calm_us: Option<f64>,
     /// The 1st percentile.
     pub p1_us: f64,
     /// The median.

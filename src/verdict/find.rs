@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::decide::has_died;
+use super::decide::{has_died, is_full};
 use super::words::{number, percent, seconds};
 use super::{Evidence, Thirds};
 
@@ -14,6 +14,8 @@ const CHANGED: f64 = 0.05;
 const TAKEN: f64 = 0.02;
 /// A stand-still matters from this many seconds on.
 const STALLED_S: f64 = 0.2;
+/// Acknowledgements are delayed if this share of the latencies is about 40 ms, and of the samples half answered.
+const DELAYED: f64 = 0.05;
 /// A connection is hot if it served this many times as many requests as the mean.
 const HOT: f64 = 3.0;
 /// A window or buffer matters where it was the limit for this share of the time.
@@ -26,7 +28,7 @@ const LIMITED: f64 = 0.5;
 pub enum Finding {
     /// Responses waited about 40 ms for an acknowledgement.
     DelayedAck,
-    /// The target's listen queue overflowed.
+    /// The target's listen queue was full.
     ListenQueue,
     /// The generator stood still.
     Stalled,
@@ -64,16 +66,16 @@ pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
     };
     let theirs = target.as_ref();
     let is_target_throttled = theirs.is_some_and(|target| is_throttled(target.throttled_s, target.cpus_allowed));
-    let overflows = theirs.and_then(|target| target.listening?.overflows).unwrap_or(0);
-    let delayed = evidence.latency.is_some_and(|latency| latency.delayed >= 0.05);
+    let is_full = theirs.and_then(|target| target.listening).is_some_and(|listening| is_full(&listening));
+    let delayed = evidence.latency.is_some_and(|latency| latency.delayed >= DELAYED);
     let half_answered = network.and_then(|network| network.half_answered).unwrap_or(0.0);
     let limited = |share: Option<f64>| share.is_some_and(|share| share >= LIMITED);
     // Who died explains what follows from it.
     let has_died = has_died(evidence);
     let change = load.thirds.and_then(change).filter(|_| !has_died);
     let is_there = [
-        (delayed && half_answered >= 0.05, Finding::DelayedAck),
-        (overflows > 0, Finding::ListenQueue),
+        (delayed && half_answered >= DELAYED, Finding::DelayedAck),
+        (is_full, Finding::ListenQueue),
         (generator.stopped_s >= STALLED_S, Finding::Stalled),
         (is_throttled(generator.throttled_s, generator.threads.len() as f64), Finding::Throttled),
         (is_target_throttled, Finding::TargetThrottled),
@@ -127,7 +129,7 @@ impl Finding {
                 Some(format!("the wall clock was set by {step_s:+.3} s meanwhile; no latency is measured with it"))
             }
             Self::HotConnection => Some(format!(
-                "one connection had {} times as many requests as the mean: the target does not treat them alike",
+                "one connection had {} times as many requests as the mean: the load is unevenly distributed",
                 number(load.hottest?)
             )),
             Self::Stolen => Some(format!("the hypervisor took {} of the processors' time", share(machine.stolen))),

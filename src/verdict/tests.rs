@@ -11,7 +11,7 @@ type Change = fn(&mut Evidence);
 fn idle() -> Evidence {
     let thread = Thread { busy: 0.3, queued: Some(0.01), script: 0.0 };
     Evidence {
-        generator: Generator { threads: vec![thread; 2], ..Generator::default() },
+        generator: Generator { threads: vec![thread; 2], cpus: 4, ..Generator::default() },
         load: Load {
             elapsed_s: 10.0,
             connections: 10,
@@ -22,10 +22,11 @@ fn idle() -> Evidence {
         },
         latency: Some(Latency {
             mean_us: 18.0 * MS,
+            least_us: 9.5 * MS,
             p1_us: 10.0 * MS,
             p50_us: 18.0 * MS,
             p99_us: 30.0 * MS,
-            delayed: 0.0,
+            ..Latency::default()
         }),
         ..Evidence::default()
     }
@@ -54,7 +55,7 @@ fn after(change: impl FnOnce(&mut Evidence)) -> Verdict {
 const EXPLAINED: [(usize, usize); 4] = [(5, 10), (6, 10), (8, 9), (8, 10)];
 
 /// Changes for the rules, in their order: each alone leads to its verdict.
-const SITUATIONS: [(LimitedBy, Change); 15] = [
+const SITUATIONS: [(LimitedBy, Change); 17] = [
     (LimitedBy::Ports, |evidence| (evidence.load.without_port, evidence.load.missing) = (36, 3.6)),
     (LimitedBy::GeneratorCpu, |evidence| evidence.generator.stopped_s = 0.5),
     (LimitedBy::GeneratorScript, |evidence| {
@@ -88,6 +89,12 @@ const SITUATIONS: [(LimitedBy, Change); 15] = [
     (LimitedBy::Target, |evidence| (evidence.load.silent_at_end_s, evidence.load.connect_errors) = (2.0, 7)),
     (LimitedBy::Target, |evidence| evidence.target = Some(Target { busiest_thread: 0.93, ..target() })),
     (LimitedBy::Target, |evidence| evidence.latency.as_mut().unwrap().p1_us = 9.0 * MS),
+    (LimitedBy::Target, |evidence| evidence.latency.as_mut().unwrap().calm_us = Some(8.0 * MS)),
+    // All are alike, but the first took a tenth: they all queued.
+    (LimitedBy::Target, |evidence| {
+        let latency = evidence.latency.as_mut().unwrap();
+        (latency.p1_us, latency.least_us) = (17.0 * MS, 1.8 * MS);
+    }),
     (LimitedBy::Connections, |evidence| evidence.latency.as_mut().unwrap().p1_us = 12.1 * MS),
 ];
 
@@ -99,7 +106,7 @@ fn each_situation_has_its_verdict() {
     }
     let unclear = after(|_| ());
     assert_eq!(unclear.limited_by, LimitedBy::Unclear);
-    assert_eq!(unclear.advice.as_deref(), Some("try 20 connections"));
+    assert_eq!(unclear.advice.as_deref(), Some("compare with 20 connections (-c)"));
 }
 
 #[test]
@@ -137,7 +144,7 @@ fn verdicts_name_figures_and_what_to_change() {
     );
     assert_eq!(
         said(|evidence| evidence.latency.as_mut().unwrap().p1_us = 6.0 * MS),
-        "limited by the target: requests queued there, or on the way there, which cannot be told from here: with 9.9 in \
+        "limited by the target: requests queued at the target, or in the network (not visible from here): with 9.9 in \
          flight the median of 18.0 ms was 3 times the 1st percentile, while onrush was 30 % busy"
     );
     assert_eq!(
@@ -165,6 +172,25 @@ fn what_is_not_known_decides_nothing() {
         },
         // Ports that were missing for a moment.
         |evidence| evidence.load.without_port = 3,
+        // Answers of two kinds: no queue of ten makes any of them a hundred times as long.
+        |evidence| evidence.latency.as_mut().unwrap().p1_us = 0.18 * MS,
+        // All are alike, and one was far quicker than any queue of ten explains.
+        |evidence| {
+            let latency = evidence.latency.as_mut().unwrap();
+            (latency.p1_us, latency.least_us) = (17.0 * MS, 0.06 * MS);
+        },
+        // Requests that queued may have done so in a generator that is this busy.
+        |evidence| {
+            evidence.generator.threads[0].busy = 0.8;
+            evidence.latency.as_mut().unwrap().p1_us = 9.0 * MS;
+        },
+        // What failed is no want of connections.
+        |evidence| {
+            evidence.load.read_errors = 50;
+            evidence.latency.as_mut().unwrap().p1_us = 12.1 * MS;
+        },
+        // The queue still grows when the run ends.
+        |evidence| (evidence.load.asked_per_s, evidence.load.sent) = (Some(540.0), Some(1.0)),
         // A rate that was not reached.
         |evidence| (evidence.load.asked_per_s, evidence.load.sent) = (Some(900.0), Some(0.6)),
     ] {

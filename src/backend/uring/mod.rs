@@ -269,8 +269,9 @@ impl Backend for Uring {
         self.send_now(conn, bytes);
     }
 
-    fn tcp_info(&self, conn: ConnId) -> Option<TcpInfo> {
-        self.sockets[conn.index()].fd.as_ref().and_then(super::socket::tcp_info)
+    fn tcp_info(&self, conn: ConnId) -> Option<(u32, TcpInfo)> {
+        let socket = &self.sockets[conn.index()];
+        Some((socket.generation, socket.fd.as_ref().and_then(super::socket::tcp_info)?))
     }
 
     fn close(&mut self, conn: ConnId) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::super::failure::why_row;
 use super::super::rate::{counted, rate};
-use super::super::{escape, gates, notes, rewritten, verdict};
+use super::super::{all_gates, escape, notes, rewritten, verdict};
 use super::distribution::figure;
 use super::{
     Agreed, Connections, Distribution, Document, Host, InFlight, Latency, LedgerRow, Moment, OpenLoop, Phases,
@@ -93,7 +93,7 @@ impl Document {
             tls: Tls::of(&outcome.totals.handshakes),
             until: outcome.until.as_ref().map(super::Until::of),
             verdict: verdict(plan, outcome),
-            gates: gates(plan, outcome),
+            gates: all_gates(plan, outcome),
             shown: Some(Shown::of(&plan.show)),
             notes: sentences(plan, outcome),
         }
