@@ -19,6 +19,7 @@ use crate::report::files::{self, Fates, Files};
 use crate::report::result;
 use crate::run::{
     Breakdown, Choice, Ended as RunEnded, Interrupt, Listener, NotStarted, Observer, Outcome, Progress, Unavailable,
+    Waiting,
 };
 use crate::script::Exit;
 use crate::search::{self, Bracket, Document, Ended, Fault, Limit, Point, words};
@@ -80,7 +81,7 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     }
 }
 
-/// Why a search ended before its first run under a load.
+/// Why a search ended without a result.
 #[derive(Debug, Error)]
 #[error("{line}")]
 struct Fruitless {
@@ -159,7 +160,7 @@ struct Runs<'a> {
     known: (u64, f64),
     points: Vec<Point>,
     runs: Option<[Box<result::Document>; 2]>,
-    /// The lowest median of the service latency that a run had, in nanoseconds.
+    /// The lowest median of the service latency that a run had, in nanoseconds; the maximum: nothing was answered yet.
     calm_ns: u64,
     has_begun: bool,
     has_said_gathered: bool,
@@ -201,10 +202,6 @@ impl<'a> Runs<'a> {
         let completed = outcome.totals.counters.completed;
         if self.interrupt.is_asked() {
             return Ok(None);
-        }
-        if let RunEnded::Refused { address, cause } = outcome.ended {
-            let line = report::refusal(&plan, &outcome, address, cause);
-            return Err(Fruitless { line, code: EXIT_NOT_STARTED }.into());
         }
         if completed == 0 {
             print_notes(&plan, &outcome);
@@ -280,19 +277,19 @@ impl<'a> Runs<'a> {
         }
         let [first, _] = self.runs.take().unwrap_or_else(|| [document.clone(), document.clone()]);
         self.runs = Some([first, document]);
+        self.pause(&outcome, &point);
         if over != Over::Rate {
             self.known = (load, point.per_s);
             if let Some(length) = self.longer(&point)? {
                 return self.point(load, length);
             }
         }
-        self.pause(&outcome, &point);
         Ok(Some(point))
     }
 
     /// What was the limit of a run, if it was not the target.
     fn limit(&self, outcome: &Outcome, verdict: Option<&Verdict>) -> Option<Limit> {
-        // Under the first loads nobody knows whether the target has a queue.
+        // Under the first loads it is unknown whether the target has a queue.
         let is_known = |limit: &Limit| {
             *limit != Limit::Verdict(LimitedBy::Connections) || Bracket::of(&self.points).holds.is_some()
         };
@@ -327,9 +324,9 @@ impl<'a> Runs<'a> {
     /// One session.
     fn run(&mut self, plan: &Plan, row: Duration) -> anyhow::Result<(Outcome, Box<result::Document>)> {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
-        let ran =
-            session::run(plan, self.interrupt, &mut Watcher { search: self.search, plan, row, is_first, line: None })?;
-        let outcome = ran.outcome;
+        let mut watcher = Watcher { search: self.search, plan, row, is_first, line: None, waiting: None };
+        let outcome = session::run(plan, self.interrupt, &mut watcher)?.outcome;
+        let waiting = watcher.waiting;
         if let Some(sentence) = report::stuck(&outcome).into_iter().next() {
             return Err(anyhow!(sentence));
         }
@@ -341,9 +338,29 @@ impl<'a> Runs<'a> {
                 if outcome.totals.latency.count() > 0 {
                     self.calm_ns = self.calm_ns.min(outcome.totals.latency.percentile(50.0));
                 }
+                self.refuse(plan, &outcome, waiting)?;
                 let document = Box::new(result::Document::of(plan, &outcome));
                 Ok((outcome, document))
             }
+        }
+    }
+
+    /// A search of a target that refuses, and that has answered nothing before, ends as a run does. `waiting`: whom the run
+    /// waited for, as runs of a number of requests do.
+    fn refuse(&self, plan: &Plan, outcome: &Outcome, waiting: Option<Waiting>) -> Result<(), Fruitless> {
+        let refusal = match (outcome.ended, waiting) {
+            (RunEnded::Refused { address, cause }, _) => Some((address, cause)),
+            (_, Some(Waiting { address, cause, .. })) if outcome.totals.counters.slots_opened == 0 => {
+                Some((address, cause))
+            }
+            _ => None,
+        };
+        match refusal.filter(|_| self.calm_ns == u64::MAX && !self.interrupt.is_asked()) {
+            Some((address, cause)) => {
+                let line = report::refusal(plan, outcome, address, cause);
+                Err(Fruitless { line, code: EXIT_NOT_STARTED })
+            }
+            None => Ok(()),
         }
     }
 }
@@ -355,6 +372,8 @@ struct Watcher<'a> {
     row: Duration,
     is_first: bool,
     line: Option<ProgressLine>,
+    /// Whom the run has waited for.
+    waiting: Option<Waiting>,
 }
 
 impl Observer for Watcher<'_> {
@@ -386,8 +405,16 @@ impl Observer for Watcher<'_> {
         }
     }
 
+    fn waiting(&mut self, waiting: &Waiting) {
+        self.waiting = Some(*waiting);
+        if self.plan.show.notes {
+            self.line.iter_mut().for_each(ProgressLine::clear);
+            say(&report::waiting(self.plan, waiting));
+        }
+    }
+
     fn listener(&mut self) -> Listener {
-        // If standard error is closed there is nobody to tell.
+        // If standard error is closed the line is lost.
         Arc::new(|line| drop(std::io::stderr().write_all(line)))
     }
 }

@@ -24,7 +24,7 @@ pub struct Votes {
     pub fails: u32,
 }
 
-/// After as many runs the majority counts, whatever it is.
+/// From this many runs on the majority decides.
 const ENOUGH: u32 = 3;
 
 impl Votes {
@@ -43,7 +43,7 @@ impl Votes {
         self.holds + self.fails
     }
 
-    /// Whether the load holds; `None`: nobody knows yet. A failure is believed when it was repeated.
+    /// Whether the load holds; `None`: it is not known yet. A failure is believed when it was repeated.
     pub fn decision(self) -> Option<bool> {
         match self {
             Self { fails: 0, .. } => Some(true),

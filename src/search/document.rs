@@ -108,7 +108,7 @@ pub enum Ended {
     Done,
     /// Its time was over.
     Time,
-    /// Somebody sent a signal.
+    /// A signal came.
     Signal,
     /// The target answered nothing any more.
     Died,

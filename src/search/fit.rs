@@ -42,7 +42,7 @@ pub fn interval(points: &[Point], bracket: Bracket) -> Option<(f64, f64)> {
     let mut limits: Vec<f64> = (0..DRAWS).map(|_| limit(&again(&held), &again(&failed))).collect();
     limits.sort_by(f64::total_cmp);
     let at = |share: f64| limits[(share * (DRAWS - 1) as f64).round() as usize].exp();
-    // What held is within, and whatever is not told from it.
+    // The highest load that held is within.
     Some((at(0.025).min(highest), at(0.975).max(highest)))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::plan::search::Over;
 use crate::run::Outcome;
-use crate::verdict::{LimitedBy, Verdict};
+use crate::verdict::{LimitedBy, QUEUEING, Verdict};
 
 /// What was the limit in the place of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,11 +15,8 @@ pub enum Limit {
     StoodStill,
 }
 
-/// A target in which requests queue answers so much more slowly than it does with little to do.
-const QUEUES: f64 = 2.0;
-
 impl Limit {
-    /// What was the limit of a run by its verdict; `None`: the target, or nobody knows. `calm_ns`: the lowest median of any
+    /// What was the limit of a run by its verdict; `None`: the target, or it is unknown. `calm_ns`: the lowest median of any
     /// run of the search.
     pub fn of(over: Over, outcome: &Outcome, verdict: Option<&Verdict>, calm_ns: u64) -> Option<Self> {
         if over != Over::Rate && outcome.descriptors.is_some() {
@@ -28,7 +25,7 @@ impl Limit {
         let limited_by = verdict?.limited_by;
         // The number of connections is what a closed loop is searched by. In a run that is overloaded from its beginning to its
         // end all responses take as long; only other runs tell that the target has a queue.
-        let is_queue = outcome.totals.latency.percentile(50.0) as f64 >= QUEUES * calm_ns as f64;
+        let is_queue = outcome.totals.latency.percentile(50.0) as f64 >= QUEUEING * calm_ns as f64;
         let is_limit = match limited_by {
             LimitedBy::Connections => over == Over::Rate && !is_queue,
             by => by.is_our_fault(),

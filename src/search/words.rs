@@ -17,8 +17,7 @@ pub fn first(connections: u32, per_s: f64) -> String {
 }
 
 /// What is to be known of high rates.
-pub const GATHERED: &str =
-    "note: above 10,000/s requests are sent in slices of 200us, up to which latencies are longer";
+pub const GATHERED: &str = "note: above 10,000/s sends are batched every 200us, which adds up to 200us of latency";
 
 /// The line of a run.
 pub fn run(search: &Search, point: &Point) -> String {
@@ -50,8 +49,8 @@ pub fn run(search: &Search, point: &Point) -> String {
 pub fn too_long(search: &Search, needed: f64, per_s: f64) -> String {
     let Search { objective, budget, .. } = search;
     format!(
-        "--find-max {objective}: a run takes {} responses, which at {per_s:.1}/s are {:.0}s: more than a search of {} has; \
-         give it longer with -d, or ask for a lower percentile",
+        "--find-max {objective}: each run needs {} responses ({:.0}s at {per_s:.1}/s), but the search is limited to {}; \
+         raise the limit with -d, or ask for a lower percentile",
         units::thousands(needed as u64),
         needed / per_s,
         units::exact(*budget)
@@ -65,7 +64,10 @@ pub fn result(search: &Search, points: &[Point], ended: Ended) -> String {
     let show = |number: u64| load(*over, number);
     let last = points.last().map_or_else(|| "first".to_owned(), |point| show(point.load));
     let spoilt = match ended {
-        Ended::Died => Some(format!("the target answered nothing any more at {last}")),
+        Ended::Died if points.iter().any(|point| point.completed > 0) => {
+            Some(format!("the target answered nothing any more at {last}"))
+        }
+        Ended::Died => Some(format!("the target answered nothing at {last}")),
         Ended::Limited(limit) => Some(format!("{} was the limit at {last}, and not the target", limit.words())),
         Ended::Done | Ended::Time | Ended::Signal => None,
     };
@@ -80,7 +82,9 @@ pub fn result(search: &Search, points: &[Point], ended: Ended) -> String {
             format!("Highest {name}: {} holds {objective} ({between})", show(holds))
         }
         (Some(holds), None, None) => format!("Every {noun} tried holds {objective}, up to {}", show(holds)),
-        (None, None, None) => format!("Highest {name}: unknown: no run was repeated before the search ended"),
+        (None, None, None) => {
+            format!("Highest {name}: unknown: the search ended before any failure could be confirmed")
+        }
         (None, Some(_), None) => {
             let lowest = points.iter().map(|point| point.load).min().unwrap_or_default();
             format!("No {noun} holds {objective}, down to {}", show(lowest))
@@ -149,6 +153,9 @@ mod tests {
         ] {
             assert_eq!(result(&rate, &per_s(runs), ended), line);
         }
+        let silent = points(&[(600, false)]).remove(0);
+        let silent = [Point { completed: 0, ..silent }];
+        assert_eq!(result(&rate, &silent, died()), "Highest rate: unknown: the target answered nothing at 10.0/s");
         let (connections, threads) = (search(Over::Connections), search(Over::Threads));
         let runs = points(&[(64, true), (65, false), (65, false)]);
         assert_eq!(result(&connections, &runs, Ended::Done), "Highest connections: 64 holds p99<50ms (64 … 65)");

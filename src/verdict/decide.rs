@@ -43,8 +43,9 @@ const HALF_ANSWERED: f64 = 0.3;
 const SILENT: f64 = 0.1;
 /// … and for this long, in seconds.
 const SILENT_MIN_S: f64 = 0.2;
-/// Requests queue at the target where the median is this many times the 1st percentile.
-const QUEUEING: f64 = 2.0;
+/// Requests queue at the target where the median is this many times what a request takes without a queue: the 1st percentile,
+/// or the median under a lower load.
+pub const QUEUEING: f64 = 2.0;
 /// They do not where it is less than this many times.
 const UNQUEUED: f64 = 1.5;
 /// … and no more than this many times as many as there are in flight.

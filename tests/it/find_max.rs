@@ -3,7 +3,10 @@
 //! How exact a search is within a minute is measured by hand; here it has a few seconds.
 
 use std::io::{BufReader, Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -15,6 +18,7 @@ use crate::results::number;
 cases! {
     the_rate_of_a_target_of_known_capacity_is_found;
     connections_are_searched_in_a_closed_loop;
+    a_run_that_is_repeated_for_longer_waits_for_what_is_in_flight;
     an_objective_that_no_load_meets_exits_with_3;
     an_objective_that_every_load_meets_is_said_to_be_met;
     a_target_that_dies_ends_the_search_with_what_is_known;
@@ -33,7 +37,7 @@ fn the_rate_of_a_target_of_known_capacity_is_found(context: &Context) {
     assert_eq!(output.code, 0, "{output:?}");
     let document: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     let highest = number(&document, "/highest/load");
-    // Whoever else uses the machine may spoil one or two of few runs, but makes no target faster than it is.
+    // A busy machine may spoil one or two of few runs, but makes no target faster than it is.
     assert!((400.0..=525.0).contains(&highest), "{highest}: {output:?}");
     assert!(
         output.stdout.starts_with(&format!("Highest rate: {highest:.1}/s holds p90<200ms,errors<1% (")),
@@ -60,6 +64,40 @@ fn connections_are_searched_in_a_closed_loop(context: &Context) {
     let document: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(number(&document, "/highest/load"), 4.0, "{output:?}");
     assert_eq!(document["over"], "connections");
+}
+
+fn a_run_that_is_repeated_for_longer_waits_for_what_is_in_flight(context: &Context) {
+    const CONNECTIONS: usize = 10;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let in_flight = Arc::new(AtomicI64::new(0));
+    let (sender, seen) = mpsc::channel();
+    thread::spawn(move || {
+        for (index, connection) in listener.incoming().flatten().enumerate() {
+            // Fast at the first look, slow in the run that has too few responses then; the next one is the longer run.
+            let delay = Duration::from_millis(if index < CONNECTIONS { 2 } else { 1_000 });
+            if index == 2 * CONNECTIONS {
+                let _ = sender.send(in_flight.load(Ordering::Relaxed));
+            }
+            let in_flight = Arc::clone(&in_flight);
+            thread::spawn(move || answer_after(delay, connection, &in_flight));
+        }
+    });
+    let words = format!("-t1 -c{CONNECTIONS} --find-max p50<5s --over connections -d 30s http://{address}/");
+    context.onrush().words(&words).interrupt_after(Duration::from_secs(7)).run();
+    assert_eq!(seen.try_recv(), Ok(0), "requests in flight when the longer run began");
+}
+
+/// Answers each request after a delay, and counts those that wait.
+fn answer_after(delay: Duration, mut connection: TcpStream, in_flight: &AtomicI64) {
+    while connection.read(&mut [0; 1_024]).is_ok_and(|length| length > 0) {
+        in_flight.fetch_add(1, Ordering::Relaxed);
+        thread::sleep(delay);
+        in_flight.fetch_sub(1, Ordering::Relaxed);
+        if connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").is_err() {
+            return;
+        }
+    }
 }
 
 fn an_objective_that_no_load_meets_exits_with_3(context: &Context) {
@@ -122,14 +160,16 @@ fn a_target_that_closes_every_connection_holds_nothing_up(context: &Context) {
     let words = "-t1 --find-max p99<50ms -R 200 -d 8s";
     let output = context.onrush().words(words).word(format!("http://{address}/")).run();
     assert_eq!(output.code, 5, "{output:?}");
-    assert!(output.stdout.starts_with("Highest rate: unknown: the target answered nothing any more at "), "{output:?}");
+    assert!(output.stdout.starts_with("Highest rate: unknown: the target answered nothing at "), "{output:?}");
     assert!(output.took < Duration::from_secs(20), "{output:?}");
 }
 
 fn a_target_that_is_not_there_is_refused_as_by_a_run(context: &Context) {
-    let output = context.onrush().words("--find-max p99<50ms http://127.0.0.1:1/").run();
-    assert_eq!((output.code, &output.stdout[..]), (2, ""), "{output:?}");
-    assert!(output.stderr.contains("onrush: unable to connect to 127.0.0.1:1: connection refused"), "{output:?}");
+    for words in ["", "-R 500", "--format json -R 500", "--over connections -c2"] {
+        let output = context.onrush().words("--find-max p99<50ms http://127.0.0.1:1/").words(words).run();
+        assert_eq!((output.code, &output.stdout[..]), (2, ""), "{output:?}");
+        assert!(output.stderr.contains("onrush: unable to connect to 127.0.0.1:1: connection refused"), "{output:?}");
+    }
 }
 
 fn a_search_is_no_result_that_can_be_added_up(context: &Context) {
@@ -167,7 +207,7 @@ fn what_makes_no_search_is_refused(context: &Context) {
         ("--find-max p99<5ms --compat wrk", "--find-max: wrk has no searches; leave one of the two out"),
         (
             "--find-max p99.99<5ms -R 100",
-            "--find-max p99.99<5ms: a run takes 100,000 responses, which at 100.0/s are 1000s: more than a search of 60s has; give it longer with -d, or ask for a lower percentile",
+            "--find-max p99.99<5ms: each run needs 100,000 responses (1000s at 100.0/s), but the search is limited to 60s; raise the limit with -d, or ask for a lower percentile",
         ),
     ] {
         let output = context.onrush().words(words).word("http://127.0.0.1:1/").run_plain();
