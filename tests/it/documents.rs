@@ -261,6 +261,7 @@ impl Step {
             "verdict: ",
             "note: the hypervisor took",
             "note: onrush itself stood still",
+            "had a request in flight on average",
         ];
         for words in of_the_machine.into_iter().filter(|words| !self.output.iter().any(|line| line.contains(words))) {
             lines.retain(|line| !line.contains(words));

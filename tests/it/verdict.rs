@@ -74,9 +74,9 @@ while True: threading.Thread(target=work, args=listener.accept()[:1], daemon=Tru
 fn a_generator_that_shares_its_processor_is_the_limit(context: &Context) {
     let server = target();
     expect("generator_cpu", &[], || {
-        // Others have the same processor.
+        // Others have the same processor, and come first.
         let hog = "taskset -p -c 0 $$ >/dev/null; hog() { while :; do :; done; }; hog & a=$!; hog & b=$!; hog & c=$!
-                   \"$0\" \"$@\"; code=$?; kill $a $b $c; exit $code";
+                   nice -n 19 \"$0\" \"$@\"; code=$?; kill $a $b $c; exit $code";
         verdict(context.after(hog).words("-t1 -c64 -d2s --spin off").word(url(&server, "/")))
     });
 }
