@@ -9,11 +9,12 @@ use rustix::io::Errno;
 use rustix::net::addr::SocketAddrArg;
 use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix, connect, sockopt};
 
-use crate::plan::Way;
 use crate::plan::way::Sources;
+use crate::plan::{SocketOptions, Way};
+use crate::stats::Buffers;
 
 use super::ports::{Advice, Chooser, PairId};
-use super::socket::{come_from, open};
+use super::socket::{come_from, family, open, tell};
 use super::{What, arrival};
 
 /// Makes sockets that come from where the plan says, and knows where they go.
@@ -28,6 +29,10 @@ pub struct Dialer {
     ports: Option<Chooser>,
     /// Whether the kernel is to timestamp what connections receive.
     timestamps: bool,
+    /// What every socket is told.
+    options: SocketOptions,
+    /// What the kernel made of that.
+    buffers: Buffers,
 }
 
 /// A socket that is to be connected.
@@ -65,7 +70,8 @@ impl Dialer {
     /// When the path of a Unix socket is too long.
     pub fn new(way: &Way, first_connection: usize) -> Result<Self, Errno> {
         let unix = way.unix.as_ref().map(SocketAddrUnix::new).transpose()?;
-        Ok(Self { unix, sources: way.sources, next: first_connection, ports: None, timestamps: false })
+        let options = way.socket.clone();
+        Ok(Self { unix, sources: way.sources, next: first_connection, options, ..Self::default() })
     }
 
     /// The same with local ports that are chosen like that.
@@ -87,6 +93,11 @@ impl Dialer {
         self.timestamps
     }
 
+    /// How large the buffers of all sockets so far are, where the plan says how large they are to be.
+    pub fn buffers(&self) -> Buffers {
+        self.buffers
+    }
+
     /// A new turn of the loop begins, in which ports may be tried again.
     pub fn begin_turn(&mut self) {
         self.ports.iter_mut().for_each(Chooser::begin_turn);
@@ -106,9 +117,12 @@ impl Dialer {
     /// A socket for a connection to this address.
     pub fn create(&mut self, address: SocketAddr) -> Result<Dial, Errno> {
         if self.unix.is_some() {
-            return Ok(Dial { fd: open(AddressFamily::UNIX)?, pair: None });
+            let fd = open(AddressFamily::UNIX)?;
+            tell(&fd, &self.options, &mut self.buffers)?;
+            return Ok(Dial { fd, pair: None });
         }
-        let fd = open(if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 })?;
+        let fd = open(family(address.ip()))?;
+        tell(&fd, &self.options, &mut self.buffers)?;
         if self.timestamps {
             arrival::timestamp(&fd);
         }

@@ -20,7 +20,7 @@ use super::arrival::Arrivals;
 use super::dialer::DialError;
 use super::socket::{Delay, send_some};
 use super::{Backend, Clock, Completion, ConnId, Dialer, What, socket};
-use crate::stats::TcpInfo;
+use crate::stats::{Buffers, TcpInfo};
 
 /// The most events taken from the kernel at once.
 const EVENTS_MAX: usize = 512;
@@ -284,6 +284,10 @@ impl Backend for Epoll {
     fn tcp_info(&self, conn: ConnId) -> Option<(u32, TcpInfo)> {
         let socket = &self.sockets[conn.index()];
         Some((socket.generation, socket.fd.as_ref().and_then(socket::tcp_info)?))
+    }
+
+    fn buffers(&self) -> Buffers {
+        self.dialer.buffers()
     }
 
     fn send_last(&mut self, conn: ConnId, bytes: &[u8]) {

@@ -46,7 +46,7 @@ use std::time::Instant;
 use onrush_proto::{Nanos, Transmit};
 use rustix::io::Errno;
 
-use crate::stats::TcpInfo;
+use crate::stats::{Buffers, TcpInfo};
 
 /// Names a connection of one backend: a small number, chosen by the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,6 +140,11 @@ pub trait Backend {
     fn tcp_info(&self, conn: ConnId) -> Option<(u32, TcpInfo)> {
         let _ = conn;
         None
+    }
+
+    /// How large the kernel made the buffers of all connections so far, where it was told how large they are to be.
+    fn buffers(&self) -> Buffers {
+        Buffers::default()
     }
 
     /// How many receives were gathered without a timestamp that could be believed since this was last called: they have the

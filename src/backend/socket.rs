@@ -7,11 +7,23 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, bind, ipproto, send, socket_with, sockopt};
 
+use crate::plan::SocketOptions;
 use crate::stats::TcpInfo;
+use crate::stats::buffers::{Buffers, Sizes};
 
 /// Whether this machine has an address, so that connections can come from it.
 pub fn try_source(address: IpAddr) -> Result<(), Errno> {
-    come_from(&open(if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 })?, address)
+    come_from(&open(family(address))?, address)
+}
+
+/// Whether the kernel has a congestion control for connections to this address, and we may use it.
+pub fn try_congestion(address: IpAddr, name: &str) -> Result<(), Errno> {
+    sockopt::set_tcp_congestion(open(family(address))?, name)
+}
+
+/// The family of an address.
+pub fn family(address: IpAddr) -> AddressFamily {
+    if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
 }
 
 /// A socket for connections of this family.
@@ -27,6 +39,20 @@ pub fn come_from(fd: &OwnedFd, address: IpAddr) -> Result<(), Errno> {
     // A kernel without the option chooses the port now.
     set_option(fd, libc::SOL_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1);
     bind(fd, &SocketAddr::new(address, 0))
+}
+
+/// Tells a socket that is not connected yet what the plan wants, and adds to `buffers` how large they are now. The size of the
+/// receive buffer decides which window the connection can have, and is too late once it is there.
+pub fn tell(fd: &OwnedFd, options: &SocketOptions, buffers: &mut Buffers) -> Result<(), Errno> {
+    if let Some(bytes) = options.rcvbuf {
+        sockopt::set_socket_recv_buffer_size(fd, bytes as usize)?;
+        *buffers += Buffers { rcvbuf: Some(Sizes::of(sockopt::socket_recv_buffer_size(fd)?)), sndbuf: None };
+    }
+    if let Some(bytes) = options.sndbuf {
+        sockopt::set_socket_send_buffer_size(fd, bytes as usize)?;
+        *buffers += Buffers { sndbuf: Some(Sizes::of(sockopt::socket_send_buffer_size(fd)?)), rcvbuf: None };
+    }
+    options.congestion.as_ref().map_or(Ok(()), |name| sockopt::set_tcp_congestion(fd, name))
 }
 
 /// Whether a connection's sends may wait for acknowledgements of earlier ones (Nagle). The first send has none to wait

@@ -215,6 +215,18 @@ fn bad_values_are_refused_with_a_line_that_names_what_would_be_right() {
         ("-X 'A B'", "--method \"A B\": not the name of a method; write for instance PUT".to_owned()),
         ("-X ''", "--method \"\": not the name of a method; write for instance PUT".to_owned()),
         ("-H Foo", "--header \"Foo\": no colon; write 'Name: value'".to_owned()),
+        ("--rcvbuf 0", "--rcvbuf \"0\": at least 1".to_owned()),
+        ("--sndbuf -1", "--sndbuf \"-1\": negative; write for instance 100 or 10k".to_owned()),
+        ("--congestion ''", "--congestion \"\": a name has 1 to 15 characters; write for instance cubic".to_owned()),
+        (
+            "--unix x --congestion reno",
+            "--congestion is about TCP, which --unix does without: leave one of the two out".to_owned(),
+        ),
+        (
+            "--unix x --rcvbuf 4k",
+            "--rcvbuf does nothing on a Unix socket, where the sender's buffer counts: leave it out, or --unix"
+                .to_owned(),
+        ),
         ("--seed x", "--seed \"x\": not a number from 0 to 18446744073709551615".to_owned()),
         ("--io kqueue", "--io \"kqueue\": unknown; write auto, uring or epoll".to_owned()),
         ("--compat ab", "--compat \"ab\": no tool onrush can follow; write wrk, wrk-cmm or wrk2".to_owned()),
@@ -231,6 +243,7 @@ fn what_exceeds_a_limit_is_refused_with_the_limit() {
     let table = [
         ("-c 2M", "--connections \"2M\": at most 1000000"),
         ("-c 99999999999999999999", "--connections \"99999999999999999999\": at most 1000000"),
+        ("--rcvbuf 2G", "--rcvbuf \"2G\": at most 1073741823"),
         ("-t 1025", "--threads \"1025\": at most 1024"),
         ("-d 367h -d 8785h", "--duration \"8785h\": at most 8784h, which is 366 days"),
         ("-n 10P", "--requests \"10P\": at most 9007199254740992"),

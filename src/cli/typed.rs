@@ -173,9 +173,7 @@ impl Typed {
 
     fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), Refusal> {
         let native = Dialect::Native;
-        // Natively a source address says nothing about the layout; a tool that knows it prints this one.
-        let is_native_option = self.dialect == native && flag.id == Id::BindIp;
-        self.cmm_layout |= flag.origin == Origin::WrkCmm && !is_native_option;
+        self.cmm_layout |= self.brings_cmm_layout(flag);
         let requests = || count(flag, &value, native, REQUESTS_MAX);
         match flag.id {
             Id::Help => return Err(Refusal::Help),
@@ -214,6 +212,7 @@ impl Typed {
             Id::BindIp | Id::ConnectTo | Id::Resolve | Id::Ipv4 | Id::Ipv6 | Id::Unix | Id::HttpProxy => {
                 self.way.take(flag, &value, self.dialect)?;
             }
+            Id::Rcvbuf | Id::Sndbuf | Id::Congestion => self.way.take_socket(flag, &value)?,
             Id::Insecure
             | Id::CaCert
             | Id::Cert
@@ -240,6 +239,13 @@ impl Typed {
             }
         }
         Ok(())
+    }
+
+    /// Whether an option goes with wrk-cmm's layout. Natively a source address says nothing about it; a tool that knows it
+    /// prints this one.
+    fn brings_cmm_layout(&self, flag: &Flag) -> bool {
+        let is_native_option = self.dialect == Dialect::Native && flag.id == Id::BindIp;
+        flag.origin == Origin::WrkCmm && !is_native_option
     }
 
     /// Takes an option about runs that are to fail.

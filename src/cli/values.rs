@@ -9,9 +9,9 @@ use super::flags::{Flag, Id};
 use super::refusal::{Refusal, wrong};
 use super::request;
 use super::units::{self, Unreadable};
-use crate::plan::limits::TIME_MAX;
+use crate::plan::limits::{BUFFER_MAX, TIME_MAX};
 use crate::plan::secrets;
-use crate::plan::{Breakout, Condition, Dialect, Format, Io, Percent, Spin, StopTerm};
+use crate::plan::{Breakout, Condition, Dialect, Format, Io, Percent, SocketOptions, Spin, StopTerm};
 
 /// A count up to `most`. Zero is judged later in the compat dialects, where wrk has an order and words of its own.
 pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> Result<u64, Refusal> {
@@ -22,6 +22,19 @@ pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> 
         Ok(count) => Ok(count),
         Err(reason) => Err(wrong(flag, value, format_args!("{reason}; write for instance 100 or 10k"))),
     }
+}
+
+/// The size of a buffer in bytes.
+pub(super) fn buffer(flag: &Flag, value: &OsStr) -> Result<u32, Refusal> {
+    Ok(count(flag, value, Dialect::Native, BUFFER_MAX)? as u32)
+}
+
+/// The name of a congestion control; whether the kernel has it is seen before the run.
+pub(super) fn congestion(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
+    let name = value.to_str().filter(|text| SocketOptions::is_name(text));
+    let most = SocketOptions::NAME_MAX;
+    name.map(str::to_owned)
+        .ok_or_else(|| wrong(flag, value, format_args!("a name has 1 to {most} characters; write for instance cubic")))
 }
 
 /// A time of at most [`TIME_MAX`]. What zero means is judged later.

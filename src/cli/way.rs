@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use super::flags::{Flag, Id};
 use super::proxy;
 use super::refusal::{Refusal, wrong};
+use super::values::{buffer, congestion};
 use crate::plan::target::Scheme;
 use crate::plan::way::{BadSources, Family, Sources, Way};
 use crate::plan::{Dialect, Io, Target};
@@ -63,15 +64,39 @@ impl TypedWay {
         Ok(())
     }
 
+    /// Takes one option about sockets in.
+    pub fn take_socket(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), Refusal> {
+        let socket = &mut self.way.socket;
+        match flag.id {
+            Id::Rcvbuf => socket.rcvbuf = Some(buffer(flag, value)?),
+            Id::Sndbuf => socket.sndbuf = Some(buffer(flag, value)?),
+            _ => socket.congestion = Some(congestion(flag, value)?),
+        }
+        self.last = Some(flag);
+        Ok(())
+    }
+
     /// What it means for this target.
     pub fn decide(mut self, target: &Target, io: &Io, warnings: &mut Vec<String>) -> Result<Way, Refusal> {
         if let (Io::Sim(_), Some(flag)) = (io, self.last) {
-            let line =
-                format!("--{}: the simulated servers have only one way to them; leave one of the two out", flag.long);
+            let why = match flag.id {
+                Id::Rcvbuf | Id::Sndbuf | Id::Congestion => "are reached without sockets",
+                _ => "have only one way to them",
+            };
+            let line = format!("--{}: the simulated servers {why}; leave one of the two out", flag.long);
             return Err(Refusal::Cannot(line));
         }
         if self.way.unix.is_some() && (!self.instead.is_empty() || self.way.sources.is_some()) {
             let line = "--unix goes to no address: leave out --connect-to and --bind-ip, or it";
+            return Err(Refusal::Misused(line.to_owned()));
+        }
+        if self.way.unix.is_some() && self.way.socket.congestion.is_some() {
+            let line = "--congestion is about TCP, which --unix does without: leave one of the two out";
+            return Err(Refusal::Misused(line.to_owned()));
+        }
+        if self.way.unix.is_some() && self.way.socket.rcvbuf.is_some() {
+            let line =
+                "--rcvbuf does nothing on a Unix socket, where the sender's buffer counts: leave it out, or --unix";
             return Err(Refusal::Misused(line.to_owned()));
         }
         let elsewhere = self.way.unix.as_ref().map(|_| "--unix");

@@ -7,7 +7,7 @@ use onrush_proto::Nanos;
 use super::slot::{Slot, State};
 use super::{Engine, ScriptFailure, UNANSWERED_NS};
 use crate::backend::Backend;
-use crate::stats::{Cause, Gap, Interval, Phase, ProxyFailure, Spread, Transcript};
+use crate::stats::{Buffers, Cause, Gap, Interval, Phase, ProxyFailure, Spread, Transcript};
 
 /// What a worker gives back.
 pub struct WorkerEnd {
@@ -37,6 +37,8 @@ pub struct WorkerEnd {
     pub spread: Spread,
     /// The shortest latency of its warm-up, in nanoseconds.
     pub least_before_ns: Option<u64>,
+    /// How large the kernel made the buffers of its connections.
+    pub buffers: Buffers,
     /// Whether its script was asked how long to pause.
     pub pauses: bool,
     /// Whether it was once told something that is no time.
@@ -95,6 +97,7 @@ impl<B: Backend> Engine<B> {
             standstills: books.standstills,
             spread,
             least_before_ns: books.least_before_ns,
+            buffers: self.backend.buffers(),
             pauses: wants.delay,
             pauses_unread: self.script.pauses_unread,
             failure: self.script.failure,

@@ -46,6 +46,9 @@ pub const SCRIPT_MAX_MIB: u64 = 16;
 /// Largest file of certificates in MiB: a system's roots take less than one.
 pub const PEM_MAX_MIB: u64 = 16;
 
+/// Largest buffer of a connection in bytes: twice as much is the most that the kernel counts to.
+pub const BUFFER_MAX: u64 = i32::MAX as u64 / 2;
+
 /// How many times `--timeout` a request may last before it is given up, unless `--give-up` says otherwise.
 pub const GIVE_UP_TIMEOUTS: u32 = 5;
 

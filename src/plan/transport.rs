@@ -63,12 +63,9 @@ impl Plan {
         if plan.stop == (Stop { duration: None, requests: None }) {
             return Err(Unfit::Contradiction("nothing ends the run"));
         }
-        if plan.way.sources.is_some_and(|sources| sources.count() == 0) {
-            return Err(Unfit::Contradiction("there is no address to come from"));
-        }
         let levels = plan.levels.as_ref().and_then(Levels::contradiction);
         let of_stages = plan.schedule.as_ref().and_then(Schedule::contradiction).or(levels);
-        match of_stages.or_else(|| plan.contradiction()) {
+        match plan.way.contradiction().or(of_stages).or_else(|| plan.contradiction()) {
             Some(contradiction) => Err(Unfit::Contradiction(contradiction)),
             None => Ok(plan),
         }

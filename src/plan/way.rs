@@ -1,11 +1,12 @@
-//! How connections get to the target when it is not simply by the host of its URL: from which addresses, to which.
+//! How connections get to the target when it is not simply by the host of its URL: from which addresses, to which, and
+//! with which sockets.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::Proxy;
+use super::{Proxy, SocketOptions};
 
 /// The way to the target.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +23,8 @@ pub struct Way {
     pub unix: Option<PathBuf>,
     /// The addresses that connections come from, in turn.
     pub sources: Option<Sources>,
+    /// What their sockets are told.
+    pub socket: SocketOptions,
 }
 
 /// A family of addresses.
@@ -64,6 +67,19 @@ impl Family {
             Self::V4 => "IPv4",
             Self::V6 => "IPv6",
         }
+    }
+}
+
+impl Way {
+    /// What is wrong with it.
+    pub(super) fn contradiction(&self) -> Option<&'static str> {
+        if self.sources.is_some_and(|sources| sources.count() == 0) {
+            return Some("there is no address to come from");
+        }
+        if self.unix.is_some() && self.socket.congestion.is_some() {
+            return Some("a Unix socket knows no congestion");
+        }
+        self.socket.contradiction()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::plan::target::Scheme;
 use crate::plan::{Dialect, Io, Load, Part, Plan, Request, Schedule, Show, Spin, Stop, Target, Way};
 use crate::run::host::Facts;
 use crate::run::{Ended, Outcome};
-use crate::stats::{Cause, Counters, Distribution, Occupancy, Phase, Spread, Timeline, Totals};
+use crate::stats::{Buffers, Cause, Counters, Distribution, Occupancy, Phase, Spread, Timeline, Totals};
 
 /// A run of `seconds` on `url`.
 pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections: u32) -> Plan {
@@ -73,6 +73,7 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         standstills: Vec::new(),
         least_before_ns: None,
         spread: Spread::default(),
+        buffers: Buffers::default(),
         transcript: None,
         batch: 1,
         known: crate::plan::secrets::Known::default(),

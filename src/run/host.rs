@@ -95,18 +95,21 @@ const SYSCTLS: [&str; 17] = [
 /// Reads the facts.
 pub fn facts() -> Facts {
     let limit = getrlimit(Resource::Nofile);
-    let sysctl = |name: &&str| {
-        let value = read(&format!("/proc/sys/{}", name.replace('.', "/")))?;
-        Some(((*name).to_owned(), value.split_whitespace().collect::<Vec<_>>().join(" ")))
-    };
+    let named = |name: &&str| Some(((*name).to_owned(), sysctl(name)?));
     Facts {
         kernel: read("/proc/sys/kernel/osrelease"),
         cpu_model: fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| cpu_model(&text)),
         cpus: thread::available_parallelism().map_or(1, |cpus| cpus.get()),
         open_files_soft: limit.current,
         open_files_hard: limit.maximum,
-        sysctls: SYSCTLS.iter().filter_map(sysctl).collect(),
+        sysctls: SYSCTLS.iter().filter_map(named).collect(),
     }
+}
+
+/// A setting of the kernel, its parts a blank apart.
+pub fn sysctl(name: &str) -> Option<String> {
+    let value = read(&format!("/proc/sys/{}", name.replace('.', "/")))?;
+    Some(value.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 fn read(path: &str) -> Option<String> {

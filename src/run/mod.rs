@@ -4,6 +4,7 @@
 //! lasts goes to an observer.
 
 pub mod choice;
+mod congestion;
 pub mod host;
 mod interrupt;
 mod outcome;
@@ -19,6 +20,7 @@ mod worker;
 
 pub use crate::script::Listener;
 pub use choice::{Choice, Unavailable};
+pub use congestion::BadCongestion;
 pub use host::{Ports, Shortage};
 pub use interrupt::Interrupt;
 pub use outcome::{Breakdown, Ended, Outcome, WorkerShare};

@@ -11,7 +11,7 @@ use super::{Choice, Ports, Seen, Shortage, Until, host, nanos};
 use crate::engine::{self, WorkerEnd};
 use crate::plan::secrets::{self, Known};
 use crate::plan::{Dialect, Plan};
-use crate::stats::{Cause, Counters, Evidence, Gap, Spread, Timeline, Totals, Transcript, silences};
+use crate::stats::{Buffers, Cause, Counters, Evidence, Gap, Spread, Timeline, Totals, Transcript, silences};
 
 /// What a run measured, and how it went.
 pub struct Outcome {
@@ -53,6 +53,8 @@ pub struct Outcome {
     pub least_before_ns: Option<u64>,
     /// How requests were spread over the connections that were there at the end.
     pub spread: Spread,
+    /// How large the kernel made the buffers of connections, where the plan says how large they are to be.
+    pub buffers: Buffers,
     /// What went over the wire, where the plan wanted that.
     pub transcript: Option<Box<Transcript>>,
     /// The secrets that it was given; none if they may be shown.
@@ -145,6 +147,7 @@ impl Outcome {
             standstills: Vec::new(),
             least_before_ns: None,
             spread: Spread::default(),
+            buffers: Buffers::default(),
             transcript: None,
             known: Known::default(),
             batch: 1,
@@ -260,6 +263,7 @@ impl Outcome {
         self.standstills = silences::joined(&self.standstills, &end.standstills);
         self.spread += end.spread;
         self.least_before_ns = self.least_before_ns.into_iter().chain(end.least_before_ns).min();
+        self.buffers += end.buffers;
         self.transcript = self.transcript.take().or(end.transcript);
         self.pauses |= end.pauses;
         self.pauses_unread |= end.pauses_unread;

@@ -11,6 +11,7 @@ use onrush_proto::Parts;
 use rustix::io::Errno;
 use thiserror::Error;
 
+use super::congestion::try_congestion;
 use super::sight::Sight;
 use super::waiting::PATIENCE;
 use super::watch::Prepared;
@@ -72,6 +73,7 @@ pub fn prepare(
     if let Some(sources) = plan.way.sources {
         try_sources(sources, plan.dialect)?;
     }
+    try_congestion(plan, addresses)?;
     let tls = plan.tls.as_ref().map(tls::Config::new).transpose()?;
     if let (Some(script), Some(limit)) = (&script, plan.requests_per_connection) {
         let (function, length) =

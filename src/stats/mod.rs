@@ -7,6 +7,7 @@
 mod batches;
 mod binned;
 mod bins;
+pub mod buffers;
 mod confidence;
 mod corrupt;
 pub mod counters;
@@ -34,6 +35,7 @@ use std::ops::AddAssign;
 pub use batches::{BATCHES_MIN, Batch, Batches, Estimate, Unknown};
 pub use binned::{Binned, Step};
 pub use bins::{Count, HIGHEST};
+pub use buffers::Buffers;
 pub use corrupt::Corrupt;
 pub use counters::{Counters, Statuses};
 pub use distribution::Distribution;

@@ -63,6 +63,8 @@ mod showing;
 mod sight;
 /// The whole program in virtual time.
 mod simulation;
+/// What sockets are told, and what the kernel makes of it.
+mod sockets;
 /// Terminals, pipes, signals.
 mod terminal;
 /// HTTPS: real servers, bad certificates, broken handshakes.
@@ -108,6 +110,7 @@ fn main() {
         ("showing", showing::cases()),
         ("sight", sight::cases()),
         ("simulation", simulation::cases()),
+        ("sockets", sockets::cases()),
         ("terminal", terminal::cases()),
         ("tls", tls::cases()),
         ("until", until::cases()),

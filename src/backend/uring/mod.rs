@@ -36,7 +36,7 @@ use rustix::net::{Shutdown, SocketAddrAny, shutdown, sockopt};
 use super::arrival::{Arrivals, PREFACE_BYTES};
 use super::dialer::Dial;
 use super::{Backend, Clock, Completion, ConnId, Dialer, What};
-use crate::stats::TcpInfo;
+use crate::stats::{self, TcpInfo};
 use buffers::Buffers;
 use names::{Operation, name, named};
 use ring::Ring;
@@ -272,6 +272,10 @@ impl Backend for Uring {
     fn tcp_info(&self, conn: ConnId) -> Option<(u32, TcpInfo)> {
         let socket = &self.sockets[conn.index()];
         Some((socket.generation, socket.fd.as_ref().and_then(super::socket::tcp_info)?))
+    }
+
+    fn buffers(&self) -> stats::Buffers {
+        self.dialer.buffers()
     }
 
     fn close(&mut self, conn: ConnId) {

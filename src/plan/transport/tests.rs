@@ -40,6 +40,8 @@ fn any(random: &mut Random) -> Plan {
         &["--resolve", "h:443:127.0.0.1,::1"],
         &["--http-proxy", "u:p@proxy:3128"],
         &["-4"],
+        &["--sndbuf", "1", "--rcvbuf", "1073741823"],
+        &["--congestion", "bbr"],
         &["--io", "epoll"],
         &["--io", "sim:x.toml"],
         &["--spin", "on"],

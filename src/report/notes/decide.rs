@@ -8,9 +8,10 @@ use super::super::failure::Failure;
 use super::super::silences::silences;
 use super::super::{NS_PER_US, rewritten};
 use super::fold::in_order;
-use super::{Flight, Hanging, Lost, Note, NothingSent, Places, open_loop};
+use super::{Capped, Flight, Hanging, Lost, Note, NothingSent, Places, open_loop};
 use crate::plan::Plan;
 use crate::run::{Breakdown, Ended, Outcome, host, nanos};
+use crate::stats::buffers::Sizes;
 use crate::stats::silences::GAP_MIN_NS;
 use crate::stats::{Cause, Counters, Gap, Handshakes, Occupancy, Phase, Row, Totals};
 
@@ -56,6 +57,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let mut notes: Vec<Note> = suspended.into_iter().chain(standstill(outcome)).collect();
     notes.extend(fewer_connections(plan, outcome).filter(|_| is_known));
     notes.extend(flight);
+    notes.extend(capped(plan, outcome));
     let silences = silences(plan, outcome);
     notes.extend(open_loop::notes(plan, outcome, silences.iter().map(|(_, silent_ns)| silent_ns).sum()));
     notes.extend(early_end(plan, outcome));
@@ -134,6 +136,21 @@ fn too_few_requests(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     let (elapsed, asked, completed) = (outcome.elapsed, plan.stop.requests?, outcome.totals.counters.completed);
     let is_over = elapsed >= plan.stop.duration? && outcome.breakdown.is_none() && completed > 0;
     is_over.then_some(Note::TooFewRequests { elapsed, completed, asked, staged: plan.is_staged() })
+}
+
+/// The buffers that the kernel made smaller than was asked for.
+fn capped(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
+    let (asked, had) = (&plan.way.socket, outcome.buffers);
+    let both = [
+        ("--rcvbuf", "net.core.rmem_max", asked.rcvbuf, had.rcvbuf),
+        ("--sndbuf", "net.core.wmem_max", asked.sndbuf, had.sndbuf),
+    ];
+    let note = |(option, setting, requested, had): (_, _, Option<u32>, Option<Sizes>)| {
+        // It doubles what it takes.
+        let (requested, given) = (requested?, had?.min / 2);
+        (given < requested).then_some(Note::Capped(Capped { option, setting, requested, given }))
+    };
+    both.into_iter().filter_map(note).collect()
 }
 
 fn fewer_connections(plan: &Plan, outcome: &Outcome) -> Option<Note> {

@@ -30,6 +30,7 @@ impl Note {
             | Self::StayedAway { .. }
             | Self::TooFewRequests { .. }
             | Self::FewerConnections { .. }
+            | Self::Capped(_)
             | Self::NothingAnswered(_)
             | Self::NothingSent(_)
             | Self::NoAnswer(_)

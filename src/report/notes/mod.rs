@@ -70,6 +70,8 @@ pub enum Note {
         /// How many there are.
         count: usize,
     },
+    /// The kernel made a buffer of connections smaller than was asked for.
+    Capped(Capped),
     /// Not every connection that was asked for was ever open.
     FewerConnections {
         /// How many were open at least once.
@@ -230,6 +232,19 @@ pub enum Note {
         /// In microseconds.
         mean_us: f64,
     },
+}
+
+/// A buffer of connections that the kernel made smaller than was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capped {
+    /// The option that asked for it.
+    pub option: &'static str,
+    /// The kernel's setting that allows no more.
+    pub setting: &'static str,
+    /// The bytes that were asked for.
+    pub requested: u32,
+    /// The bytes that the smallest one has, without those that the kernel adds for itself.
+    pub given: u32,
 }
 
 /// Why no request was sent.

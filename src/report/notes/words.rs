@@ -7,7 +7,9 @@ use std::time::Duration;
 use super::super::failure::too_few_files;
 use super::super::units::{counted, exact, spaced, thousands, time_us};
 use super::super::{NS_PER_US, errno, escape};
-use super::{Behind, Bottleneck, Burst, Crowded, Flight, Hanging, Lost, Note, NothingSent, Places, Remedy, Uncertain};
+use super::{
+    Behind, Bottleneck, Burst, Capped, Crowded, Flight, Hanging, Lost, Note, NothingSent, Places, Remedy, Uncertain,
+};
 use crate::plan::limits::CONNECTIONS_MAX;
 use crate::run::{Known, Shortage, Until};
 use crate::stats::{BATCHES_MIN, Gap, Unknown};
@@ -37,6 +39,7 @@ impl fmt::Display for Note {
                 f.write_str(&too_few_requests_line(*elapsed, *completed, *asked, *staged))
             }
             Self::FirstOfBatch { count } => f.write_str(&first_of_batch_line(*count)),
+            Self::Capped(capped) => f.write_str(&capped_line(capped)),
             Self::FewerConnections { opened, asked, shortage, failures, staged } => {
                 f.write_str(&fewer_connections_line(*opened, *asked, shortage.as_ref(), *failures, *staged))
             }
@@ -155,6 +158,14 @@ fn dropped_line(address: SocketAddr, errno: i32, used: &[SocketAddr]) -> String 
     let used: Vec<String> = used.iter().map(SocketAddr::to_string).collect();
     let (why, used) = (errno::words(errno), used.join(", "));
     format!("{address} was left out: {why} at the start; the load went to {used}")
+}
+
+fn capped_line(&Capped { option, setting, requested, given }: &Capped) -> String {
+    let (given, wanted) = (thousands(u64::from(given)), thousands(u64::from(requested)));
+    format!(
+        "{option}: connections had {given} bytes, not {wanted}: {setting} allows no more; \
+         'sysctl -w {setting}={requested}' raises it"
+    )
 }
 
 /// Seconds since measuring began.

@@ -128,6 +128,7 @@ impl Document {
             verdict: _,
             gates: _,
             thread_rates: _,
+            sockets: _,
             until: _,
         } = other;
         // Runs that did not last equally long have no average in common.
@@ -136,6 +137,7 @@ impl Document {
         self.gates.clear();
         self.labels.retain(|key, level| labels.get(key) == Some(level));
         self.thread_rates = None;
+        self.sockets = None;
         self.until = None;
         self.suspended_s += suspended_s;
         self.interrupted |= interrupted;

@@ -16,6 +16,7 @@ mod read;
 mod schedule;
 pub(crate) mod schema;
 mod shown;
+mod sockets;
 mod sources;
 #[cfg(test)]
 mod tests;
@@ -41,6 +42,7 @@ pub use open_loop::{Between, OpenLoop};
 pub use plan::{Different, Header, Plan, Script as PlannedScript};
 pub use schedule::{Schedule, Stage};
 pub use shown::{Shown, ThreadRates};
+pub use sockets::{Buffer, Sockets};
 pub use sources::{Source, Sources};
 pub use thread::{Lateness, Thread, Waits};
 pub use until::{Known, Until};
@@ -97,6 +99,9 @@ pub struct Document {
     pub in_flight: Option<InFlight>,
     /// Connections.
     pub connections: Connections,
+    /// The buffers of connections, where their sizes were asked for; left out of sums.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sockets: Option<Sockets>,
     /// How often each status came.
     pub status: BTreeMap<u16, u64>,
     /// wrk's five error totals.

@@ -249,7 +249,7 @@ fn plans_differ_in_what_their_script_says() {
 fn plans_differ_in_the_way_to_the_target() {
     type Change = fn(&mut crate::plan::Way);
     let sources = |text| Some(crate::plan::way::Sources::parse(text).unwrap());
-    let table: [(Change, &str); 8] = [
+    let table: [(Change, &str); 11] = [
         (|way| way.sources = crate::plan::way::Sources::parse("10.0.0.5").ok(), r#"["10.0.0.5"] instead of nothing"#),
         (
             |way| way.sources = crate::plan::way::Sources::parse("10.0.0.5/28").ok(),
@@ -260,6 +260,9 @@ fn plans_differ_in_the_way_to_the_target() {
         (|way| way.instead = Some(("h".to_owned(), Some(80))), r#""h:80" instead of nothing"#),
         (|way| way.resolved = vec!["10.0.0.5".parse().unwrap()], r#"["10.0.0.5"] instead of nothing"#),
         (|way| way.family = Some(crate::plan::way::Family::V6), r#""IPv6" instead of "IPv4""#),
+        (|way| way.socket.rcvbuf = Some(4096), "4096 instead of nothing"),
+        (|way| way.socket.sndbuf = Some(4096), "4096 instead of nothing"),
+        (|way| way.socket.congestion = Some("reno".to_owned()), r#""reno" instead of nothing"#),
         (|way| way.unix = Some("/run/app.sock".into()), r#""/run/app.sock" instead of nothing"#),
     ];
     for (change, expected) in table {

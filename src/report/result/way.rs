@@ -28,6 +28,15 @@ pub struct Way {
     /// The proxy that connections go through; its user is redacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_proxy: Option<String>,
+    /// The receive buffer of a connection that was asked for, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rcvbuf: Option<u32>,
+    /// The send buffer of a connection that was asked for, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sndbuf: Option<u32>,
+    /// The congestion control of connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<String>,
 }
 
 /// How TLS was to be spoken.
@@ -67,7 +76,7 @@ pub struct Offer {
 impl Way {
     /// What of the way was asked for; `None`: nothing.
     pub fn of(way: &plan::Way, keeps_secrets: bool) -> Option<Self> {
-        let plan::Way { instead, proxy, resolved, family, unix, sources } = way;
+        let plan::Way { instead, proxy, resolved, family, unix, sources, socket } = way;
         let shown_url = |url: &str| if keeps_secrets { url.to_owned() } else { secrets::url(url) };
         let ends = |sources: &plan::way::Sources| [0, sources.count() as usize - 1].map(|at| sources.of_connection(at));
         let mut bind_ip: Vec<String> = sources.iter().flat_map(ends).map(|address| address.to_string()).collect();
@@ -84,6 +93,9 @@ impl Way {
             family: family.map(|family| family.name().to_owned()),
             unix: unix.as_ref().map(|path| path.display().to_string()),
             http_proxy: proxy.as_ref().map(|proxy| shown_url(&proxy.typed)),
+            rcvbuf: socket.rcvbuf,
+            sndbuf: socket.sndbuf,
+            congestion: socket.congestion.clone(),
         };
         (shown != Self::default()).then_some(shown)
     }

@@ -13,6 +13,7 @@ use super::*;
 use crate::plan::{Dialect, Plan};
 use crate::report::fixtures::{address, fail, flawless, outcome, plan};
 use crate::run::{Breakdown, Ended, Outcome};
+use crate::stats::buffers::{Buffers, Sizes};
 use crate::stats::{Cause, Counters, Distribution, Negotiated, Occupancy, Phase, ProxyFailure};
 
 /// What is said about an outcome of 10 seconds of `http://h/` on 2 threads and 10 connections.
@@ -40,6 +41,24 @@ fn silent(gaps_ms: &[(u64, u64)]) -> Outcome {
 #[test]
 fn a_good_run_needs_no_words() {
     assert_eq!(said(&good()), Vec::<String>::new());
+}
+
+#[test]
+fn a_buffer_that_the_kernel_capped_is_said() {
+    let (mut plan, mut outcome) = (plan(Dialect::Native, "http://h/", 10, 2, 10), good());
+    (plan.way.socket.rcvbuf, plan.way.socket.sndbuf) = (Some(16_777_216), Some(1));
+    // A buffer that the kernel made larger is as large as it can be small.
+    outcome.buffers =
+        Buffers { rcvbuf: Some(Sizes { min: 8_388_608, max: 33_554_432 }), sndbuf: Some(Sizes::of(4_608)) };
+    let words = "--rcvbuf: connections had 4,194,304 bytes, not 16,777,216: net.core.rmem_max allows no more; \
+                 'sysctl -w net.core.rmem_max=16777216' raises it";
+    assert_eq!(said_of(&plan, &outcome), [words]);
+    outcome.buffers.rcvbuf = Some(Sizes::of(33_554_432));
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
+    plan.way.socket.sndbuf = Some(262_144);
+    assert!(said_of(&plan, &outcome)[0].contains("net.core.wmem_max"));
+    outcome.buffers = Buffers::default();
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new(), "there was no connection");
 }
 
 #[test]

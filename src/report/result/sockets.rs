@@ -1,0 +1,44 @@
+//! What the kernel made of the socket options that were asked for, as it stands in a document.
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::SocketOptions;
+use crate::stats::buffers::{Buffers, Sizes};
+
+/// The buffers of connections, where their sizes were asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Sockets {
+    /// The receive buffers (`--rcvbuf`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rcvbuf: Option<Buffer>,
+    /// The send buffers (`--sndbuf`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sndbuf: Option<Buffer>,
+}
+
+/// The size of a buffer, in bytes. The kernel doubles what is asked for, as it needs room itself, but takes no more than
+/// `net.core.rmem_max` or `net.core.wmem_max` of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Buffer {
+    /// What was asked for.
+    pub requested: u32,
+    /// What the connection with the smallest had, as `getsockopt` and `ss` say it.
+    pub effective_min: u32,
+    /// What the connection with the largest had.
+    pub effective_max: u32,
+}
+
+impl Sockets {
+    /// What became of these options; `None`: no size was asked for, or there was no connection.
+    pub fn of(options: &SocketOptions, buffers: &Buffers) -> Option<Self> {
+        let buffer =
+            |(requested, sizes): (u32, Sizes)| Buffer { requested, effective_min: sizes.min, effective_max: sizes.max };
+        let shown = Self {
+            rcvbuf: options.rcvbuf.zip(buffers.rcvbuf).map(buffer),
+            sndbuf: options.sndbuf.zip(buffers.sndbuf).map(buffer),
+        };
+        (shown != Self::default()).then_some(shown)
+    }
+}

@@ -1,0 +1,38 @@
+//! Whether the kernel has a congestion control, before anything depends on it.
+
+use rustix::io::Errno;
+use thiserror::Error;
+
+use super::host;
+use crate::backend::socket;
+use crate::plan::{Addresses, Io, Plan};
+use crate::reason::reason;
+
+/// The kernel does not take a congestion control.
+#[derive(Debug, Error)]
+#[error("--congestion {name:?}: {why}")]
+pub struct BadCongestion {
+    name: String,
+    why: String,
+}
+
+/// Looks whether connections can have the congestion control that the plan wants, if it wants one.
+pub(super) fn try_congestion(plan: &Plan, addresses: &Addresses) -> Result<(), BadCongestion> {
+    let wanted = plan.way.socket.congestion.as_deref().filter(|_| !matches!(plan.io, Io::Sim(_)));
+    let Some((name, address)) = wanted.zip(addresses.0.first()) else { return Ok(()) };
+    socket::try_congestion(address.ip(), name).map_err(|errno| {
+        let listed = |setting| host::sysctl(setting).unwrap_or_else(|| format!("those of {setting}"));
+        let why = match errno {
+            Errno::NOENT => {
+                let available = listed("net.ipv4.tcp_available_congestion_control");
+                format!("the kernel does not have it; write one of these, or load its module: {available}")
+            }
+            Errno::PERM => {
+                let allowed = listed("net.ipv4.tcp_allowed_congestion_control");
+                format!("only CAP_NET_ADMIN may use it; others may use: {allowed}")
+            }
+            errno => reason(&errno.into()),
+        };
+        BadCongestion { name: name.to_owned(), why }
+    })
+}

@@ -1,0 +1,55 @@
+//! How large the kernel made the buffers of connections.
+
+use std::ops::AddAssign;
+
+/// The sizes of the buffers that were asked for, of all connections, as the kernel counts them: twice what it was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Buffers {
+    /// Of the receive buffers; `None`: nobody asked, or there was no connection.
+    pub rcvbuf: Option<Sizes>,
+    /// Of the send buffers, likewise.
+    pub sndbuf: Option<Sizes>,
+}
+
+/// The smallest and the largest of some buffers, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// The smallest.
+    pub min: u32,
+    /// The largest.
+    pub max: u32,
+}
+
+impl Sizes {
+    /// Those of one buffer.
+    pub fn of(bytes: usize) -> Self {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        Self { min: bytes, max: bytes }
+    }
+
+    fn join(self, other: Self) -> Self {
+        Self { min: self.min.min(other.min), max: self.max.max(other.max) }
+    }
+}
+
+impl AddAssign for Buffers {
+    fn add_assign(&mut self, other: Self) {
+        let join = |mine: Option<Sizes>, theirs| mine.into_iter().chain(theirs).reduce(Sizes::join);
+        self.rcvbuf = join(self.rcvbuf, other.rcvbuf);
+        self.sndbuf = join(self.sndbuf, other.sndbuf);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_and_the_largest_of_all_are_known() {
+        let mut sum = Buffers::default();
+        for bytes in [300, 100, 200] {
+            sum += Buffers { rcvbuf: Some(Sizes::of(bytes)), sndbuf: None };
+        }
+        assert_eq!(sum, Buffers { rcvbuf: Some(Sizes { min: 100, max: 300 }), sndbuf: None });
+    }
+}

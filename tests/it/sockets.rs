@@ -1,0 +1,117 @@
+use std::fs;
+use std::io::{self, BufReader, Write};
+use std::net::SocketAddr;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+
+use crate::harness::{Context, Scratch, cases, target, url};
+use crate::peers::{read_head, server, unix};
+use crate::results::document;
+
+cases! {
+    the_kernel_has_what_the_document_says needs "ss -V";
+    what_the_kernel_caps_is_said;
+    a_unix_socket_has_a_send_buffer;
+    a_congestion_control_that_is_not_there_is_refused_with_those_that_are;
+    one_that_is_not_allowed_is_refused_with_those_that_are needs "setpriv --bounding-set -net_admin true";
+}
+
+/// What `ss` said of the client's side of each connection when its first request came.
+type Seen = Arc<Mutex<Vec<String>>>;
+
+/// A server that asks `ss` about its clients.
+fn asking() -> (SocketAddr, Seen) {
+    let seen = Seen::default();
+    let said = Arc::clone(&seen);
+    let address = server(move |mut stream| {
+        let port = stream.peer_addr()?.port();
+        let mut reader = BufReader::new(stream.try_clone()?);
+        read_head(&mut reader)?;
+        let output = Command::new("ss").args(["-Htinm", "sport", "=", &format!(":{port}")]).output()?;
+        said.lock().map_err(|_| io::ErrorKind::Other)?.push(String::from_utf8_lossy(&output.stdout).into_owned());
+        loop {
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")?;
+            read_head(&mut reader)?;
+        }
+    });
+    (address, seen)
+}
+
+fn the_kernel_has_what_the_document_says(context: &Context) {
+    let scratch = Scratch::new("sockets");
+    for program in context.both() {
+        let (address, seen) = asking();
+        let program = program.words("-t2 -c4 -d1 --rcvbuf 20k --sndbuf 40000 --congestion reno");
+        let (_, document) = document(program.word(format!("http://{address}/")), &scratch);
+        let buffer = |requested: u32| json!({ "requested": requested, "effective_min": 2 * requested, "effective_max": 2 * requested });
+        assert_eq!(document["sockets"], json!({ "rcvbuf": buffer(20_000), "sndbuf": buffer(40_000) }));
+        let way = json!({ "rcvbuf": 20_000, "sndbuf": 40_000, "congestion": "reno" });
+        assert_eq!(document["plan"]["way"], way);
+        let seen = seen.lock().expect("nobody fails with the lock");
+        assert!(seen.len() >= 4, "{seen:?}");
+        // wrk's own connection, which it makes before the run, is like the others.
+        for socket in seen.iter() {
+            for part in [",rb40000,", ",tb80000,", " reno "] {
+                assert!(socket.contains(part), "no {part:?} in {socket}");
+            }
+        }
+    }
+}
+
+fn what_the_kernel_caps_is_said(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("sockets"));
+    let most = |name: &str| -> u32 {
+        let text = fs::read_to_string(format!("/proc/sys/net/core/{name}")).expect("Linux has it");
+        text.trim().parse().expect("it is a number")
+    };
+    for (option, setting) in [("rcvbuf", "rmem_max"), ("sndbuf", "wmem_max")] {
+        let program =
+            context.onrush().words("-c2 -d500ms").word(format!("--{option}=1073741823")).word(url(&server, "/"));
+        let (output, document) = document(program, &scratch);
+        let had = 2 * most(setting);
+        let buffer = json!({ "requested": 1_073_741_823, "effective_min": had, "effective_max": had });
+        assert_eq!(document["sockets"], json!({ option: buffer }));
+        let note = format!("net.core.{setting} allows no more; 'sysctl -w net.core.{setting}=1073741823' raises it");
+        assert!(output.stderr.contains(&note), "{output:?}");
+        assert!(document["notes"].to_string().contains(&note), "{document}");
+    }
+}
+
+fn a_unix_socket_has_a_send_buffer(context: &Context) {
+    let scratch = Scratch::new("sockets");
+    let path = scratch.path().join("app.sock");
+    unix(&path);
+    let program = context.onrush().words("-c2 -d500ms --sndbuf 40k --unix").word(&path).word("http://h/");
+    let (_, document) = document(program, &scratch);
+    let buffer = json!({ "requested": 40_000, "effective_min": 80_000, "effective_max": 80_000 });
+    assert_eq!(document["sockets"], json!({ "sndbuf": buffer }));
+}
+
+/// The congestion controls that are available or allowed, as the kernel lists them.
+fn controls(which: &str) -> String {
+    fs::read_to_string(format!("/proc/sys/net/ipv4/tcp_{which}_congestion_control")).expect("Linux has it")
+}
+
+fn a_congestion_control_that_is_not_there_is_refused_with_those_that_are(context: &Context) {
+    let server = target();
+    let output = context.onrush().words("-d1s --congestion nonesuch").word(url(&server, "/")).run_plain();
+    let available = controls("available");
+    let expected = format!(
+        "onrush: --congestion \"nonesuch\": the kernel does not have it; write one of these, or load its module: {available}"
+    );
+    assert_eq!((output.code, output.stdout.as_str(), output.stderr), (1, "", expected));
+}
+
+fn one_that_is_not_allowed_is_refused_with_those_that_are(context: &Context) {
+    let (available, allowed) = (controls("available"), controls("allowed"));
+    let is_allowed = |name: &str| allowed.split_whitespace().any(|allowed| allowed == name);
+    // Where all are allowed there is nothing to test.
+    let Some(name) = available.split_whitespace().find(|name| !is_allowed(name)) else { return };
+    let server = target();
+    let unprivileged = context.after("exec setpriv --bounding-set -net_admin \"$0\" \"$@\"");
+    let output = unprivileged.words("-d1s --congestion").word(name).word(url(&server, "/")).run_plain();
+    let expected = format!("onrush: --congestion \"{name}\": only CAP_NET_ADMIN may use it; others may use: {allowed}");
+    assert_eq!((output.code, output.stdout.as_str(), output.stderr), (1, "", expected));
+}
