@@ -208,8 +208,14 @@ fn is_rule(text: &str) -> bool {
     text.len() >= 3 && (text.bytes().all(|byte| byte == b'=') || text.bytes().all(|byte| byte == b'-'))
 }
 
-/// What a line says about the report below it; `None`: it is a command, a prompt or decoration.
+/// How the lines begin that onrush prints around a report.
+const OURS: [&str; 4] = ["verdict: ", "note: ", "onrush: ", "::error"];
+
+/// What a line says about the report below it; `None`: it is about the one above, a command, a prompt or decoration.
 fn label(text: &str) -> Option<String> {
+    if OURS.iter().any(|beginning| text.starts_with(beginning)) {
+        return None;
+    }
     let is_prompt = text.starts_with('(') && text.ends_with(')') && !text.contains(' ');
     let is_wrk = |word: &str| {
         let name = word.rsplit('/').next().unwrap_or_default();

@@ -114,6 +114,19 @@ fn every_line_of_a_report_is_read_with_its_unit() {
 }
 
 #[test]
+fn what_onrush_says_of_one_report_is_no_label_of_the_next() {
+    for line in ["verdict: target", "note: all answers were 404", "onrush: --fail-if rate>1", "::error title=onrush::x"]
+    {
+        let folder =
+            written(&[("a.log", format!("First:\n{WRK}{line}\n\n{}", WRK.replace("753.86", "753.87")).as_bytes())]);
+        let labels: Vec<_> = read(&folder).runs.into_iter().map(|run| run.label.unwrap()).collect();
+        assert_eq!(labels, ["First", "First"], "{line}");
+    }
+    let folder = written(&[("a.log", format!("verdict of the jury:\n{WRK}").as_bytes())]);
+    assert_eq!(read(&folder).runs[0].label.as_deref(), Some("verdict of the jury"));
+}
+
+#[test]
 fn wrk2_has_percentiles_of_the_latency_since_requests_were_due() {
     let folder = written(&[("a.log", WRK2.as_bytes())]);
     let Read { runs, problems } = read(&folder);
