@@ -157,7 +157,7 @@ fn metric(name: &str) -> Result<Metric, String> {
         return Ok(metric);
     }
     if let Some(codes) = name.strip_prefix("status.") {
-        return status(codes).ok_or_else(|| format!("status.{codes} is no status; write status.503 or status.5xx"));
+        return status(codes).ok_or_else(|| format!("{name:?} is no status; write status.503 or status.5xx"));
     }
     let (view, latency) = match name.split_once('.') {
         Some(("scheduled", latency)) => (View::Scheduled, latency),
@@ -190,7 +190,7 @@ fn status(codes: &str) -> Option<Metric> {
 fn unknown(name: &str) -> String {
     let digits = name.rsplit('.').next().and_then(|last| last.strip_prefix('p')).unwrap_or_default();
     if digits.starts_with(|first: char| first.is_ascii_digit()) {
-        return format!("{name} is no percentile; write p0 to p100, with at most six decimals");
+        return format!("{name:?} is no percentile; write p0 to p100, with at most six decimals");
     }
     let names = NAMES.iter().map(|(name, _)| *name).chain(OTHERS);
     let nearest = names.map(|known| (damerau_levenshtein(name, known), known)).min();
@@ -226,7 +226,7 @@ fn value(metric: Metric, text: &str) -> Result<Value, String> {
     }
     let wrong = || format!("{text:?} is no value of this metric; {}", example(metric));
     match metric {
-        Metric::Latency(..) if text != "0" && text.ends_with(|last: char| last.is_ascii_digit()) => {
+        Metric::Latency(..) if text != "0" && decimal(text).is_some() => {
             Err(format!("which unit? write {text}ms, {text}us or {text}s"))
         }
         Metric::Latency(..) => units::time(text, Dialect::Native).map(Value::Time).map_err(|_| wrong()),
@@ -311,7 +311,7 @@ mod tests {
             ("p99", 3, "+- belongs here"),
             ("p99<50ms", 3, "+- belongs here"),
             ("p99-2%", 3, "+- belongs here"),
-            ("p99+-2%, p9x±2%", 9, "p9x is no percentile"),
+            ("p99+-2%, p9x±2%", 9, "\"p9x\" is no percentile"),
             ("raet±2%", 0, "unknown metric \"raet\"; did you mean rate?"),
             ("max+-2%", 0, "max has no confidence interval; percentiles from p1 to p99.9999, mean and rate have one"),
             ("p100+-2%", 0, "p100 has no confidence interval"),
@@ -339,9 +339,12 @@ mod tests {
             ("p99+-2%", 3, "+- is for --until; a condition compares, for instance p99>50ms"),
             ("p99!5ms", 3, "<, <=, >, >=, = or != belongs here"),
             ("p99<1ms, eror>1%", 9, "unknown metric \"eror\"; did you mean errors?"),
-            ("p101>1ms", 0, "p101 is no percentile; write p0 to p100"),
+            ("p101>1ms", 0, "\"p101\" is no percentile; write p0 to p100"),
             ("latency>1ms", 0, "unknown metric \"latency\"; known are p0 to p100, mean,"),
-            ("status.6>1", 0, "status.6 is no status; write status.503 or status.5xx"),
+            ("p1\u{1b}>1ms", 0, r#""p1\u{1b}" is no percentile"#),
+            ("p99<\u{1b}5", 4, r#""\u{1b}5" is no value of this metric"#),
+            ("status.\u{1b}>1", 0, r#""status.\u{1b}" is no status"#),
+            ("status.6>1", 0, "\"status.6\" is no status; write status.503 or status.5xx"),
             ("status.5xx>x", 11, "\"x\" is no value of this metric; write for instance 10 or 1%"),
             ("p99<50", 4, "which unit? write 50ms, 50us or 50s"),
             ("p99< 50 apples", 5, "\"50 apples\" is no value of this metric; write for instance 50ms"),

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::input;
+use super::super::{input, printable};
 use super::{Document, SCHEMA};
 
 /// What every version of the format has.
@@ -34,19 +34,25 @@ impl Document {
     /// As [`Document::read`].
     pub fn parse(path: &Path, text: &[u8]) -> anyhow::Result<Self> {
         let Version { schema, kind } =
-            serde_json::from_slice(text).with_context(|| format!("{path:?} is no result of onrush"))?;
+            serde_json::from_slice(text).map_err(shown).with_context(|| format!("{path:?} is no result of onrush"))?;
         if schema != u64::from(SCHEMA) {
             bail!("{path:?} has schema {schema}, and this onrush reads schema {SCHEMA}: use the version that wrote it");
         }
         if let Some(kind) = kind {
-            bail!("{path:?} is the document of a {kind}: only results of runs are read here");
+            bail!("{path:?} is the document of a {}: only results of runs are read here", printable(&kind));
         }
-        let value: Value = serde_json::from_slice(text).with_context(|| format!("{path:?} is damaged"))?;
+        let value: Value =
+            serde_json::from_slice(text).map_err(shown).with_context(|| format!("{path:?} is damaged"))?;
         if !are_figures(&value) {
             bail!("{path:?} is damaged: it has figures that no test can have");
         }
-        serde_json::from_value(value).with_context(|| format!("{path:?} is damaged"))
+        serde_json::from_value(value).map_err(shown).with_context(|| format!("{path:?} is damaged"))
     }
+}
+
+/// What is wrong with a file: the words quote it, and it may be anybody's.
+fn shown(error: serde_json::Error) -> anyhow::Error {
+    anyhow!(printable(&error.to_string()))
 }
 
 /// Whether all numbers are small enough to be added up: there is nothing below zero, and no test goes beyond the
@@ -61,5 +67,23 @@ fn are_figures(value: &Value) -> bool {
             fields.iter().all(|(name, value)| ["plan", "host"].contains(&name.as_str()) || are_figures(value))
         }
         Value::Null | Value::Bool(_) | Value::String(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_foreign_file_says_moves_no_cursor() {
+        for (text, words) in [
+            (r#"{"schema": "\u001b]0;x\u0007"}"#, "is no result of onrush: "),
+            (r#"{"schema": 1, "kind": "\u001b]0;x\u0007"}"#, "is the document of a "),
+            (r#"{"schema": 1, "plan": "\u001b]0;x\u0007"}"#, "is damaged: "),
+        ] {
+            let error = format!("{:#}", Document::parse(Path::new("x.json"), text.as_bytes()).unwrap_err());
+            assert!(error.contains(words) && error.contains(r"\u{1b}]0;x\u{7}"), "{error:?}");
+            assert!(!error.contains(char::is_control), "{error:?}");
+        }
     }
 }
