@@ -8,7 +8,7 @@ use crate::plan::limits::{UNTIL_CAP, UNTIL_MIN};
 use crate::plan::{Schedule, StopTerm};
 use crate::report::units::exact;
 
-/// The stop terms, which give the run a duration if nothing else ends it.
+/// The stop terms, each once, which give the run a duration if nothing else ends it.
 pub(super) fn decide(
     typed: &mut Typed,
     staged: Option<Duration>,
@@ -33,5 +33,12 @@ pub(super) fn decide(
     if typed.requests.is_none() {
         typed.duration.get_or_insert(UNTIL_CAP);
     }
-    Ok(std::mem::take(&mut typed.until))
+    let mut terms: Vec<StopTerm> = Vec::new();
+    for term in std::mem::take(&mut typed.until) {
+        let is_same = |known: &StopTerm| (known.metric, known.half_width) == (term.metric, term.half_width);
+        if !terms.iter().any(is_same) {
+            terms.push(term);
+        }
+    }
+    Ok(terms)
 }

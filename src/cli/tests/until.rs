@@ -15,6 +15,9 @@ fn a_run_until_its_figures_are_known_lasts_five_minutes_at_most() {
         assert_eq!((plan.stop.requests, plan.until.is_empty()), (requests, false), "{words}");
     }
     assert_eq!(run("onrush --until p99+-2% --until p50+-1% http://h/").until[0].text, "p50+-1%", "the last one counts");
+    let terms = run("onrush --until p99+-2%,rate+-2%,p99±2.0%,p99+-1% http://h/").until;
+    let texts: Vec<&str> = terms.iter().map(|term| term.text.as_str()).collect();
+    assert_eq!(texts, ["p99+-2%", "rate+-2%", "p99+-1%"], "what is given twice is said once");
     assert_eq!(run("wrk2 -R 10 --until scheduled.p99+-2% http://h/").until.len(), 1);
     assert!(run("onrush --once --until p99+-2% http://h/").until.is_empty());
 }

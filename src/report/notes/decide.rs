@@ -62,7 +62,11 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     notes.extend(open_loop::notes(plan, outcome, silences.iter().map(|(_, silent_ns)| silent_ns).sum()));
     notes.extend(early_end(plan, outcome));
     let until = outcome.until.clone().filter(|until| until.reached || outcome.ended != Ended::Signal);
-    notes.extend(until.filter(|_| outcome.totals.counters.completed > 0).map(Note::Until));
+    notes.extend(until.filter(|_| outcome.totals.counters.completed > 0).map(|until| Note::Until {
+        until,
+        elapsed: outcome.elapsed,
+        counted: outcome.ended == Ended::Requests,
+    }));
     notes.extend(unanswered(plan, outcome, has_hanging).filter(|_| is_known));
     notes.extend((!silences.is_empty()).then(|| {
         let gaps: Vec<Gap> = silences.iter().map(|(gap, _)| *gap).collect();

@@ -41,7 +41,7 @@ impl Note {
             | Self::Found(_)
             | Self::Unanswered(_)
             | Self::Crowded(_)
-            | Self::Until(Until { reached: false, .. })
+            | Self::Until { until: Until { reached: false, .. }, .. }
             | Self::Late { .. }
             | Self::TooLate { .. }
             | Self::Uncertain(_)
@@ -50,7 +50,7 @@ impl Note {
             | Self::Statuses { .. } => Weight::Failure,
             Self::Dropped { .. }
             | Self::FirstOfBatch { .. }
-            | Self::Until(_)
+            | Self::Until { .. }
             | Self::Carried { .. }
             | Self::Interim { .. }
             | Self::Sliced { .. }

@@ -105,7 +105,14 @@ pub enum Note {
         hanging: Hanging,
     },
     /// The run was to end when its figures were known well enough.
-    Until(Until),
+    Until {
+        /// What is known of the figures.
+        until: Until,
+        /// How long was measured.
+        elapsed: Duration,
+        /// Whether the number of requests ended the run.
+        counted: bool,
+    },
     /// Fewer requests were sent than were due.
     Behind(Behind),
     /// Requests were due, and all connections busy.

@@ -48,7 +48,7 @@ impl fmt::Display for Note {
                 write!(f, "the server closed idle connections {}; each was opened again", counted(*count, "time"))
             }
             Self::Hanging { flight, hanging } => f.write_str(&hanging_line(flight, hanging)),
-            Self::Until(until) => f.write_str(&until_line(until)),
+            Self::Until { until, elapsed, counted } => f.write_str(&until_line(until, *elapsed, *counted)),
             Self::Behind(behind) => f.write_str(&behind_line(behind)),
             Self::Crowded(crowded) => f.write_str(&crowded_line(crowded)),
             Self::Late { late, sent, limit, p99_ns, max_ns, burst } => {
@@ -223,8 +223,8 @@ fn interrupted_line(elapsed: Duration, planned: Option<Duration>) -> String {
     format!("interrupted after {elapsed}{of}: the report covers only that time")
 }
 
-fn until_line(until: &Until) -> String {
-    let after = time_us(until.at.as_secs_f64() * 1e6);
+fn until_line(until: &Until, elapsed: Duration, is_counted: bool) -> String {
+    let [after, elapsed] = [until.at, elapsed].map(|time| time_us(time.as_secs_f64() * 1e6));
     let sure = |known: &Known| match known.estimate {
         Ok(estimate) => format!("{} to ±{:.2} %", known.term.name(), estimate.half_width * 100.0),
         Err(_) => String::new(),
@@ -250,7 +250,8 @@ fn until_line(until: &Until) -> String {
         return format!("the run ended after {after}, when its figures were known (95 % confidence): {sure}");
     }
     let unsure: Vec<String> = until.terms.iter().filter(|known| !known.is_enough()).map(unsure).collect();
-    format!("--until was not reached in {after}: {}; measure longer (-d)", unsure.join("; "))
+    let remedy = if is_counted { "send more requests (-n)" } else { "measure longer (-d)" };
+    format!("--until was not reached in {elapsed}: {}; {remedy}", unsure.join("; "))
 }
 
 fn too_few_requests_line(elapsed: Duration, completed: u64, asked: u64, staged: bool) -> String {

@@ -36,6 +36,9 @@ fn how_well_figures_are_known_is_said_and_what_is_missing() {
                 batches; measure longer (-d)";
     let mut outcome = until(false, 10, vec![slow]);
     assert_eq!(said(&outcome), [line]);
+    let line = line.replace("measure longer (-d)", "send more requests (-n)").replace("10.00s", "800.00ms");
+    (outcome.ended, outcome.elapsed) = (Ended::Requests, Duration::from_millis(800));
+    assert!(said(&outcome).contains(&line), "{:?}", said(&outcome));
     outcome.ended = Ended::Signal;
     assert!(said(&outcome).iter().all(|note| !note.contains("--until")), "who interrupts a run knows that");
 }
