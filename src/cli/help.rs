@@ -91,7 +91,10 @@ Exit codes
   1  bad option, URL or file, a host that cannot be resolved, or a result
      file that could not be written
   2  could not start: every first connection or TLS handshake failed
-  5  nothing completed, or the target of -n stayed away
+  3  a gate of --fail-if is broken, or no load of --find-max holds
+  4  with --strict: onrush itself limited the run
+  5  nothing completed, the target of -n stayed away, or that of --find-max
+     stopped answering
 130  quit by a second signal, or by one when the test itself is over
 ";
 
@@ -131,6 +134,19 @@ mod tests {
             let last = first.rsplit(' ').next().unwrap();
             assert!(!["the", "a", "of", "longer", "behind", "and", "or", "to"].contains(&last), "{first}");
         }
+    }
+
+    #[test]
+    fn the_help_lists_the_exit_codes_of_the_manual() {
+        let codes = |text: &str| -> Vec<u8> {
+            text.lines()
+                .filter_map(|line| line.trim_start_matches(['|', ' ']).split(' ').next()?.parse().ok())
+                .collect()
+        };
+        let manual = include_str!("../../docs/command-line.md").split("\n## Exit codes\n\n").nth(1).unwrap();
+        let manual = manual.split("\n\n").next().unwrap();
+        assert_eq!(codes(help().split("\nExit codes\n").nth(1).unwrap()), codes(manual));
+        assert_eq!(codes(manual), [0, 1, 2, 3, 4, 5, 130]);
     }
 
     #[test]

@@ -666,7 +666,7 @@ fn options_of_wrk_cmms_bring_its_layout_but_natively_not_the_source_address() {
 
 #[test]
 fn what_cannot_be_meant_is_refused_with_what_can_be() {
-    let endings = "its ending says what is written: .json, .csv, .hgrm, .md or .ndjson";
+    let endings = "its ending says what is written: .json, .json.gz, .csv, .hgrm, .md, .ndjson or .xml";
     let table = [
         ("-o result", format!("--output \"result\": {endings}")),
         ("-o x.csv.gz", format!("--output \"x.csv.gz\": {endings}")),

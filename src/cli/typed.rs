@@ -296,7 +296,7 @@ impl Typed {
         }
         let endings = match value.to_str() {
             Some("/dev/stdout") => "standard output is -o -, which takes the document",
-            _ => "its ending says what is written: .json, .csv, .hgrm, .md or .ndjson",
+            _ => "its ending says what is written: .json, .json.gz, .csv, .hgrm, .md, .ndjson or .xml",
         };
         let kind = Kind::of(&path).ok_or_else(|| wrong(flag, value, endings))?;
         self.outputs.push(Output { path, kind });
