@@ -204,7 +204,7 @@ impl Typed {
             Id::FailIf | Id::Strict | Id::Annotate => self.failing(flag, &value)?,
             Id::FindMax | Id::Over => self.search.take(flag, &value)?,
             Id::Format => self.format = format(flag, &value)?,
-            Id::Label => self.labels.extend([label(flag, &value)?]),
+            Id::Label => self.labels.extend([label(flag, &value, &self.labels)?]),
             Id::KeepSecrets => self.keep_secrets = true,
             Id::Latency => self.latency = true,
             Id::Notes => self.notes = true,

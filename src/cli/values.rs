@@ -1,5 +1,6 @@
 //! The values of options: each is read into what it means, or refused with what would be right.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use super::units::{self, Unreadable};
 use crate::plan::limits::{BUFFER_MAX, TIME_MAX};
 use crate::plan::secrets;
 use crate::plan::{Breakout, Condition, Dialect, Format, Io, Percent, SocketOptions, Spin, StopTerm};
+use crate::tables::is_column;
 
 /// A count up to `most`. Zero is judged later in the compat dialects, where wrk has an order and words of its own.
 pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> Result<u64, Refusal> {
@@ -81,10 +83,20 @@ pub(super) fn user(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
     Ok(if text.contains(':') { text.to_owned() } else { format!("{text}:") })
 }
 
-/// What a run is one of: a name and its level.
-pub(super) fn label(flag: &Flag, value: &OsStr) -> Result<(String, String), Refusal> {
+/// What a run is one of: a name that is not among those known, and its level.
+pub(super) fn label(flag: &Flag, value: &OsStr, known: &BTreeMap<String, String>) -> Result<(String, String), Refusal> {
     let pair = value.to_str().and_then(|text| text.split_once('=')).filter(|(key, _)| !key.is_empty());
     let (key, level) = pair.ok_or_else(|| wrong(flag, value, "no label; write for instance server=nginx"))?;
+    if key.trim() != key {
+        return Err(wrong(flag, value, "blanks around the name; write for instance server=nginx"));
+    }
+    if is_column(key) {
+        let reason = format_args!("onrush table has a column {key:?} already; choose another name");
+        return Err(wrong(flag, value, reason));
+    }
+    if known.contains_key(key) {
+        return Err(wrong(flag, value, format_args!("{key:?} has a value already; a run is one of each")));
+    }
     Ok((key.to_owned(), level.to_owned()))
 }
 
@@ -144,5 +156,36 @@ pub(super) fn io(flag: &Flag, value: &OsStr) -> Result<Io, Refusal> {
         Some("uring") => Ok(Io::Uring),
         Some(text) if text.starts_with("sim:") => Ok(Io::Sim(PathBuf::from(&text["sim:".len()..]))),
         _ => Err(wrong(flag, value, "unknown; write auto, uring or epoll")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::flags::by_id;
+    use super::*;
+
+    #[test]
+    fn a_label_is_no_column_and_has_one_value() {
+        let known = BTreeMap::from([("a".to_owned(), "1".to_owned())]);
+        for (text, reason) in [
+            ("host=a", "onrush table has a column \"host\" already; choose another name"),
+            ("p99=a", "onrush table has a column \"p99\" already; choose another name"),
+            ("a=2", "\"a\" has a value already; a run is one of each"),
+        ] {
+            let Err(Refusal::Misused(line)) = label(by_id(Id::Label), OsStr::new(text), &known) else {
+                panic!("{text}")
+            };
+            assert_eq!(line, format!("--label {text:?}: {reason}"));
+        }
+    }
+
+    #[test]
+    fn a_label_has_a_name_without_blanks_around_it_and_any_value() {
+        let read = |text: &str| label(by_id(Id::Label), OsStr::new(text), &BTreeMap::new());
+        assert_eq!(read("my server= a=b ").unwrap(), ("my server".to_owned(), " a=b ".to_owned()));
+        for text in [" a=x", "a =x", " =x", "\ta=x"] {
+            let Err(Refusal::Misused(line)) = read(text) else { panic!("{text:?}") };
+            assert!(line.ends_with("blanks around the name; write for instance server=nginx"), "{line}");
+        }
     }
 }

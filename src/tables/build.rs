@@ -27,7 +27,7 @@ pub fn usual(runs: &[Measured]) -> Vec<Column> {
 /// Every run, and below the runs with one key their averages.
 pub fn runs(groups: &[Group<'_>], key: &[String], columns: &[Column]) -> Grid {
     let mut heads: Vec<Head> = key.iter().map(|field| Head::new(field)).collect();
-    heads.push(Head::new("run"));
+    heads.push(Head::new(column::RUN));
     heads.extend(columns.iter().map(Head::of));
     let is_averaged = groups.iter().any(|group| group.runs.len() > 1);
     let mut rows = Vec::new();
@@ -46,9 +46,7 @@ pub fn runs(groups: &[Group<'_>], key: &[String], columns: &[Column]) -> Grid {
 /// together.
 pub fn summary(groups: &[Group<'_>], key: &[String]) -> Grid {
     let percentiles: Vec<Figure> = column::usual_percentiles().collect();
-    let computed =
-        ["runs", "median_requests_per_sec", "min_requests_per_sec", "max_requests_per_sec", "spread_percent"];
-    let mut heads: Vec<Head> = key.iter().map(String::as_str).chain(computed).map(Head::new).collect();
+    let mut heads: Vec<Head> = key.iter().map(String::as_str).chain(column::COMPUTED).map(Head::new).collect();
     let figures = [Figure::Errors, Figure::StatusErrors];
     heads.extend(figures.iter().chain(&percentiles).map(|&figure| Head::of(&Column::Figure(figure))));
     let rows = groups.iter().map(|group| {
@@ -82,7 +80,7 @@ fn spread(median: Option<Number>, min: Option<&Number>, max: Option<&Number>) ->
 /// Every run with everything that is known of it, or with these columns.
 pub fn wide(groups: &[Group<'_>], key: &[String], columns: &[Column], sort: Option<&Sort>) -> Grid {
     let mut heads: Vec<Head> = key.iter().map(|field| Head::new(field)).collect();
-    heads.push(Head::new("run"));
+    heads.push(Head::new(column::RUN));
     heads.extend(columns.iter().map(Head::of));
     let runs = groups.iter().flat_map(|group| group.runs.iter().map(move |(number, run)| (group, number, *run)));
     let mut runs: Vec<(&Group<'_>, &u64, &Measured)> = runs.collect();

@@ -56,6 +56,13 @@ pub enum Figure {
 pub const FIELDS: [&str; 12] =
     ["folder", "file", "line", "name", "tool", "section", "label", "url", "host", "threads", "connections", "rate"];
 
+/// The column with the number of a run.
+pub const RUN: &str = "run";
+
+/// The columns of a summary that are computed from several runs.
+pub const COMPUTED: [&str; 5] =
+    ["runs", "median_requests_per_sec", "min_requests_per_sec", "max_requests_per_sec", "spread_percent"];
+
 /// The figures of the table that people make of wrk's results, before its percentiles.
 pub const USUAL: [Figure; 5] = [Figure::Requests, Figure::Duration, Figure::Bytes, Figure::Rate, Figure::Transfer];
 
@@ -69,6 +76,12 @@ impl Column {
     pub fn named(name: &str) -> Self {
         Figure::named(name).map_or_else(|| Self::Field(name.to_owned()), Self::Figure)
     }
+}
+
+/// Whether tables have a column of this name whatever the runs are labelled with.
+pub fn is_column(name: &str) -> bool {
+    let is_figure = || matches!(Column::named(name), Column::Figure(_));
+    name == RUN || FIELDS.contains(&name) || COMPUTED.contains(&name) || is_figure()
 }
 
 /// What a field says of a run. A factor counts more than the field that has the same name.

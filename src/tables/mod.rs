@@ -24,6 +24,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 pub use build::Sort;
+pub use column::is_column;
 pub use measured::{Figures, Measured, Origin};
 
 use column::{Column, FIELDS};

@@ -1,5 +1,6 @@
 //! A result file of onrush as a run.
 
+use super::super::column::is_column;
 use super::super::measured::{Figures, Measured, Origin};
 use crate::report::result::{Document, Schedule, Stage, rate};
 
@@ -28,7 +29,7 @@ pub fn read(origin: Origin, document: Document) -> Measured {
         threads: Some(document.plan.threads.into()),
         connections: Some(document.plan.connections.into()),
         rate: document.plan.schedule.as_ref().map(asked_rate),
-        factors: document.labels.iter().map(|(key, level)| (key.clone(), level.clone())).collect(),
+        factors: document.labels.iter().map(|(key, level)| (factor(key), level.clone())).collect(),
         figures,
         document: Some(Box::new(document)),
         ..Measured::new(Origin { tool: "onrush", ..origin })
@@ -43,4 +44,9 @@ fn asked_rate(schedule: &Schedule) -> String {
         format!("{length}{}{end}", stage.from_per_s)
     };
     schedule.stages.iter().map(stage).collect::<Vec<_>>().join(",")
+}
+
+/// The factor that a label says the level of: `--label` takes no name of a column, but not every document came from it.
+fn factor(key: &str) -> String {
+    if is_column(key) { format!("label.{key}") } else { key.to_owned() }
 }

@@ -292,6 +292,22 @@ fn labels_are_factors_and_count_more_than_the_name() {
 }
 
 #[test]
+fn a_label_called_like_a_column_has_one_of_its_own() {
+    let taken = ["host", "run", "runs", "requests", "p99_us", "50%", "spread_percent"];
+    assert!(taken.into_iter().chain(FIELDS).all(is_column));
+    assert!(!["server", "c", "hosts", "p", "label.host"].into_iter().any(is_column));
+    let folder = TempDir::new().unwrap();
+    let labels = taken.map(|key| (key.to_owned(), "mine".to_owned()));
+    let document = Document { labels: labels.into(), ..result(0..10) };
+    fs::write(folder.path().join("a.json"), document.to_json()).unwrap();
+    let csv = run(&Table { form: Form::Csv, ..table(vec![folder.path().to_owned()]) }).text;
+    let mut heads: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    assert_eq!(taken.map(|key| heads.contains(&&*format!("label.{key}"))), [true; 7], "{csv}");
+    heads.sort_unstable();
+    assert!(heads.windows(2).all(|pair| pair[0] != pair[1]), "{csv}");
+}
+
+#[test]
 fn one_wide_table_has_everything_and_empty_cells_for_what_is_not_known() {
     let inputs = vec![fixture("guard.md"), fixture("server.txt")];
     let csv = run(&Table { form: Form::Csv, ..table(inputs.clone()) }).text;
