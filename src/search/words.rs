@@ -71,6 +71,11 @@ pub fn result(search: &Search, points: &[Point], ended: Ended) -> String {
         Ended::Limited(limit) => Some(format!("{} was the limit at {last}, and not the target", limit.words())),
         Ended::Done | Ended::Time | Ended::Signal => None,
     };
+    let early = match ended {
+        Ended::Time => "; for more give the search longer (-d)",
+        Ended::Signal => "; it was interrupted",
+        Ended::Done | Ended::Died | Ended::Limited(_) => "",
+    };
     match (bracket.holds, bracket.fails, spoilt) {
         (Some(holds), _, Some(spoilt)) => format!("Highest {name}: unknown, at least {}: {spoilt}", show(holds)),
         (None, _, Some(spoilt)) => format!("Highest {name}: unknown: {spoilt}"),
@@ -81,15 +86,26 @@ pub fn result(search: &Search, points: &[Point], ended: Ended) -> String {
             };
             format!("Highest {name}: {} holds {objective} ({between})", show(holds))
         }
-        (Some(holds), None, None) => format!("Every {noun} tried holds {objective}, up to {}", show(holds)),
+        (Some(holds), None, None) => match doubted(points, holds) {
+            Some(load) => {
+                let (least, doubted) = (show(holds), show(load));
+                format!("Highest {name}: unknown, at least {least}: {doubted} failed and was not repeated{early}")
+            }
+            None => format!("Every {noun} tried holds {objective}, up to {}{early}", show(holds)),
+        },
         (None, None, None) => {
-            format!("Highest {name}: unknown: the search ended before any failure could be confirmed")
+            format!("Highest {name}: unknown: the search ended before any failure could be confirmed{early}")
         }
         (None, Some(_), None) => {
             let lowest = points.iter().map(|point| point.load).min().unwrap_or_default();
-            format!("No {noun} holds {objective}, down to {}", show(lowest))
+            format!("No {noun} holds {objective}, down to {}{early}", show(lowest))
         }
     }
+}
+
+/// The lowest load above this one that failed, though not often enough to be believed.
+fn doubted(points: &[Point], holds: u64) -> Option<u64> {
+    points.iter().filter(|point| point.is_clean() && !point.holds() && point.load > holds).map(|point| point.load).min()
 }
 
 /// A load with its unit.
@@ -127,6 +143,7 @@ mod tests {
         let per_s =
             |runs: &[(u64, bool)]| points(&runs.iter().map(|(load, holds)| (load * 60, *holds)).collect::<Vec<_>>());
         let narrow = [(2_950, true), (3_010, false), (3_010, false)];
+        let once = [(2_950, true), (3_010, false)];
         let (none, all) = ([(20, false), (10, false), (10, false)], [(10, true), (20, true)]);
         let sure: Vec<(u64, bool)> = narrow
             .into_iter()
@@ -138,8 +155,14 @@ mod tests {
         for (runs, ended, line) in [
             (&narrow[..], Ended::Time, "Highest rate: 2950.0/s holds p99<50ms (2950 … 3010)"),
             (&sure, Ended::Done, "Highest rate: 2950.0/s holds p99<50ms (95 %: 2950 … 2983)"),
-            (&none, Ended::Time, "No rate holds p99<50ms, down to 10.0/s"),
-            (&all, Ended::Signal, "Every rate tried holds p99<50ms, up to 20.0/s"),
+            (&none, Ended::Done, "No rate holds p99<50ms, down to 10.0/s"),
+            (&none, Ended::Time, "No rate holds p99<50ms, down to 10.0/s; for more give the search longer (-d)"),
+            (
+                &once,
+                Ended::Signal,
+                "Highest rate: unknown, at least 2950.0/s: 3010.0/s failed and was not repeated; it was interrupted",
+            ),
+            (&all, Ended::Done, "Every rate tried holds p99<50ms, up to 20.0/s"),
             (
                 &narrow,
                 died(),
