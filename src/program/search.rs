@@ -15,6 +15,7 @@ use super::{
 use crate::live::ProgressLine;
 use crate::plan::search::Over;
 use crate::plan::{Addresses, Format, Plan, Search};
+use crate::report::Note;
 use crate::report::files::{self, Fates, Files};
 use crate::report::result;
 use crate::run::{
@@ -164,6 +165,8 @@ struct Runs<'a> {
     calm_ns: u64,
     has_begun: bool,
     has_said_gathered: bool,
+    /// Whether it was said that responses had other statuses than 2xx.
+    has_said_statuses: bool,
 }
 
 impl<'a> Runs<'a> {
@@ -179,6 +182,7 @@ impl<'a> Runs<'a> {
             calm_ns: u64::MAX,
             has_begun: false,
             has_said_gathered: false,
+            has_said_statuses: false,
         }
     }
 
@@ -208,6 +212,7 @@ impl<'a> Runs<'a> {
             let line = "nothing was answered in the first second; give the first rate with -R".to_owned();
             return Err(Fruitless { line, code: EXIT_NOTHING_COMPLETED }.into());
         }
+        self.say_statuses(&plan, &outcome);
         let per_s = completed as f64 / outcome.elapsed.as_secs_f64();
         say(&words::first(plan.load.connections, per_s));
         let first = self.search.first.unwrap_or_else(|| over.load(per_s * FIRST_SHARE).max(over.least()));
@@ -256,6 +261,16 @@ impl<'a> Runs<'a> {
         if typed.is_zero() { search::warm_up(length) } else { typed }
     }
 
+    /// Says once that responses had other statuses than 2xx: a wrong path is quick to answer.
+    fn say_statuses(&mut self, plan: &Plan, outcome: &Outcome) {
+        let notes = report::notes(plan, outcome);
+        let statuses = notes.iter().find(|note| matches!(note, Note::Statuses { .. }));
+        if let Some(note) = statuses.filter(|_| plan.show.notes && !self.has_said_statuses) {
+            self.has_said_statuses = true;
+            say(&format!("note: {note}"));
+        }
+    }
+
     /// A run under this load; `None`: a signal came.
     fn point(&mut self, load: u64, length: Duration) -> anyhow::Result<Option<Point>> {
         let Search { budget, over, .. } = *self.search;
@@ -270,6 +285,7 @@ impl<'a> Runs<'a> {
             return Ok(None);
         }
         let mut point = Point::of(self.search, &plan, load, length, &outcome);
+        self.say_statuses(&plan, &outcome);
         if point.fault == Some(Fault::Unanswered) {
             print_notes(&plan, &outcome);
         } else {
