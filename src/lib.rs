@@ -22,5 +22,6 @@ pub mod stats;
 pub mod tables;
 pub mod verdict;
 
+mod digits;
 mod random;
 mod reason;

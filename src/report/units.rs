@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+pub use crate::digits::thousands;
+
 /// From which part of the next unit on that unit is used.
 const THRESHOLD: f64 = 0.85;
 
@@ -43,19 +45,6 @@ pub fn spaced(duration: Duration) -> String {
     let text = exact(duration);
     let (number, unit) = text.split_at(text.find(char::is_alphabetic).unwrap_or(text.len()));
     format!("{number} {unit}")
-}
-
-/// A count with separators: `1,029`, `120,000`.
-pub fn thousands(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.char_indices() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// A count and what is counted: `1 request`, `1,029 requests`.

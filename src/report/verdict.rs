@@ -20,7 +20,7 @@ const ROWS_PER_THIRD: usize = 3;
 /// A spread of requests over connections says something from this many per connection on.
 const REQUESTS_PER_CONNECTION: u64 = 20;
 
-/// The verdict on a shorter run is only printed if somebody wants to know more.
+/// The verdict on a shorter run is only printed with `-v`.
 pub const VERDICT_MIN: Duration = Duration::from_secs(1);
 
 /// Who limited a run; `None` where nothing was measured, or one request was all.
@@ -42,7 +42,7 @@ fn evidence(plan: &Plan, outcome: &Outcome) -> Evidence {
         load: load(plan, outcome),
         latency: latency(outcome),
         network: network(outcome),
-        // Whoever runs a program may call it anything.
+        // A program may have any name.
         target: seen.target.map(|target| Target { name: escape(target.name.as_bytes()), ..target }),
         machine: Machine { suspended_s: outcome.suspended.as_secs_f64(), ..seen.machine },
     }
@@ -187,7 +187,7 @@ fn thirds(timeline: &Timeline) -> Option<Thirds> {
     Some(Thirds { first_per_s: figure(mean(first)), last_per_s: figure(mean(last)), error_per_s: figure(error_per_s) })
 }
 
-/// A figure to four digits after the point: nobody needs more as evidence.
+/// A figure with four digits after the point, which is enough for evidence.
 fn figure(number: f64) -> f64 {
     (number * 1e4).round() / 1e4
 }

@@ -6,7 +6,7 @@
 use super::words::{count, number, percent, seconds, time};
 use super::{Evidence, Latency, LimitedBy, Listening, Load, Network, Thread};
 
-/// Somebody is busy from this share of the time on.
+/// A thread or a target is busy from this share of the time on.
 const BUSY: f64 = 0.9;
 /// A generator that stood still for this share of the run has measured itself.
 const STOPPED: f64 = 0.05;

@@ -1,4 +1,4 @@
-//! What else is worth knowing of a run, whoever limited it.
+//! What else is worth knowing of a run, independent of its limit.
 
 use serde::{Deserialize, Serialize};
 

@@ -7,7 +7,7 @@ const MS: f64 = 1e3;
 /// What makes evidence another.
 type Change = fn(&mut Evidence);
 
-/// Ten connections for ten seconds against a target of which nothing is to be seen; nobody is the limit yet.
+/// Ten connections for ten seconds against a target that cannot be seen; nothing is the limit yet.
 fn idle() -> Evidence {
     let thread = Thread { busy: 0.3, queued: Some(0.01), script: 0.0 };
     Evidence {
@@ -158,12 +158,12 @@ fn what_is_not_known_decides_nothing() {
     for change in [
         // Delayed acknowledgements without a response that was seen half there: a target that takes 40 ms.
         (|evidence: &mut Evidence| evidence.latency.as_mut().unwrap().delayed = 1.0) as Change,
-        // Overflows of somebody else's queue: no connection is missing.
+        // Overflows of another server's queue: no connection is missing.
         |evidence| {
             let listening = Listening { waiting_max: 0, limit: 511, overflows: Some(40) };
             evidence.target = Some(Target { listening: Some(listening), ..target() });
         },
-        // Nobody answers at the end of a run because nobody asks: nothing failed.
+        // No responses at the end of a run because nothing was asked: nothing failed.
         |evidence| evidence.load.silent_at_end_s = 5.0,
         // A round trip that contains the target's own time.
         |evidence| {

@@ -1,5 +1,7 @@
 //! Figures as the sentences have them.
 
+use crate::digits::thousands;
+
 /// A time in microseconds: `23 µs`, `1.30 ms`, `2.0 s`.
 pub fn time(us: f64) -> String {
     match us {
@@ -34,15 +36,7 @@ pub fn number(number: f64) -> String {
     if number < 99.95 {
         return format!("{number:.1}").trim_end_matches('0').trim_end_matches('.').to_owned();
     }
-    let digits = format!("{number:.0}");
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.char_indices() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    thousands(number.round() as u64)
 }
 
 /// So many of something: `1 thread`, `12 threads`.
