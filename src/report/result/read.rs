@@ -79,7 +79,7 @@ mod tests {
         for (text, words) in [
             (r#"{"schema": "\u001b]0;x\u0007"}"#, "is no result of onrush: "),
             (r#"{"schema": 1, "kind": "\u001b]0;x\u0007"}"#, "is the document of a "),
-            (r#"{"schema": 1, "plan": "\u001b]0;x\u0007"}"#, "is damaged: "),
+            (r#"{"schema": 1, "verdict": {"limited_by": "\u001b]0;x\u0007"}}"#, "is damaged: "),
         ] {
             let error = format!("{:#}", Document::parse(Path::new("x.json"), text.as_bytes()).unwrap_err());
             assert!(error.contains(words) && error.contains(r"\u{1b}]0;x\u{7}"), "{error:?}");
