@@ -118,7 +118,7 @@ fn all_processes_of_a_target_are_counted(context: &Context) {
     let server = Server::nginx_workers(2);
     let target = target(context, &format!("-c4 -t1 -d1s {}", server.url("/hello")));
     assert_eq!((target.name.as_str(), target.processes), ("nginx", 3), "{target:?}");
-    assert!(target.cpus_used > target.busiest_thread && target.busiest_thread > 0.0, "{target:?}");
+    assert!(target.cpus_used >= target.busiest_thread && target.busiest_thread > 0.0, "{target:?}");
 }
 
 fn a_child_that_takes_over_is_counted(context: &Context) {

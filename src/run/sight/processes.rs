@@ -112,7 +112,7 @@ impl Processes {
 
     /// The processor time that the busiest of their threads took.
     pub fn busiest_ns(&self) -> u64 {
-        self.all.values().map(|process| process.busiest_ns).max().unwrap_or_default()
+        self.all.values().map(Process::busiest_ns).max().unwrap_or_default()
     }
 
     /// How many processors there are that one of their threads may run on.
@@ -126,14 +126,22 @@ impl Processes {
 }
 
 impl Process {
+    /// The processor time that its busiest thread took: no less than the mean of all that are known, if there was no time to
+    /// look at them again.
+    fn busiest_ns(&self) -> u64 {
+        let mean_ns = self.cpu_ns().checked_div(self.threads.len() as u64).filter(|_| self.knows_threads);
+        self.busiest_ns.max(mean_ns.unwrap_or(0))
+    }
+
     fn look_at_threads(&mut self, id: u32, is_over: &dyn Fn() -> bool, allowed: &mut HashSet<String>) {
         let Ok(mut ids) = proc::numbers(&format!("/proc/{id}/task")) else { return };
         self.threads.retain(|thread, _| ids.binary_search_by(|other| thread.cmp(other)).is_ok());
         // The busiest first, in case there is no time for all.
         ids.sort_by_key(|thread| std::cmp::Reverse(self.threads.get(thread).map_or(0, Thread::gained_ns)));
         let mut are_all = true;
-        for thread in ids {
-            if is_over() {
+        for (index, thread) in ids.into_iter().enumerate() {
+            // There is always time for one: most processes have no other.
+            if index > 0 && is_over() {
                 are_all = false;
                 break;
             }
