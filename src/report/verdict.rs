@@ -126,7 +126,12 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         silent_s: if open_loop.is_none() { figure(silent_ns as f64 / 1e9) } else { 0.0 },
         silent_at_end_s: at_end.map_or(0.0, |gap| figure(run_ns.saturating_sub(gap.from_ns) as f64 / 1e9)),
         hottest: outcome.spread.hottest().filter(|_| is_spread).map(figure),
-        thirds: if open_loop.is_none() && plan.levels.is_none() { thirds(&outcome.timeline) } else { None },
+        // In virtual time seconds pass sooner than intervals can be taken over one by one.
+        thirds: if open_loop.is_none() && plan.levels.is_none() && !is_simulated(plan) {
+            thirds(&outcome.timeline)
+        } else {
+            None
+        },
     }
 }
 
