@@ -41,24 +41,24 @@ fn server() -> Arc<ServerConfig> {
 /// Carries what the link has to say to the server; returns how many bytes of the protocol the server accepted.
 fn up(link: &mut Link, server: &mut ServerConnection) -> usize {
     let mut plain = 0;
-    while let Some(sealed) = link.seal().unwrap() {
-        let mut bytes = sealed.bytes();
+    while let Some(encrypted) = link.seal().unwrap() {
+        let mut bytes = encrypted.bytes();
         while !bytes.is_empty() {
             server.read_tls(&mut bytes).unwrap();
             server.process_new_packets().unwrap();
         }
-        plain += link.accepted(sealed.bytes().len());
+        plain += link.accepted(encrypted.bytes().len());
     }
     plain
 }
 
 /// Carries what the server has to say to the link in pieces of `size`; returns what was in it.
 fn down(server: &mut ServerConnection, link: &mut Link, size: usize) -> Result<Vec<u8>, LinkFailure> {
-    let (mut sealed, mut plain) = (Vec::new(), Vec::new());
+    let (mut encrypted, mut plain) = (Vec::new(), Vec::new());
     while server.wants_write() {
-        server.write_tls(&mut sealed).unwrap();
+        server.write_tls(&mut encrypted).unwrap();
     }
-    for piece in sealed.chunks_mut(size) {
+    for piece in encrypted.chunks_mut(size) {
         link.receive(piece, &mut |bytes| plain.extend_from_slice(bytes))?;
     }
     Ok(plain)
