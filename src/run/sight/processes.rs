@@ -6,6 +6,9 @@ use std::ops::RangeInclusive;
 use super::proc::{self, Stat};
 use crate::backend::{monotonic_ns, suspended_ns};
 
+/// How many threads of a process are looked at when there is no time for all.
+const THREADS: usize = 4;
+
 /// The target's processes.
 #[derive(Debug, Default)]
 pub struct Processes {
@@ -69,7 +72,7 @@ impl Processes {
         }
     }
 
-    /// Looks at all of them; when there is no more time, only at processes as a whole.
+    /// Looks at all of them; when there is no more time, only at a few threads of each.
     pub fn look(&mut self, is_over: &dyn Fn() -> bool) {
         for (&id, process) in self.all.iter_mut().filter(|(_, process)| process.stat.is_alive) {
             // Numbers are used again.
@@ -140,8 +143,8 @@ impl Process {
         ids.sort_by_key(|thread| std::cmp::Reverse(self.threads.get(thread).map_or(0, Thread::gained_ns)));
         let mut are_all = true;
         for (index, thread) in ids.into_iter().enumerate() {
-            // There is always time for one: most processes have no other.
-            if index > 0 && is_over() {
+            // There is always time for a few: most processes have no more.
+            if index >= THREADS && is_over() {
                 are_all = false;
                 break;
             }

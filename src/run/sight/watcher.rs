@@ -78,9 +78,9 @@ impl Watcher {
             match orders.restarts.load(Ordering::Relaxed) {
                 told if told != restarts => {
                     restarts = told;
-                    self.restart(&limit(SEARCH));
+                    self.restart();
                 }
-                _ if looks % LOOKS_PER_ROUND == 0 => self.look_around(&limit(SEARCH)),
+                _ if looks % LOOKS_PER_ROUND == 0 => self.look_around(SEARCH),
                 _ => self.look(),
             }
             looks = looks.wrapping_add(1);
@@ -92,18 +92,18 @@ impl Watcher {
             }
         }
         let Some((began_ns, before)) = self.began else { return Seen::default() };
-        self.look_around(&limit(LAST_SEARCH));
+        self.look_around(LAST_SEARCH);
         self.seen(Duration::from_nanos(monotonic_ns() - began_ns), &before)
     }
 
     /// Counting begins.
-    fn restart(&mut self, is_over: &dyn Fn() -> bool) {
+    fn restart(&mut self) {
         (self.queue, self.connections_unseen) = (None, None);
         self.connections.restart();
         self.look();
         self.target_groups.restart();
         self.own_group.restart();
-        self.processes.restart(is_over);
+        self.processes.restart(&limit(SEARCH));
         self.began = Some((monotonic_ns(), self.before.take().unwrap_or_else(Machine::read)));
     }
 
@@ -123,11 +123,13 @@ impl Watcher {
     }
 
     /// Looks at everything.
-    fn look_around(&mut self, is_over: &dyn Fn() -> bool) {
+    fn look_around(&mut self, time: Duration) {
         self.look();
+        // A host with thousands of sockets must not leave the processes without time.
+        let is_over = limit(time);
         // What is known comes first.
-        self.processes.look(is_over);
-        self.search(is_over);
+        self.processes.look(&is_over);
+        self.search(&is_over);
     }
 
     /// Looks for processes that hold the listening sockets.
