@@ -287,6 +287,7 @@ fn show(typed: &mut Typed) -> Show {
         command: String::new(),
         keeps_secrets: typed.keep_secrets,
         labels: std::mem::take(&mut typed.labels),
+        place: None,
         verbose: typed.version,
         notes: typed.notes || !typed.dialect.is_compat(),
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::{Condition, Percent};
+use super::{Condition, Percent, Place};
 
 /// What becomes of the result on the machine that asked for the run: it is no part of a plan that is sent away.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,6 +38,8 @@ pub struct Show {
     pub keeps_secrets: bool,
     /// What the run is one of.
     pub labels: BTreeMap<String, String>,
+    /// Which run of an experiment it is, if it is of one.
+    pub place: Option<Place>,
     /// Whether to say which backend runs and why.
     pub verbose: bool,
     /// Whether notes follow the report on standard error.

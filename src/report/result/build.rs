@@ -48,6 +48,7 @@ impl Document {
             host: Host::of(&outcome.host),
             command: outcome.known.hide_in(&plan.show.command),
             labels: labels(plan, &outcome.known),
+            experiment: plan.show.place.clone(),
             plan: super::Plan::of(plan, &outcome.known),
             started_at,
             duration_s,

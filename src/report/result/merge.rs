@@ -130,10 +130,11 @@ impl Document {
             thread_rates: _,
             sockets: _,
             until: _,
+            experiment: _,
         } = other;
         // Runs that did not last equally long have no average in common.
         self.in_flight = None;
-        self.verdict = None;
+        (self.verdict, self.experiment) = (None, None);
         self.gates.clear();
         self.labels.retain(|key, level| labels.get(key) == Some(level));
         self.thread_rates = None;

@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::gate::Gate;
-use crate::plan::{Dialect, Percent};
+use crate::plan::{Dialect, Percent, Place};
 use crate::stats::Errors;
 use crate::verdict::Verdict;
 
@@ -66,6 +66,9 @@ pub struct Document {
     /// What the run is one of (`--label`); of a sum: what all its runs are.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// Which run of an experiment it is, if it is of one; left out of sums.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<Place>,
     /// What the command line meant; secrets are redacted.
     pub plan: Plan,
     /// When measuring began: RFC 3339, UTC.
