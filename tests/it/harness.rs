@@ -390,6 +390,9 @@ impl Output {
     /// Takes the sentence about what limited the run off standard error: tests that are about something else take it for
     /// chance.
     pub fn take_verdict(&mut self) {
+        // What the machine does to the run is chance, too.
+        let is_kept = |line: &&str| !line.starts_with("note: the hypervisor took");
+        self.stderr = self.stderr.split_inclusive('\n').filter(is_kept).collect();
         if let Some(verdict) = self.stderr.lines().find(|line| line.starts_with(VERDICT)).map(str::to_owned) {
             self.stderr = self.stderr.replacen(&format!("{verdict}\n"), "", 1);
             self.verdict = verdict[VERDICT.len()..].to_owned();

@@ -129,7 +129,12 @@ impl Watcher {
         let is_over = limit(time);
         // What is known comes first.
         self.processes.look(&is_over);
-        self.search(&is_over);
+        if self.processes.have_ended() && !self.processes.is_empty() {
+            // That the target died is not said lightly: another process may have taken over.
+            self.search(&limit(FIRST_SEARCH));
+        } else {
+            self.search(&is_over);
+        }
     }
 
     /// Looks for processes that hold the listening sockets.
