@@ -3,7 +3,7 @@
 //! The modules in the order in which a run passes through them: [`cli`] what was typed, [`plan`] what was decided,
 //! [`program`] how a test is shown and how it ends, [`session`] a run from a name to an outcome, [`run`] the threads that
 //! carry it out, each with an [`engine`] on a [`backend`] and perhaps a [`script`], recording into [`stats`], which
-//! [`report`] and [`live`] show. [`tables`] reads saved results. [`serve`] is the embedded target. The library exists for
+//! [`report`] and [`live`] show. [`settings`] changes those of the kernel for a while. [`tables`] reads saved results. [`serve`] is the embedded target. The library exists for
 //! the binary and its tests; it promises no stable interface.
 
 pub mod backend;
@@ -18,6 +18,7 @@ pub mod script;
 pub mod search;
 pub mod serve;
 pub mod session;
+pub mod settings;
 pub mod stats;
 pub mod tables;
 pub mod verdict;

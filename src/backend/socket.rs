@@ -131,6 +131,21 @@ pub fn tcp_info(fd: &OwnedFd) -> Option<TcpInfo> {
     TcpInfo::decode(filled)
 }
 
+/// The cookie of the network namespace that this process is in: no other has the same until the next boot.
+///
+/// # Errors
+///
+/// Before Linux 5.14.
+pub fn namespace() -> Result<u64, Errno> {
+    let fd = open(AddressFamily::UNIX)?;
+    let (mut cookie, mut size) = (0_u64, size_of::<u64>() as libc::socklen_t);
+    let place = (&raw mut cookie).cast();
+    // SAFETY: the place is as large as `size` says, and both live as long as the call.
+    let result =
+        unsafe { libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_NETNS_COOKIE, place, &raw mut size) };
+    if result == 0 { Ok(cookie) } else { Err(Errno::NOPROTOOPT) }
+}
+
 /// Room for what a newer kernel says, too.
 const TCP_INFO_MAX: usize = 512;
 

@@ -78,7 +78,7 @@ fn with_stack(has_script: bool, work: impl FnOnce() -> u8 + Send) -> u8 {
 /// Begins to listen to signals, and tries the files.
 fn begin(plan: &Plan) -> anyhow::Result<(Files, Signals)> {
     // A signal that comes while files are tried leaves nothing behind.
-    let signals = Signals::listen().context("signals cannot be heard")?;
+    let signals = Signals::listen(&[]).context("signals cannot be heard")?;
     let files = Files::open(&plan.show.outputs, plan.show.keeps_secrets)?;
     let fates = files.fates().clone();
     signals.before_quitting(move || fates.quit(|account| say(&format!("onrush: {account}"))));

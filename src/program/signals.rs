@@ -1,4 +1,5 @@
-//! Ctrl-C: the first SIGINT, SIGTERM or SIGHUP ends a run early and its report is printed, the second one quits.
+//! Ctrl-C: the first SIGINT, SIGTERM or SIGHUP ends a run early and its report is printed, the second one quits. SIGQUIT
+//! does the same where that is wanted.
 
 use std::io;
 use std::process;
@@ -30,15 +31,16 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Starts to listen, in a thread that does nothing else.
+    /// Starts to listen to SIGINT, SIGTERM, SIGHUP and `also`, in a thread that does nothing else. A single run leaves
+    /// SIGQUIT to the kernel, which writes a core file; whoever changes settings of the machine has to hear it.
     ///
     /// # Errors
     ///
     /// When the kernel takes no handler or gives no thread.
-    pub fn listen() -> io::Result<Self> {
+    pub fn listen(also: &[i32]) -> io::Result<Self> {
         // Under nohup(1) a terminal that goes away is to end nothing.
-        let heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal));
-        let heard: Vec<_> = heard.collect();
+        let ends = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal));
+        let heard: Vec<_> = ends.chain(also.iter().copied()).collect();
         let mut signals = signal_hook::iterator::Signals::new(&heard)?;
         // A signal that comes while the process is about to quit ends it without more ado.
         let is_quitting = Arc::<AtomicBool>::default();

@@ -1,0 +1,33 @@
+//! Which settings are ours to change: those of this boot and this network namespace.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+
+use crate::backend::socket;
+
+/// A boot of the kernel and a network namespace in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Here {
+    /// The kernel's identifier of this boot.
+    pub boot: String,
+    /// The network namespace, as a part of a file name: by its cookie, which no other has until the next boot. Linux before
+    /// 5.14 has none; there it is the inode number, which a later namespace may have again.
+    pub namespace: String,
+}
+
+impl Here {
+    /// Those of this process.
+    ///
+    /// # Errors
+    ///
+    /// When `/proc` cannot be read.
+    pub fn read() -> io::Result<Self> {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
+        let namespace = match socket::namespace() {
+            Ok(cookie) => format!("netns-{cookie}"),
+            Err(_) => format!("netns-inode-{}", fs::metadata("/proc/self/ns/net")?.ino()),
+        };
+        Ok(Self { boot, namespace })
+    }
+}

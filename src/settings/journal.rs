@@ -1,0 +1,236 @@
+//! The journal of what was changed: one line of JSON for each step, written before the step is taken.
+//!
+//! The file of a network namespace is locked by the process that changes its settings, and removed when they are restored.
+//! Where nobody has the lock and changes are in it, that process was killed.
+
+use std::fs::TryLockError;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process;
+
+use serde::{Deserialize, Serialize};
+
+use super::change::Change;
+use super::here::Here;
+use super::name::Name;
+use super::refusal::Refusal;
+use crate::reason::reason;
+
+/// A journal that is locked by us.
+#[derive(Debug)]
+pub(super) struct Journal {
+    path: PathBuf,
+    file: File,
+}
+
+/// What a journal says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Record {
+    /// Where the changes were made.
+    pub here: Here,
+    /// The process that made them.
+    pub pid: u32,
+    /// In the order in which the settings were first changed.
+    pub changes: Vec<Change>,
+}
+
+/// A line of the file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+enum Line {
+    /// The first one: who changes settings where.
+    Lab { boot: String, namespace: String, pid: u32 },
+    /// A setting is about to be changed.
+    Change { name: String, old: String, intended: String },
+    /// It was changed, and reads so now.
+    Became { name: String, value: String },
+}
+
+impl Journal {
+    /// Opens the journal of a network namespace, makes it where there is none, and locks it.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be had, or somebody else has it.
+    pub fn open(directory: &Path, namespace: &str) -> Result<Self, Refusal> {
+        match DirBuilder::new().mode(0o755).create(directory) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(refusal(directory, &error)),
+            _ => {}
+        }
+        let path = path(directory, namespace);
+        Self::lock(&path, true).map_err(|error| error.refusal(&path))
+    }
+
+    /// Opens and locks a journal that is there.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be had, or somebody else has it.
+    pub fn existing(directory: &Path, namespace: &str) -> Result<Option<Self>, Refusal> {
+        let path = path(directory, namespace);
+        match Self::lock(&path, false) {
+            Err(Unlocked::System(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            locked => locked.map(Some).map_err(|error| error.refusal(&path)),
+        }
+    }
+
+    fn lock(path: &Path, creates: bool) -> Result<Self, Unlocked> {
+        loop {
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create(creates).mode(0o644).custom_flags(libc::O_NOFOLLOW);
+            let mut file = options.open(path)?;
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) => {
+                    let mut text = String::new();
+                    file.read_to_string(&mut text)?;
+                    return Err(Unlocked::Held(parse(&text).map(|record| record.pid)));
+                }
+                locked => locked?,
+            }
+            // Whoever had it may have removed it before it was ours.
+            let ours = file.metadata()?;
+            if fs::symlink_metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
+                // What root restores is not for others to say.
+                let is_own = ours.uid() == rustix::process::geteuid().as_raw();
+                return if is_own { Ok(Self { path: path.to_owned(), file }) } else { Err(Unlocked::Foreign) };
+            }
+        }
+    }
+
+    /// What it says; `None`: it is empty.
+    ///
+    /// # Errors
+    ///
+    /// When it is no journal.
+    pub fn read(&mut self) -> Result<Option<Record>, Refusal> {
+        let mut text = String::new();
+        let read = self.file.rewind().and_then(|()| self.file.read_to_string(&mut text));
+        read.map_err(|error| refusal(&self.path, &error))?;
+        if text.is_empty() {
+            return Ok(None);
+        }
+        parse(&text).map(Some).ok_or_else(|| self.damaged())
+    }
+
+    /// It is not to be relied on.
+    pub fn damaged(&self) -> Refusal {
+        Refusal::Damaged(self.path.display().to_string())
+    }
+
+    /// Begins it anew: nothing is changed.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn begin(&mut self, here: &Here) -> Result<(), Refusal> {
+        self.file.set_len(0).map_err(|error| refusal(&self.path, &error))?;
+        let Here { boot, namespace } = here.clone();
+        self.append(&Line::Lab { boot, namespace, pid: process::id() })
+    }
+
+    /// A setting is about to be changed.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written: then it must not be changed.
+    pub fn intends(&mut self, name: &Name, old: &str, intended: &str) -> Result<(), Refusal> {
+        self.append(&Line::Change { name: name.to_string(), old: old.to_owned(), intended: intended.to_owned() })
+    }
+
+    /// A setting was changed, and reads so now.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn became(&mut self, name: &Name, value: &str) -> Result<(), Refusal> {
+        self.append(&Line::Became { name: name.to_string(), value: value.to_owned() })
+    }
+
+    /// Removes it: there is nothing to restore.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be removed.
+    pub fn remove(&self) -> Result<(), Refusal> {
+        fs::remove_file(&self.path).map_err(|error| refusal(&self.path, &error))
+    }
+
+    fn append(&mut self, line: &Line) -> Result<(), Refusal> {
+        let written = serde_json::to_string(line).map_err(io::Error::from).and_then(|line| {
+            let end = self.file.seek(SeekFrom::End(0))?;
+            let written = self.file.write_all(format!("{line}\n").as_bytes()).and_then(|()| self.file.sync_data());
+            if written.is_err() {
+                // The next line is not to follow a half one.
+                self.file.set_len(end)?;
+            }
+            written
+        });
+        written.map_err(|error| refusal(&self.path, &error))
+    }
+}
+
+/// Why there is no lock.
+enum Unlocked {
+    /// Another process has it.
+    Held(Option<u32>),
+    /// The file is not ours.
+    Foreign,
+    System(io::Error),
+}
+
+impl From<io::Error> for Unlocked {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+impl From<TryLockError> for Unlocked {
+    fn from(error: TryLockError) -> Self {
+        Self::System(error.into())
+    }
+}
+
+impl Unlocked {
+    fn refusal(self, path: &Path) -> Refusal {
+        match self {
+            Self::Held(pid) => Refusal::Held(pid),
+            Self::Foreign => Refusal::Journal { path: path.display().to_string(), reason: "another user's".to_owned() },
+            Self::System(error) => refusal(path, &error),
+        }
+    }
+}
+
+fn path(directory: &Path, namespace: &str) -> PathBuf {
+    directory.join(format!("{namespace}.journal"))
+}
+
+fn refusal(path: &Path, error: &io::Error) -> Refusal {
+    Refusal::Journal { path: path.display().to_string(), reason: reason(error) }
+}
+
+/// Reads a journal. A last line without its end was not written whole, and what it announces was not done.
+fn parse(text: &str) -> Option<Record> {
+    let whole = &text[..=text.rfind('\n')?];
+    let mut lines = whole.lines().map(serde_json::from_str);
+    let Line::Lab { boot, namespace, pid } = lines.next()?.ok()? else { return None };
+    let mut changes: Vec<Change> = Vec::new();
+    for line in lines {
+        match line.ok()? {
+            Line::Lab { .. } => return None,
+            Line::Change { name, old, intended } => {
+                let name = Name::parse(&name).ok()?;
+                match changes.iter_mut().find(|change| change.name == name) {
+                    Some(change) => change.intend(&intended),
+                    None => changes.push(Change::new(name, old, &intended)),
+                }
+            }
+            Line::Became { name, value } => {
+                let name = Name::parse(&name).ok()?;
+                changes.iter_mut().find(|change| change.name == name)?.became(&value);
+            }
+        }
+    }
+    Some(Record { here: Here { boot, namespace }, pid, changes })
+}

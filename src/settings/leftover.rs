@@ -1,0 +1,52 @@
+//! What a process that was killed has left changed.
+
+use std::path::Path;
+
+use super::change::Fate;
+use super::here::Here;
+use super::journal::Journal;
+use super::refusal::Refusal;
+use super::tree::Tree;
+use crate::reason::reason;
+
+/// What was found of a process that was killed.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Leftover {
+    /// No changes in this network namespace.
+    Nothing,
+    /// Changes before the machine was restarted, which has undone them.
+    Restarted,
+    /// Changes, and what became of each, the last one first.
+    Changes(Vec<Fate>),
+}
+
+/// Restores what the journal of this network namespace in a directory says. It is removed, unless something could not be
+/// restored that may be later.
+///
+/// # Errors
+///
+/// When the process lives that changed the settings, or the journal cannot be read.
+pub fn restore(directory: &Path) -> Result<Leftover, Refusal> {
+    restore_in(&Tree::host(), directory)
+}
+
+/// Restores settings of a tree.
+pub(super) fn restore_in(tree: &Tree, directory: &Path) -> Result<Leftover, Refusal> {
+    let here = Here::read().map_err(|error| Refusal::System { name: "/proc".to_owned(), reason: reason(&error) })?;
+    let Some(mut journal) = Journal::existing(directory, &here.namespace)? else { return Ok(Leftover::Nothing) };
+    let record = journal.read()?.filter(|record| !record.changes.is_empty());
+    let (left, is_done) = match record {
+        None => (Leftover::Nothing, true),
+        Some(record) if record.here.boot != here.boot => (Leftover::Restarted, true),
+        Some(record) if record.here.namespace != here.namespace => return Err(journal.damaged()),
+        Some(record) => {
+            let fates: Vec<Fate> = record.changes.iter().rev().map(|change| change.restore(tree)).collect();
+            let is_done = !fates.iter().any(|fate| matches!(fate, Fate::Failed(_)));
+            (Leftover::Changes(fates), is_done)
+        }
+    };
+    if is_done {
+        journal.remove()?;
+    }
+    Ok(left)
+}

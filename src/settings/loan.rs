@@ -1,0 +1,170 @@
+//! Settings that are changed for a while.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::change::{Change, Fate};
+use super::here::Here;
+use super::journal::Journal;
+use super::name::Name;
+use super::refusal::Refusal;
+use super::tree::{Tree, normalised};
+use crate::reason::reason;
+
+/// The right to change the settings of this network namespace, which nobody else has meanwhile. Dropped, it restores them;
+/// whoever wants to know whether that succeeded calls [`Loan::restore`] before.
+#[derive(Debug)]
+pub struct Loan(Restorer);
+
+/// Restores the settings of a [`Loan`] from any thread. Copies are one and the same.
+#[derive(Clone, Debug)]
+pub struct Restorer(Arc<Mutex<Lent>>);
+
+#[derive(Debug)]
+struct Lent {
+    tree: Tree,
+    here: Here,
+    /// `None`: everything was restored for good.
+    journal: Option<Journal>,
+    /// In the order in which the settings were first changed.
+    changes: Vec<Change>,
+    /// What could not be restored and was not said yet.
+    unsaid: Vec<String>,
+}
+
+impl Loan {
+    /// Takes the settings; their journal is kept in this directory, which is made if it is missing.
+    ///
+    /// # Errors
+    ///
+    /// When no journal can be written, another process has the settings, or one that was killed has left them changed.
+    pub fn open(directory: &Path) -> Result<Self, Refusal> {
+        Self::of(Tree::host(), directory)
+    }
+
+    /// Takes the settings of a tree.
+    pub(super) fn of(tree: Tree, directory: &Path) -> Result<Self, Refusal> {
+        let here =
+            Here::read().map_err(|error| Refusal::System { name: "/proc".to_owned(), reason: reason(&error) })?;
+        let mut journal = Journal::open(directory, &here.namespace)?;
+        // What an earlier boot has left is gone with it.
+        let left = journal.read()?.filter(|left| !left.changes.is_empty() && left.here.boot == here.boot);
+        if let Some(left) = left {
+            return Err(Refusal::Leftover(left.pid));
+        }
+        journal.begin(&here)?;
+        let lent = Lent { tree, here, journal: Some(journal), changes: Vec::new(), unsaid: Vec::new() };
+        Ok(Self(Restorer(Arc::new(Mutex::new(lent)))))
+    }
+
+    /// Gives a setting a value, and returns the one that it has then: the kernel may make another one of it.
+    ///
+    /// # Errors
+    ///
+    /// When it does not take it. Then all settings have been restored.
+    pub fn set(&self, name: &Name, value: &str) -> Result<String, Refusal> {
+        let mut lent = self.0.lock();
+        lent.set(name, value).inspect_err(|_| lent.restore())
+    }
+
+    /// Restores all settings, the last changed one first. Returns what could not be restored, each in a sentence. They may
+    /// be changed again.
+    pub fn restore(&self) -> Vec<String> {
+        let mut lent = self.0.lock();
+        lent.restore();
+        std::mem::take(&mut lent.unsaid)
+    }
+
+    /// What restores the settings from another thread.
+    pub fn restorer(&self) -> Restorer {
+        self.0.clone()
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        self.0.restore();
+    }
+}
+
+impl Restorer {
+    /// Restores all settings for good: they cannot be changed again. Returns what could not be restored, each in a
+    /// sentence.
+    pub fn restore(&self) -> Vec<String> {
+        let mut lent = self.lock();
+        lent.restore();
+        lent.close();
+        std::mem::take(&mut lent.unsaid)
+    }
+
+    /// A panic elsewhere is no reason to restore nothing.
+    fn lock(&self) -> MutexGuard<'_, Lent> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lent {
+    fn set(&mut self, name: &Name, value: &str) -> Result<String, Refusal> {
+        let Some(journal) = &mut self.journal else { return Err(Refusal::Over) };
+        if value.contains(char::is_control) {
+            return Err(Refusal::Value { name: name.to_string(), value: value.to_owned() });
+        }
+        let old = self.tree.read(name)?;
+        let found = normalised(&old);
+        let known = self.changes.iter().position(|change| change.name == *name);
+        if let Some(change) = known.map(|at| &self.changes[at]).filter(|change| !change.is_ours(&found)) {
+            let ours = change.ours().to_owned();
+            return Err(Refusal::Changed { name: name.to_string(), found, ours });
+        }
+        if found == normalised(value) {
+            return Ok(found);
+        }
+        self.tree.check(name)?;
+        let at = match known {
+            Some(at) => {
+                journal.intends(name, &self.changes[at].old, value)?;
+                self.changes[at].intend(value);
+                at
+            }
+            None => {
+                journal.intends(name, &old, value)?;
+                self.changes.push(Change::new(name.clone(), old, value));
+                self.changes.len() - 1
+            }
+        };
+        self.tree.write(name, value)?;
+        let became = normalised(&self.tree.read(name)?);
+        self.changes[at].became(&became);
+        journal.became(name, &became)?;
+        Ok(became)
+    }
+
+    /// What could not be restored stays in the journal, unless somebody else has changed it.
+    fn restore(&mut self) {
+        let Self { tree, here, journal, changes, unsaid } = self;
+        let mut failed = Vec::new();
+        for change in changes.drain(..).rev() {
+            match change.restore(tree) {
+                Fate::Restored(_) => {}
+                Fate::Left(sentence) => unsaid.push(sentence),
+                Fate::Failed(sentence) => {
+                    unsaid.push(sentence);
+                    failed.push(change);
+                }
+            }
+        }
+        failed.reverse();
+        *changes = failed;
+        if let Some(journal) = journal.as_mut().filter(|_| changes.is_empty()) {
+            unsaid.extend(journal.begin(here).err().map(|refusal| refusal.to_string()));
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some(journal) = self.journal.take().filter(|_| self.changes.is_empty()) {
+            self.unsaid.extend(journal.remove().err().map(|refusal| refusal.to_string()));
+        }
+        // The journal of what could not be restored is for `onrush restore` now.
+        self.changes.clear();
+    }
+}

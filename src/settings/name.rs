@@ -1,0 +1,108 @@
+//! The name of a kernel setting, in the forms that sysctl(8) takes.
+
+use std::fmt;
+
+use super::refusal::Refusal;
+
+/// The name of a kernel setting, such as `net.core.somaxconn`. Two spellings of one setting are equal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Name {
+    /// Below `/proc/sys`; no part is empty, `.` or `..`.
+    path: String,
+}
+
+impl Name {
+    /// Reads a name. Whichever of `.` and `/` comes first separates its parts; the other one is then part of a name, as in
+    /// `net.ipv4.conf.eth0/1.rp_filter` or `net/ipv4/conf/eth0.1/rp_filter`.
+    ///
+    /// # Errors
+    ///
+    /// When it can be no name.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
+        let is_dotted = text.find(['.', '/']).is_some_and(|at| text[at..].starts_with('.'));
+        let path = if is_dotted { swapped(text) } else { text.to_owned() };
+        // Exchanging the separators can make a `..` that was none before.
+        let is_whole = |part: &str| !["", ".", ".."].contains(&part);
+        if text.chars().all(is_plain) && !text.contains("..") && path.split('/').all(is_whole) {
+            Ok(Self { path })
+        } else {
+            Err(Refusal::Name(text.to_owned()))
+        }
+    }
+
+    /// Where it is below `/proc/sys`.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Who may change it.
+    pub(super) fn takes(&self) -> &'static str {
+        if self.path.starts_with("net/") {
+            "CAP_NET_ADMIN in the user namespace that owns the network namespace"
+        } else {
+            "the host's root user"
+        }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&swapped(&self.path))
+    }
+}
+
+/// Dots for slashes and slashes for dots.
+pub(super) fn swapped(text: &str) -> String {
+    let swap = |c| match c {
+        '.' => '/',
+        '/' => '.',
+        other => other,
+    };
+    text.chars().map(swap).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_spellings_are_one_name() {
+        for (typed, path, shown) in [
+            ("net.core.somaxconn", "net/core/somaxconn", "net.core.somaxconn"),
+            ("net/core/somaxconn", "net/core/somaxconn", "net.core.somaxconn"),
+            ("net.ipv4.conf.eth0/1.rp_filter", "net/ipv4/conf/eth0.1/rp_filter", "net.ipv4.conf.eth0/1.rp_filter"),
+            ("net/ipv4/conf/eth0.1/rp_filter", "net/ipv4/conf/eth0.1/rp_filter", "net.ipv4.conf.eth0/1.rp_filter"),
+            ("kernel.sched-x_2", "kernel/sched-x_2", "kernel.sched-x_2"),
+        ] {
+            let name = Name::parse(typed).unwrap();
+            assert_eq!((name.path(), name.to_string().as_str()), (path, shown));
+            assert_eq!(Name::parse(shown).unwrap(), name);
+        }
+    }
+
+    #[test]
+    fn no_name_leads_out_of_the_tree() {
+        for typed in [
+            "",
+            ".",
+            "/",
+            "..",
+            "/etc/passwd",
+            ".net",
+            "net.",
+            "net//core",
+            "net/../kernel",
+            "net.//.kernel",
+            "a././b",
+            "net/./core",
+            "net core",
+            "net.core\n",
+            "a=b",
+            "ü",
+        ] {
+            let refusal = Name::parse(typed).unwrap_err().to_string();
+            assert!(refusal.starts_with(&format!("{typed:?} is not the name of a setting")), "{refusal}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Settings as files.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use strsim::damerau_levenshtein;
+
+use super::name::{Name, swapped};
+use super::refusal::Refusal;
+use crate::reason::reason;
+
+/// Where settings are files: `/proc/sys`, in tests a directory like it.
+#[derive(Debug)]
+pub(super) struct Tree {
+    root: PathBuf,
+}
+
+impl Tree {
+    /// The settings of this kernel, as this process sees them.
+    pub fn host() -> Self {
+        Self::at("/proc/sys")
+    }
+
+    /// The settings in a directory.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The value of a setting, without the end of its line.
+    ///
+    /// # Errors
+    ///
+    /// When there is none that could be known and written again.
+    pub fn read(&self, name: &Name) -> Result<String, Refusal> {
+        let unreadable = |error: &io::Error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => self.unknown(name),
+            _ => Refusal::System { name: name.to_string(), reason: reason(error) },
+        };
+        let path = self.path(name);
+        let metadata = fs::metadata(&path).map_err(|error| unreadable(&error))?;
+        if metadata.is_dir() {
+            return Err(Refusal::Group(name.to_string()));
+        }
+        if metadata.permissions().mode() & ANYBODY_READS == 0 {
+            return Err(Refusal::WriteOnly(name.to_string()));
+        }
+        let value = fs::read_to_string(&path).map_err(|error| unreadable(&error))?;
+        Ok(value.trim_end_matches('\n').to_owned())
+    }
+
+    /// Gives a setting a value.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel does not take it.
+    pub fn write(&self, name: &Name, value: &str) -> Result<(), Refusal> {
+        // In one call: the kernel takes each as a value of its own.
+        let open = OpenOptions::new().write(true).truncate(true).open(self.path(name));
+        let written = open.and_then(|mut file| file.write_all(format!("{value}\n").as_bytes()));
+        written.map_err(|error| match error.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => denied(name, &error),
+            _ => Refusal::Refused { name: name.to_string(), value: value.to_owned(), reason: reason(&error) },
+        })
+    }
+
+    /// Whether we may change a setting; changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// When we may not.
+    pub fn check(&self, name: &Name) -> Result<(), Refusal> {
+        let path = self.path(name);
+        let is_fixed = |metadata: fs::Metadata| metadata.permissions().mode() & ANYBODY_WRITES == 0;
+        if fs::metadata(&path).is_ok_and(is_fixed) {
+            return Err(Refusal::ReadOnly(name.to_string()));
+        }
+        OpenOptions::new().write(true).open(path).map_err(|error| denied(name, &error)).map(drop)
+    }
+
+    fn path(&self, name: &Name) -> PathBuf {
+        self.root.join(name.path())
+    }
+
+    /// Names what there is in the place of a name that does not exist.
+    fn unknown(&self, name: &Name) -> Refusal {
+        let parts: Vec<&str> = name.path().split('/').collect();
+        let known = (1..parts.len()).take_while(|&n| self.root.join(parts[..n].join("/")).is_dir()).last().unwrap_or(0);
+        let (group, missing) = (parts[..known].join("/"), parts[known]);
+        let mut nearest = names_in(&self.root.join(&group));
+        nearest.sort_by_cached_key(|near| (damerau_levenshtein(near, missing), near.clone()));
+        nearest.truncate(NEAREST);
+        let within = if group.is_empty() { String::new() } else { format!(" in {}", swapped(&group)) };
+        let near = format!("nearest{within}: {}", nearest.join(", "));
+        Refusal::Unknown { name: name.to_string(), near }
+    }
+}
+
+/// Why a setting cannot be written.
+fn denied(name: &Name, error: &io::Error) -> Refusal {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => Refusal::NotPermitted { name: name.to_string(), takes: name.takes() },
+        io::ErrorKind::ReadOnlyFilesystem => Refusal::Mounted(name.to_string()),
+        _ => Refusal::System { name: name.to_string(), reason: reason(error) },
+    }
+}
+
+/// A value as it is compared: the kernel separates numbers by tabulators, people by blanks.
+pub(super) fn normalised(value: &str) -> String {
+    value.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn names_in(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).map(|name| swapped(&name)).collect()
+}
+
+/// How many names a refusal gives.
+const NEAREST: usize = 3;
+/// The mode of a file that anybody may read.
+const ANYBODY_READS: u32 = 0o444;
+/// The mode of a file that anybody may write.
+const ANYBODY_WRITES: u32 = 0o222;
