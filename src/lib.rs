@@ -9,6 +9,7 @@
 pub mod backend;
 pub mod cli;
 pub mod engine;
+pub mod lab;
 pub mod live;
 pub mod plan;
 pub mod program;

@@ -28,6 +28,7 @@ fn main() -> ExitCode {
             let exit = if tables.text.is_empty() { EXIT_WRONG } else { 0 };
             print("onrush table", Ok(tables.text), exit)
         }
+        Invocation::Lab(lab) => program::lab(lab),
         Invocation::Serve(config) => print("onrush", serve::run(&config).map(|()| String::new()), 0),
         Invocation::Search { mut search, warnings } => {
             warnings.iter().for_each(|line| say(line));

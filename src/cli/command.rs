@@ -22,7 +22,7 @@ pub(super) fn shown(args: &[OsString], plan: &Plan) -> String {
     shown.join(" ")
 }
 
-fn redacted(word: &str, previous: &str, url: &str) -> String {
+pub(super) fn redacted(word: &str, previous: &str, url: &str) -> String {
     // An option of ours has a value that is no secret, or it is listed here.
     let is_ours = |word: &str| word.strip_prefix("--").is_some_and(|name| flags::by_name(name).is_some());
     if previous == BASIC_AUTH || (secrets::is_secret_option(previous) && !is_ours(previous)) {

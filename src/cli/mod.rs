@@ -17,6 +17,7 @@ mod framing;
 mod front;
 mod help;
 mod hints;
+mod lab;
 mod merge;
 mod pace;
 mod proxy;
@@ -42,6 +43,7 @@ use crate::tables::Table;
 use crate::{backend, serve};
 use draft::Draft;
 use front::Front;
+pub use lab::Lab;
 use refusal::Refusal;
 use typed::Typed;
 
@@ -66,6 +68,8 @@ pub enum Invocation {
     Merge(Merge),
     /// Saved results as reports.
     Show(Show),
+    /// An experiment.
+    Lab(Lab),
     /// Saved results as tables.
     Table(Table),
     /// The embedded target.
@@ -142,6 +146,9 @@ fn named(word: &OsStr, args: &[OsString]) -> Option<Invocation> {
         "merge" => subcommand("merge", merge::HELP, merge::parse(args), Invocation::Merge),
         "show" => subcommand("show", show::HELP, show::parse(args), Invocation::Show),
         "table" => subcommand("table", table::HELP, table::parse(args), Invocation::Table),
+        "lab" => subcommand("lab", lab::LAB, lab::parse(args), Invocation::Lab),
+        "sweep" => subcommand("sweep", lab::SWEEP, lab::sweep(args), Invocation::Lab),
+        "vs" => subcommand("vs", lab::VERSUS, lab::versus(args), Invocation::Lab),
         _ => return None,
     })
 }

@@ -144,7 +144,8 @@ fn read(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
     Ok((contents.len() as u64 <= most).then_some(contents))
 }
 
-fn digest_of(bytes: &[u8]) -> String {
+/// The SHA-256 of bytes, in hexadecimal.
+pub fn digest_of(bytes: &[u8]) -> String {
     let digest = digest::digest(&digest::SHA256, bytes);
     digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -3,6 +3,7 @@
 //! Nothing here was typed by a person any more (that is [`crate::cli`]) and nothing is measured yet.
 
 pub mod condition;
+pub mod experiment;
 pub mod levels;
 pub mod limits;
 pub mod load;
@@ -25,6 +26,7 @@ pub mod transport;
 pub mod way;
 
 pub use condition::{Condition, StopTerm};
+pub use experiment::Experiment;
 pub use levels::Levels;
 pub use load::{Load, PerConnection};
 pub use material::{Material, Unreadable};

@@ -13,6 +13,7 @@
 //! Each step is taken whatever became of those before it. Only a second signal, or one while a step is under way that may
 //! never end, leaves the path; the line about the files is printed then, too.
 
+mod lab;
 mod screen;
 mod search;
 mod signals;
@@ -38,6 +39,7 @@ use crate::script::{Exit, Script};
 use crate::session::{self, Ran};
 use crate::verdict::Verdict;
 use crate::{cli, report};
+pub use lab::lab;
 use screen::has_colours;
 pub use screen::{Screen, say};
 pub use search::search;

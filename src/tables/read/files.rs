@@ -10,6 +10,10 @@ use crate::reason::reason;
 /// The endings of files that are looked at in a folder; the earlier has more of a run than the later.
 const ENDINGS: [&str; 3] = ["json", "log", "txt"];
 
+/// The folder of an experiment has this file, and these, which are about the experiment.
+const PLAN: &str = "plan.toml";
+const NO_RESULTS: [&str; 2] = ["host.json", "targets.json"];
+
 /// The records of one run, or a file with several runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
@@ -61,6 +65,9 @@ fn listed(folder: &Path, problems: &mut Vec<String>) -> Vec<PathBuf> {
     let is_of_ss = |path: &Path| name::stem(path).starts_with("ss_output");
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     files.retain(|path| rank(path).is_some() && !is_of_ss(path) && path.is_file());
+    if folder.join(PLAN).is_file() {
+        files.retain(|path| !path.file_name().is_some_and(|name| NO_RESULTS.iter().any(|other| name == *other)));
+    }
     files.sort_by(|one, other| order::natural(&one.to_string_lossy(), &other.to_string_lossy()));
     if files.is_empty() {
         problems.push(format!("{folder:?} has no results: none of its files ends with .json, .log or .txt"));

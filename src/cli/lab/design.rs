@@ -1,0 +1,191 @@
+//! From what was written to an experiment: levels are crossed, and each point gets its plan.
+
+use std::collections::BTreeSet;
+
+use super::super::decide;
+use super::super::draft::Draft as SearchDraft;
+use super::super::front::Front;
+use super::super::refusal::Refusal;
+use super::super::typed::Typed;
+use super::super::{Warned, command};
+use super::draft::{Draft, DraftFactor, DraftLevel, DraftServer};
+use super::names::{factor_file, files_collide, point_file, slug};
+use super::options::{COMMAND, Options, URL, near, redacted};
+use super::resolved;
+use crate::plan::experiment::{Experiment, Factor, Folder, Level, Point, Server};
+use crate::plan::{Dialect, Plan};
+
+/// The most points there may be.
+const POINTS_MAX: usize = 10_000;
+
+/// What was said beside the experiment itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Circumstances {
+    pub folder: Folder,
+    pub may_change_host: bool,
+    /// Replaces what the file says.
+    pub retries: Option<u32>,
+}
+
+/// Decides, and says what the user should know although it can be done.
+pub(super) fn decide(draft: Draft, around: Circumstances) -> Result<Warned<Experiment>, String> {
+    if slug(&draft.name).is_empty() {
+        return Err("the experiment has no name; write name = \"…\" at the top".to_owned());
+    }
+    let factors = draft.factors.iter().map(|factor| decided(factor, &draft)).collect::<Result<Vec<_>, _>>()?;
+    let mut warnings = BTreeSet::new();
+    let mut points = Vec::new();
+    for levels in crossed(&draft.factors)? {
+        let sets = draft.factors.iter().zip(&levels).flat_map(|(factor, &level)| &factor.levels[level].sets);
+        let options = draft.run.with(sets);
+        let shown = || shown(&factors, &levels);
+        let (plan, said) = plan(&options).map_err(|words| format!("{}{words}", shown()))?;
+        warnings.extend(said);
+        let file = point_file(&factors, &levels);
+        points.push(Point { levels, file, plan, settings: options.settings(), command: options.command() });
+    }
+    files_collide(&factors, &points)?;
+    let server = server(draft.server.as_ref(), &draft.run, points.iter().any(|point| point.command.is_some()))?;
+    let (text, shown) = resolved::texts(&draft);
+    let Draft { name, rounds, order, seed, retries, attach, hooks, .. } = draft;
+    let Circumstances { folder, may_change_host, retries: instead } = around;
+    let retries = instead.unwrap_or(retries);
+    let experiment = Experiment {
+        name,
+        rounds,
+        order,
+        seed,
+        retries,
+        factors,
+        points,
+        server,
+        hooks,
+        attach,
+        may_change_host,
+        folder,
+        text,
+        shown,
+    };
+    Ok((experiment, warnings.into_iter().collect()))
+}
+
+/// The choices of one level of each factor, the first factor changing least often.
+fn crossed(factors: &[DraftFactor]) -> Result<Vec<Vec<usize>>, String> {
+    let count = factors.iter().try_fold(1_usize, |count, factor| count.checked_mul(factor.levels.len()));
+    let count = count.filter(|count| *count <= POINTS_MAX);
+    if count.is_none() {
+        let lengths: Vec<String> = factors.iter().map(|factor| factor.levels.len().to_string()).collect();
+        let product = lengths.join(" × ");
+        return Err(format!("{product} levels make more than {POINTS_MAX} points; zip factors, or leave levels out"));
+    }
+    let mut points = vec![Vec::new()];
+    for factor in factors {
+        let with = |point: &Vec<usize>, level| point.iter().copied().chain([level]).collect();
+        points =
+            points.iter().flat_map(|point| (0..factor.levels.len()).map(move |level| with(point, level))).collect();
+    }
+    Ok(points)
+}
+
+fn shown(factors: &[Factor], levels: &[usize]) -> String {
+    let each =
+        factors.iter().zip(levels).map(|(factor, &level)| format!("{}={}", factor.name, factor.levels[level].shown));
+    let words: Vec<String> = each.collect();
+    if words.is_empty() { String::new() } else { format!("{}: ", words.join(" ")) }
+}
+
+/// A factor with its levels' names.
+fn decided(factor: &DraftFactor, draft: &Draft) -> Result<Factor, String> {
+    let name = &factor.name;
+    if factor.levels.is_empty() {
+        return Err(format!("factor {name:?} has no levels; write for instance levels = [1, 8, 64]"));
+    }
+    if draft.factors.iter().filter(|other| other.name == *name).count() > 1 {
+        return Err(format!("two factors are called {name:?}; give one of them another name"));
+    }
+    let others = || draft.factors.iter().filter(|other| other.name != *name).flat_map(|other| &other.levels);
+    let keys: BTreeSet<&String> = factor.levels.iter().flat_map(|level| &level.sets).map(|(key, _)| key).collect();
+    if let Some(key) = keys.iter().find(|key| others().flat_map(|level| &level.sets).any(|(other, _)| other == **key)) {
+        return Err(format!("{key} is set by two factors; a point has one value of it"));
+    }
+    if keys.is_empty() {
+        return Err(format!(
+            "factor {name:?} sets nothing; write an option into each level, such as {{ connections = 8 }}"
+        ));
+    }
+    let mut levels = Vec::new();
+    for (index, level) in factor.levels.iter().enumerate() {
+        let shown = named(level);
+        if levels.iter().any(|other: &Level| other.shown == shown) {
+            return Err(format!("factor {name:?} has two levels {shown:?}; give each a label of its own"));
+        }
+        levels.push(Level { file: factor_file(name, level, index), shown });
+    }
+    let baseline = match draft.baseline.iter().find(|(factor, _)| factor == name) {
+        None => 0,
+        Some((_, wanted)) => {
+            let found = factor.levels.iter().zip(&levels).position(|(level, named)| {
+                named.shown == *wanted || matches!(&level.sets[..], [(_, values)] if values[..] == [wanted.clone()])
+            });
+            let names = levels.iter().map(|level| level.shown.as_str());
+            let hint = || {
+                near(wanted, names.clone())
+                    .unwrap_or_else(|| format!("there are {}", names.clone().collect::<Vec<_>>().join(", ")))
+            };
+            found.ok_or_else(|| format!("baseline: factor {name:?} has no level {wanted:?}; {}", hint()))?
+        }
+    };
+    Ok(Factor { name: name.clone(), levels, baseline })
+}
+
+/// A level as people read it: its label, or what it sets.
+fn named(level: &DraftLevel) -> String {
+    let value = |key: &str, values: &[String]| match values {
+        [] => "on".to_owned(),
+        _ => values.iter().map(|value| redacted(key, value)).collect::<Vec<_>>().join(" "),
+    };
+    match (&level.label, &level.sets[..]) {
+        (Some(label), _) => label.clone(),
+        (None, []) => "off".to_owned(),
+        (None, [(key, values)]) => value(key, values),
+        (None, sets) => {
+            let each: Vec<String> = sets.iter().map(|(key, values)| format!("{key}={}", value(key, values))).collect();
+            each.join(",")
+        }
+    }
+}
+
+fn server(draft: Option<&DraftServer>, run: &Options, is_varied: bool) -> Result<Option<Server>, String> {
+    let Some(draft) = draft else {
+        let words = "what starts the target is varied, but there is no [target]; write one, with ready = \"http://…\"";
+        return if is_varied { Err(words.to_owned()) } else { Ok(None) };
+    };
+    if draft.command.is_none() && !is_varied {
+        return Err(format!("[target] has no command; write command = \"…\", or vary {COMMAND}"));
+    }
+    let ready = draft.ready.as_ref().map(|url| {
+        // TLS and ways are those of the runs.
+        let mut options = run.clone();
+        options.0.insert(URL.to_owned(), vec![url.clone()]);
+        ["script", "args", "body", "method"].iter().for_each(|key| drop(options.0.remove(*key)));
+        plan(&options).map(|(plan, _)| Box::new(plan)).map_err(|words| format!("[target] ready: {words}"))
+    });
+    Ok(Some(Server { command: draft.command.clone(), ready: ready.transpose()?, timeout: draft.timeout }))
+}
+
+/// The plan that options make, as if they had been typed.
+pub(super) fn plan(options: &Options) -> Result<Warned<Plan>, String> {
+    let words = options.words()?;
+    let refused = |refusal| match refusal {
+        Refusal::Misused(line) | Refusal::Wrk(line) | Refusal::Cannot(line) => line,
+        Refusal::Usage | Refusal::Help => format!("there is no {URL}; write {URL} = \"http://…\" below [run]"),
+    };
+    let mut typed = Typed::new(Dialect::Native);
+    typed.read(&mut Front::new(&words[1..], Dialect::Native, false)).map_err(refused)?;
+    if SearchDraft::take(&mut typed).map_err(refused)?.is_some() {
+        return Err("an experiment has runs, no searches".to_owned());
+    }
+    let (mut plan, warnings) = decide::decide(typed).map_err(refused)?;
+    plan.show.command = command::shown(&words, &plan);
+    Ok((plan, warnings))
+}

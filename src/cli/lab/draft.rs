@@ -1,0 +1,57 @@
+//! An experiment as it was written: every value read, nothing decided.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::options::Options;
+use crate::plan::Order;
+use crate::plan::experiment::Hooks;
+
+/// An experiment as it was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Draft {
+    pub name: String,
+    pub rounds: u32,
+    pub order: Order,
+    pub seed: u64,
+    pub retries: u32,
+    /// By factor, the label or value of the level that the others are compared with.
+    pub baseline: Vec<(String, String)>,
+    pub attach: Vec<PathBuf>,
+    /// What all runs have in common.
+    pub run: Options,
+    pub factors: Vec<DraftFactor>,
+    pub server: Option<DraftServer>,
+    pub hooks: Hooks,
+}
+
+/// Something that is varied.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct DraftFactor {
+    pub name: String,
+    pub levels: Vec<DraftLevel>,
+}
+
+/// What one level sets, and its name if it was given one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct DraftLevel {
+    pub label: Option<String>,
+    pub sets: Vec<(String, Vec<String>)>,
+}
+
+/// What is started for each point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct DraftServer {
+    pub command: Option<String>,
+    pub ready: Option<String>,
+    pub timeout: Duration,
+}
+
+/// How long a target may take until it is ready.
+pub(super) const READY: Duration = Duration::from_secs(30);
+
+/// The most rounds there may be.
+pub(super) const ROUNDS_MAX: u64 = 1_000;
+
+/// How often a failed run may be repeated at most.
+pub(super) const RETRIES_MAX: u64 = 100;

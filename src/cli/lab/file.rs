@@ -1,0 +1,264 @@
+//! An experiment in a file: TOML, every mistake with its line.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::super::units;
+use super::draft::{Draft, DraftFactor, DraftLevel, DraftServer, READY, RETRIES_MAX, ROUNDS_MAX};
+use super::options::{COMMAND, Options, SYSCTL, near};
+use crate::plan::experiment::Hooks;
+use crate::plan::{Dialect, Order};
+
+/// What is wrong with a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Wrong {
+    /// The line, from 1 on; `None`: the file as a whole.
+    pub line: Option<usize>,
+    /// What it is.
+    pub words: String,
+}
+
+/// Reads an experiment.
+pub(super) fn read(text: &str) -> Result<Draft, Wrong> {
+    let root = DeTable::parse(text).map_err(|error| {
+        let line = error.span().map(|span| line(text, span.start));
+        Wrong { line, words: error.message().trim().replace('\n', ", ") }
+    })?;
+    let root = Table { text, name: "", table: root.get_ref() };
+    root.knows(&[
+        "name", "rounds", "order", "seed", "retry", "baseline", "attach", "run", "factor", "target", "hooks", "made",
+    ])?;
+    let factors = root.tables("factor")?;
+    Ok(Draft {
+        name: root.string("name")?.unwrap_or_default(),
+        rounds: root.integer("rounds", 1..ROUNDS_MAX + 1)?.unwrap_or(3) as u32,
+        order: root.choice("order", &ORDERS)?.unwrap_or_default(),
+        seed: root.integer("seed", 0..i64::MAX as u64)?.unwrap_or(1),
+        retries: root.integer("retry", 0..RETRIES_MAX + 1)?.unwrap_or(0) as u32,
+        baseline: baseline(&root)?,
+        attach: root.strings("attach")?.into_iter().map(Into::into).collect(),
+        run: run(&root)?,
+        factors: factors.iter().map(factor).collect::<Result<_, _>>()?,
+        server: root.table("target")?.map(|table| server(&table)).transpose()?,
+        hooks: root.table("hooks")?.map_or(Ok(Hooks::default()), |table| hooks(&table))?,
+    })
+}
+
+const ORDERS: [(&str, Order); 3] =
+    [("interleaved", Order::Interleaved), ("random", Order::Random), ("sequential", Order::Sequential)];
+
+fn baseline(root: &Table<'_>) -> Result<Vec<(String, String)>, Wrong> {
+    let Some(table) = root.table("baseline")? else { return Ok(Vec::new()) };
+    table
+        .table
+        .iter()
+        .map(|(key, value)| Ok((key.get_ref().to_string(), table.scalar(key.get_ref(), value)?)))
+        .collect()
+}
+
+fn run(root: &Table<'_>) -> Result<Options, Wrong> {
+    let Some(table) = root.table("run")? else { return Ok(Options::default()) };
+    Ok(Options(table.options("", &[])?.into_iter().collect()))
+}
+
+fn factor(table: &Table<'_>) -> Result<DraftFactor, Wrong> {
+    table.knows(&["name", "levels"])?;
+    let name = table.string("name")?.filter(|name| !name.is_empty());
+    let Some(name) = name else {
+        return Err(table.wrong("a factor needs a name, for instance name = \"connections\""));
+    };
+    let Some((_, levels)) = table.find("levels") else {
+        return Err(table.wrong("a factor needs levels, for instance levels = [1, 8, 64]"));
+    };
+    let DeValue::Array(levels) = levels.get_ref() else {
+        return Err(table.at(levels.span(), "levels is a list, for instance [1, 8, 64]"));
+    };
+    let level = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
+        DeValue::Table(inner) => {
+            let inner = Table { text: table.text, name: "levels", table: inner };
+            let label = inner.string("label")?;
+            Ok(DraftLevel { label, sets: inner.options("", &["label"])? })
+        }
+        // A plain value is one of the option that the factor is named after.
+        _ => {
+            table.option(&name, value.span())?;
+            Ok(DraftLevel { label: None, sets: table.setting(&name, value)?.into_iter().collect() })
+        }
+    };
+    Ok(DraftFactor { levels: levels.iter().map(level).collect::<Result<_, _>>()?, name: name.clone() })
+}
+
+fn server(table: &Table<'_>) -> Result<DraftServer, Wrong> {
+    table.knows(&["command", "ready", "timeout"])?;
+    Ok(DraftServer {
+        command: table.string("command")?,
+        ready: table.string("ready")?,
+        timeout: table.time("timeout")?.unwrap_or(READY),
+    })
+}
+
+fn hooks(table: &Table<'_>) -> Result<Hooks, Wrong> {
+    table.knows(&["before_point", "after_point", "before_run", "after_run", "timeout", "on_error"])?;
+    let usual = Hooks::default();
+    Ok(Hooks {
+        before_point: table.string("before_point")?,
+        after_point: table.string("after_point")?,
+        before_run: table.string("before_run")?,
+        after_run: table.string("after_run")?,
+        timeout: table.time("timeout")?.unwrap_or(usual.timeout),
+        are_fatal: table.choice("on_error", &[("continue", false), ("stop", true)])?.unwrap_or(usual.are_fatal),
+    })
+}
+
+/// A table of the file.
+struct Table<'a> {
+    text: &'a str,
+    name: &'a str,
+    table: &'a DeTable<'a>,
+}
+
+impl<'a> Table<'a> {
+    /// Refuses every key but these.
+    fn knows(&self, known: &[&str]) -> Result<(), Wrong> {
+        let Some(key) = self.table.keys().find(|key| !known.contains(&&**key.get_ref())) else { return Ok(()) };
+        let place = if self.name.is_empty() { String::new() } else { format!(" in [{}]", self.name) };
+        let hint =
+            near(key.get_ref(), known.iter().copied()).unwrap_or_else(|| format!("there are {}", known.join(", ")));
+        // A run's option at the top of the file was meant for [run].
+        let hint = if self.name.is_empty() && Options::check(key.get_ref()).is_ok() {
+            "it belongs below [run]".to_owned()
+        } else {
+            hint
+        };
+        Err(self.at(key.span(), &format!("unknown key {:?}{place}; {hint}", key.get_ref())))
+    }
+
+    fn find(&self, key: &str) -> Option<(&'a Spanned<std::borrow::Cow<'a, str>>, &'a Spanned<DeValue<'a>>)> {
+        self.table.iter().find(|(name, _)| name.get_ref() == key)
+    }
+
+    fn string(&self, key: &str) -> Result<Option<String>, Wrong> {
+        let Some((_, value)) = self.find(key) else { return Ok(None) };
+        match value.get_ref() {
+            DeValue::String(text) => Ok(Some(text.to_string())),
+            _ => Err(self.at(value.span(), &format!("{key} is text in quotes"))),
+        }
+    }
+
+    fn strings(&self, key: &str) -> Result<Vec<String>, Wrong> {
+        let Some((_, value)) = self.find(key) else { return Ok(Vec::new()) };
+        match value.get_ref() {
+            DeValue::Array(values) => values.iter().map(|value| self.scalar(key, value)).collect(),
+            _ => Ok(vec![self.scalar(key, value)?]),
+        }
+    }
+
+    fn integer(&self, key: &str, range: Range<u64>) -> Result<Option<u64>, Wrong> {
+        let Some((_, value)) = self.find(key) else { return Ok(None) };
+        let number = self.scalar(key, value)?.parse::<u64>().ok().filter(|number| range.contains(number));
+        let words =
+            || self.at(value.span(), &format!("{key} is a whole number from {} to {}", range.start, range.end - 1));
+        number.map(Some).ok_or_else(words)
+    }
+
+    fn time(&self, key: &str) -> Result<Option<Duration>, Wrong> {
+        let Some(text) = self.string(key)? else { return Ok(None) };
+        let time = units::time(&text, Dialect::Native).ok().filter(|time| !time.is_zero());
+        let words = || {
+            self.at(self.find(key).map_or(0..0, |(_, value)| value.span()), &format!("{key} is a time such as \"30s\""))
+        };
+        time.map(Some).ok_or_else(words)
+    }
+
+    fn choice<T: Copy>(&self, key: &str, choices: &[(&str, T)]) -> Result<Option<T>, Wrong> {
+        let Some(text) = self.string(key)? else { return Ok(None) };
+        let found = choices.iter().find(|(name, _)| *name == text);
+        let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
+        let span = self.find(key).map_or(0..0, |(_, value)| value.span());
+        found.map(|(_, choice)| Some(*choice)).ok_or_else(|| self.at(span, &format!("{key} is {}", names.join(" or "))))
+    }
+
+    fn table(&self, key: &'a str) -> Result<Option<Table<'a>>, Wrong> {
+        let Some((_, value)) = self.find(key) else { return Ok(None) };
+        match value.get_ref() {
+            DeValue::Table(table) => Ok(Some(Table { text: self.text, name: key, table })),
+            _ => Err(self.at(value.span(), &format!("{key} is a table: write [{key}] above its keys"))),
+        }
+    }
+
+    fn tables(&self, key: &'a str) -> Result<Vec<Table<'a>>, Wrong> {
+        let Some((_, value)) = self.find(key) else { return Ok(Vec::new()) };
+        let words = || self.at(value.span(), &format!("{key} is a list of tables: write [[{key}]] above each"));
+        let DeValue::Array(values) = value.get_ref() else { return Err(words()) };
+        let table = |value: &'a Spanned<DeValue<'a>>| match value.get_ref() {
+            DeValue::Table(table) => Ok(Table { text: self.text, name: key, table }),
+            _ => Err(words()),
+        };
+        values.iter().map(table).collect()
+    }
+
+    /// What a table says of options, but for some keys of its own. Tables within are names with dots.
+    fn options(&self, prefix: &str, own: &[&str]) -> Result<Vec<(String, Vec<String>)>, Wrong> {
+        let mut options = Vec::new();
+        for (key, value) in self.table.iter().filter(|(key, _)| !own.contains(&&**key.get_ref())) {
+            let name = format!("{prefix}{}", key.get_ref());
+            let is_dotted = SYSCTL.starts_with(&format!("{name}."))
+                || name.starts_with(SYSCTL)
+                || COMMAND.starts_with(&format!("{name}."));
+            match value.get_ref() {
+                DeValue::Table(inner) if is_dotted => {
+                    let inner = Table { text: self.text, name: self.name, table: inner };
+                    options.extend(inner.options(&format!("{name}."), &[])?);
+                }
+                _ => {
+                    self.option(&name, key.span())?;
+                    options.extend(self.setting(&name, value)?);
+                }
+            }
+        }
+        Ok(options)
+    }
+
+    /// Refuses what is no option.
+    fn option(&self, name: &str, span: Range<usize>) -> Result<(), Wrong> {
+        Options::check(name).map_err(|words| self.at(span, &words))
+    }
+
+    /// What a value says of an option; `None` of `false`.
+    fn setting(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<Option<(String, Vec<String>)>, Wrong> {
+        let values = match value.get_ref() {
+            DeValue::Boolean(false) => return Ok(None),
+            DeValue::Boolean(true) => Vec::new(),
+            DeValue::Array(values) => values.iter().map(|value| self.scalar(name, value)).collect::<Result<_, _>>()?,
+            _ => vec![self.scalar(name, value)?],
+        };
+        Ok(Some((name.to_owned(), values)))
+    }
+
+    /// A value as it would be typed.
+    fn scalar(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<String, Wrong> {
+        match value.get_ref() {
+            DeValue::String(text) => Ok(text.to_string()),
+            DeValue::Integer(number) if number.radix() == 10 => Ok(number.as_str().replace('_', "")),
+            DeValue::Float(number) => Ok(number.as_str().replace('_', "")),
+            _ => Err(self.at(value.span(), &format!("{name}: this is neither text nor a decimal number"))),
+        }
+    }
+
+    fn wrong(&self, words: &str) -> Wrong {
+        let first = self.table.keys().map(|key| key.span().start).min();
+        Wrong { line: first.map(|at| line(self.text, at)), words: words.to_owned() }
+    }
+
+    fn at(&self, span: Range<usize>, words: &str) -> Wrong {
+        Wrong { line: Some(line(self.text, span.start)), words: words.to_owned() }
+    }
+}
+
+/// The number of the line that a byte is in.
+fn line(text: &str, at: usize) -> usize {
+    text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
+}

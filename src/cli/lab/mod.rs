@@ -1,0 +1,103 @@
+//! `onrush lab`, `onrush sweep` and `onrush vs`: from what was typed, or written in a file, to an experiment.
+//!
+//! A `file` and the words of `sweep` and `vs` (`shorthand`) say the same things: a `draft`, in which the `options` of runs
+//! are still text. `design` makes the experiment of it, with a plan for each point and `names` for its files, and `resolved`
+//! writes down what was decided.
+
+mod design;
+mod draft;
+mod file;
+mod help;
+mod names;
+mod options;
+mod resolved;
+mod shorthand;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use lexopt::Arg;
+
+use crate::plan::Experiment;
+use crate::plan::experiment::Folder;
+use design::Circumstances;
+use draft::RETRIES_MAX;
+
+/// What the three commands ask for.
+#[derive(Debug)]
+pub struct Lab {
+    /// What was decided.
+    pub experiment: Box<Experiment>,
+    /// Whether it is only to be shown.
+    pub is_plan: bool,
+    /// What the user should know, line by line.
+    pub warnings: Vec<String>,
+}
+
+/// The file that an experiment's folder keeps itself in.
+pub const PLAN_FILE: &str = "plan.toml";
+
+pub(super) use help::{LAB, SWEEP, VERSUS};
+pub(super) use shorthand::{sweep, versus};
+
+/// Reads the words after `lab`; `None`: the help was asked for.
+pub(super) fn parse(args: &[OsString]) -> Result<Option<Lab>, String> {
+    let (mut path, mut is_plan, mut out, mut resume, mut is_forced) = (None, false, None, None, false);
+    let (mut retries, mut may_change_host) = (None, false);
+    let mut parser = lexopt::Parser::from_args(args);
+    while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
+        match argument {
+            Arg::Long("help") | Arg::Short('h') => return Ok(None),
+            Arg::Long("plan") => is_plan = true,
+            Arg::Long("force") => is_forced = true,
+            Arg::Long("allow-host-changes") => may_change_host = true,
+            Arg::Long("out") => out = Some(PathBuf::from(parser.value().map_err(|error| error.to_string())?)),
+            Arg::Long("resume") => resume = Some(PathBuf::from(parser.value().map_err(|error| error.to_string())?)),
+            Arg::Long("retry") => retries = Some(count("retry", parser.value(), 0, RETRIES_MAX)?),
+            Arg::Value(word) if path.is_none() => path = Some(PathBuf::from(word)),
+            Arg::Value(word) => return Err(format!("{word:?} is one file too many; an experiment is one file")),
+            _ => return Err(format!("{}; see: onrush lab --help", argument.unexpected())),
+        }
+    }
+    let folder = folder(out, resume, is_forced)?;
+    let kept = match &folder {
+        Folder::Resumed { path, .. } => Some(path.join(PLAN_FILE)),
+        Folder::New(_) => None,
+    };
+    let Some(path) = path.or(kept) else {
+        return Err(
+            "no file; write for instance onrush lab experiment.toml (onrush lab --help has an example)".to_owned()
+        );
+    };
+    let text = std::fs::read_to_string(&path);
+    let text = text.map_err(|error| format!("{} cannot be read: {}", path.display(), crate::reason::reason(&error)))?;
+    let place = |line: Option<usize>| line.map_or(String::new(), |line| format!(":{line}"));
+    let draft =
+        file::read(&text).map_err(|wrong| format!("{}{}: {}", path.display(), place(wrong.line), wrong.words))?;
+    let around = Circumstances { folder, may_change_host, retries: retries.map(|number| number as u32) };
+    let (experiment, warnings) =
+        design::decide(draft, around).map_err(|words| format!("{}: {words}", path.display()))?;
+    Ok(Some(Lab { experiment: Box::new(experiment), is_plan, warnings }))
+}
+
+/// Where results go.
+fn folder(out: Option<PathBuf>, resume: Option<PathBuf>, is_forced: bool) -> Result<Folder, String> {
+    match (out, resume) {
+        (Some(_), Some(_)) => Err("--out and --resume name two folders; leave one of them out".to_owned()),
+        (out, None) if is_forced => {
+            let path = out.unwrap_or_else(|| PathBuf::from("DIR"));
+            Err(format!("--force goes with --resume only: --resume {} --force", path.display()))
+        }
+        (out, None) => Ok(Folder::New(out)),
+        (None, Some(path)) => Ok(Folder::Resumed { path, is_forced }),
+    }
+}
+
+/// A whole number of an option.
+fn count(name: &str, value: Result<OsString, lexopt::Error>, least: u64, most: u64) -> Result<u64, String> {
+    let value = value.map_err(|error| error.to_string())?;
+    let number = value.to_str().and_then(|text| text.parse().ok()).filter(|number| (least..=most).contains(number));
+    number.ok_or_else(|| format!("--{name} {value:?}: write a whole number from {least} to {most}"))
+}

@@ -1,0 +1,111 @@
+//! Names of files, made of factors and levels.
+
+use std::collections::BTreeMap;
+
+use aws_lc_rs::digest;
+
+use super::draft::DraftLevel;
+use super::options::{ARGS, COMMAND, URL};
+use crate::plan::experiment::{Factor, Point};
+
+/// The longest name that the files of a point begin with, in bytes, without the digest of one that was cut.
+const LENGTH_MAX: usize = 100;
+
+/// How many digits of the digest a name has that was cut.
+const DIGITS: usize = 8;
+
+/// What names of files have of a factor and one of its levels, whose number counts from 0: `connections-8`, or the label, or
+/// a number where the value is no word.
+pub(super) fn factor_file(factor: &str, level: &DraftLevel, index: usize) -> String {
+    let is_no_word = |key: &str| [URL, ARGS, COMMAND, "header", "body", "basic-auth", "http-proxy"].contains(&key);
+    let of = |(key, values): &(String, Vec<String>)| match &values[..] {
+        _ if is_no_word(key) => format!("{}{}", short(key), index + 1),
+        [] => format!("{}-on", short(key)),
+        _ => format!("{}-{}", short(key), slug(&values.join("_"))),
+    };
+    match (&level.label, &level.sets[..]) {
+        (Some(label), _) => format!("{}-{}", short(factor), slug(label)),
+        (None, []) => format!("{}-off", short(factor)),
+        (None, sets) => sets.iter().map(of).collect::<Vec<_>>().join("-"),
+    }
+}
+
+/// What is left of a name that has the path of a setting before it.
+fn short(name: &str) -> String {
+    slug(name.rsplit('.').next().unwrap_or(name))
+}
+
+/// A text as part of a file's name: any character that is not in `[A-Za-z0-9._-]` is an underscore.
+pub(super) fn slug(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let shown: String = text.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    // Neither hidden nor an option.
+    shown.trim_start_matches(['.', '-']).to_owned()
+}
+
+/// The name that the files of a point begin with: short enough for any file system.
+pub(super) fn point_file(factors: &[Factor], levels: &[usize]) -> String {
+    let each = factors.iter().zip(levels).map(|(factor, &level)| factor.levels[level].file.as_str());
+    let name = each.collect::<Vec<_>>().join("-");
+    if name.is_empty() {
+        return "run".to_owned();
+    }
+    if name.len() <= LENGTH_MAX {
+        return name;
+    }
+    let digest = digest::digest(&digest::SHA256, name.as_bytes());
+    let digits: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{}", &name[..LENGTH_MAX], &digits[..DIGITS])
+}
+
+/// Refuses points whose files would have the same name.
+pub(super) fn files_collide(factors: &[Factor], points: &[Point]) -> Result<(), String> {
+    let mut names = BTreeMap::new();
+    for point in points {
+        let shown: Vec<&str> =
+            factors.iter().zip(&point.levels).map(|(factor, &level)| factor.levels[level].shown.as_str()).collect();
+        let shown = shown.join(" ");
+        // There are file systems that do not tell a from A.
+        if let Some(other) = names.insert(point.file.to_ascii_lowercase(), shown.clone()) {
+            let file = &point.file;
+            return Err(format!(
+                "{other:?} and {shown:?} would both be written into {file}-1.json; give one another label"
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn level(label: Option<&str>, sets: &[(&str, &str)]) -> DraftLevel {
+        let set = |(key, value): &(&str, &str)| (key.to_string(), vec![value.to_string()]);
+        DraftLevel { label: label.map(str::to_owned), sets: sets.iter().map(set).collect() }
+    }
+
+    #[test]
+    fn names_have_factors_and_levels_and_nothing_that_a_file_system_minds() {
+        let table = [
+            ("connections", level(None, &[("connections", "8")]), "connections-8"),
+            ("url", level(Some("nginx 1.26/ä"), &[("url", "http://h/")]), "url-nginx_1.26__"),
+            ("url", level(None, &[("url", "http://h/")]), "url3"),
+            (
+                "buffers",
+                level(None, &[("sysctl.net.core.rmem_max", "16777216"), ("sysctl.net.core.wmem_max", "16777216")]),
+                "rmem_max-16777216-wmem_max-16777216",
+            ),
+            (
+                "tcp",
+                level(None, &[("sysctl.net.ipv4.tcp_rmem", "4096 131072 6291456")]),
+                "tcp_rmem-4096_131072_6291456",
+            ),
+            ("x", level(Some("../.."), &[]), "x-_.."),
+            ("latency", level(None, &[]), "latency-off"),
+        ];
+        for (factor, level, expected) in table {
+            assert_eq!(factor_file(factor, &level, 2), expected);
+        }
+    }
+}

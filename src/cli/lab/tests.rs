@@ -1,0 +1,2 @@
+use super::file::read;
+use super::*;

@@ -1,0 +1,197 @@
+//! The folder of an experiment: written after every run, so that nothing that was measured is lost.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow, bail};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::host::Host;
+use crate::reason::reason;
+
+/// The names of files in it that are no results.
+pub const PLAN: &str = "plan.toml";
+const HOST: &str = "host.json";
+const JOURNAL: &str = "journal";
+
+/// How an experiment was begun: what has to be the same when it goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Made {
+    /// What all results of the experiment have in common.
+    pub id: String,
+    /// When: RFC 3339, UTC.
+    pub at: String,
+    /// The version of onrush.
+    pub version: String,
+    /// The kernel's release.
+    pub kernel: String,
+    /// The boot.
+    pub boot: String,
+    /// The SHA-256 of the experiment, secrets and materials included.
+    pub digest: String,
+    /// Whether secrets were left out, so that the file that was written is needed to go on.
+    pub redacted: bool,
+    /// The SHA-256 of every file that runs need, by its name.
+    pub materials: BTreeMap<String, String>,
+}
+
+/// The part of a plan that says how it was begun.
+#[derive(Serialize, Deserialize)]
+struct Begun {
+    made: Made,
+}
+
+/// The folder of an experiment, which this process alone writes to.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    journal: File,
+}
+
+impl Folder {
+    /// A new one.
+    ///
+    /// # Errors
+    ///
+    /// When it is there already, or cannot be made.
+    pub fn create(path: &Path) -> anyhow::Result<Self> {
+        match fs::create_dir(path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                bail!(
+                    "{} is there already; name another folder with --out, or go on with it: --resume {0}",
+                    path.display()
+                )
+            }
+            Err(error) => bail!("the folder {} cannot be made: {}", path.display(), reason(&error)),
+        }
+        Self::open(path)
+    }
+
+    /// One that is there.
+    ///
+    /// # Errors
+    ///
+    /// When it is no experiment's, or another process writes to it.
+    pub fn resume(path: &Path) -> anyhow::Result<(Self, Made)> {
+        let plan = fs::read_to_string(path.join(PLAN)).ok();
+        let begun = plan.and_then(|plan| toml::from_str::<Begun>(&plan).ok());
+        let missing = || anyhow!("{} is not the folder of an experiment: it has no {PLAN} of one", path.display());
+        Ok((Self::open(path)?, begun.ok_or_else(missing)?.made))
+    }
+
+    fn open(path: &Path) -> anyhow::Result<Self> {
+        let journal = path.join(JOURNAL);
+        let file = OpenOptions::new().create(true).append(true).open(&journal);
+        let file = file.map_err(|error| anyhow!("{} cannot be written: {}", journal.display(), reason(&error)))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Self { path: path.to_owned(), journal: file }),
+            Err(Errno::WOULDBLOCK) => bail!("another onrush is writing to {}; wait until it ends", path.display()),
+            Err(error) => bail!("{} cannot be locked: {}", journal.display(), reason(&error.into())),
+        }
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes what an experiment begins with.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be written, or one of those to be attached not read.
+    pub fn begin(&self, made: &Made, plan: &str, host: &Host, attached: &[PathBuf]) -> anyhow::Result<()> {
+        let mut content = serde_json::to_vec_pretty(host)?;
+        content.push(b'\n');
+        self.write(HOST, &content)?;
+        for path in attached {
+            let name = path.file_name().ok_or_else(|| anyhow!("attach: {} has no name", path.display()))?;
+            fs::create_dir_all(self.path.join("attached")).context("the folder for attached files cannot be made")?;
+            let content = fs::read(path);
+            let content =
+                content.map_err(|error| anyhow!("attach: {} cannot be read: {}", path.display(), reason(&error)))?;
+            self.write(&format!("attached/{}", name.to_string_lossy()), &content)?;
+        }
+        // With this file the folder is one of an experiment.
+        let made = toml::to_string(&Begun { made: made.clone() })?;
+        self.write(PLAN, format!("{plan}\n{made}").as_bytes())
+    }
+
+    /// Whether it has a file of that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.path.join(name).exists()
+    }
+
+    /// The first name of this form that no file has: `begin.kind-1.json`, `begin.kind-2.json` and so on.
+    pub fn vacant(&self, begin: &str, kind: &str) -> String {
+        let names = (1_u32..).map(|number| format!("{begin}.{kind}-{number}.json"));
+        names.into_iter().find(|name| !self.has(name)).unwrap_or_default()
+    }
+
+    /// The path of a file for what a program prints, in a folder of its own.
+    pub fn output(&self, name: &str) -> io::Result<PathBuf> {
+        let folder = self.path.join("output");
+        fs::create_dir_all(&folder)?;
+        Ok(folder.join(name))
+    }
+
+    /// Writes a file; whoever looks finds all of it or nothing.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be written.
+    pub fn write(&self, name: &str, content: &[u8]) -> anyhow::Result<()> {
+        let path = self.path.join(name);
+        let directory = path.parent().unwrap_or(&self.path);
+        let written = || {
+            let usual = fs::Permissions::from_mode(0o666);
+            let mut file = tempfile::Builder::new().permissions(usual).tempfile_in(directory)?;
+            file.write_all(content)?;
+            // A full disk may only show now.
+            file.as_file().sync_all()?;
+            file.persist(&path).map_err(|error| error.error).map(drop)
+        };
+        written().map_err(|error| anyhow!("{} cannot be written: {}", path.display(), reason(&error)))
+    }
+
+    /// Adds a line about what happened.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be written.
+    pub fn log(&mut self, what: &str) -> anyhow::Result<()> {
+        let at = OffsetDateTime::now_utc().format(&Rfc3339)?;
+        let line = format!("{at} {}\n", what.replace('\n', " "));
+        let written = self.journal.write_all(line.as_bytes());
+        written.map_err(|error| anyhow!("{} cannot be written: {}", self.path.join(JOURNAL).display(), reason(&error)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_made_once_and_written_by_one_at_a_time() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("x");
+        let folder = Folder::create(&path).unwrap();
+        folder.write("a.json", b"1").unwrap();
+        assert!(folder.has("a.json") && fs::read(path.join("a.json")).unwrap() == b"1");
+        assert_eq!(folder.vacant("a", "failed"), "a.failed-1.json");
+        assert!(Folder::create(&path).unwrap_err().to_string().contains("is there already"));
+        assert!(Folder::resume(&path).unwrap_err().to_string().contains("is not the folder of an experiment"));
+        assert!(Folder::open(&path).unwrap_err().to_string().contains("another onrush is writing"));
+        drop(folder);
+        Folder::open(&path).unwrap();
+        assert!(Folder::create(&path.join("no/x")).unwrap_err().to_string().contains("No such file"));
+    }
+}

@@ -1,0 +1,168 @@
+//! In which order the runs of an experiment are made.
+
+use crate::plan::Order;
+use crate::random::Random;
+
+/// One run: which point, and in which round, both from 0 on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// The number of the point.
+    pub point: usize,
+    /// The number of the round.
+    pub round: u32,
+}
+
+/// All runs in their order. The same seed gives the same order.
+pub fn order(order: Order, points: usize, rounds: u32, seed: u64) -> Vec<Turn> {
+    let mut random = Random::new(seed);
+    match order {
+        Order::Interleaved => interleaved(points, rounds, &mut random),
+        Order::Random => {
+            let mut turns = sequential(points, rounds);
+            shuffle(&mut turns, &mut random);
+            // The first run of a point is that of its first round.
+            let mut next = vec![0; points];
+            for turn in &mut turns {
+                turn.round = next[turn.point];
+                next[turn.point] += 1;
+            }
+            turns
+        }
+        Order::Sequential => sequential(points, rounds),
+    }
+}
+
+fn sequential(points: usize, rounds: u32) -> Vec<Turn> {
+    (0..points).flat_map(|point| (0..rounds).map(move |round| Turn { point, round })).collect()
+}
+
+/// Rounds in which points come early and late equally often, so that a drift of the machine that is a straight line has the
+/// same share in each point: two rounds are each other's reverse, and where their number is odd, the last three fit
+/// together. Then the places of a point add up to the same number for all of them; with an odd number of rounds and an even one of points they
+/// differ by one at most, which is as little as there can be.
+fn interleaved(points: usize, rounds: u32, random: &mut Random) -> Vec<Turn> {
+    let mut places = Vec::new();
+    let triples = u32::from(rounds % 2 == 1 && rounds > 1);
+    for _ in 0..(rounds - 3 * triples) / 2 {
+        places.extend(drawn([|place, _| place, |place, points| points - 1 - place], points, random));
+    }
+    if triples == 1 {
+        places.extend(drawn([|place, _| place, second, third], points, random));
+    } else if rounds == 1 {
+        places.extend(drawn([|place, _| place], points, random));
+    }
+    places
+        .into_iter()
+        .zip(0..)
+        .flat_map(|(round, number)| round.into_iter().map(move |point| Turn { point, round: number }))
+        .collect()
+}
+
+/// Rounds by the place of each point in them, with points that are drawn at random.
+fn drawn<const N: usize>(
+    places: [fn(usize, usize) -> usize; N],
+    points: usize,
+    random: &mut Random,
+) -> Vec<Vec<usize>> {
+    let mut names: Vec<usize> = (0..points).collect();
+    shuffle(&mut names, random);
+    let mut rounds: Vec<Vec<usize>> = places
+        .iter()
+        .map(|place| {
+            let mut round = vec![0; points];
+            (0..points).for_each(|index| round[place(index, points)] = names[index]);
+            round
+        })
+        .collect();
+    shuffle(&mut rounds, random);
+    rounds
+}
+
+/// The place in the second of three rounds whose places, with [`third`], add up to the same for all: columns of a Kotzig array
+/// (A. Kotzig, "On magic valuations of trichromatic graphs", 1971).
+fn second(place: usize, points: usize) -> usize {
+    if place % 2 == 0 { (points - 1) / 2 - place / 2 } else { points - 1 - place / 2 }
+}
+
+/// The place in the third.
+fn third(place: usize, points: usize) -> usize {
+    if place % 2 == 0 {
+        points - 1 - place / 2
+    } else {
+        (points - 1) / 2 + usize::from(points % 2 == 0) - place.div_ceil(2)
+    }
+}
+
+fn shuffle<T>(values: &mut [T], random: &mut Random) {
+    for last in (1..values.len()).rev() {
+        values.swap(last, random.below(last as u64 + 1) as usize);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sum of the places of each point, over all rounds.
+    fn sums(points: usize, rounds: u32, seed: u64) -> Vec<usize> {
+        let mut sums = vec![0; points];
+        for (place, turn) in order(Order::Interleaved, points, rounds, seed).iter().enumerate() {
+            sums[turn.point] += place;
+        }
+        sums
+    }
+
+    #[test]
+    fn every_round_has_every_point_once() {
+        for (points, rounds) in [(1, 1), (2, 3), (3, 3), (7, 5), (8, 4), (10, 7)] {
+            let turns = order(Order::Interleaved, points, rounds, 1);
+            for (round, turns) in turns.chunks(points).enumerate() {
+                let mut seen: Vec<usize> = turns.iter().map(|turn| turn.point).collect();
+                seen.sort_unstable();
+                assert!(seen.into_iter().eq(0..points) && turns.iter().all(|turn| turn.round == round as u32));
+            }
+            assert_eq!(turns.len(), points * rounds as usize);
+        }
+    }
+
+    #[test]
+    fn no_point_is_earlier_than_another_on_average() {
+        for seed in 0..20 {
+            for (points, rounds) in [(2, 2), (2, 10), (3, 3), (7, 3), (9, 5), (8, 4), (5, 7), (1, 3)] {
+                let sums = sums(points, rounds, seed);
+                assert!(sums.iter().all(|sum| *sum == sums[0]), "{points} × {rounds}: {sums:?}");
+            }
+            // There is no such order of an even number of points in an odd number of rounds.
+            for (points, rounds) in [(2, 3), (4, 5), (8, 3)] {
+                let sums = sums(points, rounds, seed);
+                assert_eq!(sums.iter().max().unwrap() - sums.iter().min().unwrap(), 1, "{points} × {rounds}: {sums:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_drift_of_the_target_cancels_out() {
+        // Each run is half a per cent slower than the one before it.
+        for (points, rounds) in [(4, 10), (7, 3), (2, 4)] {
+            let mut rates = vec![0.0; points];
+            for (place, turn) in order(Order::Interleaved, points, rounds, 7).iter().enumerate() {
+                rates[turn.point] += 1000.0 - 5.0 * place as f64;
+            }
+            let mean = rates.iter().sum::<f64>() / points as f64;
+            assert!(rates.iter().all(|rate| (rate / mean - 1.0).abs() < 0.001), "{rates:?}");
+        }
+    }
+
+    #[test]
+    fn the_order_is_drawn_and_repeatable() {
+        for kind in [Order::Interleaved, Order::Random] {
+            assert_eq!(order(kind, 8, 4, 3), order(kind, 8, 4, 3));
+            assert_ne!(order(kind, 8, 4, 3), order(kind, 8, 4, 4));
+        }
+        let points: Vec<usize> = order(Order::Sequential, 2, 2, 1).iter().map(|turn| turn.point).collect();
+        assert_eq!(points, [0, 0, 1, 1]);
+        let mut rounds: Vec<u32> = order(Order::Random, 1, 4, 1).iter().map(|turn| turn.round).collect();
+        rounds.sort_unstable();
+        assert_eq!(rounds, [0, 1, 2, 3]);
+    }
+}

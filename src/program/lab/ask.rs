@@ -1,0 +1,65 @@
+//! One request to a target, and why there may be no answer.
+
+use std::time::Duration;
+
+use anyhow::anyhow;
+
+use crate::plan::load::Load;
+use crate::plan::{Plan, Stop};
+use crate::report;
+use crate::run::{Breakdown, Ended, Interrupt, Observer, Outcome};
+use crate::session;
+
+struct Nobody;
+
+impl Observer for Nobody {}
+
+/// One request as a plan would send it.
+fn once(plan: &Plan) -> Plan {
+    let give_up = plan.give_up.or(Some(GIVE_UP));
+    Plan {
+        once: true,
+        load: Load::new(1, 1),
+        schedule: None,
+        levels: None,
+        warmup: Duration::ZERO,
+        until: Vec::new(),
+        stop: Stop { duration: Some(GIVE_UP), requests: Some(1) },
+        give_up,
+        ..plan.clone()
+    }
+}
+
+/// How long a target may take for one request.
+const GIVE_UP: Duration = Duration::from_secs(10);
+
+/// Whether a target answers.
+pub(super) fn answers(plan: &Plan, interrupt: &Interrupt) -> bool {
+    ask(plan, interrupt).is_ok_and(|outcome| outcome.totals.counters.completed > 0)
+}
+
+/// Sends one request.
+///
+/// # Errors
+///
+/// Why there is no response.
+pub(super) fn ask(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
+    let outcome = session::run(&once(plan), interrupt, &mut Nobody)?.outcome;
+    fault(plan, &outcome).map_or(Ok(outcome), Err)
+}
+
+/// Why a run is none.
+pub(super) fn fault(plan: &Plan, outcome: &Outcome) -> Option<anyhow::Error> {
+    if let Some(sentence) = report::stuck(outcome).into_iter().next() {
+        return Some(anyhow!(sentence));
+    }
+    if let Ended::Refused { address, cause } = outcome.ended {
+        return Some(anyhow!(report::refusal(plan, outcome, address, cause)));
+    }
+    match &outcome.breakdown {
+        Some(Breakdown::Exit(code)) => Some(anyhow!("the script ended it with code {code}")),
+        Some(Breakdown::Script(words)) => Some(anyhow!(words.clone())),
+        Some(Breakdown::Bug(thread)) => Some(anyhow!(report::fallen(*thread))),
+        None => None,
+    }
+}

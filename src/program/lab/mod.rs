@@ -1,0 +1,202 @@
+//! An experiment as a program: from its plan to its exit code. The steps of a run are those of [`super::test`] but for what
+//! is shown; here are those around all runs.
+
+mod around;
+mod ask;
+mod preflight;
+mod runner;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{anyhow, bail};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::signals::Signals;
+use super::{EXIT_BROKEN, EXIT_NOTHING_COMPLETED, EXIT_WRONG, Screen, guard, say, with_stack};
+use crate::cli::Lab;
+use crate::lab::{self, Folder, Host, Made, words};
+use crate::plan::experiment::{Experiment, Folder as Wanted};
+use crate::reason::reason;
+use crate::tables::{self, Form, Table};
+use runner::Runner;
+
+/// The exit code of an experiment that a signal ended.
+const EXIT_INTERRUPTED: u8 = 130;
+
+/// Carries an experiment out, or shows what it would be.
+pub fn lab(lab: Lab) -> u8 {
+    lab.warnings.iter().for_each(|line| say(&format!("onrush: {line}")));
+    let mut experiment = *lab.experiment;
+    let has_script = experiment.points.iter().any(|point| point.plan.script.is_some());
+    let turns = lab::order(experiment.order, experiment.points.len(), experiment.rounds, experiment.seed);
+    if lab.is_plan {
+        let mut screen = Screen::open(false);
+        screen.print(&words::plan(&experiment, &turns));
+        return u8::from(screen.failure().is_some());
+    }
+    with_stack(has_script, move || {
+        let done = guard(|| steps(&mut experiment, &turns)).and_then(|done| done);
+        done.unwrap_or_else(|error| {
+            say(&format!("onrush: {error:#}"));
+            EXIT_WRONG
+        })
+    })
+}
+
+/// What became of the runs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    /// Runs that were measured, those of an earlier time included.
+    measured: u64,
+    /// Runs that failed for good.
+    failed: u64,
+    /// Whether a gate broke.
+    is_broken: bool,
+    /// Whether a signal ended it.
+    is_interrupted: bool,
+    /// Whether something else ended it, which has been said.
+    is_given_up: bool,
+}
+
+fn steps(experiment: &mut Experiment, turns: &[lab::Turn]) -> anyhow::Result<u8> {
+    let signals = Signals::listen().map_err(|error| anyhow!("signals cannot be heard: {}", reason(&error)))?;
+    for point in &mut experiment.points {
+        point.plan.read_materials()?;
+    }
+    let (folder, made) = open(experiment)?;
+    let path = folder.path().to_owned();
+    say(&format!("{}, into {}", summary(experiment), path.display()));
+    let mut runner = Runner::new(experiment, folder, made.id, &signals)?;
+    let done = guard(|| runner.all(turns));
+    let unrestored = runner.leave();
+    let sum = runner.sum();
+    drop(runner);
+    unrestored.iter().for_each(|line| say(&format!("onrush: {line}")));
+    done.and_then(|done| done)?;
+    let is_shown = sum.measured == 0 || show(experiment, &path);
+    say(&closing(experiment, sum, &path));
+    Ok(match sum {
+        Sum { is_interrupted: true, .. } => EXIT_INTERRUPTED,
+        Sum { measured: 0, .. } => EXIT_NOTHING_COMPLETED,
+        _ if sum.failed > 0 || sum.is_given_up || !unrestored.is_empty() || !is_shown => EXIT_WRONG,
+        Sum { is_broken: true, .. } => EXIT_BROKEN,
+        _ => 0,
+    })
+}
+
+fn summary(experiment: &Experiment) -> String {
+    use crate::report::units::{counted, exact};
+    let length = words::length(experiment).map_or_else(String::new, |length| format!(", at least {}", exact(length)));
+    format!("{}: {}{length}", experiment.name, counted(experiment.runs(), "run"))
+}
+
+/// The last line.
+fn closing(experiment: &Experiment, sum: Sum, path: &Path) -> String {
+    let runs = experiment.runs();
+    let mut line = format!("{} of {runs} runs measured", sum.measured);
+    if sum.failed > 0 {
+        line.push_str(&format!(", {} failed", sum.failed));
+    }
+    if sum.measured < runs {
+        line.push_str(&format!("; go on with: onrush lab --resume {}", path.display()));
+    }
+    line
+}
+
+/// Prints and writes the tables; returns whether that succeeded.
+fn show(experiment: &Experiment, path: &Path) -> bool {
+    let table = |form| tables::run(&Table { inputs: vec![path.to_owned()], by: None, columns: None, sort: None, form });
+    let markdown = table(Form::Markdown);
+    markdown.said.iter().for_each(|line| say(&format!("note: {line}")));
+    let write = |name: &str, text: &str| {
+        std::fs::write(path.join(name), text).map_err(|error| {
+            say(&format!("onrush: {} cannot be written: {}", path.join(name).display(), reason(&error)));
+        })
+    };
+    let are_written = [("table.md", &markdown.text), ("table.csv", &table(Form::Csv).text)]
+        .map(|(name, text)| write(name, text).is_ok());
+    let mut screen = Screen::open(false);
+    screen.print(&format!("{}: {}\n\n", experiment.name, path.display()));
+    screen.print(&table(Form::Text).text);
+    let failure = screen.failure();
+    failure
+        .iter()
+        .for_each(|error| say(&format!("onrush: cannot write the tables to standard output: {}", reason(error))));
+    are_written == [true; 2] && failure.is_none()
+}
+
+/// The folder, new or that of an experiment that goes on.
+fn open(experiment: &Experiment) -> anyhow::Result<(Folder, Made)> {
+    let host = Host::read();
+    let made = made(experiment, &host)?;
+    match &experiment.folder {
+        Wanted::New(path) => {
+            let path = path.clone().unwrap_or_else(|| named(&experiment.name, &made.at));
+            let folder = Folder::create(&path)?;
+            folder.begin(&made, &experiment.shown, &host, &experiment.attach)?;
+            Ok((folder, made))
+        }
+        Wanted::Resumed { path, is_forced } => {
+            let (folder, before) = Folder::resume(path)?;
+            if !is_forced && let Some(change) = change(&before, &made) {
+                bail!(
+                    "{}: {change}; the runs would not be comparable: begin anew, or go on with --force",
+                    path.display()
+                );
+            }
+            Ok((folder, before))
+        }
+    }
+}
+
+/// The usual name of a new folder.
+fn named(name: &str, at: &str) -> PathBuf {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
+    let name: String = name.chars().map(plain).collect();
+    let at: String = at.split('.').next().unwrap_or(at).chars().filter(|c| !"-:Z".contains(*c)).collect();
+    PathBuf::from(format!("onrush-{name}-{at}Z"))
+}
+
+/// How the experiment is begun now.
+fn made(experiment: &Experiment, host: &Host) -> anyhow::Result<Made> {
+    let plans = experiment.points.iter().map(|point| &point.plan);
+    let materials = plans.flat_map(|plan| plan.materials()).filter(|material| !material.name.is_empty());
+    let materials: std::collections::BTreeMap<String, String> =
+        materials.map(|material| (material.name.clone(), material.sha256())).collect();
+    let at = OffsetDateTime::now_utc().format(&Rfc3339)?;
+    let content = format!("{}{materials:?}", experiment.text);
+    let digest = crate::plan::material::digest_of(content.as_bytes());
+    let id = crate::plan::material::digest_of(format!("{digest}{at}{}", std::process::id()).as_bytes());
+    Ok(Made {
+        id: id[..16].to_owned(),
+        at,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        kernel: host.kernel.clone().unwrap_or_default(),
+        boot: host.boot.clone().unwrap_or_default(),
+        digest,
+        redacted: experiment.text != experiment.shown,
+        materials,
+    })
+}
+
+/// What is different from how the experiment was begun, if something is.
+fn change(before: &Made, now: &Made) -> Option<String> {
+    if before.digest != now.digest {
+        let changed = before.materials.iter().find(|(name, digest)| now.materials.get(*name) != Some(digest));
+        return Some(match changed {
+            Some((name, _)) => format!("{name} has changed since"),
+            None if before.redacted && !now.redacted => {
+                "secrets were left out of it; name the file too: onrush lab FILE.toml --resume DIR".to_owned()
+            }
+            None => "the experiment has changed since".to_owned(),
+        });
+    }
+    let pairs = [
+        ("onrush", &before.version, &now.version),
+        ("the kernel", &before.kernel, &now.kernel),
+        ("the boot", &before.boot, &now.boot),
+    ];
+    let (what, before, now) = pairs.into_iter().find(|(_, before, now)| before != now)?;
+    Some(format!("{what} was {before} and is {now}"))
+}

@@ -1,0 +1,94 @@
+//! One request to each target before the first round: a wrong path is quick to answer.
+
+use serde::Serialize;
+
+use super::around::Around;
+use super::ask::ask as request;
+use crate::lab::Folder;
+use crate::plan::experiment::{Experiment, Point};
+use crate::plan::{Plan, secrets};
+use crate::report::result::Document;
+use crate::run::Interrupt;
+
+/// How a target answered.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Answer {
+    /// The point, as people read it.
+    point: String,
+    /// The target, without secrets.
+    url: String,
+    /// The status.
+    status: Option<u16>,
+    /// The length of the body, in bytes.
+    body_bytes: u64,
+    /// The head of the response, without secrets.
+    head: String,
+}
+
+impl Answer {
+    /// What there is to say about it.
+    pub fn doubt(&self) -> Option<String> {
+        let Self { point, url, .. } = self;
+        let status = self.status.filter(|status| *status >= 400)?;
+        let point = if point.is_empty() { String::new() } else { format!("{point}: ") };
+        Some(format!("{point}{url} answers with status {status}: every response like it counts as an error"))
+    }
+}
+
+/// Requests every target once.
+///
+/// # Errors
+///
+/// Which one did not answer, and why.
+pub(super) fn ask(
+    experiment: &Experiment,
+    around: &mut Around<'_>,
+    folder: &Folder,
+    interrupt: &Interrupt,
+) -> Result<Vec<Answer>, String> {
+    let mut asked: Vec<&Point> = Vec::new();
+    let mut answers = Vec::new();
+    for (number, point) in experiment.points.iter().enumerate() {
+        if asked.iter().any(|other| is_alike(other, point)) {
+            continue;
+        }
+        asked.push(point);
+        let words = experiment.words(point);
+        around.enter(number, 0, folder, interrupt).map_err(|reason| format!("{words}: {reason}"))?;
+        let answer = one(&point.plan, interrupt).map_err(|error| format!("{words}: {error:#}"))?;
+        answers.push(Answer { point: words, ..answer });
+        if interrupt.is_asked() {
+            break;
+        }
+    }
+    Ok(answers)
+}
+
+/// Whether two points have the same target and send the same.
+fn is_alike(one: &Point, other: &Point) -> bool {
+    let key = |point: &Point| {
+        let Plan { target, way, request, .. } = point.plan.clone();
+        (target, way, request, point.command.clone())
+    };
+    key(one) == key(other) && one.plan.body == other.plan.body
+}
+
+fn one(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Answer> {
+    let outcome = request(plan, interrupt)?;
+    let document = Document::of(plan, &outcome);
+    let transcript = outcome.transcript.clone().unwrap_or_default();
+    anyhow::ensure!(
+        document.requests.completed > 0 || interrupt.is_asked(),
+        "{} did not answer a first request{}",
+        secrets::url(&plan.target.typed),
+        document.ledger.first().map_or_else(String::new, |row| format!(": {} ({})", row.cause, row.phase))
+    );
+    let head = String::from_utf8_lossy(&secrets::message(&transcript.head)).into_owned();
+    Ok(Answer {
+        point: String::new(),
+        url: document.plan.url,
+        status: document.status.keys().next().copied(),
+        body_bytes: transcript.body_bytes,
+        head,
+    })
+}
