@@ -9,6 +9,7 @@ mod runner;
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
+use signal_hook::consts::SIGQUIT;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -60,7 +61,7 @@ struct Sum {
 }
 
 fn steps(experiment: &mut Experiment, turns: &[lab::Turn]) -> anyhow::Result<u8> {
-    let signals = Signals::listen().map_err(|error| anyhow!("signals cannot be heard: {}", reason(&error)))?;
+    let signals = Signals::listen(&[SIGQUIT]).map_err(|error| anyhow!("signals cannot be heard: {}", reason(&error)))?;
     for point in &mut experiment.points {
         point.plan.read_materials()?;
     }
