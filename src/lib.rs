@@ -3,7 +3,7 @@
 //! The modules in the order in which a run passes through them: [`cli`] what was typed, [`plan`] what was decided,
 //! [`program`] how a test is shown and how it ends, [`session`] a run from a name to an outcome, [`run`] the threads that
 //! carry it out, each with an [`engine`] on a [`backend`] and perhaps a [`script`], recording into [`stats`], which
-//! [`report`] and [`live`] show. [`settings`] changes those of the kernel for a while. [`tables`] reads saved results. [`serve`] is the embedded target. The library exists for
+//! [`report`] and [`live`] show. [`lab`] has experiments of many runs, [`settings`] changes those of the kernel for a while. [`tables`] reads saved results. [`serve`] is the embedded target. The library exists for
 //! the binary and its tests; it promises no stable interface.
 
 pub mod backend;

@@ -1,0 +1,164 @@
+//! A command that is carried out around runs or points.
+
+use std::fmt;
+use std::fs::File;
+use std::process::ExitStatus;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::group::{Group, Groups, POLL, words};
+use crate::reason::reason;
+use crate::run::Interrupt;
+
+/// A shell command that has to succeed in time.
+#[derive(Debug)]
+pub struct Hook<'a> {
+    /// What `/bin/sh -c` gets.
+    pub command: &'a str,
+    /// What is added to its environment.
+    pub environment: &'a [(String, String)],
+    /// Where its output goes.
+    pub output: &'a File,
+    /// How long it may take.
+    pub timeout: Duration,
+}
+
+/// How a hook ended; as text, what follows the hook's name in a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HookEnded {
+    /// With exit status 0. Processes that it has left in the background are still there.
+    Succeeded,
+    /// With another status, or by a signal; its process group was killed.
+    Failed(ExitStatus),
+    /// It took longer than this; its process group was killed.
+    TimedOut(Duration),
+    /// The experiment is to end; the hook's process group was killed.
+    Interrupted,
+    /// There is no such process, for this reason.
+    NotStarted(String),
+}
+
+impl Hook<'_> {
+    /// Carries it out and waits for its end, that of its time, or until the interrupt is asked.
+    pub fn run(&self, interrupt: &Interrupt, groups: &Groups) -> HookEnded {
+        let deadline = Instant::now() + self.timeout;
+        let mut group = match Group::start(self.command, self.environment, self.output, GRACE, groups) {
+            Ok(group) => group,
+            Err(error) => return HookEnded::NotStarted(reason(&error)),
+        };
+        loop {
+            if let Some(status) = group.status() {
+                if status.success() {
+                    group.leave();
+                    return HookEnded::Succeeded;
+                }
+                return HookEnded::Failed(status);
+            }
+            if interrupt.is_asked() {
+                return HookEnded::Interrupted;
+            }
+            if Instant::now() >= deadline {
+                return HookEnded::TimedOut(self.timeout);
+            }
+            thread::sleep(POLL);
+        }
+    }
+}
+
+impl fmt::Display for HookEnded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Succeeded => f.write_str("succeeded"),
+            Self::Failed(status) => write!(f, "failed with {}", words(*status)),
+            Self::TimedOut(timeout) => write!(f, "took longer than {timeout:?} and was killed"),
+            Self::Interrupted => f.write_str("was interrupted"),
+            Self::NotStarted(reason) => write!(f, "could not be started: {reason}"),
+        }
+    }
+}
+
+/// How long a hook that is to end has between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use rustix::process::{Pid, test_kill_process};
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// Runs a hook; returns how it ended and what it wrote.
+    fn run(command: &str, timeout: Duration, interrupt: &Interrupt) -> (HookEnded, String) {
+        let scratch = TempDir::new().unwrap();
+        let path = scratch.path().join("output");
+        let environment = [("ONRUSH_ROUND".to_owned(), "2".to_owned())];
+        let output = File::create(&path).unwrap();
+        let hook = Hook { command, environment: &environment, output: &output, timeout };
+        let groups = Groups::default();
+        let ended = hook.run(interrupt, &groups);
+        (ended, fs::read_to_string(path).unwrap())
+    }
+
+    /// Whether the process exists whose id a hook wrote.
+    fn lives(output: &str) -> bool {
+        let id = output.trim().parse().ok().and_then(Pid::from_raw).expect("the hook wrote a process id");
+        // One that has ended is there until whoever inherited it has noticed.
+        let is_dead = |stat: String| stat.contains(") Z ");
+        test_kill_process(id).is_ok()
+            && !fs::read_to_string(format!("/proc/{}/stat", id.as_raw_pid())).is_ok_and(is_dead)
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn what_a_hook_says_is_kept_and_how_it_ends_told() {
+        let interrupt = Interrupt::default();
+        let (ended, output) = run("read line; echo \"round $ONRUSH_ROUND$line\"; echo why >&2", LONG, &interrupt);
+        assert_eq!((ended.to_string().as_str(), output.as_str()), ("succeeded", "round 2\nwhy\n"));
+        let (ended, output) = run("echo no; exit 3", LONG, &interrupt);
+        assert_eq!((ended.to_string().as_str(), output.as_str()), ("failed with exit status 3", "no\n"));
+        let (ended, _) = run("kill -9 $$", LONG, &interrupt);
+        assert_eq!(ended.to_string(), "failed with signal 9");
+        let (ended, _) = run("exit\0", LONG, &interrupt);
+        assert!(ended.to_string().starts_with("could not be started: "), "{ended}");
+    }
+
+    #[test]
+    fn a_hook_that_hangs_is_killed_with_all_that_it_started() {
+        let timeout = Duration::from_millis(200);
+        let (ended, output) = run("sleep 60 & echo $!; wait", timeout, &Interrupt::default());
+        assert_eq!(ended.to_string(), "took longer than 200ms and was killed");
+        assert!(!lives(&output));
+    }
+
+    #[test]
+    fn one_that_ignores_the_first_signal_gets_the_second() {
+        let start = Instant::now();
+        let command = "trap '' TERM; sh -c 'echo $$; exec sleep 60' & wait; exit 0";
+        let (ended, output) = run(command, Duration::from_millis(200), &Interrupt::default());
+        assert!(matches!(ended, HookEnded::TimedOut(_)) && start.elapsed() >= GRACE);
+        assert!(!lives(&output));
+    }
+
+    #[test]
+    fn a_hook_that_fails_leaves_nothing_and_one_that_succeeds_what_it_wants() {
+        let (ended, output) = run("sleep 60 & echo $!; exit 1", LONG, &Interrupt::default());
+        assert!(matches!(ended, HookEnded::Failed(_)) && !lives(&output), "{ended}");
+        let (ended, output) = run("sleep 5 & echo $!", LONG, &Interrupt::default());
+        assert!(ended == HookEnded::Succeeded && lives(&output), "{ended}");
+        let _ = rustix::process::kill_process(
+            Pid::from_raw(output.trim().parse().unwrap()).unwrap(),
+            rustix::process::Signal::KILL,
+        );
+    }
+
+    #[test]
+    fn an_interrupt_ends_a_hook() {
+        let interrupt = Interrupt::default();
+        interrupt.ask();
+        let (ended, _) = run("sleep 60", LONG, &interrupt);
+        assert_eq!(ended.to_string(), "was interrupted");
+    }
+}

@@ -1,0 +1,239 @@
+//! A server that is started for a while.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::process::ExitStatus;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use super::group::{Group, Groups, words};
+use crate::reason::reason;
+use crate::report::escape;
+use crate::run::Interrupt;
+
+/// How a target is started.
+#[derive(Debug)]
+pub struct Start<'a> {
+    /// What `/bin/sh -c` gets.
+    pub command: &'a str,
+    /// What is added to its environment.
+    pub environment: &'a [(String, String)],
+    /// The file to whose end its output is added.
+    pub output: &'a Path,
+    /// How long it may take until it is ready.
+    pub timeout: Duration,
+}
+
+/// A server that was started and is ready. Dropped, its process group is ended.
+#[derive(Debug)]
+pub struct Target(Group);
+
+/// Why a target is not ready; as text, what follows "the target" in a sentence.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Unready {
+    /// There is no such process, for this reason.
+    #[error("could not be started: {0}")]
+    NotStarted(String),
+    /// Another server is in its place.
+    #[error("was not started: its ready URL is answered already; end the server that does")]
+    Taken,
+    /// It ended before it was ready.
+    #[error("ended before it was ready, with {}{}", words(*.status), told(.output))]
+    Died {
+        /// How.
+        status: ExitStatus,
+        /// The last lines of its output.
+        output: String,
+    },
+    /// It was not ready in time, and was ended.
+    #[error("was not ready within {timeout:?} and was ended{}", told(.output))]
+    Late {
+        /// The time it had.
+        timeout: Duration,
+        /// The last lines of its output.
+        output: String,
+    },
+    /// The experiment is to end; the target was ended.
+    #[error("was ended before it was ready: interrupted")]
+    Interrupted,
+}
+
+impl Target {
+    /// Starts a target and waits until it is ready.
+    ///
+    /// # Errors
+    ///
+    /// When it is not ready in time. Then nothing of it is left.
+    pub fn start(
+        start: &Start,
+        mut is_ready: impl FnMut() -> bool,
+        interrupt: &Interrupt,
+        groups: &Groups,
+    ) -> Result<Self, Unready> {
+        if is_ready() {
+            return Err(Unready::Taken);
+        }
+        let not_started = |error: io::Error| Unready::NotStarted(reason(&error));
+        let open = OpenOptions::new().create(true).append(true).read(true).open(start.output);
+        let mut output = open.map_err(not_started)?;
+        let before = output.metadata().map_err(not_started)?.len();
+        let deadline = Instant::now() + start.timeout;
+        let group = Group::start(start.command, start.environment, &output, GRACE, groups).map_err(not_started)?;
+        let mut target = Self(group);
+        loop {
+            let was_ready = is_ready();
+            if let Some(status) = target.ended() {
+                return Err(Unready::Died { status, output: last_lines(&mut output, before) });
+            }
+            if was_ready {
+                return Ok(target);
+            }
+            if interrupt.is_asked() {
+                return Err(Unready::Interrupted);
+            }
+            if Instant::now() >= deadline {
+                return Err(Unready::Late { timeout: start.timeout, output: last_lines(&mut output, before) });
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    /// How the command ended by itself; `None`: it runs.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.0.status()
+    }
+}
+
+/// The last lines of what was written into a file from this place on; empty if they cannot be read.
+fn last_lines(file: &mut File, before: u64) -> String {
+    let mut read = || {
+        let end = file.seek(SeekFrom::End(0))?;
+        file.seek(SeekFrom::Start(before.max(end.saturating_sub(OUTPUT_BYTES))))?;
+        let mut bytes = Vec::new();
+        file.take(OUTPUT_BYTES).read_to_end(&mut bytes)?;
+        Ok::<_, io::Error>(bytes)
+    };
+    let text = String::from_utf8_lossy(&read().unwrap_or_default()).into_owned();
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last: Vec<String> = lines.iter().rev().take(OUTPUT_LINES).rev().map(|line| escape(line.as_bytes())).collect();
+    last.join(" | ")
+}
+
+/// The end of a sentence that quotes output.
+fn told(output: &str) -> String {
+    if output.is_empty() { "; it has said nothing".to_owned() } else { format!("; it said: {output}") }
+}
+
+/// How often somebody looks whether a target is ready.
+const POLL: Duration = Duration::from_millis(20);
+/// How long a target that is to end has between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_secs(5);
+/// How many lines of a target's output are quoted.
+const OUTPUT_LINES: usize = 3;
+/// In how many bytes at the end of the output they are looked for.
+const OUTPUT_BYTES: u64 = 4096;
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::fs;
+
+    use rustix::process::Pid;
+    use tempfile::TempDir;
+
+    use super::super::group::lives;
+    use super::*;
+
+    /// Starts a target that is ready when a file is there.
+    fn start(command: &str, timeout: Duration, scratch: &TempDir) -> Result<Target, Unready> {
+        let path = scratch.path().to_str().unwrap().to_owned();
+        let (environment, output) = ([("IN".to_owned(), path)], scratch.path().join("output"));
+        let start = Start { command, environment: &environment, output: &output, timeout };
+        let ready = scratch.path().join("ready");
+        Target::start(&start, || ready.exists(), &Interrupt::default(), &Groups::default())
+    }
+
+    /// Whether anything is left of the process group whose id is in the output.
+    fn is_left(scratch: &TempDir) -> bool {
+        let output = fs::read_to_string(scratch.path().join("output")).unwrap();
+        let id = output.split_whitespace().next().and_then(|id| Pid::from_raw(id.parse().ok()?));
+        lives(id.expect("the target wrote its process id"))
+    }
+
+    const LONG: Duration = Duration::from_secs(30);
+
+    #[test]
+    fn a_target_lives_from_when_it_is_ready_until_it_is_dropped() {
+        let scratch = TempDir::new().unwrap();
+        let mut target = start("echo $$; sleep 0.05; touch \"$IN/ready\"; sleep 60 & wait", LONG, &scratch).unwrap();
+        assert!(scratch.path().join("ready").exists() && target.ended().is_none() && is_left(&scratch));
+        drop(target);
+        assert!(!is_left(&scratch));
+    }
+
+    #[test]
+    fn one_that_ends_by_itself_is_noticed() {
+        let scratch = TempDir::new().unwrap();
+        let mut target = start("touch \"$IN/ready\"; sleep 0.05; exit 7", LONG, &scratch).unwrap();
+        let deadline = Instant::now() + LONG;
+        while target.ended().is_none() && Instant::now() < deadline {
+            thread::sleep(POLL);
+        }
+        assert_eq!(target.ended().and_then(|status| status.code()), Some(7));
+    }
+
+    #[test]
+    fn one_that_dies_early_says_how_and_quotes_itself() {
+        let scratch = TempDir::new().unwrap();
+        fs::write(scratch.path().join("output"), "of another round\n").unwrap();
+        let unready =
+            start("printf 'a\\nb\\n\\nc\\n\\033[31md\\n' >&2; exit 1", LONG, &scratch).unwrap_err().to_string();
+        assert_eq!(unready, "ended before it was ready, with exit status 1; it said: b | c | \\x1b[31md");
+        let unready = start("exit 2", LONG, &scratch).unwrap_err().to_string();
+        assert_eq!(unready, "ended before it was ready, with exit status 2; it has said nothing");
+    }
+
+    #[test]
+    fn one_that_is_never_ready_is_ended() {
+        let scratch = TempDir::new().unwrap();
+        let unready = start("echo $$; sleep 60", Duration::from_millis(100), &scratch).unwrap_err().to_string();
+        assert!(unready.starts_with("was not ready within 100ms and was ended; it said: "), "{unready}");
+        assert!(!is_left(&scratch));
+    }
+
+    #[test]
+    fn one_whose_place_is_taken_is_not_started() {
+        let scratch = TempDir::new().unwrap();
+        fs::write(scratch.path().join("ready"), "").unwrap();
+        assert_eq!(start("echo $$", LONG, &scratch).unwrap_err(), Unready::Taken);
+        assert!(!scratch.path().join("output").exists());
+    }
+
+    #[test]
+    fn an_interrupt_ends_the_wait_and_quitting_ends_all() {
+        let scratch = TempDir::new().unwrap();
+        let (interrupt, groups, output) = (Interrupt::default(), Groups::default(), scratch.path().join("output"));
+        let start = Start { command: "echo $$; sleep 60", environment: &[], output: &output, timeout: LONG };
+        let is_written = || fs::metadata(&output).is_ok_and(|metadata| metadata.len() > 0);
+        let interrupted = || {
+            if is_written() {
+                interrupt.ask();
+            }
+            false
+        };
+        assert_eq!(Target::start(&start, interrupted, &interrupt, &groups).unwrap_err(), Unready::Interrupted);
+        assert!(!is_left(&scratch));
+        let asked = Cell::new(0);
+        let second_time = || asked.replace(asked.get() + 1) > 0;
+        let mut target = Target::start(&start, second_time, &Interrupt::default(), &groups).unwrap();
+        groups.kill();
+        let deadline = Instant::now() + LONG;
+        while target.ended().is_none() && Instant::now() < deadline {
+            thread::sleep(POLL);
+        }
+        assert!(target.ended().is_some());
+    }
+}
