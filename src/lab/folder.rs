@@ -167,10 +167,10 @@ impl Folder {
     /// # Errors
     ///
     /// Why it cannot be written.
-    pub fn log(&mut self, what: &str) -> anyhow::Result<()> {
+    pub fn log(&self, what: &str) -> anyhow::Result<()> {
         let at = OffsetDateTime::now_utc().format(&Rfc3339)?;
         let line = format!("{at} {}\n", what.replace('\n', " "));
-        let written = self.journal.write_all(line.as_bytes());
+        let written = (&self.journal).write_all(line.as_bytes());
         written.map_err(|error| anyhow!("{} cannot be written: {}", self.path.join(JOURNAL).display(), reason(&error)))
     }
 }

@@ -1,60 +1,213 @@
 //! What is done around points and runs: settings of the host, hooks, and a target that is started.
 
-use crate::lab::Folder;
-use crate::plan::experiment::Experiment;
-use crate::run::Interrupt;
+use std::fs::OpenOptions;
+use std::path::Path;
 
+use anyhow::{anyhow, bail};
+
+use super::super::say;
 use super::super::signals::Signals;
+use super::ask;
+use crate::lab::{Folder, Groups, Hook, HookEnded, Start, Target};
+use crate::plan::experiment::{Experiment, Hooks};
+use crate::reason::reason;
+use crate::run::Interrupt;
+use crate::settings::{self, Loan, Name};
 
 /// What is done around points and runs.
 pub(super) struct Around<'a> {
     experiment: &'a Experiment,
-    /// The point that things are set up for.
-    at: Option<usize>,
-    has_failed: bool,
+    /// Settings that were borrowed; `None`: no point has any.
+    loan: Option<Loan>,
+    /// What was started and has not ended.
+    groups: Groups,
+    /// The point and the round that things were set up for.
+    at: Option<(usize, u32)>,
+    target: Option<Target>,
+    /// Whether something failed that ends the experiment.
+    pub is_fatal: bool,
+}
+
+/// When a hook is run.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum When {
+    BeforePoint,
+    AfterPoint,
+    BeforeRun,
+    AfterRun,
+}
+
+impl When {
+    fn name(self) -> &'static str {
+        match self {
+            Self::BeforePoint => "before_point",
+            Self::AfterPoint => "after_point",
+            Self::BeforeRun => "before_run",
+            Self::AfterRun => "after_run",
+        }
+    }
+
+    fn command(self, hooks: &Hooks) -> Option<&str> {
+        match self {
+            Self::BeforePoint => hooks.before_point.as_deref(),
+            Self::AfterPoint => hooks.after_point.as_deref(),
+            Self::BeforeRun => hooks.before_run.as_deref(),
+            Self::AfterRun => hooks.after_run.as_deref(),
+        }
+    }
 }
 
 impl<'a> Around<'a> {
-    pub fn new(experiment: &'a Experiment, _signals: &Signals) -> anyhow::Result<Self> {
-        Ok(Self { experiment, at: None, has_failed: false })
-    }
-
-    /// Whether what failed is to end the experiment.
-    pub fn is_fatal(&self) -> bool {
-        self.has_failed && self.experiment.hooks.are_fatal
+    /// Nothing is set up yet. A second signal ends what was started and restores what was changed.
+    ///
+    /// # Errors
+    ///
+    /// When settings are to be changed and may or can not be.
+    pub fn new(experiment: &'a Experiment, signals: &Signals) -> anyhow::Result<Self> {
+        let mut names: Vec<&str> =
+            experiment.points.iter().flat_map(|point| &point.settings).map(|(name, _)| name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        if let Some(name) = names.first().filter(|_| !experiment.may_change_host) {
+            bail!(
+                "{name} is a setting of this host; if it may be changed, and restored afterwards, add --allow-host-changes"
+            );
+        }
+        for name in &names {
+            if let Some(effect) = settings::effect(&Name::parse(name)?) {
+                say(&format!("note: {effect}"));
+            }
+        }
+        let loan = if names.is_empty() { None } else { Some(Loan::open(Path::new(settings::DIRECTORY))?) };
+        let groups = Groups::default();
+        let (restorer, started) = (loan.as_ref().map(Loan::restorer), groups.clone());
+        signals.before_quitting(move || {
+            started.kill();
+            let unrestored = restorer.iter().flat_map(|restorer| restorer.restore());
+            unrestored.for_each(|line| say(&format!("onrush: {line}")));
+        });
+        Ok(Self { experiment, loan, groups, at: None, target: None, is_fatal: false })
     }
 
     /// Gives every setting each of its values once, so that one that is refused is known before the first run.
+    ///
+    /// # Errors
+    ///
+    /// Which one is refused, and why.
     pub fn try_settings(&mut self) -> anyhow::Result<()> {
-        Ok(())
+        let Some(loan) = &self.loan else { return Ok(()) };
+        let mut tried: Vec<&(String, String)> = Vec::new();
+        for setting in self.experiment.points.iter().flat_map(|point| &point.settings) {
+            if tried.contains(&setting) {
+                continue;
+            }
+            tried.push(setting);
+            let (name, value) = setting;
+            let became = loan.set(&Name::parse(name)?, value)?;
+            let normal = |value: &str| value.split_whitespace().collect::<Vec<_>>().join(" ");
+            if became != normal(value) {
+                say(&format!("note: {name}: the kernel makes {became:?} of {value:?}"));
+            }
+        }
+        loan.restore().into_iter().next().map_or(Ok(()), |line| Err(anyhow!(line)))
     }
 
     /// Sets everything up for a point, unless it is.
-    pub fn enter(&mut self, point: usize, _round: u32, _folder: &Folder, _interrupt: &Interrupt) -> Result<(), String> {
-        self.at = Some(point);
-        Ok(())
+    ///
+    /// # Errors
+    ///
+    /// What failed, and why.
+    pub fn enter(&mut self, point: usize, round: u32, folder: &Folder, interrupt: &Interrupt) -> Result<(), String> {
+        let is_running = self.target.as_mut().is_none_or(|target| target.ended().is_none());
+        if self.at.is_some_and(|(at, _)| at == point) && is_running {
+            self.at = Some((point, round));
+            return Ok(());
+        }
+        self.leave_point(folder, interrupt).into_iter().for_each(|line| say(&format!("note: {line}")));
+        self.set(point).inspect_err(|_| self.is_fatal = true)?;
+        self.at = Some((point, round));
+        self.hook(When::BeforePoint, folder, interrupt)?;
+        self.start(folder, interrupt)
     }
 
     /// Ends what was set up for the last point. Returns what went wrong.
-    pub fn leave_point(&mut self, _folder: &Folder, _interrupt: &Interrupt) -> Option<String> {
+    pub fn leave_point(&mut self, folder: &Folder, interrupt: &Interrupt) -> Option<String> {
+        self.target = None;
+        self.at?;
+        let left = self.hook(When::AfterPoint, folder, interrupt);
         self.at = None;
-        None
+        left.err()
     }
 
-    /// Runs a hook, if there is one of that name.
-    pub fn hook(
-        &mut self,
-        _name: &str,
-        _point: usize,
-        _round: u32,
-        _folder: &Folder,
-        _interrupt: &Interrupt,
-    ) -> Result<(), String> {
-        Ok(())
+    /// Runs a hook at the point that things are set up for, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// How it failed.
+    pub fn hook(&mut self, when: When, folder: &Folder, interrupt: &Interrupt) -> Result<(), String> {
+        let hooks = &self.experiment.hooks;
+        let (Some(command), Some((point, round))) = (when.command(hooks), self.at) else { return Ok(()) };
+        let name = when.name();
+        let path = folder.output(&format!("{name}-{}-{}.txt", self.experiment.points[point].file, round + 1));
+        let output = path.and_then(|path| OpenOptions::new().create(true).append(true).open(path));
+        let output = output.map_err(|error| format!("{name}: its output cannot be kept: {}", reason(&error)))?;
+        let environment = self.environment();
+        let hook = Hook { command, environment: &environment, output: &output, timeout: hooks.timeout };
+        let ended = hook.run(interrupt, &self.groups);
+        let line = format!("{name} {ended}");
+        folder.log(&line).map_err(|error| error.to_string())?;
+        if ended == HookEnded::Succeeded {
+            return Ok(());
+        }
+        self.is_fatal |= hooks.are_fatal;
+        Err(line)
     }
 
     /// Restores all settings. Returns what could not be restored.
     pub fn restore(&mut self) -> Vec<String> {
-        Vec::new()
+        self.loan.as_ref().map(Loan::restore).unwrap_or_default()
+    }
+
+    /// Gives settings the values of a point; those that it does not have get their own back.
+    fn set(&self, point: usize) -> Result<(), String> {
+        let (Some(loan), settings) = (&self.loan, &self.experiment.points[point].settings) else { return Ok(()) };
+        if let Some(line) = loan.restore().into_iter().next() {
+            return Err(line);
+        }
+        for (name, value) in settings {
+            let set = Name::parse(name).and_then(|name| loan.set(&name, value));
+            set.map_err(|refusal| refusal.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// Starts the target, if the experiment has one.
+    fn start(&mut self, folder: &Folder, interrupt: &Interrupt) -> Result<(), String> {
+        let (Some(server), Some((point, _))) = (&self.experiment.server, self.at) else { return Ok(()) };
+        let point = &self.experiment.points[point];
+        let Some(command) = point.command.as_ref().or(server.command.as_ref()) else { return Ok(()) };
+        let output = folder.output(&format!("target-{}.txt", point.file));
+        let output = output.map_err(|error| format!("the target's output cannot be kept: {}", reason(&error)))?;
+        let environment = self.environment();
+        let start = Start { command, environment: &environment, output: &output, timeout: server.timeout };
+        let ready = server.ready.as_deref().unwrap_or(&point.plan);
+        let target = Target::start(&start, || ask::answers(ready, interrupt), interrupt, &self.groups);
+        self.target = Some(target.map_err(|unready| format!("the target {unready}"))?);
+        Ok(())
+    }
+
+    /// What commands are told of the point and the round.
+    fn environment(&self) -> Vec<(String, String)> {
+        let Some((point, round)) = self.at else { return Vec::new() };
+        let Experiment { factors, points, .. } = self.experiment;
+        let point = &points[point];
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+        let levels = factors.iter().zip(&point.levels).map(|(factor, &level)| {
+            let name: String = factor.name.chars().map(plain).collect();
+            (format!("ONRUSH_LEVEL_{name}"), factor.levels[level].shown.clone())
+        });
+        let own =
+            [("ONRUSH_POINT".to_owned(), point.file.clone()), ("ONRUSH_ROUND".to_owned(), (round + 1).to_string())];
+        own.into_iter().chain(levels).collect()
     }
 }

@@ -61,7 +61,8 @@ struct Sum {
 }
 
 fn steps(experiment: &mut Experiment, turns: &[lab::Turn]) -> anyhow::Result<u8> {
-    let signals = Signals::listen(&[SIGQUIT]).map_err(|error| anyhow!("signals cannot be heard: {}", reason(&error)))?;
+    let signals =
+        Signals::listen(&[SIGQUIT]).map_err(|error| anyhow!("signals cannot be heard: {}", reason(&error)))?;
     for point in &mut experiment.points {
         point.plan.read_materials()?;
     }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::super::say;
 use super::super::signals::Signals;
-use super::around::Around;
+use super::around::{Around, When};
 use super::ask::fault;
 use super::{Sum, preflight};
 use crate::lab::{Folder, Turn, words};
@@ -145,8 +145,8 @@ impl<'a> Runner<'a> {
             }
         }
         self.sum.failed += 1;
-        if self.around.is_fatal() {
-            say("onrush: a hook failed, and on_error is \"stop\"");
+        if self.around.is_fatal {
+            say("onrush: the experiment ends with this failure");
             self.sum.is_given_up = true;
             return Ok(false);
         }
@@ -159,7 +159,7 @@ impl<'a> Runner<'a> {
         if let Err(reason) = around.enter(turn.point, turn.round, folder, interrupt) {
             return if interrupt.is_asked() { Attempt::Interrupted(None) } else { Attempt::Failed(reason, None) };
         }
-        let before = around.hook("before_run", turn.point, turn.round, folder, interrupt);
+        let before = around.hook(When::BeforeRun, folder, interrupt);
         if interrupt.is_asked() {
             return Attempt::Interrupted(None);
         }
@@ -172,7 +172,7 @@ impl<'a> Runner<'a> {
         let is_interrupted = self.interrupt.is_asked();
         // What a hook began it ends, also after a signal.
         let interrupt = if is_interrupted { Interrupt::default() } else { self.interrupt.clone() };
-        let after = self.around.hook("after_run", turn.point, turn.round, &self.folder, &interrupt);
+        let after = self.around.hook(When::AfterRun, &self.folder, &interrupt);
         let (mut document, reason) = match measured {
             Ok(document) => {
                 let flaw = document.flaw();
