@@ -29,6 +29,7 @@ fn main() -> ExitCode {
             print("onrush table", Ok(tables.text), exit)
         }
         Invocation::Lab(lab) => program::lab(lab),
+        Invocation::Restore => program::restore(),
         Invocation::Serve(config) => print("onrush", serve::run(&config).map(|()| String::new()), 0),
         Invocation::Search { mut search, warnings } => {
             warnings.iter().for_each(|line| say(line));

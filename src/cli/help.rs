@@ -11,7 +11,8 @@ pub(super) fn help() -> String {
          onrush serve [options]     a server to aim at; see: onrush serve --help\n       \
          onrush merge FILE...       one result of several; onrush merge --help\n       \
          onrush show FILE...        a saved result as a report; onrush show --help\n       \
-         onrush table FILE...       tables of any results; onrush table --help\n",
+         onrush table FILE...       tables of any results; onrush table --help\n       \
+         onrush restore             what a killed lab left; onrush restore --help\n",
     );
     for group in Group::ALL {
         text.push_str(&format!("\n{}\n", group.title()));

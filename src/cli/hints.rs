@@ -75,8 +75,13 @@ pub(super) fn command(word: &OsStr) -> Option<String> {
 }
 
 /// Words that look like the first of a command line, and what is to be written for them.
-const COMMANDS: [(&str, &str); 4] =
-    [("help", "onrush --help"), ("serve", "onrush serve"), ("merge", "onrush merge"), ("table", "onrush table")];
+const COMMANDS: [(&str, &str); 5] = [
+    ("help", "onrush --help"),
+    ("serve", "onrush serve"),
+    ("merge", "onrush merge"),
+    ("table", "onrush table"),
+    ("restore", "onrush restore"),
+];
 
 /// One line about words that cannot be meant where they stand: a number for a host, a URL behind the first word.
 pub(super) fn stray(words: &[OsString], has_script: bool) -> Option<String> {
@@ -150,6 +155,7 @@ mod tests {
             ("serve", "\"serve\" has to be the first word: onrush serve; http://serve/ is a host of that name"),
             ("merge", "\"merge\" has to be the first word: onrush merge; http://merge/ is a host of that name"),
             ("server", "\"server\" is not a host: did you mean onrush serve? http://server/ is a host of that name"),
+            ("restor", "\"restor\" is not a host: did you mean onrush restore? http://restor/ is a host of that name"),
             ("mrege", "\"mrege\" is not a host: did you mean onrush merge? http://mrege/ is a host of that name"),
             ("halp", "\"halp\" is not a host: did you mean onrush --help? http://halp/ is a host of that name"),
         ] {

@@ -23,6 +23,7 @@ mod pace;
 mod proxy;
 mod refusal;
 mod request;
+mod restore;
 mod search;
 mod show;
 mod table;
@@ -72,6 +73,8 @@ pub enum Invocation {
     Lab(Lab),
     /// Saved results as tables.
     Table(Table),
+    /// Settings that an experiment has left changed, as they were.
+    Restore,
     /// The embedded target.
     Serve(serve::Config),
     /// Texts, and the end: help, the version, every mistake.
@@ -149,6 +152,7 @@ fn named(word: &OsStr, args: &[OsString]) -> Option<Invocation> {
         "lab" => subcommand("lab", lab::LAB, lab::parse(args), Invocation::Lab),
         "sweep" => subcommand("sweep", lab::SWEEP, lab::sweep(args), Invocation::Lab),
         "vs" => subcommand("vs", lab::VERSUS, lab::versus(args), Invocation::Lab),
+        "restore" => subcommand("restore", restore::HELP, restore::parse(args), |()| Invocation::Restore),
         _ => return None,
     })
 }

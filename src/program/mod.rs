@@ -14,6 +14,7 @@
 //! never end, leaves the path; the line about the files is printed then, too.
 
 mod lab;
+mod restore;
 mod screen;
 mod search;
 mod signals;
@@ -40,6 +41,7 @@ use crate::session::{self, Ran};
 use crate::verdict::Verdict;
 use crate::{cli, report};
 pub use lab::lab;
+pub use restore::restore;
 use screen::has_colours;
 pub use screen::{Screen, say};
 pub use search::search;

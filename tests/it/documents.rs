@@ -112,7 +112,17 @@ fn every_link_leads_to_something(_: &Context) {
 fn every_option_that_is_mentioned_exists(_: &Context) {
     let help =
         |words: &[&str]| Command::new(env!("CARGO_BIN_EXE_onrush")).args(words).output().expect("it runs").stdout;
-    let all = [&["--help"][..], &["serve", "--help"], &["merge", "--help"], &["show", "--help"], &["table", "--help"]];
+    let all = [
+        &["--help"][..],
+        &["serve", "--help"],
+        &["merge", "--help"],
+        &["show", "--help"],
+        &["table", "--help"],
+        &["lab", "--help"],
+        &["sweep", "--help"],
+        &["vs", "--help"],
+        &["restore", "--help"],
+    ];
     let help = String::from_utf8(all.map(help).concat()).expect("the help is text");
     let spelled = |line| str::split_whitespace(line).take_while(|word: &&str| word.starts_with('-'));
     let known: Vec<&str> = help.lines().flat_map(spelled).map(|word| word.trim_end_matches(',')).collect();

@@ -1,0 +1,47 @@
+//! The command line of `onrush restore`.
+
+use std::ffi::OsString;
+
+use lexopt::Arg;
+
+/// What `onrush restore --help` prints.
+pub(super) const HELP: &str = "\
+onrush restore gives kernel settings (sysctls) their old values back that an
+experiment of onrush changed and could not restore, because it was killed.
+
+Usage: onrush restore
+
+  -h, --help         print this text
+
+It reads the journal in /run/onrush of this network namespace. A setting that
+somebody else has changed since is left alone and named. While the experiment
+runs, restore refuses: the experiment restores the settings at its end. Exit
+codes: 0 everything has its old value, 1 something could not be restored.
+";
+
+/// Reads the words after `restore`; `None`: the help was asked for. The error says what is wrong.
+pub(super) fn parse(args: &[OsString]) -> Result<Option<()>, String> {
+    match lexopt::Parser::from_args(args).next().map_err(|error| error.to_string())? {
+        None => Ok(Some(())),
+        Some(Arg::Long("help") | Arg::Short('h')) => Ok(None),
+        Some(argument) => Err(format!("{}; see: onrush restore --help", argument.unexpected())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_but_the_help_can_be_asked_for() {
+        let parsed = |line: &str| {
+            let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            parse(&args)
+        };
+        assert_eq!(parsed(""), Ok(Some(())));
+        assert_eq!(parsed("-h"), Ok(None));
+        for line in ["net.core.somaxconn", "--force"] {
+            assert!(parsed(line).unwrap_err().ends_with("see: onrush restore --help"), "{line}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! `onrush restore`: what an experiment that was killed has left changed.
+
+use std::path::Path;
+
+use super::{EXIT_WRONG, Screen, say};
+use crate::settings::{self, DIRECTORY, Fate, Leftover};
+
+/// Restores settings and says what became of each; returns the exit code.
+pub fn restore() -> u8 {
+    match settings::restore(Path::new(DIRECTORY)) {
+        Ok(left) => show(&left),
+        Err(refusal) => {
+            say(&format!("onrush restore: {refusal}"));
+            EXIT_WRONG
+        }
+    }
+}
+
+fn show(left: &Leftover) -> u8 {
+    let mut screen = Screen::open(false);
+    let mut print = |line: &str| screen.print(&format!("{line}\n"));
+    let mut are_restored = true;
+    match left {
+        Leftover::Nothing => print("nothing to restore in this network namespace"),
+        Leftover::Restarted => print("nothing to restore: the machine was restarted since, which has done it"),
+        Leftover::Changes(fates) => {
+            for fate in fates {
+                match fate {
+                    Fate::Restored(line) => print(line),
+                    Fate::Left(line) | Fate::Failed(line) => {
+                        are_restored = false;
+                        say(&format!("onrush restore: {line}"));
+                    }
+                }
+            }
+        }
+    }
+    if are_restored { 0 } else { EXIT_WRONG }
+}
