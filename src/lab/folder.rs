@@ -84,7 +84,8 @@ impl Folder {
         let plan = fs::read_to_string(path.join(PLAN)).ok();
         let begun = plan.and_then(|plan| toml::from_str::<Begun>(&plan).ok());
         let missing = || anyhow!("{} is not the folder of an experiment: it has no {PLAN} of one", path.display());
-        Ok((Self::open(path)?, begun.ok_or_else(missing)?.made))
+        let made = begun.ok_or_else(missing)?.made;
+        Ok((Self::open(path)?, made))
     }
 
     fn open(path: &Path) -> anyhow::Result<Self> {

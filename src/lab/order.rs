@@ -42,7 +42,7 @@ fn sequential(points: usize, rounds: u32) -> Vec<Turn> {
 /// differ by one at most, which is as little as there can be.
 fn interleaved(points: usize, rounds: u32, random: &mut Random) -> Vec<Turn> {
     let mut places = Vec::new();
-    let triples = u32::from(rounds % 2 == 1 && rounds > 1);
+    let triples = u32::from(!rounds.is_multiple_of(2) && rounds > 1);
     for _ in 0..(rounds - 3 * triples) / 2 {
         places.extend(drawn([|place, _| place, |place, points| points - 1 - place], points, random));
     }
@@ -81,15 +81,15 @@ fn drawn<const N: usize>(
 /// The place in the second of three rounds whose places, with [`third`], add up to the same for all: columns of a Kotzig array
 /// (A. Kotzig, "On magic valuations of trichromatic graphs", 1971).
 fn second(place: usize, points: usize) -> usize {
-    if place % 2 == 0 { (points - 1) / 2 - place / 2 } else { points - 1 - place / 2 }
+    if place.is_multiple_of(2) { (points - 1) / 2 - place / 2 } else { points - 1 - place / 2 }
 }
 
 /// The place in the third.
 fn third(place: usize, points: usize) -> usize {
-    if place % 2 == 0 {
+    if place.is_multiple_of(2) {
         points - 1 - place / 2
     } else {
-        (points - 1) / 2 + usize::from(points % 2 == 0) - place.div_ceil(2)
+        (points - 1) / 2 + usize::from(points.is_multiple_of(2)) - place.div_ceil(2)
     }
 }
 

@@ -175,10 +175,15 @@ fn server(draft: Option<&DraftServer>, run: &Options, is_varied: bool) -> Result
 
 /// The plan that options make, as if they had been typed.
 pub(super) fn plan(options: &Options) -> Result<Warned<Plan>, String> {
+    if options.0.get(URL).is_none_or(Vec::is_empty) {
+        return Err(format!(
+            "there is no {URL}; write {URL} = \"http://…\" below [run], or into every level of a factor"
+        ));
+    }
     let words = options.words()?;
     let refused = |refusal| match refusal {
         Refusal::Misused(line) | Refusal::Wrk(line) | Refusal::Cannot(line) => line,
-        Refusal::Usage | Refusal::Help => format!("there is no {URL}; write {URL} = \"http://…\" below [run]"),
+        Refusal::Usage | Refusal::Help => "these options ask for no run".to_owned(),
     };
     let mut typed = Typed::new(Dialect::Native);
     typed.read(&mut Front::new(&words[1..], Dialect::Native, false)).map_err(refused)?;

@@ -51,6 +51,9 @@ pub(crate) fn sweep(args: &[OsString]) -> Result<Option<Lab>, String> {
     if typed.lists.is_empty() {
         return Err("nothing is varied; give -c, -t, -R or --sysctl a list, for instance -c 1,8,64".to_owned());
     }
+    if typed.words.is_empty() {
+        return Err("no URL; write for instance onrush sweep -c 1,8,64 http://127.0.0.1:8080/".to_owned());
+    }
     let mut words = std::mem::take(&mut typed.words).into_iter();
     typed.run.0.insert(URL.to_owned(), words.by_ref().take(1).collect());
     typed.run.0.insert(ARGS.to_owned(), words.collect());

@@ -1,2 +1,200 @@
 use super::file::read;
 use super::*;
+use crate::plan::Order;
+
+/// The experiment in a text, or what is wrong with it.
+fn decided(text: &str) -> Result<Experiment, String> {
+    let draft = read(text).map_err(|wrong| format!("{}: {}", wrong.line.unwrap_or_default(), wrong.words))?;
+    let around = Circumstances { folder: Folder::New(None), may_change_host: false, retries: None };
+    design::decide(draft, around).map(|(experiment, _)| experiment)
+}
+
+const WHOLE: &str = r#"
+name = "proxies"
+rounds = 2
+order = "random"
+seed = 7
+retry = 1
+baseline = { url = "nginx", load = "heavy" }
+attach = ["/etc/hostname"]
+[run]
+duration = "30s"
+header = ["A: 1", "Cookie: secret"]
+latency = true
+[[factor]]
+name = "url"
+levels = [{ label = "proxy", url = "http://h:1/" }, { label = "nginx", url = "http://u:p@h:2/" }]
+[[factor]]
+name = "load"
+levels = [{ threads = 12, connections = 400 }, { label = "heavy", threads = 8, connections = 9_600 }]
+[[factor]]
+name = "sysctl.net.core.rmem_max"
+levels = [4096, "8192"]
+[target]
+command = "server"
+ready = "http://h:1/"
+timeout = "5s"
+[hooks]
+before_point = "systemctl restart nginx"
+timeout = "1m"
+on_error = "stop"
+"#;
+
+#[test]
+fn levels_are_crossed_and_options_within_one_go_together() {
+    let experiment = decided(WHOLE).unwrap();
+    assert_eq!((experiment.points.len(), experiment.runs(), experiment.order), (8, 16, Order::Random));
+    let files: Vec<&str> = experiment.points.iter().map(|point| point.file.as_str()).collect();
+    assert_eq!(files[0], "url-proxy-connections-400-threads-12-rmem_max-4096");
+    assert_eq!(files[7], "url-nginx-load-heavy-rmem_max-8192");
+    let last = &experiment.points[7];
+    assert_eq!((last.plan.load.threads, last.plan.load.connections), (8, 9600));
+    assert_eq!(last.settings, [("net.core.rmem_max".to_owned(), "8192".to_owned())]);
+    assert_eq!(experiment.words(last), "url=nginx load=heavy sysctl.net.core.rmem_max=8192");
+    let baselines: Vec<usize> = experiment.factors.iter().map(|factor| factor.baseline).collect();
+    assert_eq!(baselines, [1, 1, 0]);
+    assert!(experiment.hooks.are_fatal && experiment.retries == 1);
+    let server = experiment.server.unwrap();
+    assert_eq!((server.timeout.as_secs(), server.ready.unwrap().target.typed.as_str()), (5, "http://h:1/"));
+}
+
+#[test]
+fn what_was_decided_is_a_file_that_decides_the_same_and_tells_no_secret() {
+    let experiment = decided(WHOLE).unwrap();
+    let again = decided(&experiment.text).unwrap();
+    assert_eq!(again.text, experiment.text);
+    assert_eq!(again.points, experiment.points);
+    assert_eq!(again.factors, experiment.factors);
+    assert!(!experiment.shown.contains("secret") && !experiment.shown.contains("u:p"), "{}", experiment.shown);
+    let kept = decided(&WHOLE.replace("latency = true", "keep-secrets = true")).unwrap();
+    assert_eq!(kept.shown, kept.text);
+}
+
+#[test]
+fn every_mistake_is_named_with_its_line_and_the_nearest_name() {
+    let run = "name = \"x\"\n[run]\nurl = \"h\"\n";
+    let factor = |levels: &str| format!("{run}[[factor]]\nname = \"connections\"\nlevels = {levels}\n");
+    let table: [(String, &str); 24] = [
+        ("nome = \"x\"".to_owned(), "1: unknown key \"nome\"; did you mean name?"),
+        ("duration = \"3s\"".to_owned(), "1: unknown key \"duration\"; it belongs below [run]"),
+        (format!("{run}durtion = \"3s\"\n"), "4: unknown option \"durtion\"; did you mean duration?"),
+        (format!("{run}output = \"x.json\"\n"), "4: --output makes no sense here: each run has its file"),
+        (format!("{run}find-max = \"p99<1s\"\n"), "4: --find-max makes no sense here"),
+        (format!("{run}duration = 3\n[hooks]\ntimeout = 5\n"), "6: timeout is text in quotes"),
+        (format!("{run}[hooks]\ntimeout = \"5x\"\n"), "5: timeout is a time such as \"30s\""),
+        (format!("{run}[hooks]\non_error = \"panic\"\n"), "5: on_error is \"continue\" or \"stop\""),
+        (format!("rounds = 0\n{run}"), "1: rounds is a whole number from 1 to 1000"),
+        (format!("order = \"odd\"\n{run}"), "1: order is \"interleaved\" or \"random\" or \"sequential\""),
+        ("name = \"x\"\n[[factor]]\nname = \"a\"\n".to_owned(), "3: a factor needs levels"),
+        ("name = \"x\"\nfactor = 1\n".to_owned(), "2: factor is a list of tables"),
+        ("name = \"x\"\n\nx = = 1\n".to_owned(), "3: "),
+        (factor("[]"), "factor \"connections\" has no levels"),
+        (factor("[1, 1]"), "factor \"connections\" has two levels \"1\""),
+        (factor("[{ conections = 1 }]"), "6: unknown option \"conections\"; did you mean connections?"),
+        (factor("[\"x\"]"), "connections=x: --connections \"x\""),
+        (factor("[1]").replace("name = \"connections\"", "name = \"clients\""), "6: unknown option \"clients\""),
+        (
+            factor("[1]") + "[[factor]]\nname = \"other\"\nlevels = [{ connections = 2 }]\n",
+            "connections is set by two factors",
+        ),
+        (
+            factor(&format!("[{}]", (1..=101).map(|n| n.to_string()).collect::<Vec<_>>().join(",")))
+                + &format!(
+                    "[[factor]]\nname = \"rate\"\nlevels = [{}]\n",
+                    (1..=101).map(|n| n.to_string()).collect::<Vec<_>>().join(",")
+                ),
+            "101 × 101 levels make more than 10000 points",
+        ),
+        (
+            format!("baseline = {{ connections = \"3\" }}\n{}", factor("[1, 2]")),
+            "baseline: factor \"connections\" has no level \"3\"",
+        ),
+        ("name = \"x\"".to_owned(), "there is no url"),
+        (run.replace("name = \"x\"", ""), "the experiment has no name"),
+        (factor("[{ \"target.command\" = \"a\" }]"), "what starts the target is varied, but there is no [target]"),
+    ];
+    for (text, expected) in table {
+        let wrong = decided(&text).unwrap_err();
+        assert!(wrong.contains(expected), "{text}\n{wrong}\nnot {expected}");
+        assert!(!wrong.contains('\n'), "{wrong}");
+    }
+}
+
+#[test]
+fn points_that_would_have_the_same_file_are_refused() {
+    let levels = "[{ label = \"a b\", threads = 1 }, { label = \"a_b\", threads = 2 }]";
+    let text = format!("name = \"x\"\n[run]\nurl = \"h\"\n[[factor]]\nname = \"load\"\nlevels = {levels}\n");
+    let wrong = decided(&text).unwrap_err();
+    assert!(wrong.contains("\"a b\" and \"a_b\" would both be written into load-a_b-1.json"), "{wrong}");
+}
+
+fn sweep_of(line: &str) -> Result<Experiment, String> {
+    let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+    sweep(&args).map(|lab| *lab.unwrap().experiment)
+}
+
+fn versus_of(line: &str) -> Result<Experiment, String> {
+    let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+    versus(&args).map(|lab| *lab.unwrap().experiment)
+}
+
+#[test]
+fn lists_of_a_sweep_are_crossed_or_zipped() {
+    let experiment = sweep_of("-c 2,8 -t1,2 -d 3s --rounds=5 http://h/ -H A:b").unwrap();
+    assert_eq!((experiment.points.len(), experiment.rounds), (4, 5));
+    assert_eq!(
+        experiment.points[3].plan.show.command,
+        "onrush --connections=8 --duration=3s --header=A:b --threads=2 http://h/"
+    );
+    assert_eq!(experiment.words(&experiment.points[1]), "connections=2 threads=2");
+    let zipped = sweep_of("--zip --sysctl net.core.rmem_max=1,2 --sysctl net.core.wmem_max=3,4 h").unwrap();
+    let files: Vec<&str> = zipped.points.iter().map(|point| point.file.as_str()).collect();
+    assert_eq!(files, ["rmem_max-1-wmem_max-3", "rmem_max-2-wmem_max-4"]);
+    for (line, expected) in [
+        ("-c 8 http://h/", "nothing is varied"),
+        ("-c 1,,2 http://h/", "nothing between two commas"),
+        ("-c 1,8 -t 1,2,3 --zip h", "connections has 2 levels and threads has 3"),
+        ("-c 1,8 -c 1,2 h", "connections has two lists"),
+        ("-c 1,8 --rounds 0 h", "--rounds \"0\""),
+        ("-c 1,8 --rounds", "--rounds needs a value"),
+        ("-c 1,8 --order odd h", "--order \"odd\""),
+        ("-c 1,8 --bogus h", "unknown option --bogus"),
+        ("-c 1,8 -o x.json h", "each run has its file"),
+        ("--sysctl x h", "write NAME=VALUE,VALUE"),
+        ("-c 1,8", "no URL"),
+    ] {
+        let wrong = sweep_of(line).unwrap_err();
+        assert!(wrong.contains(expected), "{line}: {wrong}");
+    }
+    assert!(sweep(&["--help".into()]).unwrap().is_none());
+}
+
+#[test]
+fn targets_are_compared_in_short_runs_unless_others_are_asked_for() {
+    let experiment = versus_of("http://a/ http://b/ -c 8").unwrap();
+    let plan = &experiment.points[0].plan;
+    assert_eq!((plan.stop.duration.unwrap().as_secs(), plan.warmup.as_millis(), experiment.rounds), (2, 500, 10));
+    let requests = versus_of("http://a/ http://b/ -n 100 --warmup 1s").unwrap();
+    let plan = &requests.points[0].plan;
+    assert_eq!((plan.stop.duration, plan.stop.requests, plan.warmup.as_secs()), (None, Some(100), 1));
+    let noise = versus_of("http://a/ http://a/").unwrap();
+    let files: Vec<&str> = noise.points.iter().map(|point| point.file.as_str()).collect();
+    assert_eq!(files, ["url-A", "url-B"]);
+    assert!(versus_of("http://a/").unwrap_err().contains("two URLs or more"));
+    assert!(versus_of("http://a/ http://b/ -c 1,8").unwrap_err().contains("--connections \"1,8\""));
+}
+
+#[test]
+fn folders_are_new_or_go_on() {
+    let folder = |line: &str| {
+        let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        parse(&args).map(|lab| lab.map(|lab| lab.experiment.folder)).unwrap_err()
+    };
+    assert!(folder("x.toml --out a --resume b").contains("two folders"));
+    assert!(folder("x.toml --force").contains("--resume only"));
+    assert!(folder("/nonexistent.toml").contains("/nonexistent.toml cannot be read: No such file"));
+    assert!(folder("a b").contains("one file too many"));
+    assert!(folder("").contains("no file"));
+    assert!(folder("--bogus").contains("see: onrush lab --help"));
+    assert!(folder("--retry 101 x").contains("from 0 to 100"));
+}

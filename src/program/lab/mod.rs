@@ -20,6 +20,7 @@ use crate::lab::{self, Folder, Host, Made, words};
 use crate::plan::experiment::{Experiment, Folder as Wanted};
 use crate::reason::reason;
 use crate::tables::{self, Form, Table};
+use around::Around;
 use runner::Runner;
 
 /// The exit code of an experiment that a signal ended.
@@ -66,10 +67,13 @@ fn steps(experiment: &mut Experiment, turns: &[lab::Turn]) -> anyhow::Result<u8>
     for point in &mut experiment.points {
         point.plan.read_materials()?;
     }
+    // What is refused leaves no folder behind.
+    let mut around = Around::new(experiment, &signals)?;
+    around.try_settings()?;
     let (folder, made) = open(experiment)?;
     let path = folder.path().to_owned();
     say(&format!("{}, into {}", summary(experiment), path.display()));
-    let mut runner = Runner::new(experiment, folder, made.id, &signals)?;
+    let mut runner = Runner::new(experiment, folder, made.id, signals.interrupt.clone(), around);
     let done = guard(|| runner.all(turns));
     let unrestored = runner.leave();
     let sum = runner.sum();
@@ -101,7 +105,8 @@ fn closing(experiment: &Experiment, sum: Sum, path: &Path) -> String {
         line.push_str(&format!(", {} failed", sum.failed));
     }
     if sum.measured < runs {
-        line.push_str(&format!("; go on with: onrush lab --resume {}", path.display()));
+        let allowed = if experiment.may_change_host { " --allow-host-changes" } else { "" };
+        line.push_str(&format!("; go on with: onrush lab --resume {}{allowed}", path.display()));
     }
     line
 }

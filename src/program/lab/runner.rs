@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::super::say;
-use super::super::signals::Signals;
 use super::around::{Around, When};
 use super::ask::fault;
 use super::{Sum, preflight};
@@ -38,10 +37,14 @@ enum Attempt {
 }
 
 impl<'a> Runner<'a> {
-    pub fn new(experiment: &'a Experiment, folder: Folder, id: String, signals: &Signals) -> anyhow::Result<Self> {
-        let interrupt = signals.interrupt.clone();
-        let around = Around::new(experiment, signals)?;
-        Ok(Self { experiment, folder, id, interrupt, around, sum: Sum::default() })
+    pub fn new(
+        experiment: &'a Experiment,
+        folder: Folder,
+        id: String,
+        interrupt: Interrupt,
+        around: Around<'a>,
+    ) -> Self {
+        Self { experiment, folder, id, interrupt, around, sum: Sum::default() }
     }
 
     /// What became of the runs so far.
@@ -52,7 +55,6 @@ impl<'a> Runner<'a> {
     /// Takes every turn that was not taken before.
     pub fn all(&mut self, turns: &[Turn]) -> anyhow::Result<()> {
         self.log("begun")?;
-        self.around.try_settings()?;
         let is_left = |turn: &&(usize, &Turn)| !self.folder.has(&self.file(turn.1));
         let left: Vec<(usize, &Turn)> = turns.iter().enumerate().filter(|turn| is_left(&turn)).collect();
         self.sum.measured = (turns.len() - left.len()) as u64;
