@@ -31,6 +31,8 @@ mod find_max;
 mod gates;
 /// Broken and hostile servers, where the kernel matters.
 mod hostile;
+/// Experiments.
+mod lab;
 /// Absurd and edge numbers.
 mod limits;
 /// Results that are added up.
@@ -94,6 +96,7 @@ fn main() {
         ("find_max", find_max::cases()),
         ("gates", gates::cases()),
         ("hostile", hostile::cases()),
+        ("lab", lab::cases()),
         ("limits", limits::cases()),
         ("merging", merging::cases()),
         ("native", native::cases()),

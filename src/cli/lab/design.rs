@@ -10,7 +10,7 @@ use super::super::typed::Typed;
 use super::super::{Warned, command};
 use super::draft::{Draft, DraftFactor, DraftLevel, DraftServer};
 use super::names::{factor_file, files_collide, point_file, slug};
-use super::options::{COMMAND, Options, URL, near, redacted};
+use super::options::{COMMAND, Options, SYSCTL, URL, near, redacted};
 use super::resolved;
 use crate::plan::experiment::{Experiment, Factor, Folder, Level, Point, Server};
 use crate::plan::{Dialect, Plan};
@@ -149,7 +149,12 @@ fn named(level: &DraftLevel) -> String {
         (None, []) => "off".to_owned(),
         (None, [(key, values)]) => value(key, values),
         (None, sets) => {
-            let each: Vec<String> = sets.iter().map(|(key, values)| format!("{key}={}", value(key, values))).collect();
+            // The last part of a setting's path says enough beside its value.
+            let one = |(key, values): &(String, Vec<String>)| {
+                let name = if key.starts_with(SYSCTL) { key.rsplit('.').next() } else { None };
+                format!("{}={}", name.unwrap_or(key), value(key, values))
+            };
+            let each: Vec<String> = sets.iter().map(one).collect();
             each.join(",")
         }
     }

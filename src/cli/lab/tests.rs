@@ -1,3 +1,5 @@
+//! Experiments as they are written and typed, and everything that can be wrong with them.
+
 use super::file::read;
 use super::*;
 use crate::plan::Order;

@@ -37,6 +37,7 @@ enum Attempt {
 }
 
 impl<'a> Runner<'a> {
+    /// Runs that write into a folder. `id` is what all results have in common.
     pub fn new(
         experiment: &'a Experiment,
         folder: Folder,

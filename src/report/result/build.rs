@@ -40,11 +40,7 @@ impl Document {
         let rewritten = || open_loop.is_none().then(|| rewritten(plan, outcome));
         Self {
             schema: SCHEMA,
-            tool: Tool {
-                name: env!("CARGO_PKG_NAME").to_owned(),
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                backend: outcome.backend.to_owned(),
-            },
+            tool: Tool::own(outcome.backend),
             host: Host::of(&outcome.host),
             command: outcome.known.hide_in(&plan.show.command),
             labels: labels(plan, &outcome.known),
@@ -99,6 +95,13 @@ impl Document {
             shown: Some(Shown::of(&plan.show)),
             notes: sentences(plan, outcome),
         }
+    }
+}
+
+impl Tool {
+    fn own(backend: &str) -> Self {
+        let (name, version) = (env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+        Self { name, version, backend: backend.to_owned() }
     }
 }
 

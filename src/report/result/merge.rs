@@ -137,9 +137,7 @@ impl Document {
         (self.verdict, self.experiment) = (None, None);
         self.gates.clear();
         self.labels.retain(|key, level| labels.get(key) == Some(level));
-        self.thread_rates = None;
-        self.sockets = None;
-        self.until = None;
+        (self.thread_rates, self.sockets, self.until) = (None, None, None);
         self.suspended_s += suspended_s;
         self.interrupted |= interrupted;
         self.requests.add(*requests);

@@ -1,0 +1,502 @@
+//! Experiments: what is measured and kept, what is done around runs, and how they end and go on.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::harness::{Context, Onrush, Output, Scratch, cases, finish, signal, target, url};
+use crate::peers::accepts;
+use crate::servers::Server;
+
+cases! {
+    a_sweep_measures_every_point_in_every_round;
+    targets_are_compared_in_turns;
+    a_plan_is_shown_and_nothing_is_touched;
+    hooks_know_what_they_are_run_for;
+    a_hook_that_fails_or_hangs_fails_its_run_only;
+    a_hook_that_fails_ends_the_experiment_where_that_is_wanted;
+    a_failed_run_is_repeated_at_once;
+    a_target_is_started_for_each_point_and_ended;
+    a_target_that_cannot_be_started_stops_everything;
+    a_target_that_does_not_answer_stops_everything;
+    a_target_that_dies_fails_the_runs_after_it;
+    an_interrupted_experiment_goes_on_where_it_was;
+    a_second_signal_quits;
+    what_has_changed_meanwhile_is_refused;
+    what_was_redacted_is_needed_to_go_on;
+    a_folder_belongs_to_one_at_a_time;
+    a_full_disk_ends_it_with_a_reason;
+    statuses_are_flagged_and_gates_break;
+    the_published_experiments_can_be_planned;
+    proxies_are_compared_with_real_servers needs "nginx", "apache2";
+}
+
+/// A run of an experiment in a scratch directory.
+struct Lab {
+    scratch: Scratch,
+}
+
+impl Lab {
+    fn new() -> Self {
+        Self { scratch: Scratch::new("lab") }
+    }
+
+    /// Writes the file of an experiment.
+    fn file(&self, context: &Context, text: &str) -> PathBuf {
+        self.scratch.file("x.toml", text.replace("\n[run]\n", &format!("\n[run]\nio = \"{}\"\n", context.backend)))
+    }
+
+    /// `onrush` in the directory, results going into `folder`.
+    fn onrush(&self, context: &Context, words: &str) -> Onrush {
+        context.onrush().words(words).with(|command| _ = command.current_dir(self.scratch.path()))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.scratch.path().join("folder").join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    fn document(&self, name: &str) -> Value {
+        serde_json::from_str(&self.text(name)).unwrap()
+    }
+
+    /// The results in the folder, by their names.
+    fn results(&self) -> Vec<String> {
+        let no_results = ["host.json", "targets.json"];
+        let entries =
+            fs::read_dir(self.path("")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> =
+            entries.filter(|name| name.ends_with(".json") && !no_results.contains(&name.as_str())).collect();
+        names.sort();
+        names
+    }
+
+    /// The points in the order in which they were measured: the lines of the journal about runs.
+    fn runs(&self) -> Vec<String> {
+        let journal = self.text("journal");
+        let lines = journal.lines().filter(|line| line.contains(" round "));
+        lines.map(|line| line.split_once(' ').unwrap().1.to_owned()).collect()
+    }
+}
+
+fn a_sweep_measures_every_point_in_every_round(context: &Context) {
+    let (server, lab) = (target(), Lab::new());
+    let words =
+        format!("sweep -c 2,4 -t 1,2 -d 100ms --rounds 2 --out folder --label from=here --io {}", context.backend);
+    let output = lab.onrush(context, &words).word(url(&server, "/")).run_plain();
+    assert_eq!(output.code, 0, "{output:?}");
+    let points =
+        ["connections-2-threads-1", "connections-2-threads-2", "connections-4-threads-1", "connections-4-threads-2"];
+    let expected: Vec<String> =
+        points.iter().flat_map(|point| [1, 2].map(|round| format!("{point}-{round}.json"))).collect();
+    assert_eq!(lab.results(), expected);
+    let document = lab.document("connections-4-threads-1-2.json");
+    assert_eq!((&document["plan"]["connections"], &document["plan"]["threads"]), (&4.into(), &1.into()));
+    assert_eq!(document["labels"]["from"], "here");
+    let place = &document["experiment"];
+    assert_eq!((&place["name"], &place["order"], &place["round"]), (&"sweep".into(), &"interleaved".into(), &2.into()));
+    assert_eq!(place["levels"][0]["factor"], "connections");
+    assert_eq!((&place["levels"][0]["level"], &place["levels"][0]["index"]), (&"4".into(), &2.into()));
+    assert_eq!((&place["levels"][1]["baseline"], &place["point"]), (&true.into(), &3.into()));
+    let ids: Vec<Value> = expected.iter().map(|name| lab.document(name)["experiment"]["id"].clone()).collect();
+    assert!(ids.iter().all(|id| *id == ids[0] && id.as_str().is_some_and(|id| id.len() == 16)), "{ids:?}");
+    // Each round has every point once.
+    let mut positions: Vec<(u64, u64)> = expected
+        .iter()
+        .map(|name| {
+            let place = &lab.document(name)["experiment"];
+            (place["round"].as_u64().unwrap(), place["position"].as_u64().unwrap())
+        })
+        .collect();
+    positions.sort_unstable();
+    assert_eq!(positions, (0..8).map(|place| (place / 4 + 1, place)).collect::<Vec<_>>());
+    assert_eq!(lab.document("targets.json")[0]["status"], 200);
+    assert!(lab.document("host.json")["cpus"].as_u64().is_some_and(|cpus| cpus > 0));
+    assert!(output.stdout.contains("connections") && output.stdout.contains("avg"), "{output:?}");
+    assert!(lab.text("table.md").starts_with('|') && lab.text("table.csv").lines().count() == 9, "{output:?}");
+    assert_eq!(output.stderr.lines().filter(|line| line.starts_with('[')).count(), 8, "{output:?}");
+    assert!(output.stderr.contains("8 of 8 runs measured"), "{output:?}");
+}
+
+fn targets_are_compared_in_turns(context: &Context) {
+    let (server, lab) = (target(), Lab::new());
+    let words = format!("vs -d 100ms --warmup 20ms --rounds 3 -c2 --out folder --io {}", context.backend);
+    let output = lab.onrush(context, &words).word(url(&server, "/")).word(url(&server, "/bytes/1000")).run_plain();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(lab.results().len(), 6);
+    let document = lab.document("url2-3.json");
+    assert_eq!(document["plan"]["url"], url(&server, "/bytes/1000").as_str());
+    assert_eq!(document["plan"]["warmup_s"], 0.02);
+    assert_eq!(document["experiment"]["levels"][0]["level"], url(&server, "/bytes/1000").as_str());
+}
+
+fn a_plan_is_shown_and_nothing_is_touched(context: &Context) {
+    let lab = Lab::new();
+    let file = lab.file(
+        context,
+        "name = \"x\"\n[run]\nurl = \"http://127.0.0.1:1/\"\n[[factor]]\nname = \"connections\"\nlevels = [1, 2]\n",
+    );
+    let output = lab.onrush(context, "lab --plan").word(&file).run_plain();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.stdout.starts_with("x: 2 points × 3 rounds = 6 runs, interleaved, at least 60s\n"), "{output:?}");
+    assert!(output.stdout.contains("connections=2\n       onrush --connections=2"), "{output:?}");
+    assert_eq!(fs::read_dir(lab.scratch.path()).unwrap().count(), 1, "{output:?}");
+}
+
+/// An experiment of one run of each of two points.
+fn two_points(server: &str, rest: &str) -> String {
+    format!(
+        "name = \"x\"\nrounds = 1\n[run]\nduration = \"100ms\"\nthreads = 1\nurl = \"{server}\"\n\
+         [[factor]]\nname = \"load\"\nlevels = [{{ label = \"small\", connections = 1 }}, {{ label = \"large\", connections = 8 }}]\n{rest}"
+    )
+}
+
+fn hooks_know_what_they_are_run_for(context: &Context) {
+    let (server, lab) = (target(), Lab::new());
+    let log = lab.scratch.path().join("log");
+    let hook = |name: &str| {
+        format!("{name} = 'echo {name} $ONRUSH_POINT $ONRUSH_ROUND $ONRUSH_LEVEL_LOAD >> {}'\n", log.display())
+    };
+    let hooks: String = ["before_point", "after_point", "before_run", "after_run"].map(hook).concat();
+    let text = two_points(&url(&server, "/"), &format!("[hooks]\n{hooks}"))
+        .replace("rounds = 1", "rounds = 2\norder = \"sequential\"");
+    let file = lab.file(context, &text);
+    let output = lab.onrush(context, "lab --out folder").word(&file).run_plain();
+    assert_eq!(output.code, 0, "{output:?}");
+    let log = fs::read_to_string(log).unwrap();
+    let of = |point: &str| {
+        format!(
+            "before_point load-{point} 1 {point}\nbefore_run load-{point} 1 {point}\nafter_run load-{point} 1 {point}\n\
+             before_run load-{point} 2 {point}\nafter_run load-{point} 2 {point}\nafter_point load-{point} 2 {point}\n"
+        )
+    };
+    // The first request to the target is made at the first point, which the first run is at, too.
+    assert_eq!(log, of("small") + &of("large"), "{output:?}");
+}
+
+fn a_hook_that_fails_or_hangs_fails_its_run_only(context: &Context) {
+    let (server, lab) = (target(), Lab::new());
+    let rest = "[hooks]\nbefore_run = 'echo why >&2; case $ONRUSH_LEVEL_LOAD in small) exit 3;; esac'\nafter_run = 'case $ONRUSH_ROUND in 2) sleep 60;; esac'\ntimeout = \"300ms\"\n";
+    let text = two_points(&url(&server, "/"), rest).replace("rounds = 1", "rounds = 2");
+    let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
+    assert_eq!(output.code, 1, "{output:?}");
+    assert_eq!(lab.results(), ["load-large-1.json", "load-large-2.failed-1.json"], "{output:?}");
+    assert!(output.stderr.contains("failed: before_run failed with exit status 3"), "{output:?}");
+    assert!(output.stderr.contains("1 of 4 runs measured, 3 failed"), "{output:?}");
+    let failed = &lab.document("load-large-2.failed-1.json")["experiment"]["failed"];
+    assert!(failed.as_str().unwrap().contains("after_run took longer than"), "{failed}");
+    assert_eq!(lab.text("output/before_run-load-small-1.txt"), "why\n");
+    assert!(output.took < Duration::from_secs(20), "{output:?}");
+}
+
+fn a_hook_that_fails_ends_the_experiment_where_that_is_wanted(context: &Context) {
+    let (server, lab) = (target(), Lab::new());
+    let rest = "[hooks]\nbefore_run = 'exit 1'\non_error = \"stop\"\n";
+    let file = lab.file(context, &two_points(&url(&server, "/"), rest));
+    let output = lab.onrush(context, "lab --out folder").word(file).run_plain();
+    assert_eq!((output.code, lab.runs().len()), (5, 1), "{output:?}");
+}
+
+fn a_failed_run_is_repeated_at_once(context: &Context) {
+    let (server, lab) = (target(), Lab::new());
+    let once = lab.scratch.path().join("once");
+    let rest = format!("[hooks]\nbefore_run = '[ -e {0} ] || {{ touch {0}; exit 1; }}'\n", once.display());
+    let file = lab.file(context, &two_points(&url(&server, "/"), &rest));
+    let output = lab.onrush(context, "lab --out folder --retry 1").word(file).run_plain();
+    assert_eq!((output.code, lab.results().len(), lab.runs().len()), (0, 2, 3), "{output:?}");
+    assert!(output.stderr.contains("exit status 1; once more"), "{output:?}");
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).unwrap().port()
+}
+
+fn a_target_is_started_for_each_point_and_ended(context: &Context) {
+    let lab = Lab::new();
+    let port = free_port();
+    let onrush = env!("CARGO_BIN_EXE_onrush");
+    let level = |name: &str, threads: u32| {
+        format!(
+            "{{ label = \"{name}\", \"target.command\" = 'echo $$ >> pids; exec {onrush} serve --addr 127.0.0.1:{port} --threads {threads}' }}"
+        )
+    };
+    let text = format!(
+        "name = \"x\"\nrounds = 2\n[run]\nduration = \"100ms\"\nurl = \"http://127.0.0.1:{port}/\"\n\
+         [[factor]]\nname = \"server\"\nlevels = [{}, {}]\n[target]\ntimeout = \"20s\"\n",
+        level("one", 1),
+        level("two", 2)
+    );
+    let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
+    assert_eq!(output.code, 0, "{output:?}");
+    let pids = fs::read_to_string(lab.scratch.path().join("pids")).unwrap();
+    assert!(pids.lines().count() >= 4, "{pids}");
+    assert!(pids.lines().all(|pid| !Path::new(&format!("/proc/{pid}")).exists()), "{pids}");
+    assert!(lab.text("output/target-server-two.txt").contains("(2 threads)"));
+}
+
+fn a_target_that_cannot_be_started_stops_everything(context: &Context) {
+    let lab = Lab::new();
+    let text =
+        two_points(&format!("http://127.0.0.1:{}/", free_port()), "[target]\ncommand = 'echo no such thing; exit 7'\n");
+    let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
+    assert_eq!((output.code, lab.results().len()), (5, 0), "{output:?}");
+    assert!(
+        output.stderr.contains("ended before it was ready, with exit status 7")
+            && output.stderr.contains("no such thing"),
+        "{output:?}"
+    );
+}
+
+fn a_target_that_does_not_answer_stops_everything(context: &Context) {
+    let lab = Lab::new();
+    let address = format!("http://127.0.0.1:{}/", free_port());
+    let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &two_points(&address, ""))).run_plain();
+    assert_eq!((output.code, lab.results().len()), (5, 0), "{output:?}");
+    assert!(
+        output.stderr.contains("unable to connect to") && output.stderr.contains("0 of 2 runs measured"),
+        "{output:?}"
+    );
+}
+
+fn a_target_that_dies_fails_the_runs_after_it(context: &Context) {
+    let lab = Lab::new();
+    let port = free_port();
+    let mut server = Command::new(env!("CARGO_BIN_EXE_onrush"))
+        .args(["serve", "--addr", &format!("127.0.0.1:{port}")])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert!(accepts(&mut server, ([127, 0, 0, 1], port).into()));
+    let rest = format!("[hooks]\nafter_run = 'kill -9 {}'\non_error = \"continue\"\n", server.id());
+    let text = two_points(&format!("http://127.0.0.1:{port}/"), &rest).replace("rounds = 1", "rounds = 2");
+    let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
+    server.wait().unwrap();
+    assert_eq!(output.code, 1, "{output:?}");
+    assert_eq!(lab.results().len(), 1, "{output:?}");
+    assert!(
+        output.stderr.contains("failed: unable to connect") && output.stderr.contains("1 of 4 runs measured, 3 failed"),
+        "{output:?}"
+    );
+}
+
+/// Starts a long experiment and waits until a run has begun.
+fn begun(lab: &Lab, context: &Context, server: &str) -> Child {
+    let text = two_points(server, "").replace("100ms", "1500ms").replace("rounds = 1", "rounds = 2");
+    let file = lab.file(context, &text);
+    let child = lab.onrush(context, "lab --out folder").word(file).spawn();
+    wait_for(|| lab.path("journal").exists() && lab.runs().len() == 1);
+    child
+}
+
+fn wait_for(is_there: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_there() {
+        assert!(start.elapsed() < Duration::from_secs(30));
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn an_interrupted_experiment_goes_on_where_it_was(context: &Context) {
+    let (server, lab) = (target(), Lab::new());
+    let child = begun(&lab, context, &url(&server, "/"));
+    thread::sleep(Duration::from_millis(300));
+    signal(&child, Signal::INT);
+    let output = finish(child);
+    assert_eq!(output.code, 130, "{output:?}");
+    let first = lab.results();
+    assert_eq!(first.len(), 2, "{first:?} {output:?}");
+    let interrupted = first.iter().find(|name| name.ends_with(".interrupted-1.json")).expect("it is kept");
+    assert_eq!(lab.document(interrupted)["interrupted"], true);
+    assert!(output.stderr.contains("go on with: onrush lab --resume folder"), "{output:?}");
+    let begun_at: Vec<Value> = first.iter().map(|name| lab.document(name)["started_at"].clone()).collect();
+    let output = lab.onrush(context, "lab --resume folder").run_plain();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(lab.results().len(), 5, "{output:?}");
+    assert_eq!(output.stderr.lines().filter(|line| line.starts_with('[')).count(), 3, "{output:?}");
+    for (name, at) in first.iter().zip(begun_at) {
+        assert_eq!(lab.document(name)["started_at"], at, "{name} was measured before");
+    }
+    let again = lab.onrush(context, "lab --resume folder").run_plain();
+    assert!(again.code == 0 && again.stderr.contains("4 of 4 runs measured"), "{again:?}");
+    assert!(again.took < Duration::from_secs(1), "{again:?}");
+}
+
+fn a_second_signal_quits(context: &Context) {
+    let (server, lab) = (target(), Lab::new());
+    let rest = "[hooks]\nbefore_run = 'trap \"\" INT; touch begun; sleep 30'\nafter_run = 'touch after; sleep 30'\n";
+    let text = two_points(&url(&server, "/"), rest);
+    let child = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).spawn();
+    wait_for(|| lab.scratch.path().join("begun").exists());
+    signal(&child, Signal::INT);
+    thread::sleep(Duration::from_millis(50));
+    signal(&child, Signal::TERM);
+    let output = finish(child);
+    assert_eq!(output.code, 130, "{output:?}");
+    assert!(output.took < Duration::from_secs(10), "{output:?}");
+}
+
+fn what_has_changed_meanwhile_is_refused(context: &Context) {
+    let (server, lab) = (target(), Lab::new());
+    let text = two_points(&url(&server, "/"), "[hooks]\nbefore_run = '[ $ONRUSH_LEVEL_LOAD = small ]'\n");
+    let file = lab.file(context, &text);
+    assert_eq!(lab.onrush(context, "lab --out folder").word(&file).run_plain().code, 1);
+    let changed = fs::read_to_string(&file).unwrap().replace("before_run", "after_point");
+    fs::write(&file, changed).unwrap();
+    let refused = lab.onrush(context, "lab --resume folder").word(&file).run_plain();
+    assert!(refused.code == 1 && refused.stderr.contains("the experiment has changed since"), "{refused:?}");
+    let forced = lab.onrush(context, "lab --force --resume folder").word(&file).run_plain();
+    assert_eq!((forced.code, lab.results().len()), (0, 2), "{forced:?}");
+    let plan = lab.text("plan.toml");
+    let kernel = plan.lines().find(|line| line.starts_with("kernel")).unwrap();
+    fs::write(lab.path("plan.toml"), plan.replace(kernel, "kernel = \"1.0\"")).unwrap();
+    let refused = lab.onrush(context, "lab --resume folder").run_plain();
+    assert!(
+        refused.stderr.contains("the experiment has changed since") || refused.stderr.contains("the kernel was 1.0"),
+        "{refused:?}"
+    );
+    let other = lab.onrush(context, "lab --resume .").run_plain();
+    assert!(other.code == 1 && other.stderr.contains("plan.toml cannot be read"), "{other:?}");
+}
+
+fn what_was_redacted_is_needed_to_go_on(context: &Context) {
+    let (server, lab) = (target(), Lab::new());
+    let text = two_points(&url(&server, "/"), "[hooks]\nbefore_run = '[ $ONRUSH_LEVEL_LOAD = small ]'\n");
+    let file = lab.file(context, &text.replace("threads = 1", "threads = 1\nheader = \"Cookie: hush\""));
+    let output = lab.onrush(context, "lab --out folder").word(&file).run_plain();
+    assert_eq!(output.code, 1, "{output:?}");
+    for entry in fs::read_dir(lab.path("")).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
+        assert!(!fs::read_to_string(&entry).unwrap().contains("hush"), "{entry:?}");
+    }
+    let refused = lab.onrush(context, "lab --resume folder").run_plain();
+    assert!(refused.code == 1 && refused.stderr.contains("name the file too"), "{refused:?}");
+    let output = lab.onrush(context, "lab --resume folder").word(&file).run_plain();
+    assert!(output.stderr.contains("1 of 2 runs measured, 1 failed"), "{output:?}");
+}
+
+fn a_folder_belongs_to_one_at_a_time(context: &Context) {
+    let (server, lab) = (target(), Lab::new());
+    let child = begun(&lab, context, &url(&server, "/"));
+    let refused = lab.onrush(context, "lab --resume folder").run_plain();
+    assert!(refused.code == 1 && refused.stderr.contains("another onrush is writing to folder"), "{refused:?}");
+    signal(&child, Signal::INT);
+    finish(child);
+    let refused = lab.onrush(context, "lab --out folder x.toml").run_plain();
+    assert!(refused.code == 1 && refused.stderr.contains("folder is there already"), "{refused:?}");
+}
+
+fn a_full_disk_ends_it_with_a_reason(context: &Context) {
+    let (server, lab) = (target(), Lab::new());
+    let file = lab.file(context, &two_points(&url(&server, "/"), ""));
+    // Long enough for the plan, and not for a result.
+    let onrush = context.limited("-f 8").words("lab --out folder").word(file);
+    let output = onrush.with(|command| _ = command.current_dir(lab.scratch.path())).run_plain();
+    assert_eq!((output.code, lab.results().len()), (1, 0), "{output:?}");
+    assert!(output.stderr.contains("-1.json cannot be written: File too large"), "{output:?}");
+}
+
+fn statuses_are_flagged_and_gates_break(context: &Context) {
+    let (server, lab) = (target(), Lab::new());
+    let text = two_points(&url(&server, "/status/503"), "")
+        .replace("threads = 1", "threads = 1\nfail-if = [\"errors>50%\", \"p99>10s\"]");
+    let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
+    assert_eq!((output.code, lab.results().len()), (3, 2), "{output:?}");
+    assert!(
+        output.stderr.contains("answers with status 503") && output.stderr.contains("gate broken: errors>50%"),
+        "{output:?}"
+    );
+}
+
+/// The experiments that come with the documents.
+fn published() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/experiments");
+    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+fn the_published_experiments_can_be_planned(context: &Context) {
+    let runs = [("capacity", 18), ("proxies", 20), ("socket-buffers", 21)];
+    assert_eq!(published().len(), runs.len());
+    for (file, (name, runs)) in published().iter().zip(runs) {
+        let output = context.onrush().words("lab --plan").word(file).run_plain();
+        assert!(file.ends_with(format!("{name}.toml")) && output.code == 0, "{output:?}");
+        assert!(output.stdout.contains(&format!("= {runs} runs, interleaved")), "{output:?}");
+    }
+}
+
+/// Apache with a CGI script.
+struct Apache {
+    process: Child,
+    port: u16,
+    _scratch: Scratch,
+}
+
+impl Apache {
+    fn new() -> Self {
+        let (scratch, port) = (Scratch::new("apache"), free_port());
+        let root = scratch.path().display().to_string();
+        let script = scratch.file("second.pl", "#!/bin/sh\nprintf 'Content-type: text/html\\n\\nhello'\n");
+        fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        fs::set_permissions(scratch.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let modules: String = ["mpm_event", "authz_core", "alias", "cgid"]
+            .map(|name| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n"))
+            .concat();
+        let configuration = format!(
+            "ServerRoot {root}\nServerName localhost\nListen 127.0.0.1:{port}\nPidFile {root}/pid\nErrorLog {root}/error.log\n\
+             {modules}User nobody\nGroup nogroup\nScriptSock {root}/cgi.sock\nScriptAlias /cgi-bin/ {root}/\n\
+             <Directory {root}>\nRequire all granted\nOptions +ExecCGI\n</Directory>\n"
+        );
+        let configuration = scratch.file("httpd.conf", configuration);
+        let mut process = Command::new("apache2")
+            .args(["-D", "FOREGROUND", "-f"])
+            .arg(configuration)
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("apache2 starts");
+        assert!(accepts(&mut process, ([127, 0, 0, 1], port).into()));
+        Self { process, port, _scratch: scratch }
+    }
+}
+
+impl Drop for Apache {
+    fn drop(&mut self) {
+        signal(&self.process, Signal::TERM);
+        let _ = self.process.wait();
+    }
+}
+
+fn proxies_are_compared_with_real_servers(context: &Context) {
+    let (apache, lab) = (Apache::new(), Lab::new());
+    let nginx = Server::nginx_with(
+        "",
+        &format!("location /cgi-bin {{ proxy_pass http://127.0.0.1:{}; }}", apache.port),
+        |_| {},
+    );
+    let text = fs::read_to_string(&published()[1]).unwrap();
+    let text = text
+        .replace("127.0.0.1:8081", &format!("127.0.0.1:{}", apache.port))
+        .replace("127.0.0.1:8080", &nginx.address().to_string())
+        .replace("\"30s\"", "\"300ms\"")
+        .replace("\"2s\"", "\"50ms\"")
+        .replace("rounds = 5", "rounds = 2")
+        .replace("threads = 12, connections = 400", "threads = 2, connections = 8")
+        .replace("threads = 8, connections = 96", "threads = 1, connections = 4");
+    let output: Output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(lab.results().len(), 8, "{output:?}");
+    let targets = lab.document("targets.json");
+    let heads = [0, 1].map(|index| targets[index]["head"].as_str().unwrap().to_owned());
+    assert!(heads[0].contains("Apache") && heads[1].contains("nginx"), "{targets}");
+    assert!((0..2).all(|index| targets[index]["status"] == 200 && targets[index]["body_bytes"] == 5), "{targets}");
+    assert_eq!(lab.document("url-nginx-load-focused-2.json")["status"].as_object().unwrap().len(), 1);
+}
