@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use onrush::cli::{self, Invocation};
 use onrush::program::{self, EXIT_WRONG, Screen, say};
 use onrush::report::show::Printed;
-use onrush::{report, serve, tables};
+use onrush::{compare, report, serve, tables};
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| say(&format!("onrush: this is a bug in onrush: {panic}"))));
@@ -27,6 +27,12 @@ fn main() -> ExitCode {
             tables.said.iter().for_each(|line| say(&format!("onrush table: {line}")));
             let exit = if tables.text.is_empty() { EXIT_WRONG } else { 0 };
             print("onrush table", Ok(tables.text), exit)
+        }
+        Invocation::Compare(wanted) => {
+            let compared = compare::run(&wanted);
+            let exit = print("onrush compare", Ok(compared.text), compared.exit);
+            compared.said.iter().for_each(|line| say(&format!("onrush compare: {line}")));
+            exit
         }
         Invocation::Lab(lab) => program::lab(lab),
         Invocation::Restore => program::restore(),

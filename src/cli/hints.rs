@@ -75,11 +75,12 @@ pub(super) fn command(word: &OsStr) -> Option<String> {
 }
 
 /// Words that look like the first of a command line, and what is to be written for them.
-const COMMANDS: [(&str, &str); 5] = [
+const COMMANDS: [(&str, &str); 6] = [
     ("help", "onrush --help"),
     ("serve", "onrush serve"),
     ("merge", "onrush merge"),
     ("table", "onrush table"),
+    ("compare", "onrush compare"),
     ("restore", "onrush restore"),
 ];
 

@@ -6,6 +6,7 @@
 //! them.
 
 mod command;
+mod compare;
 mod compat;
 mod condition;
 mod decide;
@@ -37,6 +38,7 @@ mod way;
 use std::env;
 use std::ffi::{OsStr, OsString};
 
+use crate::compare::Compare;
 use crate::plan::{Dialect, Io, Plan, Search};
 use crate::report::merge::Merge;
 use crate::report::show::Show;
@@ -73,6 +75,8 @@ pub enum Invocation {
     Lab(Lab),
     /// Saved results as tables.
     Table(Table),
+    /// How far saved results differ.
+    Compare(Compare),
     /// Settings that an experiment has left changed, as they were.
     Restore,
     /// The embedded target.
@@ -148,6 +152,7 @@ fn named(word: &OsStr, args: &[OsString]) -> Option<Invocation> {
         "serve" => serve(args),
         "merge" => subcommand("merge", merge::HELP, merge::parse(args), Invocation::Merge),
         "show" => subcommand("show", show::HELP, show::parse(args), Invocation::Show),
+        "compare" => subcommand("compare", compare::HELP, compare::parse(args), Invocation::Compare),
         "table" => subcommand("table", table::HELP, table::parse(args), Invocation::Table),
         "lab" => subcommand("lab", lab::LAB, lab::parse(args), Invocation::Lab),
         "sweep" => subcommand("sweep", lab::SWEEP, lab::sweep(args), Invocation::Lab),

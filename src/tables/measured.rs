@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::Percent;
+use crate::plan::{Percent, Place};
 use crate::report::result::Document;
 use crate::stats::Errors;
 
@@ -27,6 +27,8 @@ pub struct Measured {
     pub factors: Vec<(String, String)>,
     /// The number of the run, among those with equal factors.
     pub run: Option<u64>,
+    /// Which run of an experiment it is, if it is of one.
+    pub place: Option<Place>,
     /// What was measured.
     pub figures: Figures,
     /// All of it, if it is a result of onrush.
@@ -90,6 +92,7 @@ impl Measured {
             rate: None,
             factors: Vec::new(),
             run: None,
+            place: None,
             figures: Figures::default(),
             document: None,
             texts: Vec::new(),
@@ -109,6 +112,22 @@ impl Measured {
     /// Whether its latencies count from when a request was due, not from when it was sent.
     pub fn is_scheduled(&self) -> bool {
         self.rate.is_some() || self.origin.tool == "wrk2"
+    }
+
+    /// Its file, and where that may hold several runs the line.
+    pub fn called(&self) -> String {
+        let line = self.origin.line.map_or(String::new(), |line| format!(" line {line}"));
+        format!("{}{line}", self.origin.file)
+    }
+
+    /// Why it does not count, if it does not: the experiment says so, it was ended early, or nothing was answered.
+    pub fn failure(&self) -> Option<String> {
+        let failed = self.place.as_ref().and_then(|place| place.failed.clone());
+        let document = self.document.as_deref();
+        let broken = document.and_then(|document| document.incomplete.clone());
+        let interrupted = document.filter(|document| document.interrupted).map(|_| "it was interrupted".to_owned());
+        let is_empty = self.figures.requests == Some(0) || self.figures.rate_per_s == Some(0.0);
+        failed.or(broken).or(interrupted).or_else(|| is_empty.then(|| "nothing was answered".to_owned()))
     }
 
     /// Takes from another record of the same run what this one does not say.

@@ -26,9 +26,9 @@ use std::path::PathBuf;
 pub use build::Sort;
 pub use column::is_column;
 pub use measured::{Figures, Measured, Origin};
+pub use read::{Read, all as read};
 
 use column::{Column, FIELDS};
-use read::Read;
 
 /// What is to be shown, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub struct Printed {
 
 /// Reads files and makes tables.
 pub fn run(table: &Table) -> Printed {
-    let Read { runs, problems: mut said } = read::all(&table.inputs);
+    let Read { runs, problems: mut said } = read(&table.inputs);
     if runs.is_empty() {
         return Printed { text: String::new(), said };
     }

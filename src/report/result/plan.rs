@@ -181,8 +181,15 @@ impl Plan {
     /// The first thing in which a run of this plan measures something else than one of the other, if there is any. What
     /// repeats a run with other random numbers, or shows it otherwise, is no difference, nor are secrets.
     pub fn difference(&self, other: &Self) -> Option<Different> {
+        self.differences(other).into_iter().next()
+    }
+
+    /// All of them.
+    pub fn differences(&self, other: &Self) -> Vec<Different> {
         let value = |plan: &Self| serde_json::to_value(plan.compared()).unwrap_or_default();
-        first_difference("", &value(self), &value(other))
+        let mut found = Vec::new();
+        find_differences("", &value(self), &value(other), &mut found);
+        found
     }
 
     /// The plan without what makes no difference.
@@ -234,20 +241,31 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Where two values first differ, and in what.
-fn first_difference(name: &str, was: &Value, is: &Value) -> Option<Different> {
+impl Different {
+    /// The key of the plan in which it is.
+    pub fn key(&self) -> &str {
+        self.name.split(['.', '[']).next().unwrap_or_default()
+    }
+}
+
+/// Where two values differ, and in what.
+fn find_differences(name: &str, was: &Value, is: &Value, found: &mut Vec<Different>) {
     match (was, is) {
-        (was, is) if was == is => None,
-        (Value::Object(before), Value::Object(behind)) => before.keys().chain(behind.keys()).find_map(|key| {
-            let inside = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
-            let value = |map: &serde_json::Map<_, _>| map.get(key).cloned().unwrap_or_default();
-            first_difference(&inside, &value(before), &value(behind))
-        }),
-        (Value::Array(before), Value::Array(behind)) if before.len() == behind.len() => {
-            let mut pairs = before.iter().zip(behind).enumerate();
-            pairs.find_map(|(index, (was, is))| first_difference(&format!("{name}[{index}]"), was, is))
+        (was, is) if was == is => {}
+        (Value::Object(before), Value::Object(after)) => {
+            let added = after.keys().filter(|key| !before.contains_key(*key));
+            for key in before.keys().chain(added) {
+                let inside = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+                let value = |map: &serde_json::Map<_, _>| map.get(key).cloned().unwrap_or_default();
+                find_differences(&inside, &value(before), &value(after), found);
+            }
         }
-        _ => Some(Different { name: name.to_owned(), is: is.clone(), was: was.clone() }),
+        (Value::Array(before), Value::Array(after)) if before.len() == after.len() => {
+            for (index, (was, is)) in before.iter().zip(after).enumerate() {
+                find_differences(&format!("{name}[{index}]"), was, is, found);
+            }
+        }
+        _ => found.push(Different { name: name.to_owned(), is: is.clone(), was: was.clone() }),
     }
 }
 

@@ -30,6 +30,7 @@ pub fn read(origin: Origin, document: Document) -> Measured {
         connections: Some(document.plan.connections.into()),
         rate: document.plan.schedule.as_ref().map(asked_rate),
         factors: document.labels.iter().map(|(key, level)| (factor(key), level.clone())).collect(),
+        place: document.experiment.clone(),
         figures,
         document: Some(Box::new(document)),
         ..Measured::new(Origin { tool: "onrush", ..origin })

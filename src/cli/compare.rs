@@ -1,0 +1,126 @@
+//! The command line of `onrush compare`.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use lexopt::Arg;
+
+use crate::compare::{Compare, Form, Limit};
+
+/// What `onrush compare --help` prints.
+pub(super) const HELP: &str = "\
+onrush compare says whether saved results differ, by how much, and how sure that
+is. A is the baseline; ratios are B/A.
+
+Usage: onrush compare [options] A B
+       onrush compare [options] FOLDER
+
+      --fail-if-worse [METRIC:]PCT
+                       exit with 3 if all of the 95 % interval is worse by more
+                       than PCT per cent; may be repeated. METRIC is rate, mean,
+                       p99 or any other percentile; without it, the one that
+                       decides
+      --force          compare runs of different plans too
+      --format FORM    text (the usual one) or json, with every figure
+  -h, --help           print this text
+
+A and B are files, folders, or PATH:LABEL, the runs in PATH at that level or with
+that label, name or heading. A FOLDER has one experiment (onrush vs, sweep): every
+level is compared with the baseline.
+
+Runs of one round are compared with each other, where the rounds of an experiment
+are interleaved; other runs are compared as two groups, which does not cancel what
+changed meanwhile. One run a side says nothing about chance. What decides is the
+rate, or with -R the 99th percentile since requests were due; other metrics are
+exploratory. Plans may differ in one thing. Read are results of onrush and
+wrk-cmm (.json, .json.gz), and the texts that onrush, wrk, wrk-cmm and wrk2 print.
+";
+
+/// Reads the words after `compare`; `None`: the help was asked for. The error says what is wrong.
+pub(super) fn parse(args: &[OsString]) -> Result<Option<Compare>, String> {
+    let mut compare = Compare { inputs: Vec::new(), force: false, limits: Vec::new(), form: Form::default() };
+    let mut parser = lexopt::Parser::from_args(args);
+    while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
+        match argument {
+            Arg::Long("help") | Arg::Short('h') => return Ok(None),
+            Arg::Long("force") => compare.force = true,
+            Arg::Long("fail-if-worse") => {
+                let value = parser.value().map_err(|error| error.to_string())?;
+                compare.limits.push(limit(&value)?);
+            }
+            Arg::Long("format") => {
+                let value = parser.value().map_err(|error| error.to_string())?;
+                compare.form = form(&value)?;
+            }
+            Arg::Value(path) => compare.inputs.push(PathBuf::from(path)),
+            _ => return Err(format!("{}; see: onrush compare --help", argument.unexpected())),
+        }
+    }
+    match &compare.inputs[..] {
+        [] => Err("nothing to compare; write for instance onrush compare before.json after.json".to_owned()),
+        [a, b] if a == b => Err(format!("A and B are both {a:?}: compare two results")),
+        [_] | [_, _] => Ok(Some(compare)),
+        [_, _, third, ..] => Err(format!("{third:?} is one too many: two are compared, A and B")),
+    }
+}
+
+/// `[METRIC:]PCT`
+fn limit(value: &OsStr) -> Result<Limit, String> {
+    let wrong = |what: &str| format!("--fail-if-worse {value:?}: {what}; write for instance 5 or p99:10");
+    let text = value.to_str().ok_or_else(|| wrong("it is no text"))?;
+    let (metric, percent) = text.rsplit_once(':').map_or((None, text), |(metric, percent)| (Some(metric), percent));
+    let metric =
+        metric.map(|metric| metric.parse().map_err(|()| wrong("the metric is rate, mean or p and a percentage")));
+    let percent = percent.strip_suffix('%').unwrap_or(percent).trim();
+    let percent = percent.parse::<f64>().ok().filter(|percent| percent.is_finite() && *percent >= 0.0);
+    let percent = percent.ok_or_else(|| wrong("the limit is a number of per cent, 0 or more"))?;
+    Ok(Limit { metric: metric.transpose()?, share: percent / 100.0 })
+}
+
+fn form(value: &OsStr) -> Result<Form, String> {
+    match value.to_str() {
+        Some("text") => Ok(Form::Text),
+        Some("json") => Ok(Form::Json),
+        _ => Err(format!("--format {value:?}: it is text or json")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::Metric;
+
+    fn parsed(line: &str) -> Result<Option<Compare>, String> {
+        let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        parse(&args)
+    }
+
+    #[test]
+    fn files_and_options_come_in_any_order() {
+        let compare =
+            parsed("a --fail-if-worse 5 b:x --format=json --fail-if-worse p99.9:7.5% --force").unwrap().unwrap();
+        assert_eq!(compare.inputs, ["a", "b:x"].map(PathBuf::from));
+        let p999 = Metric::Percentile("99.9".parse().unwrap());
+        let limits = [Limit { metric: None, share: 0.05 }, Limit { metric: Some(p999), share: 0.075 }];
+        assert_eq!((&compare.limits[..], compare.force, compare.form), (&limits[..], true, Form::Json));
+        assert_eq!(parsed("folder").unwrap().unwrap().inputs.len(), 1);
+        assert!(parsed("a --help").unwrap().is_none());
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (line, words) in [
+            ("", "nothing to compare"),
+            ("a a", "both \"a\""),
+            ("a b c", "\"c\" is one too many"),
+            ("a b --format csv", "text or json"),
+            ("a b --fail-if-worse", "missing"),
+            ("a b --fail-if-worse much", "a number of per cent"),
+            ("a b --fail-if-worse -1", "0 or more"),
+            ("a b --fail-if-worse p0:1", "the metric is rate, mean or p"),
+            ("a b --bogus", "see: onrush compare --help"),
+        ] {
+            assert!(parsed(line).unwrap_err().contains(words), "{line}: {:?}", parsed(line));
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What says whether a comparison is fair: what failed, how large the responses were, and who was the limit.
+
+use crate::stats::Errors;
+use crate::tables::Measured;
+use crate::verdict::LimitedBy;
+
+/// Shares that differ by less make no difference, however certain it is.
+const SHARE_MIN: f64 = 0.001;
+
+/// The 97.5 % quantile of the normal distribution.
+const Z: f64 = 1.959_963_984_540_054;
+
+/// What the runs of one side have in common with those of the other, if the comparison is fair. What a file does not say is
+/// `None`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Checks {
+    /// Requests with a complete response.
+    pub completed: Option<u64>,
+    /// wrk's error totals.
+    pub errors: Option<Errors>,
+    /// Bytes received for each complete response, heads included.
+    pub bytes_per_response: Option<f64>,
+    /// Who was the limit, and in how many runs.
+    pub limited_by: Vec<(LimitedBy, usize)>,
+    /// How many runs there are.
+    runs: usize,
+}
+
+impl Checks {
+    /// Those of these runs together.
+    pub fn of(runs: &[&Measured]) -> Self {
+        let sum = |figure: fn(&Measured) -> Option<u64>| runs.iter().map(|run| figure(run)).sum::<Option<u64>>();
+        let completed = sum(|run| run.figures.requests);
+        let mut errors = Some(Errors::default());
+        for run in runs {
+            errors = errors.zip(run.figures.errors).map(|(mut all, more)| {
+                all += more;
+                all
+            });
+        }
+        let mut limited_by: Vec<(LimitedBy, usize)> = Vec::new();
+        for by in runs.iter().filter_map(|run| Some(run.document.as_ref()?.verdict.as_ref()?.limited_by)) {
+            match limited_by.iter_mut().find(|(known, _)| *known == by) {
+                Some((_, count)) => *count += 1,
+                None => limited_by.push((by, 1)),
+            }
+        }
+        let bytes = sum(|run| run.figures.bytes).zip(completed).filter(|(_, completed)| *completed > 0);
+        let bytes_per_response = bytes.map(|(bytes, completed)| bytes as f64 / completed as f64);
+        Self { completed, errors, bytes_per_response, limited_by, runs: runs.len() }
+    }
+
+    /// The share of requests that failed without a status.
+    pub fn error_share(&self) -> Option<f64> {
+        let (failed, all) = self.failed()?;
+        (all > 0.0).then(|| failed / all)
+    }
+
+    /// The share of responses with a status of 400 or more.
+    pub fn status_share(&self) -> Option<f64> {
+        let (bad, all) = self.bad()?;
+        (all > 0.0).then(|| bad / all)
+    }
+
+    /// How many requests failed without a status, of how many.
+    fn failed(&self) -> Option<(f64, f64)> {
+        let errors = self.errors?;
+        let failed = (errors.total() - errors.status) as f64;
+        Some((failed, failed + self.completed? as f64))
+    }
+
+    /// How many responses had a status of 400 or more, of how many.
+    fn bad(&self) -> Option<(f64, f64)> {
+        Some((self.errors?.status as f64, self.completed? as f64))
+    }
+
+    /// Why two sides cannot be compared fairly: the shares of what failed differ, or a generator was the limit.
+    pub fn doubt(both: &[Self; 2]) -> Option<String> {
+        let [a, b] = both;
+        let share = |(part, all): (f64, f64)| percent(part / all);
+        for (name, one, other) in [("errors", a.failed(), b.failed()), ("statuses of 400 or more", a.bad(), b.bad())] {
+            let (Some(one), Some(other)) = (one, other) else { continue };
+            if differ(one, other) {
+                return Some(format!("A had {} of {name} and B {}", share(one), share(other)));
+            }
+        }
+        let limited = [("A", a), ("B", b)].map(|(name, side)| {
+            let ours = side.limited_by.iter().filter(|(by, _)| by.is_our_fault());
+            let words = ours.map(|(by, count)| format!("{} in {count} of {} runs of {name}", who(*by), side.runs));
+            words.collect::<Vec<_>>()
+        });
+        let limited = limited.concat();
+        (!limited.is_empty()).then(|| format!("not the target was the limit, but {}", limited.join(", ")))
+    }
+}
+
+fn who(by: LimitedBy) -> &'static str {
+    match by {
+        LimitedBy::GeneratorScript => "the script",
+        LimitedBy::Ports => "the number of local ports",
+        _ => "onrush itself",
+    }
+}
+
+/// Whether two shares, each a part of so many, differ by more than chance: the test of two proportions. Failures come in
+/// swarms, so that it sees too many differences rather than too few.
+fn differ((part_a, all_a): (f64, f64), (part_b, all_b): (f64, f64)) -> bool {
+    let (share_a, share_b) = (part_a / all_a, part_b / all_b);
+    let both = (part_a + part_b) / (all_a + all_b);
+    let error = (both * (1.0 - both) * (1.0 / all_a + 1.0 / all_b)).sqrt();
+    (share_a - share_b).abs() >= SHARE_MIN && (share_a - share_b).abs() > Z * error
+}
+
+/// A share as people read it: `0 %`, `0.05 %`, `3.2 %`, `100 %`.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let decimals = if percent == 0.0 || percent >= 9.95 {
+        0
+    } else if percent >= 0.995 {
+        1
+    } else {
+        2
+    };
+    if percent > 0.0 && percent < 0.005 { "< 0.01 %".to_owned() } else { format!("{percent:.decimals$} %") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::run;
+    use super::*;
+
+    fn checks(completed: u64, errors: Errors) -> Checks {
+        let mut run = run(100.0);
+        (run.figures.requests, run.figures.errors) = (Some(completed), Some(errors));
+        Checks::of(&[&run])
+    }
+
+    #[test]
+    fn shares_that_differ_by_more_than_chance_are_a_reason_for_doubt() {
+        let none = || checks(10_000, Errors::default());
+        let read = |count| checks(10_000, Errors { read: count, ..Errors::default() });
+        let status = |count| checks(10_000, Errors { status: count, ..Errors::default() });
+        assert_eq!(Checks::doubt(&[none(), none()]), None);
+        assert_eq!(Checks::doubt(&[none(), read(5)]), None, "too few to matter");
+        assert_eq!(Checks::doubt(&[read(50), read(55)]), None, "may be chance");
+        assert_eq!(Checks::doubt(&[none(), read(50)]).unwrap(), "A had 0 % of errors and B 0.50 %");
+        let words = Checks::doubt(&[none(), status(10_000)]).unwrap();
+        assert_eq!(words, "A had 0 % of statuses of 400 or more and B 100 %");
+    }
+
+    #[test]
+    fn a_generator_that_was_the_limit_is_a_reason_for_doubt() {
+        let limited = |by| Checks { limited_by: vec![(LimitedBy::Target, 2), (by, 3)], runs: 5, ..Checks::default() };
+        let words = |by| Checks::doubt(&[limited(LimitedBy::Unclear), limited(by)]);
+        assert_eq!(words(LimitedBy::Connections), None);
+        assert_eq!(
+            words(LimitedBy::GeneratorCpu).unwrap(),
+            "not the target was the limit, but onrush itself in 3 of 5 runs of B"
+        );
+        assert!(words(LimitedBy::Ports).is_some() && words(LimitedBy::GeneratorScript).is_some());
+    }
+
+    #[test]
+    fn shares_are_shown_with_two_digits() {
+        let shown = [0.0, 0.000_01, 0.000_5, 0.032, 0.0996, 1.0].map(percent);
+        assert_eq!(shown, ["0 %", "< 0.01 %", "0.05 %", "3.2 %", "10 %", "100 %"]);
+    }
+}

@@ -1,0 +1,252 @@
+//! What the runs of two sides say: pairs, estimates, and reasons for doubt. All figures of `words` and `json` come from here.
+
+use super::checks::Checks;
+use super::contest::Contest;
+use super::metric::Metric;
+use super::outlier::{first_differs, outliers};
+use super::rank;
+use super::student::{self, Interval};
+use crate::plan::Order;
+use crate::report::printable;
+use crate::tables::Measured;
+
+/// Two sides, compared.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// What they are called, the baseline first.
+    pub names: [String; 2],
+    /// The levels of everything else that was varied.
+    pub at: Vec<(String, String)>,
+    /// How the runs belong together.
+    pub pairing: Pairing,
+    /// The runs of either side that count.
+    pub runs: [usize; 2],
+    /// Rounds, or where there are none runs, that were left out because a run failed.
+    pub dropped: usize,
+    /// Why they did.
+    pub failures: Vec<String>,
+    /// What says whether the comparison is fair.
+    pub checks: [Checks; 2],
+    /// The metric that decides; `None`: it is not known of all runs.
+    pub headline: Option<Metric>,
+    /// What was compared, in the order of the metrics.
+    pub estimates: Vec<Estimate>,
+    /// The percentiles that too few values are beyond.
+    pub omitted: Vec<Metric>,
+    /// The rank test of the metric that decides, where it can reach the level.
+    pub rank_p: Option<f64>,
+    /// Why there is no verdict, whatever the figures say.
+    pub doubt: Option<String>,
+    /// What else is to be known.
+    pub notes: Vec<String>,
+    /// How many comparisons are made together.
+    pub together: usize,
+}
+
+/// How the runs of two sides belong together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pairing {
+    /// Each with the one of its round, in an experiment of this name.
+    Rounds(String),
+    /// They do not.
+    Apart,
+}
+
+/// How far two sides differ in a metric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The metric.
+    pub metric: Metric,
+    /// The geometric means of the sides.
+    pub means: [f64; 2],
+    /// That of the ratios; without pairs, the ratio of the means.
+    pub ratio: f64,
+    /// Where the logarithm of the ratio is; `None`: one run a side does not say.
+    pub interval: Option<Interval>,
+}
+
+impl Estimate {
+    /// The least and the greatest ratio of the interval.
+    pub fn range(&self) -> Option<(f64, f64)> {
+        self.interval.map(|interval| (interval.low.exp(), interval.high.exp()))
+    }
+}
+
+/// The runs that are compared: of pairs, the nth of one side with the nth of the other.
+struct Runs<'a> {
+    pairing: Pairing,
+    sides: [Vec<&'a Measured>; 2],
+    dropped: usize,
+    failures: Vec<String>,
+}
+
+impl Comparison {
+    /// Compares two sides, one of so many comparisons. `None`: there is no whole run on one of them.
+    pub fn of(contest: &Contest<'_>, together: usize) -> Option<Self> {
+        let runs = Runs::of(contest);
+        let [a, b] = &runs.sides;
+        if a.is_empty() || b.is_empty() {
+            return None;
+        }
+        let is_scheduled = |side: &[&Measured]| side.iter().all(|run| run.is_scheduled());
+        let (metrics, omitted) = metrics(&runs);
+        let estimates: Vec<Estimate> = metrics.iter().map(|metric| estimate(*metric, &runs, together)).collect();
+        let wanted = if is_scheduled(a) && is_scheduled(b) { "p99".parse().ok() } else { Some(Metric::Rate) };
+        let headline = wanted.filter(|wanted| metrics.contains(wanted));
+        let checks = [a, b].map(|side| Checks::of(side));
+        let doubt = match (headline, wanted) {
+            (None, Some(wanted)) => Some(format!(
+                "{wanted} is not known of every run, or fewer than 20 requests of one lasted longer: measure longer"
+            )),
+            _ => Checks::doubt(&checks),
+        };
+        let logs = headline.map(|headline| runs.logs(headline));
+        Some(Self {
+            names: contest.names.clone(),
+            at: contest.at.clone(),
+            rank_p: logs.as_ref().and_then(|logs| runs.rank_p(logs, together)),
+            notes: logs.map_or_else(Vec::new, |logs| runs.notes(&contest.names, &logs)),
+            runs: [a.len(), b.len()],
+            pairing: runs.pairing,
+            dropped: runs.dropped,
+            failures: runs.failures,
+            checks,
+            headline,
+            estimates,
+            omitted,
+            doubt,
+            together,
+        })
+    }
+
+    /// The estimate of a metric.
+    pub fn estimate(&self, metric: Metric) -> Option<&Estimate> {
+        self.estimates.iter().find(|estimate| estimate.metric == metric)
+    }
+}
+
+impl<'a> Runs<'a> {
+    fn of(contest: &Contest<'a>) -> Self {
+        let [a, b] = &contest.sides;
+        let failed = |run: &&&Measured| run.failure().is_some();
+        let failures = failures(contest);
+        let Some((name, rounds)) = rounds(a, b) else {
+            let dropped = a.iter().chain(b).filter(failed).count();
+            let sides = [a, b].map(|side| side.iter().copied().filter(|run| run.failure().is_none()).collect());
+            return Self { pairing: Pairing::Apart, sides, dropped, failures };
+        };
+        let (mut sides, mut dropped) = ([Vec::new(), Vec::new()], 0);
+        for pair in rounds {
+            match pair {
+                [Some(one), Some(other)] if one.failure().is_none() && other.failure().is_none() => {
+                    sides[0].push(one);
+                    sides[1].push(other);
+                }
+                _ => dropped += 1,
+            }
+        }
+        Self { pairing: Pairing::Rounds(name), sides, dropped, failures }
+    }
+
+    /// The logarithms of a metric that is known of all runs, side by side.
+    fn logs(&self, metric: Metric) -> [Vec<f64>; 2] {
+        self.sides.each_ref().map(|side| side.iter().filter_map(|run| metric.of(run)).map(f64::ln).collect())
+    }
+
+    fn rank_p(&self, [a, b]: &[Vec<f64>; 2], together: usize) -> Option<f64> {
+        match self.pairing {
+            Pairing::Rounds(_) => rank::signed(&differences(a, b), together),
+            Pairing::Apart => rank::of_groups(a, b, together),
+        }
+    }
+
+    /// What lies far from the rest, by the metric that decides.
+    fn notes(&self, names: &[String; 2], [a, b]: &[Vec<f64>; 2]) -> Vec<String> {
+        let called = |side: usize, index: usize| match &self.sides[side][index].place {
+            Some(place) if self.pairing != Pairing::Apart => format!("round {}", place.round),
+            _ => printable(&self.sides[side][index].called()),
+        };
+        let far: Vec<String> = match self.pairing {
+            Pairing::Rounds(_) => outliers(&differences(a, b)).into_iter().map(|index| called(0, index)).collect(),
+            Pairing::Apart => {
+                let of =
+                    |side: usize, logs: &[f64]| outliers(logs).into_iter().map(move |index| (side, index)).collect();
+                let both: [Vec<(usize, usize)>; 2] = [of(0, a), of(1, b)];
+                both.concat().into_iter().map(|(side, index)| called(side, index)).collect()
+            }
+        };
+        let mut notes = Vec::new();
+        if !far.is_empty() {
+            notes.push(format!("{} lies far from the others (3.5 scaled median distances); it counts", far.join(", ")));
+        }
+        let first: Vec<&str> = [(a, &names[0]), (b, &names[1])]
+            .into_iter()
+            .filter(|(logs, _)| first_differs(logs))
+            .map(|it| it.1.as_str())
+            .collect();
+        if !first.is_empty() && self.pairing != Pairing::Apart {
+            let who = first.join(" and ");
+            notes.push(format!(
+                "the first round of {who} differs from the others; it counts: a longer --warmup leaves a cold start out"
+            ));
+        }
+        notes
+    }
+}
+
+/// The runs that failed, and why.
+pub fn failures(contest: &Contest<'_>) -> Vec<String> {
+    let reason = |run: &&Measured| Some(printable(&format!("{}: {}", run.called(), run.failure()?)));
+    contest.sides.iter().flatten().filter_map(reason).collect()
+}
+
+/// The runs of each round of one experiment that was made in interleaved rounds, and its name; `None`: they are not of one.
+fn rounds<'a>(a: &[&'a Measured], b: &[&'a Measured]) -> Option<(String, Vec<[Option<&'a Measured>; 2]>)> {
+    let first = a.first()?.place.as_ref()?;
+    let mut rounds: Vec<(u32, [Option<&'a Measured>; 2])> = Vec::new();
+    for (side, runs) in [a, b].into_iter().enumerate() {
+        for run in runs {
+            let place = run.place.as_ref().filter(|it| it.id == first.id && it.order == Order::Interleaved)?;
+            let index = rounds.iter().position(|(round, _)| *round == place.round).unwrap_or_else(|| {
+                rounds.push((place.round, [None, None]));
+                rounds.len() - 1
+            });
+            // Two runs of one round on one side are no pair with anything.
+            if rounds[index].1[side].replace(run).is_some() {
+                return None;
+            }
+        }
+    }
+    rounds.sort_by_key(|(round, _)| *round);
+    Some((first.name.clone(), rounds.into_iter().map(|(_, pair)| pair).collect()))
+}
+
+/// The metrics that all runs have, and those percentiles that only some have or that too few values are beyond.
+fn metrics(runs: &Runs<'_>) -> (Vec<Metric>, Vec<Metric>) {
+    let all = || runs.sides.iter().flatten();
+    let percents = all().flat_map(|run| run.figures.percentiles_us.keys().copied()).map(Metric::Percentile);
+    let mut metrics: Vec<Metric> = [Metric::Rate, Metric::Mean].into_iter().chain(percents).collect();
+    metrics.sort_unstable();
+    metrics.dedup();
+    // Latencies of two kinds are not compared.
+    let is_mixed = all().any(|run| run.is_scheduled()) && !all().all(|run| run.is_scheduled());
+    let is_known = |metric: &Metric| !(is_mixed && metric.is_latency()) && all().all(|run| metric.of(run).is_some());
+    let (known, unknown): (Vec<Metric>, Vec<Metric>) = metrics.into_iter().partition(is_known);
+    (known, unknown.into_iter().filter(|metric| matches!(metric, Metric::Percentile(_))).collect())
+}
+
+fn estimate(metric: Metric, runs: &Runs<'_>, together: usize) -> Estimate {
+    let logs = runs.logs(metric);
+    let [a, b] = &logs;
+    let interval = match runs.pairing {
+        Pairing::Rounds(_) => student::paired(&differences(a, b), together),
+        Pairing::Apart => student::welch(a, b, together),
+    };
+    let means = logs.each_ref().map(|logs| student::mean(logs));
+    Estimate { metric, means: means.map(f64::exp), ratio: (means[1] - means[0]).exp(), interval }
+}
+
+/// Pair by pair, `b` − `a`.
+fn differences(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(one, other)| other - one).collect()
+}

@@ -1,0 +1,191 @@
+//! Which runs are compared with which: at equal levels of everything else that was varied.
+
+use super::input::{Side, levels};
+use crate::plan::Place;
+use crate::tables::Measured;
+
+/// Two groups of runs that differ in one thing.
+#[derive(Debug)]
+pub struct Contest<'a> {
+    /// What they are called, the baseline first.
+    pub names: [String; 2],
+    /// The levels of everything else.
+    pub at: Levels,
+    /// Their runs.
+    pub sides: [Vec<&'a Measured>; 2],
+}
+
+/// Factors with their levels.
+type Levels = Vec<(String, String)>;
+
+/// Every level of an experiment against the baseline of its factor, at equal levels of the others.
+///
+/// # Errors
+///
+/// When the runs are not those of one experiment.
+pub fn of_experiment(runs: &[Measured]) -> Result<Vec<Contest<'_>>, String> {
+    let places: Vec<(&Place, &Measured)> = runs.iter().filter_map(|run| Some((run.place.as_ref()?, run))).collect();
+    let Some((first, _)) = places.first() else {
+        return Err("no run is one of an experiment: name two sides to compare".to_owned());
+    };
+    if let Some((other, run)) = places.iter().find(|(place, _)| place.id != first.id) {
+        return Err(format!(
+            "runs of two experiments, {:?} and {:?} ({:?}): name two sides to compare",
+            first.name, other.name, run.origin.file
+        ));
+    }
+    let runs: Vec<&Measured> = places.iter().map(|(_, run)| *run).collect();
+    let mut contests = Vec::new();
+    for (factor, baseline) in baselines(&places) {
+        let of = |level: &String| -> Vec<&Measured> {
+            runs.iter().copied().filter(|run| level_of(run, &factor).as_ref() == Some(level)).collect()
+        };
+        let others = known_levels(&places, &factor).into_iter().filter(|level| *level != baseline);
+        for level in others {
+            let name = |level: &String| {
+                if first.levels.len() == 1 { level.clone() } else { format!("{factor}={level}") }
+            };
+            let names = [name(&baseline), name(&level)];
+            let separate = std::slice::from_ref(&factor);
+            contests.extend(at_equal_levels(&names, [of(&baseline), of(&level)], separate).0);
+        }
+    }
+    Ok(contests)
+}
+
+/// The factors with a baseline, or if there are none, all with their first level.
+fn baselines(places: &[(&Place, &Measured)]) -> Levels {
+    let Some((first, _)) = places.first() else { return Vec::new() };
+    let marked: Levels = first
+        .levels
+        .iter()
+        .filter_map(|factor| {
+            let mut all = places.iter().flat_map(|(place, _)| &place.levels);
+            let level = all.find(|level| level.factor == factor.factor && level.baseline)?;
+            Some((level.factor.clone(), level.level.clone()))
+        })
+        .collect();
+    if !marked.is_empty() {
+        return marked;
+    }
+    let first_level = |factor: &String| known_levels(places, factor).into_iter().next();
+    first.levels.iter().filter_map(|it| Some((it.factor.clone(), first_level(&it.factor)?))).collect()
+}
+
+/// The levels of a factor, in the plan's order.
+fn known_levels(places: &[(&Place, &Measured)], factor: &str) -> Vec<String> {
+    let levels = places.iter().flat_map(|(place, _)| &place.levels).filter(|level| level.factor == factor);
+    let mut levels: Vec<(u32, &String)> = levels.map(|level| (level.index, &level.level)).collect();
+    levels.sort();
+    levels.dedup();
+    levels.into_iter().map(|(_, level)| level.clone()).collect()
+}
+
+fn level_of(run: &Measured, factor: &str) -> Option<String> {
+    levels(run).into_iter().find(|(name, _)| name == factor).map(|(_, level)| level)
+}
+
+/// Two sides, at equal levels of everything in which they do not differ throughout; and what there is on one side only.
+pub fn of_sides<'a>(a: &'a Side, b: &'a Side) -> (Vec<Contest<'a>>, Vec<String>) {
+    let names = [a.name.clone(), b.name.clone()];
+    let sides = [&a.runs, &b.runs].map(|runs| runs.iter().collect::<Vec<_>>());
+    let mut factors: Vec<String> = sides.iter().flatten().flat_map(|run| levels(run)).map(|(name, _)| name).collect();
+    factors.sort();
+    factors.dedup();
+    let [of_a, of_b] = [0, 1].map(|side: usize| {
+        let sides = &sides;
+        move |factor: &String| sides[side].iter().map(|run| level_of(run, factor)).collect::<Vec<_>>()
+    });
+    factors.retain(|factor| {
+        let there = of_b(factor);
+        !of_a(factor).iter().any(|level| there.contains(level))
+    });
+    at_equal_levels(&names, sides, &factors)
+}
+
+/// The contests between two sides of which these factors are what is compared.
+fn at_equal_levels<'a>(
+    names: &[String; 2],
+    sides: [Vec<&'a Measured>; 2],
+    factors: &[String],
+) -> (Vec<Contest<'a>>, Vec<String>) {
+    let others =
+        |run: &Measured| -> Levels { levels(run).into_iter().filter(|(name, _)| !factors.contains(name)).collect() };
+    let mut contests: Vec<Contest<'a>> = Vec::new();
+    for (side, runs) in sides.into_iter().enumerate() {
+        for run in runs {
+            let at = others(run);
+            match contests.iter_mut().find(|contest| contest.at == at) {
+                Some(contest) => contest.sides[side].push(run),
+                None => {
+                    let mut contest = Contest { names: names.clone(), at, sides: [Vec::new(), Vec::new()] };
+                    contest.sides[side].push(run);
+                    contests.push(contest);
+                }
+            }
+        }
+    }
+    let (contests, alone): (Vec<_>, Vec<_>) =
+        contests.into_iter().partition(|contest| contest.sides.iter().all(|side| !side.is_empty()));
+    let alone = alone.iter().map(|contest| {
+        let side = if contest.sides[0].is_empty() { &names[1] } else { &names[0] };
+        format!("only {side} has runs with {}: they are left out", shown(&contest.at))
+    });
+    (contests, alone.collect())
+}
+
+/// Levels as people read them: `c=10, rmem=4096`.
+pub fn shown(at: &[(String, String)]) -> String {
+    if at.is_empty() {
+        return "no levels".to_owned();
+    }
+    at.iter().map(|(factor, level)| format!("{factor}={level}")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::{experiment, run};
+    use super::*;
+
+    fn shown_all(contests: &[Contest<'_>]) -> Vec<String> {
+        let line = |it: &Contest<'_>| {
+            let [a, b] = [0, 1].map(|side| it.sides[side].len());
+            format!("{} ({b}) against {} ({a}) at {}", it.names[1], it.names[0], shown(&it.at))
+        };
+        contests.iter().map(line).collect()
+    }
+
+    #[test]
+    fn every_level_is_compared_with_the_baseline_at_equal_levels_of_the_others() {
+        let runs = experiment(&[("c", &["1", "10"]), ("rmem", &["*4k", "8k", "16k"])], 2);
+        assert_eq!(
+            shown_all(&of_experiment(&runs).unwrap()),
+            [
+                "rmem=8k (2) against rmem=4k (2) at c=1",
+                "rmem=8k (2) against rmem=4k (2) at c=10",
+                "rmem=16k (2) against rmem=4k (2) at c=1",
+                "rmem=16k (2) against rmem=4k (2) at c=10",
+            ]
+        );
+        let runs = experiment(&[("target", &["a", "b"])], 3);
+        assert_eq!(shown_all(&of_experiment(&runs).unwrap()), ["b (3) against a (3) at no levels"]);
+    }
+
+    #[test]
+    fn two_sides_meet_where_their_other_levels_are_equal() {
+        let with = |factors: &[(&str, &str)]| {
+            let mut run = run(100.0);
+            run.factors = factors.iter().map(|(name, level)| ((*name).to_owned(), (*level).to_owned())).collect();
+            run
+        };
+        let side = |name: &str, runs: Vec<Measured>| Side { name: name.to_owned(), runs };
+        let a = side("A", vec![with(&[("s", "x"), ("c", "1")]), with(&[("s", "x"), ("c", "10")])]);
+        let b = side("B", vec![with(&[("s", "y"), ("c", "10")]), with(&[("s", "y"), ("c", "99")])]);
+        let (contests, alone) = of_sides(&a, &b);
+        assert_eq!(shown_all(&contests), ["B (1) against A (1) at c=10"]);
+        assert_eq!(
+            alone,
+            ["only A has runs with c=1: they are left out", "only B has runs with c=99: they are left out"]
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! In what the plans of two sides differ that are not of one experiment.
+
+use super::contest::Contest;
+use crate::report::printable;
+use crate::tables::Measured;
+
+/// Why these runs are not compared unless it is forced: the keys in which they differ, beside the one that may be meant.
+pub fn refusal(contest: &Contest<'_>) -> Option<String> {
+    let [a, b] = &contest.sides;
+    if is_one_experiment(contest) {
+        return None;
+    }
+    for (side, name) in [a, b].into_iter().zip(&contest.names) {
+        let first = side.first()?;
+        let other = side.iter().find_map(|run| Some((run, between(first, run).into_iter().next()?)));
+        if let Some((run, (_, words))) = other {
+            return Some(format!(
+                "{} is of another plan than the rest of {name}: {words}; --force compares nevertheless",
+                run.origin.file
+            ));
+        }
+    }
+    let differences = between(a.first()?, b.first()?);
+    let mut keys: Vec<&str> = differences.iter().map(|(key, _)| key.as_str()).collect();
+    keys.dedup();
+    if keys.len() < 2 {
+        return None;
+    }
+    let words: Vec<&str> = differences.iter().map(|(_, words)| words.as_str()).collect();
+    let [one, other] = &contest.names;
+    Some(format!(
+        "the plans of {one} and {other} differ in more than one thing, and nobody could tell which of them made a \
+         difference: {}; --force compares nevertheless",
+        words.join(", ")
+    ))
+}
+
+/// What is to be known of the two sides beside their plans: the machine and the program that measured.
+pub fn elsewhere(contest: &Contest<'_>) -> Option<String> {
+    let [a, b] = contest.sides.each_ref().map(|side| side.iter().find_map(|run| run.document.as_deref()));
+    let (a, b) = (a?, b?);
+    let pairs = [
+        ("kernel", a.host.kernel.clone(), b.host.kernel.clone()),
+        ("processor", a.host.cpu_model.clone(), b.host.cpu_model.clone()),
+        ("number of processors", Some(a.host.cpus.to_string()), Some(b.host.cpus.to_string())),
+        ("version of onrush", Some(a.tool.version.clone()), Some(b.tool.version.clone())),
+        ("backend", Some(a.tool.backend.clone()), Some(b.tool.backend.clone())),
+    ];
+    let differing = pairs.into_iter().filter(|(_, one, other)| one != other);
+    let words: Vec<String> = differing
+        .map(|(name, one, other)| {
+            let [one, other] = [one, other].map(|it| it.map_or("unknown".to_owned(), |it| printable(&it)));
+            format!("{name} ({one}, {other})")
+        })
+        .collect();
+    (!words.is_empty()).then(|| format!("not only what was compared differs, but also the {}", words.join(", the ")))
+}
+
+/// Whether its factors are all in which the runs differ.
+fn is_one_experiment(contest: &Contest<'_>) -> bool {
+    let mut ids = contest.sides.iter().flatten().map(|run| run.place.as_ref().map(|place| &place.id));
+    let first = ids.next().flatten();
+    first.is_some() && ids.all(|id| id == first)
+}
+
+/// In what two runs differ: the key, and words.
+fn between(one: &Measured, other: &Measured) -> Vec<(String, String)> {
+    if let (Some(one), Some(other)) = (&one.document, &other.document) {
+        let differences = one.plan.differences(&other.plan);
+        return differences.iter().map(|it| (it.key().to_owned(), it.to_string())).collect();
+    }
+    let rate = |run: &Measured| run.rate.clone().unwrap_or_else(|| "that of a closed loop".to_owned());
+    let number = |number: Option<u64>| number.map(|number| number.to_string());
+    let pairs = [
+        ("tool", Some(one.origin.tool.to_owned()), Some(other.origin.tool.to_owned())),
+        ("url", one.url.clone(), other.url.clone()),
+        ("threads", number(one.threads), number(other.threads)),
+        ("connections", number(one.connections), number(other.connections)),
+        ("rate", Some(rate(one)), Some(rate(other))),
+    ];
+    // What a file does not say is no difference.
+    let differing = pairs.into_iter().filter(|(_, was, is)| was.is_some() && is.is_some() && was != is);
+    differing
+        .map(|(key, was, is)| {
+            let [was, is] = [was, is].map(|it| it.map_or("unknown".to_owned(), |it| printable(&it)));
+            (key.to_owned(), format!("{key} is {is} instead of {was}"))
+        })
+        .collect()
+}

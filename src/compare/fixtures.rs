@@ -1,0 +1,72 @@
+//! Runs and experiments that are made by hand.
+
+#![cfg(test)]
+
+use super::comparison::Comparison;
+use super::contest::of_experiment;
+use crate::plan::{Order, Place, PlacedLevel};
+use crate::stats::Errors;
+use crate::tables::{Measured, Origin};
+
+/// A run with this rate and no errors.
+pub fn run(rate_per_s: f64) -> Measured {
+    let mut run = Measured::new(Origin { tool: "wrk", ..Origin::default() });
+    run.figures.requests = Some((rate_per_s * 10.0) as u64);
+    run.figures.rate_per_s = Some(rate_per_s);
+    run.figures.errors = Some(Errors::default());
+    run
+}
+
+/// A run of an interleaved experiment, at these levels of its factors.
+pub fn placed(rate_per_s: f64, round: u32, levels: Vec<PlacedLevel>) -> Measured {
+    let place = Place {
+        name: "test".to_owned(),
+        id: "1".to_owned(),
+        order: Order::Interleaved,
+        rounds: round,
+        round,
+        position: 0,
+        point: 1,
+        levels,
+        failed: None,
+    };
+    Measured { place: Some(place), ..run(rate_per_s) }
+}
+
+/// A level of the factor `target`.
+pub fn level(level: &str, index: u32) -> PlacedLevel {
+    PlacedLevel { factor: "target".to_owned(), level: level.to_owned(), index, baseline: index == 1 }
+}
+
+/// The runs of an experiment with these factors; the level with a star is the baseline.
+pub fn experiment(factors: &[(&str, &[&str])], rounds: u32) -> Vec<Measured> {
+    let mut points: Vec<Vec<PlacedLevel>> = vec![Vec::new()];
+    for (factor, levels) in factors {
+        let with = |point: &Vec<PlacedLevel>| {
+            let more = (1..).zip(*levels).map(|(index, level)| PlacedLevel {
+                factor: (*factor).to_owned(),
+                level: level.trim_start_matches('*').to_owned(),
+                index,
+                baseline: level.starts_with('*'),
+            });
+            more.map(|level| point.iter().cloned().chain([level]).collect()).collect::<Vec<_>>()
+        };
+        points = points.iter().flat_map(with).collect();
+    }
+    (1..=rounds).flat_map(|round| points.iter().map(move |point| placed(100.0, round, point.clone()))).collect()
+}
+
+/// Runs of two targets, A and B, with these rates, round by round.
+pub fn runs(a: &[f64], b: &[f64]) -> Vec<Measured> {
+    let of = |rates: &[f64], name: &str, index: u32| -> Vec<Measured> {
+        (1..).zip(rates).map(|(round, rate)| placed(*rate, round, vec![level(name, index)])).collect()
+    };
+    [of(a, "A", 1), of(b, "B", 2)].concat()
+}
+
+/// Two targets, A and B, with these rates, round by round.
+pub fn compared(a: &[f64], b: &[f64]) -> Comparison {
+    let runs = runs(a, b);
+    let contests = of_experiment(&runs).expect("it is one experiment");
+    Comparison::of(&contests[0], contests.len()).expect("no run failed")
+}

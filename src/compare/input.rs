@@ -1,0 +1,109 @@
+//! From what was typed to runs: files, folders, and those runs in them that have a label.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use strsim::damerau_levenshtein;
+
+use crate::report::printable;
+use crate::tables::{self, Measured, Read};
+
+/// Runs that belong together.
+#[derive(Debug)]
+pub struct Side {
+    /// What was typed.
+    pub name: String,
+    /// The runs, at least one.
+    pub runs: Vec<Measured>,
+}
+
+/// Reads one side: a file, a folder, or `PATH:LABEL`. What is wrong with its files is added to `said`.
+///
+/// # Errors
+///
+/// When it has no runs.
+pub fn side(typed: &Path, said: &mut Vec<String>) -> Result<Side, String> {
+    let name = printable(&typed.to_string_lossy());
+    match split(typed) {
+        None => Ok(Side { runs: runs(typed, said)?, name }),
+        Some((path, label)) => {
+            let mut runs = runs(&path, said)?;
+            let known: Vec<String> = labels(&runs);
+            runs.retain(|run| labels_of(run).contains(&label));
+            if runs.is_empty() {
+                return Err(unknown(&path, &label, &known));
+            }
+            Ok(Side { name: printable(&label), runs })
+        }
+    }
+}
+
+/// The whole runs in a file or folder.
+fn runs(path: &Path, said: &mut Vec<String>) -> Result<Vec<Measured>, String> {
+    let Read { mut runs, problems } = tables::read(&[path.to_path_buf()]);
+    said.extend(problems);
+    runs.retain(|run| {
+        let sum = run.document.as_deref().and_then(|document| document.sources.as_ref());
+        said.extend(sum.map(|sum| {
+            format!(
+                "{:?} is the sum of {} runs: it is left out; compare the runs themselves",
+                run.origin.file, sum.count
+            )
+        }));
+        sum.is_none()
+    });
+    if runs.is_empty() { Err(format!("{path:?} has no run that can be compared")) } else { Ok(runs) }
+}
+
+/// A path and a label, where no file has the whole name.
+fn split(typed: &Path) -> Option<(PathBuf, String)> {
+    let text = typed.to_str().filter(|text| *text != "-" && !typed.exists())?;
+    let colons = text.match_indices(':').map(|(at, _)| (PathBuf::from(&text[..at]), text[at + 1..].to_owned()));
+    colons.into_iter().find(|(path, label)| path.exists() && !label.is_empty())
+}
+
+/// What a run is called: its levels, `rmem=4096` or `4096`, its labels, the line above it, its heading, and the name of its
+/// file.
+fn labels_of(run: &Measured) -> Vec<String> {
+    let levels = levels(run).into_iter().flat_map(|(factor, level)| [format!("{factor}={level}"), level]);
+    let labels = run.document.iter().flat_map(|document| &document.labels);
+    let labels = labels.flat_map(|(key, level)| [format!("{key}={level}"), level.clone()]);
+    let stem = Path::new(&run.origin.file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let names = [run.label.clone(), run.section.clone(), Some(run.origin.name.clone()), stem];
+    levels.chain(labels).chain(names.into_iter().flatten()).collect()
+}
+
+fn labels(runs: &[Measured]) -> Vec<String> {
+    let mut labels: Vec<String> = runs.iter().flat_map(labels_of).collect();
+    labels.sort();
+    labels.dedup();
+    labels
+}
+
+fn unknown(path: &Path, label: &str, known: &[String]) -> String {
+    let nearest = known.iter().min_by_key(|known| damerau_levenshtein(known, label));
+    let hint = nearest.map_or(String::new(), |nearest| format!("; the nearest is {nearest:?}"));
+    format!("no run in {path:?} is called {label:?}{hint}")
+}
+
+/// What was varied, and its level in a run: as the experiment has it, else as labels or the name of the file do.
+pub fn levels(run: &Measured) -> Vec<(String, String)> {
+    match &run.place {
+        Some(place) => place.levels.iter().map(|it| (it.factor.clone(), it.level.clone())).collect(),
+        None => run.factors.clone(),
+    }
+}
+
+/// Why two sides are none, if they have a run in common.
+pub fn in_common(a: &Side, b: &Side) -> Option<String> {
+    let file = |run: &Measured| fs::canonicalize(&run.origin.file).ok();
+    let is_one = |one: &Measured, other: &Measured| {
+        one.texts.iter().any(|text| other.texts.contains(text))
+            || file(one).is_some() && file(one) == file(other) && one.origin.line == other.origin.line
+    };
+    let (one, other) = a.runs.iter().find_map(|one| Some((one, b.runs.iter().find(|other| is_one(one, other))?)))?;
+    let (one, other) = (&one.origin.file, &other.origin.file);
+    let what =
+        if one == other { format!("{one:?} is") } else { format!("{one:?} and {other:?} hold one run, which is") };
+    Some(format!("{what} on both sides: compare other runs"))
+}

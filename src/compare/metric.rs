@@ -1,0 +1,72 @@
+//! What is compared: the rate, the mean latency and its percentiles.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::plan::Percent;
+use crate::tables::Measured;
+
+/// With fewer values beyond it, a percentile of one run is chance.
+const BEYOND_MIN: f64 = 20.0;
+
+/// One figure of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Metric {
+    /// Complete responses per second.
+    Rate,
+    /// The mean latency.
+    Mean,
+    /// A percentile of the latency.
+    Percentile(Percent),
+}
+
+impl Metric {
+    /// What it is in a run: responses per second, or microseconds. `None`: it is not known, or too few values are beyond it.
+    pub fn of(self, run: &Measured) -> Option<f64> {
+        let figures = &run.figures;
+        let value = match self {
+            Self::Rate => figures.rate_per_s,
+            Self::Mean => figures.mean_us,
+            Self::Percentile(percent) => {
+                let beyond = values(run)? as f64 * (100.0 - percent.value()) / 100.0;
+                figures.percentiles_us.get(&percent).copied().filter(|_| beyond >= BEYOND_MIN)
+            }
+        };
+        value.filter(|value| *value > 0.0)
+    }
+
+    /// Whether it is a latency, of which less is better.
+    pub fn is_latency(self) -> bool {
+        self != Self::Rate
+    }
+}
+
+/// How many latencies the percentiles of a run are of.
+fn values(run: &Measured) -> Option<u64> {
+    let Some(document) = run.document.as_deref() else { return run.figures.requests };
+    let censored = document.bounded().and_then(|open_loop| open_loop.censored.as_ref());
+    Some(document.shown_latency().count + censored.map_or(0, |censored| censored.count))
+}
+
+impl fmt::Display for Metric {
+    /// As it is named in options and in JSON.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rate => f.pad("rate"),
+            Self::Mean => f.pad("mean"),
+            Self::Percentile(percent) => f.pad(&format!("p{percent}")),
+        }
+    }
+}
+
+impl FromStr for Metric {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "rate" => Ok(Self::Rate),
+            "mean" => Ok(Self::Mean),
+            _ => text.strip_prefix('p').and_then(|percent| percent.parse().ok()).map(Self::Percentile).ok_or(()),
+        }
+    }
+}

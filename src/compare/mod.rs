@@ -1,0 +1,175 @@
+//! `onrush compare`: whether saved results differ, by how much, and how sure that is.
+//!
+//! An [`input`] is read as runs, a [`contest`] is two groups of them that differ in one thing, and a [`comparison`] is what
+//! they say: pairs of rounds or two groups, an interval of [`student`]'s for each [`metric`], [`checks`] that say whether it
+//! is fair. `words` and `json` write it. Nothing here measures or prints; docs/statistics.md has the formulas.
+
+mod input;
+
+mod differences;
+
+mod checks;
+mod metric;
+mod outlier;
+mod rank;
+mod student;
+
+mod comparison;
+mod contest;
+
+mod json;
+mod limit;
+mod words;
+
+#[cfg(test)]
+mod fixtures;
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+pub use limit::Limit;
+pub use metric::Metric;
+
+use comparison::{Comparison, Pairing};
+use contest::Contest;
+use input::Side;
+use limit::Judged;
+
+/// The exit code if nothing could be compared.
+const EXIT_NOTHING: u8 = 1;
+
+/// The exit code if something is worse than it may be.
+const EXIT_WORSE: u8 = 3;
+
+/// What is to be compared, and how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compare {
+    /// The baseline and what is compared with it, or the folder of one experiment.
+    pub inputs: Vec<PathBuf>,
+    /// Whether runs of different plans are compared too.
+    pub force: bool,
+    /// How much worse metrics may be.
+    pub limits: Vec<Limit>,
+    /// The form of the result.
+    pub form: Form,
+}
+
+/// The form of comparisons.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// What is to be printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Printed {
+    /// The comparisons; empty: there is none.
+    pub text: String,
+    /// What is to be said of them, and of the files.
+    pub said: Vec<String>,
+    /// The exit code.
+    pub exit: u8,
+}
+
+/// Every level of the experiment in a folder against its baseline.
+pub fn folder(path: &Path) -> Printed {
+    run(&Compare { inputs: vec![path.to_path_buf()], force: false, limits: Vec::new(), form: Form::Text })
+}
+
+/// Reads files and compares what is in them.
+pub fn run(compare: &Compare) -> Printed {
+    let mut said = Vec::new();
+    match compared(compare, &mut said) {
+        Ok(comparisons) => {
+            let exit = judge(&comparisons, &compare.limits, &mut said);
+            let text = match compare.form {
+                Form::Text => words::text(&comparisons),
+                Form::Json => json::json(&comparisons, &said),
+            };
+            Printed { text, said, exit }
+        }
+        Err(why) => {
+            said.push(why);
+            Printed { text: String::new(), said, exit: EXIT_NOTHING }
+        }
+    }
+}
+
+fn compared(compare: &Compare, said: &mut Vec<String>) -> Result<Vec<Comparison>, String> {
+    let mut sides: Vec<Side> = Vec::new();
+    for typed in &compare.inputs {
+        sides.push(input::side(typed, said)?);
+    }
+    let contests = match &sides[..] {
+        [only] => contest::of_experiment(&only.runs)?,
+        [a, b, ..] => {
+            if let Some(why) = input::in_common(a, b) {
+                return Err(why);
+            }
+            let (contests, alone) = contest::of_sides(a, b);
+            said.extend(alone);
+            contests
+        }
+        [] => Vec::new(),
+    };
+    if contests.is_empty() {
+        return Err("there are no two levels to compare".to_owned());
+    }
+    of_contests(&contests, compare.force, said)
+}
+
+/// What two groups of runs say, and the others; what there is to say of them is added to `said`.
+fn of_contests(contests: &[Contest<'_>], force: bool, said: &mut Vec<String>) -> Result<Vec<Comparison>, String> {
+    let mut comparisons = Vec::new();
+    for contest in contests {
+        if let Some(why) = differences::refusal(contest).filter(|_| !force) {
+            return Err(why);
+        }
+        let names = format!("{} and {}", contest.names[0], contest.names[1]);
+        let names = if contest.at.is_empty() { names } else { format!("{names} at {}", contest::shown(&contest.at)) };
+        match Comparison::of(contest, contests.len()) {
+            Some(comparison) => comparisons.push(comparison),
+            None => said
+                .push(format!("{names} have no whole runs to compare: {}", comparison::failures(contest).join(", "))),
+        }
+        said.extend(differences::elsewhere(contest).filter(|_| contest.at == contests[0].at));
+    }
+    if comparisons.is_empty() {
+        return Err("nothing could be compared".to_owned());
+    }
+    let is_apart = |it: &Comparison| it.pairing == Pairing::Apart && it.runs.iter().all(|runs| *runs > 1);
+    if comparisons.iter().any(is_apart) {
+        let words = "the runs are no interleaved rounds of one experiment: what changed on the machines meanwhile is not \
+                     cancelled; onrush vs and sweep make such rounds";
+        said.push(words.to_owned());
+    }
+    for comparison in &comparisons {
+        let of = if comparisons.len() > 1 { format!("{}: ", comparison.names[1]) } else { String::new() };
+        let failures = comparison.failures.iter().map(|words| format!("{of}left out, {words}"));
+        said.extend(failures.chain(comparison.notes.iter().map(|words| format!("{of}{words}"))));
+    }
+    Ok(comparisons)
+}
+
+/// Holds comparisons against limits; returns the exit code.
+fn judge(comparisons: &[Comparison], limits: &[Limit], said: &mut Vec<String>) -> u8 {
+    let mut exit = 0;
+    for (comparison, limit) in comparisons.iter().flat_map(|it| limits.iter().map(move |limit| (it, limit))) {
+        match limit.judge(comparison) {
+            Judged::Worse(words) => {
+                exit = EXIT_WORSE;
+                said.push(words);
+            }
+            Judged::Open(words) => said.push(words),
+            Judged::Kept => {}
+        }
+    }
+    exit
+}

@@ -1,0 +1,142 @@
+//! How often a comparison is right about targets that are known: experiments by the thousand, in which every run has an
+//! effect of its own, its seconds depend on one another, and rounds differ.
+
+#![cfg(test)]
+
+use super::comparison::Comparison;
+use super::contest::{Contest, of_experiment};
+use super::fixtures;
+use crate::random::Random;
+use crate::tables::Measured;
+
+/// What docs/statistics.md promises is for these.
+const TRIALS: usize = 2_000;
+const SEED: u64 = 15;
+
+/// How long runs last, and how alike the seconds of one are: the correlation of neighbours, and their deviation.
+const SECONDS: usize = 10;
+const CORRELATION: f64 = 0.6;
+const SECOND: f64 = 0.02;
+
+/// The deviation of the rates of runs that should be the same.
+const RUN: f64 = 0.03;
+
+/// That of the rounds of an experiment: what changes on the machines meanwhile.
+const ROUND: f64 = 0.05;
+
+/// A normal deviate, by Box and Muller.
+fn normal(random: &mut Random) -> f64 {
+    let mut uniform = || (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
+    let (radius, angle) = ((-2.0 * (1.0 - uniform()).ln()).sqrt(), std::f64::consts::TAU * uniform());
+    radius * angle.cos()
+}
+
+/// The mean of the deviations of the seconds of a run.
+fn seconds(random: &mut Random) -> f64 {
+    let mut deviation = normal(random);
+    let mut sum = 0.0;
+    for _ in 0..SECONDS {
+        sum += deviation;
+        deviation = CORRELATION * deviation + (1.0 - CORRELATION * CORRELATION).sqrt() * normal(random);
+    }
+    SECOND * sum / SECONDS as f64
+}
+
+/// The variance of that mean.
+fn seconds_variance() -> f64 {
+    let count = SECONDS as f64;
+    let neighbours = |lag: usize| (1.0 - lag as f64 / count) * CORRELATION.powi(lag as i32);
+    SECOND * SECOND / count * (1.0 + 2.0 * (1..SECONDS).map(neighbours).sum::<f64>())
+}
+
+/// The rates of so many runs of A, and of B, which has this part of A's rate.
+fn rates(random: &mut Random, rounds: usize, ratio: f64, round: f64) -> [Vec<f64>; 2] {
+    let effect = (RUN * RUN - seconds_variance()).sqrt();
+    let mut sides = [Vec::new(), Vec::new()];
+    for _ in 0..rounds {
+        let round = round * normal(random);
+        for (side, base) in sides.iter_mut().zip([10_000.0, 10_000.0 * ratio]) {
+            let run = effect * normal(random) + seconds(random);
+            side.push(base * (round + run).exp());
+        }
+    }
+    sides
+}
+
+/// How often the targets are called different, and how often the interval has the true ratio.
+struct Found {
+    different: f64,
+    covered: f64,
+}
+
+fn simulated(rounds: usize, ratio: f64, compare: fn(&[Vec<f64>; 2]) -> Comparison, round: f64) -> Found {
+    let mut random = Random::new(SEED);
+    let (mut different, mut covered) = (0, 0);
+    for _ in 0..TRIALS {
+        let comparison = compare(&rates(&mut random, rounds, ratio, round));
+        let estimate = comparison.estimates[0];
+        let (low, high) = estimate.range().expect("there is more than one round");
+        different += usize::from(estimate.interval.is_some_and(|interval| interval.is_significant()));
+        covered += usize::from((low..=high).contains(&ratio));
+    }
+    let share = |count: usize| count as f64 / TRIALS as f64;
+    Found { different: share(different), covered: share(covered) }
+}
+
+fn in_rounds([a, b]: &[Vec<f64>; 2]) -> Comparison {
+    fixtures::compared(a, b)
+}
+
+fn apart([a, b]: &[Vec<f64>; 2]) -> Comparison {
+    let of = |rates: &[f64]| rates.iter().map(|rate| fixtures::run(*rate)).collect::<Vec<Measured>>();
+    let (a, b) = (of(a), of(b));
+    let sides = [a.iter().collect(), b.iter().collect()];
+    let contest = Contest { names: ["A", "B"].map(str::to_owned), at: Vec::new(), sides };
+    Comparison::of(&contest, 1).expect("no run failed")
+}
+
+#[test]
+fn identical_targets_are_seldom_called_different() {
+    for rounds in [3, 5, 10] {
+        let paired = simulated(rounds, 1.0, in_rounds, ROUND);
+        // Groups are right only where nothing drifts.
+        let groups = simulated(rounds, 1.0, apart, 0.0);
+        println!("{rounds} rounds: different {:.4} {:.4}", paired.different, groups.different);
+        println!("{rounds} rounds: covered {:.4} {:.4}", paired.covered, groups.covered);
+        for found in [paired, groups] {
+            assert!(found.different <= 0.065, "{rounds} rounds: {}", found.different);
+            assert!((0.935..=0.985).contains(&found.covered), "{rounds} rounds: {}", found.covered);
+        }
+    }
+}
+
+#[test]
+fn a_difference_of_five_per_cent_is_found_in_ten_rounds() {
+    let found = simulated(10, 0.95, in_rounds, ROUND);
+    println!("power {:.4} covered {:.4}", found.different, found.covered);
+    assert!(found.different >= 0.9 && found.covered >= 0.935, "{} {}", found.different, found.covered);
+}
+
+#[test]
+fn several_levels_are_together_as_seldom_called_different_as_one() {
+    let mut random = Random::new(SEED);
+    let mut different = 0;
+    for _ in 0..TRIALS {
+        // Six levels that are all the same as the baseline.
+        let effect = (RUN * RUN - seconds_variance()).sqrt();
+        let mut runs = Vec::new();
+        for round in 1..=5 {
+            for level in 1..=7 {
+                let rate = 10_000.0 * (effect * normal(&mut random) + seconds(&mut random)).exp();
+                runs.push(fixtures::placed(rate, round, vec![fixtures::level(&level.to_string(), level)]));
+            }
+        }
+        let contests = of_experiment(&runs).expect("it is one experiment");
+        let comparisons = contests.iter().filter_map(|contest| Comparison::of(contest, contests.len()));
+        let significant = |it: &Comparison| it.estimates[0].interval.is_some_and(|it| it.is_significant());
+        different += usize::from(comparisons.filter(significant).count() > 0);
+    }
+    let share = different as f64 / TRIALS as f64;
+    println!("six levels: {share:.4}");
+    assert!(share <= 0.065, "{share}");
+}

@@ -1,0 +1,103 @@
+//! Student's intervals of a difference of means: of pairs, and of two groups (Welch).
+//!
+//! The figures are logarithms, so that a difference is a ratio.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// How often an interval misses the true value at most.
+pub const LEVEL: f64 = 0.05;
+
+/// Where a difference is with a confidence of 95 %, all comparisons together, and how likely one as large would be by chance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// Its lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+    /// How likely a difference as large is where there is none, times the number of comparisons (Bonferroni).
+    pub p: f64,
+}
+
+impl Interval {
+    /// That of a mean with this standard error.
+    fn around(mean: f64, error: f64, freedom: f64, comparisons: usize) -> Option<Self> {
+        if error == 0.0 {
+            return Some(Self { low: mean, high: mean, p: if mean == 0.0 { 1.0 } else { 0.0 } });
+        }
+        let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
+        let comparisons = comparisons as f64;
+        let half = error * student.inverse_cdf(1.0 - LEVEL / 2.0 / comparisons);
+        let p = 2.0 * comparisons * student.sf((mean / error).abs());
+        Some(Self { low: mean - half, high: mean + half, p: p.min(1.0) })
+    }
+
+    /// Whether it says that there is a difference.
+    pub fn is_significant(self) -> bool {
+        self.low > 0.0 || self.high < 0.0
+    }
+}
+
+/// That of the mean of these differences; `None`: there are fewer than two.
+pub fn paired(differences: &[f64], comparisons: usize) -> Option<Interval> {
+    let count = differences.len() as f64;
+    let error = (variance(differences)? / count).sqrt();
+    Interval::around(mean(differences), error, count - 1.0, comparisons)
+}
+
+/// That of the difference between the means of two groups, `b` − `a`, whose variances may differ; `None`: one of them has
+/// fewer than two figures.
+pub fn welch(a: &[f64], b: &[f64], comparisons: usize) -> Option<Interval> {
+    let of = |group: &[f64]| Some((variance(group)? / group.len() as f64, group.len() as f64 - 1.0));
+    let ((part_a, freedom_a), (part_b, freedom_b)) = (of(a)?, of(b)?);
+    let square = part_a + part_b;
+    // Welch and Satterthwaite.
+    let freedom = square.powi(2) / (part_a.powi(2) / freedom_a + part_b.powi(2) / freedom_b);
+    Interval::around(mean(b) - mean(a), square.sqrt(), freedom, comparisons)
+}
+
+/// The arithmetic mean.
+pub fn mean(figures: &[f64]) -> f64 {
+    figures.iter().sum::<f64>() / figures.len() as f64
+}
+
+/// The sample variance; `None` of fewer than two.
+fn variance(figures: &[f64]) -> Option<f64> {
+    let mean = mean(figures);
+    let squares: f64 = figures.iter().map(|figure| (figure - mean).powi(2)).sum();
+    // What is left of equal figures is rounding.
+    let squares = if squares <= (mean * f64::EPSILON * 4.0).powi(2) * figures.len() as f64 { 0.0 } else { squares };
+    (figures.len() > 1).then(|| squares / (figures.len() as f64 - 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(found: f64, expected: f64) -> bool {
+        (found - expected).abs() < 1e-6
+    }
+
+    #[test]
+    fn pairs_have_students_interval() {
+        // R: t.test(c(0.1, 0.3, 0.2, 0.4, 0.25)): 95 % 0.1111777 … 0.3888223, p = 0.007490.
+        let interval = paired(&[0.1, 0.3, 0.2, 0.4, 0.25], 1).unwrap();
+        assert!(close(interval.low, 0.111_177_7) && close(interval.high, 0.388_822_3), "{interval:?}");
+        assert!((interval.p - 0.007_490).abs() < 1e-5 && interval.is_significant(), "{interval:?}");
+        let corrected = paired(&[0.1, 0.3, 0.2, 0.4, 0.25], 10).unwrap();
+        assert!(close(corrected.p, 10.0 * interval.p) && corrected.low < 0.0 && !corrected.is_significant());
+        assert_eq!(paired(&[0.1], 1), None);
+        assert_eq!(paired(&[0.1; 7], 1).map(|it| (it.low == it.high, it.p)), Some((true, 0.0)));
+        assert_eq!(paired(&[0.0; 3], 1).map(|it| (it.low, it.p)), Some((0.0, 1.0)));
+    }
+
+    #[test]
+    fn groups_have_welchs_interval() {
+        let (a, b) = ([27.5, 21.0, 19.0, 23.6, 17.0, 17.9], [27.1, 22.0, 20.8, 23.4, 23.4, 23.5]);
+        let interval = welch(&a, &b, 1).unwrap();
+        // By hand: means 21.0 and 23.3667, variances 15.724 and 4.48267, 7.6366 degrees of freedom.
+        assert!((interval.high + interval.low - 2.0 * 2.366_667).abs() < 1e-5, "{interval:?}");
+        assert!((interval.high - interval.low - 2.0 * 4.267).abs() < 0.02, "{interval:?}");
+        assert!((0.2..0.25).contains(&interval.p), "{interval:?}");
+        assert_eq!((welch(&a, &b[..1], 1), welch(&[], &b, 1)), (None, None));
+    }
+}

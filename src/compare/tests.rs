@@ -1,0 +1,234 @@
+//! Files and folders, compared: which runs are found, which are pairs, what is refused.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use super::fixtures::runs;
+use super::*;
+use crate::plan::{Dialect, Order, Place, Plan};
+use crate::report::fixtures as reported;
+use crate::report::result::Document;
+
+const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/server.txt");
+
+fn compare(inputs: &[PathBuf]) -> Compare {
+    Compare { inputs: inputs.to_vec(), force: false, limits: Vec::new(), form: Form::Text }
+}
+
+fn of(inputs: &[PathBuf]) -> Printed {
+    run(&compare(inputs))
+}
+
+fn plan(url: &str, connections: u32) -> Plan {
+    reported::plan(Dialect::Native, url, 1, 1, connections)
+}
+
+/// A result with this many responses in a second.
+fn result(plan: &Plan, completed: u64) -> Document {
+    let mut document = Document::of(plan, &reported::flawless(completed, 10));
+    document.rate_per_s = completed as f64;
+    document
+}
+
+/// Writes results into a folder of their own.
+fn written(documents: &[(&str, Document)]) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    for (name, document) in documents {
+        fs::write(folder.path().join(name), document.to_json()).unwrap();
+    }
+    folder
+}
+
+/// The documents of an experiment with these rates, each with its name and perhaps changed.
+fn experiment(a: &[f64], b: &[f64], change: impl Fn(&mut Place)) -> Vec<(String, Document)> {
+    let documents = runs(a, b).into_iter().enumerate().map(|(index, run)| {
+        let mut place = run.place.unwrap();
+        let url = format!("http://{}/", place.levels[0].level);
+        let mut document = result(&plan(&url, 10), run.figures.rate_per_s.unwrap() as u64);
+        change(&mut place);
+        document.experiment = Some(place);
+        (format!("{index}.json"), document)
+    });
+    documents.collect()
+}
+
+fn folder_of(documents: &[(String, Document)]) -> TempDir {
+    let documents: Vec<_> = documents.iter().map(|(name, document)| (name.as_str(), document.clone())).collect();
+    written(&documents)
+}
+
+const A: [f64; 6] = [1_000.0, 1_100.0, 1_050.0, 1_020.0, 1_080.0, 1_010.0];
+const B: [f64; 6] = [1_110.0, 1_200.0, 1_170.0, 1_120.0, 1_190.0, 1_120.0];
+
+#[test]
+fn the_rounds_of_an_experiment_are_pairs() {
+    let results = folder_of(&experiment(&A, &B, |_| ()));
+    let Printed { text, said, exit } = folder(results.path());
+    assert_eq!((exit, said), (0, Vec::new()), "{text}");
+    assert!(text.starts_with("A = A, B = B: 6 rounds of \"test\", interleaved\n"), "{text}");
+    assert!(text.contains("\nB is 10 % faster (95 %: 9.5 … 11 %)\n"), "{text}");
+    let labelled = ["A", "target=B"].map(|label| PathBuf::from(format!("{}:{label}", results.path().display())));
+    assert_eq!(of(&labelled).text.replace("target=B", "B"), text);
+}
+
+#[test]
+fn rounds_in_which_a_run_failed_are_left_out_and_counted() {
+    let fail = |place: &mut Place| {
+        if (place.round, place.levels[0].index) == (2, 1) {
+            place.failed = Some("the hook said 7".to_owned());
+        }
+    };
+    let mut documents = experiment(&A, &B, fail);
+    documents[2].1.interrupted = true;
+    documents[9].1.requests.completed = 0;
+    let Printed { text, said, exit } = folder(folder_of(&documents).path());
+    assert!(text.starts_with("A = A, B = B: 3 rounds of \"test\", interleaved, 3 rounds left out\n"), "{text}");
+    for words in ["1.json: the hook said 7", "2.json: it was interrupted", "9.json: nothing was answered"] {
+        assert!(said.iter().any(|line| line.contains("left out") && line.contains(words)), "{said:?}");
+    }
+    assert_eq!((exit, said.len()), (0, 3));
+}
+
+#[test]
+fn runs_that_are_no_pairs_are_two_groups_and_drift_is_named() {
+    let results = folder_of(&experiment(&A, &B, |place| place.order = Order::Sequential));
+    let Printed { text, said, .. } = folder(results.path());
+    assert!(text.starts_with("A = A (6 runs), B = B (6 runs), not in rounds\n"), "{text}");
+    assert!(said.iter().any(|line| line.contains("is not cancelled")), "{said:?}");
+    assert!(text.contains("\nB is 10 % faster (95 %: 5.3 … 16 %)\n"), "{text}");
+}
+
+#[test]
+fn one_run_a_side_has_a_difference_and_no_verdict() {
+    let results =
+        [("a.json", result(&plan("http://a/", 10), 1_000)), ("b.json", result(&plan("http://b/", 10), 1_200))];
+    let folder = written(&results);
+    let inputs = ["a.json", "b.json"].map(|name| folder.path().join(name));
+    let Printed { text, said, exit } = of(&inputs);
+    assert_eq!((exit, said), (0, Vec::new()), "{text}");
+    assert!(text.contains("B is 20 % faster; one run of a side does not say what is chance: no verdict"), "{text}");
+    let limits = vec![Limit { metric: None, share: 0.0 }];
+    let Printed { said, exit, .. } = run(&Compare { limits, ..compare(&inputs) });
+    assert!(exit == 0 && said[0].contains("is open"), "{said:?}");
+}
+
+#[test]
+fn what_is_worse_than_it_may_be_is_exit_code_3() {
+    let folder = folder_of(&experiment(&B, &A, |_| ()));
+    let with = |share| {
+        let limits = vec![Limit { metric: None, share }];
+        run(&Compare { limits, ..compare(&[folder.path().to_path_buf()]) })
+    };
+    let Printed { said, exit, .. } = with(0.05);
+    assert!(exit == 3 && said[0].contains("requests/s of B is worse by more than 5.0 %"), "{said:?}");
+    assert_eq!((with(0.2).exit, with(0.2).said), (0, Vec::new()));
+}
+
+#[test]
+fn plans_may_differ_in_one_thing() {
+    let mut more = plan("http://b/", 10);
+    more.load.threads = 2;
+    let one = result(&plan("http://a/", 10), 1_000);
+    let folder = written(&[("a.json", one), ("b.json", result(&more, 1_200))]);
+    let inputs = ["a.json", "b.json"].map(|name| folder.path().join(name));
+    let Printed { text, said, exit } = of(&inputs);
+    assert_eq!((text.as_str(), exit), ("", 1));
+    assert!(said[0].contains("threads is 2 instead of 1") && said[0].contains("url is"), "{said:?}");
+    let Printed { text, exit, .. } = run(&Compare { force: true, ..compare(&inputs) });
+    assert!(exit == 0 && text.contains("B is 20 % faster"), "{text}");
+}
+
+#[test]
+fn a_side_of_several_plans_is_refused() {
+    let of_plan = |connections| result(&plan("http://a/", connections), 1_000 + u64::from(connections));
+    let folder = written(&[("a1.json", of_plan(10)), ("a2.json", of_plan(20))]);
+    let other = written(&[("b.json", result(&plan("http://a/", 10), 900))]);
+    let Printed { said, exit, .. } = of(&[folder.path().to_path_buf(), other.path().to_path_buf()]);
+    assert!(exit == 1 && said[0].contains("a2.json is of another plan than the rest"), "{said:?}");
+}
+
+#[test]
+fn shares_of_failures_that_differ_leave_no_verdict() {
+    let mut documents = experiment(&A, &B, |_| ());
+    for (_, document) in documents.iter_mut().skip(6) {
+        document.errors.status = document.requests.completed;
+    }
+    let Printed { text, .. } = folder(folder_of(&documents).path());
+    assert!(text.contains("\nno verdict: A had 0 % of statuses of 400 or more and B 100 %\n"), "{text}");
+    assert!(!text.contains("faster"), "{text}");
+}
+
+#[test]
+fn under_a_rate_the_99th_percentile_decides() {
+    let mut documents = experiment(&[1_000.0; 5], &[1_000.0; 5], |_| ());
+    let mut plan = plan("http://a/", 10);
+    plan.schedule = Some(reported::schedule(1_000));
+    for (index, (_, document)) in documents.iter_mut().enumerate() {
+        let mut outcome = reported::flawless(10_000, 10);
+        let open_loop = outcome.totals.open_loop.get_or_insert_default();
+        let slow = [1_000, 1_030, 980, 1_010, 1_000][index % 5] * if index < 5 { 100 } else { 88 };
+        (0..10_000)
+            .for_each(|request| open_loop.complete(if request % 50 == 0 { slow * 1_000 } else { 1_000 }, 1_000, false));
+        let place = document.experiment.take();
+        *document = Document { experiment: place, ..Document::of(&plan, &outcome) };
+        document.bytes_received = index as u64;
+    }
+    let Printed { text, said, .. } = folder(folder_of(&documents).path());
+    assert!(text.contains("\np99 of B is 12 % lower (95 %: 12 … 12 %)\n"), "{text}{said:?}");
+    assert!(text.contains("\nexploratory, they decide nothing:\nrequests/s "), "{text}");
+    assert!(!text.contains("p99.9 "), "two of ten thousand are beyond\n{text}");
+}
+
+#[test]
+fn texts_are_compared_as_groups() {
+    let label = |label: &str| PathBuf::from(format!("{SERVER}:{label}"));
+    let Printed { text, said, exit } = of(&[
+        label("After switching HTTP responses to binary strings"),
+        label("after patching a bug where the length of C strings had to be calculated before being returned"),
+    ]);
+    assert_eq!(exit, 0, "{said:?}");
+    assert!(text.contains("one run of a side") || text.contains("no verdict"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_compared_is_named() {
+    let document = || result(&plan("http://a/", 10), 1_000);
+    let folder =
+        written(&[("a.json", document()), ("copy.json", document()), ("b.json", result(&plan("http://b/", 10), 9))]);
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("half.json"), &document().to_json()[..500]).unwrap();
+    fs::write(path("old.json"), document().to_json().replacen("\"schema\": 1", "\"schema\": 0", 1)).unwrap();
+    fs::write(path("search.json"), "{\"schema\": 1, \"kind\": \"search\"}").unwrap();
+    let named = |name: &str| crate::report::result::Named { name: name.to_owned(), document: document() };
+    let mut sum = Document::sum(&[named("x")]).unwrap();
+    sum.rate_per_s = 5.0;
+    fs::write(path("sum.json"), sum.to_json()).unwrap();
+    fs::create_dir(path("empty")).unwrap();
+    let labelled = path("a.json:nothing");
+    for (other, words) in [
+        (path("half.json"), "half.json\" is "),
+        (path("old.json"), "has schema 0"),
+        (path("search.json"), "the document of a search"),
+        (path("sum.json"), "is the sum of 1 runs"),
+        (path("none.json"), "none.json\" cannot be read: "),
+        (path("empty"), "none of its files ends with .json"),
+        (path("a.json"), "a.json\" is on both sides"),
+        (path("copy.json"), "hold one run"),
+        (labelled, "is called \"nothing\"; the nearest is \"a\""),
+    ] {
+        let Printed { text, said, exit } = of(&[path("a.json"), other.clone()]);
+        assert_eq!((text.as_str(), exit), ("", 1), "{other:?}: {said:?}");
+        assert!(said.iter().any(|line| line.contains(words)), "{other:?}: {said:?}");
+    }
+    let Printed { said, exit, .. } = of(&[path("b.json")]);
+    assert!(exit == 1 && said[0].contains("no run is one of an experiment"), "{said:?}");
+}
+
+#[test]
+fn runs_of_two_experiments_are_not_mixed() {
+    let mut documents = experiment(&A, &B, |_| ());
+    documents[3].1.experiment.as_mut().unwrap().id = "2".to_owned();
+    let Printed { said, exit, .. } = folder(folder_of(&documents).path());
+    assert!(exit == 1 && said[0].contains("runs of two experiments"), "{said:?}");
+}

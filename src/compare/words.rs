@@ -1,0 +1,252 @@
+//! Comparisons as people read them.
+
+use super::checks::{self, Checks};
+use super::comparison::{Comparison, Estimate, Pairing};
+use super::contest::shown;
+use super::metric::Metric;
+use crate::report::printable;
+use crate::report::units::{counted, thousands, time_us};
+
+/// One comparison with all its figures, or several with what matters of each.
+pub fn text(comparisons: &[Comparison]) -> String {
+    match comparisons {
+        [only] => whole(only),
+        several => {
+            let blocks: Vec<String> = several.iter().map(brief).collect();
+            format!(
+                "{}\n{} with a baseline; ratios are B/A, intervals and p hold for all of them together (Bonferroni).\n",
+                blocks.join("\n"),
+                counted(several.len() as u64, "comparison")
+            )
+        }
+    }
+}
+
+/// The figures of one comparison, with the verdict in the middle.
+fn whole(comparison: &Comparison) -> String {
+    let mut text = format!("{}\n\n", heading(comparison));
+    let mut rows = vec![["", "A", "B", "B/A", "95 %", "p"].map(str::to_owned)];
+    rows.extend(check_rows(&comparison.checks));
+    let checks = rows.len();
+    let headline = comparison.estimates.iter().find(|it| Some(it.metric) == comparison.headline);
+    rows.extend(headline.map(row));
+    let decisive = rows.len();
+    let others = comparison.estimates.iter().filter(|it| Some(it.metric) != comparison.headline);
+    rows.extend(others.map(row));
+    let lines = aligned(&rows);
+    text += &lines[..checks].concat();
+    text += &format!("\n{}\n\n{}", verdict(comparison), lines[checks..decisive].concat());
+    if let Some(p) = comparison.rank_p {
+        text += &format!("rank test of the same: p {}\n", probability(p));
+    }
+    if decisive < lines.len() {
+        text += &format!("exploratory, they decide nothing:\n{}", lines[decisive..].concat());
+    }
+    text
+}
+
+/// What matters of one of several comparisons.
+fn brief(comparison: &Comparison) -> String {
+    let mut text = format!("{}\n  {}\n", heading(comparison), verdict(comparison));
+    for [name, a, b, ..] in check_rows(&comparison.checks) {
+        let is_expected = name == "limited by" || a == "0 %" || name.starts_with("bytes");
+        if a != b || !is_expected {
+            text += &format!("  {name}: A {a}, B {b}\n");
+        }
+    }
+    let ratios: Vec<String> = comparison
+        .estimates
+        .iter()
+        .map(|it| {
+            let range = it.range().map_or(String::new(), |(low, high)| format!(" ({low:.3} … {high:.3})"));
+            format!("{} {:.3}{range}", name(it.metric), it.ratio)
+        })
+        .collect();
+    text + &format!("  {}\n", ratios.join(" · "))
+}
+
+/// What A and B are.
+fn heading(comparison: &Comparison) -> String {
+    let [a, b] = comparison.names.each_ref().map(|name| printable(name));
+    let at =
+        if comparison.at.is_empty() { String::new() } else { format!(", at {}", printable(&shown(&comparison.at))) };
+    let dropped = |noun: &str| match comparison.dropped {
+        0 => String::new(),
+        count => format!(", {} left out", counted(count as u64, noun)),
+    };
+    let runs = |side: usize| counted(comparison.runs[side] as u64, "run");
+    match &comparison.pairing {
+        Pairing::Rounds(name) => format!(
+            "A = {a}, B = {b}{at}: {} of {:?}, interleaved{}",
+            counted(comparison.runs[0] as u64, "round"),
+            printable(name),
+            dropped("round")
+        ),
+        Pairing::Apart => {
+            format!("A = {a} ({}), B = {b} ({}){at}, not in rounds{}", runs(0), runs(1), dropped("run"))
+        }
+    }
+}
+
+/// The sentence that decides.
+pub fn verdict(comparison: &Comparison) -> String {
+    if let Some(doubt) = &comparison.doubt {
+        return format!("no verdict: {doubt}");
+    }
+    let Some(estimate) = comparison.headline.and_then(|headline| comparison.estimate(headline)) else {
+        return "no verdict".to_owned();
+    };
+    let difference = difference(estimate);
+    let (Some(interval), Some((low, high))) = (estimate.interval, estimate.range()) else {
+        return format!("{difference}; one run of a side does not say what is chance: no verdict");
+    };
+    let (low, high) = (low - 1.0, high - 1.0);
+    if !interval.is_significant() {
+        return format!("no difference larger than {} was found: run more rounds", bound(low.abs().max(high.abs())));
+    }
+    let (least, most) = (low.abs().min(high.abs()), low.abs().max(high.abs()));
+    format!("{difference} (95 %: {} … {})", percent(least).trim_end_matches(" %"), percent(most))
+}
+
+/// `B is 3.1 % faster`, `p99 of B is 12 % lower`.
+fn difference(estimate: &Estimate) -> String {
+    let by = percent((estimate.ratio - 1.0).abs());
+    match (estimate.metric, estimate.ratio >= 1.0) {
+        (Metric::Rate, true) => format!("B is {by} faster"),
+        (Metric::Rate, false) => format!("B is {by} slower"),
+        (metric, true) => format!("{metric} of B is {by} higher"),
+        (metric, false) => format!("{metric} of B is {by} lower"),
+    }
+}
+
+/// The part of the baseline by which a metric is worse at this ratio; below zero it is better.
+pub fn loss(metric: Metric, ratio: f64) -> f64 {
+    if metric.is_latency() { ratio - 1.0 } else { 1.0 - ratio }
+}
+
+/// A part in per cent: `0.31 %`, `3.1 %`, `31 %`.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let decimals = decimals(percent);
+    format!("{percent:.decimals$} %")
+}
+
+fn decimals(percent: f64) -> usize {
+    match percent.abs() {
+        size if size >= 9.95 => 0,
+        size if size >= 0.995 => 1,
+        _ => 2,
+    }
+}
+
+/// A bound in per cent, rounded up: `4 %`, `0.7 %`.
+fn bound(share: f64) -> String {
+    let percent = share * 100.0;
+    let scale = 10.0_f64.powi(decimals(percent) as i32);
+    // What is a hair above a round figure was it before the arithmetic.
+    format!("{} %", (percent * scale - 1e-9).ceil() / scale)
+}
+
+/// What a metric is called.
+pub fn name(metric: Metric) -> String {
+    if metric == Metric::Rate { "requests/s".to_owned() } else { metric.to_string() }
+}
+
+fn row(estimate: &Estimate) -> [String; 6] {
+    let value = |value: f64| match estimate.metric {
+        Metric::Rate if value >= 1_000.0 => thousands(value.round() as u64),
+        Metric::Rate => format!("{value:.2}"),
+        _ => time_us(value),
+    };
+    let [a, b] = estimate.means.map(value);
+    let range = estimate.range().map_or(String::new(), |(low, high)| format!("{low:.3} … {high:.3}"));
+    let p = estimate.interval.map_or(String::new(), |interval| probability(interval.p));
+    [name(estimate.metric), a, b, format!("{:.3}", estimate.ratio), range, p]
+}
+
+fn probability(p: f64) -> String {
+    if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
+}
+
+/// What says whether the comparison is fair, where it is known.
+fn check_rows([a, b]: &[Checks; 2]) -> Vec<[String; 6]> {
+    let share = |share: Option<f64>| share.map_or(String::new(), checks::percent);
+    let bytes = |side: &Checks| side.bytes_per_response.map_or(String::new(), |bytes| format!("{bytes:.0}"));
+    let limited = |side: &Checks| {
+        let who: Vec<String> = match &side.limited_by[..] {
+            [(by, _)] => vec![by.name().to_owned()],
+            several => several.iter().map(|(by, count)| format!("{} {count}", by.name())).collect(),
+        };
+        who.join(", ")
+    };
+    let rows = [
+        ("errors", share(a.error_share()), share(b.error_share())),
+        ("status 400 or more", share(a.status_share()), share(b.status_share())),
+        ("bytes per response", bytes(a), bytes(b)),
+        ("limited by", limited(a), limited(b)),
+    ];
+    let known = rows.into_iter().filter(|(_, a, b)| !a.is_empty() || !b.is_empty());
+    known.map(|(name, a, b)| [name.to_owned(), a, b, String::new(), String::new(), String::new()]).collect()
+}
+
+/// Rows with their columns one below the other: the first to the left, the others to the right.
+fn aligned(rows: &[[String; 6]]) -> Vec<String> {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 6] = std::array::from_fn(width);
+    let line = |row: &[String; 6]| {
+        let mut line = format!("{:<1$}", row[0], widths[0]);
+        for (cell, width) in row.iter().zip(widths).skip(1) {
+            line += &format!("  {cell:>width$}");
+        }
+        line.trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::compared;
+    use super::*;
+
+    fn said(a: &[f64], b: &[f64]) -> String {
+        verdict(&compared(a, b))
+    }
+
+    #[test]
+    fn the_verdict_is_one_sentence() {
+        let a = [100.0, 101.0, 99.0, 100.5, 99.5];
+        let times = |factor: f64, noise: [f64; 5]| -> Vec<f64> {
+            a.iter().zip(noise).map(|(rate, noise)| rate * factor * noise).collect()
+        };
+        let noise = [1.01, 0.99, 1.0, 1.02, 0.98];
+        assert_eq!(said(&a, &times(1.031, noise)), "B is 3.1 % faster (95 %: 1.1 … 5.1 %)");
+        assert_eq!(said(&a, &times(0.95, noise)), "B is 5.0 % slower (95 %: 3.1 … 6.9 %)");
+        assert_eq!(said(&a, &times(1.005, noise)), "no difference larger than 2.5 % was found: run more rounds");
+        assert_eq!(said(&a, &times(2.5, noise)), "B is 150 % faster (95 %: 145 … 155 %)");
+        assert_eq!(
+            said(&a[..1], &[97.0]),
+            "B is 3.0 % slower; one run of a side does not say what is chance: no verdict"
+        );
+    }
+
+    #[test]
+    fn a_bound_is_rounded_up_and_never_down() {
+        assert_eq!([0.04, 0.0401, 0.0071, 0.234].map(bound), ["4 %", "4.1 %", "0.71 %", "24 %"]);
+    }
+
+    #[test]
+    fn what_decides_is_between_the_checks_and_what_does_not() {
+        let a = [100.0, 101.0, 99.0, 100.5, 99.5, 100.0];
+        let text = text(&[compared(&a, &a.map(|rate| rate * 1.1))]);
+        assert_eq!(
+            text,
+            "A = A, B = B: 6 rounds of \"test\", interleaved\n\n\
+             \x20                        A       B    B/A           95 %        p\n\
+             errors                 0 %     0 %\n\
+             status 400 or more     0 %     0 %\n\n\
+             B is 10 % faster (95 %: 10 … 10 %)\n\n\
+             requests/s          100.00  110.00  1.100  1.100 … 1.100  < 0.001\n\
+             rank test of the same: p 0.031\n"
+        );
+    }
+}
