@@ -84,13 +84,16 @@ impl Checks {
                 return Some(format!("A had {} of {name} and B {}", share(one), share(other)));
             }
         }
-        let limited = [("A", a), ("B", b)].map(|(name, side)| {
+        let mut words: Vec<String> = Vec::new();
+        for (name, side) in [("A", a), ("B", b)] {
             let ours = side.limited_by.iter().filter(|(by, _)| by.is_our_fault());
-            let words = ours.map(|(by, count)| format!("{} in {count} of {} runs of {name}", who(*by), side.runs));
-            words.collect::<Vec<_>>()
-        });
-        let limited = limited.concat();
-        (!limited.is_empty()).then(|| format!("not the target was the limit, but {}", limited.join(", ")))
+            words.extend(
+                ours.map(|(by, count)| {
+                    format!("{} was the limit in {count} of {} runs of {name}", who(*by), side.runs)
+                }),
+            );
+        }
+        (!words.is_empty()).then(|| words.join(", "))
     }
 }
 
@@ -153,10 +156,7 @@ mod tests {
         let limited = |by| Checks { limited_by: vec![(LimitedBy::Target, 2), (by, 3)], runs: 5, ..Checks::default() };
         let words = |by| Checks::doubt(&[limited(LimitedBy::Unclear), limited(by)]);
         assert_eq!(words(LimitedBy::Connections), None);
-        assert_eq!(
-            words(LimitedBy::GeneratorCpu).unwrap(),
-            "not the target was the limit, but onrush itself in 3 of 5 runs of B"
-        );
+        assert_eq!(words(LimitedBy::GeneratorCpu).unwrap(), "onrush itself was the limit in 3 of 5 runs of B");
         assert!(words(LimitedBy::Ports).is_some() && words(LimitedBy::GeneratorScript).is_some());
     }
 

@@ -42,9 +42,9 @@ pub fn of_experiment(runs: &[Measured]) -> Result<Vec<Contest<'_>>, String> {
         };
         let others = known_levels(&places, &factor).into_iter().filter(|level| *level != baseline);
         for level in others {
-            let name = |level: &String| {
-                if first.levels.len() == 1 { level.clone() } else { format!("{factor}={level}") }
-            };
+            // What is a target says so itself.
+            let is_plain = first.levels.len() == 1 && ["url", "target"].contains(&factor.as_str());
+            let name = |level: &String| if is_plain { level.clone() } else { format!("{factor}={level}") };
             let names = [name(&baseline), name(&level)];
             let separate = std::slice::from_ref(&factor);
             contests.extend(at_equal_levels(&names, [of(&baseline), of(&level)], separate).0);

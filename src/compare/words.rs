@@ -35,12 +35,18 @@ fn whole(comparison: &Comparison) -> String {
     rows.extend(others.map(row));
     let lines = aligned(&rows);
     text += &lines[..checks].concat();
+    text.extend(limited(&comparison.checks).map(|line| line + "\n"));
     text += &format!("\n{}\n\n{}", verdict(comparison), lines[checks..decisive].concat());
     if let Some(p) = comparison.rank_p {
         text += &format!("rank test of the same: p {}\n", probability(p));
     }
     if decisive < lines.len() {
         text += &format!("exploratory, they decide nothing:\n{}", lines[decisive..].concat());
+    }
+    if !comparison.omitted.is_empty() {
+        let omitted: Vec<String> = comparison.omitted.iter().map(Metric::to_string).collect();
+        let omitted = omitted.join(", ");
+        text += &format!("left out, not known of every run or with fewer than 20 values beyond it: {omitted}\n");
     }
     text
 }
@@ -49,11 +55,11 @@ fn whole(comparison: &Comparison) -> String {
 fn brief(comparison: &Comparison) -> String {
     let mut text = format!("{}\n  {}\n", heading(comparison), verdict(comparison));
     for [name, a, b, ..] in check_rows(&comparison.checks) {
-        let is_expected = name == "limited by" || a == "0 %" || name.starts_with("bytes");
-        if a != b || !is_expected {
+        if a != b || a != "0 %" && !name.starts_with("bytes") {
             text += &format!("  {name}: A {a}, B {b}\n");
         }
     }
+    text.extend(limited(&comparison.checks).map(|line| format!("  {line}\n")));
     let ratios: Vec<String> = comparison
         .estimates
         .iter()
@@ -172,21 +178,27 @@ fn probability(p: f64) -> String {
 fn check_rows([a, b]: &[Checks; 2]) -> Vec<[String; 6]> {
     let share = |share: Option<f64>| share.map_or(String::new(), checks::percent);
     let bytes = |side: &Checks| side.bytes_per_response.map_or(String::new(), |bytes| format!("{bytes:.0}"));
-    let limited = |side: &Checks| {
+    let rows = [
+        ("errors", share(a.error_share()), share(b.error_share())),
+        ("status 400 or more", share(a.status_share()), share(b.status_share())),
+        ("bytes per response", bytes(a), bytes(b)),
+    ];
+    let known = rows.into_iter().filter(|(_, a, b)| !a.is_empty() || !b.is_empty());
+    known.map(|(name, a, b)| [name.to_owned(), a, b, String::new(), String::new(), String::new()]).collect()
+}
+
+/// Who was the limit, in how many runs of either side; nothing where it is not known.
+fn limited([a, b]: &[Checks; 2]) -> Option<String> {
+    let of = |side: &Checks| -> String {
         let who: Vec<String> = match &side.limited_by[..] {
+            [] => vec!["not known".to_owned()],
             [(by, _)] => vec![by.name().to_owned()],
             several => several.iter().map(|(by, count)| format!("{} {count}", by.name())).collect(),
         };
         who.join(", ")
     };
-    let rows = [
-        ("errors", share(a.error_share()), share(b.error_share())),
-        ("status 400 or more", share(a.status_share()), share(b.status_share())),
-        ("bytes per response", bytes(a), bytes(b)),
-        ("limited by", limited(a), limited(b)),
-    ];
-    let known = rows.into_iter().filter(|(_, a, b)| !a.is_empty() || !b.is_empty());
-    known.map(|(name, a, b)| [name.to_owned(), a, b, String::new(), String::new(), String::new()]).collect()
+    let is_known = !(a.limited_by.is_empty() && b.limited_by.is_empty());
+    is_known.then(|| format!("limited by: A {}; B {}", of(a), of(b)))
 }
 
 /// Rows with their columns one below the other: the first to the left, the others to the right.

@@ -118,6 +118,7 @@ fn every_option_that_is_mentioned_exists(_: &Context) {
         &["merge", "--help"],
         &["show", "--help"],
         &["table", "--help"],
+        &["compare", "--help"],
         &["lab", "--help"],
         &["sweep", "--help"],
         &["vs", "--help"],
