@@ -41,12 +41,13 @@ impl Signals {
         // Under nohup(1) a terminal that goes away is to end nothing.
         let ends = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal));
         let heard: Vec<_> = ends.chain(also.iter().copied()).collect();
-        let mut signals = signal_hook::iterator::Signals::new(&heard)?;
-        // A signal that comes while the process is about to quit ends it without more ado.
+        // A signal that comes while the process is about to quit ends it without more ado. Registered first, this is looked
+        // at before the thread below hears the same signal and decides to quit.
         let is_quitting = Arc::<AtomicBool>::default();
-        for signal in heard {
+        for &signal in &heard {
             flag::register_conditional_shutdown(signal, EXIT_QUIT, Arc::clone(&is_quitting))?;
         }
+        let mut signals = signal_hook::iterator::Signals::new(&heard)?;
         // A file that grows beyond a limit of the shell is an error of its own, and no reason to be killed.
         flag::register(SIGXFSZ, Arc::default())?;
         let (interrupt, before) = (Interrupt::default(), Before::default());

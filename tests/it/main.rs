@@ -59,6 +59,8 @@ mod secrets;
 mod seeds;
 /// Runs against nginx and Python's server, whose logs count the requests.
 mod servers;
+/// Kernel settings that an experiment changes.
+mod settings;
 /// Saved results, shown again and as tables.
 mod showing;
 /// What is seen of a target on this machine.
@@ -110,6 +112,7 @@ fn main() {
         ("secrets", secrets::cases()),
         ("seeds", seeds::cases()),
         ("servers", servers::cases()),
+        ("settings", settings::cases()),
         ("showing", showing::cases()),
         ("sight", sight::cases()),
         ("simulation", simulation::cases()),
