@@ -46,10 +46,14 @@ pub fn come_from(fd: &OwnedFd, address: IpAddr) -> Result<(), Errno> {
 pub fn tell(fd: &OwnedFd, options: &SocketOptions, buffers: &mut Buffers) -> Result<(), Errno> {
     if let Some(bytes) = options.rcvbuf {
         sockopt::set_socket_recv_buffer_size(fd, bytes as usize)?;
-        *buffers += Buffers { rcvbuf: Some(Sizes::of(sockopt::socket_recv_buffer_size(fd)?)), sndbuf: None };
     }
     if let Some(bytes) = options.sndbuf {
         sockopt::set_socket_send_buffer_size(fd, bytes as usize)?;
+    }
+    if options.rcvbuf.is_some() || options.reads_sizes {
+        *buffers += Buffers { rcvbuf: Some(Sizes::of(sockopt::socket_recv_buffer_size(fd)?)), sndbuf: None };
+    }
+    if options.sndbuf.is_some() || options.reads_sizes {
         *buffers += Buffers { sndbuf: Some(Sizes::of(sockopt::socket_send_buffer_size(fd)?)), rcvbuf: None };
     }
     options.congestion.as_ref().map_or(Ok(()), |name| sockopt::set_tcp_congestion(fd, name))

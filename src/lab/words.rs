@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Turn;
 use crate::plan::experiment::{Experiment, Point};
 use crate::plan::{Order, Percent, Stop};
-use crate::report::result::Document;
+use crate::report::result::{Buffer, Document, Sockets};
 use crate::report::units;
 
 /// What an experiment is, for `--plan`: points, order and time.
@@ -72,6 +72,10 @@ pub fn measured(document: &Document) -> String {
     }
     if refused > 0 {
         words.push_str(&format!(", {} with a status of 400 or above", units::counted(refused, "response")));
+    }
+    if let Some(Sockets { rcvbuf: Some(received), sndbuf: Some(sent) }) = document.sockets {
+        let of = |buffer: Buffer| units::thousands(buffer.effective_min.into());
+        words.push_str(&format!(", buffers of {} and {} bytes (receive, send)", of(received), of(sent)));
     }
     let broken = document.gates.iter().filter(|gate| gate.broken);
     broken.for_each(|gate| words.push_str(&format!(", gate broken: {}", gate.condition())));

@@ -13,6 +13,9 @@ pub struct SocketOptions {
     pub sndbuf: Option<u32>,
     /// The congestion control, by the kernel's name.
     pub congestion: Option<String>,
+    /// Whether the sizes of the buffers are read although none is asked for, because settings of the host are varied.
+    #[serde(default)]
+    pub reads_sizes: bool,
 }
 
 impl SocketOptions {

@@ -16,6 +16,7 @@ use time::format_description::well_known::Rfc3339;
 use super::signals::Signals;
 use super::{EXIT_BROKEN, EXIT_NOTHING_COMPLETED, EXIT_WRONG, Screen, guard, say, with_stack};
 use crate::cli::Lab;
+use crate::compare;
 use crate::lab::{self, Folder, Host, Made, words};
 use crate::plan::experiment::{Experiment, Folder as Wanted};
 use crate::reason::reason;
@@ -111,7 +112,7 @@ fn closing(experiment: &Experiment, sum: Sum, path: &Path) -> String {
     line
 }
 
-/// Prints and writes the tables; returns whether that succeeded.
+/// Prints and writes the tables, and prints what they say of each level; returns whether that succeeded.
 fn show(experiment: &Experiment, path: &Path) -> bool {
     let table = |form| tables::run(&Table { inputs: vec![path.to_owned()], by: None, columns: None, sort: None, form });
     let markdown = table(Form::Markdown);
@@ -126,6 +127,11 @@ fn show(experiment: &Experiment, path: &Path) -> bool {
     let mut screen = Screen::open(false);
     screen.print(&format!("{}: {}\n\n", experiment.name, path.display()));
     screen.print(&table(Form::Text).text);
+    if experiment.points.len() > 1 {
+        let compared = compare::folder(path);
+        screen.print(&format!("\n{}", compared.text));
+        compared.said.iter().for_each(|line| say(&format!("note: {line}")));
+    }
     let failure = screen.failure();
     failure
         .iter()

@@ -171,6 +171,7 @@ impl<'a> Runner<'a> {
         }
         let mut plan = point.plan.clone();
         plan.show.place = Some(self.place(position, turn));
+        plan.way.socket.reads_sizes = !point.settings.is_empty();
         let measured = run(&plan, &self.interrupt);
         let is_interrupted = self.interrupt.is_asked();
         // What a hook began it ends, also after a signal.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::plan::SocketOptions;
 use crate::stats::buffers::{Buffers, Sizes};
 
-/// The buffers of connections, where their sizes were asked for.
+/// The buffers of connections, where their sizes were asked for, or settings of the host were varied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sockets {
@@ -22,8 +22,9 @@ pub struct Sockets {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Buffer {
-    /// What was asked for.
-    pub requested: u32,
+    /// What was asked for, if anything was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested: Option<u32>,
     /// What the connection with the smallest had, as `getsockopt` and `ss` say it.
     pub effective_min: u32,
     /// What the connection with the largest had.
@@ -33,11 +34,14 @@ pub struct Buffer {
 impl Sockets {
     /// What became of these options; `None`: no size was asked for, or there was no connection.
     pub fn of(options: &SocketOptions, buffers: &Buffers) -> Option<Self> {
-        let buffer =
-            |(requested, sizes): (u32, Sizes)| Buffer { requested, effective_min: sizes.min, effective_max: sizes.max };
+        let buffer = |requested: Option<u32>, sizes: Sizes| Buffer {
+            requested,
+            effective_min: sizes.min,
+            effective_max: sizes.max,
+        };
         let shown = Self {
-            rcvbuf: options.rcvbuf.zip(buffers.rcvbuf).map(buffer),
-            sndbuf: options.sndbuf.zip(buffers.sndbuf).map(buffer),
+            rcvbuf: buffers.rcvbuf.map(|sizes| buffer(options.rcvbuf, sizes)),
+            sndbuf: buffers.sndbuf.map(|sizes| buffer(options.sndbuf, sizes)),
         };
         (shown != Self::default()).then_some(shown)
     }
