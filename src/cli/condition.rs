@@ -14,33 +14,11 @@
 
 use std::ops::RangeInclusive;
 
-use strsim::damerau_levenshtein;
-
+use super::flaw::{Flaw, nearest};
 use super::units::{self, Unreadable};
 use crate::plan::condition::{Comparison, Condition, ErrorKind, Metric, Statistic, StopTerm, Term, Value, View};
 use crate::plan::{Dialect, Percent};
 use crate::verdict::LimitedBy;
-
-/// What is wrong with a condition, and where.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Flaw {
-    /// Where it begins, in characters.
-    at: usize,
-    /// What is wrong, and what would be right.
-    reason: String,
-}
-
-impl Flaw {
-    /// Where it is, and what is wrong.
-    pub fn shown(&self, text: &str) -> String {
-        let rest: String = text.chars().skip(self.at).collect();
-        match rest.as_str() {
-            "" => format!("at the end: {}", self.reason),
-            rest if rest.len() == text.len() => self.reason.clone(),
-            rest => format!("at {rest:?}: {}", self.reason),
-        }
-    }
-}
 
 /// The metrics that have a name of their own.
 const NAMES: [(&str, Metric); 9] = [
@@ -192,15 +170,11 @@ fn unknown(name: &str) -> String {
     if digits.starts_with(|first: char| first.is_ascii_digit()) {
         return format!("{name:?} is no percentile; write p0 to p100, with at most six decimals");
     }
-    let names = NAMES.iter().map(|(name, _)| *name).chain(OTHERS);
-    let nearest = names.map(|known| (damerau_levenshtein(name, known), known)).min();
-    match nearest {
-        Some((far, known)) if far <= known.len() / 2 => format!("unknown metric {name:?}; did you mean {known}?"),
-        _ => {
-            format!(
-                "unknown metric {name:?}; known are p0 to p100, mean, max, rate, errors, status, late, dropped and verdict"
-            )
-        }
+    match nearest(name, NAMES.iter().map(|(name, _)| *name).chain(OTHERS)) {
+        Some(known) => format!("unknown metric {name:?}; did you mean {known}?"),
+        None => format!(
+            "unknown metric {name:?}; known are p0 to p100, mean, max, rate, errors, status, late, dropped and verdict"
+        ),
     }
 }
 

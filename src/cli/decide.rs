@@ -15,7 +15,7 @@ use crate::plan::load::Limiter;
 use crate::plan::secrets;
 use crate::plan::target::InvalidUrl;
 use crate::plan::{
-    Condition, Dialect, Format, Load, Material, PerConnection, Plan, Request, Schedule, Script, Show, Stop, Target,
+    Condition, Dialect, Format, Load, Material, PerConnection, Plan, Request, Schedule, Script, Show, Stop, Target, Way,
 };
 use crate::report::units::exact;
 
@@ -60,7 +60,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let way = std::mem::take(&mut typed.way).decide(&target, &typed.io, &mut typed.warnings)?;
     let tls = std::mem::take(&mut typed.tls).decide(&target, dialect, &typed.io, &mut typed.warnings)?;
     few_requests(&mut typed);
-    let (stop, show) = (stop(&typed), show(&mut typed));
+    let (stop, show) = (stop(&typed), show(&mut typed, &way)?);
     let mut request = request(typed.method, typed.body.is_some(), typed.headers, &target);
     let body = body(typed.body)?;
     if script.is_none() {
@@ -270,8 +270,8 @@ fn few_requests(typed: &mut Typed) {
 }
 
 /// What becomes of the result.
-fn show(typed: &mut Typed) -> Show {
-    Show {
+fn show(typed: &mut Typed, way: &Way) -> Result<Show, Refusal> {
+    Ok(Show {
         percentiles: typed.latency || typed.u_latency || typed.percents.is_some(),
         spectrum: typed.latency || typed.u_latency,
         u_latency: typed.u_latency,
@@ -281,6 +281,7 @@ fn show(typed: &mut Typed) -> Show {
         cmm_layout: typed.cmm_layout || typed.dialect == Dialect::WrkCmm,
         format: typed.format,
         outputs: std::mem::take(&mut typed.outputs),
+        sockets: std::mem::take(&mut typed.watch).decide(way, &typed.io, typed.once)?,
         gates: std::mem::take(&mut typed.gates),
         is_strict: typed.strict,
         annotates: typed.annotate,
@@ -290,7 +291,7 @@ fn show(typed: &mut Typed) -> Show {
         place: None,
         verbose: typed.version,
         notes: typed.notes || !typed.dialect.is_compat(),
-    }
+    })
 }
 
 /// The script, whose arguments are the words behind the URL; without one they are ignored, but not in silence.

@@ -78,6 +78,7 @@ impl Draft {
 /// Refuses what makes no sense in a search.
 fn refuse_others(typed: &Typed, over: Over) -> Result<(), Refusal> {
     let is_other = |kind: Kind| kind != Kind::Json;
+    let watch = typed.watch.option();
     let reasons = [
         (typed.requests.is_some(), "-n", "a search says itself how many requests a run has"),
         (typed.once, "--once", "a search has many requests"),
@@ -86,6 +87,7 @@ fn refuse_others(typed: &Typed, over: Over) -> Result<(), Refusal> {
         (!typed.gates.is_empty(), "--fail-if", "what has to hold is the objective; add a term to it"),
         (over != Over::Rate && typed.pace.has_rate(), "-R", "what is searched has no rate; it is that of --over rate"),
         (typed.outputs.iter().any(|output| is_other(output.kind)), "-o", "a search has a .json document only"),
+        (watch.is_some(), watch.unwrap_or_default(), "a search has many runs; sample one at the rate that it finds"),
     ];
     let line = |option: &str, reason: &str| format!("--find-max and {option}: {reason}; leave one of the two out");
     let wrong = reasons.into_iter().find(|(is_there, ..)| *is_there);

@@ -83,6 +83,8 @@ pub(super) enum Id {
     TlsGroups,
     TlsResume,
     Output,
+    Sockets,
+    SocketsOutput,
     Warmup,
     Percentiles,
     FailIf,

@@ -511,6 +511,27 @@ pub(super) const FLAGS: &[Flag] = &[
         origin: Origin::Ours,
     },
     Flag {
+        id: Id::Sockets,
+        short: None,
+        long: "sockets",
+        value: Some("[=FILTER]"),
+        help: &[
+            "sample sockets every second, as ss shows them: those",
+            "of the run, or 'state established sport = :80'",
+        ],
+        group: Group::Output,
+        origin: Origin::Ours,
+    },
+    Flag {
+        id: Id::SocketsOutput,
+        short: None,
+        long: "sockets-output",
+        value: Some("FILE"),
+        help: &["the .ndjson that samples of sockets are written into"],
+        group: Group::Output,
+        origin: Origin::Ours,
+    },
+    Flag {
         id: Id::FailIf,
         short: None,
         long: "fail-if",

@@ -11,8 +11,10 @@ mod compat;
 mod condition;
 mod decide;
 mod draft;
+mod filter;
 mod flag;
 mod flags;
+mod flaw;
 mod foreign;
 mod framing;
 mod front;
@@ -33,6 +35,7 @@ mod typed;
 pub mod units;
 mod until;
 mod values;
+mod watch;
 mod way;
 
 use std::env;

@@ -15,6 +15,7 @@ use super::tls::TypedTls;
 use super::values::{
     breakout, condition, count, format, io, label, method, percents, seed, spin, stop_terms, time, user,
 };
+use super::watch::TypedWatch;
 use super::way::TypedWay;
 use super::{compat, hints};
 use crate::plan::limits::{CONNECTIONS_MAX, REQUESTS_MAX, THREADS_MAX};
@@ -64,6 +65,8 @@ pub(super) struct Typed {
     pub way: TypedWay,
     /// Everything about TLS.
     pub tls: TypedTls,
+    /// Everything about sockets that are sampled.
+    pub watch: TypedWatch,
     /// `--io`.
     pub io: Io,
     /// `--spin`.
@@ -132,6 +135,7 @@ impl Typed {
             search: TypedSearch::default(),
             way: TypedWay::default(),
             tls: TypedTls::default(),
+            watch: TypedWatch::default(),
             io: Io::Auto,
             spin: Spin::Auto,
             seed: None,
@@ -201,6 +205,7 @@ impl Typed {
             Id::Percentiles => self.percentiles(flag, &value)?,
             Id::Breakout => self.breakout = breakout(flag, &value)?,
             Id::Output => self.output(flag, &value)?,
+            Id::Sockets | Id::SocketsOutput => self.watch.take(flag, value)?,
             Id::FailIf | Id::Strict | Id::Annotate => self.failing(flag, &value)?,
             Id::FindMax | Id::Over => self.search.take(flag, &value)?,
             Id::Format => self.format = format(flag, &value)?,

@@ -73,7 +73,7 @@ pub fn measured(document: &Document) -> String {
     if refused > 0 {
         words.push_str(&format!(", {} with a status of 400 or above", units::counted(refused, "response")));
     }
-    if let Some(Sockets { rcvbuf: Some(received), sndbuf: Some(sent) }) = document.sockets {
+    if let Some(Sockets { rcvbuf: Some(received), sndbuf: Some(sent), .. }) = document.sockets {
         let of = |buffer: Buffer| units::thousands(buffer.effective_min.into());
         words.push_str(&format!(", buffers of {} and {} bytes (receive, send)", of(received), of(sent)));
     }

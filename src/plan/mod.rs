@@ -4,6 +4,7 @@
 
 pub mod condition;
 pub mod experiment;
+pub mod filter;
 pub mod levels;
 pub mod limits;
 pub mod load;
@@ -23,10 +24,12 @@ pub mod stop;
 pub mod target;
 pub mod tls;
 pub mod transport;
+pub mod watch;
 pub mod way;
 
 pub use condition::{Condition, StopTerm};
 pub use experiment::Experiment;
+pub use filter::Filter;
 pub use levels::Levels;
 pub use load::{Load, PerConnection};
 pub use material::{Material, Unreadable};
@@ -43,6 +46,7 @@ pub use socket::SocketOptions;
 pub use stop::Stop;
 pub use target::Target;
 pub use tls::Tls;
+pub use watch::SocketWatch;
 pub use way::Way;
 
 use serde::{Deserialize, Serialize};

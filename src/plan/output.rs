@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::{Condition, Percent, Place};
+use super::{Condition, Percent, Place, SocketWatch};
 
 /// What becomes of the result on the machine that asked for the run: it is no part of a plan that is sent away.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,6 +26,8 @@ pub struct Show {
     pub format: Format,
     /// The files the result is written into.
     pub outputs: Vec<Output>,
+    /// The sockets that are sampled, if there are any.
+    pub sockets: Option<SocketWatch>,
     /// The run fails if one of these holds.
     pub gates: Vec<Condition>,
     /// Whether the run fails if onrush itself was its limit.
@@ -51,6 +53,12 @@ impl Show {
     pub fn wants_phases(&self) -> bool {
         let is_json = |output: &Output| output.kind == Kind::Json;
         self.breakout != Breakout::None || self.format == Format::Json || self.outputs.iter().any(is_json)
+    }
+
+    /// All files that are written: those with the result, and the one with samples of sockets.
+    pub fn files(&self) -> Vec<Output> {
+        let samples = self.sockets.iter().map(|watch| Output { path: watch.output.clone(), kind: Kind::Sockets });
+        self.outputs.iter().cloned().chain(samples).collect()
     }
 }
 
@@ -78,6 +86,8 @@ pub enum Kind {
     Lines,
     /// A test suite as JUnit has it, a case for each gate.
     Junit,
+    /// A line for each socket and sample, written while the run lasts. It has an option of its own.
+    Sockets,
 }
 
 impl Kind {
@@ -89,6 +99,11 @@ impl Kind {
         (Self::Lines, "ndjson"),
         (Self::Junit, "xml"),
     ];
+
+    /// The option that a file of this form is named by.
+    pub fn option(self) -> &'static str {
+        if self == Self::Sockets { "--sockets-output" } else { "--output" }
+    }
 
     /// The form that a path's extension asks for. A document may be compressed.
     pub fn of(path: &Path) -> Option<Self> {

@@ -33,8 +33,8 @@ use crate::report::Gate;
 use crate::report::files::{self, Fates, Files};
 use crate::report::result::Document;
 use crate::run::{
-    self, Breakdown, Choice, Ended, Interrupt, Listener, NotStarted, Observer, Outcome, Progress, Second, Unavailable,
-    Waiting,
+    self, Breakdown, Choice, Ended, Interrupt, Listener, NotStarted, Observer, Outcome, Progress, Sample, Second,
+    Unavailable, Waiting,
 };
 use crate::script::{Exit, Script};
 use crate::session::{self, Ran};
@@ -83,7 +83,7 @@ fn with_stack(has_script: bool, work: impl FnOnce() -> u8 + Send) -> u8 {
 fn begin(plan: &Plan) -> anyhow::Result<(Files, Signals)> {
     // A signal that comes while files are tried leaves nothing behind.
     let signals = Signals::listen(&[]).context("signals cannot be heard")?;
-    let files = Files::open(&plan.show.outputs, plan.show.keeps_secrets)?;
+    let files = Files::open(&plan.show.files(), plan.show.keeps_secrets)?;
     let fates = files.fates().clone();
     signals.before_quitting(move || fates.quit(|account| say(&format!("onrush: {account}"))));
     Ok((files, signals))
@@ -202,6 +202,10 @@ impl Observer for Watcher<'_> {
         self.files.second(second);
     }
 
+    fn sampled(&mut self, sample: &Sample) {
+        self.files.sampled(sample);
+    }
+
     fn listener(&mut self) -> Listener {
         // If standard error is closed there is nobody to tell.
         Arc::new(|line| drop(std::io::stderr().write_all(line)))
@@ -246,7 +250,7 @@ impl Ending<'_> {
         let opening = watcher.opening();
         let (plan, interrupt) = (self.plan, self.interrupt.clone());
         let Watcher { mut screen, files, .. } = watcher;
-        if !plan.show.outputs.is_empty() {
+        if !plan.show.files().is_empty() {
             self.was_written = true;
             self.step(|| files.write(&Document::of(plan, &outcome)));
             self.fates.wait(GRACE);
@@ -276,7 +280,7 @@ impl Ending<'_> {
     }
 
     fn wait_for_files(&self) {
-        if self.plan.show.outputs.is_empty() || self.fates.wait(Duration::ZERO) {
+        if self.plan.show.files().is_empty() || self.fates.wait(Duration::ZERO) {
             return;
         }
         say(&format!("onrush: waiting for the files, up to {} s: Ctrl-C ends that", files::PATIENCE.as_secs()));
@@ -328,7 +332,7 @@ impl Ending<'_> {
             .failure()
             .map(|error| format!("onrush: cannot write the report to standard output: {}", reason(&error)));
         said.extend(unread);
-        let is_short = !self.was_written && !self.plan.show.outputs.is_empty();
+        let is_short = !self.was_written && !self.plan.show.files().is_empty();
         if self.code == 0 && (!said.is_empty() || is_short) || self.code == EXIT_NOTHING_COMPLETED && !said.is_empty() {
             self.code = EXIT_WRONG;
         }

@@ -5,6 +5,7 @@
 
 pub mod choice;
 mod congestion;
+mod diag;
 pub mod host;
 mod interrupt;
 mod outcome;
@@ -12,6 +13,7 @@ mod prepare;
 pub mod probe;
 pub mod sight;
 pub mod snapshot;
+pub mod sockets;
 pub mod spin;
 mod until;
 mod waiting;
@@ -27,6 +29,7 @@ pub use outcome::{Breakdown, Ended, Outcome, WorkerShare};
 pub use prepare::{BadSource, NotStarted, prepare};
 pub use sight::{Seen, Unseen};
 pub use snapshot::{Progress, Second};
+pub use sockets::Sample;
 pub use until::{Known, Until};
 pub use waiting::Waiting;
 pub use watch::Prepared;
@@ -55,6 +58,8 @@ pub trait Observer {
     fn progress(&mut self, _: &Progress) {}
     /// What was done in another second of it, or in what was left at its end.
     fn second(&mut self, _: &Second) {}
+    /// What a sample of sockets says, where the plan wants them; before the run is measured, too.
+    fn sampled(&mut self, _: &Sample) {}
     /// Nobody accepts a first connection, and the run waits; at most once.
     fn waiting(&mut self, _: &Waiting) {}
     /// Who is told what a script says, from whichever thread, while the session lasts and after it. What it writes by means

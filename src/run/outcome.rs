@@ -11,7 +11,7 @@ use super::{Choice, Ports, Seen, Shortage, Until, host, nanos};
 use crate::engine::{self, WorkerEnd};
 use crate::plan::secrets::{self, Known};
 use crate::plan::{Dialect, Plan};
-use crate::stats::{Buffers, Cause, Counters, Evidence, Gap, Spread, Timeline, Totals, Transcript, silences};
+use crate::stats::{Buffers, Cause, Counters, Evidence, Gap, Spread, Timeline, Totals, Transcript, Watched, silences};
 
 /// What a run measured, and how it went.
 pub struct Outcome {
@@ -72,6 +72,8 @@ pub struct Outcome {
     pub stuck: Vec<(usize, &'static str)>,
     /// What was seen of the target and the machine; `None`: nobody watched them.
     pub seen: Option<Seen>,
+    /// What samples of sockets add up to; `None`: nobody wanted any.
+    pub watched: Option<Watched>,
 }
 
 /// One worker's part in a run.
@@ -156,6 +158,7 @@ impl Outcome {
             breakdown: None,
             stuck: Vec::new(),
             seen: None,
+            watched: None,
         }
     }
 

@@ -13,6 +13,7 @@ use thiserror::Error;
 
 use super::congestion::try_congestion;
 use super::sight::Sight;
+use super::sockets::SocketWatcher;
 use super::waiting::PATIENCE;
 use super::watch::Prepared;
 use super::worker::Worker;
@@ -74,6 +75,7 @@ pub fn prepare(
         try_sources(sources, plan.dialect)?;
     }
     try_congestion(plan, addresses)?;
+    let sockets = SocketWatcher::prepare(plan, addresses)?;
     let tls = plan.tls.as_ref().map(tls::Config::new).transpose()?;
     if let (Some(script), Some(limit)) = (&script, plan.requests_per_connection) {
         let (function, length) =
@@ -108,6 +110,7 @@ pub fn prepare(
     prepared.descriptors = descriptors;
     sight.iter().for_each(Sight::wait);
     prepared.sight = sight;
+    prepared.sockets = sockets;
     Ok(prepared)
 }
 
@@ -153,6 +156,7 @@ pub(super) fn spawn_all<B: Backend>(
         desks: (0..plan.load.threads).map(|_| Arc::default()).collect(),
         workers: Vec::with_capacity(plan.load.threads as usize),
         sight: None,
+        sockets: None,
     };
     let (ready, set_up) = mpsc::channel();
     let mut callbacks = callbacks.into_iter();

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use super::outcome::Stuck;
 use super::sight::Sight;
 use super::snapshot::Collector;
+use super::sockets::SocketWatcher;
 use super::until::StopRule;
 use super::worker::{Gate, Worked};
 use super::{Ended, Interrupt, Observer, Outcome, Shortage, Waiting, nanos};
@@ -35,6 +36,8 @@ pub struct Prepared {
     pub(super) workers: Vec<Option<JoinHandle<Option<Worked>>>>,
     /// Whoever watches the target and the machine meanwhile.
     pub(super) sight: Option<Sight>,
+    /// Whoever samples sockets meanwhile.
+    pub(super) sockets: Option<SocketWatcher>,
 }
 
 impl Drop for Prepared {
@@ -61,13 +64,13 @@ impl Prepared {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let started_at = now + start.saturating_duration_since(Instant::now()) + plan.warmup;
         let suspended_before_ns = suspended_ns();
-        self.gate.open(Some(start));
+        self.release(start);
         let stuck = loop {
             let due = self.due(plan, stopped_at);
             if let Some(stuck) = self.ended(overdue.since(due, start.elapsed())) {
                 break stuck;
             }
-            self.see(plan, start.elapsed());
+            self.see(plan, start, observer);
             collector.collect();
             self.join_ended(&mut ends, &mut collector);
             std::iter::from_fn(|| collector.finished()).for_each(|second| observer.second(&second));
@@ -93,6 +96,7 @@ impl Prepared {
         refused |= collector.all_refused() && !is_patient(&collector);
         let mut outcome = Outcome::new(self.backend, self.descriptors, started_at + self.delay());
         outcome.seen = self.sight.take().map(Sight::end);
+        outcome.watched = self.sockets.take().map(|sockets| sockets.end(start + plan.warmup + self.delay(), observer));
         outcome.suspended = suspended(suspended_before_ns, suspended_ns());
         for (index, end) in ends.into_iter().enumerate() {
             match end {
@@ -115,11 +119,20 @@ impl Prepared {
         outcome
     }
 
-    /// Says when what is seen of the target counts.
-    fn see(&mut self, plan: &Plan, passed: Duration) {
+    /// Has the workers begin at the start, and those who watch meanwhile.
+    fn release(&mut self, start: Instant) {
+        self.gate.open(Some(start));
+        self.sockets.iter_mut().for_each(|sockets| sockets.start(start));
+    }
+
+    /// Says when what is seen of the target counts, and tells what was sampled.
+    fn see(&mut self, plan: &Plan, start: Instant, observer: &mut dyn Observer) {
         let begins = plan.warmup + self.delay();
         if let Some(sight) = &mut self.sight {
-            sight.count_from(begins, passed);
+            sight.count_from(begins, start.elapsed());
+        }
+        if let Some(sockets) = &mut self.sockets {
+            sockets.tell(start + begins, observer);
         }
     }
 

@@ -28,6 +28,7 @@ pub mod spread;
 pub mod tcp_info;
 pub mod timeline;
 pub mod transcript;
+mod watched;
 pub mod wrk2;
 
 use std::ops::AddAssign;
@@ -54,6 +55,7 @@ pub use spread::Spread;
 pub use tcp_info::TcpInfo;
 pub use timeline::{Stretch, Timeline};
 pub use transcript::Transcript;
+pub use watched::Watched;
 pub use wrk2::Wrk2;
 
 /// What one thread measures within 100 ms.

@@ -78,6 +78,8 @@ mod until;
 mod verdict;
 /// Load before anything is measured.
 mod warm_up;
+/// Samples of sockets, compared with what ss says.
+mod watching;
 /// What is sent, byte by byte.
 mod wire;
 
@@ -122,6 +124,7 @@ fn main() {
         ("until", until::cases()),
         ("verdict", verdict::cases()),
         ("warm_up", warm_up::cases()),
+        ("watching", watching::cases()),
         ("wire", wire::cases()),
     ];
     let mut trials = Vec::new();

@@ -5,14 +5,16 @@ mod hgrm;
 mod junit;
 mod lines;
 mod markdown;
+mod sockets;
 
 pub use lines::line;
+pub use sockets::lines as samples;
 
 use super::result::Document;
 use crate::plan::Kind;
 use crate::stats::Corrupt;
 
-/// The content of a file of this kind; nothing for the one that is written line by line.
+/// The content of a file of this kind; nothing for those that are written line by line.
 ///
 /// # Errors
 ///
@@ -23,7 +25,7 @@ pub fn render(kind: Kind, document: &Document) -> Result<String, Corrupt> {
         Kind::Csv => csv::render(document),
         Kind::Hgrm => hgrm::render(document)?,
         Kind::Markdown => markdown::render(document),
-        Kind::Lines => String::new(),
+        Kind::Lines | Kind::Sockets => String::new(),
         Kind::Junit => junit::render(document),
     })
 }

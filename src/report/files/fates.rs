@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
+use crate::plan::Output;
+
 /// What became of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -34,7 +36,7 @@ struct Shared {
 
 #[derive(Clone, Debug)]
 struct Known {
-    path: PathBuf,
+    file: Output,
     fate: Fate,
     /// Whether nothing more will happen to it.
     is_settled: bool,
@@ -53,15 +55,15 @@ impl Known {
 
 impl Fates {
     /// Those of files that nobody has touched.
-    pub fn of<'a>(paths: impl Iterator<Item = &'a Path>) -> Self {
-        let known = |path: &Path| Known {
-            path: path.to_owned(),
+    pub fn of(outputs: &[Output]) -> Self {
+        let known = |output: &Output| Known {
+            file: output.clone(),
             fate: Fate::Untouched,
             is_settled: false,
             failure: None,
             leftover: None,
         };
-        Self(Arc::new(Shared { files: Mutex::new(paths.map(known).collect()), changed: Condvar::new() }))
+        Self(Arc::new(Shared { files: Mutex::new(outputs.iter().map(known).collect()), changed: Condvar::new() }))
     }
 
     /// File `index` is new and empty, and goes away unless it begins.
@@ -144,10 +146,10 @@ impl Fates {
     }
 
     /// The files that are not complete, and why.
-    pub fn failures(&self) -> Vec<(PathBuf, String)> {
+    pub fn failures(&self) -> Vec<(Output, String)> {
         let why = |file: &Known| {
             let unread = || "nobody reads it, or the disk is too slow: it is not complete".to_owned();
-            (file.path.clone(), file.failure.clone().unwrap_or_else(unread))
+            (file.file.clone(), file.failure.clone().unwrap_or_else(unread))
         };
         self.lock().iter().filter(|file| file.fate != Fate::Complete).map(why).collect()
     }
@@ -172,7 +174,7 @@ fn give_up(files: &mut [Known]) {
 /// What is in each file, in words.
 fn account(files: &[Known]) -> Option<String> {
     let mut text = String::new();
-    for Known { path, fate, .. } in files {
+    for Known { file: Output { path, .. }, fate, .. } in files {
         let words = match fate {
             Fate::Untouched => "was not written",
             Fate::Begun => "is not complete",
@@ -186,13 +188,18 @@ fn account(files: &[Known]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Kind;
+
+    fn fates_of<const N: usize>(paths: [&str; N]) -> Fates {
+        Fates::of(&paths.map(|path| Output { path: path.into(), kind: Kind::Json }))
+    }
 
     #[test]
     fn what_is_given_up_leaves_nothing_behind() {
         let scratch = tempfile::tempdir().unwrap();
         let (new, left) = (scratch.path().join("new.ndjson"), || fs::read_dir(scratch.path()).unwrap().count());
         fs::write(&new, "").unwrap();
-        let fates = Fates::of(["a.json", "new.ndjson"].map(Path::new).into_iter());
+        let fates = fates_of(["a.json", "new.ndjson"]);
         // The thread that writes it is in the middle of that.
         let part = fates.temporary(0, || NamedTempFile::new_in(&scratch)).unwrap();
         fates.created(1, &new);
@@ -203,7 +210,7 @@ mod tests {
         assert_eq!(said, r#""a.json" was not written, "new.ndjson" was not written"#);
         drop(part);
         // Nothing can begin after it was given up.
-        let fates = Fates::of(std::iter::once(Path::new("a.json")));
+        let fates = fates_of(["a.json"]);
         fates.give_up();
         assert!(fates.temporary(0, || NamedTempFile::new_in(&scratch)).is_err());
         assert_eq!(left(), 0);
@@ -211,7 +218,7 @@ mod tests {
 
     #[test]
     fn every_fate_has_its_words() {
-        let fates = Fates::of(["a.json", "b.csv", "c.ndjson"].map(Path::new).into_iter());
+        let fates = fates_of(["a.json", "b.csv", "c.ndjson"]);
         assert!(!fates.wait(Duration::ZERO));
         fates.publish(0, &mut || Ok(())).unwrap();
         fates.settle(0, None);
@@ -224,6 +231,6 @@ mod tests {
         assert_eq!(failures, ["the disk is full", "nobody reads it, or the disk is too slow: it is not complete"]);
         fates.settle(2, None);
         assert!(fates.wait(Duration::ZERO));
-        assert!(Fates::of(std::iter::empty()).account().is_none());
+        assert!(fates_of([]).account().is_none());
     }
 }

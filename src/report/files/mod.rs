@@ -25,16 +25,19 @@ use super::result::Document;
 use crate::plan::output::is_compressed;
 use crate::plan::{Kind, Output};
 use crate::reason::reason;
-use crate::run::{self, Second};
+use crate::run::{self, Sample, Second};
 use place::{Place, directory};
 
 /// Lines that wait to be written, at most: twenty minutes of them.
 const LINES_MAX: usize = 1200;
+/// Samples that wait to be written, at most: each may have a megabyte.
+const SAMPLES_MAX: usize = 60;
 
 /// A file that cannot be written.
 #[derive(Debug, Error)]
-#[error("--output {path:?}: {reason}")]
+#[error("{option} {path:?}: {reason}")]
 pub struct Unwritable {
+    option: &'static str,
     path: PathBuf,
     reason: String,
 }
@@ -60,6 +63,7 @@ struct Whole {
 /// A file that is written while the run lasts.
 struct Stream {
     index: usize,
+    kind: Kind,
     fates: Fates,
     has_begun: bool,
     /// Lines for the thread that writes them; with the first the file begins, be it an empty one.
@@ -79,10 +83,10 @@ impl Files {
     ///
     /// The first one that cannot.
     pub fn open(outputs: &[Output], is_private: bool) -> Result<Self, Unwritable> {
-        let fates = Fates::of(outputs.iter().map(|output| output.path.as_path()));
+        let fates = Fates::of(outputs);
         let (mut whole, mut streams, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for (index, output @ Output { path, kind }) in outputs.iter().enumerate() {
-            let refuse = |reason: String| Unwritable { path: path.clone(), reason };
+            let refuse = |reason: String| Unwritable { option: kind.option(), path: path.clone(), reason };
             let place = Place::of(path, is_private).map_err(|error| refuse(words(&error, path)))?;
             if let Some(earlier) = places.iter().position(|earlier: &Place| earlier.is_one_with(&place)) {
                 let earlier = &outputs[earlier].path;
@@ -92,8 +96,8 @@ impl Files {
                 return Err(refuse(format!("{stream} goes into the same file; choose another for one of the two")));
             }
             places.push(place.clone());
-            if *kind == Kind::Lines {
-                streams.push(Stream::open(index, place, &fates).map_err(refuse)?);
+            if matches!(kind, Kind::Lines | Kind::Sockets) {
+                streams.push(Stream::open(index, *kind, place, &fates).map_err(refuse)?);
             } else {
                 whole.push(Whole::open(index, output, place, &fates).map_err(refuse)?);
             }
@@ -109,8 +113,16 @@ impl Files {
     /// Has a row written into the files that are written while the run lasts. What goes wrong is said at the end: a test is
     /// not stopped by its files, nor held up.
     pub fn second(&mut self, second: &Second) {
-        let line = if self.streams.is_empty() { String::new() } else { export::line(second) };
-        self.streams.iter_mut().for_each(|stream| stream.write(line.clone()));
+        self.stream(Kind::Lines, || export::line(second));
+    }
+
+    /// Has a sample of sockets written, likewise.
+    pub fn sampled(&mut self, sample: &Sample) {
+        self.stream(Kind::Sockets, || export::samples(sample));
+    }
+
+    fn stream(&mut self, kind: Kind, text: impl Fn() -> String) {
+        self.streams.iter_mut().filter(|stream| stream.kind == kind).for_each(|stream| stream.write(text()));
     }
 
     /// Has all files written, which goes on when this returns: [`Fates::wait`] tells when they are.
@@ -156,13 +168,13 @@ impl Whole {
 
 impl Stream {
     /// Opens the file, but what was in it stays, and starts the thread that writes.
-    fn open(index: usize, place: Place, fates: &Fates) -> Result<Self, String> {
+    fn open(index: usize, kind: Kind, place: Place, fates: &Fates) -> Result<Self, String> {
         let opened = place.open().map_err(|error| place.words(&error))?;
         if let Some((_, true)) = opened {
             fates.created(index, place.path());
         }
-        let (sender, lines) = sync_channel(LINES_MAX);
-        let stream = Self { index, fates: fates.clone(), has_begun: false, lines: Some(sender) };
+        let (sender, lines) = sync_channel(if kind == Kind::Sockets { SAMPLES_MAX } else { LINES_MAX });
+        let stream = Self { index, kind, fates: fates.clone(), has_begun: false, lines: Some(sender) };
         let fates = fates.clone();
         in_thread("lines", move || {
             // None comes if the run never begins.
@@ -246,5 +258,6 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The files that are not complete, as errors.
 pub fn unwritable(fates: &Fates) -> Vec<Unwritable> {
-    fates.failures().into_iter().map(|(path, reason)| Unwritable { path, reason }).collect()
+    let unwritable = |(Output { path, kind }, reason)| Unwritable { option: kind.option(), path, reason };
+    fates.failures().into_iter().map(unwritable).collect()
 }

@@ -214,9 +214,14 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::plan::{Kind, Output};
+
+    fn fates(path: &Path) -> Fates {
+        Fates::of(&[Output { path: path.to_owned(), kind: Kind::Json }])
+    }
 
     fn write(path: &Path, is_private: bool) -> io::Result<()> {
-        Place::of(path, is_private)?.write(b"new", &Fates::of(std::iter::once(path)), 0)
+        Place::of(path, is_private)?.write(b"new", &fates(path), 0)
     }
 
     fn mode(path: &Path) -> u32 {
@@ -280,7 +285,7 @@ mod tests {
         let path = scratch.path().join("x.json");
         fs::write(&path, "old").unwrap();
         let place = Place::of(&path, false).unwrap();
-        let fates = Fates::of(std::iter::once(&*path));
+        let fates = fates(&path);
         fates.give_up();
         assert!(place.write(b"new", &fates, 0).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");

@@ -64,7 +64,7 @@ impl Document {
                 closed_first: plan.requests_per_connection.map(|_| counters.closed_first),
                 idle_closed: open_loop.map(|_| counters.idle_closed),
             },
-            sockets: super::Sockets::of(&plan.way.socket, &outcome.buffers),
+            sockets: super::Sockets::of(plan, outcome),
             status: statuses.iter().collect(),
             errors: ledger.totals(),
             ledger: ledger.rows().iter().map(|row| LedgerRow::of(row, plan)).collect(),

@@ -22,6 +22,7 @@ mod sources;
 mod tests;
 mod thread;
 mod until;
+mod watched;
 mod way;
 
 use std::collections::BTreeMap;
@@ -46,6 +47,7 @@ pub use sockets::{Buffer, Sockets};
 pub use sources::{Source, Sources};
 pub use thread::{Lateness, Thread, Waits};
 pub use until::{Known, Until};
+pub use watched::{Extent, Watched};
 pub use way::{Offer, Way};
 
 /// The version of the format.
@@ -102,7 +104,7 @@ pub struct Document {
     pub in_flight: Option<InFlight>,
     /// Connections.
     pub connections: Connections,
-    /// The buffers of connections, where their sizes were asked for; left out of sums.
+    /// The sockets of connections, where something was asked of them; left out of sums.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sockets: Option<Sockets>,
     /// How often each status came.

@@ -1,12 +1,15 @@
-//! What the kernel made of the socket options that were asked for, as it stands in a document.
+//! What the kernel made of the socket options that were asked for, and what it said of sockets, as a document has it.
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::SocketOptions;
-use crate::stats::buffers::{Buffers, Sizes};
+use super::Watched;
+use crate::plan::Plan;
+use crate::run::Outcome;
+use crate::stats::buffers::Sizes;
 
-/// The buffers of connections, where their sizes were asked for, or settings of the host were varied.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The buffers of connections, where their sizes were asked for or settings of the host were varied, and what samples of sockets
+/// say, where they were taken.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sockets {
     /// The receive buffers (`--rcvbuf`).
@@ -15,6 +18,9 @@ pub struct Sockets {
     /// The send buffers (`--sndbuf`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sndbuf: Option<Buffer>,
+    /// What samples of sockets add up to (`--sockets`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watched: Option<Watched>,
 }
 
 /// The size of a buffer, in bytes. The kernel doubles what is asked for, as it needs room itself, but takes no more than
@@ -32,8 +38,9 @@ pub struct Buffer {
 }
 
 impl Sockets {
-    /// What became of these options; `None`: no size was asked for, or there was no connection.
-    pub fn of(options: &SocketOptions, buffers: &Buffers) -> Option<Self> {
+    /// What became of the options of a run and was sampled; `None`: neither was asked for, or there was no connection.
+    pub fn of(plan: &Plan, outcome: &Outcome) -> Option<Self> {
+        let (options, buffers) = (&plan.way.socket, &outcome.buffers);
         let buffer = |requested: Option<u32>, sizes: Sizes| Buffer {
             requested,
             effective_min: sizes.min,
@@ -42,6 +49,7 @@ impl Sockets {
         let shown = Self {
             rcvbuf: buffers.rcvbuf.map(|sizes| buffer(options.rcvbuf, sizes)),
             sndbuf: buffers.sndbuf.map(|sizes| buffer(options.sndbuf, sizes)),
+            watched: outcome.watched.as_ref().map(Watched::of),
         };
         (shown != Self::default()).then_some(shown)
     }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use rustix::io::Errno;
 
-use super::diag::{self, Socket};
+use crate::run::diag::{self, Socket};
 use crate::stats::{Sockets, TcpInfo};
 
 /// How many are watched.

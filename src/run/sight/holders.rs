@@ -55,10 +55,18 @@ impl Holders {
     }
 
     fn holds(&self, process: u32) -> io::Result<bool> {
-        let directory = fs::read_dir(format!("/proc/{process}/fd"))?;
-        let mut links = directory.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
-        Ok(links.any(|link| inode(&link).is_some_and(|inode| self.inodes.contains(&inode))))
+        Ok(sockets_of(&process.to_string())?.any(|inode| self.inodes.contains(&inode)))
     }
+}
+
+/// The inodes of the sockets that a process has descriptors of; it may be `self`.
+///
+/// # Errors
+///
+/// When it does not show them.
+pub fn sockets_of(process: &str) -> io::Result<impl Iterator<Item = u64> + use<>> {
+    let directory = fs::read_dir(format!("/proc/{process}/fd"))?;
+    Ok(directory.filter_map(|entry| inode(&fs::read_link(entry.ok()?.path()).ok()?)))
 }
 
 /// The inode of a descriptor that is a socket.

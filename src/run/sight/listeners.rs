@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use super::diag::{self, Socket};
 use super::unseen::Unseen;
 use crate::plan::Addresses;
+use crate::run::diag::{self, Socket};
 use crate::run::spin;
 
 /// Where the load goes on this machine.

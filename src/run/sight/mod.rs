@@ -6,7 +6,6 @@
 //! nothing to the target, touches no connection, and takes less than a hundredth of a processor.
 
 mod connections;
-mod diag;
 mod groups;
 mod holders;
 mod listeners;
@@ -25,6 +24,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+pub(super) use holders::sockets_of;
 use listeners::Place;
 use machine::Machine;
 pub use unseen::Unseen;

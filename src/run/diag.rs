@@ -59,15 +59,27 @@ pub struct Socket {
 pub fn dump(
     v6: bool,
     states: u32,
-    [port, peer_port]: [u16; 2],
+    ports: [u16; 2],
     mut each: impl FnMut(Socket) -> ControlFlow<()>,
+) -> Result<(), Errno> {
+    dump_with(0, v6, states, ports, |body| socket(body).map_or(ControlFlow::Continue(()), &mut each))
+}
+
+/// The same with these extensions, which are bits of the attributes that are asked for; `each` has what the kernel says as it
+/// says it.
+pub fn dump_with(
+    extensions: u8,
+    v6: bool,
+    states: u32,
+    [port, peer_port]: [u16; 2],
+    mut each: impl FnMut(&[u8]) -> ControlFlow<()>,
 ) -> Result<(), Errno> {
     const DUMP: u16 = 0x300;
     let mut id = [0; 48];
     id[..2].copy_from_slice(&port.to_be_bytes());
     id[2..4].copy_from_slice(&peer_port.to_be_bytes());
-    ask(&request(v6, DUMP, 0, states, &id), |part| match part {
-        Ok(Some(socket)) => Ok(each(socket)),
+    ask(&request(v6, DUMP, extensions, states, &id), |part| match part {
+        Ok(Some(body)) => Ok(each(body)),
         Ok(None) => Ok(ControlFlow::Break(())),
         Err(errno) => Err(errno),
     })
@@ -82,7 +94,7 @@ pub fn read(sockets: impl IntoIterator<Item = (bool, Id)>, mut each: impl FnMut(
     }
     ask(&requests, |part| {
         match part {
-            Ok(Some(socket)) => each(socket),
+            Ok(Some(body)) => socket(body).into_iter().for_each(&mut each),
             Ok(None) | Err(Errno::NOENT | Errno::STALE) => {}
             Err(errno) => return Err(errno),
         }
@@ -94,7 +106,7 @@ pub fn read(sockets: impl IntoIterator<Item = (bool, Id)>, mut each: impl FnMut(
 /// Sends requests, and calls `each` with what comes until it breaks.
 fn ask(
     requests: &[u8],
-    mut each: impl FnMut(Result<Part, Errno>) -> Result<ControlFlow<()>, Errno>,
+    mut each: impl FnMut(Result<Part<'_>, Errno>) -> Result<ControlFlow<()>, Errno>,
 ) -> Result<(), Errno> {
     // A socket of its own for each question: what is left of an answer goes with it.
     let fd = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
@@ -129,78 +141,88 @@ fn request(v6: bool, flags: u16, extensions: u8, states: u32, id: &Id) -> Vec<u8
     message
 }
 
-/// A message of an answer; `None`: that was all.
-type Part = Option<Socket>;
+/// What a message of an answer says about a socket; `None`: that was all.
+type Part<'a> = Option<&'a [u8]>;
 
 /// Reads the messages of an answer; what is cut off ends them.
-fn parts(mut bytes: &[u8]) -> impl Iterator<Item = Result<Part, Errno>> {
+fn parts(mut bytes: &[u8]) -> impl Iterator<Item = Result<Part<'_>, Errno>> {
     const ERROR: u16 = 2;
     const DONE: u16 = 3;
     std::iter::from_fn(move || {
-        loop {
-            let length = u32_at(bytes, 0)? as usize;
-            let (kind, body) = (u16_at(bytes, 4)?, bytes.get(HEADER..length)?);
-            bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
-            let errno = u32_at(body, 0).map_or(libc::EPROTO, |errno| (errno as i32).wrapping_neg());
-            return Some(match kind {
-                DONE if errno <= 0 => Ok(None),
-                DONE | ERROR => {
-                    Err(Errno::from_raw_os_error(if (1..4096).contains(&errno) { errno } else { libc::EPROTO }))
-                }
-                _ => match socket(body) {
-                    Some(socket) => Ok(Some(socket)),
-                    None => continue,
-                },
-            });
-        }
+        let length = u32_at(bytes, 0)? as usize;
+        let (kind, body) = (u16_at(bytes, 4)?, bytes.get(HEADER..length)?);
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+        let errno = u32_at(body, 0).map_or(libc::EPROTO, |errno| (errno as i32).wrapping_neg());
+        Some(match kind {
+            DONE if errno <= 0 => Ok(None),
+            DONE | ERROR => {
+                Err(Errno::from_raw_os_error(if (1..4096).contains(&errno) { errno } else { libc::EPROTO }))
+            }
+            _ => Ok(Some(body)),
+        })
     })
 }
 
 /// Reads what is said about one socket.
 fn socket(body: &[u8]) -> Option<Socket> {
-    let v6 = match i32::from(*body.first()?) {
-        libc::AF_INET => false,
-        libc::AF_INET6 => true,
-        _ => return None,
-    };
-    let id: Id = body.get(4..52)?.try_into().ok()?;
-    let address = |port: usize, ip: usize| {
-        let ip: IpAddr = match v6 {
-            true => Ipv6Addr::from(<[u8; 16]>::try_from(&id[ip..ip + 16]).ok()?).into(),
-            false => Ipv4Addr::from(<[u8; 4]>::try_from(&id[ip..ip + 4]).ok()?).into(),
-        };
-        // IPv4 in IPv6 is IPv4.
-        Some(SocketAddr::new(ip.to_canonical(), u16::from_be_bytes([id[port], id[port + 1]])))
-    };
+    let (v6, [local, peer]) = ends(body)?;
     let mut socket = Socket {
         v6,
-        id,
-        local: address(0, 4)?,
-        peer: address(2, 20)?,
+        id: body.get(4..52)?.try_into().ok()?,
+        // IPv4 in IPv6 is IPv4.
+        local: SocketAddr::new(local.ip().to_canonical(), local.port()),
+        peer: SocketAddr::new(peer.ip().to_canonical(), peer.port()),
         waiting: u32_at(body, 56)?,
         limit: u32_at(body, 60)?,
         inode: u32_at(body, 68)?,
         v6_only: false,
         info: None,
     };
-    let mut rest = &body[ANSWER..];
-    while let (Some(length), Some(kind)) = (u16_at(rest, 0), u16_at(rest, 2)) {
-        let Some(value) = rest.get(4..usize::from(length)) else { break };
+    for (kind, value) in attributes(body) {
         match kind {
             INFO => socket.info = TcpInfo::decode(value),
             V6_ONLY => socket.v6_only = value.first() == Some(&1),
             _ => {}
         }
-        rest = rest.get(usize::from(length).next_multiple_of(4)..).unwrap_or_default();
     }
     Some(socket)
+}
+
+/// Whether what is said is about a socket for IPv6, and its own address and its peer's, as the kernel has them.
+pub fn ends(body: &[u8]) -> Option<(bool, [SocketAddr; 2])> {
+    let v6 = match i32::from(*body.first()?) {
+        libc::AF_INET => false,
+        libc::AF_INET6 => true,
+        _ => return None,
+    };
+    let id = body.get(4..52)?;
+    let address = |port: usize, ip: usize| {
+        let ip: IpAddr = match v6 {
+            true => Ipv6Addr::from(<[u8; 16]>::try_from(&id[ip..ip + 16]).ok()?).into(),
+            false => Ipv4Addr::from(<[u8; 4]>::try_from(&id[ip..ip + 4]).ok()?).into(),
+        };
+        Some(SocketAddr::new(ip, u16::from_be_bytes([id[port], id[port + 1]])))
+    };
+    Some((v6, [address(0, 4)?, address(2, 20)?]))
+}
+
+/// The attributes of an answer, each with its number.
+pub fn attributes(body: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    let mut rest = body.get(ANSWER..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let (length, kind) = (usize::from(u16_at(rest, 0)?), u16_at(rest, 2)?);
+        let value = rest.get(4..length)?;
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, value))
+    })
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+/// The 32 bits of this place.
+pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
@@ -264,7 +286,7 @@ mod tests {
                 message[4..6].copy_from_slice(&kind.to_ne_bytes());
                 message[HEADER] = family as u8;
                 for cut in 0..=length {
-                    parts(&message[..cut]).for_each(drop);
+                    parts(&message[..cut]).filter_map(|part| part.ok()?.and_then(socket)).for_each(|_| ());
                 }
             }
         }

@@ -1,0 +1,278 @@
+//! The grammar of `--sockets=FILTER`, which is that of `ss`.
+//!
+//! ```text
+//! filter  = [states] list                            ; the states first hold for all that follows
+//! list    = term *(["and" / "or"] term)              ; from left to right; nothing between two means and
+//! term    = "(" filter ")" / "not" term / states
+//!         / ("sport" / "dport") [comparison] port
+//!         / ("src" / "dst") ["=" / "!="] place
+//! states  = 1*("state" name) / 1*("exclude" name)    ; one of several
+//! place   = [address ["/" bits]] [":" port]          ; IPv6 in brackets where a port follows; * is any
+//! ```
+//!
+//! Words may be signs: `and` `&` `&&`, `or` `|` `||`, `not` `!`, `eq` `=` `==`, `ne` `neq` `!=`, `gt` `>`, `lt` `<`, `ge`
+//! `geq` `>=`, `le` `leq` `<=`.
+
+use std::net::IpAddr;
+
+use super::flaw::{Flaw, nearest};
+use crate::plan::condition::Comparison;
+use crate::plan::filter::{End, Filter, Range, States};
+
+/// How deeply parentheses and negations may be nested.
+const DEPTH_MAX: usize = 32;
+
+/// The words that a term begins with.
+const TERMS: [&str; 8] = ["state", "exclude", "sport", "dport", "src", "dst", "not", "("];
+
+/// The words for comparisons.
+const COMPARISONS: [(&str, Comparison); 16] = [
+    ("=", Comparison::Equal),
+    ("==", Comparison::Equal),
+    ("eq", Comparison::Equal),
+    ("!=", Comparison::Unequal),
+    ("ne", Comparison::Unequal),
+    ("neq", Comparison::Unequal),
+    (">", Comparison::More),
+    ("gt", Comparison::More),
+    ("<", Comparison::Less),
+    ("lt", Comparison::Less),
+    (">=", Comparison::AtLeast),
+    ("ge", Comparison::AtLeast),
+    ("geq", Comparison::AtLeast),
+    ("<=", Comparison::AtMost),
+    ("le", Comparison::AtMost),
+    ("leq", Comparison::AtMost),
+];
+
+/// Reads a filter. If it says nothing about states, they are the usual ones.
+pub(super) fn filter(text: &str) -> Result<Filter, Flaw> {
+    let mut parser = Parser { words: words(text), next: 0, end: text.chars().count(), depth: 0 };
+    let filter = parser.filter()?;
+    if let Some(word) = parser.words.get(parser.next) {
+        return Err(Flaw { at: word.at, reason: "nothing is open that this could close; leave it out".to_owned() });
+    }
+    Ok(match filter.names_states() {
+        true => filter,
+        false => Filter::All(vec![Filter::States(States::USUAL), filter]),
+    })
+}
+
+/// A word, and where it begins, in characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Word {
+    at: usize,
+    text: String,
+}
+
+/// Splits a text at blanks, and before and after parentheses and signs.
+fn words(text: &str) -> Vec<Word> {
+    let is_sign = |character: char| "<>=!&|".contains(character);
+    let mut words: Vec<Word> = Vec::new();
+    let mut previous = ' ';
+    for (at, character) in text.chars().enumerate() {
+        let is_alone = "()".contains(character) || "()".contains(previous);
+        let goes_on = !previous.is_whitespace() && !is_alone && is_sign(previous) == is_sign(character);
+        match words.last_mut().filter(|_| goes_on) {
+            _ if character.is_whitespace() => {}
+            Some(word) => word.text.push(character),
+            None => words.push(Word { at, text: character.to_string() }),
+        }
+        previous = character;
+    }
+    words
+}
+
+struct Parser {
+    words: Vec<Word>,
+    next: usize,
+    /// Where the text ends.
+    end: usize,
+    depth: usize,
+}
+
+impl Parser {
+    fn filter(&mut self) -> Result<Filter, Flaw> {
+        let first = self.term()?;
+        let (is_states, next) = (matches!(first, Filter::States(_)), self.peek());
+        let goes_on = next.is_some_and(|next| next != ")" && !is_and(next) && !is_or(next));
+        if is_states && goes_on {
+            return Ok(Filter::All(vec![first, self.filter()?]));
+        }
+        let mut list = first;
+        while let Some(next) = self.peek().filter(|next| *next != ")") {
+            let (is_or, is_word) = (is_or(next), is_and(next) || is_or(next));
+            self.next += usize::from(is_word);
+            let term = self.term()?;
+            list = if is_or { joined(Filter::Any, list, term) } else { joined(Filter::All, list, term) };
+        }
+        Ok(list)
+    }
+
+    fn term(&mut self) -> Result<Filter, Flaw> {
+        let Word { at, text } = self.take("a filter is missing here; write for instance sport = :80")?;
+        if self.depth == DEPTH_MAX {
+            return Err(Flaw { at, reason: format!("nested more deeply than {DEPTH_MAX} times") });
+        }
+        self.depth += 1;
+        let term = match text.as_str() {
+            "(" => self.group(at)?,
+            "not" | "!" => Filter::Not(Box::new(self.term()?)),
+            "state" => self.states("state")?,
+            "exclude" | "excl" => match self.states(&text)? {
+                Filter::States(States(states)) => Filter::States(States(States::ALL.0 & !states)),
+                other => other,
+            },
+            "sport" => self.port(End::Local)?,
+            "dport" => self.port(End::Peer)?,
+            "src" => self.address(End::Local)?,
+            "dst" => self.address(End::Peer)?,
+            other => return Err(Flaw { at, reason: unknown(other) }),
+        };
+        self.depth -= 1;
+        Ok(term)
+    }
+
+    fn group(&mut self, at: usize) -> Result<Filter, Flaw> {
+        let filter = self.filter()?;
+        match self.peek() {
+            Some(")") => {
+                self.next += 1;
+                Ok(filter)
+            }
+            _ => Err(Flaw { at, reason: "this is never closed; add a )".to_owned() }),
+        }
+    }
+
+    /// One state or several, each after `word`.
+    fn states(&mut self, word: &str) -> Result<Filter, Flaw> {
+        let mut states = 0;
+        loop {
+            let Word { at, text } = self.take("a state is missing here; write for instance state established")?;
+            let lower = text.to_ascii_lowercase();
+            let known = States::NAMED.iter().find(|(name, _)| *name == lower);
+            let reason = || match nearest(&lower, States::NAMED.iter().map(|(name, _)| *name)) {
+                Some(known) => format!("unknown state {text:?}; did you mean {known}?"),
+                None => format!("unknown state {text:?}; known are established, time-wait, connected, all and others"),
+            };
+            states |= known.ok_or_else(|| Flaw { at, reason: reason() })?.1.0;
+            if self.peek() != Some(word) {
+                return Ok(Filter::States(States(states)));
+            }
+            self.next += 1;
+        }
+    }
+
+    fn port(&mut self, end: End) -> Result<Filter, Flaw> {
+        let comparison = self.comparison();
+        let Word { at, text } = self.take("a port is missing here; write for instance :80")?;
+        let digits = text.strip_prefix("*:").or_else(|| text.strip_prefix(':')).unwrap_or(&text);
+        let port = number(digits).ok_or_else(|| Flaw { at, reason: bad_port(&text) })?;
+        Ok(Filter::Port(end, comparison, port))
+    }
+
+    fn address(&mut self, end: End) -> Result<Filter, Flaw> {
+        let at = self.words.get(self.next).map_or(self.end, |word| word.at);
+        let comparison = self.comparison();
+        let address = Filter::Address(end, self.range()?);
+        match comparison {
+            Comparison::Equal => Ok(address),
+            Comparison::Unequal => Ok(Filter::Not(Box::new(address))),
+            _ => Err(Flaw { at, reason: "addresses are = or !=; ports are also < and >".to_owned() }),
+        }
+    }
+
+    fn range(&mut self) -> Result<Range, Flaw> {
+        let Word { at, text } = self.take("an address is missing here; write for instance 10.0.0.0/8")?;
+        range(&text).ok_or_else(|| {
+            let example = "10.0.0.5, 10.0.0.0/8, [::1]:80 or :80";
+            Flaw { at, reason: format!("{text:?} is no address and port; write for instance {example}") }
+        })
+    }
+
+    /// The comparison that is next; if there is none, it is for equality.
+    fn comparison(&mut self) -> Comparison {
+        let named = |word: &str| COMPARISONS.iter().find(|(name, _)| *name == word);
+        let found = self.peek().and_then(named).map(|(_, comparison)| *comparison);
+        self.next += usize::from(found.is_some());
+        found.unwrap_or(Comparison::Equal)
+    }
+
+    fn peek(&self) -> Option<&str> {
+        self.words.get(self.next).map(|word| word.text.as_str())
+    }
+
+    fn take(&mut self, missing: &str) -> Result<Word, Flaw> {
+        let word = self.words.get(self.next).cloned();
+        self.next += 1;
+        word.ok_or_else(|| Flaw { at: self.end, reason: missing.to_owned() })
+    }
+}
+
+/// A list with another term; a list of the same kind grows.
+fn joined(of: fn(Vec<Filter>) -> Filter, list: Filter, term: Filter) -> Filter {
+    match (list, of(Vec::new())) {
+        (Filter::All(mut terms), Filter::All(_)) | (Filter::Any(mut terms), Filter::Any(_)) => {
+            terms.push(term);
+            of(terms)
+        }
+        (list, _) => of(vec![list, term]),
+    }
+}
+
+fn is_and(word: &str) -> bool {
+    ["and", "&", "&&"].contains(&word)
+}
+
+fn is_or(word: &str) -> bool {
+    ["or", "|", "||"].contains(&word)
+}
+
+fn unknown(word: &str) -> String {
+    match nearest(word, TERMS.into_iter()) {
+        _ if is_and(word) || is_or(word) => {
+            format!("a filter is missing before {word:?}; write for instance sport = :80")
+        }
+        Some(known) if word != ")" => format!("unknown word {word:?}; did you mean {known}?"),
+        _ => format!("a filter belongs here in place of {word:?}; it begins with state, sport, dport, src, dst or not"),
+    }
+}
+
+fn bad_port(text: &str) -> String {
+    match number::<u16>(text.rsplit(':').next().unwrap_or_default()) {
+        Some(_) => format!("{text:?} has an address; write src or dst before it"),
+        None => format!("{text:?} is no port from 0 to 65535; write for instance :80"),
+    }
+}
+
+fn number<T: std::str::FromStr>(digits: &str) -> Option<T> {
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
+}
+
+/// An address, a port, or both; either may be `*`.
+fn range(text: &str) -> Option<Range> {
+    let is_address = text.starts_with('[') || text.matches(':').count() < 2;
+    let inside = text.rfind(']').map_or(0, |end| end + 1);
+    let (address, port) = match text[inside..].rfind(':').filter(|_| is_address) {
+        Some(colon) => (&text[..inside + colon], Some(&text[inside + colon + 1..])),
+        None => (text, None),
+    };
+    let port = match port {
+        None | Some("*") => None,
+        Some(digits) => Some(number(digits)?),
+    };
+    Some(Range { prefix: if ["", "*"].contains(&address) { None } else { Some(prefix(address)?) }, port })
+}
+
+/// An address and how many of its bits count: all, unless it says so.
+fn prefix(text: &str) -> Option<(IpAddr, u8)> {
+    let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+    // The bits may be in the brackets or after them.
+    let ip: IpAddr = address.trim_start_matches('[').trim_end_matches(']').parse().ok()?;
+    let width = if ip.is_ipv4() { 32 } else { 128 };
+    let bits = bits.map_or(Some(width), |bits| number(bits.trim_end_matches(']')))?;
+    (bits <= width).then_some((ip, bits))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! Filters, and what is said about texts that are none.
+
+use super::*;
+
+fn states(name: &str) -> Filter {
+    let (_, states) = States::NAMED.iter().find(|(known, _)| *known == name).unwrap();
+    Filter::States(*states)
+}
+
+fn port(end: End, comparison: Comparison, port: u16) -> Filter {
+    Filter::Port(end, comparison, port)
+}
+
+/// A filter that names no states is one for the usual ones.
+fn usual(filter: Filter) -> Result<Filter, Flaw> {
+    Ok(Filter::All(vec![Filter::States(States::USUAL), filter]))
+}
+
+#[test]
+fn every_word_for_a_comparison_is_known_and_equality_needs_none() {
+    for (word, comparison) in COMPARISONS {
+        assert_eq!(filter(&format!("sport {word} :80")), usual(port(End::Local, comparison, 80)), "{word}");
+        assert_eq!(filter(&format!("dport {word} 80")), usual(port(End::Peer, comparison, 80)), "{word}");
+    }
+    for text in ["sport :80", "sport 80", "sport=:80", "sport==80", "  sport  *:80 "] {
+        assert_eq!(filter(text), usual(port(End::Local, Comparison::Equal, 80)), "{text}");
+    }
+    assert_eq!(filter("dport>=:1024"), usual(port(End::Peer, Comparison::AtLeast, 1024)));
+}
+
+#[test]
+fn words_are_joined_from_left_to_right_and_the_states_first_hold_for_all_of_it() {
+    let at = |number| port(End::Local, Comparison::Equal, number);
+    let not = |filter| Filter::Not(Box::new(filter));
+    let (all, any) = (Filter::All, Filter::Any);
+    for (text, expected) in [
+        ("sport 1 sport 2 and sport 3", all(vec![at(1), at(2), at(3)])),
+        ("sport 1 && sport 2 & sport 3", all(vec![at(1), at(2), at(3)])),
+        ("sport 1 or sport 2 || sport 3", any(vec![at(1), at(2), at(3)])),
+        ("sport 1 or sport 2 and sport 3", all(vec![any(vec![at(1), at(2)]), at(3)])),
+        ("sport 1 or (sport 2 and sport 3)", any(vec![at(1), all(vec![at(2), at(3)])])),
+        ("not sport 1 sport 2", all(vec![not(at(1)), at(2)])),
+        ("!(sport 1|sport 2)", not(any(vec![at(1), at(2)]))),
+        ("not ! sport 1", not(not(at(1)))),
+        ("((sport 1))", at(1)),
+    ] {
+        assert_eq!(filter(text), usual(expected), "{text}");
+    }
+    for (text, expected) in [
+        ("state established", states("established")),
+        ("state ESTABLISHED state close-wait", Filter::States(States(1 << 1 | 1 << 8))),
+        ("exclude time-wait exclude listening", Filter::States(States(0xfff & !(1 << 6 | 1 << 10)))),
+        ("state all sport 1 or sport 2", all(vec![states("all"), any(vec![at(1), at(2)])])),
+        ("state connected exclude bucket sport 1", {
+            let unlike = Filter::States(States(0xfff & !(1 << 3 | 1 << 6)));
+            all(vec![states("connected"), all(vec![unlike, at(1)])])
+        }),
+        ("state listening or sport 1", any(vec![states("listening"), at(1)])),
+        ("sport 1 and not state listening", all(vec![at(1), not(states("listening"))])),
+    ] {
+        assert_eq!(filter(text), Ok(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_place_is_an_address_a_prefix_a_port_or_two_of_them() {
+    let of = |ip: &str, bits: u8, port: Option<u16>| Range { prefix: Some((ip.parse().unwrap(), bits)), port };
+    for (text, expected) in [
+        ("10.0.0.5", of("10.0.0.5", 32, None)),
+        ("10.0.0.5:80", of("10.0.0.5", 32, Some(80))),
+        ("10.0.0.5:*", of("10.0.0.5", 32, None)),
+        ("10.0.0.0/8", of("10.0.0.0", 8, None)),
+        ("10.0.0.0/8:80", of("10.0.0.0", 8, Some(80))),
+        (":80", Range { prefix: None, port: Some(80) }),
+        ("*:80", Range { prefix: None, port: Some(80) }),
+        ("*", Range::default()),
+        ("::1", of("::1", 128, None)),
+        ("[::1]", of("::1", 128, None)),
+        ("[::1]:80", of("::1", 128, Some(80))),
+        ("[fe80::]/10", of("fe80::", 10, None)),
+        ("[fe80::/10]:80", of("fe80::", 10, Some(80))),
+        ("fe80::/10", of("fe80::", 10, None)),
+    ] {
+        assert_eq!(filter(&format!("dst {text}")), usual(Filter::Address(End::Peer, expected)), "{text}");
+        let other = Filter::Not(Box::new(Filter::Address(End::Local, expected)));
+        assert_eq!(filter(&format!("src != {text}")), usual(other), "{text}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_place_and_the_nearest_word() {
+    for (text, expected) in [
+        ("", "at the end: a filter is missing here; write for instance sport = :80"),
+        ("sprot = :80", "unknown word \"sprot\"; did you mean sport?"),
+        ("sport = :80 and sorc ::1", "at \"sorc ::1\": unknown word \"sorc\"; did you mean src?"),
+        (
+            "(sport 80 or fwmark 1)",
+            "at \"fwmark 1)\": a filter belongs here in place of \"fwmark\"; it begins with state, sport, dport, src, dst or not",
+        ),
+        ("state establishd", "at \"establishd\": unknown state \"establishd\"; did you mean established?"),
+        ("state", "at the end: a state is missing here; write for instance state established"),
+        ("sport = :http", "at \":http\": \":http\" is no port from 0 to 65535; write for instance :80"),
+        ("dport > :65536", "at \":65536\": \":65536\" is no port from 0 to 65535; write for instance :80"),
+        ("sport = 10.0.0.1:80", "at \"10.0.0.1:80\": \"10.0.0.1:80\" has an address; write src or dst before it"),
+        ("sport =", "at the end: a port is missing here; write for instance :80"),
+        (
+            "dst 10.0.0.0/33",
+            "at \"10.0.0.0/33\": \"10.0.0.0/33\" is no address and port; write for instance 10.0.0.5, 10.0.0.0/8, [::1]:80 or :80",
+        ),
+        ("dst > 10.0.0.1", "at \"> 10.0.0.1\": addresses are = or !=; ports are also < and >"),
+        ("dst", "at the end: an address is missing here; write for instance 10.0.0.0/8"),
+        ("sport 80 and", "at the end: a filter is missing here; write for instance sport = :80"),
+        ("or sport 80", "a filter is missing before \"or\"; write for instance sport = :80"),
+        (
+            "sport 80 and or sport 81",
+            "at \"or sport 81\": a filter is missing before \"or\"; write for instance sport = :80",
+        ),
+        ("not (sport 80", "at \"(sport 80\": this is never closed; add a )"),
+        ("sport 80) or sport 81", "at \") or sport 81\": nothing is open that this could close; leave it out"),
+    ] {
+        assert_eq!(filter(text).unwrap_err().shown(text), expected, "{text}");
+    }
+    let deep = |depth: usize| filter(&format!("{}sport 80{}", "(".repeat(depth), ")".repeat(depth)));
+    assert!(deep(DEPTH_MAX - 1).is_ok());
+    for text in ["(".repeat(100_000), "not ".repeat(100_000)] {
+        assert!(filter(&text).unwrap_err().reason.starts_with("nested more deeply"));
+    }
+}

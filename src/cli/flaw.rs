@@ -1,0 +1,30 @@
+//! What is wrong with a text that has a grammar of its own, and where.
+
+use strsim::damerau_levenshtein;
+
+/// What is wrong with a text, and where.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Flaw {
+    /// Where it begins, in characters.
+    pub at: usize,
+    /// What is wrong, and what would be right.
+    pub reason: String,
+}
+
+impl Flaw {
+    /// Where it is, and what is wrong.
+    pub fn shown(&self, text: &str) -> String {
+        let rest: String = text.chars().skip(self.at).collect();
+        match rest.as_str() {
+            "" => format!("at the end: {}", self.reason),
+            rest if rest.len() == text.len() => self.reason.clone(),
+            rest => format!("at {rest:?}: {}", self.reason),
+        }
+    }
+}
+
+/// The known word that a mistyped one is nearest to, if one is near.
+pub(super) fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let nearest = known.map(|known| (damerau_levenshtein(typed, known), known)).min();
+    nearest.filter(|(far, known)| *far <= known.len() / 2).map(|(_, known)| known)
+}

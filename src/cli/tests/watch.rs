@@ -1,0 +1,60 @@
+//! What is sampled of sockets, and into which file.
+
+use super::*;
+use crate::plan::filter::{Filter, States};
+
+#[test]
+fn sockets_are_sampled_into_the_file_that_is_named() {
+    assert_eq!(run("onrush h").show.sockets, None);
+    for line in ["onrush --sockets-output s.ndjson h", "wrk --sockets --sockets-output s.NDJSON http://h/"] {
+        let watch = run(line).show.sockets.unwrap();
+        assert_eq!(watch.filter, None, "{line}");
+        assert!(watch.output.to_str().unwrap().eq_ignore_ascii_case("s.ndjson"), "{line}");
+    }
+    let plan = run("onrush --sockets='state established' --unix /run/app.sock --sockets-output a/s.ndjson h");
+    assert_eq!(plan.show.sockets.unwrap().filter, Some(Filter::States(States(1 << 1))));
+    let plan = run("onrush --sockets-output s.ndjson -o r.csv h");
+    let kinds: Vec<Kind> = plan.show.files().iter().map(|output| output.kind).collect();
+    assert_eq!(kinds, [Kind::Csv, Kind::Sockets]);
+}
+
+#[test]
+fn what_cannot_be_sampled_is_refused_with_what_can_be() {
+    let table = [
+        (
+            "--sockets h",
+            "--sockets: there is no file for the samples; add --sockets-output, for instance --sockets-output s.ndjson",
+        ),
+        (
+            "--sockets-output s.json h",
+            "--sockets-output \"s.json\": a line is written for each socket and sample; write for instance s.ndjson",
+        ),
+        (
+            "--sockets=stat --sockets-output s.ndjson h",
+            "--sockets \"stat\": unknown word \"stat\"; did you mean state?",
+        ),
+        (
+            "--sockets='src ::1 and sprot 1' --sockets-output s.ndjson h",
+            "--sockets \"src ::1 and sprot 1\": at \"sprot 1\": unknown word \"sprot\"; did you mean sport?",
+        ),
+        (
+            "--sockets-output s.ndjson --io sim:x h",
+            "--sockets-output: the simulated servers are reached without sockets; leave one of the two out",
+        ),
+        (
+            "--sockets --sockets-output s.ndjson --once h",
+            "--sockets: --once is over before there is a sample; leave one of the two out",
+        ),
+        (
+            "--sockets --sockets-output s.ndjson --unix /x h",
+            "--sockets: --unix does without TCP, so there is nothing to sample; leave it out, or write which sockets: --sockets='sport = :80'",
+        ),
+        (
+            "--sockets-output s.ndjson --find-max 'p99<5ms' h",
+            "--find-max and --sockets-output: a search has many runs; sample one at the rate that it finds; leave one of the two out",
+        ),
+    ];
+    for (words, expected) in table {
+        assert_eq!(refused(&format!("onrush {words}")), format!("onrush: {expected}"));
+    }
+}

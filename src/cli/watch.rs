@@ -1,0 +1,74 @@
+//! The options about sockets that are sampled: what was typed of them, and what it means.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use super::filter::filter;
+use super::flags::{Flag, Id};
+use super::refusal::{Refusal, wrong};
+use crate::plan::{Filter, Io, Kind, SocketWatch, Way};
+
+/// What was typed about sockets.
+#[derive(Debug, Default)]
+pub(super) struct TypedWatch {
+    /// `--sockets`, and the filter if there was one.
+    filter: Option<Option<Filter>>,
+    /// `--sockets-output`.
+    output: Option<PathBuf>,
+}
+
+impl TypedWatch {
+    /// Takes one option in.
+    pub fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), Refusal> {
+        match flag.id {
+            Id::Sockets => self.filter = Some(read(flag, &value)?),
+            _ if Kind::of(Path::new(&value)) != Some(Kind::Lines) => {
+                return Err(wrong(
+                    flag,
+                    &value,
+                    "a line is written for each socket and sample; write for instance s.ndjson",
+                ));
+            }
+            _ => self.output = Some(PathBuf::from(value)),
+        }
+        Ok(())
+    }
+
+    /// The option that was typed, if one was.
+    pub fn option(&self) -> Option<&'static str> {
+        let named = self.filter.as_ref().map(|_| "--sockets");
+        named.or(self.output.as_ref().map(|_| Kind::Sockets.option()))
+    }
+
+    /// What it means for a run.
+    pub fn decide(self, way: &Way, io: &Io, once: bool) -> Result<Option<SocketWatch>, Refusal> {
+        let Some(option) = self.option() else { return Ok(None) };
+        let refused = |line: &str| Err(Refusal::Misused(format!("{option}: {line}")));
+        let (filter, Some(output)) = (self.filter.flatten(), self.output) else {
+            return refused(
+                "there is no file for the samples; add --sockets-output, for instance --sockets-output s.ndjson",
+            );
+        };
+        if let Io::Sim(_) = io {
+            return refused("the simulated servers are reached without sockets; leave one of the two out");
+        }
+        if once {
+            return refused("--once is over before there is a sample; leave one of the two out");
+        }
+        if way.unix.is_some() && filter.is_none() {
+            return refused(
+                "--unix does without TCP, so there is nothing to sample; leave it out, or write which sockets: --sockets='sport = :80'",
+            );
+        }
+        Ok(Some(SocketWatch { filter, output }))
+    }
+}
+
+/// The filter; `None`: there is none.
+fn read(flag: &Flag, value: &OsStr) -> Result<Option<Filter>, Refusal> {
+    let text = value.to_string_lossy();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    filter(&text).map(Some).map_err(|flaw| wrong(flag, value, flaw.shown(&text)))
+}

@@ -1,0 +1,241 @@
+//! Which sockets are watched: a filter as `ss` has it, as plain data. It is told what a socket is like and asks nobody.
+
+use std::net::{IpAddr, SocketAddr};
+
+use super::condition::Comparison;
+
+/// What has to be true of a socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Filter {
+    /// It is in one of these states.
+    States(States),
+    /// The port of an end compares like that.
+    Port(End, Comparison, u16),
+    /// An end is there.
+    Address(End, Range),
+    /// This is not true.
+    Not(Box<Self>),
+    /// All of them are true.
+    All(Vec<Self>),
+    /// One of them is true.
+    Any(Vec<Self>),
+}
+
+/// An end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The socket's own.
+    Local,
+    /// Its peer's.
+    Peer,
+}
+
+/// Addresses and perhaps a port; `None`: any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Range {
+    /// An address, and how many of its first bits count.
+    pub prefix: Option<(IpAddr, u8)>,
+    /// The port.
+    pub port: Option<u16>,
+}
+
+/// A set of states, a bit for each of the kernel's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct States(pub u32);
+
+/// What a filter is told of a socket.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject {
+    /// Its state, by the kernel's number.
+    pub state: u8,
+    /// Its own address and port.
+    pub local: SocketAddr,
+    /// Its peer's.
+    pub peer: SocketAddr,
+}
+
+impl States {
+    /// All of them.
+    pub const ALL: Self = Self(0xfff);
+    /// Those of sockets that are connected or about to be, or no longer, as `ss` shows them unless it is told otherwise.
+    pub const USUAL: Self = Self(Self::ALL.0 & !(Self::LISTENING | Self::CLOSED | Self::BUCKET));
+    const LISTENING: u32 = 1 << 10;
+    const CLOSED: u32 = 1 << 7;
+    const SYN_SENT: u32 = 1 << 2;
+    /// What the kernel keeps in less room than a socket has: half open, or waiting after the end.
+    const BUCKET: u32 = 1 << 3 | 1 << 6;
+
+    /// The states and sets of states by the names that `ss` takes.
+    pub const NAMED: [(&str, Self); 20] = [
+        ("established", Self(1 << 1)),
+        ("syn-sent", Self(Self::SYN_SENT)),
+        ("syn-recv", Self(1 << 3)),
+        ("syn-rcv", Self(1 << 3)),
+        ("fin-wait-1", Self(1 << 4)),
+        ("fin-wait-2", Self(1 << 5)),
+        ("time-wait", Self(1 << 6)),
+        ("unconnected", Self(Self::CLOSED)),
+        ("closed", Self(Self::CLOSED)),
+        ("close", Self(Self::CLOSED)),
+        ("close-wait", Self(1 << 8)),
+        ("last-ack", Self(1 << 9)),
+        ("listening", Self(Self::LISTENING)),
+        ("listen", Self(Self::LISTENING)),
+        ("closing", Self(1 << 11)),
+        ("all", Self::ALL),
+        ("connected", Self(Self::ALL.0 & !(Self::CLOSED | Self::LISTENING))),
+        ("synchronized", Self(Self::ALL.0 & !(Self::CLOSED | Self::LISTENING | Self::SYN_SENT))),
+        ("bucket", Self(Self::BUCKET)),
+        ("big", Self(Self::ALL.0 & !Self::BUCKET)),
+    ];
+}
+
+impl Filter {
+    /// Whether it is true of a socket.
+    pub fn holds(&self, socket: &Subject) -> bool {
+        match self {
+            Self::States(States(states)) => states & 1 << socket.state != 0,
+            Self::Port(end, comparison, port) => comparison.holds(socket.end(*end).port().into(), (*port).into()),
+            Self::Address(end, range) => range.contains(socket.end(*end)),
+            Self::Not(filter) => !filter.holds(socket),
+            Self::All(filters) => filters.iter().all(|filter| filter.holds(socket)),
+            Self::Any(filters) => filters.iter().any(|filter| filter.holds(socket)),
+        }
+    }
+
+    /// The states that a socket can be in of which it is true.
+    pub fn states(&self) -> States {
+        let all = |filters: &[Self]| filters.iter().fold(States::ALL.0, |states, filter| states & filter.states().0);
+        let any = |filters: &[Self]| filters.iter().fold(0, |states, filter| states | filter.states().0);
+        match self {
+            Self::States(states) => *states,
+            Self::Not(filter) => match &**filter {
+                Self::States(States(states)) => States(States::ALL.0 & !states),
+                _ => States::ALL,
+            },
+            Self::All(filters) => States(all(filters)),
+            Self::Any(filters) => States(any(filters)),
+            Self::Port(..) | Self::Address(..) => States::ALL,
+        }
+    }
+
+    /// The only ports, a socket's own and its peer's, of sockets of which it is true; 0: there may be several.
+    pub fn ports(&self) -> [u16; 2] {
+        let of = |end: End, port: u16| if end == End::Local { [port, 0] } else { [0, port] };
+        match self {
+            Self::Port(end, Comparison::Equal, port) | Self::Address(end, Range { port: Some(port), .. }) => {
+                of(*end, *port)
+            }
+            Self::All(filters) => {
+                let ports: Vec<_> = filters.iter().map(Self::ports).collect();
+                [0, 1].map(|end| ports.iter().map(|ports| ports[end]).find(|port| *port != 0).unwrap_or(0))
+            }
+            Self::States(_) | Self::Port(..) | Self::Address(..) | Self::Not(_) | Self::Any(_) => [0, 0],
+        }
+    }
+
+    /// Whether it says anything about states.
+    pub fn names_states(&self) -> bool {
+        match self {
+            Self::States(_) => true,
+            Self::Not(filter) => filter.names_states(),
+            Self::All(filters) | Self::Any(filters) => filters.iter().any(Self::names_states),
+            Self::Port(..) | Self::Address(..) => false,
+        }
+    }
+}
+
+impl Range {
+    /// Whether an end is there. IPv4 in IPv6 is also IPv4, but IPv4 is not IPv6, as in `ss`.
+    fn contains(&self, end: SocketAddr) -> bool {
+        let is_there = |(prefix, bits): (IpAddr, u8)| match (prefix, end.ip()) {
+            (IpAddr::V4(prefix), IpAddr::V4(ip)) => {
+                begins_alike(prefix.to_bits().into(), ip.to_bits().into(), 32, bits)
+            }
+            (IpAddr::V6(prefix), IpAddr::V6(ip)) => begins_alike(prefix.to_bits(), ip.to_bits(), 128, bits),
+            (IpAddr::V4(prefix), IpAddr::V6(ip)) => ip
+                .to_ipv4_mapped()
+                .is_some_and(|ip| begins_alike(prefix.to_bits().into(), ip.to_bits().into(), 32, bits)),
+            (IpAddr::V6(_), IpAddr::V4(_)) => false,
+        };
+        self.port.is_none_or(|port| port == end.port()) && self.prefix.is_none_or(is_there)
+    }
+}
+
+/// Whether two numbers of this width have the same first bits.
+fn begins_alike(one: u128, other: u128, width: u32, bits: u8) -> bool {
+    (one ^ other).checked_shr(width - u32::from(bits)).unwrap_or(0) == 0
+}
+
+impl Subject {
+    fn end(&self, end: End) -> SocketAddr {
+        match end {
+            End::Local => self.local,
+            End::Peer => self.peer,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn socket(state: u8, local: &str, peer: &str) -> Subject {
+        Subject { state, local: local.parse().unwrap(), peer: peer.parse().unwrap() }
+    }
+
+    fn range(ip: &str, bits: u8, port: Option<u16>) -> Range {
+        Range { prefix: Some((ip.parse().unwrap(), bits)), port }
+    }
+
+    #[test]
+    fn an_address_is_in_a_prefix_of_its_family_and_of_ipv4_if_it_is_that_in_ipv6() {
+        let cases = [
+            (range("10.1.0.0", 16, None), "10.1.2.3:80", true),
+            (range("10.1.0.0", 16, None), "10.2.2.3:80", false),
+            (range("10.1.0.0", 16, None), "[::ffff:10.1.2.3]:80", true),
+            (range("::ffff:10.1.2.3", 128, None), "10.1.2.3:80", false),
+            (range("0.0.0.0", 0, None), "10.1.2.3:80", true),
+            (range("0.0.0.0", 0, None), "[::1]:80", false),
+            (range("::", 0, None), "[::1]:80", true),
+            (range("fe80::", 10, None), "[fe90::1]:80", true),
+            (range("fe80::", 10, None), "[ff02::1]:80", false),
+            (range("::1", 128, Some(80)), "[::1]:80", true),
+            (range("::1", 128, Some(80)), "[::1]:81", false),
+            (Range { prefix: None, port: Some(80) }, "[::1]:80", true),
+            (Range::default(), "1.2.3.4:5", true),
+        ];
+        for (range, end, expected) in cases {
+            assert_eq!(range.contains(end.parse().unwrap()), expected, "{range:?} {end}");
+        }
+    }
+
+    #[test]
+    fn the_kernel_is_asked_for_no_fewer_sockets_than_there_are_of_it() {
+        let port = |end, port| Filter::Port(end, Comparison::Equal, port);
+        let not = |filter| Filter::Not(Box::new(filter));
+        let open = Filter::States(States(1 << 1));
+        let cases = [
+            (open.clone(), 1 << 1, [0, 0]),
+            (not(open.clone()), 0xfff & !(1 << 1), [0, 0]),
+            (not(not(open.clone())), 0xfff, [0, 0]),
+            (Filter::All(vec![open.clone(), port(End::Local, 80)]), 1 << 1, [80, 0]),
+            (Filter::All(vec![port(End::Peer, 81), port(End::Local, 80)]), 0xfff, [80, 81]),
+            (Filter::Any(vec![open.clone(), port(End::Local, 80)]), 0xfff, [0, 0]),
+            (not(port(End::Local, 80)), 0xfff, [0, 0]),
+            (Filter::Port(End::Local, Comparison::AtLeast, 80), 0xfff, [0, 0]),
+            (Filter::Address(End::Peer, range("::1", 128, Some(80))), 0xfff, [0, 80]),
+        ];
+        let ends = ["[::1]:80", "[::1]:81", "[::1]:82"];
+        for (filter, states, ports) in cases {
+            assert_eq!((filter.states().0, filter.ports()), (states, ports), "{filter:?}");
+            for (state, local, peer) in (0..12).flat_map(|state| ends.map(|local| (state, local, ends[1]))) {
+                let socket = socket(state, local, peer);
+                let is_asked_for = states & 1 << state != 0
+                    && [0, socket.local.port()].contains(&ports[0])
+                    && [0, socket.peer.port()].contains(&ports[1]);
+                assert!(is_asked_for || !filter.holds(&socket), "{filter:?} {socket:?}");
+            }
+        }
+    }
+}

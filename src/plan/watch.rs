@@ -1,0 +1,14 @@
+//! Sockets that are sampled while a run lasts.
+
+use std::path::PathBuf;
+
+use super::filter::Filter;
+
+/// Sockets that are sampled while a run lasts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SocketWatch {
+    /// Which of this network namespace; `None`: the connections of the run.
+    pub filter: Option<Filter>,
+    /// The file that every sample is written into.
+    pub output: PathBuf,
+}

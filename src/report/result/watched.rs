@@ -1,0 +1,84 @@
+//! What samples of sockets add up to, as a document has it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::stats::{self, Distribution};
+
+/// What samples of sockets (`--sockets`) add up to, without those of the warm-up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Watched {
+    /// How many samples were taken.
+    pub samples: u64,
+    /// How many of them the kernel refused; left out if none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed: u64,
+    /// How many sockets were in them. One that is in a sample and not in the one before it counts again.
+    pub sockets: u64,
+    /// How many sockets there were in all samples together.
+    pub readings: u64,
+    /// How many were left out of samples because there were too many; left out if none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: u64,
+    /// Segments that were sent once more, as far as that was between two samples of a socket.
+    pub retransmits: u64,
+    /// The smoothed round trip, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt: Option<Extent>,
+    /// The congestion window, in segments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwnd: Option<Extent>,
+    /// How fast data has arrived at the peer lately, in bits per second, where there was any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery_rate: Option<Extent>,
+    /// The part of the receive buffer's limit that was used (`skmem.r` of `skmem.rb`); 1 is all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rcvbuf_use: Option<Extent>,
+    /// The part of the send buffer's limit that was used (`skmem.w` of `skmem.tb`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sndbuf_use: Option<Extent>,
+}
+
+/// The least, the middle and the greatest of what was read.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Extent {
+    /// The least.
+    pub min: f64,
+    /// The middle, to 0.1 %.
+    pub median: f64,
+    /// The greatest.
+    pub max: f64,
+}
+
+impl Watched {
+    /// Those of a run.
+    pub fn of(watched: &stats::Watched) -> Self {
+        Self {
+            samples: watched.samples,
+            failed: watched.failed,
+            sockets: watched.sockets,
+            readings: watched.readings,
+            left_out: watched.left_out,
+            retransmits: watched.retransmits,
+            rtt: Extent::of(&watched.rtt_us, 1e3),
+            cwnd: Extent::of(&watched.cwnd, 1.0),
+            delivery_rate: Extent::of(&watched.delivery_bps, 1.0),
+            rcvbuf_use: Extent::of(&watched.rcvbuf_use, 1e6),
+            sndbuf_use: Extent::of(&watched.sndbuf_use, 1e6),
+        }
+    }
+}
+
+impl Extent {
+    /// Of values that are so many times as large as what is shown; `None`: there are none.
+    fn of(values: &Distribution<u32>, times: f64) -> Option<Self> {
+        let (min, max) = values.min().zip(values.max())?;
+        let [min, median, max] = [min, values.percentile(50.0).clamp(min, max), max].map(|value| value as f64 / times);
+        Some(Self { min, median, max })
+    }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}

@@ -1,0 +1,77 @@
+//! Which sockets a sample has where there are too many: the same ones in every sample, as long as they are there.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use super::reading::Reading;
+use crate::random::Random;
+
+/// The sockets of a sample: those whose addresses and ports give the least numbers, which are as good as random and depend on
+/// the seed.
+#[derive(Debug)]
+pub struct Choice {
+    seed: u64,
+    most: usize,
+    /// The largest number first.
+    chosen: BinaryHeap<Numbered>,
+    left_out: u64,
+}
+
+#[derive(Debug)]
+struct Numbered {
+    number: u64,
+    reading: Reading,
+}
+
+impl Ord for Numbered {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.number.cmp(&other.number)
+    }
+}
+
+impl PartialOrd for Numbered {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Numbered {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Numbered {}
+
+impl Choice {
+    /// Of at most so many.
+    pub fn new(seed: u64, most: usize) -> Self {
+        Self { seed, most, chosen: BinaryHeap::new(), left_out: 0 }
+    }
+
+    /// Takes what is said about one socket into the sample, or leaves it or another one out.
+    pub fn offer(&mut self, body: &[u8]) {
+        let number = number(self.seed, body);
+        if self.chosen.len() == self.most {
+            self.left_out += 1;
+            if self.chosen.peek().is_none_or(|last| last.number <= number) {
+                return;
+            }
+            self.chosen.pop();
+        }
+        self.chosen.extend(Reading::of(body).map(|reading| Numbered { number, reading }));
+    }
+
+    /// The sockets, always in the same order, and how many were left out.
+    pub fn end(self) -> (Vec<Reading>, u64) {
+        let chosen = self.chosen.into_sorted_vec();
+        (chosen.into_iter().map(|numbered| numbered.reading).collect(), self.left_out)
+    }
+}
+
+/// The number of a socket: of its ports and addresses.
+fn number(seed: u64, body: &[u8]) -> u64 {
+    let ends = body.get(4..40).unwrap_or_default();
+    let words = ends.chunks(8).map(|part| part.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));
+    words.fold(seed, |number, word| Random::new(number ^ word).next())
+}

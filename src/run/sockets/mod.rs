@@ -1,0 +1,134 @@
+//! Samples of sockets while a run lasts, as `ss` shows them: a thread of its own asks the kernel once a second.
+//!
+//! It sends nothing to the target, touches no connection, and takes less than a hundredth of a processor. What is sampled
+//! are the connections of the run, or whatever a filter of the plan says.
+
+mod choice;
+mod keys;
+mod own;
+mod reading;
+mod sampler;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use thiserror::Error;
+
+use super::Observer;
+use super::diag;
+use crate::plan::{Addresses, Io, Plan};
+use crate::reason::reason;
+use crate::stats::Watched;
+pub use reading::Reading;
+use sampler::Sampler;
+use summary::Summary;
+pub use value::Value;
+
+/// The kernel does not tell about sockets.
+#[derive(Debug, Error)]
+#[error("--sockets: the kernel does not tell about sockets: {}; leave the option out", reason(&(*.0).into()))]
+pub struct Untold(Errno);
+
+/// What the kernel said of the sockets that are sampled, at one moment.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    at: Instant,
+    /// The seconds since measuring began; negative in a warm-up.
+    pub at_s: f64,
+    /// The same moment of the calendar, since the beginning of 1970.
+    pub time: Duration,
+    /// What it said of each socket.
+    pub readings: Vec<Reading>,
+    /// How many more there were.
+    pub left_out: u64,
+    /// Why it said nothing, if it did not.
+    pub failure: Option<Errno>,
+}
+
+/// Samples sockets until the run has ended, or until this is dropped.
+pub struct SocketWatcher {
+    /// Where the thread waits for the start.
+    start: Option<Sender<Instant>>,
+    samples: Receiver<Sample>,
+    has_ended: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    summary: Summary,
+}
+
+impl SocketWatcher {
+    /// Gets ready to sample what the plan says, if it says so. Where connections are none of TCP, the run has nothing to be
+    /// sampled.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel does not tell about sockets, or there can be no thread.
+    pub fn prepare(plan: &Plan, addresses: &Addresses) -> anyhow::Result<Option<Self>> {
+        let Some(watch) = &plan.show.sockets else { return Ok(None) };
+        let is_without_tcp = plan.way.unix.is_some() && watch.filter.is_none();
+        if plan.once || is_without_tcp || matches!(plan.io, Io::Sim(_)) {
+            return Ok(None);
+        }
+        // No socket has these ports: the question is whether there is an answer.
+        diag::dump(false, diag::ESTABLISHED, [1, 1], |_| ControlFlow::Continue(())).map_err(Untold)?;
+        let sampler = Sampler::new(watch.filter.clone(), addresses, plan.seed);
+        let (start, started) = mpsc::channel::<Instant>();
+        let (sender, samples) = mpsc::channel();
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let (is_over, warmup) = (Arc::clone(&has_ended), plan.warmup);
+        let work = move || {
+            // None comes if the run never begins.
+            let Ok(start) = started.recv() else { return };
+            sampler.run(start, start + warmup, &is_over, &sender);
+        };
+        let thread = thread::Builder::new().name("sockets".to_owned()).spawn(work)?;
+        let (start, thread) = (Some(start), Some(thread));
+        Ok(Some(Self { start, samples, has_ended, thread, summary: Summary::default() }))
+    }
+
+    /// The run begins.
+    pub fn start(&mut self, start: Instant) {
+        // A thread that has fallen samples nothing.
+        self.start.take().map(|waiting| waiting.send(start));
+    }
+
+    /// Tells the observer of the samples since the last time, in a run that is measured from `begins`.
+    pub fn tell(&mut self, begins: Instant, observer: &mut dyn Observer) {
+        for mut sample in self.samples.try_iter() {
+            let since = sample.at.saturating_duration_since(begins).as_secs_f64();
+            sample.at_s = since - begins.saturating_duration_since(sample.at).as_secs_f64();
+            self.summary.add(&sample);
+            observer.sampled(&sample);
+        }
+    }
+
+    /// The run has ended: tells the observer of the last samples, and gives what all of them add up to.
+    pub fn end(mut self, begins: Instant, observer: &mut dyn Observer) -> Watched {
+        self.dismiss();
+        // What the thread has sent until it fell, if it did, is there.
+        self.thread.take().map(JoinHandle::join);
+        self.tell(begins, observer);
+        std::mem::take(&mut self.summary).end()
+    }
+
+    fn dismiss(&self) {
+        self.has_ended.store(true, Ordering::Release);
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
+    }
+}
+
+impl Drop for SocketWatcher {
+    fn drop(&mut self) {
+        self.dismiss();
+    }
+}

@@ -1,0 +1,71 @@
+//! The connections of the run: sockets of this process that are connected to where the load goes.
+
+use std::collections::{HashMap, HashSet};
+use std::net::{IpAddr, SocketAddr};
+use std::ops::ControlFlow;
+
+use rustix::io::Errno;
+
+use super::choice::Choice;
+use super::reading::{EXTENSIONS, inode, subject};
+use crate::plan::filter::States;
+use crate::run::diag;
+use crate::run::sight;
+
+/// The connections of the run. Others may be connected to the same target: those are known by their inodes, which only this
+/// process's descriptors tell, and reading these takes longer than a sample.
+#[derive(Debug)]
+pub struct Own {
+    addresses: Vec<(IpAddr, u16)>,
+    /// The sockets of the last sample, by their inodes: whether they are this process's.
+    known: HashMap<u32, bool>,
+}
+
+impl Own {
+    /// Those to these addresses.
+    pub fn new(addresses: &[SocketAddr]) -> Self {
+        let ends = addresses.iter().map(|address| (address.ip(), address.port())).collect();
+        Self { addresses: ends, known: HashMap::new() }
+    }
+
+    /// Offers all of them.
+    pub fn sample(&mut self, choice: &mut Choice) -> Result<(), Errno> {
+        let (mut known, mut new) = (HashMap::new(), Vec::new());
+        let ports: HashSet<(bool, u16)> = self.addresses.iter().map(|(ip, port)| (ip.is_ipv6(), *port)).collect();
+        for (v6, port) in ports {
+            diag::dump_with(EXTENSIONS, v6, States::USUAL.0, [0, port], |body| {
+                let is_there = subject(body).is_some_and(|socket| self.is_there(socket.peer));
+                // One that no process has any more is about to end.
+                let inode = inode(body).filter(|inode| is_there && *inode != 0);
+                match inode.map(|inode| (inode, self.known.get(&inode))) {
+                    None => {}
+                    Some((inode, None)) => new.push((inode, body.to_vec())),
+                    Some((inode, Some(&is_own))) => {
+                        known.insert(inode, is_own);
+                        if is_own {
+                            choice.offer(body);
+                        }
+                    }
+                }
+                ControlFlow::Continue(())
+            })?;
+        }
+        if !new.is_empty() {
+            // Where there is no `/proc`, none is known to be another process's.
+            let own: Option<HashSet<u64>> = sight::sockets_of("self").ok().map(Iterator::collect);
+            for (inode, body) in new {
+                let is_own = own.as_ref().is_none_or(|own| own.contains(&inode.into()));
+                known.insert(inode, is_own);
+                if is_own {
+                    choice.offer(&body);
+                }
+            }
+        }
+        self.known = known;
+        Ok(())
+    }
+
+    fn is_there(&self, peer: SocketAddr) -> bool {
+        self.addresses.contains(&(peer.ip(), peer.port()))
+    }
+}

@@ -1,0 +1,217 @@
+//! What the kernel says about one socket at one moment, under the names that files have for it.
+
+use super::keys::{CWND, DELIVERY_RATE, KEYS, MSS, RETRANS_TOTAL, RTT};
+use super::value::Value;
+use crate::plan::filter::Subject;
+use crate::run::diag::{self, u32_at};
+
+/// The attributes that are asked for, by their numbers, and those that some congestion controls have.
+const INFO: u16 = 2;
+const VEGAS: u16 = 3;
+const CONG: u16 = 4;
+const SKMEM: u16 = 7;
+const DCTCP: u16 = 9;
+const BBR: u16 = 16;
+
+/// The extensions that ask for them.
+pub const EXTENSIONS: u8 = 1 << (INFO - 1) | 1 << (VEGAS - 1) | 1 << (CONG - 1) | 1 << (SKMEM - 1);
+
+/// The names of the states, by the kernel's numbers.
+const STATES: [&str; 13] = [
+    "UNKNOWN",
+    "ESTAB",
+    "SYN-SENT",
+    "SYN-RECV",
+    "FIN-WAIT-1",
+    "FIN-WAIT-2",
+    "TIME-WAIT",
+    "UNCONN",
+    "CLOSE-WAIT",
+    "LAST-ACK",
+    "LISTEN",
+    "CLOSING",
+    "SYN-RECV",
+];
+
+/// The names of timers, by the kernel's numbers.
+const TIMERS: [&str; 5] = ["off", "on", "keepalive", "timewait", "persist"];
+
+/// What a connection has agreed on or does, by the bits of its options.
+const OPTIONS: [(&str, u8); 5] = [("ts", 1), ("sack", 2), ("ecn", 8), ("ecnseen", 16), ("fastopen", 32)];
+
+/// The memory of a socket, in the kernel's order: received and not read yet, and its limit; sent and not acknowledged on its
+/// way through this machine, and the limit of what is written; kept for later, written, options, waiting to be taken in, and
+/// packets that were dropped.
+const MEMORY: [&str; 9] = ["r", "rb", "t", "tb", "f", "w", "o", "bl", "d"];
+
+/// What the kernel says about one socket at one moment, as it says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading(Box<[u8]>);
+
+impl Reading {
+    /// What is in a message of the kernel's answer.
+    pub fn of(body: &[u8]) -> Option<Self> {
+        diag::ends(body).and(u32_at(body, 68)).map(|_| Self(body.into()))
+    }
+
+    /// A number that no other socket has, while it is there or later.
+    pub fn cookie(&self) -> u64 {
+        u64::from(self.word(48)) << 32 | u64::from(self.word(44))
+    }
+
+    /// The smoothed round trip, in microseconds.
+    pub fn rtt_us(&self) -> Option<u64> {
+        RTT.raw(self.info())
+    }
+
+    /// The congestion window, in segments.
+    pub fn cwnd(&self) -> Option<u64> {
+        CWND.raw(self.info())
+    }
+
+    /// How fast data has arrived at the peer lately, in bits per second; `None`: there was none.
+    pub fn delivery_bps(&self) -> Option<u64> {
+        DELIVERY_RATE.raw(self.info()).filter(|rate| *rate > 0).map(|rate| rate.saturating_mul(8))
+    }
+
+    /// Segments that were sent once more since it was opened.
+    pub fn retransmits(&self) -> Option<u64> {
+        RETRANS_TOTAL.raw(self.info())
+    }
+
+    /// The shares (0 to 1) of the receive and send buffers' limits that are used.
+    pub fn buffer_use(&self) -> Option<[f64; 2]> {
+        let memory = self.attribute(SKMEM)?;
+        let share = |used: usize, limit: usize| {
+            Some(f64::from(u32_at(memory, used * 4)?) / f64::from(u32_at(memory, limit * 4)?.max(1)))
+        };
+        Some([share(0, 1)?, share(5, 3)?])
+    }
+
+    /// Calls `each` with everything that is known, by its name.
+    pub fn each<E>(&self, mut each: impl FnMut(&'static str, Value<'_>) -> Result<(), E>) -> Result<(), E> {
+        let Some((_, [local, peer])) = diag::ends(&self.0) else { return Ok(()) };
+        each("state", Value::Text(STATES.get(usize::from(self.0[1])).unwrap_or(&STATES[0])))?;
+        each("local_address_port", Value::Id(local.to_string()))?;
+        each("peer_address_port", Value::Id(peer.to_string()))?;
+        for (name, at) in [("recv_q", 56), ("send_q", 60), ("uid", 64), ("inode", 68)] {
+            each(name, Value::Whole(self.word(at).into()))?;
+        }
+        each("sk", Value::Id(format!("{:x}", self.cookie())))?;
+        for (name, value) in [("timer", self.timer()), ("cong", self.congestion().map(Value::Text))] {
+            value.map_or(Ok(()), |value| each(name, value))?;
+        }
+        self.connection(&mut each)?;
+        let groups = [("skmem", self.memory()), ("bbr", self.bbr()), ("dctcp", self.dctcp()), ("vegas", self.vegas())];
+        groups.into_iter().try_for_each(|(name, group)| group.map_or(Ok(()), |group| each(name, Value::Group(group))))
+    }
+
+    /// What is known of its connection.
+    fn connection<E>(&self, each: &mut impl FnMut(&'static str, Value<'_>) -> Result<(), E>) -> Result<(), E> {
+        let info = self.info();
+        if let Some(&[options, scales, rate]) = info.get(5..8).and_then(|bits| bits.first_chunk()) {
+            for (name, bit) in OPTIONS {
+                each(name, Value::Flag(options & bit != 0))?;
+            }
+            const WSCALE: u8 = 4;
+            if options & WSCALE != 0 {
+                let [own, peers] = bits([scales & 15, scales >> 4]);
+                each("snd_wscale", Value::Whole(own.into()))?;
+                each("rcv_wscale", Value::Whole(peers.into()))?;
+            }
+            each("app_limited", Value::Flag(rate & if cfg!(target_endian = "little") { 1 } else { 128 } != 0))?;
+        }
+        for key in &KEYS {
+            key.read(info).map_or(Ok(()), |value| each(key.name, value))?;
+        }
+        self.send_bps().map_or(Ok(()), |rate| each("send", Value::Whole(rate)))
+    }
+
+    /// A full window in each round trip, in bits per second.
+    fn send_bps(&self) -> Option<u64> {
+        let (mss, cwnd, rtt_us) = (MSS.raw(self.info())?, self.cwnd()?, self.rtt_us()?);
+        Some(u64::try_from(u128::from(mss) * u128::from(cwnd) * 8_000_000 / u128::from(rtt_us)).unwrap_or(u64::MAX))
+    }
+
+    /// What its timer waits for, for how long, and how often it has fired.
+    fn timer(&self) -> Option<Value<'_>> {
+        let (timer, retransmits) = (self.0[2], self.0[3]);
+        let name = TIMERS.get(usize::from(timer)).copied().unwrap_or("unknown");
+        let group = vec![
+            ("name", Value::Text(name)),
+            ("expires", Value::Whole(self.word(52).into())),
+            ("retrans", Value::Whole(retransmits.into())),
+        ];
+        (timer != 0).then_some(Value::Group(group))
+    }
+
+    fn congestion(&self) -> Option<&str> {
+        std::str::from_utf8(self.attribute(CONG)?.split(|byte| *byte == 0).next()?).ok()
+    }
+
+    fn memory(&self) -> Option<Vec<(&'static str, Value<'_>)>> {
+        let memory = self.attribute(SKMEM)?;
+        let known = MEMORY.into_iter().zip(memory.chunks_exact(4));
+        Some(known.filter_map(|(name, word)| Some((name, Value::Whole(u32_at(word, 0)?.into())))).collect())
+    }
+
+    fn bbr(&self) -> Option<Vec<(&'static str, Value<'_>)>> {
+        let bbr = self.attribute(BBR)?;
+        let word = |at: usize| u32_at(bbr, at);
+        let bytes_per_s = u64::from(word(4)?) << 32 | u64::from(word(0)?);
+        let gain = |at: usize| Some(Value::Decimal(f64::from(word(at)?) / 256.0));
+        Some(vec![
+            ("bw", Value::Whole(bytes_per_s.saturating_mul(8))),
+            ("mrtt", Value::Decimal(f64::from(word(8)?) / 1e3)),
+            ("pacing_gain", gain(12)?),
+            ("cwnd_gain", gain(16)?),
+        ])
+    }
+
+    fn dctcp(&self) -> Option<Vec<(&'static str, Value<'_>)>> {
+        let dctcp = self.attribute(DCTCP)?;
+        let [enabled, ce_state] = *dctcp.first_chunk::<4>()?.as_chunks::<2>().0.first_chunk()?;
+        let word = |at: usize| Some(Value::Whole(u32_at(dctcp, at)?.into()));
+        Some(vec![
+            ("enabled", Value::Flag(u16::from_ne_bytes(enabled) != 0)),
+            ("ce_state", Value::Whole(u16::from_ne_bytes(ce_state).into())),
+            ("alpha", word(4)?),
+            ("ab_ecn", word(8)?),
+            ("ab_tot", word(12)?),
+        ])
+    }
+
+    fn vegas(&self) -> Option<Vec<(&'static str, Value<'_>)>> {
+        let vegas = self.attribute(VEGAS)?;
+        let ms = |at: usize| Some(Value::Decimal(f64::from(u32_at(vegas, at)?) / 1e3));
+        Some(vec![("enabled", Value::Flag(u32_at(vegas, 0)? != 0)), ("rtt", ms(8)?), ("minrtt", ms(12)?)])
+    }
+
+    fn info(&self) -> &[u8] {
+        self.attribute(INFO).unwrap_or_default()
+    }
+
+    fn attribute(&self, number: u16) -> Option<&[u8]> {
+        diag::attributes(&self.0).find(|(kind, _)| *kind == number).map(|(_, value)| value)
+    }
+
+    fn word(&self, at: usize) -> u32 {
+        u32_at(&self.0, at).unwrap_or_default()
+    }
+}
+
+/// Two fields of half a byte in the order of the structure: the compiler begins with the low bits, or the high ones.
+fn bits([low, high]: [u8; 2]) -> [u8; 2] {
+    if cfg!(target_endian = "little") { [low, high] } else { [high, low] }
+}
+
+/// What a filter is told of a socket in a message of the kernel's answer.
+pub fn subject(body: &[u8]) -> Option<Subject> {
+    let (_, [local, peer]) = diag::ends(body)?;
+    Some(Subject { state: *body.get(1)?, local, peer })
+}
+
+/// The inode of a socket in a message of the kernel's answer; 0 if no process has it.
+pub fn inode(body: &[u8]) -> Option<u32> {
+    u32_at(body, 68)
+}

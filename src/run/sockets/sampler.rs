@@ -1,0 +1,125 @@
+//! The thread that takes a sample every second.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::io::Errno;
+
+use super::Sample;
+use super::choice::Choice;
+use super::own::Own;
+use super::reading::{EXTENSIONS, subject};
+use crate::backend::thread_cpu_ns;
+use crate::plan::{Addresses, Filter};
+use crate::run::diag;
+
+/// How often there is a sample.
+const PERIOD: Duration = Duration::from_secs(1);
+/// The first is half of that after measuring begins, so that each row of the time line has one in its middle.
+const PHASE: Duration = Duration::from_millis(500);
+/// Sockets of a sample, at most.
+const SOCKETS_MAX: usize = 1_000;
+/// The time between two samples is at least this many times as long as one takes: with what becomes of it, less than 1 % of
+/// a processor.
+const REST: u32 = 150;
+
+/// Takes samples.
+#[derive(Debug)]
+pub struct Sampler {
+    which: Which,
+    seed: u64,
+}
+
+/// Which sockets are sampled.
+#[derive(Debug)]
+enum Which {
+    Own(Own),
+    Filtered(Filter),
+}
+
+impl Sampler {
+    /// Samples what a filter says, or else the connections to these addresses.
+    pub fn new(filter: Option<Filter>, addresses: &Addresses, seed: u64) -> Self {
+        Self { which: filter.map_or_else(|| Which::Own(Own::new(&addresses.0)), Which::Filtered), seed }
+    }
+
+    /// Takes a sample every second from the start until the end, in a run that is measured from `begins`.
+    pub fn run(mut self, start: Instant, begins: Instant, is_over: &AtomicBool, samples: &Sender<Sample>) {
+        let mut due = first(start, begins);
+        loop {
+            while !is_over.load(Ordering::Acquire) {
+                let left = due.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    break;
+                }
+                thread::park_timeout(left);
+            }
+            if is_over.load(Ordering::Acquire) {
+                return;
+            }
+            let cpu_ns = thread_cpu_ns();
+            if samples.send(self.sample()).is_err() {
+                return;
+            }
+            let rest = Duration::from_nanos(thread_cpu_ns() - cpu_ns) * REST;
+            due = next(due, Instant::now().max(due + rest));
+        }
+    }
+
+    fn sample(&mut self) -> Sample {
+        let (at, time) = (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
+        let mut choice = Choice::new(self.seed, SOCKETS_MAX);
+        let failure = self.offer(&mut choice).err();
+        let (readings, left_out) = choice.end();
+        Sample { at, at_s: 0.0, time, readings, left_out, failure }
+    }
+
+    /// Offers all sockets that are to be sampled.
+    fn offer(&mut self, choice: &mut Choice) -> Result<(), Errno> {
+        let filter = match &mut self.which {
+            Which::Own(own) => return own.sample(choice),
+            Which::Filtered(filter) => filter,
+        };
+        for v6 in [false, true] {
+            diag::dump_with(EXTENSIONS, v6, filter.states().0, filter.ports(), |body| {
+                if subject(body).is_some_and(|socket| filter.holds(&socket)) {
+                    choice.offer(body);
+                }
+                ControlFlow::Continue(())
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// When the first sample is due: so that others are in the middle of every second from `begins` on.
+fn first(start: Instant, begins: Instant) -> Instant {
+    let warmup = begins.saturating_duration_since(start) + PHASE;
+    start + Duration::from_nanos((warmup.as_nanos() % PERIOD.as_nanos()) as u64)
+}
+
+/// The first moment after `due` and not before `earliest` at which a sample may be due.
+fn next(due: Instant, earliest: Instant) -> Instant {
+    let periods = earliest.saturating_duration_since(due).as_nanos().div_ceil(PERIOD.as_nanos()).max(1);
+    due + PERIOD * u32::try_from(periods).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_due_in_the_middle_of_every_second_and_none_is_made_up_for() {
+        let start = Instant::now();
+        let at = |ms: u64| start + Duration::from_millis(ms);
+        for (warmup, expected) in [(0, 500), (400, 900), (500, 0), (2_300, 800)] {
+            assert_eq!(first(start, at(warmup)), at(expected), "{warmup}");
+        }
+        for (earliest, expected) in [(500, 1_500), (1_400, 1_500), (1_500, 1_500), (1_501, 2_500), (3_600, 4_500)] {
+            assert_eq!(next(at(500), at(earliest)), at(expected), "{earliest}");
+        }
+    }
+}

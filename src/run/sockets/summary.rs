@@ -1,0 +1,52 @@
+//! What the samples of a run add up to.
+
+use std::collections::HashMap;
+
+use super::Sample;
+use crate::stats::Watched;
+
+/// What the samples of a run add up to, so far.
+#[derive(Debug, Default)]
+pub struct Summary {
+    watched: Watched,
+    /// The sockets of the last sample, by their cookies: how many segments each had sent once more.
+    last: HashMap<u64, Option<u64>>,
+}
+
+impl Summary {
+    /// Adds a sample. Those of a warm-up do not count, but what is counted of a connection counts from there.
+    pub fn add(&mut self, sample: &Sample) {
+        let last = std::mem::take(&mut self.last);
+        let counts = sample.at_s >= 0.0;
+        if counts {
+            self.watched.samples += 1;
+            self.watched.failed += u64::from(sample.failure.is_some());
+            self.watched.left_out += sample.left_out;
+        }
+        for reading in &sample.readings {
+            let (cookie, retransmits) = (reading.cookie(), reading.retransmits());
+            let before = last.get(&cookie);
+            self.last.insert(cookie, retransmits);
+            if !counts {
+                continue;
+            }
+            let watched = &mut self.watched;
+            watched.readings += 1;
+            let since = retransmits.zip(before.copied().flatten()).map(|(now, before)| now.saturating_sub(before));
+            watched.retransmits += since.unwrap_or(0);
+            watched.sockets += u64::from(before.is_none() || watched.samples == 1);
+            reading.rtt_us().into_iter().for_each(|rtt_us| watched.rtt_us.record(rtt_us));
+            reading.cwnd().into_iter().for_each(|cwnd| watched.cwnd.record(cwnd));
+            reading.delivery_bps().into_iter().for_each(|rate| watched.delivery_bps.record(rate));
+            if let Some([receive, send]) = reading.buffer_use() {
+                watched.rcvbuf_use.record(Watched::ppm(receive));
+                watched.sndbuf_use.record(Watched::ppm(send));
+            }
+        }
+    }
+
+    /// All of them.
+    pub fn end(self) -> Watched {
+        self.watched
+    }
+}

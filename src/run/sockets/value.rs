@@ -1,0 +1,33 @@
+//! What is known of a socket under one key.
+
+use serde::{Serialize, Serializer};
+
+/// What is known of a socket under one key.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// A whole number.
+    Whole(u64),
+    /// Any other number.
+    Decimal(f64),
+    /// Whether something is so.
+    Flag(bool),
+    /// A name.
+    Text(&'a str),
+    /// An address and port, or a number that is no quantity.
+    Id(String),
+    /// Several that belong together.
+    Group(Vec<(&'static str, Self)>),
+}
+
+impl Serialize for Value<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Whole(number) => serializer.serialize_u64(*number),
+            Self::Decimal(number) => serializer.serialize_f64(*number),
+            Self::Flag(flag) => serializer.serialize_bool(*flag),
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::Id(text) => serializer.serialize_str(text),
+            Self::Group(group) => serializer.collect_map(group.iter().map(|(key, value)| (key, value))),
+        }
+    }
+}
