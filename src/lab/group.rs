@@ -8,11 +8,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process_group, test_kill_process_group};
 
 /// The process groups that are there now. Copies are one and the same.
-#[derive(Clone, Debug, Default)]
-pub struct Groups(Arc<Mutex<Vec<Pid>>>);
+#[derive(Clone, Debug)]
+pub struct Groups {
+    known: Arc<Mutex<Known>>,
+    /// How many files each process may have open: as many as this one might before its first run, which raises that for
+    /// itself. `None`: any number.
+    files: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    ids: Vec<Pid>,
+    /// Whether no other is to be started.
+    is_over: bool,
+}
 
 /// A shell command and everything it starts. Dropped, it is ended.
 #[derive(Debug)]
@@ -25,16 +37,24 @@ pub(super) struct Group {
 }
 
 impl Groups {
-    /// Kills them all, for whoever is about to end the process without another step.
+    /// Kills them all and starts no others, for whoever is about to end the process without another step.
     pub fn kill(&self) {
-        for &id in self.lock().iter() {
+        let mut known = self.lock();
+        known.is_over = true;
+        for &id in &known.ids {
             // Whoever has ended meanwhile needs no signal.
             let _ = kill_process_group(id, Signal::KILL);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Pid>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Groups {
+    fn default() -> Self {
+        Self { known: Arc::default(), files: getrlimit(Resource::Nofile).current }
     }
 }
 
@@ -51,14 +71,18 @@ impl Group {
         grace: Duration,
         groups: &Groups,
     ) -> io::Result<Self> {
+        let files = groups.files.map_or_else(|| "unlimited".to_owned(), |files| files.to_string());
         let mut shell = Command::new("/bin/sh");
-        shell.arg("-c").arg(command).envs(environment.iter().map(|(name, value)| (name, value)));
+        shell.args(["-c", LIMITED, &files, command]).envs(environment.iter().map(|(name, value)| (name, value)));
         shell.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?).process_group(0);
         // A process that is about to end kills a group that it knows.
         let mut known = groups.lock();
+        if known.is_over {
+            return Err(io::Error::other("the experiment has ended"));
+        }
         let child = shell.spawn()?;
         let id = Pid::from_child(&child);
-        known.push(id);
+        known.ids.push(id);
         Ok(Self { child, id, grace, groups: groups.clone() })
     }
 
@@ -69,7 +93,7 @@ impl Group {
 
     /// Ends whatever is left of it: first with SIGTERM, then with SIGKILL.
     pub fn end(&mut self) {
-        if !self.groups.lock().contains(&self.id) {
+        if !self.groups.lock().ids.contains(&self.id) {
             return;
         }
         let deadline = Instant::now() + self.grace;
@@ -95,7 +119,7 @@ impl Group {
 
     /// Takes it off the list of those that are to be ended.
     fn forget(&self) {
-        self.groups.lock().retain(|&id| id != self.id);
+        self.groups.lock().ids.retain(|&id| id != self.id);
     }
 }
 
@@ -117,6 +141,9 @@ pub(super) fn lives(id: Pid) -> bool {
     test_kill_process_group(id).is_ok() && processes.any(|process| is_living(process).unwrap_or_default())
 }
 
+/// Carries out its second argument with the first one as the limit of open files.
+const LIMITED: &str = r#"ulimit -S -n "$0"; exec /bin/sh -c "$1""#;
+
 /// How often somebody looks whether a process has ended.
 pub(super) const POLL: Duration = Duration::from_millis(5);
 
@@ -126,5 +153,38 @@ pub(super) fn words(status: ExitStatus) -> String {
         (Some(code), _) => format!("exit status {code}"),
         (None, Some(signal)) => format!("signal {signal}"),
         (None, None) => status.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Seek};
+
+    use super::*;
+
+    #[test]
+    fn a_command_has_the_limit_of_files_that_we_were_started_with() {
+        let mut output = tempfile::tempfile().unwrap();
+        for (files, expected) in [(Some(64), "64\n"), (Some(80), "80\n")] {
+            let groups = Groups { files, ..Groups::default() };
+            output.set_len(0).unwrap();
+            output.rewind().unwrap();
+            let mut group = Group::start("ulimit -S -n", &[], &output, Duration::ZERO, &groups).unwrap();
+            assert!(group.child.wait().unwrap().success());
+            let mut text = String::new();
+            output.rewind().unwrap();
+            output.read_to_string(&mut text).unwrap();
+            assert_eq!(text, expected);
+        }
+    }
+
+    #[test]
+    fn nothing_is_started_after_all_were_killed() {
+        let (groups, output) = (Groups::default(), tempfile::tempfile().unwrap());
+        let start = || Group::start("sleep 60", &[], &output, Duration::ZERO, &groups);
+        let mut group = start().unwrap();
+        groups.kill();
+        assert_eq!(group.child.wait().unwrap().signal(), Some(9));
+        assert_eq!(start().unwrap_err().to_string(), "the experiment has ended");
     }
 }

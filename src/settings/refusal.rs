@@ -75,7 +75,9 @@ pub enum Refusal {
         ours: String,
     },
     /// No journal, no change.
-    #[error("{path}: {reason}; without this journal no setting is changed or restored")]
+    #[error(
+        "{path}: {reason}; settings are journalled there before they are changed: make it writable, or start as root"
+    )]
     Journal {
         /// Its path.
         path: String,

@@ -162,7 +162,11 @@ fn without_a_journal_nothing_is_changed() {
     let machine = Machine::new();
     fs::write(machine.journals(), "in the place of the directory").unwrap();
     let refusal = machine.loan().unwrap_err().to_string();
-    assert!(refusal.contains("run") && refusal.ends_with("without this journal no setting is changed or restored"));
+    assert!(
+        refusal.contains("run")
+            && refusal
+                .ends_with("settings are journalled there before they are changed: make it writable, or start as root")
+    );
 }
 
 #[test]

@@ -180,6 +180,11 @@ done
 "$0" sweep --io $1 --sysctl net.core.somaxconn=1,2 -d 100ms --out out $url >/dev/null 2>err
 tell $? $(state)
 said
+mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys
+"$0" sweep $sweep -d 100ms --out out1 $url >/dev/null 2>err
+tell $? $(state)
+said
+umount /proc/sys
 mount -o remount,ro /run
 "$0" sweep $sweep -d 100ms --out out2 $url >/dev/null 2>err
 tell $? $(state)
@@ -194,7 +199,9 @@ said
         "onrush: the kernel refuses \"many\" for net.core.somaxconn: Invalid argument",
         "\"net..core\" is not the name of a setting: it has letters, digits, _ and - between dots, as net.core.somaxconn",
         "net.core.somaxconn is a setting of this host; if it may be changed, and restored afterwards, add --allow-host-changes",
-        ".journal: Read-only file system; without this journal no setting is changed or restored",
+        "onrush: net.core.somaxconn cannot be changed: /proc/sys is mounted read-only, as in most containers; run onrush on \
+         the host",
+        ".journal: Read-only file system; settings are journalled there before they are changed: make it writable, or start as root",
     ] {
         assert!(lines.iter().any(|line| line.contains(words)), "{words}: {lines:#?}");
     }
