@@ -65,7 +65,9 @@ fn behind_one_dash(name: &str) -> String {
 pub(super) fn command(word: &OsStr) -> Option<String> {
     let is_bare = |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     let word = word.to_str().filter(is_bare)?;
-    let (near, command) = COMMANDS.iter().find(|(name, _)| damerau_levenshtein(word, name) <= 1)?;
+    // Of few letters any word is near.
+    let is_near = |name: &str| word == name || (name.len() > 3 && damerau_levenshtein(word, name) <= 1);
+    let (near, command) = COMMANDS.iter().find(|(name, _)| is_near(name))?;
     let reason = match (word == *near, *near) {
         (true, "help") => "is not a host: onrush --help prints the help,".to_owned(),
         (true, _) => format!("has to be the first word: {command};"),
@@ -75,12 +77,16 @@ pub(super) fn command(word: &OsStr) -> Option<String> {
 }
 
 /// Words that look like the first of a command line, and what is to be written for them.
-const COMMANDS: [(&str, &str); 6] = [
+const COMMANDS: [(&str, &str); 10] = [
     ("help", "onrush --help"),
     ("serve", "onrush serve"),
     ("merge", "onrush merge"),
     ("table", "onrush table"),
     ("compare", "onrush compare"),
+    ("show", "onrush show"),
+    ("sweep", "onrush sweep"),
+    ("lab", "onrush lab"),
+    ("vs", "onrush vs"),
     ("restore", "onrush restore"),
 ];
 
@@ -158,13 +164,25 @@ mod tests {
             ("server", "\"server\" is not a host: did you mean onrush serve? http://server/ is a host of that name"),
             ("restor", "\"restor\" is not a host: did you mean onrush restore? http://restor/ is a host of that name"),
             ("mrege", "\"mrege\" is not a host: did you mean onrush merge? http://mrege/ is a host of that name"),
+            ("shwo", "\"shwo\" is not a host: did you mean onrush show? http://shwo/ is a host of that name"),
+            ("vs", "\"vs\" has to be the first word: onrush vs; http://vs/ is a host of that name"),
             ("halp", "\"halp\" is not a host: did you mean onrush --help? http://halp/ is a host of that name"),
         ] {
             assert_eq!(said(word).as_deref(), Some(expected));
         }
-        for word in
-            ["h", "localhost", "hello", "serve:8080", "serve/", "server.local", "http://serve", "http://help/", ""]
-        {
+        for word in [
+            "h",
+            "db",
+            "lap",
+            "localhost",
+            "hello",
+            "serve:8080",
+            "serve/",
+            "server.local",
+            "http://serve",
+            "http://help/",
+            "",
+        ] {
             assert_eq!(said(word), None, "{word}");
         }
     }
