@@ -12,7 +12,7 @@ pub(super) fn help() -> String {
          onrush merge FILE...       one result of several; onrush merge --help\n       \
          onrush show FILE...        a saved result as a report; onrush show --help\n       \
          onrush table FILE...       tables of any results; onrush table --help\n       \
-         onrush compare A B         do two results differ?; onrush compare --help\n       \
+         onrush compare A B         do two results differ? onrush compare --help\n       \
          onrush sweep -c 1,8,64 URL several loads in turns; onrush sweep --help\n       \
          onrush vs URL URL          servers in turns; onrush vs --help\n       \
          onrush lab FILE.toml       a whole experiment; onrush lab --help\n       \

@@ -15,9 +15,10 @@ Runs that took place at the same time add their rates, others their times.
 
 Usage: onrush merge [options] FILE.json...
 
-  -o, --output FILE  write the sum into a file: .json, .json.gz, .csv, .hgrm or .md;
-                     may be repeated; - is standard output, as JSON. Without it
-                     the sum is printed: on a terminal as a report, else as JSON
+  -o, --output FILE  write the sum into a file: .json, .json.gz, .csv, .hgrm, .md
+                     or .xml; may be repeated; - is standard output, as JSON.
+                     Without it the sum is printed: on a terminal as a report,
+                     else as JSON
       --force        add up results of different plans too
   -h, --help         print this text
 
@@ -55,7 +56,9 @@ fn output(path: OsString) -> Result<Output, String> {
     match Kind::of(&path) {
         Some(Kind::Lines) => Err(format!("--output {path:?}: .ndjson is written while a test runs; write .csv")),
         Some(kind) => Ok(Output { path, kind }),
-        None => Err(format!("--output {path:?}: its ending says what is written: .json, .csv, .hgrm or .md")),
+        None => Err(format!(
+            "--output {path:?}: its ending says what is written: .json, .json.gz, .csv, .hgrm, .md or .xml"
+        )),
     }
 }
 

@@ -211,9 +211,13 @@ fn rounds<'a>(a: &[&'a Measured], b: &[&'a Measured]) -> Option<(String, Vec<[Op
                 rounds.push((place.round, [None, None]));
                 rounds.len() - 1
             });
-            // Two runs of one round on one side are no pair with anything.
-            if rounds[index].1[side].replace(run).is_some() {
-                return None;
+            let known = &mut rounds[index].1[side];
+            match known.filter(|known| known.failure().is_none()) {
+                // It was repeated after it had failed.
+                None => *known = Some(run),
+                Some(_) if run.failure().is_some() => {}
+                // Two runs of one round on one side are no pair with anything.
+                Some(_) => return None,
             }
         }
     }

@@ -91,6 +91,17 @@ fn rounds_in_which_a_run_failed_are_left_out_and_counted() {
 }
 
 #[test]
+fn a_run_that_was_repeated_after_it_failed_counts_once() {
+    let mut documents = experiment(&A, &B, |_| ());
+    let (_, mut failed) = documents[3].clone();
+    failed.experiment.as_mut().unwrap().failed = Some("no".to_owned());
+    failed.bytes_received += 1;
+    documents.push(("99.json".to_owned(), failed));
+    let Printed { text, .. } = folder(folder_of(&documents).path());
+    assert!(text.starts_with("A = A, B = B: 6 rounds of \"test\", interleaved\n"), "{text}");
+}
+
+#[test]
 fn runs_that_are_no_pairs_are_two_groups_and_drift_is_named() {
     let results = folder_of(&experiment(&A, &B, |place| place.order = Order::Sequential));
     let Printed { text, said, .. } = folder(results.path());

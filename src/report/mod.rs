@@ -61,12 +61,18 @@ use crate::stats::{Cause, Distribution, OpenLoop, Phase, Totals};
 /// Nanoseconds in a microsecond, the unit of wrk's latencies.
 const NS_PER_US: f64 = 1000.0;
 
-/// The two lines before the run: how long, where, and with how many threads and connections.
+/// The lines before the run: how long, where, with how many threads and connections, and natively at which rate.
 pub fn opening(plan: &Plan) -> String {
     // A report is passed around as files are; wrk's says what was typed.
     let keeps_url = plan.show.keeps_secrets || plan.dialect.is_compat();
     let url = if keeps_url { plan.target.typed.clone() } else { secrets::url(&plan.target.typed) };
-    first_lines(plan.stop, &url, plan.load.threads, plan.load.connections)
+    let schedule = plan.schedule.as_ref().filter(|_| !plan.dialect.is_compat()).map(result::Schedule::of);
+    first_lines(plan.stop, &url, plan.load.threads, plan.load.connections) + &due(schedule.as_ref())
+}
+
+/// The line that tells a report with a rate from one without: its latency is another.
+fn due(schedule: Option<&result::Schedule>) -> String {
+    schedule.map_or(String::new(), |it| format!("  {} requests/s, latency since they were due\n", it.asked()))
 }
 
 /// The first two lines of a report.

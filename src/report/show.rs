@@ -87,7 +87,7 @@ pub fn print(document: &Document, form: Form, percentiles: bool) -> Result<Print
         Form::Markdown => export::render(Kind::Markdown, document)?,
         Form::CmmJson => cmm_json(document)?,
         Form::Report | Form::Wrk | Form::WrkCmm | Form::Wrk2 => {
-            opening(document) + &closing(document, form, percentiles)?.render()
+            opening(document, form) + &closing(document, form, percentiles)?.render()
         }
     };
     let notes = if form == Form::Report { notes(document) } else { Vec::new() };
@@ -110,13 +110,15 @@ fn rewritten(document: &Document) -> Option<Note> {
     Note::rewritten((*wrk_mean_us)?, batch.as_ref().unwrap_or(service).mean_us?)
 }
 
-/// The two lines before the run.
-fn opening(document: &Document) -> String {
+/// The lines before the run.
+fn opening(document: &Document, form: Form) -> String {
     let plan = &document.plan;
     // A century is longer than any run, and short enough for the arithmetic of times.
     let duration = plan.duration_s.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 3e9)));
     let stop = Stop { duration, requests: plan.requests };
-    super::first_lines(stop, &printable(&plan.url), plan.threads, plan.connections)
+    let is_native = form == Form::Report && plan.dialect == Dialect::Native.name();
+    let due = super::due(plan.schedule.as_ref().filter(|_| is_native));
+    super::first_lines(stop, &printable(&plan.url), plan.threads, plan.connections) + &due
 }
 
 /// Everything after the run.

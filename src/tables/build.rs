@@ -50,11 +50,12 @@ pub fn summary(groups: &[Group<'_>], key: &[String]) -> Grid {
     let figures = [Figure::Errors, Figure::StatusErrors];
     heads.extend(figures.iter().chain(&percentiles).map(|&figure| Head::of(&Column::Figure(figure))));
     let rows = groups.iter().map(|group| {
-        let alone = group.runs.first().filter(|_| group.runs.len() == 1);
+        let counted: Vec<&Measured> = group.counted().collect();
+        let alone = counted.first().filter(|_| counted.len() == 1);
         let rates = group.figures(Figure::Rate).filter(|_| alone.is_none()).unwrap_or_default();
         let (median, min, max) = (Number::median(&rates), rates.iter().min(), rates.iter().max());
         let merged = if alone.is_some() { None } else { group.merged() };
-        let count = Number::whole(group.runs.len() as u64);
+        let count = Number::whole(counted.len() as u64);
         let mut cells: Vec<Cell> = levels(group, key).collect();
         cells.push(Cell::number(Some(count), true));
         cells.extend(
@@ -63,7 +64,7 @@ pub fn summary(groups: &[Group<'_>], key: &[String]) -> Grid {
         cells.extend(figures.map(|figure| Cell::number(group.sum(figure), true)));
         cells.extend(percentiles.iter().map(|figure| {
             let merged = || figure.merged(merged.as_ref()?);
-            Cell::number(alone.map_or_else(merged, |(_, run)| figure.of(run)), true)
+            Cell::number(alone.map_or_else(merged, |run| figure.of(run)), true)
         }));
         cells
     });

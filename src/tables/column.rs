@@ -84,6 +84,17 @@ pub fn is_column(name: &str) -> bool {
     name == RUN || FIELDS.contains(&name) || COMPUTED.contains(&name) || is_figure()
 }
 
+/// The factor that a label says the level of: `--label` takes no name of a column, but not every document came from it.
+pub fn factor_of_label(key: &str) -> String {
+    if is_column(key) { format!("label.{key}") } else { key.to_owned() }
+}
+
+/// The factor of this name in an experiment, or in the name of a file: one that is called like a field says what the field
+/// does, and one that is called like a figure has another name.
+pub fn factor_of_experiment(name: &str) -> String {
+    if FIELDS.contains(&name) { name.to_owned() } else { factor_of_label(name) }
+}
+
 /// What a field says of a run. A factor counts more than the field that has the same name.
 pub fn field(run: &Measured, name: &str) -> Option<String> {
     if let Some((_, level)) = run.factors.iter().find(|(factor, _)| name == factor) {

@@ -34,7 +34,8 @@ pub fn groups<'a>(runs: &'a [Measured], fields: &[String]) -> Vec<Group<'a>> {
     groups
 }
 
-/// The levels of a field: those of a factor, and rates, ascending; others in the order in which they came.
+/// The levels of a field: of an experiment in its plan's order; those of other factors, and rates, ascending; others in the
+/// order in which they came.
 fn levels(groups: &[Group<'_>], index: usize, field: &str) -> Vec<String> {
     let mut levels: Vec<String> = Vec::new();
     for group in groups {
@@ -42,19 +43,36 @@ fn levels(groups: &[Group<'_>], index: usize, field: &str) -> Vec<String> {
             levels.push(group.key[index].clone());
         }
     }
-    if field == "rate" || !column::FIELDS.contains(&field) {
-        levels.sort_by(|one, other| order::level(one, other));
+    let planned: Option<Vec<u32>> = levels.iter().map(|level| place(groups, field, level)).collect();
+    match planned {
+        Some(_) => levels.sort_by_key(|level| place(groups, field, level)),
+        None if field == "rate" || !column::FIELDS.contains(&field) => {
+            levels.sort_by(|one, other| order::level(one, other));
+        }
+        None => {}
     }
     levels
 }
 
-impl Group<'_> {
-    /// The figures of its runs, if all have it.
-    pub fn figures(&self, figure: Figure) -> Option<Vec<Number>> {
-        self.runs.iter().map(|(_, run)| figure.of(run)).collect()
+/// The place of a level in the plan of the experiment that varied it.
+fn place(groups: &[Group<'_>], field: &str, level: &str) -> Option<u32> {
+    let places = groups.iter().flat_map(|group| &group.runs).filter_map(|(_, run)| run.place.as_ref());
+    let mut levels = places.flat_map(|place| &place.levels);
+    levels.find(|it| column::factor_of_experiment(&it.factor) == field && it.level == level).map(|it| it.index)
+}
+
+impl<'a> Group<'a> {
+    /// The runs that count: those that their experiment does not call failed.
+    pub fn counted(&self) -> impl Iterator<Item = &'a Measured> {
+        self.runs.iter().map(|(_, run)| *run).filter(|run| !run.is_failed())
     }
 
-    /// The average over its runs, if all have the figure. Latencies of two kinds have none.
+    /// The figures of the runs that count, if all have it.
+    pub fn figures(&self, figure: Figure) -> Option<Vec<Number>> {
+        self.counted().map(|run| figure.of(run)).collect()
+    }
+
+    /// The average over the runs that count, if all have the figure. Latencies of two kinds have none.
     pub fn average(&self, figure: Figure) -> Option<Number> {
         if figure.is_latency() && self.mixes_latencies() {
             return None;
@@ -62,7 +80,7 @@ impl Group<'_> {
         Number::average(&self.figures(figure)?)
     }
 
-    /// The sum over its runs, if all have the figure.
+    /// The sum over the runs that count, if all have the figure.
     pub fn sum(&self, figure: Figure) -> Option<Number> {
         Some(self.figures(figure)?.into_iter().sum())
     }
@@ -79,19 +97,18 @@ impl Group<'_> {
     /// Whether the latencies of some of its runs count from when a request was due, and those of others from when it was
     /// sent.
     pub fn mixes_latencies(&self) -> bool {
-        let mut kinds = self.runs.iter().map(|(_, run)| run.is_scheduled());
+        let mut kinds = self.counted().map(Measured::is_scheduled);
         kinds.next().is_some_and(|first| kinds.any(|kind| kind != first))
     }
 
-    /// All its runs as one, with their histograms added; `None`: one of them has none, or their latencies are of two kinds.
+    /// All runs that count as one, with their histograms added; `None`: one of them has none, or their latencies are of two kinds.
     pub fn merged(&self) -> Option<Document> {
         if self.mixes_latencies() {
             return None;
         }
         let documents: Option<Vec<Named>> = self
-            .runs
-            .iter()
-            .map(|(_, run)| Some(Named { name: run.origin.file.clone(), document: run.document.as_deref()?.clone() }))
+            .counted()
+            .map(|run| Some(Named { name: run.origin.file.clone(), document: run.document.as_deref()?.clone() }))
             .collect();
         Document::sum(&result::in_order(documents?)).ok()
     }

@@ -120,7 +120,12 @@ impl Measured {
         format!("{}{line}", self.origin.file)
     }
 
-    /// Why it does not count, if it does not: the experiment says so, it was ended early, or nothing was answered.
+    /// Whether its experiment says that it failed.
+    pub fn is_failed(&self) -> bool {
+        self.place.as_ref().is_some_and(|place| place.failed.is_some())
+    }
+
+    /// Why it is not compared, if it is not: the experiment says so, it was ended early, or nothing was answered.
     pub fn failure(&self) -> Option<String> {
         let failed = self.place.as_ref().and_then(|place| place.failed.clone());
         let document = self.document.as_deref();

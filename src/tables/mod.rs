@@ -28,7 +28,9 @@ pub use column::is_column;
 pub use measured::{Figures, Measured, Origin};
 pub use read::{Read, all as read};
 
-use column::{Column, FIELDS};
+use crate::report::printable;
+use crate::report::result::Document;
+use column::{Column, FIELDS, Figure};
 
 /// What is to be shown, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +101,7 @@ fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<St
         columns.retain(|column| !matches!(column, Column::Field(name) if key.contains(name)));
         columns
     });
+    said.extend(failed(runs));
     let mut groups = group::groups(runs, &key);
     if let Some(sort) = sort {
         sort.groups(&mut groups);
@@ -106,6 +109,7 @@ fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<St
     Ok(match table.form {
         Form::Csv | Form::Json => {
             let columns = named.unwrap_or_else(|| build::everything(runs, &key));
+            said.extend(two_kinds(runs, &columns));
             let grid = build::wide(&groups, &key, &columns, sort);
             if table.form == Form::Csv { format::csv(&grid) } else { format::json(&grid) }
         }
@@ -113,6 +117,7 @@ fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<St
             let write = if table.form == Form::Text { format::text } else { format::markdown };
             let columns = named.clone().unwrap_or_else(|| build::usual(runs));
             said.extend(mixed(&groups));
+            said.extend(two_kinds(runs, &columns));
             let first = write(&build::runs(&groups, &key, &columns));
             if named.is_some() {
                 return Ok(first);
@@ -147,6 +152,31 @@ fn check<'a>(mut names: impl Iterator<Item = &'a str>, runs: &[Measured]) -> Res
     let Some(unknown) = names.find(|name| !is_known(name)) else { return Ok(()) };
     let known: Vec<&str> = factors.iter().map(String::as_str).chain(FIELDS).collect();
     Err(format!("no column {unknown:?}; there are {}, and the figures of onrush table --help", known.join(", ")))
+}
+
+/// The runs that are shown and not averaged.
+fn failed(runs: &[Measured]) -> Vec<String> {
+    let reason = |run: &Measured| run.place.as_ref()?.failed.clone();
+    let words = |run: &Measured| {
+        Some(format!("{:?} failed and is in no average: {}", run.origin.file, printable(&reason(run)?)))
+    };
+    runs.iter().filter_map(words).collect()
+}
+
+/// What there is to say of a mean beside percentiles, where requests without a response are in these alone.
+fn two_kinds(runs: &[Measured], columns: &[Column]) -> Option<String> {
+    let is_shown = |wanted: fn(Figure) -> bool| {
+        columns.iter().any(|column| matches!(column, Column::Figure(figure) if figure.is_latency() && wanted(*figure)))
+    };
+    let is_percentile = |figure| matches!(figure, Figure::Percentile(_));
+    let has_both = is_shown(is_percentile) && is_shown(|figure| !matches!(figure, Figure::Percentile(_)));
+    let is_censored = |run: &Measured| {
+        let open_loop = run.document.as_deref().and_then(Document::bounded);
+        open_loop.and_then(|it| it.censored.as_ref()).is_some_and(|censored| censored.count > 0)
+    };
+    let words = "of runs with a rate, percentiles are of all requests that were due, and mean, deviation, minimum and maximum \
+                 of those with a complete response";
+    (has_both && runs.iter().any(is_censored)).then(|| words.to_owned())
 }
 
 /// What there is to say if percentiles of several runs cannot be computed.

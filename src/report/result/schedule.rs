@@ -39,6 +39,16 @@ pub struct Stage {
 }
 
 impl Schedule {
+    /// The rate over time as `--stages` takes it; without a length, as `--rate` does.
+    pub fn asked(&self) -> String {
+        let stage = |stage: &Stage| {
+            let length = stage.length_s.map_or(String::new(), |seconds| format!("{seconds}s:"));
+            let end = if stage.from_per_s == stage.to_per_s { String::new() } else { format!("..{}", stage.to_per_s) };
+            format!("{length}{}{end}", stage.from_per_s)
+        };
+        self.stages.iter().map(stage).collect::<Vec<_>>().join(",")
+    }
+
     /// A schedule as files show it: the whole of it, also where only a part was sent from here.
     pub fn of(schedule: &schedule::Schedule) -> Self {
         let schedule::Schedule { arrivals, stages, part: _, catch_up, max_late, send_slice } = schedule;

@@ -1,6 +1,7 @@
 //! A table as comma-separated values; what is not known is empty.
 
 use super::super::grid::{Cell, Grid};
+use crate::report::printable;
 
 /// The names and the rows.
 pub fn csv(grid: &Grid) -> String {
@@ -23,8 +24,10 @@ fn cell(cell: &Cell) -> String {
     }
 }
 
+/// A text without anything that a terminal takes for an order.
 fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+    let text = printable(text);
+    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
 #[cfg(test)]
@@ -35,8 +38,8 @@ mod tests {
     #[test]
     fn what_would_end_a_cell_is_quoted() {
         let text = |text: &str| Cell::text(Some(text.to_owned()));
-        let row = vec![text("a,\"b\"\nc"), Cell::Empty, text("d")];
+        let row = vec![text("a,\"b\"\nc"), Cell::Empty, text("\x1b[2Jd")];
         let grid = Grid { heads: ["x", "y,z", "w"].map(Head::new).to_vec(), rows: vec![row] };
-        assert_eq!(csv(&grid), "x,\"y,z\",w\n\"a,\"\"b\"\"\nc\",,d\n");
+        assert_eq!(csv(&grid), "x,\"y,z\",w\n\"a,\"\"b\"\"\\u{a}c\",,\\u{1b}[2Jd\n");
     }
 }

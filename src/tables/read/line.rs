@@ -17,6 +17,11 @@ pub enum Line<'a> {
         /// Connections.
         connections: u64,
     },
+    /// `1000 requests/s, latency since they were due`, of onrush with a rate.
+    Due {
+        /// The rate that was asked for.
+        rate: &'a str,
+    },
     /// `Thread calibration: …`, of wrk2.
     Calibration,
     /// `Thread Stats …`
@@ -84,6 +89,7 @@ impl<'a> Line<'a> {
             [threads, "threads", "and", connections, "connections"] => {
                 Self::Load { threads: threads.parse().ok()?, connections: connections.parse().ok()? }
             }
+            [rate, "requests/s,", "latency", "since", "they", "were", "due"] => Self::Due { rate },
             ["Thread", "calibration:", ..] => Self::Calibration,
             ["Thread", "Stats", ..] => Self::Heading,
             ["Latency", "Distribution", ..] => Self::Distribution { kind: text.split_once('(').map(|(_, kind)| kind) },
@@ -119,24 +125,25 @@ impl<'a> Line<'a> {
         match self {
             Self::Running { .. } => 0,
             Self::Load { .. } => 1,
-            Self::Calibration => 2,
-            Self::Heading => 3,
-            Self::Row { row: Row::Latency, .. } => 4,
-            Self::Row { row: Row::Phase, .. } => 5,
-            Self::Row { row: Row::Rate, .. } => 6,
-            Self::Distribution { .. } | Self::Percentile { .. } | Self::Spectrum => 7,
-            Self::Totals { .. } => 8,
-            Self::Errors(_) => 9,
-            Self::Interim => 10,
-            Self::Statuses(_) => 11,
-            Self::Rate(_) => 12,
-            Self::Transfer(_) => 13,
+            Self::Due { .. } => 2,
+            Self::Calibration => 3,
+            Self::Heading => 4,
+            Self::Row { row: Row::Latency, .. } => 5,
+            Self::Row { row: Row::Phase, .. } => 6,
+            Self::Row { row: Row::Rate, .. } => 7,
+            Self::Distribution { .. } | Self::Percentile { .. } | Self::Spectrum => 8,
+            Self::Totals { .. } => 9,
+            Self::Errors(_) => 10,
+            Self::Interim => 11,
+            Self::Statuses(_) => 12,
+            Self::Rate(_) => 13,
+            Self::Transfer(_) => 14,
         }
     }
 
     /// Whether there may be several of them in a report.
     pub fn may_repeat(&self) -> bool {
-        matches!(self.place(), 2 | 5 | 7)
+        matches!(self.place(), 3 | 6 | 8)
     }
 }
 

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::column::factor_of_experiment;
 use super::measured::{Measured, Origin};
 use crate::report::input;
 use crate::report::result::Document;
@@ -84,12 +85,13 @@ fn file(source: &Source, path: &Path, problems: &mut Vec<String>) -> Vec<Measure
     };
     for measured in &mut runs {
         // What a result says of itself counts more than its name.
-        for factor in &factors {
-            if !measured.factors.iter().any(|(name, _)| *name == factor.0) {
-                measured.factors.push(factor.clone());
+        for (factor, level) in &factors {
+            let factor = factor_of_experiment(factor);
+            if measured.place.is_none() && !measured.factors.iter().any(|(name, _)| *name == factor) {
+                measured.factors.push((factor, level.clone()));
             }
         }
-        measured.run = run;
+        measured.run = measured.run.or(run);
     }
     runs
 }
@@ -142,13 +144,14 @@ fn log_file(origin: &Origin, path: &Path, text: &str, problems: &mut Vec<String>
 
 fn of_report(origin: Origin, report: Report) -> Measured {
     let origin = Origin { tool: report.tool(), line: Some(report.line), ..origin };
-    let Report { section, label, url, load, figures, text, json, .. } = report;
+    let Report { section, label, url, load, rate, figures, text, json, .. } = report;
     Measured {
         section,
         label,
         url: (!url.is_empty()).then_some(url),
         threads: load.map(|(threads, _)| threads),
         connections: load.map(|(_, connections)| connections),
+        rate,
         figures,
         texts: json.into_iter().chain((!text.is_empty()).then_some(text)).collect(),
         ..Measured::new(origin)

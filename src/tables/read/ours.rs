@@ -1,8 +1,8 @@
 //! A result file of onrush as a run.
 
-use super::super::column::is_column;
+use super::super::column::{factor_of_experiment, factor_of_label};
 use super::super::measured::{Figures, Measured, Origin};
-use crate::report::result::{Document, Schedule, Stage, rate};
+use crate::report::result::{Document, Schedule, rate};
 
 /// The run in a document.
 pub fn read(origin: Origin, document: Document) -> Measured {
@@ -28,8 +28,9 @@ pub fn read(origin: Origin, document: Document) -> Measured {
         url: Some(document.plan.url.clone()),
         threads: Some(document.plan.threads.into()),
         connections: Some(document.plan.connections.into()),
-        rate: document.plan.schedule.as_ref().map(asked_rate),
-        factors: document.labels.iter().map(|(key, level)| (factor(key), level.clone())).collect(),
+        rate: document.plan.schedule.as_ref().map(Schedule::asked),
+        factors: factors(&document),
+        run: document.experiment.as_ref().map(|place| place.round.into()),
         place: document.experiment.clone(),
         figures,
         document: Some(Box::new(document)),
@@ -37,17 +38,16 @@ pub fn read(origin: Origin, document: Document) -> Measured {
     }
 }
 
-/// The rate over time as `--stages` takes it; without a length, as `--rate` does.
-fn asked_rate(schedule: &Schedule) -> String {
-    let stage = |stage: &Stage| {
-        let length = stage.length_s.map_or(String::new(), |seconds| format!("{seconds}s:"));
-        let end = if stage.from_per_s == stage.to_per_s { String::new() } else { format!("..{}", stage.to_per_s) };
-        format!("{length}{}{end}", stage.from_per_s)
-    };
-    schedule.stages.iter().map(stage).collect::<Vec<_>>().join(",")
-}
-
-/// The factor that a label says the level of: `--label` takes no name of a column, but not every document came from it.
-fn factor(key: &str) -> String {
-    if is_column(key) { format!("label.{key}") } else { key.to_owned() }
+/// What was varied, in the order of the experiment's plan, and the labels beside it.
+fn factors(document: &Document) -> Vec<(String, String)> {
+    let levels = document.experiment.iter().flat_map(|place| &place.levels);
+    let mut factors: Vec<(String, String)> =
+        levels.map(|level| (factor_of_experiment(&level.factor), level.level.clone())).collect();
+    for (key, level) in &document.labels {
+        let name = factor_of_label(key);
+        if !factors.iter().any(|(known, _)| *known == name) {
+            factors.push((name, level.clone()));
+        }
+    }
+    factors
 }

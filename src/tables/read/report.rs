@@ -18,6 +18,8 @@ pub struct Report {
     pub url: String,
     /// Threads and connections.
     pub load: Option<(u64, u64)>,
+    /// The rate that was asked for, as onrush prints it.
+    pub rate: Option<String>,
     /// What measured.
     pub tool: &'static str,
     /// What was measured.
@@ -79,11 +81,14 @@ impl Report {
         match line {
             Line::Running { .. } | Line::Interim | Line::Row { row: Row::Phase | Row::Rate, .. } => {}
             Line::Load { threads, connections } => self.load = Some((*threads, *connections)),
+            Line::Due { rate } => (self.rate, self.tool) = (Some((*rate).to_owned()), "onrush"),
+            // onrush prints wrk2's blocks, too.
+            Line::Calibration | Line::Spectrum if self.rate.is_some() => {}
             Line::Calibration | Line::Spectrum => self.tool = "wrk2",
             Line::Heading => {}
             Line::Row { row: Row::Latency, cells } => return self.latency(cells),
             Line::Distribution { kind } => {
-                if kind.is_some() {
+                if kind.is_some() && self.rate.is_none() {
                     self.tool = "wrk2";
                 }
                 self.is_uncorrected = kind.is_some_and(|kind| kind.contains("Uncorrected"));

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 use super::*;
-use crate::plan::Dialect;
-use crate::report::fixtures;
+use crate::plan::{Dialect, Order, Place, PlacedLevel, Plan};
 use crate::report::result::Document;
+use crate::report::{self, fixtures};
+use crate::run::Outcome;
 use crate::stats::Distribution;
 
 /// Runs with and without their averages, as a script made them of three runs for each of seven settings.
@@ -354,4 +355,108 @@ fn a_column_that_is_not_there_is_refused_with_those_that_are() {
         let Printed { text, said } = run(&wrong);
         assert!(text.is_empty() && said[0].starts_with("no column \"rmem\"; there are folder, file"), "{said:?}");
     }
+}
+
+/// The result of a run of an experiment, with this many responses.
+fn placed(round: u32, levels: &[(&str, &str, u32)], completed: u64) -> Document {
+    let plan = fixtures::plan(Dialect::Native, "http://127.0.0.1:8080/", 1, 1, 10);
+    let levels = levels.iter().map(|&(factor, level, index)| PlacedLevel {
+        factor: factor.to_owned(),
+        level: level.to_owned(),
+        index,
+        baseline: false,
+    });
+    let place = Place {
+        name: "e".to_owned(),
+        id: "1".to_owned(),
+        order: Order::Interleaved,
+        rounds: 2,
+        round,
+        position: 0,
+        point: 1,
+        levels: levels.collect(),
+        failed: None,
+    };
+    Document { experiment: Some(place), ..Document::of(&plan, &fixtures::flawless(completed, 10)) }
+}
+
+#[test]
+fn an_experiment_has_its_factors_levels_and_rounds_in_the_order_of_its_plan() {
+    let folder = TempDir::new().unwrap();
+    let points = [[("z", "64k", 1), ("requests", "9", 1)], [("z", "4k", 2), ("requests", "9", 1)]];
+    for (point, levels) in points.iter().enumerate() {
+        for round in [2, 1] {
+            let mut document = placed(round, levels, 1_000 + u64::from(round));
+            if (point, round) == (1, 2) {
+                document.experiment.as_mut().unwrap().failed = Some("exit code 7".to_owned());
+            }
+            // The name says something else, and less.
+            fs::write(folder.path().join(format!("p-z-9-{point}{round}.json")), document.to_json()).unwrap();
+        }
+    }
+    let columns = names(&["requests"]);
+    let Printed { text, said } = run(&Table { columns, ..table(vec![folder.path().to_path_buf()]) });
+    let rows: Vec<String> = cells(&text).iter().map(|row| row.join(" ")).collect();
+    assert_eq!(text.lines().next().unwrap(), "| z | label.requests | run | requests |");
+    assert_eq!(
+        rows,
+        ["64k 9 1 1001", "64k 9 2 1002", "64k 9 avg 1001.50", "4k 9 1 1001", "4k 9 2 1002", "4k 9 avg 1001.00"]
+    );
+    assert!(matches!(&said[..], [only] if only.ends_with("p-z-9-12.json\" failed and is in no average: exit code 7")));
+    let Printed { text, .. } = run(&table(vec![folder.path().to_path_buf()]));
+    let summary = text.split_once("\n\n").unwrap().1;
+    let counts: Vec<String> = cells(summary).into_iter().map(|mut row| row.swap_remove(2)).collect();
+    assert_eq!(counts, ["2", "1"], "{summary}");
+}
+
+#[test]
+fn a_factor_in_a_files_name_that_is_called_like_a_figure_has_a_column_of_its_own() {
+    let folder = TempDir::new().unwrap();
+    for (name, completed) in [("x-requests-5-1.json", 10), ("x-requests-6-1.json", 20)] {
+        fs::write(folder.path().join(name), result((0..completed).map(|_| 100)).to_json()).unwrap();
+    }
+    let Printed { text, .. } = run(&Table { form: Form::Csv, ..table(vec![folder.path().to_path_buf()]) });
+    let heads: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+    assert!(heads.contains(&"label.requests") && heads.contains(&"requests"), "{heads:?}");
+    let mut unique = heads.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    assert_eq!(unique.len(), heads.len(), "{heads:?}");
+}
+
+/// A run with a rate, of which some requests have no response.
+fn with_a_rate() -> (Plan, Outcome) {
+    let mut plan = fixtures::plan(Dialect::Native, "http://127.0.0.1:8080/", 1, 1, 10);
+    plan.schedule = Some(fixtures::schedule(1_000));
+    plan.show.percentiles = true;
+    let mut outcome = fixtures::flawless(1_000, 10);
+    let open_loop = outcome.totals.open_loop.get_or_insert_default();
+    (0..1_000).for_each(|_| open_loop.complete(2_000_000, 1_000_000, false));
+    open_loop.censored.record(5_000_000_000);
+    (plan, outcome)
+}
+
+#[test]
+fn a_text_of_ours_says_that_it_has_a_rate() {
+    let (plan, outcome) = with_a_rate();
+    let folder = TempDir::new().unwrap();
+    let text = report::opening(&plan) + &report::closing(&plan, &outcome);
+    assert!(text.contains("\n  1000 requests/s, latency since they were due\n"), "{text}");
+    fs::write(folder.path().join("a.log"), text).unwrap();
+    let columns = names(&["tool", "rate", "p50_us"]);
+    let Printed { text, said } = run(&Table { columns, ..table(vec![folder.path().to_path_buf()]) });
+    assert_eq!((cells(&text)[0].join(" "), said), ("1 onrush 1000 2000".to_owned(), Vec::new()));
+}
+
+#[test]
+fn a_mean_and_percentiles_that_are_not_of_the_same_requests_are_named() {
+    let (plan, outcome) = with_a_rate();
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("a.json"), Document::of(&plan, &outcome).to_json()).unwrap();
+    let said =
+        |columns: &[&str]| run(&Table { columns: names(columns), ..table(vec![folder.path().to_path_buf()]) }).said;
+    assert!(matches!(&said(&["mean_us", "p99_us"])[..], [only] if only.contains("mean, deviation")));
+    assert_eq!((said(&["mean_us"]), said(&["p99_us", "requests"])), (Vec::new(), Vec::new()));
+    let wide = run(&Table { form: Form::Json, ..table(vec![folder.path().to_path_buf()]) });
+    assert_eq!(wide.said.len(), 1);
 }
