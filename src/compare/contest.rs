@@ -2,6 +2,7 @@
 
 use super::input::{Side, levels};
 use crate::plan::Place;
+use crate::report::printable;
 use crate::tables::Measured;
 
 /// Two groups of runs that differ in one thing.
@@ -44,7 +45,7 @@ pub fn of_experiment(runs: &[Measured]) -> Result<Vec<Contest<'_>>, String> {
         for level in others {
             // What is a target says so itself.
             let is_plain = first.levels.len() == 1 && ["url", "target"].contains(&factor.as_str());
-            let name = |level: &String| if is_plain { level.clone() } else { format!("{factor}={level}") };
+            let name = |level: &String| printable(&if is_plain { level.clone() } else { format!("{factor}={level}") });
             let names = [name(&baseline), name(&level)];
             let separate = std::slice::from_ref(&factor);
             contests.extend(at_equal_levels(&names, [of(&baseline), of(&level)], separate).0);
@@ -139,7 +140,7 @@ pub fn shown(at: &[(String, String)]) -> String {
     if at.is_empty() {
         return "no levels".to_owned();
     }
-    at.iter().map(|(factor, level)| format!("{factor}={level}")).collect::<Vec<_>>().join(", ")
+    printable(&at.iter().map(|(factor, level)| format!("{factor}={level}")).collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub fn refusal(contest: &Contest<'_>) -> Option<String> {
         let other = side.iter().find_map(|run| Some((run, between(first, run).into_iter().next()?)));
         if let Some((run, (_, words))) = other {
             return Some(format!(
-                "{} is of another plan than the rest of {name}: {words}; --force compares nevertheless",
+                "{:?} is of another plan than the rest of {name}: {words}; --force compares nevertheless",
                 run.origin.file
             ));
         }
@@ -44,7 +44,6 @@ pub fn elsewhere(contest: &Contest<'_>) -> Option<String> {
         ("processor", a.host.cpu_model.clone(), b.host.cpu_model.clone()),
         ("number of processors", Some(a.host.cpus.to_string()), Some(b.host.cpus.to_string())),
         ("version of onrush", Some(a.tool.version.clone()), Some(b.tool.version.clone())),
-        ("backend", Some(a.tool.backend.clone()), Some(b.tool.backend.clone())),
     ];
     let differing = pairs.into_iter().filter(|(_, one, other)| one != other);
     let words: Vec<String> = differing
@@ -53,7 +52,7 @@ pub fn elsewhere(contest: &Contest<'_>) -> Option<String> {
             format!("{name} ({one}, {other})")
         })
         .collect();
-    (!words.is_empty()).then(|| format!("not only what was compared differs, but also the {}", words.join(", the ")))
+    (!words.is_empty()).then(|| format!("beside what is compared, the sides differ in the {}", words.join(", the ")))
 }
 
 /// Whether its factors are all in which the runs differ.

@@ -6,11 +6,14 @@ use super::checks::Checks;
 use super::comparison::{Comparison, Pairing};
 use super::metric::Metric;
 use super::words;
+use crate::report::result::SCHEMA;
 
 /// All comparisons.
 #[derive(Serialize)]
 struct Written<'a> {
-    /// Always `comparison`.
+    /// The version of the format; additions do not raise it.
+    schema: u32,
+    /// Always `comparison`: the document of a run has no kind.
     kind: &'static str,
     comparisons: Vec<One<'a>>,
     notes: &'a [String],
@@ -88,7 +91,8 @@ struct Range {
 
 /// All of it, with a line end.
 pub fn json(comparisons: &[Comparison], notes: &[String]) -> String {
-    let written = Written { kind: "comparison", comparisons: comparisons.iter().map(one).collect(), notes };
+    let written =
+        Written { schema: SCHEMA, kind: "comparison", comparisons: comparisons.iter().map(one).collect(), notes };
     serde_json::to_string_pretty(&written).expect("numbers, texts and lists can always be written") + "\n"
 }
 

@@ -38,9 +38,8 @@ impl Limit {
         let (least, most) = (losses[0].min(losses[1]), losses[0].max(losses[1]));
         if least > self.share {
             return Judged::Worse(format!(
-                "{} of {} is worse by more than {}: by {} to {}",
+                "{} of B is worse by more than {}: by {} to {}",
                 name(metric),
-                comparison.names[1],
                 percent(self.share),
                 percent(least),
                 percent(most)

@@ -139,7 +139,8 @@ fn of_contests(contests: &[Contest<'_>], force: bool, said: &mut Vec<String>) ->
             None => said
                 .push(format!("{names} have no whole runs to compare: {}", comparison::failures(contest).join(", "))),
         }
-        said.extend(differences::elsewhere(contest).filter(|_| contest.at == contests[0].at));
+        let elsewhere = differences::elsewhere(contest).filter(|words| !said.contains(words));
+        said.extend(elsewhere);
     }
     if comparisons.is_empty() {
         return Err("nothing could be compared".to_owned());
@@ -151,24 +152,35 @@ fn of_contests(contests: &[Contest<'_>], force: bool, said: &mut Vec<String>) ->
         said.push(words.to_owned());
     }
     for comparison in &comparisons {
-        let of = if comparisons.len() > 1 { format!("{}: ", comparison.names[1]) } else { String::new() };
+        let of = of_one(comparison);
         let failures = comparison.failures.iter().map(|words| format!("{of}left out, {words}"));
         said.extend(failures.chain(comparison.notes.iter().map(|words| format!("{of}{words}"))));
     }
     Ok(comparisons)
 }
 
+/// Which of several comparisons a line is about.
+fn of_one(comparison: &Comparison) -> String {
+    match (comparison.together, &comparison.at[..]) {
+        (1, _) => String::new(),
+        (_, []) => format!("{}: ", comparison.names[1]),
+        (_, at) => format!("{} at {}: ", comparison.names[1], contest::shown(at)),
+    }
+}
+
 /// Holds comparisons against limits; returns the exit code.
 fn judge(comparisons: &[Comparison], limits: &[Limit], said: &mut Vec<String>) -> u8 {
     let mut exit = 0;
-    for (comparison, limit) in comparisons.iter().flat_map(|it| limits.iter().map(move |limit| (it, limit))) {
-        match limit.judge(comparison) {
-            Judged::Worse(words) => {
-                exit = EXIT_WORSE;
-                said.push(words);
+    for comparison in comparisons {
+        for limit in limits {
+            match limit.judge(comparison) {
+                Judged::Worse(words) => {
+                    exit = EXIT_WORSE;
+                    said.push(of_one(comparison) + &words);
+                }
+                Judged::Open(words) => said.push(of_one(comparison) + &words),
+                Judged::Kept => {}
             }
-            Judged::Open(words) => said.push(words),
-            Judged::Kept => {}
         }
     }
     exit

@@ -73,9 +73,8 @@ fn brief(comparison: &Comparison) -> String {
 
 /// What A and B are.
 fn heading(comparison: &Comparison) -> String {
-    let [a, b] = comparison.names.each_ref().map(|name| printable(name));
-    let at =
-        if comparison.at.is_empty() { String::new() } else { format!(", at {}", printable(&shown(&comparison.at))) };
+    let [a, b] = &comparison.names;
+    let at = if comparison.at.is_empty() { String::new() } else { format!(", at {}", shown(&comparison.at)) };
     let dropped = |noun: &str| match comparison.dropped {
         0 => String::new(),
         count => format!(", {} left out", counted(count as u64, noun)),

@@ -16,6 +16,8 @@ mod backends;
 mod broken_scripts;
 /// Connections that end after a number of requests.
 mod closing;
+/// Whether saved results differ.
+mod comparing;
 /// What wrk's users know, called as wrk.
 mod compat;
 /// Runs the examples in the documents, and looks for what they name.
@@ -92,6 +94,7 @@ fn main() {
         ("backends", backends::cases()),
         ("broken_scripts", broken_scripts::cases()),
         ("closing", closing::cases()),
+        ("comparing", comparing::cases()),
         ("compat", compat::cases()),
         ("documents", documents::cases()),
         ("endings", endings::cases()),
