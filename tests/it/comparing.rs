@@ -1,7 +1,7 @@
 //! Saved results compared: experiments, single runs, texts, and what is refused.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -15,12 +15,12 @@ cases! {
     what_cannot_be_compared_is_named_and_exits_with_1;
 }
 
-/// Two targets in turns, the second one answering a third later; returns the folder.
-fn experiment(context: &Context, scratch: &Scratch, words: &str) -> std::path::PathBuf {
+/// Two targets in turns, the second one ten times as slow; returns the folder.
+fn experiment(context: &Context, scratch: &Scratch) -> PathBuf {
     let (server, folder) = (target(), scratch.path().join("e"));
-    let [a, b] = ["/delay/6", "/delay/9"].map(|path| url(&server, path));
-    let command = context.onrush().words("vs --rounds 6 -d 300ms --warmup 50ms -t1 -c4 --io").word(context.backend);
-    let output = command.words(words).word("--out").word(&folder).word(a).word(b).run_plain();
+    let [a, b] = ["/delay/5", "/delay/50"].map(|path| url(&server, path));
+    let command = context.onrush().words("vs --rounds 6 -n 40 --warmup 10ms -t1 -c4 --io").word(context.backend);
+    let output = command.word("--out").word(&folder).word(a).word(b).run_plain();
     assert_eq!(output.code, 0, "{output:?}");
     folder
 }
@@ -30,7 +30,7 @@ fn compared(context: &Context, words: &str, paths: &[&Path]) -> Output {
     paths.iter().fold(command, |command, path| command.word(path)).run_plain()
 }
 
-fn single(context: &Context, scratch: &Scratch, name: &str, words: &str, url: &str) -> std::path::PathBuf {
+fn single(context: &Context, scratch: &Scratch, name: &str, words: &str, url: &str) -> PathBuf {
     let path = scratch.path().join(name);
     let command = context.onrush().words(words).words("--io").word(context.backend);
     let output = command.word("-o").word(&path).word(url).run_plain();
@@ -41,14 +41,17 @@ fn single(context: &Context, scratch: &Scratch, name: &str, words: &str, url: &s
 
 fn the_rounds_of_an_experiment_are_compared(context: &Context) {
     let scratch = Scratch::new("compared");
-    let folder = experiment(context, &scratch, "");
+    let folder = experiment(context, &scratch);
     let output = compared(context, "", &[&folder]);
     assert_eq!(output.code, 0, "{output:?}");
     assert!(
         output.line("A = http://").is_some_and(|line| line.ends_with("6 rounds of \"vs\", interleaved")),
         "{output:?}"
     );
-    assert!(output.line("B is ").is_some_and(|line| line.contains("% slower (95 %: ")), "{output:?}");
+    // On a busy machine onrush itself was the limit of some runs.
+    let verdict = output.line("B is ").or(output.line("no verdict: onrush itself was the limit in "));
+    let is_expected = |line: &str| line.starts_with("no") || line.contains("% slower (95 %: ");
+    assert!(verdict.is_some_and(is_expected), "{output:?}");
     assert!(output.line("p50 ").is_some() && output.line("rank test").is_some(), "{output:?}");
     // Its sides can be named, and exchanged.
     let [a, b] = ["url1", "url2"].map(|label| format!("{}:{label}", folder.display()));
@@ -58,23 +61,23 @@ fn the_rounds_of_an_experiment_are_compared(context: &Context) {
     assert_eq!((at("/comparisons/0/paired"), at("/comparisons/0/a/runs")), (&Value::from(true), &Value::from(6)));
     assert_eq!(at("/comparisons/0/metrics/0/metric"), "rate");
     let ratio = at("/comparisons/0/metrics/0/ratio").as_f64().unwrap();
-    assert!((1.2..1.8).contains(&ratio), "{ratio}");
+    assert!(ratio > 2.0, "{ratio}");
 }
 
 fn a_slower_target_fails_where_it_may_not_be_slower(context: &Context) {
     let scratch = Scratch::new("worse");
-    let folder = experiment(context, &scratch, "");
-    let output = compared(context, "--fail-if-worse 10 --fail-if-worse p50:500", &[&folder]);
+    let folder = experiment(context, &scratch);
+    let output = compared(context, "--fail-if-worse 10 --fail-if-worse p50:100000", &[&folder]);
     assert_eq!(output.code, 3, "{output:?}");
     output.note("requests/s of B is worse by more than 10 %");
-    assert_eq!(output.stderr.matches("worse by").count(), 1, "{output:?}");
-    assert_eq!(compared(context, "--fail-if-worse 90", &[&folder]).code, 0);
+    assert!(!output.stderr.contains("p50 of B is worse"), "{output:?}");
+    assert_eq!(compared(context, "--fail-if-worse 99.9", &[&folder]).code, 0);
 }
 
 fn single_results_and_texts_have_a_difference_and_no_verdict(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("single"));
-    let [a, b] = [("a.json", "/delay/4"), ("b.json.gz", "/delay/8")]
-        .map(|(name, path)| single(context, &scratch, name, "-d 200ms -t1 -c2", &url(&server, path)));
+    let [a, b] = [("a.json", "/delay/4"), ("b.json.gz", "/delay/40")]
+        .map(|(name, path)| single(context, &scratch, name, "-n 40 -t1 -c2", &url(&server, path)));
     for (a, b) in [(a.clone(), b.clone()), (a.with_extension("txt"), b.with_extension("txt"))] {
         let output = compared(context, "", &[&a, &b]);
         assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
@@ -88,7 +91,7 @@ fn single_results_and_texts_have_a_difference_and_no_verdict(context: &Context) 
 fn error_pages_are_not_faster(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("pages"));
     let [a, b] = [("a.json", "/delay/4"), ("b.json", "/status/500")]
-        .map(|(name, path)| single(context, &scratch, name, "-d 200ms -t1 -c2", &url(&server, path)));
+        .map(|(name, path)| single(context, &scratch, name, "-n 40 -t1 -c2", &url(&server, path)));
     let output = compared(context, "", &[&a, &b]);
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(
