@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Turn;
 use crate::plan::experiment::{Experiment, Point};
 use crate::plan::{Order, Percent, Stop};
-use crate::report::result::{Buffer, Document, Sockets};
+use crate::report::result::{Buffer, Document, Extent, Sockets, Watched};
 use crate::report::units;
 
 /// What an experiment is, for `--plan`: points, order and time.
@@ -80,4 +80,64 @@ pub fn measured(document: &Document) -> String {
     let broken = document.gates.iter().filter(|gate| gate.broken);
     broken.for_each(|gate| words.push_str(&format!(", gate broken: {}", gate.condition())));
     words
+}
+
+/// What samples of sockets say of the runs of a point: the least, the median of the medians and the greatest of each figure.
+/// `None`: there are none.
+pub fn sockets(watched: &[Watched]) -> Option<String> {
+    let figure = |of: fn(&Watched) -> Option<Extent>, scale: f64, name: &str, unit: &str| {
+        let extents: Vec<Extent> = watched.iter().filter_map(of).collect();
+        let mut medians: Vec<f64> = extents.iter().map(|extent| extent.median).collect();
+        medians.sort_by(f64::total_cmp);
+        let median = medians.get(medians.len() / 2)?;
+        let least = extents.iter().map(|extent| extent.min).fold(f64::INFINITY, f64::min);
+        let most = extents.iter().map(|extent| extent.max).fold(0.0, f64::max);
+        let [least, median, most] = [least, *median, most].map(|value| significant(value * scale));
+        Some(format!("{name} {median}{unit} ({least} … {most})"))
+    };
+    let figures = [
+        figure(|watched| watched.rtt, 1.0, "rtt", " ms"),
+        figure(|watched| watched.cwnd, 1.0, "cwnd", ""),
+        figure(|watched| watched.delivery_rate, 1e-6, "delivered", " Mbit/s"),
+        figure(|watched| watched.rcvbuf_use, 100.0, "receive buffer", " % used"),
+        figure(|watched| watched.sndbuf_use, 100.0, "send buffer", " % used"),
+    ];
+    let retransmits: u64 = watched.iter().map(|watched| watched.retransmits).sum();
+    let figures: Vec<String> = figures.into_iter().flatten().collect();
+    (!watched.is_empty()).then(|| format!("{}, {}", units::counted(retransmits, "retransmit"), figures.join(", ")))
+}
+
+/// A number with three digits that count.
+fn significant(value: f64) -> String {
+    let decimals = if value == 0.0 { 0 } else { (2 - value.abs().log10().floor() as i32).clamp(0, 6) };
+    format!("{value:.*}", decimals as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_of_several_runs_have_the_extremes_of_all_and_a_median_of_medians() {
+        let extent = |min, median, max| Some(Extent { min, median, max });
+        let run = |rtt, retransmits| Watched {
+            samples: 1,
+            failed: 0,
+            sockets: 1,
+            readings: 1,
+            left_out: 0,
+            retransmits,
+            rtt,
+            cwnd: extent(10.0, 10.0, 10.0),
+            delivery_rate: None,
+            rcvbuf_use: extent(0.0, 0.0123, 0.5),
+            sndbuf_use: None,
+        };
+        let runs = [run(extent(0.02, 0.05, 1.0), 1), run(extent(0.03, 0.06, 2.5), 0), run(extent(0.01, 0.01, 0.02), 2)];
+        assert_eq!(
+            sockets(&runs).unwrap(),
+            "3 retransmits, rtt 0.0500 ms (0.0100 … 2.50), cwnd 10.0 (10.0 … 10.0), receive buffer 1.23 % used (0 … 50.0)"
+        );
+        assert_eq!(sockets(&[]), None);
+    }
 }

@@ -7,6 +7,7 @@ use crate::harness::{Context, Scratch, cases};
 
 cases! {
     an_experiment_restores_what_it_varies needs "unshare -rnm true", "ip -V";
+    the_published_experiment_with_buffers_varies_them needs "unshare -rnm true", "ip -V";
     every_signal_ends_an_experiment_and_restores needs "unshare -rnm true", "ip -V";
     a_second_signal_restores_and_quits needs "unshare -rnm true", "ip -V";
     an_error_restores needs "unshare -rnm true", "ip -V";
@@ -98,6 +99,23 @@ tell $(cat seen)
 "#;
     let seen = "128 4096 16384 65536 128 4096 8192 32768 200 4096 16384 65536 200 4096 8192 32768";
     assert_eq!(lines(context, script), ["0 restored", seen]);
+}
+
+fn the_published_experiment_with_buffers_varies_them(context: &Context) {
+    // The limits that it varies are read-only in a network namespace; the sizes that they limit are not.
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/experiments/socket-buffers.toml");
+    let script = format!(
+        r#"
+sed -e 's/net.core.\(.\)mem_max" = \([0-9]*\)/net.ipv4.tcp_\1mem" = "4096 131072 \2"/g' -e 's/"3s"/"100ms"/' \
+    -e "s|http://localhost/index.php|$url|" -e 's/^rounds = 3/rounds = 1/' -e 's/^before_point = .*/before_point = "true"/' \
+    -e "s/^threads = 2/threads = 2\nio = \"$1\"/" {file} > experiment.toml
+"$0" lab --allow-host-changes --out out experiment.toml >/dev/null 2>err
+tell $? $(state) $(ls out/*-1.json | wc -l) $(ls out/sockets-*.ndjson | wc -l)
+grep -c 'buffers of 131,072 and 131,072 bytes' err | sed 's/^/> /'
+said
+"#
+    );
+    assert_eq!(lines(context, &script), ["0 restored 7 7", "7"]);
 }
 
 fn every_signal_ends_an_experiment_and_restores(context: &Context) {

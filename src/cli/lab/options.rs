@@ -26,12 +26,17 @@ pub(super) const SYSCTL: &str = "sysctl.";
 /// The key of the command that starts the target.
 pub(super) const COMMAND: &str = "target.command";
 
+/// The option that has sockets sampled, and the file that the samples of a run by itself go into.
+const SOCKETS: &str = "sockets";
+const SAMPLES: &str = "sockets.ndjson";
+
 /// Options that say what becomes of one run, where an experiment has something of its own.
-const OWN: [(Id, &str); 7] = [
+const OWN: [(Id, &str); 8] = [
     (Id::FindMax, "an experiment has runs, no searches"),
     (Id::Over, "an experiment has runs, no searches"),
     (Id::Once, "each target is requested once before the first round anyway"),
     (Id::Output, "each run has its file in the folder of the experiment"),
+    (Id::SocketsOutput, "each run has a file for its samples in the folder of the experiment"),
     (Id::Format, "an experiment prints tables"),
     (Id::Compat, "an experiment has onrush's own runs"),
     (Id::Help, "onrush lab --help prints the help"),
@@ -74,6 +79,9 @@ impl Options {
         for (key, values) in &self.0 {
             let Some(flag) = flags::by_name(key) else { continue };
             words.extend(spelt(flag, values)?.into_iter().map(OsString::from));
+        }
+        if self.0.contains_key(SOCKETS) {
+            words.push(format!("--sockets-output={SAMPLES}").into());
         }
         let args = self.0.get(ARGS).map_or(&[][..], Vec::as_slice);
         if args.iter().any(|word| word.starts_with('-')) {

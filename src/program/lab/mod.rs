@@ -20,6 +20,7 @@ use crate::compare;
 use crate::lab::{self, Folder, Host, Made, words};
 use crate::plan::experiment::{Experiment, Folder as Wanted};
 use crate::reason::reason;
+use crate::report::result::Document;
 use crate::tables::{self, Form, Table};
 use around::Around;
 use runner::Runner;
@@ -127,6 +128,7 @@ fn show(experiment: &Experiment, path: &Path) -> bool {
     let mut screen = Screen::open(false);
     screen.print(&format!("{}: {}\n\n", experiment.name, path.display()));
     screen.print(&table(Form::Text).text);
+    sockets(experiment, path, &mut screen);
     if experiment.points.len() > 1 {
         let compared = compare::folder(path);
         screen.print(&format!("\n{}", compared.text));
@@ -137,6 +139,17 @@ fn show(experiment: &Experiment, path: &Path) -> bool {
         .iter()
         .for_each(|error| say(&format!("onrush: cannot write the tables to standard output: {}", reason(error))));
     are_written == [true; 2] && failure.is_none()
+}
+
+/// Prints what samples of sockets say of each point, where there are any.
+fn sockets(experiment: &Experiment, path: &Path, screen: &mut Screen) {
+    for point in experiment.points.iter().filter(|point| point.plan.show.sockets.is_some()) {
+        let files = (1..=experiment.rounds).map(|round| path.join(format!("{}-{round}.json", point.file)));
+        let watched = files.filter_map(|file| Document::read(&file).ok()?.sockets?.watched);
+        if let Some(words) = words::sockets(&watched.collect::<Vec<_>>()) {
+            screen.print(&format!("\nsockets of {}: {words}\n", experiment.words(point)));
+        }
+    }
 }
 
 /// The folder, new or that of an experiment that goes on.

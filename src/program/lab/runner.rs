@@ -13,8 +13,9 @@ use crate::live::ProgressLine;
 use crate::plan::experiment::Experiment;
 use crate::plan::{Place, PlacedLevel, Plan};
 use crate::report;
+use crate::report::files::{self, Files};
 use crate::report::result::Document;
-use crate::run::{Interrupt, Listener, Observer, Progress, Waiting};
+use crate::run::{Interrupt, Listener, Observer, Progress, Sample, Waiting};
 use crate::session;
 
 /// The runs of an experiment.
@@ -171,6 +172,10 @@ impl<'a> Runner<'a> {
         }
         let mut plan = point.plan.clone();
         plan.show.place = Some(self.place(position, turn));
+        if let Some(sockets) = &mut plan.show.sockets {
+            let number = turn.round + 1;
+            sockets.output = self.folder.path().join(format!("sockets-{}-{number}.ndjson", point.file));
+        }
         plan.way.socket.reads_sizes = !point.settings.is_empty();
         let measured = run(&plan, &self.interrupt);
         let is_interrupted = self.interrupt.is_asked();
@@ -224,17 +229,24 @@ impl<'a> Runner<'a> {
 
 /// One session, and its document.
 fn run(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Box<Document>> {
-    let mut watcher = Watcher { plan, line: None };
+    let files = Files::open(&plan.show.files(), plan.show.keeps_secrets)?;
+    let fates = files.fates().clone();
+    let mut watcher = Watcher { plan, line: None, files };
     let outcome = session::run(plan, interrupt, &mut watcher)?.outcome;
-    drop(watcher);
-    fault(plan, &outcome).map_or(Ok(()), Err)?;
-    Ok(Box::new(Document::of(plan, &outcome)))
+    let document = Box::new(Document::of(plan, &outcome));
+    watcher.files.write(&document);
+    fates.wait(files::PATIENCE);
+    fates.give_up();
+    files::unwritable(&fates).into_iter().next().map_or(Ok(()), Err)?;
+    fault(plan, &outcome).map_or(Ok(document), Err)
 }
 
 /// Shows how a run goes.
 struct Watcher<'a> {
     plan: &'a Plan,
     line: Option<ProgressLine>,
+    /// What samples of sockets are written into.
+    files: Files,
 }
 
 impl Observer for Watcher<'_> {
@@ -250,6 +262,10 @@ impl Observer for Watcher<'_> {
         if let Some(line) = &mut self.line {
             line.draw(progress);
         }
+    }
+
+    fn sampled(&mut self, sample: &Sample) {
+        self.files.sampled(sample);
     }
 
     fn waiting(&mut self, waiting: &Waiting) {
