@@ -1,7 +1,7 @@
 //! `onrush compare`: whether saved results differ, by how much, and how sure that is.
 //!
-//! An [`input`] is read as runs, a [`contest`] is two groups of them that differ in one thing, and a [`comparison`] is what
-//! they say: pairs of rounds or two groups, an interval of [`student`]'s for each [`metric`], [`checks`] that say whether it
+//! An `input` is read as runs, a `contest` is two groups of them that differ in one thing, and a `comparison` is what
+//! they say: pairs of rounds or two groups, an interval of `student`'s for each `metric`, `checks` that say whether it
 //! is fair. `words` and `json` write it. Nothing here measures or prints; docs/statistics.md has the formulas.
 
 mod input;

@@ -16,6 +16,7 @@ use crate::servers::Server;
 
 cases! {
     a_sweep_measures_every_point_in_every_round;
+    sockets_are_sampled_in_every_run;
     targets_are_compared_in_turns;
     a_plan_is_shown_and_nothing_is_touched;
     hooks_know_what_they_are_run_for;
@@ -125,6 +126,18 @@ fn a_sweep_measures_every_point_in_every_round(context: &Context) {
     assert!(lab.text("table.md").starts_with('|') && lab.text("table.csv").lines().count() == 9, "{output:?}");
     assert_eq!(output.stderr.lines().filter(|line| line.starts_with('[')).count(), 8, "{output:?}");
     assert!(output.stderr.contains("8 of 8 runs measured"), "{output:?}");
+}
+
+fn sockets_are_sampled_in_every_run(context: &Context) {
+    let (server, lab) = (target(), Lab::new());
+    let words = format!("sweep -c 2,4 --sockets -d 800ms --rounds 1 --out folder --io {}", context.backend);
+    let output = lab.onrush(context, &words).word(url(&server, "/")).run_plain();
+    assert_eq!(output.code, 0, "{output:?}");
+    let lines = lab.text("sockets-connections-4-1.ndjson");
+    assert!(lines.lines().count() >= 4, "{lines}");
+    let document = lab.document("connections-4-1.json");
+    assert_eq!(document["sockets"]["watched"]["sockets"], 4, "{document}");
+    assert_eq!(output.stdout.matches("\nsockets of connections=").count(), 2, "{output:?}");
 }
 
 fn targets_are_compared_in_turns(context: &Context) {
