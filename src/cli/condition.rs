@@ -35,6 +35,20 @@ const NAMES: [(&str, Metric); 9] = [
 /// How the others may be written, for a hint.
 const OTHERS: [&str; 6] = ["p99", "mean", "max", "status.503", "status.5xx", "scheduled.p99"];
 
+/// What other tools call some metrics.
+const ALIASES: [(&str, &str); 7] = [
+    ("avg", "mean"),
+    ("average", "mean"),
+    ("median", "p50"),
+    ("min", "p0"),
+    ("rps", "rate"),
+    ("qps", "rate"),
+    ("throughput", "rate"),
+];
+
+/// What joins terms elsewhere.
+const JOINS: [&str; 5] = [";", "&&", "||", " and ", " or "];
+
 /// What is between a metric and how well it has to be known.
 const PLUS_MINUS: [&str; 2] = ["+-", "±"];
 /// The least and the most that may be between them, in per cent.
@@ -108,6 +122,12 @@ fn term(text: &str, at: usize) -> Result<Term, Flaw> {
         let at = at + text[..place].chars().count();
         return Err(Flaw { at, reason: "+- is for --until; a condition compares, for instance p99>50ms".to_owned() });
     }
+    if let Some(place) = JOINS.into_iter().find_map(|join| text.find(join)) {
+        let at = at + text[..place].chars().count();
+        let reason =
+            "terms are joined by commas, and all of them have to hold; for one of several, give the option twice";
+        return Err(Flaw { at, reason: reason.to_owned() });
+    }
     let sign = text.find(['<', '>', '=', '!']);
     let found = sign.and_then(|place| {
         let (name, rest) = text.split_at(place);
@@ -119,6 +139,10 @@ fn term(text: &str, at: usize) -> Result<Term, Flaw> {
         return Err(Flaw { at, reason: "<, <=, >, >=, = or != belongs here; write for instance p99>50ms".to_owned() });
     };
     let metric = metric(name.trim_end()).map_err(|reason| Flaw { at, reason })?;
+    if typed.starts_with('=') {
+        let at = at + name.chars().count() + sign.len();
+        return Err(Flaw { at, reason: "one = is enough".to_owned() });
+    }
     let blanks = typed.len() - typed.trim_start().len();
     let is_order = !matches!(comparison, Comparison::Equal | Comparison::Unequal);
     if metric == Metric::Verdict && is_order {
@@ -169,6 +193,9 @@ fn unknown(name: &str) -> String {
     let digits = name.rsplit('.').next().and_then(|last| last.strip_prefix('p')).unwrap_or_default();
     if digits.starts_with(|first: char| first.is_ascii_digit()) {
         return format!("{name:?} is no percentile; write p0 to p100, with at most six decimals");
+    }
+    if let Some((_, known)) = ALIASES.into_iter().find(|(alias, _)| *alias == name) {
+        return format!("unknown metric {name:?}; here it is called {known}");
     }
     match nearest(name, NAMES.iter().map(|(name, _)| *name).chain(OTHERS)) {
         Some(known) => format!("unknown metric {name:?}; did you mean {known}?"),
@@ -329,7 +356,12 @@ mod tests {
             ("errors>5", 7, "errors are a share of all requests; write for instance 0.1%"),
             ("errors>101%", 7, "\"101%\" is no share of this metric"),
             ("rate>1e9", 5, "\"1e9\" is no value"),
-            ("rate==5", 5, "\"=5\" is no value"),
+            ("rate==5", 5, "one = is enough"),
+            ("verdict==target", 8, "one = is enough"),
+            ("p99>50ms;rate<1k", 8, "terms are joined by commas"),
+            ("p99>50ms or rate<1k", 8, "terms are joined by commas"),
+            ("avg>5ms", 0, "unknown metric \"avg\"; here it is called mean"),
+            ("rps<1k", 0, "unknown metric \"rps\"; here it is called rate"),
             ("rate>", 5, "\"\" is no value"),
             ("é>1", 0, "unknown metric \"é\""),
         ] {

@@ -8,6 +8,7 @@ use super::flags::{self, Id};
 use super::refusal::{Refusal, wrong};
 use super::search::TypedSearch;
 use super::typed::Typed;
+use crate::plan::condition::{Comparison, Metric, Term};
 use crate::plan::limits::{CONNECTIONS_MAX, RATE_MAX, THREADS_MAX};
 use crate::plan::search::{Over, Search};
 use crate::plan::{Condition, Kind, Plan};
@@ -42,6 +43,13 @@ impl Draft {
             return Err(Refusal::Cannot(format!("--find-max: {tool} has no searches; leave one of the two out")));
         }
         refuse_others(typed, over)?;
+        if let Some(term) = objective.terms.iter().find(|term| is_turned_round(term)) {
+            let line = format!(
+                "--find-max {}: that holds under the highest loads, not below one; write what has to hold, as in p99<50ms",
+                term.text
+            );
+            return Err(Refusal::Misused(line));
+        }
         if let Some(term) = objective.needs_rate().filter(|_| over != Over::Rate) {
             let line = format!("--find-max {}: it needs a rate; search over that, or write another term", term.text);
             return Err(Refusal::Misused(line));
@@ -92,4 +100,14 @@ fn refuse_others(typed: &Typed, over: Over) -> Result<(), Refusal> {
     let line = |option: &str, reason: &str| format!("--find-max and {option}: {reason}; leave one of the two out");
     let wrong = reasons.into_iter().find(|(is_there, ..)| *is_there);
     wrong.map_or(Ok(()), |(_, option, reason)| Err(Refusal::Misused(line(option, reason))))
+}
+
+/// Whether a term begins to hold where a load is too high, as those of gates do.
+fn is_turned_round(term: &Term) -> bool {
+    let is_lower_bound = matches!(term.comparison, Comparison::More | Comparison::AtLeast);
+    let grows = matches!(
+        term.metric,
+        Metric::Latency(..) | Metric::Errors | Metric::ErrorsOf(_) | Metric::Late | Metric::Dropped
+    );
+    is_lower_bound && grows
 }

@@ -21,7 +21,11 @@ impl TypedSearch {
     /// Takes one option in.
     pub fn take(&mut self, flag: &Flag, value: &OsStr) -> Result<(), Refusal> {
         if flag.id == Id::FindMax {
-            self.objective = Some(condition(flag, value)?);
+            let objective = condition(flag, value)?;
+            if let Some(earlier) = self.objective.replace(objective) {
+                let line = format!("--find-max is there twice; write one list: --find-max '{earlier},…'");
+                return Err(Refusal::Misused(line));
+            }
             return Ok(());
         }
         let over = Over::ALL.into_iter().find(|(_, name)| value.to_str() == Some(name));

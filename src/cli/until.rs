@@ -6,7 +6,8 @@ use super::refusal::Refusal;
 use super::typed::Typed;
 use crate::plan::limits::{UNTIL_CAP, UNTIL_MIN};
 use crate::plan::{Schedule, StopTerm};
-use crate::report::units::exact;
+use crate::report::units::{exact, thousands};
+use crate::stats::BATCHES_MIN;
 
 /// The stop terms, each once, which give the run a duration if nothing else ends it.
 pub(super) fn decide(
@@ -33,6 +34,23 @@ pub(super) fn decide(
     if typed.requests.is_none() {
         typed.duration.get_or_insert(UNTIL_CAP);
     }
+    let most = most_responses(typed, schedule);
+    if let Some((term, needed)) = typed
+        .until
+        .iter()
+        .map(|term| (term, BATCHES_MIN as u64 * term.completed_min()))
+        .find(|(_, needed)| *needed as f64 > most)
+    {
+        let remedy = if typed.requests.is_some() { "send more (-n)" } else { "let it last longer (-d)" };
+        let line = format!(
+            "--until {}: it takes {} responses at least, and the run has {} at most; {remedy}, or ask for \
+             a lower percentile",
+            term.text,
+            thousands(needed),
+            thousands(most as u64)
+        );
+        return Err(Refusal::Misused(line));
+    }
     let mut terms: Vec<StopTerm> = Vec::new();
     for term in std::mem::take(&mut typed.until) {
         let is_same = |known: &StopTerm| (known.metric, known.half_width) == (term.metric, term.half_width);
@@ -41,4 +59,12 @@ pub(super) fn decide(
         }
     }
     Ok(terms)
+}
+
+/// How many responses a run has at most.
+fn most_responses(typed: &Typed, schedule: Option<&Schedule>) -> f64 {
+    let asked = typed.requests.map_or(f64::INFINITY, |requests| requests as f64);
+    let stage = schedule.and_then(|schedule| schedule.stages.first());
+    let due = stage.zip(typed.duration).map(|(stage, length)| stage.to.per_second() * length.as_secs_f64());
+    due.unwrap_or(f64::INFINITY).min(asked)
 }

@@ -101,6 +101,9 @@ pub enum ErrorKind {
     Timeout,
 }
 
+/// A percentile needs so many responses beyond it in each batch, and any figure so many at all.
+const BEYOND_MIN: f64 = 10.0;
+
 /// How a figure has to stand to its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
@@ -173,6 +176,16 @@ impl Condition {
 }
 
 impl StopTerm {
+    /// How many responses each batch of a run needs to say something about the figure.
+    pub fn completed_min(&self) -> u64 {
+        let beyond = match self.metric {
+            Metric::Latency(_, Statistic::Percentile(percent)) => percent.value().min(100.0 - percent.value()) / 100.0,
+            _ => 1.0,
+        };
+        // Rounding is not to ask for one more.
+        (BEYOND_MIN / beyond - 1e-6).ceil() as u64
+    }
+
     /// The figure as it was typed.
     pub fn name(&self) -> &str {
         self.text.split(['+', '±']).next().unwrap_or_default().trim_end()

@@ -9,9 +9,6 @@ use crate::plan::Plan;
 use crate::plan::condition::{Metric, Statistic, StopTerm, View};
 use crate::stats::{BATCHES_MIN, Batch, Batches, Count, Estimate, Stats, Unknown};
 
-/// A percentile needs so many responses beyond it in each batch, and any figure so many at all.
-const BEYOND_MIN: f64 = 10.0;
-
 /// How well the figures of a run were known at its end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Until {
@@ -98,7 +95,7 @@ impl StopRule {
     fn look(&mut self) {
         let known = |(term, batches): &(StopTerm, Batches)| {
             let figure = |batch: &Batch| figure(term.metric, batch);
-            Known { term: term.clone(), estimate: batches.estimate(completed_min(term.metric), figure) }
+            Known { term: term.clone(), estimate: batches.estimate(term.completed_min(), figure) }
         };
         let terms: Vec<Known> = self.terms.iter().map(known).collect();
         let reached = terms.iter().all(Known::is_enough);
@@ -114,17 +111,8 @@ impl Known {
 
     /// How many responses each batch needs to say something about it.
     pub fn completed_min(&self) -> u64 {
-        completed_min(self.term.metric)
+        self.term.completed_min()
     }
-}
-
-fn completed_min(metric: Metric) -> u64 {
-    let beyond = match metric {
-        Metric::Latency(_, Statistic::Percentile(percent)) => percent.value().min(100.0 - percent.value()) / 100.0,
-        _ => 1.0,
-    };
-    // Rounding is not to ask for one more.
-    (BEYOND_MIN / beyond - 1e-6).ceil() as u64
 }
 
 fn figure(metric: Metric, batch: &Batch) -> f64 {
@@ -185,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_batch_has_ten_responses_beyond_the_percentile() {
-        let of = |text: &str| completed_min(rule(&format!("--until {text}+-2%")).terms[0].0.metric);
+        let of = |text: &str| rule(&format!("--until {text}+-2%")).terms[0].0.completed_min();
         assert_eq!(
             ["p50", "p90", "p99", "p99.9", "p1", "mean", "rate"].map(of),
             [20, 100, 1_000, 10_000, 1_000, 10, 10]

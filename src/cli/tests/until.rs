@@ -18,7 +18,7 @@ fn a_run_until_its_figures_are_known_lasts_five_minutes_at_most() {
     let terms = run("onrush --until p99+-2%,rate+-2%,p99±2.0%,p99+-1% http://h/").until;
     let texts: Vec<&str> = terms.iter().map(|term| term.text.as_str()).collect();
     assert_eq!(texts, ["p99+-2%", "rate+-2%", "p99+-1%"], "what is given twice is said once");
-    assert_eq!(run("wrk2 -R 10 --until scheduled.p99+-2% http://h/").until.len(), 1);
+    assert_eq!(run("wrk2 -R 100 --until scheduled.p99+-2% http://h/").until.len(), 1);
     assert!(run("onrush --once --until p99+-2% http://h/").until.is_empty());
 }
 
@@ -41,6 +41,11 @@ fn what_cannot_be_known_is_refused_with_what_can_be() {
             "--until p99+-2% --stages 30s:1k",
             "--until and --stages: figures of a load that changes are never known; leave one of the two out",
         ),
+        (
+            "--until rate+-1%,p99.9+-2% -R 100",
+            "--until p99.9+-2%: it takes 200,000 responses at least, and the run has 30,000 at most; let it last longer (-d)",
+        ),
+        ("--until p99+-2% -n 10k", "it takes 20,000 responses at least, and the run has 10,000 at most"),
         ("--until p99+-2% --stages c=30s:1..9", "--until and --stages: "),
     ] {
         let refused = refused(&format!("onrush {words} http://h/"));

@@ -61,8 +61,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let silences = silences(plan, outcome);
     notes.extend(open_loop::notes(plan, outcome, silences.iter().map(|(_, silent_ns)| silent_ns).sum()));
     notes.extend(early_end(plan, outcome));
-    let until = outcome.until.clone().filter(|until| until.reached || outcome.ended != Ended::Signal);
-    notes.extend(until.filter(|_| outcome.totals.counters.completed > 0).map(|until| Note::Until {
+    notes.extend(outcome.until.clone().filter(|_| outcome.totals.counters.completed > 0).map(|until| Note::Until {
         until,
         elapsed: outcome.elapsed,
         counted: outcome.ended == Ended::Requests,
