@@ -166,7 +166,7 @@ impl Typed {
             match front.next() {
                 Ok(Some(Item::Flag(flag, value))) => self.take(flag, value)?,
                 Ok(Some(Item::Word(word))) => self.words.push(word),
-                Ok(None) => return Ok(()),
+                Ok(None) => return self.watch.is_not_apart(&self.words),
                 Err(misuse) if self.dialect.is_compat() => {
                     return Err(compat::getopt(&misuse).map_or(Refusal::Usage, Refusal::Misused));
                 }

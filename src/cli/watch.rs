@@ -34,6 +34,14 @@ impl TypedWatch {
         Ok(())
     }
 
+    /// Refuses a filter that is a word of its own, which would be the URL.
+    pub fn is_not_apart(&self, words: &[OsString]) -> Result<(), Refusal> {
+        let first = words.first().and_then(|word| word.to_str());
+        let apart = first.filter(|word| self.filter == Some(None) && filter(word).is_ok());
+        let line = |word: &str| format!("--sockets: its filter is attached with an equals sign: --sockets='{word}'");
+        apart.map_or(Ok(()), |word| Err(Refusal::Misused(line(word))))
+    }
+
     /// The option that was typed, if one was.
     pub fn option(&self) -> Option<&'static str> {
         let named = self.filter.as_ref().map(|_| "--sockets");

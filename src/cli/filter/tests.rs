@@ -126,3 +126,43 @@ fn what_is_wrong_is_named_with_its_place_and_the_nearest_word() {
         assert!(filter(&text).unwrap_err().reason.starts_with("nested more deeply"));
     }
 }
+
+#[test]
+fn no_text_makes_it_panic() {
+    let pieces = [
+        "sport",
+        "dst",
+        "state",
+        "established",
+        "not",
+        "(",
+        ")",
+        "and",
+        "or",
+        "=",
+        "[",
+        "]:",
+        "::1",
+        "é",
+        "*",
+        "sport > :80",
+        "dst 10.0.0.0/8",
+        "state bucket",
+        "exclude big",
+        "or sport 80",
+        "( not dport 80 )",
+    ];
+    let mut random = crate::random::Random::new(1);
+    let mut read = 0;
+    for _ in 0..20_000 {
+        let text: String =
+            (0..=random.below(6)).flat_map(|_| [pieces[random.below(pieces.len() as u64) as usize], " "]).collect();
+        for text in [text.clone(), text.replace(' ', "")] {
+            match filter(&text) {
+                Ok(_) => read += 1,
+                Err(flaw) => assert!(!flaw.shown(&text).is_empty()),
+            }
+        }
+    }
+    assert!(read > 100, "{read}");
+}

@@ -26,6 +26,10 @@ fn what_cannot_be_sampled_is_refused_with_what_can_be() {
             "--sockets: there is no file for the samples; add --sockets-output, for instance --sockets-output s.ndjson",
         ),
         (
+            "--sockets 'sport = :80' --sockets-output s.ndjson h",
+            "--sockets: its filter is attached with an equals sign: --sockets='sport = :80'",
+        ),
+        (
             "--sockets-output s.json h",
             "--sockets-output \"s.json\": a line is written for each socket and sample; write for instance s.ndjson",
         ),

@@ -52,3 +52,28 @@ impl Serialize for Line<'_> {
         map.end()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use rustix::io::Errno;
+
+    use super::*;
+
+    #[test]
+    fn what_is_missing_from_a_sample_has_lines_of_its_own() {
+        let sample = |left_out: u64, failure: Option<Errno>| Sample {
+            at: Instant::now(),
+            at_s: -0.4999996,
+            time: Duration::from_micros(1_767_225_600_250_000),
+            readings: Vec::new(),
+            left_out,
+            failure,
+        };
+        assert_eq!(lines(&sample(0, None)), "");
+        let moment = r#"{"at_s":-0.5,"time":"2026-01-01T00:00:00.250000Z","#;
+        let expected = format!("{moment}\"left_out\":4000}}\n{moment}\"error\":\"Operation not permitted\"}}\n");
+        assert_eq!(lines(&sample(4_000, Some(Errno::PERM))), expected);
+    }
+}

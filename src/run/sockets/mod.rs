@@ -41,7 +41,8 @@ pub struct Untold(Errno);
 /// What the kernel said of the sockets that are sampled, at one moment.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    at: Instant,
+    /// When it was taken.
+    pub at: Instant,
     /// The seconds since measuring began; negative in a warm-up.
     pub at_s: f64,
     /// The same moment of the calendar, since the beginning of 1970.

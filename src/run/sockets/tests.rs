@@ -7,6 +7,7 @@ use super::choice::Choice;
 use super::keys::KEYS;
 use super::own::Own;
 use super::*;
+use crate::random::Random;
 
 /// Everything that a reading says, by its name.
 fn all(reading: &Reading) -> Vec<(&'static str, String)> {
@@ -126,4 +127,83 @@ fn sockets_of_others_to_the_same_target_are_not_the_runs() {
         assert_eq!(ports, [format!("\"{}\"", kept.local_addr().unwrap())]);
     }
     other.kill().and_then(|()| other.wait()).unwrap();
+}
+
+/// What the kernel would say of a socket, with these attributes.
+fn body(cookie: u32, attributes: &[(u16, &[u8])]) -> Vec<u8> {
+    let mut body = vec![0; 72];
+    (body[0], body[1]) = (2, 1);
+    body[44..48].copy_from_slice(&cookie.to_ne_bytes());
+    for (kind, value) in attributes {
+        body.extend([(value.len() + 4) as u16, *kind].map(u16::to_ne_bytes).as_flattened());
+        body.extend(*value);
+        body.resize(body.len().next_multiple_of(4), 0);
+    }
+    body
+}
+
+#[test]
+fn what_counts_of_a_socket_counts_from_the_sample_before_in_the_warm_up_too() {
+    let reading = |cookie: u32, retransmits: u32, rtt_us: u32| {
+        let mut info = [0; 104];
+        info[68..72].copy_from_slice(&rtt_us.to_ne_bytes());
+        info[100..104].copy_from_slice(&retransmits.to_ne_bytes());
+        let memory: Vec<u8> = [50_u32, 100, 0, 1_000, 0, 250].map(u32::to_ne_bytes).concat();
+        Reading::of(&body(cookie, &[(2, &info), (7, &memory)])).unwrap()
+    };
+    let mut summary = Summary::default();
+    let mut add = |at_s: f64, left_out: u64, failure: Option<Errno>, readings: Vec<Reading>| {
+        summary.add(&Sample { at: Instant::now(), at_s, time: Duration::ZERO, readings, left_out, failure });
+    };
+    add(-0.5, 9, Some(Errno::PERM), vec![reading(1, 5, 9_000)]);
+    add(0.5, 2, None, vec![reading(1, 7, 2_000), reading(2, 4, 1_000)]);
+    add(1.5, 3, None, vec![reading(2, 5, 3_000), reading(3, 90, 0)]);
+    add(2.5, 0, Some(Errno::PERM), Vec::new());
+    let watched = summary.end();
+    let counts = [watched.samples, watched.failed, watched.sockets, watched.readings, watched.left_out];
+    assert_eq!(counts, [3, 1, 3, 4, 5]);
+    assert_eq!(watched.retransmits, 3, "two of the first, one of the second");
+    assert_eq!((watched.rtt_us.min(), watched.rtt_us.max(), watched.rtt_us.count()), (Some(1_000), Some(3_000), 3));
+    assert_eq!((watched.rcvbuf_use.min(), watched.sndbuf_use.max()), (Some(500_000), Some(250_000)));
+}
+
+#[test]
+fn what_is_senseless_or_cut_off_is_no_trouble() {
+    let mut random = Random::new(1);
+    let bytes: Vec<u8> = (0..300).map(|_| random.below(256) as u8).collect();
+    for kind in 0..20 {
+        for length in 0..bytes.len() {
+            let whole = body(kind.into(), &[(kind, &bytes[..length]), (2, &bytes[length..])]);
+            for cut in [whole.len(), 72 + length] {
+                let reading = Reading::of(&whole[..cut]).unwrap();
+                assert!(all(&reading).len() >= 8);
+                reading.buffer_use();
+            }
+        }
+    }
+    let mut lost = body(1, &[]);
+    lost[0] = 77;
+    assert_eq!(Reading::of(&lost), None);
+    assert_eq!(Reading::of(&body(1, &[])[..71]), None);
+}
+
+#[test]
+fn the_manual_says_what_each_key_means() {
+    let manual = include_str!("../../../docs/sockets.md");
+    let table = manual.split("| key | what it says |").nth(1).unwrap();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
+    let explained: Vec<&str> = rows.flat_map(|keys| keys.trim_end_matches('`').split("`, `")).collect();
+    let (zeros, options) = ([0; 240], [0, 0, 0, 0, 0, 4, 0, 0]);
+    let info = [&options[..], &[1; 232]].concat();
+    let mut known = body(
+        1,
+        &[(2, &info), (3, &zeros[..16]), (4, b"x\0"), (7, &zeros[..36]), (9, &zeros[..16]), (16, &zeros[..20])],
+    );
+    known[2] = 1;
+    let said: Vec<&str> = all(&Reading::of(&known).unwrap()).iter().map(|(key, _)| *key).collect();
+    let sorted = |mut keys: Vec<&str>| {
+        keys.sort_unstable();
+        keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(sorted(explained), sorted([&["at_s", "time"][..], &said].concat()));
 }
