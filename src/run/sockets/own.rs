@@ -66,6 +66,8 @@ impl Own {
     }
 
     fn is_there(&self, peer: SocketAddr) -> bool {
-        self.addresses.contains(&(peer.ip(), peer.port()))
+        // No socket is connected to `0.0.0.0`: the kernel takes an address of this machine instead.
+        let is_it = |(ip, port): &(IpAddr, u16)| (ip.is_unspecified() || *ip == peer.ip()) && *port == peer.port();
+        self.addresses.iter().any(is_it)
     }
 }
