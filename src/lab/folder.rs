@@ -119,7 +119,14 @@ impl Folder {
             let content = fs::read(path);
             let content =
                 content.map_err(|error| anyhow!("attach: {} cannot be read: {}", path.display(), reason(&error)))?;
-            self.write(&format!("attached/{}", name.to_string_lossy()), &content)?;
+            let name = name.to_string_lossy();
+            let names = (1_u32..).map(|number| match number {
+                1 => format!("attached/{name}"),
+                _ => format!("attached/{number}-{name}"),
+            });
+            // Files of two folders may have one name.
+            let vacant = names.into_iter().find(|name| !self.has(name)).unwrap_or_default();
+            self.write(&vacant, &content)?;
         }
         // With this file the folder is one of an experiment.
         let made = toml::to_string(&Begun { made: made.clone() })?;

@@ -73,6 +73,8 @@ pub fn measured(document: &Document) -> String {
     if refused > 0 {
         words.push_str(&format!(", {} with a status of 400 or above", units::counted(refused, "response")));
     }
+    let limit = document.verdict.as_ref().map(|verdict| verdict.limited_by).filter(|limit| limit.is_our_fault());
+    limit.iter().for_each(|limit| words.push_str(&format!(", limited by onrush itself ({})", limit.name())));
     if let Some(Sockets { rcvbuf: Some(received), sndbuf: Some(sent), .. }) = document.sockets {
         let of = |buffer: Buffer| units::thousands(buffer.effective_min.into());
         words.push_str(&format!(", buffers of {} and {} bytes (receive, send)", of(received), of(sent)));

@@ -340,7 +340,7 @@ fn an_interrupted_experiment_goes_on_where_it_was(context: &Context) {
     }
     let again = lab.onrush(context, "lab --resume folder").run_plain();
     assert!(again.code == 0 && again.stderr.contains("4 of 4 runs measured"), "{again:?}");
-    assert!(again.took < Duration::from_secs(1), "{again:?}");
+    assert!(!again.stderr.contains("\n["), "{again:?}");
 }
 
 fn a_second_signal_quits(context: &Context) {

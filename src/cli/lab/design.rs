@@ -32,6 +32,11 @@ pub(super) fn decide(draft: Draft, around: Circumstances) -> Result<Warned<Exper
     if slug(&draft.name).is_empty() {
         return Err("the experiment has no name; write name = \"…\" at the top".to_owned());
     }
+    let names = || draft.factors.iter().map(|factor| factor.name.as_str());
+    if let Some((unknown, _)) = draft.baseline.iter().find(|(factor, _)| !names().any(|name| name == factor)) {
+        let hint = near(unknown, names()).unwrap_or_else(|| "name one of the factors".to_owned());
+        return Err(format!("baseline: there is no factor {unknown:?}; {hint}"));
+    }
     let factors = draft.factors.iter().map(|factor| decided(factor, &draft)).collect::<Result<Vec<_>, _>>()?;
     let mut warnings = BTreeSet::new();
     let mut points = Vec::new();

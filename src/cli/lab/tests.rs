@@ -76,7 +76,7 @@ fn what_was_decided_is_a_file_that_decides_the_same_and_tells_no_secret() {
 fn every_mistake_is_named_with_its_line_and_the_nearest_name() {
     let run = "name = \"x\"\n[run]\nurl = \"h\"\n";
     let factor = |levels: &str| format!("{run}[[factor]]\nname = \"connections\"\nlevels = {levels}\n");
-    let table: [(String, &str); 24] = [
+    let table: [(String, &str); 25] = [
         ("nome = \"x\"".to_owned(), "1: unknown key \"nome\"; did you mean name?"),
         ("duration = \"3s\"".to_owned(), "1: unknown key \"duration\"; it belongs below [run]"),
         (format!("{run}durtion = \"3s\"\n"), "4: unknown option \"durtion\"; did you mean duration?"),
@@ -112,6 +112,10 @@ fn every_mistake_is_named_with_its_line_and_the_nearest_name() {
             "baseline: factor \"connections\" has no level \"3\"",
         ),
         ("name = \"x\"".to_owned(), "there is no url"),
+        (
+            format!("baseline = {{ conections = 1 }}\n{}", factor("[1, 2]")),
+            "baseline: there is no factor \"conections\"; did you mean connections?",
+        ),
         (run.replace("name = \"x\"", ""), "the experiment has no name"),
         (factor("[{ \"target.command\" = \"a\" }]"), "what starts the target is varied, but there is no [target]"),
     ];

@@ -14,7 +14,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::signals::Signals;
-use super::{EXIT_BROKEN, EXIT_NOTHING_COMPLETED, EXIT_WRONG, Screen, guard, say, with_stack};
+use super::{EXIT_BROKEN, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, Screen, guard, say, with_stack};
 use crate::cli::Lab;
 use crate::compare;
 use crate::lab::{self, Folder, Host, Made, words};
@@ -57,6 +57,8 @@ struct Sum {
     failed: u64,
     /// Whether a gate broke.
     is_broken: bool,
+    /// Whether onrush itself was the limit of a run in which it must not be (`--strict`).
+    is_our_fault: bool,
     /// Whether a signal ended it.
     is_interrupted: bool,
     /// Whether something else ended it, which has been said.
@@ -81,14 +83,17 @@ fn steps(experiment: &mut Experiment, turns: &[lab::Turn]) -> anyhow::Result<u8>
     let sum = runner.sum();
     drop(runner);
     unrestored.iter().for_each(|line| say(&format!("onrush: {line}")));
-    done.and_then(|done| done)?;
+    let failure = done.and_then(|done| done).err();
+    failure.iter().for_each(|error| say(&format!("onrush: {error:#}")));
     let is_shown = sum.measured == 0 || show(experiment, &path);
     say(&closing(experiment, sum, &path));
     Ok(match sum {
         Sum { is_interrupted: true, .. } => EXIT_INTERRUPTED,
+        _ if failure.is_some() => EXIT_WRONG,
         Sum { measured: 0, .. } => EXIT_NOTHING_COMPLETED,
         _ if sum.failed > 0 || sum.is_given_up || !unrestored.is_empty() || !is_shown => EXIT_WRONG,
         Sum { is_broken: true, .. } => EXIT_BROKEN,
+        Sum { is_our_fault: true, .. } => EXIT_OUR_FAULT,
         _ => 0,
     })
 }

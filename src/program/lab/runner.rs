@@ -10,7 +10,7 @@ use super::ask::fault;
 use super::{Sum, preflight};
 use crate::lab::{Folder, Turn, words};
 use crate::live::ProgressLine;
-use crate::plan::experiment::Experiment;
+use crate::plan::experiment::{Experiment, Point};
 use crate::plan::{Place, PlacedLevel, Plan};
 use crate::report;
 use crate::report::files::{self, Files};
@@ -119,11 +119,16 @@ impl<'a> Runner<'a> {
         for attempt in 0..=self.experiment.retries {
             match self.attempt(position, turn) {
                 Attempt::Measured(document) => {
-                    self.folder.write(&self.file(&turn), document.to_json().as_bytes())?;
-                    self.sum.measured += 1;
-                    self.sum.is_broken |= document.gates.iter().any(|gate| gate.broken);
                     let line = format!("{line}: {}", words::measured(&document));
                     say(&line);
+                    self.folder.write(&self.file(&turn), document.to_json().as_bytes())?;
+                    self.sum.measured += 1;
+                    let is_broken = document.gates.iter().any(|gate| gate.broken);
+                    let is_our_fault = document.verdict.is_some_and(|verdict| verdict.limited_by.is_our_fault());
+                    let is_our_fault = is_our_fault && point.plan.show.is_strict;
+                    self.sum.is_broken |= is_broken;
+                    self.sum.is_our_fault |= is_our_fault;
+                    self.annotate(point, &line, is_broken || is_our_fault);
                     self.log(&line)?;
                     return Ok(true);
                 }
@@ -144,6 +149,7 @@ impl<'a> Runner<'a> {
                     let again = if attempt < self.experiment.retries { "; once more" } else { "" };
                     let line = format!("{line}: failed: {reason}{again}");
                     say(&line);
+                    self.annotate(point, &line, true);
                     self.log(&line)?;
                 }
             }
@@ -155,6 +161,13 @@ impl<'a> Runner<'a> {
             return Ok(false);
         }
         Ok(true)
+    }
+
+    /// Says what is wrong in the words that GitHub makes annotations of, where that is wanted.
+    fn annotate(&self, point: &Point, line: &str, is_wrong: bool) {
+        if is_wrong && point.plan.show.annotates {
+            say(&report::annotation(line));
+        }
     }
 
     fn attempt(&mut self, position: usize, turn: Turn) -> Attempt {

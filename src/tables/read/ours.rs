@@ -24,6 +24,8 @@ pub fn read(origin: Origin, document: Document) -> Measured {
             .collect(),
         errors: Some(document.errors),
     };
+    // The names of an experiment's files say what its factors say.
+    let name = document.experiment.as_ref().map_or(origin.name, |place| place.name.clone());
     Measured {
         url: Some(document.plan.url.clone()),
         threads: Some(document.plan.threads.into()),
@@ -34,7 +36,7 @@ pub fn read(origin: Origin, document: Document) -> Measured {
         place: document.experiment.clone(),
         figures,
         document: Some(Box::new(document)),
-        ..Measured::new(Origin { tool: "onrush", ..origin })
+        ..Measured::new(Origin { tool: "onrush", name, ..origin })
     }
 }
 
