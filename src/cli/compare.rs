@@ -24,16 +24,17 @@ Usage: onrush compare [options] A B
       --format FORM    text (the usual one) or json, with every figure
   -h, --help           print this text
 
-A and B are files, folders, or PATH:LABEL, the runs in PATH at that level or with
-that label, name or heading. A FOLDER has one experiment (onrush vs, sweep): every
-level is compared with the baseline.
+A and B are files, folders, or PATH:LABEL, the runs in PATH with that level,
+label, name or heading. A FOLDER has one experiment (onrush vs, sweep, lab):
+every level is compared with the baseline.
 
-Runs of one round are compared with each other, where the rounds of an experiment
-are interleaved; other runs are compared as two groups, which does not cancel what
-changed meanwhile. One run a side says nothing about chance. What decides is the
-rate, or with -R the 99th percentile since requests were due; other metrics are
-exploratory. Plans may differ in one thing. Read are results of onrush and
-wrk-cmm (.json, .json.gz), and the texts that onrush, wrk, wrk-cmm and wrk2 print.
+Runs of one round are compared with each other, where the rounds of an
+experiment are interleaved; other runs are compared as two groups, which does
+not cancel what changed meanwhile. One run a side says nothing about chance.
+What decides is the rate, or with -R the 99th percentile since requests were
+due; other metrics are exploratory. Plans may differ in one thing. Read are
+results of onrush and wrk-cmm (.json, .json.gz), and the texts that onrush, wrk,
+wrk-cmm and wrk2 print.
 ";
 
 /// Reads the words after `compare`; `None`: the help was asked for. The error says what is wrong.

@@ -3,7 +3,7 @@
 use super::checks::Checks;
 use super::contest::Contest;
 use super::metric::Metric;
-use super::outlier::{first_differs, outliers};
+use super::outlier::outliers;
 use super::rank;
 use super::student::{self, Interval};
 use crate::plan::Order;
@@ -181,7 +181,7 @@ impl<'a> Runs<'a> {
         }
         let first: Vec<&str> = [(a, &names[0]), (b, &names[1])]
             .into_iter()
-            .filter(|(logs, _)| first_differs(logs))
+            .filter(|(logs, _)| student::first_differs(logs))
             .map(|it| it.1.as_str())
             .collect();
         if !first.is_empty() && self.pairing != Pairing::Apart {

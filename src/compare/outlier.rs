@@ -15,11 +15,6 @@ pub fn outliers(figures: &[f64]) -> Vec<usize> {
     (0..figures.len()).filter(is_far).collect()
 }
 
-/// Whether the first figure lies far from those after it.
-pub fn first_differs(figures: &[f64]) -> bool {
-    matches!(figures, [first, rest @ ..] if figures.len() >= FIGURES_MIN && is_far(*first, rest))
-}
-
 fn is_far(figure: f64, figures: &[f64]) -> bool {
     let middle = median(figures);
     let distances: Vec<f64> = figures.iter().map(|other| (other - middle).abs()).collect();
@@ -45,6 +40,5 @@ mod tests {
         assert_eq!(outliers(&[1.0, 1.1, 0.9, 1.05, 1.2]), [0; 0]);
         assert_eq!(outliers(&[1.0, 1.1, 0.9, 3.0]), [0; 0], "too few");
         assert_eq!(outliers(&[1.0, 1.0, 1.0, 1.0, 3.0]), [0; 0], "there is no measure of the distance");
-        assert!(first_differs(&[0.5, 1.0, 1.1, 0.9, 1.05]) && !first_differs(&[1.0, 1.0, 1.1, 0.9, 0.5]));
     }
 }

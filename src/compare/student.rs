@@ -55,6 +55,14 @@ pub fn welch(a: &[f64], b: &[f64], comparisons: usize) -> Option<Interval> {
     Interval::around(mean(b) - mean(a), square.sqrt(), freedom, comparisons)
 }
 
+/// Whether the first figure is outside of where the others let 99 of 100 expect it (prediction interval).
+pub fn first_differs(figures: &[f64]) -> bool {
+    let Some((first, rest)) = figures.split_first() else { return false };
+    let (Some(variance), count) = (variance(rest), rest.len() as f64) else { return false };
+    let Ok(student) = StudentsT::new(0.0, 1.0, count - 1.0) else { return false };
+    (first - mean(rest)).abs() > student.inverse_cdf(0.995) * (variance * (1.0 + 1.0 / count)).sqrt()
+}
+
 /// The arithmetic mean.
 pub fn mean(figures: &[f64]) -> f64 {
     figures.iter().sum::<f64>() / figures.len() as f64
@@ -88,6 +96,15 @@ mod tests {
         assert_eq!(paired(&[0.1], 1), None);
         assert_eq!(paired(&[0.1; 7], 1).map(|it| (it.low == it.high, it.p)), Some((true, 0.0)));
         assert_eq!(paired(&[0.0; 3], 1).map(|it| (it.low, it.p)), Some((0.0, 1.0)));
+    }
+
+    #[test]
+    fn a_first_figure_is_held_against_the_others() {
+        // Mean 1, deviation 0.1, t 4.6041 with four degrees of freedom: 0.5043 to either side.
+        let rest = [0.9, 0.9, 1.1, 1.1, 1.0];
+        let with = |first: f64| first_differs(&[&[first], &rest[..]].concat());
+        assert!(with(0.49) && !with(0.51) && with(1.51) && !with(1.49));
+        assert!(!first_differs(&[9.0, 1.0]) && !first_differs(&[]), "nothing is known of one");
     }
 
     #[test]

@@ -149,7 +149,7 @@ fn bound(share: f64) -> String {
     let percent = share * 100.0;
     let scale = 10.0_f64.powi(decimals(percent) as i32);
     // What is a hair above a round figure was it before the arithmetic.
-    format!("{} %", (percent * scale - 1e-9).ceil() / scale)
+    format!("{} %", (percent * scale - 1e-9).max(0.0).ceil() / scale)
 }
 
 /// What a metric is called.
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_bound_is_rounded_up_and_never_down() {
-        assert_eq!([0.04, 0.0401, 0.0071, 0.234].map(bound), ["4 %", "4.1 %", "0.71 %", "24 %"]);
+        assert_eq!([0.04, 0.0401, 0.0071, 0.234, 0.0].map(bound), ["4 %", "4.1 %", "0.71 %", "24 %", "0 %"]);
     }
 
     #[test]
