@@ -133,6 +133,13 @@ const BORDERS: &[Border] = &[
         rule: "a search decides by what its runs measured: it reads no clock, and runs and prints nothing",
     },
     Border {
+        within: &["src/tables/", "src/compare/"],
+        except: &[],
+        names: &[CLOCKS, PRINTING, &["crate::run"]],
+        spares_tests: true,
+        rule: "tables and comparisons depend on files alone: they read no clock, and measure and print nothing",
+    },
+    Border {
         within: &["src/stats/", "proto/src/"],
         except: &[],
         names: &[&["crate::run", "crate::report", "crate::cli", "super::run", "super::report", "super::cli"]],
@@ -200,6 +207,7 @@ mod tests {
         ("use crate::report::text;", "src/stats/a.rs", "src/main.rs"),
         ("use std::time::Instant;", "src/search/a.rs", "src/program/search.rs"),
         ("use std::thread; fn a() { thread::sleep(b); }", "src/search/a.rs", "src/program/search.rs"),
+        ("use std::time::Instant;", "src/compare/a.rs", "src/program/a.rs"),
         ("use crate::run::Outcome;", "proto/src/a.rs", "src/report/a.rs"),
     ];
 
