@@ -26,6 +26,8 @@ pub(super) struct Front {
 pub(super) enum Item {
     /// An option; its value is empty if it takes none.
     Flag(&'static Flag, OsString),
+    /// The letter that natively asks for the short help.
+    ShortHelp,
     /// Anything else: the URL or an argument for a script.
     Word(OsString),
 }
@@ -104,7 +106,7 @@ impl Front {
             // Whatever begins like `-h` is not for sure a wish for help.
             Some(flag) if flag.id == Id::Help && !self.dialect.is_compat() => match self.parser.optional_value() {
                 Some(rest) => Err(Misuse::OneDash(format!("{letter}{}", rest.to_string_lossy()))),
-                None => Ok(Item::Flag(flag, OsString::new())),
+                None => Ok(Item::ShortHelp),
             },
             Some(flag) if flag.takes_value() => self.value_of(flag, true),
             Some(flag) => Ok(Item::Flag(flag, OsString::new())),
@@ -158,6 +160,7 @@ mod tests {
         loop {
             items.push(match front.next() {
                 Ok(Some(Item::Flag(flag, value))) => format!("{}:{}", flag.long, value.to_string_lossy()),
+                Ok(Some(Item::ShortHelp)) => "-h".to_owned(),
                 Ok(Some(Item::Word(word))) => word.to_string_lossy().into_owned(),
                 Ok(None) => return items,
                 Err(misuse) => match misuse {
@@ -190,7 +193,7 @@ mod tests {
 
     #[test]
     fn names_behind_one_dash_are_no_bundles() {
-        assert_eq!(native("-host x -h2 -hx -h"), ["!one dash host", "x", "!one dash h2", "!one dash hx", "help:"]);
+        assert_eq!(native("-host x -h2 -hx -h"), ["!one dash host", "x", "!one dash h2", "!one dash hx", "-h"]);
         assert_eq!(native("-rate=5 -duration 5s"), ["!one dash rate=5", "!one dash duration", "5s"]);
         assert_eq!(native("U -- -rate=5 -h2"), ["U", "-rate=5", "-h2"]);
         assert_eq!(native("-d -- -H -rate"), ["duration:--", "header:-rate"]);

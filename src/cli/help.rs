@@ -3,6 +3,33 @@
 use super::flags::{FLAGS, Flag, Group};
 use crate::plan::Dialect;
 
+/// What `onrush -h` prints: a screen.
+pub(super) const SHORT: &str = "\
+onrush puts HTTP load on a server and reports, in wrk's words, how it fared.
+
+Usage: onrush [options] <url>
+
+  -c, --connections N     connections to keep open, all threads together (10)
+  -t, --threads N         threads that share the connections (2)
+  -d, --duration T        how long the test lasts (10s)
+  -n, --requests N        send exactly N requests
+  -R, --rate N            send N requests per second, when they are due
+  -L, --latency           print the percentiles of the latency
+  -H, --header H          add a header, \"Name: value\"; may be repeated
+  -s, --script FILE       a Lua script that makes requests
+  -o, --output FILE       also write the result: .json, .csv, .md, .xml, ...
+      --warmup T          put load on the target before anything is measured
+
+A first run       onrush -c100 -d30s --latency http://127.0.0.1:8080/
+At a rate         onrush -R 2000 -d1m http://127.0.0.1:8080/
+As JSON           onrush -d10s --format json http://127.0.0.1:8080/
+With a script     onrush -s login.lua http://127.0.0.1:8080/
+The highest load  onrush --find-max 'p99<50ms' http://127.0.0.1:8080/
+
+Commands: sweep, vs, lab, compare, table, show, merge, restore, serve; each has
+its own --help. All options, exit codes and more examples: onrush --help
+";
+
 /// What `onrush --help` prints.
 pub(super) fn help() -> String {
     let mut text = String::from(
@@ -109,8 +136,14 @@ mod tests {
 
     #[test]
     fn no_line_is_wider_than_80_columns() {
-        for text in [help(), usage(Dialect::Native), usage(Dialect::Wrk), usage(Dialect::WrkCmm), usage(Dialect::Wrk2)]
-        {
+        for text in [
+            SHORT.to_owned(),
+            help(),
+            usage(Dialect::Native),
+            usage(Dialect::Wrk),
+            usage(Dialect::WrkCmm),
+            usage(Dialect::Wrk2),
+        ] {
             for line in text.lines() {
                 assert!(line.chars().count() <= 80, "{line}");
                 assert_eq!(line, line.trim_end());

@@ -50,7 +50,7 @@ use crate::{backend, serve};
 use draft::Draft;
 use front::Front;
 pub use lab::Lab;
-use refusal::Refusal;
+use refusal::{Length, Refusal};
 use typed::Typed;
 
 /// What a command line asks for.
@@ -188,8 +188,9 @@ fn serve(args: &[OsString]) -> Invocation {
 fn refused(refusal: Refusal, dialect: Dialect, name: &str, version: String) -> Invocation {
     let usage = if dialect.is_compat() { version + &help::usage(dialect) } else { String::new() };
     match refusal {
-        Refusal::Help if dialect.is_compat() => print(usage, String::new(), 1),
-        Refusal::Help => print(help::help(), String::new(), 0),
+        Refusal::Help(_) if dialect.is_compat() => print(usage, String::new(), 1),
+        Refusal::Help(Length::Short) => print(help::SHORT.to_owned(), String::new(), 0),
+        Refusal::Help(Length::Long) => print(help::help(), String::new(), 0),
         Refusal::Usage => print(usage, String::new(), 1),
         Refusal::Misused(line) => print(usage, format!("{name}: {line}\n"), 1),
         Refusal::Wrk(line) => print(usage, format!("{line}\n"), 1),

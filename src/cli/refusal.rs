@@ -9,7 +9,7 @@ use super::flags::Flag;
 #[derive(Debug)]
 pub(super) enum Refusal {
     /// Help was asked for.
-    Help,
+    Help(Length),
     /// There is nothing to add to the usage.
     Usage,
     /// The command line is wrong: one line, behind the program's name.
@@ -18,6 +18,15 @@ pub(super) enum Refusal {
     Wrk(String),
     /// The command line is right, but it cannot be done: one line, behind the program's name. No usage follows.
     Cannot(String),
+}
+
+/// How much help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Length {
+    /// What fits a screen (`-h`).
+    Short,
+    /// Everything (`--help`).
+    Long,
 }
 
 /// A value that cannot be read: the option, the value, and what would be right.

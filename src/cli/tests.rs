@@ -149,7 +149,7 @@ fn wrks_help_and_version_come_on_standard_output_with_code_1() {
 #[test]
 fn our_help_and_version_exit_0_and_no_argument_at_all_is_a_mistake() {
     assert_eq!(printed("onrush --help"), (help::help(), String::new(), 0));
-    assert_eq!(printed("onrush -h"), (help::help(), String::new(), 0));
+    assert_eq!(printed("onrush -h"), (help::SHORT.to_owned(), String::new(), 0));
     assert_eq!(printed("onrush"), (String::new(), help::usage(Dialect::Native), 1));
     let line = format!("onrush {} [epoll]\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(printed("onrush -v --io epoll"), (line, String::new(), 0));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::flags::{Flag, Id, Origin};
 use super::front::{Front, Item};
 use super::pace::TypedPace;
-use super::refusal::{Refusal, wrong};
+use super::refusal::{Length, Refusal, wrong};
 use super::request::{self, Header};
 use super::search::TypedSearch;
 use super::tls::TypedTls;
@@ -165,6 +165,7 @@ impl Typed {
         loop {
             match front.next() {
                 Ok(Some(Item::Flag(flag, value))) => self.take(flag, value)?,
+                Ok(Some(Item::ShortHelp)) => return Err(Refusal::Help(Length::Short)),
                 Ok(Some(Item::Word(word))) => self.words.push(word),
                 Ok(None) => return self.watch.is_not_apart(&self.words),
                 Err(misuse) if self.dialect.is_compat() => {
@@ -180,7 +181,7 @@ impl Typed {
         self.cmm_layout |= self.brings_cmm_layout(flag);
         let requests = || count(flag, &value, native, REQUESTS_MAX);
         match flag.id {
-            Id::Help => return Err(Refusal::Help),
+            Id::Help => return Err(Refusal::Help(Length::Long)),
             Id::Connections => self.connections = Some(count(flag, &value, self.dialect, CONNECTIONS_MAX)?),
             Id::Threads => self.threads = Some(count(flag, &value, self.dialect, THREADS_MAX)?),
             Id::Duration => self.duration = Some(time(flag, &value, self.dialect)?),

@@ -193,7 +193,7 @@ pub(super) fn plan(options: &Options) -> Result<Warned<Plan>, String> {
     let words = options.words()?;
     let refused = |refusal| match refusal {
         Refusal::Misused(line) | Refusal::Wrk(line) | Refusal::Cannot(line) => line,
-        Refusal::Usage | Refusal::Help => "these options ask for no run".to_owned(),
+        Refusal::Usage | Refusal::Help(_) => "these options ask for no run".to_owned(),
     };
     let mut typed = Typed::new(Dialect::Native);
     typed.read(&mut Front::new(&words[1..], Dialect::Native, false)).map_err(refused)?;

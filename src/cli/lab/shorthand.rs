@@ -118,6 +118,7 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<Typed>, String> {
     while let Some(item) = front.next().map_err(|misuse| hints::hint(&misuse))? {
         match item {
             Item::Word(word) => typed.words.push(text(word)?),
+            Item::ShortHelp => return Ok(None),
             Item::Flag(flag, _) if flag.id == Id::Help => return Ok(None),
             Item::Flag(flag, value) => {
                 let (key, value) = (flag.long.to_owned(), text(value)?);
