@@ -63,13 +63,15 @@ fn split(typed: &Path) -> Option<(PathBuf, String)> {
 }
 
 /// What a run is called: its levels, `rmem=4096` or `4096`, its labels, the line above it, its heading, and the name of its
-/// file.
+/// file, with and without the number of the run.
 fn labels_of(run: &Measured) -> Vec<String> {
     let levels = levels(run).into_iter().flat_map(|(factor, level)| [format!("{factor}={level}"), level]);
     let labels = run.document.iter().flat_map(|document| &document.labels);
     let labels = labels.flat_map(|(key, level)| [format!("{key}={level}"), level.clone()]);
-    let stem = Path::new(&run.origin.file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let names = [run.label.clone(), run.section.clone(), Some(run.origin.name.clone()), stem];
+    let file = run.origin.file.strip_suffix(".gz").unwrap_or(&run.origin.file);
+    let stem = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let unnumbered = stem.as_deref().and_then(|stem| stem.rsplit_once('-')).map(|(name, _)| name.to_owned());
+    let names = [run.label.clone(), run.section.clone(), Some(run.origin.name.clone()), stem, unnumbered];
     levels.chain(labels).chain(names.into_iter().flatten()).collect()
 }
 

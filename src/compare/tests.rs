@@ -58,6 +58,22 @@ fn folder_of(documents: &[(String, Document)]) -> TempDir {
     written(&documents)
 }
 
+#[test]
+fn runs_are_called_by_their_files_with_and_without_their_numbers() {
+    let run = |completed| result(&plan("http://a/", 10), completed);
+    let files = [
+        ("new-1.json", run(1_100)),
+        ("new-2.json", run(1_200)),
+        ("old-1.json", run(1_000)),
+        ("old-2.json", run(1_050)),
+    ];
+    let folder = written(&files);
+    let of =
+        |labels: [&str; 2]| of(&labels.map(|label| PathBuf::from(format!("{}:{label}", folder.path().display())))).text;
+    assert!(of(["old", "new"]).starts_with("A = old (2 runs), B = new (2 runs), not in rounds\n"));
+    assert!(of(["old-2", "new-1"]).starts_with("A = old-2 (1 run), B = new-1 (1 run), not in rounds\n"));
+}
+
 const A: [f64; 6] = [1_000.0, 1_100.0, 1_050.0, 1_020.0, 1_080.0, 1_010.0];
 const B: [f64; 6] = [1_110.0, 1_200.0, 1_170.0, 1_120.0, 1_190.0, 1_120.0];
 
