@@ -301,7 +301,7 @@ fn script(typed: &mut Typed) -> Option<Script> {
         if !args.is_empty() {
             let shown = secrets::words(args.iter().map(String::as_str));
             let words: Vec<String> = shown.iter().map(|word| format!("{word:?}")).collect();
-            typed.warnings.push(format!("ignored behind the URL, as no script runs: {}", words.join(" ")));
+            typed.warnings.push(format!("extra arguments are ignored (only scripts use them): {}", words.join(" ")));
         }
         return None;
     };

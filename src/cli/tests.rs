@@ -515,7 +515,7 @@ fn what_is_ignored_is_said_before_the_run() {
         Invocation::Run { warnings, .. } => warnings,
         other => panic!("{line}: {other:?}"),
     };
-    let expected = |name| vec![format!("{name}: ignored behind the URL, as no script runs: \"x\" \"-y\"")];
+    let expected = |name| vec![format!("{name}: extra arguments are ignored (only scripts use them): \"x\" \"-y\"")];
     assert_eq!(warned("onrush http://h/ x -- -y"), expected("onrush"));
     assert_eq!(warned("wrk http://h/ x -- -y"), expected("wrk"));
     assert_eq!(
@@ -553,7 +553,7 @@ fn the_order_of_posix_makes_everything_behind_the_url_a_word() {
         panic!("it runs")
     };
     assert_eq!(plan.load.connections, 4);
-    assert_eq!(warnings, ["wrk: ignored behind the URL, as no script runs: \"-c8\""]);
+    assert_eq!(warnings, ["wrk: extra arguments are ignored (only scripts use them): \"-c8\""]);
 }
 
 #[test]
@@ -578,7 +578,7 @@ fn a_stray_word_puts_load_on_nobody() {
     let Invocation::Run { warnings, .. } = parse_ordered(&words("wrk http://h/ http://b/"), false) else {
         panic!("it runs")
     };
-    assert_eq!(warnings, ["wrk: ignored behind the URL, as no script runs: \"http://b/\""]);
+    assert_eq!(warnings, ["wrk: extra arguments are ignored (only scripts use them): \"http://b/\""]);
 }
 
 #[test]

@@ -393,7 +393,7 @@ fn tell(plan: &Plan, outcome: &Outcome, script: &mut Script) -> anyhow::Result<(
 /// The line of `-v`: the version, the backend, and why.
 fn verbose(plan: &Plan, choice: &Choice, addresses: &Addresses) -> String {
     let spin = run::spin::decide(plan, &addresses.0);
-    let waits = if spin.spins { "few requests in flight are waited for without sleep" } else { "waits sleep" };
+    let waits = if spin.spins { "busy-polling is on" } else { "busy-polling is off" };
     let ports = run::host::unchosen_ports(plan).map_or(String::new(), |reason| format!("; {reason}"));
     format!("{}: {}; {waits}: {}{ports}", cli::version(plan.dialect, choice.name), choice.reason, spin.reason)
 }

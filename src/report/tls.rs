@@ -20,7 +20,7 @@ pub fn words(failure: TlsFailure) -> String {
         TlsFailure::NotYetValid => "the server's certificate is not valid yet".to_owned(),
         TlsFailure::WrongName => "the server's certificate is for another name".to_owned(),
         TlsFailure::SelfSigned => "the server's certificate is self-signed".to_owned(),
-        TlsFailure::UnknownIssuer => "the server's certificate leads to nobody who is trusted".to_owned(),
+        TlsFailure::UnknownIssuer => "the server's certificate is not signed by a trusted CA".to_owned(),
         TlsFailure::Certificate => "the server's certificate cannot be accepted".to_owned(),
         TlsFailure::Alert(number) => format!("TLS alert {} ({number}) from the server", alert(number)),
         TlsFailure::Incompatible => "the server and onrush have no TLS in common".to_owned(),

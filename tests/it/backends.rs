@@ -90,10 +90,9 @@ fn who_asks_for_epoll_never_touches_io_uring(_: &Context) {
 
 fn waiting_without_sleep_is_said_and_can_be_chosen(context: &Context) {
     let server = target();
-    for (spin, words) in [
-        ("on", "few requests in flight are waited for without sleep: asked for with --spin"),
-        ("off", "waits sleep: not wanted by --spin"),
-    ] {
+    for (spin, words) in
+        [("on", "busy-polling is on: asked for with --spin"), ("off", "busy-polling is off: not wanted by --spin")]
+    {
         let onrush = context.onrush().words("-v -c1 -d1s --io").word(context.backend);
         let output = onrush.word("--spin").word(spin).word(url(&server, "/")).run_plain();
         assert_eq!(output.code, 0, "{output:?}");

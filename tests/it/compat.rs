@@ -205,7 +205,7 @@ fn the_first_word_ends_the_options_where_posix_is_asked_for(context: &Context) {
     };
     let output = program.with(posix).run_plain();
     assert_eq!((output.code, output.requests()), (0, 1), "{output:?}");
-    assert_eq!(output.stderr, "wrk: ignored behind the URL, as no script runs: \"--bogus\"\n");
+    assert_eq!(output.stderr, "wrk: extra arguments are ignored (only scripts use them): \"--bogus\"\n");
 }
 
 fn what_is_refused_opens_no_connection(context: &Context) {
@@ -362,7 +362,11 @@ fn too_few_descriptors_cost_connections_but_not_the_run(context: &Context) {
     let note = output.stderr.lines().next().unwrap_or_default();
     let lived = note.split(' ').nth(2).and_then(|number| number.parse::<u64>().ok()).unwrap_or_default();
     assert!((50..=61).contains(&lived), "{output:?}");
-    assert!(note.starts_with(&format!("note: only {lived} of 100 connections lived: 64 open files are allowed, ")));
+    assert!(
+        note.starts_with(&format!(
+            "note: only {lived} of 100 connections were established: 64 open files are allowed, "
+        ))
+    );
     assert!(note.contains("prlimit"), "{note}");
     assert_eq!(opened, 2 * (1 + lived), "two runs of as many connections and a probe");
 }

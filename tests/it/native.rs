@@ -328,7 +328,7 @@ fn too_few_descriptors_are_said_with_the_way_out(context: &Context) {
     assert!(output.requests() > 100, "{output:?}");
     let lived = counts(server.address).connections;
     assert!((50..=61).contains(&lived), "{lived} connections: {output:?}");
-    let expected = format!("note: only {lived} of 100 connections lived: 64 open files are allowed, ");
+    let expected = format!("note: only {lived} of 100 connections were established: 64 open files are allowed, ");
     assert!(output.stderr.starts_with(&expected) && output.stderr.contains("prlimit"), "{output:?}");
     assert!(output.stderr.contains(" × too many open files (EMFILE)"), "{output:?}");
 }

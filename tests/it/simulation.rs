@@ -269,7 +269,7 @@ fn resets_and_closes_are_named_wherever_they_happen(context: &Context) {
 fn running_out_of_ports_is_named_and_survived(context: &Context) {
     let output = simulate(context.onrush().words("-t1 -c10 -d1s"), "ports = 6\nconnect_us = 0.0");
     assert_eq!((output.code, output.requests()), (0, 6_000), "six connections carry on: {output:?}");
-    output.note("only 6 of 10 connections lived");
+    output.note("only 6 of 10 connections were established");
     let failed = output.socket_errors("connect");
     output.note(&format!("connect: {failed} × no local port left (EADDRNOTAVAIL)"));
     assert!((4 * 8..=4 * 13).contains(&failed), "four slots, their waits doubling from 1 ms: {output:?}");

@@ -94,7 +94,7 @@ impl Config {
         Ok(Self { client: Arc::new(client), name, resume: tls.resume })
     }
 
-    /// Has the library do what it does once in every thread, which takes as long as many requests: it collects chance.
+    /// Seeds the thread's random generator now, because doing so costs as much as many requests.
     pub fn warm_up(&self) {
         // Without any the first handshake fails, and says so.
         let _ = self.client.crypto_provider().secure_random.fill(&mut [0; 32]);

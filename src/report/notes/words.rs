@@ -284,7 +284,7 @@ fn fewer_connections_line(
         None if staged => ": their stage ended before the others were open".to_owned(),
         None => ": the run ended before the others were open".to_owned(),
     };
-    format!("{count} connections lived{why}")
+    format!("{count} connections were established{why}")
 }
 
 fn idle_line(connections: u64, places: &Places) -> String {

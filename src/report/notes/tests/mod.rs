@@ -170,19 +170,25 @@ fn of_threads_that_never_came_back_it_is_not_said_that_they_did_nothing() {
 fn connections_that_never_lived_are_counted_with_the_reason() {
     let mut outcome = flawless(100_000, 10);
     outcome.totals.counters.slots_opened = 7;
-    assert_eq!(said(&outcome), ["only 7 of 10 connections lived: the run ended before the others were open"]);
+    assert_eq!(
+        said(&outcome),
+        ["only 7 of 10 connections were established: the run ended before the others were open"]
+    );
     // The limit would have been reached, but was not.
     outcome.descriptors = Some(Shortage { needed: 2_060, hard: 1_024 });
-    assert_eq!(said(&outcome), ["only 7 of 10 connections lived: the run ended before the others were open"]);
+    assert_eq!(
+        said(&outcome),
+        ["only 7 of 10 connections were established: the run ended before the others were open"]
+    );
     fail(&mut outcome, 3, Phase::Connect, Cause::Errno(24));
     let files = "1,024 open files are allowed, 2,060 needed; 'sudo prlimit --pid $$ --nofile=2060' allows them";
-    assert_eq!(said(&outcome)[0], format!("only 7 of 10 connections lived: {files}"));
+    assert_eq!(said(&outcome)[0], format!("only 7 of 10 connections were established: {files}"));
     assert!(said(&outcome)[1].ends_with("too many open files (EMFILE) at 0.0 s"), "{:?}", said(&outcome));
     outcome.descriptors = None;
-    assert_eq!(said(&outcome)[0], "only 7 of 10 connections lived");
+    assert_eq!(said(&outcome)[0], "only 7 of 10 connections were established");
     assert!(said(&outcome)[1].ends_with("raise the limit with 'ulimit -n 46'"), "{:?}", said(&outcome));
     outcome.totals.counters.slots_opened = 0;
-    assert_eq!(said(&outcome)[0], "none of 10 connections lived");
+    assert_eq!(said(&outcome)[0], "none of 10 connections were established");
 }
 
 #[test]
