@@ -13,6 +13,7 @@
 //! Each step is taken whatever became of those before it. Only a second signal, or one while a step is under way that may
 //! never end, leaves the path; the line about the files is printed then, too.
 
+mod ask;
 mod lab;
 mod restore;
 mod screen;

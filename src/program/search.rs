@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use thiserror::Error;
 
+use super::ask;
 use super::{
     EXIT_BROKEN, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, Screen, begin, guard,
     print_notes, say, verbose, with_stack,
@@ -224,6 +225,10 @@ impl<'a> Runs<'a> {
     fn from(&mut self, first: u64) -> anyhow::Result<Ended> {
         while let Some(load) = search::next(self.search, first, &self.points) {
             let Some(length) = self.length(load)? else { return Ok(self.out_of_time()) };
+            if !self.has_begun {
+                // Runs of a number of requests wait for a target that refuses; one request finds a wrong port at once.
+                self.run(&ask::once(&self.search.plan), FIRST_LOOK)?;
+            }
             let Some(point) = self.point(load, length)? else { return Ok(Ended::Signal) };
             say(&words::run(self.search, &point));
             self.points.push(point);
@@ -250,7 +255,8 @@ impl<'a> Runs<'a> {
         let length = search::length(budget, self.needed, per_s);
         let is_in_time = self.started.elapsed() + self.warm_up(length) + length <= budget;
         if !is_in_time && self.points.is_empty() {
-            let line = words::too_long(self.search, self.needed, per_s);
+            let warm_up = self.warm_up(length);
+            let line = words::too_long(self.search, self.needed, per_s, length, warm_up);
             return Err(Fruitless { line, code: EXIT_WRONG }.into());
         }
         Ok(is_in_time.then_some(length))

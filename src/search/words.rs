@@ -1,5 +1,7 @@
 //! The lines of a search: one for each run, and the result.
 
+use std::time::Duration;
+
 use super::{Bracket, Ended, Fault, Limit, Point, interval};
 use crate::plan::search::{Over, Search};
 use crate::report::{Judged, units};
@@ -46,8 +48,15 @@ pub fn run(search: &Search, point: &Point) -> String {
 }
 
 /// Why a search cannot begin.
-pub fn too_long(search: &Search, needed: f64, per_s: f64) -> String {
+pub fn too_long(search: &Search, needed: f64, per_s: f64, length: Duration, warm_up: Duration) -> String {
     let Search { objective, budget, .. } = search;
+    if length <= *budget {
+        let [warm_up, length, budget] = [warm_up, length, *budget].map(units::exact);
+        return format!(
+            "--find-max {objective}: a warm-up of {warm_up} and a run of {length} do not fit into the {budget} of the search; \
+             shorten --warmup, or raise the limit with -d"
+        );
+    }
     format!(
         "--find-max {objective}: each run needs {} responses ({:.0}s at {per_s:.1}/s), but the search is limited to {}; \
          raise the limit with -d, or ask for a lower percentile",

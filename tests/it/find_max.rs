@@ -202,6 +202,10 @@ fn what_makes_no_search_is_refused(context: &Context) {
             "--find-max and -o: a search has a .json document only; leave one of the two out",
         ),
         (
+            "--find-max p99<5ms -R 1000 -d 6s --warmup 10s",
+            "--find-max p99<5ms: a warm-up of 10s and a run of 2s do not fit into the 6s of the search; shorten --warmup, or raise the limit with -d",
+        ),
+        (
             "--find-max p99>50ms",
             "--find-max p99>50ms: that holds under the highest loads, not below one; write what has to hold, as in p99<50ms",
         ),

@@ -93,7 +93,7 @@ pub(crate) fn versus(args: &[OsString]) -> Result<Option<Lab>, String> {
         return Err("it takes two URLs or more; write for instance onrush vs http://a/ http://b/".to_owned());
     }
     let are_distinct = urls.iter().enumerate().all(|(index, url)| !urls[..index].contains(url));
-    let label = |index: usize| (!are_distinct).then(|| char::from(b'A' + (index % 26) as u8).to_string());
+    let label = |index: usize| (!are_distinct).then(|| format!("same-{}", index + 1));
     let level = |(index, url): (usize, &String)| DraftLevel {
         label: label(index),
         sets: vec![(URL.to_owned(), vec![url.clone()])],

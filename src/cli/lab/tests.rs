@@ -185,7 +185,7 @@ fn targets_are_compared_in_short_runs_unless_others_are_asked_for() {
     assert_eq!((plan.stop.duration, plan.stop.requests, plan.warmup.as_secs()), (None, Some(100), 1));
     let noise = versus_of("http://a/ http://a/").unwrap();
     let files: Vec<&str> = noise.points.iter().map(|point| point.file.as_str()).collect();
-    assert_eq!(files, ["url-A", "url-B"]);
+    assert_eq!(files, ["url-same-1", "url-same-2"]);
     assert!(versus_of("http://a/").unwrap_err().contains("two URLs or more"));
     assert!(versus_of("http://a/ http://b/ -c 1,8").unwrap_err().contains("--connections \"1,8\""));
 }

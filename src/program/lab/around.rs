@@ -5,9 +5,9 @@ use std::path::Path;
 
 use anyhow::{anyhow, bail};
 
+use super::super::ask;
 use super::super::say;
 use super::super::signals::Signals;
-use super::ask;
 use crate::lab::{Folder, Groups, Hook, HookEnded, Start, Target};
 use crate::plan::experiment::{Experiment, Hooks};
 use crate::reason::reason;

@@ -2,7 +2,6 @@
 //! is shown; here are those around all runs.
 
 mod around;
-mod ask;
 mod preflight;
 mod runner;
 

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use super::super::ask::ask as request;
 use super::around::Around;
-use super::ask::ask as request;
 use crate::lab::Folder;
 use crate::plan::experiment::{Experiment, Point};
 use crate::plan::{Plan, secrets};

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::super::ask::fault;
 use super::super::say;
 use super::around::{Around, When};
-use super::ask::fault;
 use super::{Sum, preflight};
 use crate::lab::{Folder, Turn, words};
 use crate::live::ProgressLine;

@@ -15,7 +15,7 @@ struct Nobody;
 impl Observer for Nobody {}
 
 /// One request as a plan would send it.
-fn once(plan: &Plan) -> Plan {
+pub(super) fn once(plan: &Plan) -> Plan {
     let give_up = plan.give_up.or(Some(GIVE_UP));
     Plan {
         once: true,
