@@ -35,6 +35,7 @@ cases! {
     a_full_disk_ends_it_with_a_reason;
     statuses_are_flagged_and_gates_break;
     the_published_experiments_can_be_planned;
+    the_load_on_a_real_server_is_raised needs "nginx";
     proxies_are_compared_with_real_servers needs "nginx", "apache2";
 }
 
@@ -444,6 +445,20 @@ fn the_published_experiments_can_be_planned(context: &Context) {
         assert!(file.ends_with(format!("{name}.toml")) && output.code == 0, "{output:?}");
         assert!(output.stdout.contains(&format!("= {runs} runs, interleaved")), "{output:?}");
     }
+}
+
+fn the_load_on_a_real_server_is_raised(context: &Context) {
+    let (nginx, lab) = (Server::nginx(1000), Lab::new());
+    let text = fs::read_to_string(&published()[0]).unwrap();
+    let text = text
+        .replace("http://127.0.0.1:1323/", &nginx.url("/hello"))
+        .replace("\"10s\"", "\"200ms\"")
+        .replace("\"1s\"", "\"50ms\"")
+        .replace("rounds = 3", "rounds = 1");
+    let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(lab.results().len(), 6, "{output:?}");
+    assert_eq!(output.stdout.matches("A = load=connections=1,threads=1, B = ").count(), 5, "{output:?}");
 }
 
 /// Apache with a CGI script.
