@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 
+use crate::engine::Spare;
 use crate::plan::{self, Addresses, Dialect, Plan, proxy};
 use crate::run::{self, Interrupt, Listener, Observer, Outcome};
 use crate::script::{Script, Setting, Through};
@@ -31,6 +32,30 @@ pub struct Ran {
 /// Why nothing could be measured: a name that is not known, a script or a file that is wrong, a backend or thread that
 /// cannot be had. [`crate::script::Exit`], if the script ended it.
 pub fn run(plan: &Plan, interrupt: &Interrupt, observer: &mut dyn Observer) -> anyhow::Result<Ran> {
+    carry_out(plan, None, interrupt, observer)
+}
+
+/// Carries a plan out on connections that an earlier run with the same way, target and TLS has left, as far as they are still
+/// there. Its own that are idle at the end are in [`Outcome::spares`].
+///
+/// # Errors
+///
+/// The same.
+pub fn run_on(
+    spares: Vec<Spare>,
+    plan: &Plan,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+) -> anyhow::Result<Ran> {
+    carry_out(plan, Some(spares), interrupt, observer)
+}
+
+fn carry_out(
+    plan: &Plan,
+    spares: Option<Vec<Spare>>,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+) -> anyhow::Result<Ran> {
     let choice = run::choice::choose(&plan.io)?;
     let nothing = || Ran { outcome: Outcome::interrupted(&choice), script: None };
     let Some(addresses) = resolve(plan, interrupt)? else { return Ok(nothing()) };
@@ -41,7 +66,7 @@ pub fn run(plan: &Plan, interrupt: &Interrupt, observer: &mut dyn Observer) -> a
     if interrupt.is_asked() {
         return Ok(nothing());
     }
-    let prepared = run::prepare(plan, &addresses, choice.name, script.as_mut())?;
+    let prepared = run::prepare(plan, &addresses, choice.name, script.as_mut(), spares)?;
     let start = observer.ready();
     let mut outcome = prepared.run(plan, start, interrupt, observer);
     outcome.batch = script.as_ref().map_or(1, Script::depth);

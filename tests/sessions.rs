@@ -152,6 +152,24 @@ fn begin_together(url: &str) {
 }
 
 #[test]
+fn a_session_goes_on_with_the_connections_of_the_one_before_however_many_threads_each_has() {
+    let config = Config { address: "127.0.0.1:0".parse().expect("an address"), threads: 1 };
+    let server = Server::start(&config).expect("the target starts");
+    for io in ["auto", "epoll"] {
+        let mut spares = Vec::new();
+        for (load, connects, left) in [("-t2 -c4", 4, 4), ("-t3 -c6", 2, 6), ("-t1 -c3", 0, 6)] {
+            let plan = plan(&format!("{load} -n 6000 --io {io} http://{}/", server.address()));
+            let ran = session::run_on(spares, &plan, &Interrupt::default(), &mut Hears::default()).expect("it runs");
+            let counters = &ran.outcome.totals.counters;
+            assert_eq!((counters.completed, counters.connects, counters.failed), (6_000, connects, 0), "{load}, {io}");
+            assert_eq!(counters.slots_opened, u64::from(plan.load.connections), "{load}, {io}");
+            spares = ran.outcome.spares;
+            assert_eq!(spares.len(), left, "{load}, {io}");
+        }
+    }
+}
+
+#[test]
 fn forty_sessions_in_one_process_leave_nothing_behind() {
     let config = Config { address: "127.0.0.1:0".parse().expect("an address"), threads: 1 };
     let server = Server::start(&config).expect("the target starts");

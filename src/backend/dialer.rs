@@ -14,7 +14,7 @@ use crate::plan::{SocketOptions, Way};
 use crate::stats::Buffers;
 
 use super::ports::{Advice, Chooser, PairId};
-use super::socket::{come_from, family, open, tell};
+use super::socket::{come_from, family, is_quiet, open, read_sizes, tell};
 use super::{What, arrival};
 
 /// Makes sockets that come from where the plan says, and knows where they go.
@@ -137,6 +137,14 @@ impl Dialer {
             pair
         });
         Ok(Dial { fd, pair })
+    }
+
+    /// Makes a connection that another dialer began one of this; returns whether it is still there and nothing has arrived.
+    pub fn adopt(&mut self, fd: &OwnedFd) -> bool {
+        if self.timestamps {
+            arrival::timestamp(fd);
+        }
+        is_quiet(fd) && read_sizes(fd, &self.options, &mut self.buffers).is_ok()
     }
 
     /// Opens a connection. `Ok` means that it is under way (or there already, which the first readiness tells).

@@ -214,6 +214,12 @@ impl Socket {
     }
 }
 
+/// Has the kernel tell of whatever happens to a connection.
+fn watch(poll: &OwnedFd, fd: &OwnedFd, conn: ConnId, generation: u32) -> Result<(), Errno> {
+    let data = epoll::EventData::new_u64(u64::from(generation) << 32 | u64::from(conn.0));
+    epoll::add(poll, fd, data, Flags::IN | Flags::OUT | Flags::RDHUP | Flags::PRI | Flags::ET)
+}
+
 impl Backend for Epoll {
     const NAME: &'static str = "epoll";
     const GATHERS: bool = false;
@@ -230,10 +236,9 @@ impl Backend for Epoll {
         let socket = &mut self.sockets[conn.index()];
         debug_assert!(socket.fd.is_none(), "a connection in use cannot be connected");
         socket.generation = socket.generation.wrapping_add(1);
-        let data = epoll::EventData::new_u64(u64::from(socket.generation) << 32 | u64::from(conn.0));
-        let interest = Flags::IN | Flags::OUT | Flags::RDHUP | Flags::PRI | Flags::ET;
+        let generation = socket.generation;
         let started = self.dialer.dial(address).and_then(|fd| {
-            epoll::add(&self.poll, &fd, data, interest).map_err(DialError::Failed)?;
+            watch(&self.poll, &fd, conn, generation).map_err(DialError::Failed)?;
             Ok(fd)
         });
         match started {
@@ -247,6 +252,16 @@ impl Backend for Epoll {
                 self.immediate.push_back((socket.generation, completion));
             }
         }
+    }
+
+    fn adopt(&mut self, conn: ConnId, fd: OwnedFd) -> bool {
+        let socket = &mut self.sockets[conn.index()];
+        let generation = socket.generation.wrapping_add(1);
+        if !self.dialer.adopt(&fd) || watch(&self.poll, &fd, conn, generation).is_err() {
+            return false;
+        }
+        *socket = Socket { fd: Some(fd), generation, ..Socket::default() };
+        true
     }
 
     fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize {
@@ -302,6 +317,15 @@ impl Backend for Epoll {
         let socket = &mut self.sockets[conn.index()];
         self.urgent -= u32::from(socket.is_urgent);
         *socket = Socket { generation: socket.generation.wrapping_add(1), ..Socket::default() };
+    }
+
+    fn release(&mut self, conns: &[ConnId]) -> Vec<(ConnId, OwnedFd)> {
+        let is_idle = |socket: &&mut Socket| !socket.is_urgent;
+        let release = |&conn: &ConnId| {
+            let fd = Some(&mut self.sockets[conn.index()]).filter(is_idle)?.fd.take()?;
+            Some((conn, fd))
+        };
+        conns.iter().filter_map(release).collect()
     }
 
     fn taken(&mut self) -> u64 {

@@ -41,6 +41,7 @@ pub use sim::Sim;
 pub use uring::Uring;
 
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use onrush_proto::{Nanos, Transmit};
@@ -106,6 +107,13 @@ pub trait Backend {
     /// Opens a connection. `conn` must be closed or never used.
     fn connect(&mut self, conn: ConnId, address: SocketAddr);
 
+    /// Goes on with a connection that another backend has [released](Self::release), if it is still as it was: the other side
+    /// has neither closed it nor sent anything. `conn` must be closed or never used.
+    fn adopt(&mut self, conn: ConnId, fd: OwnedFd) -> bool {
+        let _ = (conn, fd);
+        false
+    }
+
     /// Sends bytes, and returns how many were accepted at once; the rest, if any, is reported in one or more
     /// [`What::Sent`].
     fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize;
@@ -134,6 +142,13 @@ pub trait Backend {
     /// Ends every send that is under way, so that [`Backend::taken`] knows what became of it. The run is over: what was
     /// not handed over yet never is, and nothing is reported any more.
     fn stop(&mut self) {}
+
+    /// Lets go of connections on which nothing is under way, so that another backend can [adopt](Self::adopt) them; those on
+    /// which something arrives meanwhile stay. The run is over, as for [`Self::stop`], which comes after it.
+    fn release(&mut self, conns: &[ConnId]) -> Vec<(ConnId, OwnedFd)> {
+        let _ = conns;
+        Vec::new()
+    }
 
     /// What the kernel says of a connection, and a number that the next one in its place does not have; `None`: it is not
     /// there, no TCP, or the kernel says nothing.

@@ -5,7 +5,9 @@ use std::num::NonZeroU32;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, bind, ipproto, send, socket_with, sockopt};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, ipproto, recv, send, socket_with, sockopt,
+};
 
 use crate::plan::SocketOptions;
 use crate::stats::TcpInfo;
@@ -50,13 +52,26 @@ pub fn tell(fd: &OwnedFd, options: &SocketOptions, buffers: &mut Buffers) -> Res
     if let Some(bytes) = options.sndbuf {
         sockopt::set_socket_send_buffer_size(fd, bytes as usize)?;
     }
+    if let Some(name) = &options.congestion {
+        sockopt::set_tcp_congestion(fd, name)?;
+    }
+    read_sizes(fd, options, buffers)
+}
+
+/// Adds to `buffers` how large those of a socket are, where the plan says something about that.
+pub fn read_sizes(fd: &OwnedFd, options: &SocketOptions, buffers: &mut Buffers) -> Result<(), Errno> {
     if options.rcvbuf.is_some() || options.reads_sizes {
         *buffers += Buffers { rcvbuf: Some(Sizes::of(sockopt::socket_recv_buffer_size(fd)?)), sndbuf: None };
     }
     if options.sndbuf.is_some() || options.reads_sizes {
         *buffers += Buffers { sndbuf: Some(Sizes::of(sockopt::socket_send_buffer_size(fd)?)), rcvbuf: None };
     }
-    options.congestion.as_ref().map_or(Ok(()), |name| sockopt::set_tcp_congestion(fd, name))
+    Ok(())
+}
+
+/// Whether nothing has arrived on a connection, nor its end.
+pub fn is_quiet(fd: &OwnedFd) -> bool {
+    recv(fd, &mut [0_u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) == Err(Errno::AGAIN)
 }
 
 /// Whether a connection's sends may wait for acknowledgements of earlier ones (Nagle). The first send has none to wait

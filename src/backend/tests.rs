@@ -1,7 +1,7 @@
 //! What the backends of the system owe, against the kernel itself: with local ports that we choose, and with answers that
 //! are gathered. Where the kernel cannot do it there is nothing to test.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
@@ -185,5 +185,67 @@ fn nothing_is_gathered_without_timestamps() {
     for _ in 0..10 {
         peer.write_all(b"x").unwrap();
         assert!(gather(&mut epoll, LATE_NS).0 < LATE_NS);
+    }
+}
+
+/// What completes next, other than that nothing has.
+fn await_one(backend: &mut impl Backend) -> Completion {
+    loop {
+        let until = backend.now() + 5 * SECOND_NS;
+        assert!(backend.now() < until && backend.wait(until), "nothing happens");
+        if let Some(completion) = backend.next() {
+            return completion;
+        }
+    }
+}
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Asks on a connection, and has the answer arrive there, whatever somebody else does meanwhile.
+fn ask(backend: &mut impl Backend, conn: ConnId, peer: &mut TcpStream, mut meanwhile: impl FnMut()) {
+    assert_eq!(backend.send(conn, Transmit::Owned(b"ping".to_vec())), 4);
+    backend.wait(Nanos::default());
+    peer.read_exact(&mut [0; 4]).unwrap();
+    peer.write_all(b"answer").unwrap();
+    meanwhile();
+    let completion = await_one(backend);
+    assert_eq!((completion.conn, completion.what), (conn, What::Received(Ok(6))));
+    assert_eq!(backend.received(), b"answer");
+}
+
+/// Has connections go from one backend to the next, after so many answers on the first of them.
+fn hand_over<B: Backend>(make: impl Fn() -> B, answers: usize) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut first = make();
+    let [mut peer, closes, mut speaks] = [0, 1, 2].map(|number| {
+        first.connect(ConnId(number), listener.local_addr().unwrap());
+        assert_eq!(await_one(&mut first).what, What::Connected(Ok(())));
+        listener.accept().unwrap().0
+    });
+    peer.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    (0..answers).for_each(|_| ask(&mut first, ConnId(0), &mut peer, || ()));
+    first.wait(Nanos::default());
+    drop(closes);
+    speaks.write_all(b"unasked").unwrap();
+    let released = first.release(&[ConnId(0), ConnId(1), ConnId(2)]);
+    let mut second = make();
+    let adopted = released.into_iter().filter_map(|(conn, fd)| second.adopt(ConnId(2 - conn.0), fd).then_some(conn));
+    assert_eq!(adopted.collect::<Vec<_>>(), [ConnId(0)], "{answers} answers");
+    (0..3).for_each(|_| ask(&mut second, ConnId(2), &mut peer, || first.stop()));
+    drop(first);
+    second.close(ConnId(2));
+    assert_eq!(peer.read(&mut [0; 1]).unwrap(), 0);
+}
+
+#[test]
+fn an_idle_connection_goes_on_in_another_backend_and_others_do_not() {
+    for answers in [0, 1, 2, 5] {
+        for timestamps in [false, true] {
+            let dialer = || Dialer::default().with_timestamps(timestamps);
+            hand_over(|| Epoll::new(3, Clock::start(), dialer()).unwrap(), answers);
+            if Uring::new(3, Clock::start(), dialer()).is_ok() {
+                hand_over(|| Uring::new(3, Clock::start(), dialer()).unwrap(), answers);
+            }
+        }
     }
 }

@@ -12,6 +12,7 @@ use super::control::Desk;
 use super::protocol::MakeProtocol;
 use super::retry::Failures;
 use super::routes::{RouteId, Routes};
+use super::spare::Spare;
 use crate::backend::ConnId;
 use crate::random::Random;
 use crate::stats::Cause;
@@ -31,6 +32,8 @@ pub(super) struct Connecting {
     pub tunnel: Option<Wire>,
     /// Makes the protocol of a new connection.
     pub make_protocol: MakeProtocol,
+    /// Connections of an earlier session that nobody has needed yet; none where sessions have nothing to do with each other.
+    pub spares: Option<Vec<Spare>>,
     random: Random,
     /// When the first connect failed since somebody was last connected.
     away_since: Option<Nanos>,
@@ -49,6 +52,7 @@ impl Connecting {
             under_way: 0,
             tunnel: tunnel.map(Wire::of),
             make_protocol,
+            spares: None,
             random: Random::new(seed),
             away_since: None,
             refusal: None,
@@ -58,6 +62,13 @@ impl Connecting {
     /// Whether a slot is to have a connection.
     pub fn wants(&self, conn: ConnId) -> bool {
         conn.0 < self.wanted
+    }
+
+    /// A connection of an earlier session to this address.
+    pub fn take_spare(&mut self, address: SocketAddr) -> Option<Spare> {
+        let spares = self.spares.as_mut()?;
+        let index = spares.iter().rposition(|spare| spare.leads_to(address))?;
+        Some(spares.swap_remove(index))
     }
 
     /// A connection is ready for its first request; returns whether it is the first of all.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use onrush_proto::Nanos;
 
 use super::slot::{Slot, State};
-use super::{Engine, ScriptFailure, UNANSWERED_NS};
+use super::{Engine, ScriptFailure, Spare, UNANSWERED_NS};
 use crate::backend::Backend;
 use crate::stats::{Buffers, Cause, Gap, Interval, Phase, ProxyFailure, Spread, Transcript};
 
@@ -43,6 +43,8 @@ pub struct WorkerEnd {
     pub pauses: bool,
     /// Whether it was once told something that is no time.
     pub pauses_unread: bool,
+    /// Connections that another session can use.
+    pub spares: Vec<Spare>,
     /// What went wrong in its script.
     pub failure: Option<ScriptFailure>,
 }
@@ -59,6 +61,7 @@ impl<B: Backend> Engine<B> {
     /// Adds up what there is at the end.
     pub(super) fn finish(mut self, End { at: now, stayed_away }: End) -> WorkerEnd {
         self.hear_connects(now);
+        let spares = self.leave_spares();
         self.backend.stop();
         self.take_counts();
         self.settle_spin();
@@ -100,6 +103,7 @@ impl<B: Backend> Engine<B> {
             buffers: self.backend.buffers(),
             pauses: wants.delay,
             pauses_unread: self.script.pauses_unread,
+            spares,
             failure: self.script.failure,
         }
     }

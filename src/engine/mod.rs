@@ -55,6 +55,7 @@ mod settings;
 mod setup;
 mod slot;
 mod source;
+mod spare;
 mod stall;
 mod tally;
 mod timers;
@@ -82,6 +83,7 @@ pub use scheduled::Scheduled;
 pub use script_failure::ScriptFailure;
 pub use settings::Settings;
 pub use source::{Repeated, Source};
+pub use spare::Spare;
 #[cfg(test)]
 pub(crate) use tests::inspect::{Over, Seen, Way};
 

@@ -128,7 +128,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Starts to connect a slot.
+    /// Gives a slot a connection that an earlier session has left, or starts to connect it.
     fn open(&mut self, conn: ConnId, now: Nanos) {
         if let Some(address) = self.script.address() {
             self.connecting.routes.direct_to(address);
@@ -140,6 +140,9 @@ impl<B: Backend> Engine<B> {
         }
         slot.route = route;
         self.turn.awaited_since = now;
+        if self.adopt(conn, address, now) {
+            return;
+        }
         self.enter(conn, State::Connecting(now), now);
         if B::GATHERS {
             self.turn.gathered.push(conn);

@@ -67,25 +67,31 @@ impl<B: Backend> Engine<B> {
         if let State::Connecting(since) = slot.state {
             self.books.tally.connected(at.since(since));
         }
-        let counters = &mut self.books.tally.interval.counters;
-        counters.connects += 1;
+        self.books.tally.interval.counters.connects += 1;
+        if let Some(transcript) = &mut self.books.tally.transcript {
+            transcript.connected = at;
+        }
+        let requests = self.settings.requests_per_connection.map_or(u64::MAX, |limit| limit.most);
+        self.go_live(conn, requests, false, at);
+        if self.slots[conn.index()].link.is_some() || !early.is_empty() {
+            self.hear_early(conn, early, at);
+        }
+    }
+
+    /// A connection is there that may have so many requests; `answered`: it has had some in an earlier session.
+    pub(super) fn go_live(&mut self, conn: ConnId, requests: u64, answered: bool, at: Nanos) {
+        let (slot, counters) = (&mut self.slots[conn.index()], &mut self.books.tally.interval.counters);
         counters.slots_opened += u64::from(!slot.is_counted);
         counters.occupancy.connecting_ns += std::mem::take(&mut slot.absent_ns);
         (slot.lived, slot.is_counted) = (true, true);
         let is_first = self.connecting.established(slot.route, &self.desk);
-        let requests = self.settings.requests_per_connection.map_or(u64::MAX, |limit| limit.most);
         let protocol = (self.connecting.make_protocol)(slot.link.as_ref().and_then(|link| link.alpn()));
-        let live = Live::new(protocol, requests, self.script.shelf());
+        let mut live = Live::new(protocol, requests, self.script.shelf());
+        live.answered = answered;
         self.enter(conn, State::Open(Box::new(live)), at);
-        if let Some(transcript) = &mut self.books.tally.transcript {
-            transcript.connected = at;
-        }
         self.pump(conn, at);
         if is_first {
             self.open_wanted(1, at);
-        }
-        if self.slots[conn.index()].link.is_some() || !early.is_empty() {
-            self.hear_early(conn, early, at);
         }
     }
 

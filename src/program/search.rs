@@ -13,6 +13,7 @@ use super::{
     EXIT_BROKEN, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, Screen, begin, guard,
     print_notes, say, verbose, with_stack,
 };
+use crate::engine::Spare;
 use crate::live::ProgressLine;
 use crate::plan::search::Over;
 use crate::plan::{Addresses, Format, Plan, Search};
@@ -162,6 +163,8 @@ struct Runs<'a> {
     known: (u64, f64),
     points: Vec<Point>,
     runs: Option<[Box<result::Document>; 2]>,
+    /// Idle connections that the last run has left to the next.
+    spares: Vec<Spare>,
     /// The lowest median of the service latency that a run had, in nanoseconds; the maximum: nothing was answered yet.
     calm_ns: u64,
     has_begun: bool,
@@ -180,6 +183,7 @@ impl<'a> Runs<'a> {
             known: (1, 0.0),
             points: Vec::new(),
             runs: None,
+            spares: Vec::new(),
             calm_ns: u64::MAX,
             has_begun: false,
             has_said_gathered: false,
@@ -347,7 +351,9 @@ impl<'a> Runs<'a> {
     fn run(&mut self, plan: &Plan, row: Duration) -> anyhow::Result<(Outcome, Box<result::Document>)> {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         let mut watcher = Watcher { search: self.search, plan, row, is_first, line: None, waiting: None };
-        let outcome = session::run(plan, self.interrupt, &mut watcher)?.outcome;
+        let spares = std::mem::take(&mut self.spares);
+        let mut outcome = session::run_on(spares, plan, self.interrupt, &mut watcher)?.outcome;
+        self.spares = std::mem::take(&mut outcome.spares);
         let waiting = watcher.waiting;
         if let Some(sentence) = report::stuck(&outcome).into_iter().next() {
             return Err(anyhow!(sentence));

@@ -83,6 +83,7 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         pauses_unread: false,
         breakdown: None,
         stuck: Vec::new(),
+        spares: Vec::new(),
     }
 }
 

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use super::snapshot::Collector;
 use super::until::StopRule;
 use super::{Choice, Ports, Seen, Shortage, Until, host, nanos};
-use crate::engine::{self, WorkerEnd};
+use crate::engine::{self, Spare, WorkerEnd};
 use crate::plan::secrets::{self, Known};
 use crate::plan::{Dialect, Plan};
 use crate::stats::{Buffers, Cause, Counters, Evidence, Gap, Spread, Timeline, Totals, Transcript, Watched, silences};
@@ -70,6 +70,8 @@ pub struct Outcome {
     /// Threads that never came back from their script, from 1, and the callback they are in. What they measured since
     /// their last hand-over is missing.
     pub stuck: Vec<(usize, &'static str)>,
+    /// Connections that another run of the same target can use, where it is to.
+    pub spares: Vec<Spare>,
     /// What was seen of the target and the machine; `None`: nobody watched them.
     pub seen: Option<Seen>,
     /// What samples of sockets add up to; `None`: nobody wanted any.
@@ -157,6 +159,7 @@ impl Outcome {
             pauses_unread: false,
             breakdown: None,
             stuck: Vec::new(),
+            spares: Vec::new(),
             seen: None,
             watched: None,
         }
@@ -268,6 +271,7 @@ impl Outcome {
         self.least_before_ns = self.least_before_ns.into_iter().chain(end.least_before_ns).min();
         self.buffers += end.buffers;
         self.transcript = self.transcript.take().or(end.transcript);
+        self.spares.extend(end.spares);
         self.pauses |= end.pauses;
         self.pauses_unread |= end.pauses_unread;
         let breakdown = end.failure.map(|failure| match failure {

@@ -21,7 +21,7 @@ use super::{host, nanos, spin};
 use crate::backend::ports::Chooser;
 use crate::backend::sim::Scenario;
 use crate::backend::{Backend, Clock, Dialer, Epoll, PortRing, Sim, Uring, socket};
-use crate::engine::{self, Demand, MakeCallbacks, OpenLoop, Pacer, Rules, Scale, Scheduled, Settings, tls};
+use crate::engine::{self, Demand, MakeCallbacks, OpenLoop, Pacer, Rules, Scale, Scheduled, Settings, Spare, tls};
 use crate::plan::schedule::Span;
 use crate::plan::way::Sources;
 use crate::plan::{Addresses, Dialect, Io, Part, Plan, load};
@@ -59,7 +59,8 @@ pub struct BadSource {
     way_out: &'static str,
 }
 
-/// Sets up all workers of a plan on the backend that [`choose`](super::choice::choose) chose.
+/// Sets up all workers of a plan on the backend that [`choose`](super::choice::choose) chose. `spares`: connections of an
+/// earlier session to the same target, where this one is to leave its own to the next.
 ///
 /// # Errors
 ///
@@ -69,6 +70,7 @@ pub fn prepare(
     addresses: &Addresses,
     backend: &'static str,
     script: Option<&mut Script>,
+    spares: Option<Vec<Spare>>,
 ) -> anyhow::Result<Prepared> {
     let descriptors = host::raise_descriptor_limit(plan.load.max_inflight, plan.load.threads);
     if let Some(sources) = plan.way.sources {
@@ -96,14 +98,14 @@ pub fn prepare(
     let mut prepared = match &plan.io {
         Io::Sim(path) => {
             let scenario = Scenario::read(path)?;
-            spawn_all(plan, &parts, settings, script, callbacks, move |settings| {
+            spawn_all(plan, &parts, settings, script, callbacks, spares, move |settings| {
                 Ok(Sim::new(settings.max_inflight, scenario.clone().network(settings.seed)))
             })
         }
-        _ if backend == Uring::NAME => spawn_all(plan, &parts, settings, script, callbacks, move |settings| {
+        _ if backend == Uring::NAME => spawn_all(plan, &parts, settings, script, callbacks, spares, move |settings| {
             Uring::new(settings.max_inflight, clock, dialer(settings)?)
         }),
-        _ => spawn_all(plan, &parts, settings, script, callbacks, move |settings| {
+        _ => spawn_all(plan, &parts, settings, script, callbacks, spares, move |settings| {
             Epoll::new(settings.max_inflight, clock, dialer(settings)?)
         }),
     }?;
@@ -146,6 +148,7 @@ pub(super) fn spawn_all<B: Backend>(
     settings: impl Fn(u32) -> Settings,
     script: Option<&Script>,
     callbacks: Vec<MakeCallbacks>,
+    mut spares: Option<Vec<Spare>>,
     make: impl Fn(&Settings) -> io::Result<B> + Clone + Send + 'static,
 ) -> Result<Prepared, NotStarted> {
     let mut prepared = Prepared {
@@ -168,6 +171,7 @@ pub(super) fn spawn_all<B: Backend>(
             parts: parts.clone(),
             prebuilt: script.and_then(|script| script.prebuilt(index as usize)).map(<[u8]>::to_vec),
             callbacks: callbacks.next(),
+            spares: spares.as_mut().map(|spares| deal(spares, plan.load.threads - index)),
             gate: Arc::clone(&prepared.gate),
             control: Arc::clone(&prepared.control),
             desk: Arc::clone(&prepared.desks[index as usize]),
@@ -187,6 +191,11 @@ pub(super) fn spawn_all<B: Backend>(
             if too_many_files { host::way_out(plan.load.max_inflight, plan.load.threads) } else { String::new() };
         Err(NotStarted::Backend { reason, way_out })
     })
+}
+
+/// Takes the part of one of so many workers from what is there for them.
+fn deal<T>(rest: &mut Vec<T>, workers: u32) -> Vec<T> {
+    rest.split_off(rest.len() - rest.len() / workers as usize)
 }
 
 /// When the requests of worker `index` are due.

@@ -41,7 +41,8 @@ fn set_up(words: &str, scripts: Vec<MakeCallbacks>) -> (Box<Plan>, Prepared) {
         let scenario: Scenario = toml::from_str("").unwrap();
         Ok(Sim::new(settings.max_inflight, scenario.network(settings.seed)))
     };
-    let prepared = spawn_all(&plan, &plan.request.with_body(Arc::default()), settings, None, scripts, make).unwrap();
+    let prepared =
+        spawn_all(&plan, &plan.request.with_body(Arc::default()), settings, None, scripts, None, make).unwrap();
     (plan, prepared)
 }
 

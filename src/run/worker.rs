@@ -13,7 +13,9 @@ use onrush_proto::{Parts, Request};
 
 use super::host;
 use crate::backend::{self, Backend};
-use crate::engine::{self, Callbacks, Control, Desk, Engine, Job, MakeCallbacks, Pacer, Repeated, Settings, WorkerEnd};
+use crate::engine::{
+    self, Callbacks, Control, Desk, Engine, Job, MakeCallbacks, Pacer, Repeated, Settings, Spare, WorkerEnd,
+};
 
 /// How often a worker that waits for its beginning looks whether it was stopped.
 const LOOK: Duration = Duration::from_millis(20);
@@ -30,6 +32,8 @@ pub(super) struct Worker {
     /// The requests of a script that always sends the same.
     pub prebuilt: Option<Vec<u8>>,
     pub callbacks: Option<MakeCallbacks>,
+    /// The connections of an earlier session that it may use; `None`: it is to leave none, either.
+    pub spares: Option<Vec<Spare>>,
     pub gate: Arc<Gate>,
     pub control: Arc<Control>,
     pub desk: Arc<Desk>,
@@ -76,7 +80,7 @@ impl Worker {
         };
         let source = source.unwrap_or_else(|| Box::new(Repeated(repeated())));
         let job = Job { source, pacer: self.pacer, make_protocol: engine::http1(depth), callbacks };
-        Engine::new(self.settings, backend, job, self.control, self.desk)
+        Engine::new(self.settings, backend, job, self.control, self.desk).with_spares(self.spares)
     }
 }
 

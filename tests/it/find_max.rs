@@ -12,13 +12,16 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{Context, Scratch, Served, cases, target, url};
+use crate::harness::{Context, Scratch, Served, cases, counts, target, url};
 use crate::results::number;
+use crate::tls_peers::{TlsServer, self_signed};
 
 cases! {
     the_rate_of_a_target_of_known_capacity_is_found;
     connections_are_searched_in_a_closed_loop;
     a_run_that_is_repeated_for_longer_waits_for_what_is_in_flight;
+    connections_outlast_the_runs_of_a_search;
+    connections_that_speak_tls_outlast_them_too;
     an_objective_that_no_load_meets_exits_with_3;
     an_objective_that_every_load_meets_is_said_to_be_met;
     a_target_that_dies_ends_the_search_with_what_is_known;
@@ -97,6 +100,30 @@ fn answer_after(delay: Duration, mut connection: TcpStream, in_flight: &AtomicI6
         if connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").is_err() {
             return;
         }
+    }
+}
+
+fn connections_outlast_the_runs_of_a_search(context: &Context) {
+    let server = target();
+    let words = "-t2 -c8 --find-max p90<200ms -d 10s -R 400";
+    let output = context.onrush().words(words).word(url(&server, "/capacity?rps=500")).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    let runs = output.stderr.lines().filter(|line| line.contains("/s  ")).count();
+    let connections = counts(server.address()).connections;
+    // What is in flight when a run has waited long enough is closed.
+    assert!(runs >= 3 && (8..16).contains(&connections), "{connections} connections: {output:?}");
+}
+
+fn connections_that_speak_tls_outlast_them_too(context: &Context) {
+    let server = TlsServer::new(&self_signed(&["localhost"]));
+    for version in ["1.2", "1.3"] {
+        let before = server.heard(|heard| heard.handshakes);
+        let words = "-k -t1 -c4 --find-max p50<500ms -d 6s -R 100 --tls-max";
+        let output = context.onrush().words(words).word(version).word(server.url("/")).run();
+        assert_eq!(output.code, 0, "{output:?}");
+        let runs = output.stderr.lines().filter(|line| line.contains("/s  ")).count();
+        let handshakes = server.heard(|heard| heard.handshakes) - before;
+        assert!(runs >= 2 && (4..8).contains(&handshakes), "TLS {version}, {handshakes} handshakes: {output:?}");
     }
 }
 

@@ -47,6 +47,10 @@ impl Network for HttpNetwork {
         (after(&scenario.backlog, at), Ok(Box::new(peer)))
     }
 
+    fn adopt(&mut self) -> Option<Box<dyn Peer>> {
+        Some(Box::new(HttpPeer::new(Rc::clone(&self.shared), Random::new(self.random.next()), None)))
+    }
+
     fn awakes(&self, at: Nanos) -> Nanos {
         after(&self.shared.scenario.standstill, at)
     }

@@ -14,8 +14,10 @@ pub use scenario::Scenario;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 
 use onrush_proto::{Nanos, Transmit};
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 
 use super::{Backend, Completion, ConnId, What};
@@ -62,6 +64,11 @@ pub enum Act {
 pub trait Network {
     /// Says when a connect to `address`, started `now`, is decided, and how: with a peer or an error.
     fn connect(&mut self, now: Nanos, address: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>);
+
+    /// The other end of a connection that an earlier simulation has left; `None`: it is closed.
+    fn adopt(&mut self) -> Option<Box<dyn Peer>> {
+        None
+    }
 
     /// When a thread goes on that is to do so at that moment: later, if it stands still.
     fn awakes(&self, at: Nanos) -> Nanos {
@@ -251,6 +258,12 @@ impl Backend for Sim {
         self.plan(at, conn, Event::Connected(outcome));
     }
 
+    fn adopt(&mut self, conn: ConnId, _: OwnedFd) -> bool {
+        self.close(conn);
+        self.lines[conn.index()].peer = self.network.adopt();
+        self.lines[conn.index()].peer.is_some()
+    }
+
     fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize {
         if self.lines[conn.index()].over {
             self.plan(self.now, conn, Event::Failed(Errno::PIPE));
@@ -274,6 +287,12 @@ impl Backend for Sim {
     fn close(&mut self, conn: ConnId) {
         let line = &mut self.lines[conn.index()];
         *line = Line { generation: line.generation.wrapping_add(1), ..Line::default() };
+    }
+
+    fn release(&mut self, conns: &[ConnId]) -> Vec<(ConnId, OwnedFd)> {
+        // In memory there is no descriptor. Any other will do in its place: nobody reads it.
+        let release = |&conn: &ConnId| Some((conn, eventfd(0, EventfdFlags::CLOEXEC).ok()?));
+        conns.iter().filter(|conn| !self.lines[conn.index()].over).filter_map(release).collect()
     }
 
     fn taken(&mut self) -> u64 {

@@ -12,6 +12,7 @@ mod buffers;
 mod names;
 mod probe;
 mod receiving;
+mod releasing;
 mod ring;
 mod sending;
 mod socket;
@@ -210,11 +211,7 @@ impl Uring {
                 None
             }
             Ok(false) => {
-                if self.arrivals.is_some() {
-                    // The first answer is to be timestamped, too.
-                    self.settle(conn);
-                }
-                self.receive(conn);
+                self.receive_first(conn);
                 Some(What::Connected(Ok(())))
             }
             Err(refusal) => Some(refusal.into()),
@@ -251,6 +248,16 @@ impl Backend for Uring {
                 self.immediate.push((socket.generation, completion));
             }
         }
+    }
+
+    fn adopt(&mut self, conn: ConnId, fd: OwnedFd) -> bool {
+        if !self.dialer.adopt(&fd) {
+            return false;
+        }
+        let socket = &mut self.sockets[conn.index()];
+        *socket = Socket { generation: socket.generation.wrapping_add(1), fd: Some(fd), ..Socket::default() };
+        self.receive_first(conn);
+        true
     }
 
     fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize {
@@ -293,6 +300,10 @@ impl Backend for Uring {
             // Its number must not name another socket before the queue is handed over, and its bytes must be there.
             self.closing.push((fd, unsent));
         }
+    }
+
+    fn release(&mut self, conns: &[ConnId]) -> Vec<(ConnId, OwnedFd)> {
+        self.release_idle(conns)
     }
 
     fn taken(&mut self) -> u64 {

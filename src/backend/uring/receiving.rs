@@ -25,6 +25,15 @@ const DISCARDED_AT_ONCE: u32 = 256 * 1024;
 const POLL_FIRST: u16 = 1;
 
 impl Uring {
+    /// Starts to receive on a connection that is there.
+    pub(super) fn receive_first(&mut self, conn: ConnId) {
+        if self.arrivals.is_some() {
+            // The first answer is to be timestamped, too.
+            self.settle(conn);
+        }
+        self.receive(conn);
+    }
+
     /// Starts the receive that the connection's mode asks for.
     pub(super) fn receive(&mut self, conn: ConnId) {
         let socket = &mut self.sockets[conn.index()];
@@ -55,7 +64,7 @@ impl Uring {
     }
 
     /// What an armed receive is called.
-    fn armed(&self) -> Operation {
+    pub(super) fn armed(&self) -> Operation {
         if self.arrivals.is_some() { Operation::Timestamped } else { Operation::Armed }
     }
 

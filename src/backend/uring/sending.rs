@@ -42,7 +42,7 @@ impl Sending {
 
     /// Whether it is silent and was handed over before that turn: it has been accepted, or its refusal has been seen or
     /// is about to be.
-    fn is_over(&self, turn: u32) -> bool {
+    pub(super) fn is_over(&self, turn: u32) -> bool {
         self.silent_in.is_some_and(|silent_in| silent_in != turn)
     }
 }

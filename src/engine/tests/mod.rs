@@ -13,6 +13,7 @@ mod pacing;
 mod phases;
 mod scripted;
 mod second_protocol;
+mod spare;
 mod stall;
 mod tunnel;
 mod waiting;

@@ -55,6 +55,9 @@ pub struct Link {
     has_taken_leave: bool,
 }
 
+/// A connection whose handshake is complete and on which nothing is under way, without its link.
+pub struct Session(UnbufferedClientConnection);
+
 impl Link {
     /// A link that is not connected.
     fn new(config: Arc<ClientConfig>, name: ServerName<'static>) -> Self {
@@ -84,6 +87,23 @@ impl Link {
     /// Forgets the connection, but not its session.
     pub fn end(&mut self) {
         *self = Self::new(Arc::clone(&self.config), self.name.clone());
+    }
+
+    /// Whether nothing is under way on a connection whose handshake is complete.
+    pub fn is_quiet(&self) -> bool {
+        let has_nothing = self.incoming.is_empty() && self.outgoing.is_empty() && self.plain.is_none();
+        self.is_established && !self.is_closed && has_nothing && self.unsent == 0
+    }
+
+    /// Gives up a connection on which nothing is under way, for another link to go on with.
+    pub fn suspend(&mut self) -> Option<Session> {
+        self.connection.take().map(Session)
+    }
+
+    /// Goes on with what another link has given up.
+    pub fn resume(&mut self, session: Session) {
+        self.end();
+        (self.connection, self.is_established) = (Some(session.0), true);
     }
 
     /// Whether the handshake has begun.

@@ -150,6 +150,7 @@ impl Run {
                 parts: parts.clone(),
                 prebuilt: script.as_ref().and_then(|script| script.prebuilt(index as usize)).map(<[u8]>::to_vec),
                 callbacks: callbacks.next(),
+                spares: None,
                 gate: Arc::default(),
                 control: Arc::clone(&self.control),
                 desk: Arc::clone(&self.desks[index as usize]),

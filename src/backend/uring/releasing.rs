@@ -1,0 +1,76 @@
+//! How connections leave the ring without being closed.
+//!
+//! A receive waits on each. It has to end first, or it would take what the next backend is to receive.
+
+use std::collections::HashSet;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+use std::{io, thread};
+
+use io_uring::types::{CancelBuilder, Timespec};
+use rustix::io::Errno;
+
+use super::names::{Operation, name, named};
+use super::socket::{Mode, Socket};
+use super::{END_NS, Uring};
+use crate::backend::ConnId;
+
+impl Uring {
+    /// Ends the receives of these connections and takes their sockets out, if nothing else is under way on them and nothing
+    /// arrives meanwhile. Nothing that is queued is handed over.
+    pub(super) fn release_idle(&mut self, conns: &[ConnId]) -> Vec<(ConnId, OwnedFd)> {
+        let turn = self.turn;
+        let is_idle = |socket: &Socket| {
+            let is_sent = socket.sending.as_ref().is_none_or(|sending| sending.is_over(turn));
+            is_sent && socket.behind.is_none() && socket.large == 0 && socket.mode != Mode::Leaving
+        };
+        let idle = conns.iter().copied().filter(|conn| is_idle(&self.sockets[conn.index()]));
+        let mut released: HashSet<u32> = HashSet::new();
+        let mut ending: HashSet<u32> = HashSet::new();
+        for conn in idle.collect::<Vec<_>>() {
+            match self.end_receive(conn) {
+                Ok(true) => drop(ending.insert(conn.0)),
+                Ok(false) => {}
+                Err(_) => continue,
+            }
+            released.insert(conn.0);
+        }
+        let end_at = self.clock.now() + END_NS;
+        loop {
+            // What has ended is told now.
+            let _ = self.ring.enter(0);
+            while let Some(entry) = self.ring.take() {
+                self.count(&entry);
+                let (conn, operation) = named(entry.user_data());
+                let is_receive = [Operation::Receive, self.armed()].contains(&operation);
+                let is_present = name(conn, self.sockets[conn.index()].generation, operation) == entry.user_data();
+                if is_receive && is_present {
+                    ending.remove(&conn.0);
+                    if entry.result() != -Errno::CANCELED.raw_os_error() {
+                        released.remove(&conn.0);
+                    }
+                }
+            }
+            if ending.is_empty() || self.clock.now() >= end_at {
+                break;
+            }
+            thread::sleep(Duration::from_micros(100));
+        }
+        let released = conns.iter().filter(|conn| released.contains(&conn.0) && !ending.contains(&conn.0));
+        released.filter_map(|&conn| Some((conn, self.sockets[conn.index()].fd.take()?))).collect()
+    }
+
+    /// Has the receive of a connection end; returns whether there was one. Where it was queued and not handed over, or has
+    /// ended already, there was none.
+    fn end_receive(&self, conn: ConnId) -> io::Result<bool> {
+        let Socket { generation, mode, .. } = self.sockets[conn.index()];
+        let operation = if mode == Mode::Small { self.armed() } else { Operation::Receive };
+        let patience = Timespec::from(Duration::from_nanos(END_NS));
+        let request = CancelBuilder::user_data(name(conn, generation, operation));
+        match self.ring.submitter().register_sync_cancel(Some(patience), request) {
+            Ok(()) => Ok(true),
+            Err(error) if error.raw_os_error() == Some(Errno::NOENT.raw_os_error()) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}

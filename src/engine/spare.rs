@@ -1,0 +1,101 @@
+//! Connections that outlive a session: what is idle at its end, the next one in this process can use without connecting.
+//!
+//! A spare connection is as good as new: no request is in flight on it, and nobody has announced its end. What the server
+//! has closed by the time it is wanted is thrown away, and another takes its place.
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+
+use onrush_proto::{Client, Nanos};
+
+use super::Engine;
+use super::connection::Live;
+use super::protocol::Protocol;
+use super::slot::{Slot, State};
+use super::tls;
+use crate::backend::{Backend, ConnId};
+
+/// An idle connection, between two sessions.
+pub struct Spare {
+    fd: OwnedFd,
+    /// Where it leads.
+    address: SocketAddr,
+    /// How many requests it may still have, where their number is limited.
+    left: u64,
+    /// Its TLS session, if it speaks TLS.
+    tls: Option<tls::Session>,
+}
+
+impl Spare {
+    /// Whether it leads there.
+    pub(super) fn leads_to(&self, address: SocketAddr) -> bool {
+        self.address == address
+    }
+}
+
+impl Slot {
+    /// Whether its connection can serve another session.
+    fn is_spare(&self) -> bool {
+        let State::Open(live) = &self.state else { return false };
+        live.is_spare() && self.link.as_ref().is_none_or(|link| link.is_quiet())
+    }
+}
+
+impl Live {
+    /// Whether it takes requests, has none, and speaks a protocol that does not remember those that it has had.
+    fn is_spare(&self) -> bool {
+        let is_sound = self.unsent == 0 && self.send_error.is_none() && !self.troubled && !self.draining;
+        is_sound && self.open.is_empty() && self.left > 0 && self.protocol.is_reusable()
+    }
+}
+
+impl Protocol {
+    /// Whether a new protocol can go on where this one is.
+    fn is_reusable(&self) -> bool {
+        match self {
+            Self::Http1(client) => client.capacity() > 0 && client.reading().is_none(),
+            #[cfg(test)]
+            Self::Other(_) => false,
+        }
+    }
+}
+
+impl<B: Backend> Engine<B> {
+    /// Has it use these connections before it makes any, and leave its own at the end.
+    #[must_use]
+    pub fn with_spares(mut self, spares: Option<Vec<Spare>>) -> Self {
+        self.connecting.spares = spares;
+        self
+    }
+
+    /// Gives a slot a spare connection to this address; returns whether there was one that the server has left open.
+    pub(super) fn adopt(&mut self, conn: ConnId, address: SocketAddr, at: Nanos) -> bool {
+        while let Some(spare) = self.connecting.take_spare(address) {
+            if self.backend.adopt(conn, spare.fd) {
+                let slot = &mut self.slots[conn.index()];
+                if let (Some(link), Some(session)) = (&mut slot.link, spare.tls) {
+                    link.resume(session);
+                    self.books.tally.interval.handshakes.found(link.negotiated().0, 1);
+                }
+                let requests = self.settings.requests_per_connection.map_or(u64::MAX, |_| spare.left);
+                self.go_live(conn, requests, true, at);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes out what can serve another session, with what nobody needed in this one.
+    pub(super) fn leave_spares(&mut self) -> Vec<Spare> {
+        let Some(mut spares) = self.connecting.spares.take() else { return Vec::new() };
+        let numbers = (0..).map(ConnId).zip(&self.slots);
+        let idle: Vec<ConnId> = numbers.filter(|(_, slot)| slot.is_spare()).map(|(conn, _)| conn).collect();
+        for (conn, fd) in self.backend.release(&idle) {
+            let slot = &mut self.slots[conn.index()];
+            let (address, left) = (self.connecting.routes.address(slot.route), slot.live().map_or(0, |live| live.left));
+            let tls = slot.link.as_mut().and_then(|link| link.suspend());
+            spares.push(Spare { fd, address, left, tls });
+        }
+        spares
+    }
+}
