@@ -1,6 +1,6 @@
 //! A run from the name of its target to what it measured.
 //!
-//! [`run()`] may be called any number of times in one process. It prints nothing, writes no file and ends nobody: an
+//! [`run()`] may be called any number of times in one process. It prints nothing, writes no file and ends no process: an
 //! [`Observer`] is told what happens, and the caller shows it.
 
 use std::path::Path;

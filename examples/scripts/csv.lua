@@ -1,4 +1,4 @@
--- Adds a line with the result to a CSV file, named by the first argument behind the URL; without one, prints it.
+-- Adds a line with the result to a CSV file, named by the first argument after the URL; without one, prints it.
 -- Arguments reach init, which runs in a thread; done runs apart from the threads and asks the first of them.
 --
 --   onrush -s csv.lua http://127.0.0.1:8080/ results.csv

@@ -1,4 +1,4 @@
--- Ends each thread after a number of responses: 100, or the first argument behind the URL.
+-- Ends each thread after a number of responses: 100, or the first argument after the URL.
 -- When all threads have ended the run is over.
 --
 --   onrush -s stop.lua http://127.0.0.1:8080/ 500

@@ -30,7 +30,7 @@ every level is compared with the baseline.
 
 Runs of one round are compared with each other, where the rounds of an
 experiment are interleaved; other runs are compared as two groups, which does
-not cancel what changed meanwhile. One run a side says nothing about chance.
+not cancel what changed meanwhile. One run a side says nothing about random variation.
 What decides is the rate, or with -R the 99th percentile since requests were
 due; other metrics are exploratory. Plans may differ in one thing. Read are
 results of onrush and wrk-cmm (.json, .json.gz), and the texts that onrush, wrk,

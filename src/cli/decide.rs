@@ -1,6 +1,6 @@
 //! From what was typed to a plan: defaults, contradictions, and the rules in which wrk and onrush differ.
 //!
-//! The border to [`crate::plan`]: behind it nobody knows how anything was spelled.
+//! The border to [`crate::plan`]: past it nothing knows how an option was spelled.
 
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
@@ -243,8 +243,8 @@ fn requests_per_connection(typed: &mut Typed) -> Result<Option<PerConnection>, R
         let line = format!("{} and the header 'Connection: {value}': leave one of the two out", option.name());
         return Err(Refusal::Misused(line));
     }
-    // A script would write it into each request of a batch, behind the first of which nothing may follow. The engine
-    // puts it into the last request of every connection, whoever made that.
+    // A script would write it into each request of a batch, after the first of which nothing may follow. The engine
+    // puts it into the last request of every connection, no matter what made that.
     if most == 1 && typed.script.is_none() {
         typed.headers.push(("Connection".to_owned(), "close".to_owned()));
     }
@@ -294,7 +294,7 @@ fn show(typed: &mut Typed, way: &Way) -> Result<Show, Refusal> {
     })
 }
 
-/// The script, whose arguments are the words behind the URL; without one they are ignored, but not in silence.
+/// The script, whose arguments are the words after the URL; without one they are ignored, but not in silence.
 fn script(typed: &mut Typed) -> Option<Script> {
     let args: Vec<String> = typed.words[1..].iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let Some(path) = typed.script.take() else {

@@ -14,7 +14,7 @@ Usage: onrush restore
   -h, --help         print this text
 
 It reads the journal in /run/onrush of this network namespace. A setting that
-somebody else has changed since is left alone and named. While the experiment
+another process has changed since is left alone and named. While the experiment
 runs, restore refuses: the experiment restores the settings at its end. Exit
 codes: 0 everything has its old value, 1 something could not be restored.
 ";

@@ -153,15 +153,17 @@ fn sources(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Sources, Refu
         (BadSources::Address, false) => {
             wrong(flag, value, "not an address; write for instance 10.0.0.5 or 10.0.0.0/28")
         }
-        (BadSources::Mask, false) => {
-            wrong(flag, value, "behind the slash stands how many bits are the network's: at most 32, for IPv6 128")
-        }
+        (BadSources::Mask, false) => wrong(
+            flag,
+            value,
+            "the number after the slash is the length of the network prefix: at most 32, for IPv6 128",
+        ),
         (BadSources::TooMany, _) => wrong(flag, value, format_args!("more than {} addresses", Sources::MAX)),
     })
 }
 
 /// `HOST:PORT`, `HOST`, or curl's `HOST1:PORT1:HOST2:PORT2`, of which each part may be empty. An IPv6 address is in
-/// brackets unless it stands alone.
+/// brackets unless it is alone.
 fn instead(flag: &Flag, value: &OsStr) -> Result<Instead, Refusal> {
     const EXAMPLE: &str = "not a host and a port; write for instance 10.0.0.5:8080";
     let bad = || wrong(flag, value, EXAMPLE);

@@ -60,7 +60,7 @@ pub struct Setting<'a> {
     pub path: &'a Path,
     /// What is in it.
     pub file: &'a [u8],
-    /// The words behind the URL.
+    /// The words after the URL.
     pub args: &'a [String],
     /// The URL as it was typed.
     pub url: &'a str,

@@ -53,7 +53,7 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// When it cannot be had, or somebody else has it.
+    /// When it cannot be had, or another process has it.
     pub fn open(directory: &Path, namespace: &str) -> Result<Self, Refusal> {
         match DirBuilder::new().mode(0o755).create(directory) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(refusal(directory, &error)),
@@ -67,7 +67,7 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// When it cannot be had, or somebody else has it.
+    /// When it cannot be had, or another process has it.
     pub fn existing(directory: &Path, namespace: &str) -> Result<Option<Self>, Refusal> {
         let path = path(directory, namespace);
         match Self::lock(&path, false) {

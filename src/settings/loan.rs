@@ -139,7 +139,7 @@ impl Lent {
         Ok(became)
     }
 
-    /// What could not be restored stays in the journal, unless somebody else has changed it.
+    /// What could not be restored stays in the journal, unless another process has changed it.
     fn restore(&mut self) {
         let Self { tree, here, journal, changes, unsaid } = self;
         let mut failed = Vec::new();

@@ -65,7 +65,7 @@ pub enum Refusal {
         reason: String,
     },
     /// Somebody else changes the same setting.
-    #[error("{name} is {found:?}, though onrush has set it to {ours:?}: somebody else changes it, too")]
+    #[error("{name} is {found:?}, though onrush has set it to {ours:?}: another process changes it, too")]
     Changed {
         /// Which setting.
         name: String,

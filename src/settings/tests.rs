@@ -212,7 +212,7 @@ fn somebody_else_s_value_is_never_overwritten() {
     let refusal = loan.set(&name_of(SOMAXCONN), "256").unwrap_err().to_string();
     assert_eq!(
         refusal,
-        "net.core.somaxconn is \"512\", though onrush has set it to \"128\": somebody else changes it, too"
+        "net.core.somaxconn is \"512\", though onrush has set it to \"128\": another process changes it, too"
     );
     let left =
         "net.core.somaxconn is \"512\" and was left so: onrush had set it to \"128\", and it was \"4096\" before";

@@ -8,7 +8,7 @@ use super::{Evidence, Latency, LimitedBy, Listening, Load, Network, Thread};
 
 /// A thread or a target is busy from this share of the time on.
 const BUSY: f64 = 0.9;
-/// A generator that stood still for this share of the run has measured itself.
+/// A generator that was stalled for this share of the run has measured itself.
 const STOPPED: f64 = 0.05;
 /// Connections are missed when this share of them is not there.
 const MISSING: f64 = 0.05;
@@ -107,7 +107,7 @@ fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
 fn stopped(Evidence { generator, load, .. }: &Evidence) -> Option<Ruling> {
     (generator.stopped_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0).then_some(())?;
     let because = format!(
-        "onrush stood still for {} of {}: stopped, or without a processor",
+        "onrush was stalled for {} of {}: stopped, or without a processor",
         seconds(generator.stopped_s),
         seconds(load.elapsed_s)
     );

@@ -31,7 +31,7 @@ pub struct Generator {
     pub threads: Vec<Thread>,
     /// The processors that they may use.
     pub cpus: usize,
-    /// For how long one of them or all stood still: stopped, or without a processor.
+    /// For how long one of them or all were stalled: stopped, or without a processor.
     pub stopped_s: f64,
     /// For how long its control group was throttled, summed over processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]

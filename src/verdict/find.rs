@@ -12,7 +12,7 @@ const ERRORS: f64 = 4.0;
 const CHANGED: f64 = 0.05;
 /// Throttling and stolen time matter from this share of the time on.
 const TAKEN: f64 = 0.02;
-/// A stand-still matters from this many seconds on.
+/// A stall matters from this many seconds on.
 const STALLED_S: f64 = 0.2;
 /// Acknowledgements are delayed if this share of the latencies is about 40 ms, and of the samples half answered.
 const DELAYED: f64 = 0.05;
@@ -30,7 +30,7 @@ pub enum Finding {
     DelayedAck,
     /// The target's listen queue was full.
     ListenQueue,
-    /// The generator stood still.
+    /// The generator was stalled.
     Stalled,
     /// The control group of the generator was throttled.
     Throttled,

@@ -310,7 +310,7 @@ impl Step {
             "% latency is ",
             "verdict: ",
             "note: the hypervisor took",
-            "note: onrush itself stood still",
+            "note: onrush itself was stalled",
             "had a request in flight on average",
         ];
         for words in of_the_machine.into_iter().filter(|words| !self.output.iter().any(|line| line.contains(words))) {

@@ -242,7 +242,7 @@ fn a_fifo_that_nobody_reads_keeps_nobody_waiting(context: &Context) {
         output.assert_standard();
         assert!(is_complete("r.json", &fs::read_to_string(&other).unwrap()));
         assert!(output.took < Duration::from_secs(40), "{output:?}");
-        output.note("nobody reads it");
+        output.note("it has no reader");
         // Somebody who does reads all of it.
         let reader = Command::new("cat").arg(&fifo).stdout(Stdio::piped()).spawn().unwrap();
         let onrush = context.onrush().words("-c1 -d1500ms -o").word(&fifo).word(url(&server, "/"));
@@ -469,13 +469,13 @@ fn a_file_of_lines_that_somebody_else_changes_is_named(context: &Context) {
     let server = target();
     type Change = fn(&Path);
     let changes: [(&str, Change); 4] = [
-        ("somebody removed it", |path| fs::remove_file(path).unwrap()),
-        ("somebody moved it", |path| fs::rename(path, path.with_extension("old")).unwrap()),
-        ("somebody replaced it", |path| {
+        ("another process removed it", |path| fs::remove_file(path).unwrap()),
+        ("another process moved it", |path| fs::rename(path, path.with_extension("old")).unwrap()),
+        ("another process replaced it", |path| {
             fs::rename(path, path.with_extension("old")).unwrap();
             fs::write(path, "").unwrap();
         }),
-        ("somebody else wrote into it or cut it", |path| {
+        ("another process wrote into it or cut it", |path| {
             OpenOptions::new().write(true).open(path).unwrap().set_len(0).unwrap();
         }),
     ];

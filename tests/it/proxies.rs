@@ -47,7 +47,7 @@ impl Tinyproxy {
     fn start(settings: &str) -> Self {
         for _ in 0..5 {
             let scratch = Scratch::new("tinyproxy");
-            // Between this and the proxy somebody else may take the port: then the next one does.
+            // Between this and the proxy another process may take the port: then the next one does.
             let address = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
             let log = scratch.path().join("log");
             let text = format!(

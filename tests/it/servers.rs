@@ -140,7 +140,7 @@ impl Server {
         for _ in 0..5 {
             let scratch = scratch();
             prepare(scratch.path());
-            // Between this and nginx somebody else may take the port: then the next one does.
+            // Between this and nginx another process may take the port: then the next one does.
             let address = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
             let configuration =
                 scratch.file("nginx.conf", nginx_conf(scratch.path(), address, processes, listen, settings));

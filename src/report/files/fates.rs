@@ -1,5 +1,5 @@
 //! What became of each file of a run, known at any moment: to the thread that writes, to the one that ends the program,
-//! and to whoever reads its last line.
+//! and to the user, who reads its last line.
 
 use std::fmt::Write;
 use std::fs;
@@ -48,13 +48,13 @@ struct Known {
 
 impl Known {
     fn clear(&mut self) {
-        // What cannot be removed has gone already, or is in nobody's way.
+        // What cannot be removed has gone already, or is in no one's way.
         self.leftover.take().map(fs::remove_file);
     }
 }
 
 impl Fates {
-    /// Those of files that nobody has touched.
+    /// Those of files that no thread has touched.
     pub fn of(outputs: &[Output]) -> Self {
         let known = |output: &Output| Known {
             file: output.clone(),
@@ -77,7 +77,7 @@ impl Fates {
         (file.fate, file.leftover) = (Fate::Begun, None);
     }
 
-    /// Removes what file `index` would leave behind.
+    /// Removes what file `index` would leave.
     pub fn clear(&self, index: usize) {
         self.lock()[index].clear();
     }
@@ -99,7 +99,7 @@ impl Fates {
         make().inspect(|made| file.leftover = Some(made.path().to_owned()))
     }
 
-    /// Puts file `index` in its place, unless it was given up. Whoever asks meanwhile what became of it waits for that.
+    /// Puts file `index` in its place, unless it was given up. A thread that asks meanwhile what became of it waits for that.
     ///
     /// # Errors
     ///
@@ -129,13 +129,13 @@ impl Fates {
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Nobody waits any longer: what is not complete now never will be.
+    /// Nothing waits any longer: what is not complete now never will be.
     pub fn give_up(&self) {
         give_up(&mut self.lock());
     }
 
     /// The program is about to quit: says in one line what is in each file, if there are any. After that nothing changes
-    /// any more, and whoever asks waits for the end.
+    /// any more, and a thread that asks waits for the end.
     pub fn quit(&self, say: impl FnOnce(&str)) {
         let mut files = self.lock();
         give_up(&mut files);
@@ -148,7 +148,7 @@ impl Fates {
     /// The files that are not complete, and why.
     pub fn failures(&self) -> Vec<(Output, String)> {
         let why = |file: &Known| {
-            let unread = || "nobody reads it, or the disk is too slow: it is not complete".to_owned();
+            let unread = || "it has no reader, or the disk is too slow: it is not complete".to_owned();
             (file.file.clone(), file.failure.clone().unwrap_or_else(unread))
         };
         self.lock().iter().filter(|file| file.fate != Fate::Complete).map(why).collect()
@@ -228,7 +228,7 @@ mod tests {
         let account = fates.account().unwrap();
         assert_eq!(account, r#""a.json" is complete, "b.csv" was not written, "c.ndjson" is not complete"#);
         let failures: Vec<String> = fates.failures().into_iter().map(|(_, reason)| reason).collect();
-        assert_eq!(failures, ["the disk is full", "nobody reads it, or the disk is too slow: it is not complete"]);
+        assert_eq!(failures, ["the disk is full", "it has no reader, or the disk is too slow: it is not complete"]);
         fates.settle(2, None);
         assert!(fates.wait(Duration::ZERO));
         assert!(fates_of([]).account().is_none());

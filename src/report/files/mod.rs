@@ -1,7 +1,7 @@
 //! The files a result is written into: tried before the run, written after it under another name, then renamed, so
-//! that nobody ever finds half a result. The one that is written while the run lasts has its name from the beginning.
+//! that no other process ever finds half a result. The one that is written while the run lasts has its name from the beginning.
 //!
-//! Each file has a thread of its own, for a write may take as long as somebody takes to read it. Nobody waits for a file
+//! Each file has a thread of its own, for a write may take as long as its reader does. Nothing waits for a file
 //! longer than they said they would; what became of each is known at any moment ([`Fates`]).
 
 mod fates;
@@ -77,7 +77,7 @@ impl Drop for Stream {
 }
 
 impl Files {
-    /// Makes sure that each file can be written. `is_private`: nobody but their owner may read them.
+    /// Makes sure that each file can be written. `is_private`: only their owner may read them.
     ///
     /// # Errors
     ///
@@ -217,7 +217,7 @@ fn write_lines(place: &Place, file: Option<File>, lines: impl Iterator<Item = St
     let mut length = 0;
     for line in lines {
         file.write_all(line.as_bytes()).map_err(|error| {
-            // Whoever reads the file finds whole lines only; where it cannot be cut it is no regular file.
+            // A reader of the file finds whole lines only; where it cannot be cut it is no regular file.
             let is_longer = file.metadata().is_ok_and(|there| there.len() > length);
             is_longer.then(|| file.set_len(length));
             place.words(&error)
@@ -248,7 +248,7 @@ fn words(error: &io::Error, path: &Path) -> String {
         io::ErrorKind::StorageFull => "the disk is full; make room, or choose another".to_owned(),
         io::ErrorKind::QuotaExceeded => "your share of the disk is full; make room, or choose another".to_owned(),
         io::ErrorKind::InvalidFilename => "its name is too long; choose a shorter one".to_owned(),
-        io::ErrorKind::BrokenPipe => "whoever read it has gone".to_owned(),
+        io::ErrorKind::BrokenPipe => "its reader has gone".to_owned(),
         _ => reason(error),
     }
 }

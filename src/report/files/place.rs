@@ -26,7 +26,7 @@ pub struct Place {
     path: PathBuf,
     /// Whether something other than a regular file is there, a device for instance: it is written into, not replaced.
     is_special: bool,
-    /// Whether nobody but its owner may read it.
+    /// Whether only its owner may read it.
     is_private: bool,
 }
 
@@ -95,7 +95,7 @@ impl Place {
         self.temporary().map(drop)
     }
 
-    /// Writes the whole file, which is the one of that index. Nobody ever finds half of it: what was there before is there
+    /// Writes the whole file, which is the one of that index. No other process ever finds half of it: what was there before is there
     /// until the new one is complete. (What is no regular file is written into, which may take as long as its reader does.)
     ///
     /// # Errors
@@ -118,7 +118,7 @@ impl Place {
     }
 
     /// Opens the file to be written while the run lasts; what is in it stays there for now. `None`: something other than a
-    /// regular file, which may only open when somebody reads it. Also says whether the file is new.
+    /// regular file, which may only open when it gets a reader. Also says whether the file is new.
     ///
     /// # Errors
     ///
@@ -129,12 +129,12 @@ impl Place {
         }
         let is_new = !self.path.exists();
         let mode = if self.is_private { PRIVATE } else { USUAL };
-        // If somebody else cuts it meanwhile, what follows leaves no hole.
+        // If another process cuts it meanwhile, what follows leaves no hole.
         let file = OpenOptions::new().append(true).create(true).mode(mode).open(&self.path)?;
         Ok(Some((file, is_new)))
     }
 
-    /// Makes what [`Place::open`] opened an empty file, which nobody else may read if it may hold secrets.
+    /// Makes what [`Place::open`] opened an empty file, which only its owner may read if it may hold secrets.
     ///
     /// # Errors
     ///
@@ -146,7 +146,7 @@ impl Place {
         file.set_len(0)
     }
 
-    /// Opens what is no regular file; that may take as long as it takes somebody to read it.
+    /// Opens what is no regular file; that may take until it gets a reader.
     ///
     /// # Errors
     ///
@@ -155,15 +155,15 @@ impl Place {
         OpenOptions::new().write(true).open(&self.path)
     }
 
-    /// What somebody else has done to the file while `length` bytes were written into it; `None`: nothing.
+    /// What another process has done to the file while `length` bytes were written into it; `None`: nothing.
     pub fn tampering(&self, file: &File, length: u64) -> Option<String> {
         let (own, there) = (file.metadata().ok()?, fs::metadata(&self.path));
         match there {
-            _ if own.nlink() == 0 => Some("somebody removed it while the test ran".to_owned()),
-            Ok(there) if !is_same(&own, &there) => Some("somebody replaced it while the test ran".to_owned()),
-            Err(_) => Some("somebody moved it while the test ran".to_owned()),
+            _ if own.nlink() == 0 => Some("another process removed it while the test ran".to_owned()),
+            Ok(there) if !is_same(&own, &there) => Some("another process replaced it while the test ran".to_owned()),
+            Err(_) => Some("another process moved it while the test ran".to_owned()),
             Ok(_) if own.len() != length => Some(format!(
-                "somebody else wrote into it or cut it while the test ran: it has {} bytes instead of {length}",
+                "another process wrote into it or cut it while the test ran: it has {} bytes instead of {length}",
                 own.len()
             )),
             Ok(_) => None,

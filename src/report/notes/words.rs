@@ -203,8 +203,8 @@ fn standstill_line(longest: &[Gap], count: usize, elapsed_ns: u64, share: f64, t
         times_line(longest, count, elapsed_ns)
     };
     format!(
-        "onrush itself stood still {times}: it was stopped, or others had the processors; about {:.2} % of the latencies \
-         contain that time, which is not the server's fault",
+        "onrush itself was stalled {times}: it was stopped, or other programs had the processors; about {:.2} % of the \
+         latencies contain that time, which is not the server's fault",
         100.0 * touched
     )
 }

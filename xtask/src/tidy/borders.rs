@@ -1,7 +1,7 @@
 //! The borders between the modules, ARCHITECTURE.md's invariants: who may name what.
 //!
 //! They are checked like spelling: by the names a file contains, not by what they resolve to. So the borders are written
-//! down once, in [`BORDERS`], and nobody crosses one without noticing.
+//! down once, in [`BORDERS`], and none is crossed unnoticed.
 
 use super::Finding;
 use super::source::Source;
@@ -95,7 +95,7 @@ const BORDERS: &[Border] = &[
         except: &["src/main.rs", "src/program/", "src/live/", "src/report/", "src/serve/", "src/cli/"],
         names: &[PRINTING, EXITING],
         spares_tests: true,
-        rule: "a session prints nothing and ends nobody: only the program does",
+        rule: "a session prints nothing and ends no process: only the program does",
     },
     Border {
         within: &["src/run/", "src/engine/", "src/backend/", "src/script/", "src/session.rs", "src/stats/"],
@@ -109,7 +109,7 @@ const BORDERS: &[Border] = &[
         ],
         names: &[FILES],
         spares_tests: true,
-        rule: "behind the plan no file is read for input: what a run needs of files is in the plan",
+        rule: "after the plan no file is read for input: what a run needs of files is in the plan",
     },
     Border {
         within: &["src/stats/"],

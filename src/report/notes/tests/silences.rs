@@ -14,13 +14,13 @@ fn times_without_answers_are_said_and_the_longest_named() {
 }
 
 #[test]
-fn who_stood_still_says_so_and_blames_nobody_for_the_silence() {
+fn a_stall_is_named_and_the_target_is_not_blamed_for_the_silence() {
     let mut outcome = silent(&[(1_000, 2_600), (4_000, 4_900)]);
     let still = |from_ms: u64, until_ms: u64| Gap { from_ns: from_ms * 1_000_000, until_ns: until_ms * 1_000_000 };
     outcome.standstills = crate::stats::silences::joined(&[still(1_010, 1_500)], &[still(1_400, 2_590)]);
     let expected = [
-        "onrush itself stood still from 1.0 s to 2.6 s: it was stopped, or others had the processors; about 0.01 % of the \
-         latencies contain that time, which is not the server's fault",
+        "onrush itself was stalled from 1.0 s to 2.6 s: it was stopped, or other programs had the processors; about 0.01 % of \
+         the latencies contain that time, which is not the server's fault",
         "nothing was answered from 4.0 s to 4.9 s",
     ];
     assert_eq!(said(&outcome), expected);
@@ -70,8 +70,8 @@ fn short_standstills_are_said_once_they_are_a_large_part() {
     let gap = |at: u64| Gap { from_ns: at * 1_000_000_000, until_ns: at * 1_000_000_000 + 150_000_000 };
     outcome.elapsed = Duration::from_secs(1);
     outcome.standstills = vec![gap(0)];
-    assert_eq!(said(&outcome).iter().filter(|line| line.contains("stood still")).count(), 0);
+    assert_eq!(said(&outcome).iter().filter(|line| line.contains("itself was stalled")).count(), 0);
     outcome.standstills = vec![gap(0), gap(1)];
-    let words = "onrush itself stood still for 30 % of the time, a little at a time: it was stopped";
+    let words = "onrush itself was stalled for 30 % of the time, a little at a time: it was stopped";
     assert_eq!(said(&outcome).iter().filter(|line| line.starts_with(words)).count(), 1);
 }
