@@ -55,7 +55,7 @@ pub enum Error {
     /// Bytes came on a connection that has had no request.
     #[error("bytes before any request")]
     EarlyBytes,
-    /// The server switched to a protocol nobody asked for (101).
+    /// The server switched to a protocol that was not asked for (101).
     #[error("the server switched to another protocol")]
     Switched,
     /// The connection ended before the request was looked at.
@@ -68,7 +68,7 @@ pub enum Error {
 pub enum Part {
     /// Before or inside the head.
     Head,
-    /// Inside the body, or behind it.
+    /// Inside the body, or after it.
     Body,
 }
 

@@ -10,7 +10,7 @@
 //! 2. Send what [`Client::poll_transmit`] gives until it gives nothing. Every [`Transmit`] stays alive and unchanged
 //!    until its last byte was accepted; report what was accepted with [`Client::handle_sent`], before you hand over
 //!    bytes that came later: an answer to a request that is not known to be sent is taken for an early one.
-//! 3. When bytes arrive, call [`Client::handle_bytes`]; it stops behind the first bytes that made an event. Take all
+//! 3. When bytes arrive, call [`Client::handle_bytes`]; it stops after the first bytes that made an event. Take all
 //!    events with [`Client::poll_event`], then call it again with the rest, until nothing is left. Start requests
 //!    only then: what was there before a request does not answer it.
 //!    Where [`Client::may_skip`] is not zero, up to that many bytes may be thrown away unseen instead and
@@ -60,7 +60,7 @@ pub trait Client {
     /// of them if they make no event or the connection has failed.
     fn handle_bytes(&mut self, bytes: &[u8]) -> usize;
 
-    /// Takes note of `n` received bytes that nobody looked at; `n` is at most [`Client::may_skip`].
+    /// Takes note of `n` received bytes that were not looked at; `n` is at most [`Client::may_skip`].
     fn handle_skipped(&mut self, n: u64);
 
     /// Takes note that the peer will send nothing more.
@@ -132,7 +132,7 @@ pub enum Event {
         /// Where it lies in what the last [`Client::handle_bytes`] was given; never empty.
         range: Range<usize>,
     },
-    /// Part of the fields behind a body, as they came: the parts one behind the other are whole lines with their ends,
+    /// Part of the fields after a body, as they came: the parts one after the other are whole lines with their ends,
     /// without the empty one that ends them.
     Trailer {
         /// The request whose answer it is.

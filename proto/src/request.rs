@@ -24,7 +24,7 @@ pub struct Parts {
 pub enum Request {
     /// Said in parts, which each protocol writes in its own form, once.
     Parts(Rc<Said>),
-    /// HTTP/1 that somebody else wrote. Another protocol cannot send it.
+    /// HTTP/1 that another program wrote. Another protocol cannot send it.
     Http1(http1::Wire),
 }
 

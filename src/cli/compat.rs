@@ -7,7 +7,7 @@ use super::flags::{Flag, Id};
 use super::front::{Front, Item, Misuse};
 use crate::plan::Dialect;
 
-/// The dialect a whole command line asks for: by `--compat`, wherever it stands, else by the name of the program.
+/// The dialect a whole command line asks for: by `--compat`, wherever it is, else by the name of the program.
 /// A name that `--compat` does not know is passed over here and refused when its turn comes.
 pub(super) fn dialect(args: &[OsString], words_end_options: bool) -> Dialect {
     let Some((program, rest)) = args.split_first() else { return Dialect::Native };

@@ -1,4 +1,4 @@
-//! The grammar of conditions and stop terms, one for whatever takes them: terms joined by commas, each about a metric.
+//! The grammar of conditions and stop terms, one for everything that takes them: terms joined by commas, each about a metric.
 //!
 //! ```text
 //! condition = term *("," term)                             ; all of them have to hold

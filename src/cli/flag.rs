@@ -12,7 +12,7 @@ pub(super) struct Flag {
     pub short: Option<char>,
     /// Its name, without dashes.
     pub long: &'static str,
-    /// The name of its value in the help; `None` if it takes none. Behind `[=` stands one that may be left out and is
+    /// The name of its value in the help; `None` if it takes none. One after `[=` may be left out and is
     /// otherwise attached.
     pub value: Option<&'static str>,
     /// What it does. The first line holds in every dialect and is all that a compat usage shows.

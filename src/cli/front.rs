@@ -39,7 +39,7 @@ pub(super) enum Misuse {
     Letter(char),
     /// There is no such name. As typed without dashes, an attached value included.
     Name(String),
-    /// A name behind one dash, without it: as typed, an attached value included.
+    /// A name after one dash, without it: as typed, an attached value included.
     OneDash(String),
     /// A letter that wrk declares and always refuses, without a word.
     Refused,
@@ -103,7 +103,7 @@ impl Front {
 
     fn letter(&mut self, letter: char) -> Result<Item, Misuse> {
         match flags::by_letter(letter) {
-            // Whatever begins like `-h` is not for sure a wish for help.
+            // A word that begins like `-h` need not be a request for help.
             Some(flag) if flag.id == Id::Help && !self.dialect.is_compat() => match self.parser.optional_value() {
                 Some(rest) => Err(Misuse::OneDash(format!("{letter}{}", rest.to_string_lossy()))),
                 None => Ok(Item::ShortHelp),

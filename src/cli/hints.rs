@@ -90,12 +90,12 @@ const COMMANDS: [(&str, &str); 10] = [
     ("restore", "onrush restore"),
 ];
 
-/// One line about words that cannot be meant where they stand: a number for a host, a URL behind the first word.
+/// One line about words that cannot be meant where they are: a number for a host, a URL after the first word.
 pub(super) fn stray(words: &[OsString], has_script: bool) -> Option<String> {
     let shown = |word: &OsStr| format!("{:?}", secrets::url(&word.to_string_lossy()));
     let has_scheme = |word: &OsStr| word.to_string_lossy().contains("://");
     let (first, rest) = words.split_first()?;
-    // Behind the URL of a script stand its arguments.
+    // The words after the URL of a script are its arguments.
     if let Some(second) = rest.iter().find(|word| !has_script && has_scheme(word)) {
         let (first, second, are_urls) = (shown(first), shown(second), has_scheme(first));
         return Some(match are_urls {

@@ -26,7 +26,7 @@ Results of different plans are refused. Start times, seeds and the names of
 result files make no difference.
 ";
 
-/// Reads the words behind `merge`; `None`: the help was asked for. The error says what is wrong.
+/// Reads the words after `merge`; `None`: the help was asked for. The error says what is wrong.
 pub(super) fn parse(args: &[OsString]) -> Result<Option<Merge>, String> {
     let mut merge = Merge { inputs: Vec::new(), outputs: Vec::new(), is_piped: false, force: false };
     let mut parser = lexopt::Parser::from_args(args);

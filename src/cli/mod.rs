@@ -184,7 +184,7 @@ fn serve(args: &[OsString]) -> Invocation {
 }
 
 /// Natively one line on standard error and nothing else; in the compat dialects wrk's usage follows on standard
-/// output, behind the version if that was asked for.
+/// output, after the version if that was asked for.
 fn refused(refusal: Refusal, dialect: Dialect, name: &str, version: String) -> Invocation {
     let usage = if dialect.is_compat() { version + &help::usage(dialect) } else { String::new() };
     match refusal {

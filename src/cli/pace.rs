@@ -207,7 +207,7 @@ fn stages(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<Stage>, Refusal>
     Ok(stages)
 }
 
-/// Stages of the connections, behind the `c=`: the same with numbers.
+/// Stages of the connections, after the `c=`: the same with numbers.
 fn levels(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<Level>, Refusal> {
     let number = |stage: &OsStr, text: &str| {
         let most = || wrong(flag, stage, format_args!("at most {CONNECTIONS_MAX} connections"));
@@ -274,7 +274,7 @@ fn stage<T>(
     Ok((length, read(value, from)?, read(value, to)?))
 }
 
-/// What is right where somebody has typed a stage with the length at its end, or with something else than two dots in a ramp.
+/// What is right where the user has typed a stage with the length at its end, or with something else than two dots in a ramp.
 fn meant(first: &str, second: &str) -> Option<String> {
     let is_number = |text: &str| units::metric(text.split('/').next().unwrap_or(text), Dialect::Native).is_ok();
     let is_length = units::time(second, Dialect::Native).is_ok() && !is_number(second);

@@ -12,11 +12,11 @@ pub(super) enum Refusal {
     Help(Length),
     /// There is nothing to add to the usage.
     Usage,
-    /// The command line is wrong: one line, behind the program's name.
+    /// The command line is wrong: one line, after the program's name.
     Misused(String),
-    /// The same in words of wrk, which stand alone.
+    /// The same in words of wrk, without the program's name.
     Wrk(String),
-    /// The command line is right, but it cannot be done: one line, behind the program's name. No usage follows.
+    /// The command line is right, but it cannot be done: one line, after the program's name. No usage follows.
     Cannot(String),
 }
 
@@ -35,7 +35,7 @@ pub(super) fn wrong(flag: &Flag, value: &OsStr, reason: impl Display) -> Refusal
     let text = value.to_string_lossy();
     let shown: String = text.chars().take(SHOWN_MAX).collect();
     let dots = if shown.len() < text.len() { "…" } else { "" };
-    // Whoever forgets a value gives the next word.
+    // A user who forgets a value gives the next word.
     let is_missing =
         matches!(flag.value, Some("N" | "T" | "F" | "LIST" | "NAME" | "WHEN" | "VERSION")) && text.contains("://");
     let reason =

@@ -46,7 +46,7 @@ impl TypedTls {
         Ok(())
     }
 
-    /// What it means for this target. The imitated tools check no certificate; whoever names some wants them checked.
+    /// What it means for this target. The imitated tools check no certificate; a user who names some wants them checked.
     pub fn decide(
         self,
         target: &Target,

@@ -160,7 +160,7 @@ impl Typed {
         }
     }
 
-    /// Takes in a whole command line, up to the first mistake; what stands before it is there afterwards.
+    /// Takes in a whole command line, up to the first mistake; what comes before it is kept.
     pub fn read(&mut self, front: &mut Front) -> Result<(), Refusal> {
         loop {
             match front.next() {

@@ -49,7 +49,7 @@ pub fn time(text: &str, dialect: Dialect) -> Result<Duration, Unreadable> {
     }
 }
 
-/// The seconds that somebody means by a time in other words than ours, as in `1m30s` or `1min`.
+/// The seconds that a user means by a time in other words than ours, as in `1m30s` or `1min`.
 pub fn seconds_meant(text: &str) -> Option<u64> {
     let (mut rest, mut seconds) = (text, 0_u64);
     while !rest.is_empty() {
@@ -68,7 +68,7 @@ pub fn seconds_meant(text: &str) -> Option<u64> {
     (seconds > 0).then_some(seconds)
 }
 
-/// Units and what they multiply by; the nameless one stands for the bare number.
+/// Units and what they multiply by; the nameless one is for the bare number.
 type Units = [(&'static str, u64)];
 
 const METRIC: [(&str, u64); 6] = [
@@ -94,7 +94,7 @@ const TIME_NATIVE: [(&str, u64); 6] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// A number's text, with a fraction or without, and the multiplier of the unit behind it.
+/// A number's text, with a fraction or without, and the multiplier of the unit after it.
 fn taken_apart<'a>(text: &'a str, dialect: Dialect, units: &Units) -> Option<(Digits<'a>, u64)> {
     let (digits, unit) = if dialect.is_compat() { compat(text)? } else { native(text)? };
     let (_, multiplier) = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit))?;
@@ -108,7 +108,7 @@ struct Digits<'a> {
     fraction: &'a str,
 }
 
-/// wrk's grammar: blanks, a sign, digits, blanks, one word as the unit; what follows a blank behind it is ignored.
+/// wrk's grammar: blanks, a sign, digits, blanks, one word as the unit; what follows a blank after it is ignored.
 fn compat(text: &str) -> Option<(Digits<'_>, &str)> {
     let blank = |character: char| character.is_ascii_whitespace() || character == '\u{b}';
     let text = text.trim_start_matches(blank);

@@ -83,7 +83,7 @@ fn text(stop: Stop, schedule: Option<&Schedule>, progress: &Progress) -> String 
     format!("{done}, {rate}{asked} requests/s{late}, {errors} errors")
 }
 
-/// The columns of the terminal behind standard error, asked for each time because it may change.
+/// The columns of the terminal that standard error goes to, asked for each time because it may change.
 fn stderr_width() -> usize {
     match rustix::termios::tcgetwinsize(io::stderr()) {
         Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),

@@ -23,7 +23,7 @@ pub struct Term {
     pub text: String,
     /// The figure.
     pub metric: Metric,
-    /// How the two have to stand to each other.
+    /// How the two have to compare.
     pub comparison: Comparison,
     /// What the figure is compared with.
     pub value: Value,
@@ -101,10 +101,10 @@ pub enum ErrorKind {
     Timeout,
 }
 
-/// A percentile needs so many responses beyond it in each batch, and any figure so many at all.
+/// The number of responses that a percentile needs beyond it in each batch, and that any figure needs at all.
 const BEYOND_MIN: f64 = 10.0;
 
-/// How a figure has to stand to its value.
+/// How a figure has to compare with its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// `<`
@@ -132,7 +132,7 @@ pub enum Value {
     Share(f64),
     /// A multiple of the rate that was asked for.
     OfAsked(f64),
-    /// Somebody who may limit a run.
+    /// Anything that may limit a run.
     LimitedBy(LimitedBy),
 }
 
@@ -155,7 +155,7 @@ impl Comparison {
         (Self::Equal, "="),
     ];
 
-    /// Whether a figure stands to a value as it has to.
+    /// Whether a figure compares with a value as it has to.
     pub fn holds(self, figure: f64, value: f64) -> bool {
         match self {
             Self::Less => figure < value,

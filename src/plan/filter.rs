@@ -1,4 +1,4 @@
-//! Which sockets are watched: a filter as `ss` has it, as plain data. It is told what a socket is like and asks nobody.
+//! Which sockets are watched: a filter as `ss` has it, as plain data. It is told what a socket is like and looks nothing up.
 
 use std::net::{IpAddr, SocketAddr};
 

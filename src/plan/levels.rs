@@ -102,7 +102,7 @@ impl Levels {
         self.here(self.most())
     }
 
-    /// What is wrong with stages that somebody else made.
+    /// What is wrong with stages from another source.
     pub fn contradiction(&self) -> Option<&'static str> {
         let most = self.most();
         if most == 0 || u64::from(most) > CONNECTIONS_MAX {

@@ -40,7 +40,7 @@ pub const URL_MAX: usize = 64 << 10;
 /// Largest request body in MiB. It is kept in memory, once per thread.
 pub const BODY_MAX_MIB: u64 = 1024;
 
-/// Largest script in MiB. It is compiled once per thread; nobody writes a hundredth of that.
+/// Largest script in MiB. It is compiled once per thread; real ones do not reach a hundredth of that.
 pub const SCRIPT_MAX_MIB: u64 = 16;
 
 /// Largest file of certificates in MiB: a system's roots take less than one.

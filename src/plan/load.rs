@@ -17,7 +17,7 @@ pub struct Load {
 /// How many requests a connection may have before it is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PerConnection {
-    /// So many at most, at least one.
+    /// The largest number, at least one.
     pub most: u64,
     /// Who asked for it, to be named where a script does not keep to it.
     pub option: Limiter,
@@ -69,7 +69,7 @@ impl Load {
     }
 }
 
-/// The part of `total` that falls to part `index` of so many, the first ones taking the remainder.
+/// The part of `total` that falls to part `index` of `parts`, the first ones taking the remainder.
 pub fn share(total: u64, parts: u32, index: u32) -> u64 {
     let (parts, index) = (u64::from(parts), u64::from(index));
     total / parts + u64::from(index < total % parts)

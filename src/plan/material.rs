@@ -83,7 +83,7 @@ impl Material {
         fits
     }
 
-    /// The SHA-256 of the contents, in hexadecimal, by which they are known elsewhere; empty while nobody knows them.
+    /// The SHA-256 of the contents, in hexadecimal, by which they are known elsewhere; empty while unknown.
     /// Takes as long as reading them does.
     pub fn sha256(&self) -> String {
         self.sha256.clone().or(self.contents.as_deref().map(digest_of)).unwrap_or_default()
@@ -93,12 +93,12 @@ impl Material {
     ///
     /// # Errors
     ///
-    /// When nobody has read or attached them.
+    /// When they were neither read nor attached.
     pub fn contents(&self) -> Result<&[u8], Unreadable> {
         self.held().map(|contents| &**contents)
     }
 
-    /// The same, shared with whoever wants to keep them.
+    /// The same, shared with callers that keep them.
     ///
     /// # Errors
     ///
@@ -137,7 +137,7 @@ impl From<Reference> for Material {
     }
 }
 
-/// The bytes of a file; `None`: there are more than so many. A file may have no end.
+/// The bytes of a file; `None`: there are more than `most`. A file may have no end.
 fn read(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
     let mut contents = Vec::new();
     File::open(path)?.take(most + 1).read_to_end(&mut contents)?;

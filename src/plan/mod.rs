@@ -111,7 +111,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Reads the files that the run needs; nobody opens them later.
+    /// Reads the files that the run needs; they are not opened later.
     ///
     /// # Errors
     ///
@@ -130,7 +130,7 @@ impl Plan {
         self.body.as_ref().map_or(Ok(&[]), Material::contents)
     }
 
-    /// The same, shared with whoever wants to keep it.
+    /// The same, shared with callers that keep it.
     ///
     /// # Errors
     ///

@@ -22,7 +22,7 @@ pub struct Show {
     pub breakout: Breakout,
     /// Whether the text is laid out as wrk-cmm's.
     pub cmm_layout: bool,
-    /// What stands on standard output.
+    /// What goes to standard output.
     pub format: Format,
     /// The files the result is written into.
     pub outputs: Vec<Output>,
@@ -120,7 +120,7 @@ pub fn is_compressed(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
 }
 
-/// What stands on standard output.
+/// What goes to standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// The imitated tool's text.

@@ -26,7 +26,7 @@ impl Part {
         Self { index: self.index + self.of * inner.index, of: self.of * inner.of }
     }
 
-    /// What is wrong with a part that somebody else made.
+    /// What is wrong with a part from another source.
     pub fn contradiction(self) -> Option<&'static str> {
         (self.index >= self.of || self.of > u64::from(u32::MAX)).then_some("there is no such part of the whole")
     }

@@ -1,4 +1,4 @@
-//! A percentage that somebody typed, kept exactly: it is a key of result files.
+//! A percentage as it was typed, kept exactly: it is a key of result files.
 
 use std::fmt;
 use std::str::FromStr;

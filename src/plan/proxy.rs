@@ -54,7 +54,7 @@ impl Proxy {
     }
 }
 
-/// What stands before the path in a request to a proxy; `None`: the target is reached through a tunnel.
+/// What comes before the path in a request to a proxy; `None`: the target is reached through a tunnel.
 pub fn origin(target: &Target) -> Option<String> {
     (target.scheme != Scheme::Https).then(|| format!("http://{}", target.authority()))
 }

@@ -39,7 +39,7 @@ const GATHERED_ABOVE: f64 = 10_000.0;
 const SLICE: Duration = Duration::from_micros(200);
 
 impl Search {
-    /// The run under a load: measured for so long, then for another `drain` at most until nothing is in flight.
+    /// The run under a load: measured for `length`, then for another `drain` at most until nothing is in flight.
     pub fn run(&self, load: u64, length: Duration, drain: Duration) -> Plan {
         let mut plan = self.plan.clone();
         let threads = plan.load.threads;

@@ -168,7 +168,7 @@ fn is_userinfo(character: char) -> bool {
     character.is_ascii_alphanumeric() || "-_.!~*'()%;:&=+$,".contains(character)
 }
 
-/// The host without brackets and the port's digits, which stand between two places of the text.
+/// The host without brackets and the port's digits, which are between two places of the text.
 fn host(text: &str, start: usize, end: usize) -> Result<(String, Option<String>), String> {
     let authority = &text[start..end];
     if !authority.starts_with('[') && authority.matches(':').count() > 1 {
@@ -193,7 +193,7 @@ fn host(text: &str, start: usize, end: usize) -> Result<(String, Option<String>)
     Ok((host, port))
 }
 
-/// The host in brackets: an address, perhaps with a zone behind `%` or, as RFC 6874 wants it, `%25`.
+/// The host in brackets: an address, perhaps with a zone after `%` or, as RFC 6874 wants it, `%25`.
 fn bracketed(text: &str) -> Result<String, String> {
     let (address, zone) = text.split_once('%').map_or((text, None), |(address, zone)| (address, Some(zone)));
     if address.parse::<IpAddr>().is_err() {

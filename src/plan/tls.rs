@@ -117,7 +117,7 @@ impl Identity {
 }
 
 impl Named {
-    /// The one of a table with this name, whatever its case.
+    /// The one of a table with this name, in any case.
     pub fn find(table: &'static [Self], name: &str) -> Option<&'static Self> {
         table.iter().find(|named| named.names.iter().any(|known| known.eq_ignore_ascii_case(name)))
     }

@@ -95,7 +95,7 @@ impl Plan {
         materials.filter_map(|material| material.attach(Arc::clone(contents)).then_some(())).count() > 0
     }
 
-    /// The part `index` (from 0) of so many, each for a machine of its own: connections and requests are shared out, the
+    /// The part `index` (from 0) of `parts`, each for a machine of its own: connections and requests are shared out, the
     /// first parts taking the remainder, and the requests of a schedule in turn. `None` where there are not enough of them for that many parts.
     pub fn share(&self, index: u32, parts: u32) -> Option<Self> {
         let requests = self.stop.requests.unwrap_or(u64::MAX);
@@ -113,7 +113,7 @@ impl Plan {
             schedule: self.schedule.as_ref().map(|schedule| schedule.share(index, parts)),
             levels: self.levels.as_ref().map(|levels| levels.share(index, parts)),
             stop: Stop { requests: self.stop.requests.map(|requests| share(requests, parts, index)), ..self.stop },
-            // A part says little about the whole: whoever adds several up knows when they are to end.
+            // A part says little about the whole: the caller that adds several up knows when they are to end.
             until: if parts == 1 { self.until.clone() } else { Vec::new() },
             // Parts must not repeat each other's random numbers.
             seed: self.seed.wrapping_add(u64::from(index) << 32),

@@ -49,7 +49,7 @@ pub struct Sources {
 pub enum BadSources {
     /// It does not begin with an address.
     Address,
-    /// The number behind the slash is none, or larger than an address has bits.
+    /// What follows the slash is no number, or larger than an address has bits.
     Mask,
     /// There are too many.
     TooMany,
@@ -87,7 +87,7 @@ impl Sources {
     /// The most addresses of a range: as many as connections to one port of one address differ by their port.
     pub const MAX: u32 = 65_536;
 
-    /// Reads `ADDR` or `ADDR/BITS`. As in wrk-cmm a range begins behind its first address, which names the network, and
+    /// Reads `ADDR` or `ADDR/BITS`. As in wrk-cmm a range begins after its first address, which names the network, and
     /// ends with its last; a range of two is both.
     pub fn parse(text: &str) -> Result<Self, BadSources> {
         let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));

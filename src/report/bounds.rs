@@ -1,4 +1,4 @@
-//! Percentiles of the latency since requests were due, between two bounds: nobody knows how long those would have lasted that
+//! Percentiles of the latency since requests were due, between two bounds: it is unknown how long those would have lasted that
 //! have no complete response.
 
 use crate::stats::{Distribution, rank};

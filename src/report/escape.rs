@@ -3,7 +3,7 @@
 /// The longest text that is shown of anything a server sent, in characters.
 const LONGEST: usize = 120;
 
-/// What stands for the rest of a text that was cut.
+/// What replaces the rest of a text that was cut.
 const CUT: &str = "...";
 
 /// Printable ASCII as it is, every other byte (and the backslash) as `\xNN`, at most 120 characters. Never cut inside

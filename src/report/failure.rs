@@ -136,7 +136,7 @@ impl Failure {
         Some(text.to_owned())
     }
 
-    /// What to think of attempts to connect that nobody answers.
+    /// What to think of attempts to connect that get no answer.
     fn why_nobody_answers(&self) -> &'static str {
         if self.others_connected {
             "others were accepted, so the server's queue was full, or a firewall limits connections: see its listen \

@@ -1,4 +1,4 @@
-//! The bytes of a file that somebody names: plain or compressed, or standard input.
+//! The bytes of an input file: plain or compressed, or standard input.
 
 use std::fs::File;
 use std::io::{self, Read};

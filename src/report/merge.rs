@@ -31,7 +31,7 @@ pub struct Merge {
 ///
 /// What cannot be read, added up or written.
 pub fn run(merge: &Merge) -> anyhow::Result<Printed> {
-    // What nobody else may read stays so in the sum.
+    // What only its owner may read stays so in the sum.
     let is_private = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| there.mode() & 0o077 == 0);
     let files = Files::open(&merge.outputs, merge.inputs.iter().any(is_private))?;
     ensure!(!merge.inputs.is_empty(), "nothing to merge");

@@ -1,6 +1,6 @@
-//! The report: wrk's text to the byte, and the notes that stand below it.
+//! The report: wrk's text to the byte, and the notes below it.
 //!
-//! It turns a plan and an outcome into text. It measures nothing and asks nobody; whatever it says was decided
+//! It turns a plan and an outcome into text. It measures nothing and looks nothing up; all it says was decided
 //! in [`crate::plan`] or measured in [`crate::run`].
 
 pub mod export;
@@ -155,7 +155,7 @@ fn phases<'a>(plan: &Plan, outcome: &'a Outcome) -> Vec<(&'static str, Option<&'
     }
 }
 
-/// Why a run could not start: nobody accepted a first connection, the last one asked was at `address`.
+/// Why a run could not start: no server accepted a first connection, the last one asked was at `address`.
 pub fn refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
     let rows = outcome.totals.ledger.rows();
     let is_about_tls = rows.iter().any(|row| (row.phase, row.cause) == (Phase::Tls, cause));

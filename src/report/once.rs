@@ -9,7 +9,7 @@ use crate::run::Outcome;
 use crate::stats::Transcript;
 use crate::stats::transcript::{BODY_MAX, HEAD_MAX, SENT_MAX};
 
-/// The request behind `> `, the answer's heads behind `< `, the beginning of the body, a line of timings, and what was
+/// The request after `> `, the answer's heads after `< `, the beginning of the body, a line of timings, and what was
 /// agreed on if it went over TLS.
 pub fn once(outcome: &Outcome) -> String {
     let text = outcome.transcript.as_deref().map_or_else(String::new, transcript);
@@ -63,7 +63,7 @@ fn timings(transcript: &Transcript) -> String {
     text
 }
 
-/// Each line of a head or request behind a mark.
+/// Each line of a head or request after a mark.
 fn marked(mark: char, bytes: &[u8], text: &mut String) {
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         let line = line.strip_suffix(b"\n").unwrap_or(line);

@@ -3,7 +3,7 @@
 use crate::run::{Ended, Outcome};
 use crate::stats::Counters;
 
-/// So many per second; zero in no time.
+/// A count per second; zero in no time.
 pub fn rate(number: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { number as f64 / seconds } else { 0.0 }
 }

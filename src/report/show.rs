@@ -22,7 +22,7 @@ pub struct Show {
     pub inputs: Vec<PathBuf>,
     /// In which form.
     pub form: Form,
-    /// Whether the percentiles are shown, whatever the report did.
+    /// Whether the percentiles are shown, no matter what the report did.
     pub percentiles: bool,
 }
 

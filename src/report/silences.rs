@@ -5,10 +5,10 @@ use crate::run::Outcome;
 use crate::stats::silences::{GAP_MIN_NS, common};
 use crate::stats::{Gap, Totals};
 
-/// A time without answers is worth a note when it is so many times as long as answers usually took.
+/// A time without answers is worth a note when it is at least this many times as long as answers usually took.
 const SILENCE_FACTOR: u64 = 10;
 
-/// The times in which nothing was answered, as far as they stand out, and for how long of each somebody listened, in
+/// The times in which nothing was answered, as far as they stand out, and for how long of each onrush could notice answers, in
 /// nanoseconds.
 pub fn silences(plan: &Plan, outcome: &Outcome) -> Vec<(Gap, u64)> {
     let Totals { latency, counters, .. } = &outcome.totals;
@@ -18,7 +18,7 @@ pub fn silences(plan: &Plan, outcome: &Outcome) -> Vec<(Gap, u64)> {
     // In a closed loop a silence is one slow answer per connection; with a schedule there may be many.
     let ordinary_percent = if outcome.totals.open_loop.is_some() { 50.0 } else { 99.0 };
     let ordinary_ns = latency.percentile(ordinary_percent).saturating_mul(SILENCE_FACTOR);
-    // While onrush stood still, or there was to be no connection, nobody could be heard.
+    // While onrush was stalled, or there was to be no connection, no answer could be noticed.
     let heard = |gap: &Gap| {
         let still_ns: u64 = common(&outcome.standstills, &[*gap]).into_iter().map(Gap::length_ns).sum();
         let empty_ns = plan.levels.as_ref().map_or(0, |levels| levels.empty_ns(gap.from_ns, gap.until_ns));

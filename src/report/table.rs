@@ -109,7 +109,7 @@ impl Layout {
     }
 }
 
-/// Puts a number with its unit to the right of a cell so that the digits of all units stand below each other, and cuts
+/// Puts a number with its unit to the right of a cell so that the digits of all units are aligned, and cuts
 /// off what does not fit.
 pub fn cell(text: &str, width: usize) -> String {
     let letters = text.bytes().rev().take(2).take_while(u8::is_ascii_alphabetic).count();

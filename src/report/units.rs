@@ -30,7 +30,7 @@ pub fn duration(duration: Duration) -> String {
     if duration.subsec_nanos() == 0 { scaled(duration.as_secs_f64(), 60.0, &["s", "m"], 0) } else { exact(duration) }
 }
 
-/// A duration that somebody typed, without loss: `2s`, `1.5s`, `500ms`, `90s`.
+/// A duration as it was typed, without loss: `2s`, `1.5s`, `500ms`, `90s`.
 pub fn exact(duration: Duration) -> String {
     let ns = duration.as_nanos() as f64;
     match duration {

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// How long a test connection may take. wrk waits as long as the kernel does, which is minutes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Whether somebody accepts connections there.
+/// Whether a server accepts connections there.
 pub fn connects(place: &str) -> bool {
     let place = place.parse::<SocketAddr>();
     place.is_ok_and(|place| TcpStream::connect_timeout(&place, PATIENCE).is_ok())

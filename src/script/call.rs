@@ -1,7 +1,7 @@
 //! The calls of a script's functions while requests are under way.
 //!
 //! Everything that a call needs lies ready at the bottom of the state's stack. Each callback is called by a C function of
-//! ours inside one protected call, so that whatever is raised on the way (by the script, by a finalizer, for want of
+//! ours inside one protected call, so that any error raised on the way (by the script, by a finalizer, for want of
 //! memory) arrives as a message. Such a function may be left at any call into Lua, by unwinding: it owns nothing that
 //! would have to be dropped.
 
@@ -32,7 +32,7 @@ pub struct Arity {
 }
 
 impl Arity {
-    /// What a function with so many named parameters gets. The fourth argument is not wrk's: only who names it gets it.
+    /// What a function with this many named parameters gets. The fourth argument is not wrk's: only a function that names it gets it.
     pub fn of(named: u8, is_variadic: bool) -> Self {
         Self { arguments: if is_variadic { named.clamp(3, 4) } else { named.min(4) } }
     }
@@ -66,7 +66,7 @@ pub unsafe fn prepare(lua: &Lua, raw: *mut lua_State, calls: &Table) -> mlua::Re
 ///
 /// # Safety
 ///
-/// `raw` must be a prepared state that nobody else uses; the bytes last until its next use.
+/// `raw` must be a prepared state that no other code uses; the bytes last until its next use.
 pub unsafe fn request<'a>(raw: *mut lua_State) -> Result<&'a [u8], String> {
     // SAFETY: as the caller promises. `call_request` returns one string.
     unsafe {
@@ -82,7 +82,7 @@ pub unsafe fn request<'a>(raw: *mut lua_State) -> Result<&'a [u8], String> {
 ///
 /// # Safety
 ///
-/// `raw` must be a prepared state that nobody else uses.
+/// `raw` must be a prepared state that no other code uses.
 pub unsafe fn delay_ms(raw: *mut lua_State) -> Result<Option<f64>, String> {
     // SAFETY: as the caller promises. `call_delay` returns one value.
     unsafe {
@@ -105,7 +105,7 @@ pub struct Telling<'a> {
 ///
 /// # Safety
 ///
-/// `raw` must be a prepared state that nobody else uses.
+/// `raw` must be a prepared state that no other code uses.
 pub unsafe fn tell(raw: *mut lua_State, telling: &Telling<'_>) -> Result<(), String> {
     // SAFETY: as the caller promises; `telling` outlives the call and is only read.
     unsafe { call(raw, RESPONSE, std::ptr::from_ref(telling).cast_mut().cast(), 0) }
@@ -115,7 +115,7 @@ pub unsafe fn tell(raw: *mut lua_State, telling: &Telling<'_>) -> Result<(), Str
 ///
 /// # Safety
 ///
-/// `raw` must be a prepared state that nobody else uses, and `argument` what the function expects.
+/// `raw` must be a prepared state that no other code uses, and `argument` what the function expects.
 unsafe fn call(raw: *mut lua_State, place: c_int, argument: *mut c_void, results: c_int) -> Result<(), String> {
     // SAFETY: as the caller promises. The stack has room, and everything that can raise an error is inside the call.
     unsafe {

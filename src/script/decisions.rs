@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::net::SocketAddr;
 
-/// What a script has decided. Shared by the functions in its state and by whoever has the state.
+/// What a script has decided. Shared by the functions in its state and by the owner of the state.
 #[derive(Debug, Default)]
 pub struct Decisions {
     /// It wants the thread to end.

@@ -5,10 +5,10 @@ use std::ffi::c_int;
 use memchr::{memchr, memchr_iter};
 use mlua::ffi::{self, lua_State};
 
-/// A table has room for so many fields from the start at most.
+/// The most fields that a table has room for from the start.
 const FIELDS_MAX: usize = 64;
 
-/// Whether there is a field behind the status line.
+/// Whether there is a field after the status line.
 pub fn is_any(head: &[u8]) -> bool {
     fields(rest(head)).next().is_some()
 }

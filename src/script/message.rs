@@ -1,6 +1,6 @@
 //! What a user reads of an error that a script raised.
 
-/// What stands above a stack trace.
+/// What comes before a stack trace.
 const TRACE: &str = "\nstack traceback:\n";
 
 /// What was raised, in words that a terminal shows as they are. For want of memory LuaJIT names neither the place nor the

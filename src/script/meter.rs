@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use crate::backend::coarse_ns;
 
-/// So many calls are timed at the beginning.
+/// The number of calls that are timed at the beginning.
 const FIRST: u64 = 64;
-/// From then on, one of so many is timed. It is prime, so that no rhythm of a script falls in with it.
+/// From then on, one of this many is timed. It is prime, so that no rhythm of a script falls in with it.
 const TIMED: u64 = 61;
 /// A call that lasts longer by the coarse clock, in nanoseconds, counts for itself, timed or not: it may be rare. That is at
 /// least two ticks of that clock, so that no short one does.
@@ -18,7 +18,7 @@ pub struct Meter {
     calls: u64,
     /// The first calls, which may be the only ones, and compile.
     first_ns: u64,
-    /// The long ones behind them, and how many they are.
+    /// The long ones after them, and how many they are.
     long_ns: u64,
     long: u64,
     /// Those of the others that were timed, and how many they are.

@@ -97,7 +97,7 @@ pub struct Setting<'a> {
 /// What a script sees of a proxy: nothing, but what it formats is made for it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Through<'a> {
-    /// What stands before the path in each request; `None`: nothing, as there is a tunnel.
+    /// What comes before the path in each request; `None`: nothing, as there is a tunnel.
     pub origin: Option<&'a str>,
     /// The value of `Proxy-Authorization`, where each request needs it.
     pub login: Option<&'a str>,
@@ -200,7 +200,7 @@ impl Script {
         self.main.has_function("done")
     }
 
-    /// Tells the script the results. What it prints is written out, whatever becomes of it.
+    /// Tells the script the results. What it prints is written out, even if it fails.
     ///
     /// # Errors
     ///
@@ -224,7 +224,7 @@ impl Script {
         self.main.call("setup", number)?;
         let threads = Arc::clone(&self.threads);
         let mut slot = lock(&threads[index]);
-        let state = slot.as_mut().expect("it was put there, and nobody runs yet");
+        let state = slot.as_mut().expect("it was put there, and no worker runs yet");
         state.init(setting)?;
         let is_dynamic = if number == 1 { state.has_function("request") } else { self.wants.request };
         if is_dynamic && number > 1 {
@@ -253,7 +253,7 @@ impl Script {
     }
 }
 
-/// Writes out what C code has printed so far: the report goes behind it.
+/// Writes out what C code has printed so far: the report goes after it.
 pub fn flush() {
     // SAFETY: a null pointer stands for all streams.
     unsafe { libc::fflush(std::ptr::null_mut()) };

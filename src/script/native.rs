@@ -127,7 +127,7 @@ impl Reach {
     }
 }
 
-/// The globals of a thread. They may have a metatable, so that whoever looks into them calls the script again.
+/// The globals of a thread. They may have a metatable, so that looking into them calls the script again.
 fn globals(lua: &Lua) -> Result<Table, String> {
     if stack::is_low() { Err("stack overflow".to_owned()) } else { Ok(lua.globals()) }
 }

@@ -26,7 +26,7 @@ pub struct State {
 
 // SAFETY: `Lua`, the table, and the `Rc`s here and in the closures of `native` refer to this one state and to nothing
 // outside of it, all of them are moved together, and none is given out. LuaJIT itself keeps nothing per thread. So
-// whoever has the state is the only one who uses any of it: before the start the main thread, then a worker, and the main
+// the owner of the state is the only one that uses any of it: before the start the main thread, then a worker, and the main
 // thread again when the worker has given it back. `Slot`, which hands it over, is a mutex.
 unsafe impl Send for State {}
 
@@ -72,7 +72,7 @@ impl State {
         })
     }
 
-    /// The outcome of a call; an error if the script has called `os.exit`, whatever it did with that afterwards.
+    /// The outcome of a call; an error if the script has called `os.exit`, even if it caught that afterwards.
     pub fn ended<T>(&self, outcome: anyhow::Result<T>) -> anyhow::Result<T> {
         self.decisions.exit.get().map_or(outcome, |code| Err(Exit(code).into()))
     }

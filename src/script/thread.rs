@@ -70,7 +70,7 @@ impl ScriptThread {
     ///
     /// It lasts until anything of this thread is called again.
     pub unsafe fn request(&self) -> Result<&[u8], ScriptFailure> {
-        // SAFETY: the state is ours alone, and whoever asks uses the text before the next call.
+        // SAFETY: the state is ours alone, and the caller uses the text before the next call.
         let text = self.timed(|| unsafe { call::request(self.state().raw()) });
         self.ended(text)
     }
@@ -93,7 +93,7 @@ impl ScriptThread {
         outcome
     }
 
-    /// The outcome of a call: that the script has called `os.exit` in it counts, whatever it did with that afterwards.
+    /// The outcome of a call: that the script has called `os.exit` in it counts, even if it caught that afterwards.
     fn ended<T>(&self, outcome: Result<T, String>) -> Result<T, ScriptFailure> {
         match self.decisions().exit.get() {
             Some(code) => Err(ScriptFailure::Exit(code)),
@@ -102,7 +102,7 @@ impl ScriptThread {
     }
 
     fn state(&self) -> &State {
-        self.state.as_ref().expect("whoever has it keeps it until it is dropped")
+        self.state.as_ref().expect("the thread keeps it until it is dropped")
     }
 }
 

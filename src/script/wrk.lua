@@ -23,7 +23,7 @@ local wrk = {
 }
 _G.wrk = wrk
 
--- The host ends the run as soon as the call it made returns, even if somebody catches the error.
+-- The host ends the run as soon as the call it made returns, even if the script catches the error.
 local function exit(code)
   native.exit(code)
   error("os.exit was called", 0)
@@ -53,7 +53,7 @@ function string.gsub(...)
   return gsub(...)
 end
 
--- How many coroutines and parsers wait for what runs. More than so many have no purpose but recursion, and each may add
+-- How many coroutines and parsers wait for what runs. More than this have no purpose but recursion, and each may add
 -- its place to the message.
 local nested, nested_max = 0, 1000
 
@@ -105,7 +105,7 @@ for _, name in ipairs({ "load", "loadstring" }) do
   end
 end
 
--- Addresses: userdata without content; what they stand for is in `places`.
+-- Addresses: userdata without content; their contents are in `places`.
 
 local places = setmetatable({}, { __mode = "k" })
 local mold = newproxy(true)

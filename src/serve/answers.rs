@@ -29,7 +29,7 @@ pub(super) fn delay(ask: &Ask) -> Answered {
     Ok(Answer::hello(ask.manner).after(wait(ask.argument, MILLISECOND)?))
 }
 
-/// The status in the argument, with what HTTP wants of it: no body, a `Location`, or a final answer behind it.
+/// The status in the argument, with what HTTP wants of it: no body, a `Location`, or a final answer after it.
 pub(super) fn status(ask: &Ask) -> Answered {
     let status = match ask.argument.parse() {
         Ok(status @ 100..=999) => status,
@@ -80,14 +80,14 @@ pub(super) fn garbage(_: &Ask) -> Answered {
     Ok(Answer::raw(b"\x00\xffthis is no HTTP\r\n\r\n", End::Close))
 }
 
-/// The greeting; every so many requests of a connection it comes late.
+/// The greeting; it comes late for one request in `every` of a connection.
 pub(super) fn stall(ask: &Ask) -> Answered {
     let pause = wait(ask.value(&["ms"]).unwrap_or("1000"), MILLISECOND)?;
     let stalls = ask.is_chosen(ask.numbers.request)?;
     Ok(Answer::hello(ask.manner).after(if stalls { pause } else { Duration::ZERO }))
 }
 
-/// The greeting; every so many connections are quick, the others slow.
+/// The greeting; one connection in `every` is quick, the others are slow.
 pub(super) fn mixed(ask: &Ask) -> Answered {
     let quick = wait(ask.value(&["ms"]).unwrap_or("0.1"), MILLISECOND)?;
     let slow = wait(ask.value(&["rest"]).unwrap_or("1000"), MILLISECOND)?;
@@ -148,7 +148,7 @@ pub(super) fn early_hints(ask: &Ask) -> Answered {
     Ok(Answer::hello(ask.manner).behind(&interim(103, "Link: </style.css>; rel=preload; as=style\r\n")))
 }
 
-/// A 100 nobody asked for, then the greeting.
+/// A 100 that was not asked for, then the greeting.
 pub(super) fn unasked_continue(ask: &Ask) -> Answered {
     Ok(Answer::hello(ask.manner).behind(&interim(100, "")))
 }
@@ -192,7 +192,7 @@ pub(super) fn bad_chunk(ask: &Ask) -> Answered {
     Ok(malformed(ask, "Transfer-Encoding: chunked\r\n", "d\r\nHello, World!\r\nzz\r\n"))
 }
 
-/// An answer nobody should accept. The connection is closed without a word, so that a client that accepts it goes on.
+/// An answer that no client should accept. The connection is closed without a word, so that a client that accepts it goes on.
 fn malformed(ask: &Ask, fields: &str, body: &str) -> Answer {
     let mut bytes = head(200, fields, Manner { persistence: Persistence::KeepAlive, ..ask.manner });
     bytes.extend_from_slice(body.as_bytes());

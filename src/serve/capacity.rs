@@ -1,6 +1,6 @@
 //! The queue of `/capacity`: one server, first come first served, for all connections of the process.
 //!
-//! It works in time alone: a request is told when its service ends, and whoever asked sees to it that nothing is sent
+//! It works in time alone: a request is told when its service ends, and the caller sees to it that nothing is sent
 //! before. It never sleeps itself.
 
 use std::sync::{Mutex, PoisonError};
@@ -37,7 +37,7 @@ impl Default for Capacity {
 impl Capacity {
     /// Puts a request at the end of the queue; returns how long it takes until it is served.
     pub(super) fn enter(&self, service: Service) -> Duration {
-        // A queue is whole at any time, whatever became of another thread.
+        // A queue is whole at any time, even if another thread panicked.
         self.0.lock().unwrap_or_else(PoisonError::into_inner).enter(Instant::now(), service)
     }
 }

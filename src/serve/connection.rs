@@ -73,7 +73,7 @@ pub(super) enum Turn {
 /// The longest request that `/echo` keeps.
 const ECHO_BYTES_MAX: usize = 1 << 20;
 
-/// The most bytes of a body that are copied behind its head, so that both go out in one call.
+/// The most bytes of a body that are copied after its head, so that both go out in one call.
 const COPIED_BYTES_MAX: u64 = BLOCK.len() as u64;
 
 /// After this many steps (1 MiB received or up to 16 MiB sent) others come first.

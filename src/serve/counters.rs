@@ -1,4 +1,4 @@
-//! What `/stats` tells: counts kept by each thread for itself and added up when somebody asks.
+//! What `/stats` tells: counts kept by each thread for itself and added up on request.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

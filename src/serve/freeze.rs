@@ -53,7 +53,7 @@ impl Freeze {
     }
 }
 
-/// A cycle is whole at any time, whatever became of another thread.
+/// A cycle is whole at any time, even if another thread panicked.
 fn lock(cycle: &Mutex<Cycle>) -> MutexGuard<'_, Cycle> {
     cycle.lock().unwrap_or_else(PoisonError::into_inner)
 }

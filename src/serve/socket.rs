@@ -32,7 +32,7 @@ pub(super) enum Sent {
     All,
     /// It has no room for the rest; an event tells when it has.
     Full,
-    /// Nobody is there any more.
+    /// The other side has gone.
     Gone,
 }
 

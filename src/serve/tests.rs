@@ -50,7 +50,7 @@ fn expect(client: &mut TcpStream, expected: &str) {
     assert_eq!(String::from_utf8_lossy(&got[..filled]), expected);
 }
 
-/// The connection lives on: another request is answered, and nothing stands before its answer.
+/// The connection lives on: another request is answered, and nothing comes before its answer.
 fn expect_alive(client: &mut TcpStream) {
     send(client, &get("/"));
     expect(client, PLAIN);
@@ -601,7 +601,7 @@ fn every_path_of_the_table_answers() {
 
 #[test]
 fn a_stopped_server_closes_its_connections_and_frees_its_port() {
-    // An address no other test uses, so that nobody takes the port in between.
+    // An address no other test uses, so that no other test takes the port in between.
     let server = Server::start(&Config { address: SocketAddr::from(([127, 9, 8, 7], 0)), threads: 1 }).unwrap();
     let address = server.address();
     let (mut idle, mut waiting) = (connect(&server), connect(&server));

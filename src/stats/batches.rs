@@ -54,12 +54,12 @@ pub struct Estimate {
 pub enum Unknown {
     /// There are fewer than [`BATCHES_MIN`] batches with enough responses.
     Short,
-    /// Batches are not independent of their neighbours, unless they are so long that there are fewer than that.
+    /// Batches are not independent of their neighbours, unless they are made so long that fewer than that are left.
     Dependent,
 }
 
 impl Batches {
-    /// Takes note of responses in the second that is so many after the last one that is over.
+    /// Takes note of responses in a second that is not over; it comes `ahead` seconds after the last one that is.
     pub fn record<C: Count>(&mut self, ahead: usize, completed: u64, latency: &Distribution<C>) {
         if self.open.len() <= ahead {
             self.open.resize_with(ahead + 1, Batch::default);
@@ -89,7 +89,7 @@ impl Batches {
         }
     }
 
-    /// How well a figure of the run is known, from batches with at least so many responses each.
+    /// How well a figure of the run is known, from batches with at least `completed_min` responses each.
     ///
     /// # Errors
     ///
@@ -188,7 +188,7 @@ mod tests {
         batch.latency.mean().unwrap_or_default()
     }
 
-    /// What is known after so many seconds.
+    /// What is known after a number of seconds.
     fn after(seconds: u64, seed: u64, correlation: f64, figure: fn(&Batch) -> f64) -> (f64, Result<Estimate, Unknown>) {
         let (mut series, mut batches) = (Series::new(seed, correlation), Batches::default());
         (0..seconds).for_each(|_| series.second(&mut batches, REQUESTS));

@@ -75,7 +75,7 @@ impl Binned<'_> {
         inside as f64 / self.measured.count().max(1) as f64
     }
 
-    /// The percentile spectrum, with so many steps before the distance to 100 % halves. The last is at 100 %.
+    /// The percentile spectrum, with `ticks` steps before the distance to 100 % halves. The last is at 100 %.
     pub fn spectrum(self, ticks: u32) -> Vec<Step> {
         let total = self.measured.count();
         // In per cent every step is an exact binary fraction.

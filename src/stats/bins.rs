@@ -22,7 +22,7 @@ const COUNT: usize = place(HIGHEST) + 1;
 
 /// What a bin counts with: `u32` for 100 ms of one thread, `u64` for a whole run.
 pub trait Count: Copy + Default + Into<u64> + std::fmt::Debug {
-    /// Counts so many more, up to the largest number there is.
+    /// Counts `times` more, up to the largest number there is.
     fn add(&mut self, times: u64);
 }
 
@@ -42,7 +42,7 @@ impl Count for u64 {
 #[derive(Clone, Debug)]
 pub struct Bins<C> {
     counts: Box<[C]>,
-    /// The first and the last bin that was used; the first is behind the last while there is none.
+    /// The first and the last bin that was used; the first is after the last while there is none.
     first: usize,
     last: usize,
     total: u64,
@@ -54,7 +54,7 @@ impl<C: Count> Bins<C> {
         Self { counts: vec![C::default(); COUNT].into(), first: COUNT, last: 0, total: 0 }
     }
 
-    /// Counts a value, of at most [`HIGHEST`], so many times.
+    /// Counts a value, of at most [`HIGHEST`], `times` times.
     #[inline]
     pub fn record(&mut self, value: u64, times: u64) {
         let place = place(value);

@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 /// The sizes of the buffers that were asked for, of all connections, as the kernel counts them: twice what it was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Buffers {
-    /// Of the receive buffers; `None`: nobody asked, or there was no connection.
+    /// Of the receive buffers; `None`: not asked for, or there was no connection.
     pub rcvbuf: Option<Sizes>,
     /// Of the send buffers, likewise.
     pub sndbuf: Option<Sizes>,

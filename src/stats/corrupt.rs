@@ -9,7 +9,7 @@ pub enum Corrupt {
     #[error("its histogram cannot be read")]
     Bytes,
     /// The histogram holds another number of values.
-    #[error("its histogram has another count than stands beside it")]
+    #[error("its histogram has another count than the one given beside it")]
     Count,
     /// The figures cannot be those of any values.
     #[error("its figures contradict each other")]

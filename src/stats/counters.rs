@@ -13,7 +13,7 @@ pub struct Counters {
     pub carried: u64,
     /// How often a server announced that it did not look at a request, which was sent again and is started once.
     pub returned: u64,
-    /// Responses read to their last byte, whatever their status.
+    /// Responses read to their last byte, of any status.
     pub completed: u64,
     /// Bytes handed to the kernel.
     pub bytes_sent: u64,
@@ -95,7 +95,7 @@ impl Statuses {
         (0..).zip(self.counts.iter().copied()).filter(|&(_, count)| count > 0)
     }
 
-    /// How many statuses of a class came: 2 stands for 200 to 299.
+    /// How many statuses of a class came: 2 means 200 to 299.
     pub fn class_total(&self, class: u16) -> u64 {
         self.iter().filter(|&(status, _)| status / 100 == class).map(|(_, count)| count).sum()
     }

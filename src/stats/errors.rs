@@ -75,7 +75,7 @@ pub enum TlsFailure {
     WrongName,
     /// The certificate is signed by itself.
     SelfSigned,
-    /// The certificate is signed by somebody who is not trusted.
+    /// The certificate is not signed by a trusted CA.
     UnknownIssuer,
     /// Something else is wrong with the certificate.
     Certificate,

@@ -34,7 +34,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// A wait has ended, and so many completions were handled after it.
+    /// A wait has ended, and this many completions were handled after it.
     #[inline]
     pub fn waited(&mut self, completions: usize) {
         let completions = completions as u64;
@@ -43,7 +43,7 @@ impl Evidence {
         self.completions_max = self.completions_max.max(completions);
     }
 
-    /// A request was handed to the kernel, so many nanoseconds after it was due.
+    /// A request was handed to the kernel, with the nanoseconds since it was due.
     #[inline]
     pub fn submitted(&mut self, late_ns: u64) {
         self.submissions += 1;

@@ -95,7 +95,7 @@ impl Latencies {
         (count > 0).then(|| self.sum_ns as f64 / count as f64)
     }
 
-    /// The latency that so many per cent did not exceed, in nanoseconds, from the bins: at most 4.5 % off. `None`
+    /// The latency that this percentage did not exceed, in nanoseconds, from the bins: at most 4.5 % off. `None`
     /// without any.
     pub fn percentile_ns(&self, percent: f64) -> Option<f64> {
         let rank = rank(percent, self.count());

@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 /// What began before it, or goes on after it, counts with the part that lies inside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Occupancy {
-    /// Requests: from their first byte handed to the kernel to their end, whatever that was.
+    /// Requests: from their first byte handed to the kernel to their end of any kind.
     pub in_flight_ns: u64,
     /// Connections: with at least one request in flight.
     pub busy_ns: u64,

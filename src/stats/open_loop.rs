@@ -48,7 +48,7 @@ pub struct OpenLoop<C: Count> {
 }
 
 impl<C: Count> OpenLoop<C> {
-    /// Takes note of a complete response, so many nanoseconds after its request was due and after it was sent; `as_wrk2`: in
+    /// Takes note of a complete response, with the nanoseconds since its request was due and since it was sent; `as_wrk2`: in
     /// wrk2's way too.
     pub fn complete(&mut self, scheduled_ns: u64, service_ns: u64, as_wrk2: bool) {
         self.scheduled.record(scheduled_ns);

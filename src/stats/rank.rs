@@ -1,6 +1,6 @@
 //! Which of many values, in ascending order, a percentile is.
 
-/// So many parts has one per cent. A percentage is rounded to whole parts, so that everything after that is exact.
+/// The number of parts in one per cent. A percentage is rounded to whole parts, so that everything after that is exact.
 const PARTS: f64 = 1e12;
 
 /// floor(`p` / 100 · count) + 1, for a percentage of up to twelve decimals; at most one more than `count`.
@@ -55,7 +55,7 @@ mod tests {
             let expected = (u128::from(millionths) * u128::from(count) / 100_000_000) as u64 + 1;
             assert_eq!(rank(millionths as f64 / 1e6, count), expected, "{millionths} of {count}");
         }
-        // Where the product is whole, which chance rarely meets.
+        // Where the product is whole, which is rarely the case.
         for tenths in 0..=1_000 {
             for count in (1_000..=20_000).step_by(1_000) {
                 assert_eq!(rank(tenths as f64 / 10.0, count), tenths * count / 1_000 + 1, "{tenths} of {count}");

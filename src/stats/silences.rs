@@ -2,7 +2,7 @@
 //!
 //! Each worker keeps the long gaps between its own completions. What is common to the gaps of all workers is a stretch in
 //! which no worker completed anything, and it begins and ends with a completion of one of them. Where a schedule or a script
-//! decides when something is asked for, nobody may have been waiting then: so each worker keeps, too, in which part of its
+//! decides when something is asked for, no request may have been waiting then: so each worker keeps, too, in which part of its
 //! gaps it had asked for something.
 
 /// Shorter gaps, in nanoseconds, are not kept.
@@ -61,7 +61,7 @@ impl Silences {
         self.asked_ns.get_or_insert(at_ns);
     }
 
-    /// Something was completed so long after measuring began; nothing else may be under way then.
+    /// Something was completed at this time since measuring began; nothing else may be under way then.
     #[inline]
     pub fn completed(&mut self, at_ns: u64, is_last: bool) {
         if at_ns.saturating_sub(self.last_ns) >= GAP_MIN_NS {
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(in_ms(&common(&some, &of(&busy))), [(2_900, u64::MAX / MS)]);
     }
 
-    /// The common gaps are those of one worker that completed everything, whoever completed what.
+    /// The common gaps are those of one worker that completed everything, no matter which completed what.
     #[test]
     fn dealt_to_several_workers_the_silences_are_the_same() {
         let mut random = crate::random::Random::new(7);

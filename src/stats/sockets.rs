@@ -32,7 +32,7 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// A connection was read, and what it said before so many microseconds ago, if it was read before. Of a new one only the
+    /// A connection was read, and `before` is what it said last and how many microseconds ago, if it was read before. Of a new one only the
     /// round trips count: a SYN that a full listen queue did not take was sent once more, too.
     pub fn read(&mut self, before: Option<(TcpInfo, u64)>, now: &TcpInfo) {
         let since = |of: fn(&TcpInfo) -> Option<u32>| {

@@ -22,7 +22,7 @@ pub struct Timeline {
     pub rows: Vec<Stretch>,
 }
 
-/// The row to which an interval belongs, where rows are so long: the one in which it began. Workers end their intervals
+/// The row to which an interval belongs, where rows are `length_ns` long: the one in which it began. Workers end their intervals
 /// where rows end; only one that is handed over late, because a thread was stalled, goes beyond its row.
 pub fn row_of<C: Count>(interval: &Stats<C>, length_ns: u64) -> u64 {
     // What is recorded when the run has ended belongs to the row that ends with it.
@@ -53,7 +53,7 @@ pub struct Stretch {
 }
 
 impl Timeline {
-    /// No rows yet; each is so long until there are too many.
+    /// No rows yet; each is `length_ns` long until there are too many.
     pub fn new(length_ns: u64) -> Self {
         Self { length_ns, rows: Vec::new() }
     }
@@ -70,7 +70,7 @@ impl Timeline {
         self.rows[index].record(interval);
     }
 
-    /// The run has ended after so many nanoseconds: from now on there are rows for all of it.
+    /// The run has ended after `elapsed_ns`: from now on there are rows for all of it.
     pub fn end(&mut self, elapsed_ns: u64) {
         while elapsed_ns.div_ceil(self.length_ns) > ROWS_MAX as u64 {
             self.coarsen();

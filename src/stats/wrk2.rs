@@ -14,7 +14,7 @@ pub struct Wrk2<C: Count> {
 }
 
 impl<C: Count> Wrk2<C> {
-    /// Takes note of a response, so many nanoseconds after its request was due and after it was sent.
+    /// Takes note of a response, with the nanoseconds since its request was due and since it was sent.
     pub fn record(&mut self, scheduled_ns: u64, service_ns: u64) {
         self.recorded.record(microseconds(scheduled_ns));
         self.uncorrected.record(microseconds(service_ns));

@@ -367,7 +367,7 @@ fn unclear(evidence: &Evidence) -> Ruling {
     Ruling { limited_by: LimitedBy::Unclear, because, advice: Some(advice) }
 }
 
-/// Whether so much failed that no figure is that of an undisturbed target.
+/// Whether failures are so frequent that no figure is that of an undisturbed target.
 fn fails(load: &Load) -> bool {
     (load.connect_errors + load.read_errors + load.timeouts) as f64 >= FAILED * load.answered as f64
         && load.connect_errors + load.read_errors + load.timeouts > 0

@@ -39,7 +39,7 @@ pub fn number(number: f64) -> String {
     thousands(number.round() as u64)
 }
 
-/// So many of something: `1 thread`, `12 threads`.
+/// A count with its noun: `1 thread`, `12 threads`.
 pub fn count(many: u64, noun: &str) -> String {
     format!("{} {noun}{}", number(many as f64), if many == 1 { "" } else { "s" })
 }

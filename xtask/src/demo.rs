@@ -1,6 +1,6 @@
 //! `make demo`: the embedded target on a free port of the loopback, and five seconds of load on it.
 //!
-//! The server ends with us on every path, an interrupt too; only a `kill -9` of this process would leave it behind.
+//! The server ends with us on every path, an interrupt too; only a `kill -9` of this process would leave it running.
 
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -57,7 +57,7 @@ impl Server {
         command.args(["serve", "--addr", "127.0.0.1:0"]).process_group(0).stdout(Stdio::piped());
         let mut server = Self(command.spawn()?);
         let mut line = String::new();
-        // The pipe stays open behind this line, lest the server writes into a closed one.
+        // The pipe stays open after this line, lest the server writes into a closed one.
         if let Some(stdout) = &mut server.0.stdout {
             BufReader::new(stdout).read_line(&mut line)?;
         }

@@ -2,7 +2,7 @@
 # Called as: sh -c "$(this file)" install POLICY "SERVICE..." PACKAGE...
 #
 # Debian asks POLICY (/usr/sbin/policy-rc.d) before it starts a service; there is no other switch. If there is none, one
-# that always says no stands there for as long as this script runs. One that is there is the administrator's: it stays.
+# that always says no is there for as long as this script runs. One that is there is the administrator's: it stays.
 set -eu
 policy=$1
 services=$2

@@ -1,4 +1,4 @@
-//! The chores of development, behind the targets of the `Makefile`: `cargo xtask test`, `tidy`, `simulate`,
+//! The chores of development, run by the targets of the `Makefile`: `cargo xtask test`, `tidy`, `simulate`,
 //! `demo` and `bench`.
 //!
 //! Nothing of it is part of the program, and nothing of it is needed to build the program.
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
 fn tidy() -> io::Result<ExitCode> {
     let findings = tidy::tree(&root())?;
     let lines: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
-    // Whoever closes the pipe, as `head` does, has seen enough.
+    // A reader that closes the pipe, as `head` does, has seen enough.
     let _ = writeln!(io::stdout(), "{lines}tidy: {} findings", findings.len());
     Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

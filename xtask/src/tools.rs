@@ -1,5 +1,5 @@
 //! What the tests and the benchmarks need beside Rust, and how it comes onto the machine: with apt-get, said
-//! beforehand, after a question if somebody is there to answer, and without starting any service.
+//! beforehand, after a question if someone is there to answer, and without starting any service.
 //!
 //! Nothing here fails a run. The tests and the benchmarks themselves skip what cannot run, by name.
 
@@ -10,7 +10,7 @@ use std::process::Command;
 
 use crate::path;
 
-/// What somebody would like to have on the machine.
+/// What a developer would like to have on the machine.
 pub struct Wishes {
     /// Who would, as a sentence begins.
     who: &'static str,
@@ -113,7 +113,7 @@ pub fn provide(wishes: &Wishes, needed: impl Fn(&str) -> bool) -> io::Result<()>
     Ok(())
 }
 
-/// Whether nobody looks: a continuous integration runs us.
+/// Whether no one watches: continuous integration runs this.
 pub fn is_ci() -> bool {
     env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
 }
@@ -123,7 +123,7 @@ fn missing(wishes: &Wishes, needed: impl Fn(&str) -> bool) -> Vec<&'static Tool>
     wishes.tools.iter().filter(|tool| needed(tool.program) && !path::has(tool.program)).collect()
 }
 
-/// Asks whether to install `packages`; takes it for granted if nobody is there to answer.
+/// Asks whether to install `packages`; takes it for granted if no one is there to answer.
 fn is_wanted(packages: &[&str]) -> io::Result<bool> {
     let packages = packages.join(" ");
     if is_ci() || !io::stdin().is_terminal() {
@@ -171,7 +171,7 @@ impl Installer {
             Self::Sudo => Command::new("sudo"),
         };
         if let Self::Sudo = self {
-            // Where nobody can type a password, sudo is not to wait for one.
+            // Where no one can type a password, sudo is not to wait for one.
             command.args((!io::stdin().is_terminal()).then_some("--non-interactive")).arg("sh");
         }
         script(&mut command, POLICY, tools);
@@ -194,7 +194,7 @@ mod tests {
 
     use super::*;
 
-    /// A directory with programs that stand in for Debian's and write down how they were called.
+    /// A directory with programs that replace Debian's and write down how they were called.
     struct Debian(PathBuf);
 
     impl Debian {

@@ -29,11 +29,11 @@ enum State {
     Padding,
     /// A chunk extension, to the end of its line.
     Extension,
-    /// The LF behind the CR of a chunk's first line.
+    /// The LF after the CR of a chunk's first line.
     SizeLf,
-    /// The line end behind a chunk's data.
+    /// The line end after a chunk's data.
     DataEnd,
-    /// The LF behind the CR of that one.
+    /// The LF after the CR of that one.
     DataLf,
     /// A chunk's data.
     Data,
@@ -43,9 +43,9 @@ enum State {
     Name,
     /// A trailer field's value.
     Value,
-    /// The LF behind the CR of a trailer field.
+    /// The LF after the CR of a trailer field.
     ValueLf,
-    /// The LF behind the CR of the last line.
+    /// The LF after the CR of the last line.
     LastLf,
     /// Nothing: the body is complete.
     Done,
@@ -74,7 +74,7 @@ impl Chunked {
         Ok(Taken { used: end, piece: used..end, is_trailer: false, is_last: false })
     }
 
-    /// Takes the bytes of trailer fields that come next, from `start` on, or the empty line behind them.
+    /// Takes the bytes of trailer fields that come next, from `start` on, or the empty line after them.
     fn take_end(&mut self, bytes: &[u8], start: usize) -> Result<Taken, Error> {
         let mut used = start;
         while let Some(&byte) = bytes.get(used).filter(|byte| self.is_field(**byte)) {

@@ -22,8 +22,8 @@ pub fn encode(parts: &Parts) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// A request's head, its empty line included, that tells the server to close behind the answer; `None` if it does that
-/// already. Whatever else it said about the connection gives way.
+/// A request's head, its empty line included, that tells the server to close after the answer; `None` if it does that
+/// already. Anything else it said about the connection gives way.
 pub(super) fn closing(head: &[u8]) -> Option<Vec<u8>> {
     const CLOSE: &[u8] = b"Connection: close\r\n";
     let mut lines: Vec<&[u8]> = head.split_inclusive(|&byte| byte == b'\n').collect();

@@ -37,7 +37,7 @@ pub(super) enum Framing {
 pub(super) struct StatusLine {
     status: u16,
     /// Whether the version keeps connections alive unless the head says otherwise: HTTP/1.1 and higher, but not 2.0,
-    /// which nobody can speak in this syntax.
+    /// which cannot be spoken in this syntax.
     is_persistent: bool,
 }
 

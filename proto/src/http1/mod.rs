@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Responses come in the order of the requests, so the state is that of the response to the oldest request in flight:
-//! its head is read by `collect` and `head`, its body by `body` and `chunked`. Whatever ends the connection makes it
+//! its head is read by `collect` and `head`, its body by `body` and `chunked`. Anything that ends the connection makes it
 //! *ending*: the requests still in flight fail, then it drains, and from then on all bytes are ignored.
 //!
 //! It never buffers a body, never allocates for a response whose head is of usual size and comes in one piece, and
@@ -54,9 +54,9 @@ pub const HEAD_MAX: usize = 80 * 1024;
 pub enum Answer {
     /// The answer's head decides.
     Usual,
-    /// There is none, whatever the head says (`HEAD`).
+    /// There is none, no matter what the head says (`HEAD`).
     Bodiless,
-    /// A 2xx has none, and the connection becomes a tunnel behind it (`CONNECT`).
+    /// A 2xx has none, and the connection becomes a tunnel after it (`CONNECT`).
     Tunnel,
 }
 
@@ -203,12 +203,12 @@ impl Http1 {
         // leave it out and go on.
         let is_early = self.bytes_sent < request.sent_at;
         if is_early || !self.keep_alive {
-            // Only an announced end says that the requests behind were not looked at.
+            // Only an announced end says that the later requests were not looked at.
             self.end(Error::ConnectionEnded, !self.keep_alive, None);
         }
     }
 
-    /// The oldest response cannot be read, so that those behind it cannot either.
+    /// The oldest response cannot be read, so that those after it cannot either.
     fn fail(&mut self, error: Error) {
         if let Some(request) = self.in_flight.pop_front() {
             self.event = Some(Event::Failed { stream: request.stream, error, retryable: false });
@@ -317,7 +317,7 @@ impl Client for Http1 {
         let InFlight { wire, range, .. } = self.in_flight.get(self.given)?;
         let (wire, mut range) = (Rc::clone(wire), range.clone());
         self.given += 1;
-        // Requests that lie one behind the other leave together.
+        // Requests that lie one after the other leave together.
         while let Some(next) = self.in_flight.get(self.given)
             && Rc::ptr_eq(&next.wire, &wire)
             && next.range.start == range.end

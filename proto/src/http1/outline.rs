@@ -1,4 +1,4 @@
-//! Where the requests lie in bytes that somebody else wrote.
+//! Where the requests lie in bytes from another source.
 //!
 //! What it accepts and refuses, and the words for it, are those of the parser in wrk, so that a script is told the same
 //! thing at the same place. It differs where the answer could not be read (a request without a version) and where no
@@ -44,7 +44,7 @@ impl Malformed {
 
 /// Finds the requests in `bytes`, which must be one or more complete ones and nothing else, and appends them to `found`.
 ///
-/// They lie one behind the other from the first byte on. Line ends before a request belong to it; line ends behind the
+/// They lie one after the other from the first byte on. Line ends before a request belong to it; line ends after the
 /// last one belong to none.
 ///
 /// # Errors
@@ -77,7 +77,7 @@ const CHUNK_SIZE: Reason = "invalid character in chunk size header";
 const CHUNK_END: Reason = "chunk longer than its size";
 const CHUNKS_TOO_LONG: Reason = "too many header bytes seen; overflow detected";
 
-/// The methods with the blank behind them, those that are used most first.
+/// The methods with the blank after them, those that are used most first.
 const METHODS: [&str; 33] = [
     "GET ",
     "POST ",
@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
         Ok(byte)
     }
 
-    /// The fields and the empty line behind them.
+    /// The fields and the empty line after them.
     fn fields(&mut self) -> Result<Facts, Reason> {
         let mut facts = Facts::default();
         while !matches!(self.peek()?, b'\r' | b'\n') {
@@ -313,7 +313,7 @@ const VISIBLE: u8 = 1 << 2;
 const AUTHORITY: u8 = 1 << 3;
 /// Part of a scheme.
 const LETTER: u8 = 1 << 4;
-/// What may stand between words.
+/// What may be between words.
 const BLANK: u8 = 1 << 5;
 /// Part of an empty line.
 const LINE_END: u8 = 1 << 6;

@@ -1,4 +1,4 @@
-//! What reading a body comes to, whatever its framing.
+//! What reading a body comes to, with any framing.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! The request for a tunnel through a proxy (`CONNECT`, RFC 9110, 9.3.6): what comes before anything else on a connection.
 //!
 //! Only the head of the answer is read, and it is kept until it is complete. What follows it comes through the tunnel,
-//! whatever the head says of a body. It shares nothing with [`Http1`](super::Http1), which reads millions of heads.
+//! no matter what the head says of a body. It shares nothing with [`Http1`](super::Http1), which reads millions of heads.
 
 use super::HEAD_MAX;
 use super::collect::Collector;
@@ -31,7 +31,7 @@ impl Tunnel {
         self.transmit.take()
     }
 
-    /// Takes note that the transport accepted so many more bytes of it.
+    /// Takes note that the transport accepted `n` more bytes of it.
     pub fn handle_sent(&mut self, n: usize) {
         self.unsent = self.unsent.saturating_sub(n);
     }
@@ -42,7 +42,7 @@ impl Tunnel {
     }
 
     /// Takes received bytes, up to the end of the answer's head. Then returns its status, 200 or more, and how many bytes
-    /// were taken; what is behind them is not the proxy's if the status is one of success.
+    /// were taken; what follows them is not the proxy's if the status is one of success.
     ///
     /// # Errors
     ///

@@ -36,7 +36,7 @@ impl Wire {
         }
     }
 
-    /// A request that somebody else wrote: where it lies in `bytes` and what it is, as [`outline`](super::outline())
+    /// A request from another source: where it lies in `bytes` and what it is, as [`outline`](super::outline())
     /// found out.
     pub fn among(bytes: &Rc<[u8]>, Outline { range, body_length, answer }: Outline) -> Self {
         Self { bytes: Rc::clone(bytes), range, body_length, answer, last: OnceCell::new() }

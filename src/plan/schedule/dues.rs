@@ -79,7 +79,7 @@ impl Dues {
         self.next_ns
     }
 
-    /// When no more are, in nanoseconds; [`u64::MAX`]: nobody has said.
+    /// When no more are, in nanoseconds; [`u64::MAX`]: not known yet.
     pub fn end_ns(&self) -> u64 {
         self.end_ns
     }

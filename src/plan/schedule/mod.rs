@@ -97,7 +97,7 @@ impl Schedule {
         Self { part: self.part.part(Part::new(index, parts)), ..self.clone() }
     }
 
-    /// What is wrong with a schedule that somebody else made.
+    /// What is wrong with a schedule from another source.
     pub fn contradiction(&self) -> Option<&'static str> {
         let Some((last, others)) = self.stages.split_last() else { return Some("the schedule has no stage") };
         if others.iter().any(|stage| stage.length.is_none()) || (last.length.is_none() && last.from != last.to) {

@@ -76,7 +76,7 @@ impl View {
     }
 }
 
-/// Appends what the first of these bytes stand for, and says how many those are; `None` if only for themselves.
+/// Appends what the first of these bytes encode, and says how many those are; `None` if only for themselves.
 type Decode = fn(&[u8], &mut Vec<u8>) -> Option<usize>;
 
 /// Percent signs as in URLs, backslashes as in JSON and Lua, entities as in pages.
@@ -171,7 +171,7 @@ pub(super) fn words(word: &[u8]) -> Vec<Vec<u8>> {
         .collect();
     let base64 = (0..4).filter_map(|start| {
         let word = standard.get(start..)?;
-        // A single letter behind the last quadruple is less than a byte.
+        // A single letter after the last quadruple is less than a byte.
         let word = if word.len() % 4 == 1 { &word[..word.len() - 1] } else { word };
         GeneralPurpose::new(&STANDARD, LENIENT).decode(word).ok()
     });

@@ -1,4 +1,4 @@
-//! Where the secrets stand in bytes: the values of names that mean one, and the users of URLs.
+//! Where the secrets are in bytes: the values of names that mean one, and the users of URLs.
 
 use std::ops::Range;
 
@@ -68,7 +68,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Looks at what stands at one place; returns where to go on.
+    /// Looks at what is at one place; returns where to go on.
     fn step(&mut self, at: usize) -> usize {
         let rest = &self.bytes[at..];
         if rest.starts_with(b"://") {
@@ -155,11 +155,11 @@ impl<'a> Finder<'a> {
         (start > name_end && !is_word).then_some(start..start + token.len())
     }
 
-    /// Where the value stands that follows a name which ends here; `None` if none follows.
+    /// Where the value is that follows a name which ends here; `None` if none follows.
     fn value(&self, name_end: usize) -> Option<Range<usize>> {
         let bytes = self.bytes;
         let is_quoted = bytes.get(name_end).is_some_and(is_quote);
-        // Documents go on behind the end of a line; without quotes that would be another field.
+        // Documents go on after the end of a line; without quotes that would be another field.
         let blanks = |at| at + run(&bytes[at..], |byte| is_blank(byte) || (is_quoted && b"\r\n".contains(&byte)));
         let mut mark = name_end + usize::from(is_quoted);
         // As in `headers["Cookie"] = …`.
@@ -176,7 +176,7 @@ impl<'a> Finder<'a> {
             b'[' | b'{' if is_quoted => start..self.group_end(start),
             _ if is_equals => start..self.value_end(start, self.view.width(mark)),
             b'|' | b'>' => start..self.block_end(name_end, start),
-            // Behind the quoted name of a field of a document stand numbers too, and further fields.
+            // After the quoted name of a field of a document there may be numbers too, and further fields.
             _ if is_quoted => start..start + run(&bytes[start..], is_end_of_field),
             _ => {
                 let end = self.block_end(name_end, start);
@@ -187,7 +187,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Whether what ends here is a secret's name that is a value itself, in `name="token"`: in the head of a form's part,
-    /// behind which the value follows an empty line, or beside a field that is called value, which is hidden then.
+    /// after which the value follows an empty line, or beside a field that is called value, which is hidden then.
     fn is_beside_its_value(&mut self, at: usize, end: usize) -> bool {
         let bytes = self.bytes;
         let is_one_of =
@@ -264,7 +264,7 @@ impl<'a> Finder<'a> {
         self.bytes.len()
     }
 
-    /// Where a value behind `name=` ends: at a quote only if something around it ends there too. What was encoded more
+    /// Where a value after `name=` ends: at a quote only if something around it ends there too. What was encoded more
     /// often than the mark is part of the value.
     fn value_end(&self, start: usize, width: usize) -> usize {
         let is_end = |at: &usize| {
@@ -277,7 +277,7 @@ impl<'a> Finder<'a> {
         (start..self.bytes.len()).find(is_end).unwrap_or(self.bytes.len())
     }
 
-    /// Where a value behind `name:` ends: with the line and, as in YAML, those below that are further in than the name.
+    /// Where a value after `name:` ends: with the line and, as in YAML, those below that are further in than the name.
     fn block_end(&self, name_end: usize, start: usize) -> usize {
         let bytes = self.bytes;
         let line_end = |at: usize| at + run(&bytes[at..], |byte| byte != b'\n');
@@ -356,7 +356,7 @@ fn enclosing(bytes: &[u8], start: usize, end: usize) -> Range<usize> {
     before..behind
 }
 
-/// How many bytes stand before the border of what they are in.
+/// How many bytes there are before the border of what they are in.
 fn borders<'a>(mut bytes: impl Iterator<Item = &'a u8>, inner: &[u8], outer: &[u8]) -> Option<usize> {
     let mut depth = 0;
     bytes.position(|byte| {

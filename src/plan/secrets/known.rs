@@ -1,4 +1,4 @@
-//! The secrets that a run was given, to be found again in whatever a server sends back.
+//! The secrets that a run was given, to be found again in everything a server sends back.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -26,7 +26,7 @@ const PARTS_MOST: usize = 64;
 /// The most secrets that are looked for, parts included. A body may have any number.
 const MOST: usize = 2000;
 
-/// Words that stand before a secret and are none.
+/// Words that come before a secret and are none.
 const SCHEMES: [&str; 3] = ["Bearer", "Digest", "Negotiate"];
 
 /// How much of a body is looked through for secrets, in bytes.
@@ -81,7 +81,7 @@ impl Known {
         String::from_utf8_lossy(&self.hide(text.as_bytes())).into_owned()
     }
 
-    /// Where they stand in the source of a view.
+    /// Where they are in the source of a view.
     fn places(&self, view: &View) -> Vec<Range<usize>> {
         let folded: Vec<u8> = view.bytes.iter().map(fold).collect();
         let (mut places, mut at) = (Vec::new(), 0);
@@ -131,18 +131,18 @@ fn matched(spelling: &[u8], bytes: &[u8]) -> usize {
     }
 }
 
-/// The secrets of a text, as they stand there.
+/// The secrets of a text, as they are written there.
 fn values(text: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     secrets(text, false).into_iter().map(|place| text[place].to_vec())
 }
 
-/// The words behind options of a script that have a secret's name.
+/// The words after options of a script that have a secret's name.
 fn hidden_args(plan: &Plan) -> impl Iterator<Item = String> {
     let args = plan.script.iter().flat_map(|script| script.args.windows(2));
     args.filter(|pair| super::is_secret_option(&pair[0])).map(|pair| pair[1].clone())
 }
 
-/// A secret, and what it is made of: the cookies of a header, the token behind `Bearer`, the password behind a user, the
+/// A secret, and what it is made of: the cookies of a header, the token after `Bearer`, the password after a user, the
 /// secrets in an encoded document.
 fn parts(secret: &[u8]) -> Vec<Vec<u8>> {
     let whole = secret.trim_ascii();
@@ -174,7 +174,7 @@ fn spellings(secret: &[u8]) -> Vec<Vec<u8>> {
     let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
     let mut spellings = vec![secret.to_vec(), hex.into_bytes()];
     for ahead in 0..3 {
-        // What stands before it and behind it has a say in the digits at the border.
+        // What comes before it and after it has a say in the digits at the border.
         let padded = [&vec![0; ahead], secret].concat();
         let (first, last) = ((ahead * 8).div_ceil(6), padded.len() * 8 / 6);
         let digits = [STANDARD_NO_PAD.encode(&padded), URL_SAFE_NO_PAD.encode(&padded)];

@@ -1,7 +1,7 @@
 //! What must not leave the machine with a result: the values of names that mean a secret, and the user of a URL.
 //!
 //! It works on text and knows no grammar but `name=value`, `Name: value`, `"name": "value"` and `<name>value</name>`, so
-//! that it finds secrets wherever they stand: in a URL, a header, a form, a document, an argument for a script, a
+//! that it finds secrets wherever they are: in a URL, a header, a form, a document, an argument for a script, a
 //! sentence. A text counts as it is and as it reads once encodings are taken off (`decode`). `find` looks for the values
 //! of names (`names`) in any text, `known` for values that the run was given.
 
@@ -14,7 +14,7 @@ use std::ops::Range;
 
 pub use known::Known;
 
-/// What stands in the place of a secret.
+/// What replaces a secret.
 pub const REDACTED: &str = "REDACTED";
 
 /// Whether the value of a header, field, parameter or argument of this name is a secret.

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-/// What says so wherever it stands in a name, as in `PHPSESSID` or `-Hcookie`: nothing harmless is called like this.
+/// What says so anywhere in a name, as in `PHPSESSID` or `-Hcookie`: nothing harmless is called like this.
 const ANYWHERE: [&str; 10] =
     ["apikey", "authorization", "cookie", "credential", "passphrase", "passw", "secret", "sessid", "session", "token"];
 

@@ -19,7 +19,7 @@ use crate::stats::{Cause, Counters, Gap, Handshakes, Occupancy, Phase, Row, Tota
 const STATUS_PERCENT: u64 = 1;
 /// Resumed TLS handshakes are worth a note above this percentage of the answers.
 const RESUMED_PERCENT: u64 = 1;
-/// wrk's mean is worth a note when one of the two is so many times the other.
+/// wrk's mean is worth a note when one of the two is at least this many times the other.
 const REWRITING_FACTOR: f64 = 2.0;
 /// An open request younger than this, in nanoseconds, is nothing unusual, however quick the answers were.
 const USUAL_NS: u64 = 500_000_000;
@@ -30,7 +30,7 @@ const PLACES_MIN_NS: u64 = 200_000_000;
 const OPENING_NS: u64 = 1_000_000_000;
 /// Requests from before the warm-up's end are worth a note above this percentage of the answers.
 const CARRIED_PERCENT: u64 = 1;
-/// They are, too, where the latencies add up to so many times the time in flight.
+/// They are, too, where the latencies add up to at least this multiple of the time in flight.
 const CARRIED_WEIGHT: f64 = 1.1;
 /// Idle connections that the server closed are worth a note above this percentage of the answers.
 const IDLE_CLOSED_PERCENT: u64 = 1;
@@ -45,7 +45,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let has_fallen = matches!(outcome.breakdown, Some(Breakdown::Bug(_)));
     let is_known = outcome.stuck.is_empty() && !has_fallen && outcome.ended != Ended::NeverBegun;
     let mut rows: Vec<&Row> = outcome.totals.ledger.rows().iter().filter(|row| row.phase != Phase::Status).collect();
-    // Which thread's rows were added first is chance, and must not show.
+    // Which thread's rows were added first is random, and must not show.
     rows.sort_by_key(|row| (Reverse(row.count), row.phase, row.cause));
     let mut flight = if is_known { in_flight(plan, outcome) } else { Vec::new() };
     // Where every request was sent when it was due, no connection was missed.
@@ -129,7 +129,7 @@ fn early_end(plan: &Plan, outcome: &Outcome) -> Option<Note> {
             asked: plan.stop.requests.unwrap_or_default(),
         }),
         Ended::Duration => too_few_requests(plan, outcome),
-        // Whoever could not start says so instead of a report.
+        // A run that could not start says so instead of a report.
         Ended::Requests | Ended::Refused { .. } => None,
     }
 }
@@ -164,7 +164,7 @@ fn fewer_connections(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     let asked = plan.levels.as_ref().map_or(plan.load.connections, |levels| levels.most_for(least_ns, elapsed_ns));
     let asked = u64::from(asked);
     let failures = outcome.totals.ledger.totals().connect > 0;
-    // All requests were answered before every connection was there: nobody misses those.
+    // All requests were answered before every connection was there: the others were not needed.
     let is_moot = outcome.ended == Ended::Requests && !failures && outcome.descriptors.is_none();
     (opened < asked && !is_moot && !plan.once).then_some(Note::FewerConnections {
         opened,
@@ -256,7 +256,7 @@ fn unusual(plan: &Plan, outcome: &Outcome) -> u64 {
     older.saturating_sub(counters.abandoned).min(counters.open_at_end)
 }
 
-/// The times in which onrush stood still.
+/// The times in which onrush was stalled.
 fn standstill(outcome: &Outcome) -> Option<Note> {
     let elapsed_ns = nanos(outcome.elapsed);
     let sum_ns: u64 = outcome.standstills.iter().map(|gap| gap.length_ns()).sum();
@@ -331,7 +331,7 @@ fn resumed(outcome: &Outcome) -> Option<Note> {
     matters.then_some(Note::Resumed { resumed, handshakes })
 }
 
-/// What wrk would have printed, where it is far off or somebody wants to know.
+/// What wrk would have printed, where it is far off or was asked for.
 fn rewriting(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     if plan.dialect.is_compat() || plan.once || outcome.totals.open_loop.is_some() {
         return None;

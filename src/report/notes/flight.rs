@@ -20,9 +20,9 @@ pub struct Flight {
     pub connections: u64,
     /// How long was measured, in nanoseconds.
     pub elapsed_ns: u64,
-    /// The mean number of requests in flight, whatever became of them.
+    /// The mean number of requests in flight, no matter how they ended.
     pub mean: f64,
-    /// The part of it that the latencies stand for: the rate times the mean latency.
+    /// The part of it that the latencies explain: the rate times the mean latency.
     pub answered: f64,
     /// Where the connections were, if that was measured.
     pub places: Option<Places>,

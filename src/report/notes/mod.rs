@@ -2,7 +2,7 @@
 //!
 //! A note is plain data until it is printed. This file has what there is to say, `decide` says when, `flight` compares what
 //! was in flight with the latencies, `open_loop` what was due with what was sent, `fold` says in which order and how many of them, and `words` has the sentences.
-//! Whatever came from a server is escaped.
+//! Everything that came from a server is escaped.
 
 mod decide;
 mod flight;
@@ -152,7 +152,7 @@ pub enum Note {
     Uncertain(Uncertain),
     /// Something went wrong; one note for each row of the ledger but the statuses.
     Failure(Failure),
-    /// onrush itself stood still.
+    /// onrush itself was stalled.
     Standstill {
         /// The longest of those times, in their order.
         longest: Vec<Gap>,

@@ -23,7 +23,7 @@ const SLOWED: f64 = 2.0;
 /// Requests that are open at the end are ordinary up to this many times the usual number and the slowest latency: what a
 /// target cannot keep up with adds up to twice as many as its mean latency tells of.
 const ORDINARY: f64 = 1.5;
-/// By chance there are this many more.
+/// Random variation makes it at most this many more.
 const ORDINARY_FEW: u64 = 10;
 /// A percentile is known when its bounds are no further apart than this part of it.
 const KNOWN: f64 = 0.01;
@@ -190,7 +190,7 @@ fn crowded(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, silent_ns:
     }
     let most = u64::from(plan.load.max_inflight);
     let connections = plan.levels.is_none().then_some(most);
-    // Whoever was answered after a silence tells nothing of how long answers take.
+    // An answer after a silence tells nothing of how long answers take.
     let mean_ns = latency.sum().saturating_sub(u128::from(most * silent_ns)) as f64 / latency.count() as f64;
     let calm_ns = open_loop.calm_ns as f64 / open_loop.calm as f64;
     // By Little's law, if the target stays as quick as it was; and some more, because they are not all free in time.

@@ -10,7 +10,7 @@ use crate::stats::latencies::bin_of;
 use crate::stats::timeline::{ROWS_MAX, SECOND_NS, Stretch};
 use crate::stats::{Corrupt, HIGHEST};
 
-/// Seconds are numbers with a point: in a very long run they are off by so many nanoseconds.
+/// Seconds are numbers with a point: in a very long run they are off by this many nanoseconds.
 const ROUNDING_NS: u128 = 1_000;
 
 /// The part of the usual length below which a row joins its neighbour: a tenth.
@@ -77,7 +77,7 @@ fn parts_of(document: &Document) -> Result<Vec<Part>, Corrupt> {
     document.timeline.iter().map(part).collect()
 }
 
-/// The rows of the sum, still empty: segments cut every so many seconds since load was last put on the target.
+/// The rows of the sum, still empty: segments cut into rows of equal length, counted from when load was last put on the target.
 fn cells(segments: &[Segment], parts: &[Part]) -> Vec<(Segment, Stretch)> {
     let longest_ns = parts.iter().map(|part| part.until_ns - part.from_ns).max().unwrap_or(0);
     let mut length_ns = u128::from(SECOND_NS);

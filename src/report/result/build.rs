@@ -123,7 +123,7 @@ fn labels(plan: &Plan, known: &secrets::Known) -> BTreeMap<String, String> {
     plan.show.labels.iter().map(|(key, level)| (key.clone(), shown(level))).collect()
 }
 
-/// The rows of the time line of a run that lasted so long.
+/// The rows of the time line of a run that lasted `elapsed_ns`.
 fn rows(timeline: &Timeline, elapsed_ns: u64) -> Vec<Row> {
     let rows = (0..).zip(&timeline.rows).map(|(index, stretch)| {
         let from_ns = index * timeline.length_ns;

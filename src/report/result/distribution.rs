@@ -1,4 +1,4 @@
-//! A distribution as it stands in a document, and back.
+//! A distribution as a document has it, and back.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! How many connections there were to be over time, as it stands in a document.
+//! How many connections there were to be over time, as a document has it.
 
 use serde::{Deserialize, Serialize};
 

@@ -244,7 +244,7 @@ fn total<'a>(views: impl Iterator<Item = &'a Distribution>) -> Result<Option<Dis
 }
 
 impl LedgerRow {
-    /// The same row in a run that began so many seconds earlier.
+    /// The same row in a run that began `later_s` seconds earlier.
     fn later(&self, later_s: f64) -> Self {
         // Tenths of seconds, as everywhere in the ledger.
         let later = |seconds: f64| ((seconds + later_s) * 10.0 + 1e-6).floor() / 10.0;

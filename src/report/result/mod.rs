@@ -201,7 +201,7 @@ pub struct Requests {
     /// Requests that were in flight when measuring began, at the end of a warm-up.
     #[serde(default)]
     pub carried: u64,
-    /// Requests whose response was read to its last byte, whatever its status.
+    /// Requests whose response was read to its last byte, of any status.
     pub completed: u64,
     /// Requests that lasted longer than `--timeout`, completed or not.
     pub timeout: u64,
@@ -233,7 +233,7 @@ pub struct Requests {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InFlight {
-    /// Requests, whatever became of them.
+    /// Requests, no matter how they ended.
     pub mean: f64,
     /// Connections with at least one request in flight.
     pub busy_connections: f64,
@@ -420,7 +420,7 @@ impl Document {
         self.open_loop.as_ref().filter(|_| self.plan.dialect != Dialect::Wrk2.name())
     }
 
-    /// The percentile of the latency that the text shows; `None`: there is no latency, or nobody asked for this one.
+    /// The percentile of the latency that the text shows; `None`: there is no latency, or this one was not asked for.
     pub fn shown_percentile_us(&self, percent: Percent) -> Option<f64> {
         let between = self.bounded().and_then(|open_loop| open_loop.percentiles_us.get(&percent));
         between.map(|between| between.lower).or_else(|| self.shown_latency().percentiles_us.get(&percent).copied())

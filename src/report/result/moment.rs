@@ -9,7 +9,7 @@ use time::format_description::well_known::iso8601::{Config, EncodedConfig, TimeP
 use time::format_description::well_known::{Iso8601, Rfc3339};
 use time::{OffsetDateTime, UtcOffset};
 
-/// Six decimals, whatever they are.
+/// Six decimals, always.
 const FORMAT: EncodedConfig =
     Config::DEFAULT.set_time_precision(TimePrecision::Second { decimal_digits: NonZeroU8::new(6) }).encode();
 

@@ -1,4 +1,4 @@
-//! What an open loop measures beside the latencies, as it stands in a document.
+//! What an open loop measures beside the latencies, as a document has it.
 
 use std::collections::BTreeMap;
 

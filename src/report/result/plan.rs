@@ -1,4 +1,4 @@
-//! What a run was asked to do, as it stands in a document, and in what two of them differ.
+//! What a run was asked to do, as a document has it, and in what two of them differ.
 
 use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
@@ -113,7 +113,7 @@ pub struct Script {
 }
 
 impl Plan {
-    /// A plan as files show it. What is secret in one place may stand in another where nothing says so: `known` has all
+    /// A plan as files show it. What is secret in one place may be in another where nothing says so: `known` has all
     /// of it.
     pub fn of(plan: &plan::Plan, known: &Known) -> Self {
         let seconds = |duration: std::time::Duration| duration.as_secs_f64();
@@ -211,7 +211,7 @@ impl Plan {
     }
 }
 
-/// The digest of bytes without their secrets: of those with them, whoever knows the rest could find them by trying.
+/// The digest of bytes without their secrets: of those with them, a reader who knows the rest could find them by trying.
 fn digest_without_secrets(bytes: &[u8]) -> String {
     // In pieces, as a body may be as large as the memory.
     const PIECE: usize = 1 << 20;

@@ -1,4 +1,4 @@
-//! When requests were to be due, as it stands in a document.
+//! When requests were to be due, as a document has it.
 
 use std::time::Duration;
 

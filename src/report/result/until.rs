@@ -1,4 +1,4 @@
-//! How well the figures were known that were to end a run, as it stands in a document.
+//! How well the figures were known that were to end a run, as a document has it.
 
 use serde::{Deserialize, Serialize};
 

@@ -71,7 +71,7 @@ impl Watched {
 }
 
 impl Extent {
-    /// Of values that are so many times as large as what is shown; `None`: there are none.
+    /// Of values that are `times` times as large as what is shown; `None`: there are none.
     fn of(values: &Distribution<u32>, times: f64) -> Option<Self> {
         let (min, max) = values.min().zip(values.max())?;
         let [min, median, max] = [min, values.percentile(50.0).clamp(min, max), max].map(|value| value as f64 / times);

@@ -1,4 +1,4 @@
-//! How connections were to get to the target, and how they were to speak TLS there, as it stands in a document.
+//! How connections were to get to the target, and how they were to speak TLS there, as a document has it.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::plan;
 use crate::plan::secrets;
 use crate::plan::tls::{GROUPS, Named, SUITES};
 
-/// The way to the target, where it is not simply the host of the URL: whatever of it was asked for.
+/// The way to the target, where it is not simply the host of the URL: the parts of it that were asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Way {

@@ -15,7 +15,7 @@ use super::process::{Server, Stage};
 
 /// The connections of a storm.
 const MANY: u32 = 19_000;
-/// What a connection costs among so many is what it costs without a storm.
+/// What a connection costs among this many is what it costs without a storm.
 const FEW: u32 = 1_000;
 /// More rounds than this tell nothing more: each of them is thousands of connections.
 const ROUNDS_MAX: usize = 11;

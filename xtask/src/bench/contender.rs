@@ -147,7 +147,7 @@ impl Contender {
                 return words.into_iter().chain(spin).collect();
             }
         };
-        // The certificate is nobody's; the peers never look.
+        // The certificate is self-signed; the peers never look.
         let unchecked = (self.program() == "onrush" && origin.starts_with("https")).then_some("-k");
         let url = format!("{origin}{path}");
         line.split(' ')

@@ -54,7 +54,7 @@ impl Counter {
     }
 }
 
-/// The number behind `Collected :` in what callgrind prints.
+/// The number after `Collected :` in what callgrind prints.
 fn collected(text: &str) -> Option<f64> {
     text.lines().find_map(|line| line.split_once("Collected :"))?.1.trim().parse().ok()
 }

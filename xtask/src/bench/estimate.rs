@@ -20,7 +20,7 @@ pub fn duration(options: &Options) -> String {
     match (seconds / 60.0).ceil() as u64 {
         ..=1 => "a minute".to_owned(),
         minutes @ 2..=10 => format!("{minutes} minutes"),
-        // Nobody needs the minute of an hour.
+        // An hour needs no minutes.
         minutes => format!("{} minutes", minutes.next_multiple_of(5)),
     }
 }

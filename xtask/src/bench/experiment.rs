@@ -160,9 +160,9 @@ pub struct Sample {
 /// Two contenders, and what their ratio has to be.
 #[derive(Clone, Copy, Debug)]
 pub struct Comparison {
-    /// Whose value stands above the line.
+    /// Whose value is above the line.
     pub ours: Contender,
-    /// Whose value stands below it; none where the value itself counts.
+    /// Whose value is below it; none where the value itself counts.
     pub other: Option<Contender>,
     /// What has to be reached, if anything.
     pub limit: Option<Limit>,

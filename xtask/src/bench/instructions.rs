@@ -1,6 +1,6 @@
 //! Counts the instructions of operations of `proto` and `stats` with valgrind, and compares them with those of before.
 //!
-//! The counts of before stand in `benches/instructions.txt` and belong to the compiler that is named there.
+//! The counts of before are in `benches/instructions.txt` and belong to the compiler that is named there.
 
 use std::fs;
 use std::io;

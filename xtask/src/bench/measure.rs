@@ -61,7 +61,7 @@ impl Series {
     }
 }
 
-/// How the rounds stand to a limit.
+/// How the rounds compare with a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The median is within it.
@@ -84,7 +84,7 @@ impl Verdict {
 }
 
 impl Line {
-    /// How the rounds stand to the limit. `None` without a limit or without figures.
+    /// How the rounds compare with the limit. `None` without a limit or without figures.
     pub fn verdict(&self) -> Option<Verdict> {
         let Estimate { median, low, high, .. } = self.outcome.as_ref().ok()?.estimate;
         let (is_median_within, is_touched) = match self.comparison.limit? {
@@ -225,7 +225,7 @@ mod tests {
         small
     }
 
-    /// A round that took so much processor time, at this rate.
+    /// A round that took this much processor time, at this rate.
     fn sample(cpu_us: f64, per_second: f64) -> Sample {
         Sample { requests: 1, per_second, cpu_us, memory_bytes: 0.0, target_cpu_us: 0.0, lateness_us: [0.0; 2] }
     }

@@ -21,7 +21,7 @@ impl Estimate {
     /// The median of some values with the interval between two of them: the k-th smallest and the k-th largest.
     ///
     /// Each value lies above the true median with probability 1/2, so that the number of those that do is binomial,
-    /// whatever the values' distribution; k is the largest number for which the interval is at least 95 % sure. For 21
+    /// for any distribution of the values; k is the largest number for which the interval is at least 95 % sure. For 21
     /// values that is the 6th smallest and the 6th largest (97.3 %). `None` without values.
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
@@ -55,7 +55,7 @@ fn middle(sorted: &[f64]) -> f64 {
 
 /// How many values lie outside the interval on each side, and how sure it is.
 fn order(count: usize) -> (usize, f64) {
-    // The probability that exactly `outside` values lie on one side of the median, and that at most so many do.
+    // The probability that exactly `outside` values lie on one side of the median, and that at most `outside` do.
     let mut exactly = 0.5_f64.powi(i32::try_from(count).unwrap_or(i32::MAX));
     let mut at_most = exactly;
     let mut best = (0, 1.0 - 2.0 * at_most);

@@ -73,10 +73,10 @@ pub fn prepare(command: &mut Command, directory: &Path) -> io::Result<String> {
     Ok(format!("https://{address}"))
 }
 
-/// Waits until somebody accepts connections at `origin`.
+/// Waits until a server accepts connections at `origin`.
 ///
 /// # Errors
-/// Nobody does.
+/// No server does.
 pub fn wait(origin: &str) -> io::Result<()> {
     let address = origin.trim_start_matches("https://");
     let began = Instant::now();

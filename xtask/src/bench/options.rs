@@ -19,7 +19,7 @@ pub struct Options {
     pub rows: Vec<&'static Row>,
     /// Whom to measure against.
     pub peers: Vec<Contender>,
-    /// Another build of onrush: it is compared with this one, and nobody else is.
+    /// Another build of onrush: only it is compared with this one.
     pub against: Option<PathBuf>,
     /// How many paired rounds.
     pub rounds: usize,

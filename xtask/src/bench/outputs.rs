@@ -80,7 +80,7 @@ fn oha(text: &str) -> Option<Counted> {
     Some(Counted { requests, errors: failed + requests - good, per_second })
 }
 
-/// The whole numbers in a line that stand alone.
+/// The whole numbers in a line that are words of their own.
 fn numbers(line: &str) -> impl Iterator<Item = u64> {
     line.split(|between: char| between.is_whitespace() || "(),".contains(between)).filter_map(|word| word.parse().ok())
 }

@@ -71,7 +71,7 @@ fn per_request(stage: &Stage<'_>, counter: Counter, load: &Load, io: &str, origi
         .map_err(|error| error.to_string()))
 }
 
-/// The words that make onrush do `load` with so many requests.
+/// The words that make onrush do `load` with `requests` requests.
 fn arguments(contender: Contender, load: &Load, requests: u32, io: &str, origin: &str) -> Vec<String> {
     let Load { path, threads, connections, .. } = load;
     let words = [format!("-t{threads}"), format!("-c{connections}"), format!("-n{requests}"), "--io".to_owned()];

@@ -126,7 +126,7 @@ impl Server {
     fn start(command: &mut Command) -> io::Result<Self> {
         let mut server = Self { process: command.stdout(Stdio::piped()).spawn()?, origin: String::new() };
         let mut line = String::new();
-        // The pipe stays open behind this line, lest the server writes into a closed one.
+        // The pipe stays open after this line, lest the server writes into a closed one.
         if let Some(stdout) = &mut server.process.stdout {
             BufReader::new(stdout).read_line(&mut line)?;
         }

@@ -17,7 +17,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Whether it compares somebody with `contender`.
+    /// Whether it compares another contender with `contender`.
     pub fn compares_with(&self, contender: Contender) -> bool {
         match &self.kind {
             Kind::Rounds(experiment) => experiment.comparisons.iter().any(|pair| pair.other == Some(contender)),

@@ -75,7 +75,7 @@ fn cells(line: &Line) -> Vec<String> {
     vec![line.row.to_owned(), line.work.to_owned(), measured, rates, compared, limit, median, interval, verdict(line)]
 }
 
-/// The medians of something of both sides, one where there is no other; `None` where nobody has it.
+/// The medians of something of both sides, one where there is no other; `None` where neither has it.
 fn medians(figures: &Figures, of: impl Fn(&Series) -> &Vec<f64>) -> Option<String> {
     let estimates = [&figures.ours, &figures.others].into_iter().filter_map(|side| Estimate::of(of(side)));
     let medians: Vec<String> = estimates.map(|estimate| short(estimate.median)).collect();

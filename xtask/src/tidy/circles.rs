@@ -52,7 +52,7 @@ impl<'a> Crate<'a> {
         Self { files }
     }
 
-    /// Every room in which somebody names somebody, by where it is.
+    /// Every room in which one file names another, by where it is.
     fn rooms(&self) -> BTreeMap<&Place, Room> {
         let mut rooms = BTreeMap::<&Place, Room>::new();
         for (from, source) in &self.files {

@@ -102,7 +102,7 @@ impl<'ast> Visit<'ast> for Undocumented {
     }
 
     fn visit_item_impl(&mut self, item: &'ast ItemImpl) {
-        // What a trait demands is documented there; `pub` cannot stand in its implementation.
+        // What a trait demands is documented there; `pub` is not allowed in its implementation.
         for member in &item.items {
             match member {
                 ImplItem::Const(member) => self.take_public(&member.vis, &member.attrs, "constant", &member.ident),

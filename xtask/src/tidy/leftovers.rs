@@ -6,13 +6,13 @@ use syn::visit::Visit;
 use super::Finding;
 use super::source::Source;
 
-/// Macros that stand for code nobody has written.
+/// Macros that mark code that is not written yet.
 const PLACEHOLDERS: &[&str] = &["todo!", "unimplemented!"];
 
 /// The word that marks a note to oneself; put together here so that this file does not contain it.
 const NOTE: &str = concat!("FIX", "ME");
 
-/// Finds what was left behind, in tests too.
+/// Finds leftovers, in tests too.
 pub fn check(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     for name in &source.names {

@@ -15,7 +15,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// Whether the parts of `pattern`, for instance `thread::spawn`, stand in this name, one behind the other.
+    /// Whether the parts of `pattern`, for instance `thread::spawn`, are in this name, one after the other.
     pub fn contains(&self, pattern: &str) -> bool {
         let pattern: Vec<&str> = pattern.split("::").collect();
         self.parts.windows(pattern.len()).any(|parts| parts == pattern)
@@ -29,7 +29,7 @@ pub fn collect(tokens: TokenStream) -> Vec<Name> {
     names
 }
 
-/// Adds the names in `tokens` to `names`, each behind the path `outer` that stands before the braces of a `use`.
+/// Adds the names in `tokens` to `names`, each after the path `outer` that comes before the braces of a `use`.
 fn walk(tokens: TokenStream, outer: &[String], names: &mut Vec<Name>) {
     let mut reader = Reader { outer, name: None, colons: 0, names };
     let mut before = [None, None];
@@ -50,7 +50,7 @@ fn walk(tokens: TokenStream, outer: &[String], names: &mut Vec<Name>) {
     reader.end();
 }
 
-/// Whether the token behind these two is a field or a method: behind a dot, but not behind the two of a range.
+/// Whether the token after these two is a field or a method: after a dot, but not after the two of a range.
 fn is_member(before: [Option<char>; 2]) -> bool {
     before[1] == Some('.') && before[0] != Some('.')
 }
@@ -59,7 +59,7 @@ fn is_member(before: [Option<char>; 2]) -> bool {
 struct Reader<'a> {
     outer: &'a [String],
     name: Option<Name>,
-    /// How much of a `::` stands behind the name.
+    /// How much of a `::` follows the name.
     colons: u8,
     names: &'a mut Vec<Name>,
 }

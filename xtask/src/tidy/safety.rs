@@ -1,9 +1,9 @@
-//! Every `unsafe` says why it is sound: a `SAFETY:` comment stands above it.
+//! Every `unsafe` says why it is sound: a `SAFETY:` comment is above it.
 
 use super::Finding;
 use super::source::Source;
 
-/// How many lines of code may stand between the comment and the `unsafe` of one statement.
+/// How many lines of code may be between the comment and the `unsafe` of one statement.
 const DISTANCE_MAX: usize = 3;
 
 /// Finds `unsafe` blocks and implementations without a reason. An `unsafe fn` gives a duty to its caller instead; that

@@ -32,7 +32,7 @@ pub fn check(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// Where a function stands.
+/// Where a function is.
 struct Function {
     name: String,
     /// The line of `fn`.
@@ -105,7 +105,7 @@ fn closing_brace(token: &TokenTree) -> Option<Span> {
 mod tests {
     use super::*;
 
-    /// What is found in a function of `lines` lines that stands between `before` and `after`.
+    /// What is found in a function of `lines` lines that is between `before` and `after`.
     fn function_of(lines: usize, before: &str, after: &str) -> Vec<String> {
         let body = "    let _ = 1;\n".repeat(lines - 2);
         let text = format!("{before}fn long() {{\n{body}}}{after}\n");

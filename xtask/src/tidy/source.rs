@@ -14,7 +14,7 @@ use super::names::{self, Name};
 pub struct Source<'a> {
     /// The path from the root of the repository, with forward slashes.
     pub path: &'a str,
-    /// The text as it stands in the file.
+    /// The text as the file has it.
     pub text: &'a str,
     /// The syntax tree; macro calls in it are unparsed tokens.
     pub tree: syn::File,
@@ -55,7 +55,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Collects the line ranges of items behind `#[cfg(test)]` or `#[test]`.
+/// Collects the line ranges of items under `#[cfg(test)]` or `#[test]`.
 struct TestItems(Vec<RangeInclusive<usize>>);
 
 impl TestItems {

@@ -1,4 +1,4 @@
-//! Requests that somebody else wrote: where they lie, and what is said of those that are none.
+//! Requests from another source: where they lie, and what is said of those that are none.
 
 use proptest::prelude::*;
 

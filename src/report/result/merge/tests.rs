@@ -7,7 +7,7 @@ use super::super::{Moment, Row};
 use super::*;
 use crate::random::Random;
 
-/// A run of ten connections that began and lasted so long, in milliseconds, and completed `per_ms` requests in each.
+/// A run of ten connections, with its beginning and its length in milliseconds, that completed `per_ms` requests in each.
 fn run(began_ms: u64, lasted_ms: u64, per_ms: u64) -> Document {
     let mut run = document([5]);
     run.started_at = Moment(run.started_at.0 + began_ms * 1_000);
