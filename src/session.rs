@@ -17,7 +17,7 @@ use crate::script::{Script, Setting, Through};
 /// How often somebody who waits for the name service looks whether a signal came.
 const WATCH: Duration = Duration::from_millis(20);
 
-/// What a run left behind.
+/// What a run left.
 pub struct Ran {
     /// What it measured.
     pub outcome: Outcome,

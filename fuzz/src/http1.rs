@@ -19,7 +19,7 @@ pub fn http1_response(data: &[u8]) {
     check_splits(&conversation, bytes, *split);
 }
 
-/// The fields behind a body that is put into chunks.
+/// The fields after a body that is put into chunks.
 const TRAILERS: &[u8] = b"Digest: none\r\nExpires:never\r\n";
 
 /// A chunked body that is anything, and anything as a chunked body. The first byte chooses the split and the chunks.

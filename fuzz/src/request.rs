@@ -2,9 +2,9 @@
 
 use onrush_proto::http1::{Outline, outline};
 
-/// Requests that are anything. Those that are found lie one behind the other from the first byte on, alone each is what
-/// it was among the others, and behind the last there are line ends at most. What is refused is refused at a place that
-/// is there, behind the requests that were found before it, and nothing that follows mends it unless it is incomplete.
+/// Requests that are anything. Those that are found lie one after the other from the first byte on, alone each is what
+/// it was among the others, and after the last there are line ends at most. What is refused is refused at a place that
+/// is there, after the requests that were found before it, and nothing that follows mends it unless it is incomplete.
 pub fn request(data: &[u8]) {
     let mut found = Vec::new();
     let result = outline(data, &mut found);
@@ -30,6 +30,6 @@ pub fn request(data: &[u8]) {
     if malformed.reason == "incomplete request" {
         assert_eq!(at, data.len(), "{malformed}");
     } else {
-        assert_eq!(longer, Err(malformed), "a byte behind it changes what is wrong");
+        assert_eq!(longer, Err(malformed), "a byte after it changes what is wrong");
     }
 }

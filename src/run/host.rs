@@ -1,4 +1,4 @@
-//! What this machine is and allows: file descriptors, local ports, and the facts that stand in a result.
+//! What this machine is and allows: file descriptors, local ports, and the facts that a result has.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -28,7 +28,7 @@ pub struct Shortage {
     pub hard: u64,
 }
 
-/// What to type when there are too few descriptors, to be put behind the reason.
+/// What to type when there are too few descriptors, to be put after the reason.
 pub fn way_out(connections: u32, threads: u32) -> String {
     format!(
         "; the run needs {} open files: 'ulimit -n' raises the limit up to the hard one",

@@ -54,7 +54,7 @@ pub trait Observer {
     fn row(&self) -> Duration {
         Duration::from_secs(1)
     }
-    /// How it stands; about five times a second.
+    /// Its progress; about five times a second.
     fn progress(&mut self, _: &Progress) {}
     /// What was done in another second of it, or in what was left at its end.
     fn second(&mut self, _: &Second) {}

@@ -47,7 +47,7 @@ pub struct Outcome {
     pub silences: Vec<Gap>,
     /// Stretches in which one of the workers waited for an answer.
     pub awaited: Vec<Gap>,
-    /// Stretches in which one of the workers stood still, in order and without overlaps.
+    /// Stretches in which one of the workers was stalled, in order and without overlaps.
     pub standstills: Vec<Gap>,
     /// The shortest latency of the warm-up, in nanoseconds.
     pub least_before_ns: Option<u64>,

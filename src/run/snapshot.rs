@@ -12,7 +12,7 @@ use crate::stats::{Cause, Count, Counters, Evidence, ProxyFailure, Stats, Stretc
 /// Workers that do anything hand over what they recorded after no longer than this.
 const HAND_OVER: Duration = Duration::from_millis(200);
 
-/// A run as it stands.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
     /// How long the run has lasted, or its warm-up.
@@ -174,7 +174,7 @@ impl Collector {
         self.totals.ledger.rows().iter().any(|row| is_hopeless(row.cause))
     }
 
-    /// The run as it stands so long after it began with a warm-up of this length.
+    /// The progress of a run at this time after it began with a warm-up of this length.
     pub fn progress(&mut self, since_start: Duration, warm_up: Duration) -> Progress {
         let requests = self.totals.counters.completed;
         let before_run = self.desks.iter().map(|desk| desk.warm_up()).sum::<u64>();
@@ -212,7 +212,7 @@ impl Collector {
         }
     }
 
-    /// How far what was handed over reaches, on average over the workers. One that has not done so for longer stands still,
+    /// How far what was handed over reaches, on average over the workers. One that has not done so for longer is stalled,
     /// and has nothing more to say of that time.
     fn handed_over(&self, elapsed: Duration) -> Duration {
         let reach = |&past_ns: &u64| Duration::from_nanos(past_ns).clamp(elapsed.saturating_sub(HAND_OVER), elapsed);
@@ -392,7 +392,7 @@ mod tests {
         assert_eq!(at(1_007, 10), (1_000.0, (ms(0), ms(1_000))));
         assert_eq!(at(1_950, 19), (1_000.0, (ms(0), ms(1_000))));
         assert_eq!(at(2_014, 20), (1_000.0, (ms(1_000), ms(2_000))));
-        // A worker that stands still completes nothing.
+        // A worker that is stalled completes nothing.
         assert_eq!(at(3_200, 20), (0.0, (ms(2_000), ms(3_000))));
     }
 

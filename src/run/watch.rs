@@ -18,7 +18,7 @@ use crate::stats::Timeline;
 
 /// How often the watcher looks at signals and hand-overs.
 const WATCH: Duration = Duration::from_millis(20);
-/// How often the observer is told how the run stands.
+/// How often the observer is told the progress of the run.
 const SHOW: Duration = Duration::from_millis(200);
 /// No machine is suspended and awake again in less than this.
 const SUSPENDED_MIN: Duration = Duration::from_millis(10);

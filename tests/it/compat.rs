@@ -44,7 +44,7 @@ fn second(context: &Context, url: &str) -> Output {
     output
 }
 
-/// Checks that a command line was answered as wrk answers every mistake, and returns what stands on stderr.
+/// Checks that a command line was answered as wrk answers every mistake, and returns what is on stderr.
 fn refused(program: Onrush) -> String {
     let output = program.run_plain();
     assert_eq!(output.code, 1, "{output:?}");

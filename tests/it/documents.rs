@@ -3,7 +3,7 @@
 //! A fenced `console` block is a session. A line `$ onrush …` or `$ wrk …` is run, and `$ jq …` and `$ cat …` for what
 //! that wrote; other commands are not. The lines below it are what it prints, on either stream, and have to come out
 //! the same but for their numbers. Nothing below it means that the output is not looked at. The exit code is the one
-//! below `$ echo $?`, else 1 behind a refusal (a line `onrush: …`, or of a subcommand, and nothing else), else 0. The
+//! below `$ echo $?`, else 1 after a refusal (a line `onrush: …`, or of a subcommand, and nothing else), else 0. The
 //! address 127.0.0.1:8080 is replaced by an embedded target's, the port 8443 by that of a server that speaks TLS, and
 //! runs are cut short. In `logs` there are reports that people published.
 
@@ -375,7 +375,7 @@ impl Step {
 /// The units that numbers have in reports, longer ones before their beginnings.
 const UNITS: [&str; 15] = ["us", "ms", "KB", "MB", "GB", "TB", "s", "m", "h", "B", "k", "K", "M", "G", "%"];
 
-/// Whether a line says who limited a run, which on a busy machine is somebody else.
+/// Whether a line says what limited a run, which on a busy machine is something else.
 fn is_verdict(line: &str) -> bool {
     line.starts_with("verdict: ")
 }
@@ -431,7 +431,7 @@ impl Document {
             .map(|part| part.lines().skip(1).collect())
     }
 
-    /// What stands outside the fenced blocks.
+    /// What is outside the fenced blocks.
     fn prose(&self) -> impl Iterator<Item = &str> {
         self.text.split("\n```").step_by(2)
     }

@@ -80,7 +80,7 @@ impl Old {
         }
         let left = fs::read_dir(self.0.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let left: Vec<_> = left.filter(|name| !NAMES.contains(&name.as_str()) && !name.ends_with(".lua")).collect();
-        assert!(left.is_empty(), "{what}: {left:?} are left behind");
+        assert!(left.is_empty(), "{what}: {left:?} are left");
         new.into_iter().filter(|is_new| *is_new).count()
     }
 }
@@ -121,7 +121,7 @@ fn every_file_is_new_and_complete_or_as_it_was(context: &Context) {
         ("function response() error('no') end", 1, all),
         ("function delay() error('no') end", 1, all),
         ("function response() while true do end end", 1, all),
-        // Behind it.
+        // After it.
         ("function done() os.exit(0) end", 0, all),
         ("function done() os.exit(7) end", 7, all),
         ("function done() error('no') end", 1, all),
@@ -152,7 +152,7 @@ fn a_signal_at_any_step_loses_no_file(context: &Context) {
             // In front of the run nothing is there to be written.
             ("while true do end", 1, 130, 0),
             ("function init() while true do end end", 1, 130, 0),
-            // Behind it all files are there.
+            // After it all files are there.
             ("function done() while true do end end", 2, 130, NAMES.len()),
         ] {
             let old = Old::new("signals");
@@ -200,7 +200,7 @@ fn the_run_takes_place_though_nobody_reads_the_report(context: &Context) {
     fill(&writer);
     let old = Old::new("blocked");
     let onrush = context.onrush().words("-c1 -n10").with(|command| _ = command.stdout(Stdio::from(writer)));
-    // The first lines of the report are in nobody's way when they come behind the run.
+    // The first lines of the report are in no one's way when they come after the run.
     let child = old.written_by(onrush).words("--format json").word(url(&server, "/")).spawn();
     thread::sleep(Duration::from_millis(1500));
     signal(&child, Signal::INT);

@@ -54,7 +54,7 @@ pub(crate) use cases;
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_onrush");
 
-/// Whether a program can be found; with arguments behind it, whether it succeeds with them. `::1` asks for the IPv6
+/// Whether a program can be found; with arguments after it, whether it succeeds with them. `::1` asks for the IPv6
 /// loopback address instead, `io_uring` for the kernel's leave to use that.
 pub fn is_installed(program: &str) -> bool {
     if program == "io_uring" {
@@ -246,7 +246,7 @@ impl Onrush {
         self.script("/dev/stdin").stdin(script.as_bytes())
     }
 
-    /// Adds `--` and words behind it, for a script.
+    /// Adds `--` and words after it, for a script.
     pub fn behind(mut self, words: &str) -> Self {
         self.behind = std::iter::once("--").chain(words.split_whitespace()).map(str::to_owned).collect();
         self
@@ -271,7 +271,7 @@ impl Onrush {
         let (backend, compat) = (self.backend, self.compat);
         let mut output = self.run_plain();
         let text = if compat { &mut output.stdout } else { &mut output.stderr };
-        // What is odd about the command line stands above it.
+        // What is odd about the command line is above it.
         let version = text.split_inclusive('\n').find(|line| line.contains(&format!("[{backend}]")));
         *text = text.replacen(version.unwrap_or_else(|| panic!("no line names {backend}: {text}")), "", 1);
         output.stderr = output.stderr.split_inclusive('\n').filter(|line| !line.starts_with(REWRITTEN)).collect();

@@ -127,7 +127,7 @@ fn a_large_answer_that_pauses_is_complete_when_its_last_byte_comes(context: &Con
     let output = context.onrush().words("-c2 -n10").word(url(address)).run();
     assert_eq!((output.code, output.requests()), (0, 10), "{output:?}");
     assert_eq!(output.line("Socket errors"), None, "{output:?}");
-    // Nobody waits for the pause behind the last byte.
+    // No client waits for the pause after the last byte.
     let pauses = PAUSE * (5 * PIECES.len() as u32 - 1);
     assert!(output.took >= pauses && output.took < pauses + Duration::from_secs(1), "{output:?}");
 }

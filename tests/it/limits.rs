@@ -159,7 +159,7 @@ fn too_few_open_files_are_said_with_the_way_out(context: &Context) {
     let lived = counts(server.address()).connections;
     assert!((30..64).contains(&lived), "{lived}");
     let note = output.note(&format!("only {lived} of 100 connections were established: 64 open files are allowed"));
-    let typed = note.split('\'').nth(1).expect("what to type stands in quotes");
+    let typed = note.split('\'').nth(1).expect("what to type is in quotes");
     let allowed: u64 = typed.split("--nofile=").nth(1).and_then(|number| number.parse().ok()).expect("a limit to type");
     assert!(typed.starts_with("sudo prlimit") && allowed > 100, "{note}");
     output.note("too many open files (EMFILE)");

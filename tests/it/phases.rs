@@ -95,7 +95,7 @@ fn phases_take_as_long_as_the_server_delays_them(context: &Context) {
     }
 }
 
-/// The server keeps its part of the handshake back for 60 ms and sends two tickets behind it; then it answers slowly.
+/// The server keeps its part of the handshake back for 60 ms and sends two tickets after it; then it answers slowly.
 fn a_handshake_takes_as_long_as_the_server_delays_it(context: &Context) {
     let config = Arc::new(config(&self_signed(&["localhost"])));
     let (told, handshakes): (_, Receiver<Delays<1>>) = mpsc::channel();

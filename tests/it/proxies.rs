@@ -98,7 +98,7 @@ fn a_real_proxy_takes_whole_urls_and_builds_tunnels(context: &Context) {
     let (secure, ca) = secure(&scratch);
     for onrush in context.both() {
         let url = format!("http://{}/bytes/100", plain.address());
-        // It closes behind every answer and does not say so.
+        // It closes after every answer and does not say so.
         let onrush = through(onrush, proxy.address).words("-t2 -c4 -n100 --disable-keepalive");
         let output = onrush.word(url).run();
         assert_eq!((output.code, output.requests()), (0, 100), "{output:?}");

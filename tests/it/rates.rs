@@ -110,7 +110,7 @@ fn a_freeze_is_in_the_latency_of_what_was_due_meanwhile(context: &Context) {
     let (_, document) = document(program, &scratch);
     assert_accounted(&document);
     let of = |pointer: &str| number(&document, pointer);
-    // A fifth of the requests or more were due while the target stood still, and five of them waited in the server.
+    // A fifth of the requests or more were due while the target was stalled, and five of them waited in the server.
     assert!(of("/requests/late") > 40.0, "{}", document["requests"]);
     let [scheduled, service] = ["scheduled", "service"].map(|view| of(&format!("/latency/{view}/mean_us")));
     assert!(scheduled > 3.0 * service, "{scheduled} and {service}");

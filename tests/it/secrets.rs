@@ -17,7 +17,7 @@ cases! {
     what_is_typed_wrongly_is_refused_without_its_secrets;
 }
 
-/// What stands in every secret of these tests, so that it can be looked for.
+/// What every secret of these tests has in it, so that it can be looked for.
 const CANARY: &str = "kanarienvogel7";
 
 /// Every form of a result file.
@@ -74,7 +74,7 @@ fn everything(program: Onrush, scratch: &Scratch) -> (Output, Vec<String>) {
 fn assert_silent(texts: &[String], what: &str) {
     let reversed: String = CANARY.chars().rev().collect();
     let mut spellings = vec![CANARY.to_owned(), reversed, percent(CANARY), hex(CANARY)];
-    // In base64 its first and last letters may be mixed with what stands beside them.
+    // In base64 its first and last letters may be mixed with what is beside them.
     spellings.extend((0..3).map(|cut| STANDARD.encode(&CANARY[cut..])[..12].to_owned()));
     for text in texts {
         let lower = text.to_lowercase();

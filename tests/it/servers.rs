@@ -131,7 +131,7 @@ impl Server {
         Self::nginx_as(&format!("master_process on;\nworker_processes {workers};"), "", "", |_| {})
     }
 
-    /// The same, with something behind the address and among the settings of the server, and further files.
+    /// The same, with something after the address and among the settings of the server, and further files.
     pub fn nginx_with(listen: &str, settings: &str, prepare: impl Fn(&Path)) -> Self {
         Self::nginx_as("master_process off;", listen, settings, prepare)
     }

@@ -100,7 +100,7 @@ fn a_reader_that_has_seen_enough_ends_the_program_quietly(context: &Context) {
     for name in [None, Some("wrk")] {
         let onrush = name.map_or_else(|| context.onrush(), |name| context.called(name));
         let mut child = onrush.words("-t1 -c1 -d1s").word(url(&server, "/")).spawn();
-        // Like `head -1`: the end of the pipe is closed behind the first line.
+        // Like `head -1`: the end of the pipe is closed after the first line.
         first_line(&mut child);
         let output = finish(child);
         assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{name:?}");

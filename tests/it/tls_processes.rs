@@ -47,7 +47,7 @@ impl Process {
         Self { child: command.stderr(Stdio::null()).spawn().expect("it starts"), port: 0, scratch, lines: None }
     }
 
-    /// Waits for the line in which it says its port. The others are read too, or it would stand still.
+    /// Waits for the line in which it says its port. The others are read too, or it would block.
     fn listens(&mut self, port: fn(&str) -> Option<u16>) {
         let output = BufReader::new(self.child.stdout.take().expect("it is piped"));
         let mut lines =

@@ -1,4 +1,4 @@
-//! The house rules that a machine can check: sizes, documentation, the borders between modules, leftovers.
+//! The house rules that a machine can check: sizes, documentation, the borders between modules, leftovers, phrases.
 //!
 //! Every check is a pure function from one parsed file to what is wrong with it. Only [`tree`] touches the disk, and
 //! nothing here ever changes a file.
@@ -8,6 +8,7 @@ mod circles;
 mod docs;
 mod leftovers;
 mod names;
+mod phrases;
 mod safety;
 mod sizes;
 mod source;
@@ -36,7 +37,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Checks every Rust file below `root`, sorted by path and line.
+/// Checks every Rust file and document below `root`, sorted by path and line.
 ///
 /// # Errors
 /// A directory or a file that cannot be read.
@@ -53,6 +54,13 @@ pub fn tree(root: &Path) -> io::Result<Vec<Finding>> {
 fn check(files: &[(&str, &str)]) -> Vec<Finding> {
     let (mut sources, mut findings) = (Vec::new(), Vec::new());
     for (path, text) in files {
+        // The rule itself has to name the phrases.
+        if !path.starts_with("xtask/src/tidy/") {
+            findings.extend(phrases::check(path, text));
+        }
+        if !path.ends_with(".rs") {
+            continue;
+        }
         match Source::parse(path, text) {
             Ok(source) => sources.push(source),
             Err(finding) => findings.push(finding),
@@ -65,7 +73,8 @@ fn check(files: &[(&str, &str)]) -> Vec<Finding> {
     findings
 }
 
-/// Adds the Rust files in `directory` (relative to `root`) and below to `paths`, leaving out what is built or hidden.
+/// Adds the Rust files and documents in `directory` (relative to `root`) and below to `paths`, leaving out what is built
+/// or hidden.
 fn list(root: &Path, directory: &str, paths: &mut Vec<String>) -> io::Result<()> {
     for entry in fs::read_dir(root.join(directory))? {
         let entry = entry?;
@@ -75,7 +84,7 @@ fn list(root: &Path, directory: &str, paths: &mut Vec<String>) -> io::Result<()>
             if name != "target" && !name.starts_with('.') {
                 list(root, &path, paths)?;
             }
-        } else if name.ends_with(".rs") {
+        } else if [".rs", ".md"].iter().any(|ending| name.ends_with(ending)) {
             paths.push(path);
         }
     }
@@ -100,6 +109,7 @@ mod tests {
         list(root, "", &mut paths).unwrap();
         assert!(paths.contains(&"src/main.rs".to_string()), "{paths:?}");
         assert!(paths.contains(&"src/tidy/mod.rs".to_string()), "{paths:?}");
+        assert!(paths.contains(&"src/bench/benchmarks.md".to_string()), "{paths:?}");
 
         let mut all = Vec::new();
         list(&root.join(".."), "", &mut all).unwrap();
@@ -111,6 +121,14 @@ mod tests {
         let findings = check(&[("src/a.rs", "//! A.\n\npub fn a() {}\n")]);
         let shown: Vec<String> = findings.iter().map(Finding::to_string).collect();
         assert_eq!(shown, ["src/a.rs:3: public function `a` has no documentation"]);
+    }
+
+    #[test]
+    fn a_document_is_checked_for_phrases_alone_and_the_rule_itself_for_none() {
+        let text = "What stands here.\n";
+        let shown: Vec<String> = check(&[("docs/a.md", text)]).iter().map(Finding::to_string).collect();
+        assert_eq!(shown, ["docs/a.md:1: \"what stands\": say \"what is\""]);
+        assert_eq!(check(&[("xtask/src/tidy/a.md", text)]), []);
     }
 
     #[test]

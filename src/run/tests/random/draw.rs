@@ -225,7 +225,7 @@ impl Draw {
         scenario.refuse_errno = self.pick(&[111, 111, 104, 110, 113, 24, 99]);
         scenario.backlog = self.spans(5, length_ms);
         scenario.standstill = self.spans(5, length_ms);
-        // Whoever stands still is told from whoever works by real processor time, which must not come near this.
+        // A thread that is stalled is told from one that works by real processor time, which must not come near this.
         scenario.standstill.iter_mut().for_each(|span| span.for_s += 2.0);
         while scenario.fault.len() < 4 && self.one_in(2) {
             let after_bytes = self.between(0, 60) as usize;

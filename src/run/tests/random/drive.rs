@@ -31,7 +31,7 @@ const STEPS_MAX: u64 = 1_000_000;
 const CALLS: usize = 8;
 const CALLS_PER_REQUEST: usize = 2;
 
-/// What a run left behind.
+/// What a run left.
 pub struct Ran {
     pub plan: Box<Plan>,
     pub parts: Vec<Part>,
@@ -45,7 +45,7 @@ pub struct Ran {
     pub batch: u64,
 }
 
-/// What one of its threads left behind.
+/// What one of its threads left.
 pub struct Part {
     pub end: WorkerEnd,
     /// What it has measured in all.
@@ -103,7 +103,7 @@ struct Running {
     dues: Option<Dues>,
     requests: Option<u64>,
     connections: u64,
-    /// Whether it stands still, and is late then.
+    /// Whether it is stalled, and is late then.
     stands_still: bool,
     /// The most requests in flight on one connection.
     depth: usize,

@@ -20,7 +20,7 @@ const CALLS_OF_TIMERS: usize = 1_000;
 /// So many connections may be opened in a turn, whatever else happens in it.
 const OPENED_MAX: usize = 64;
 
-/// After so many completions a turn is over, unless it catches up with what came while it stood still: then timers may follow
+/// After so many completions a turn is over, unless it catches up with what came while it was stalled: then timers may follow
 /// any of the later ones.
 const HANDLED_PER_TURN: usize = 512;
 
