@@ -213,7 +213,7 @@ fn ask(backend: &mut impl Backend, conn: ConnId, peer: &mut TcpStream, mut meanw
     assert_eq!(backend.received(), b"answer");
 }
 
-/// Has connections go from one backend to the next, after so many answers on the first of them.
+/// Has connections go from one backend to the next, after a number of answers on the first of them.
 fn hand_over<B: Backend>(make: impl Fn() -> B, answers: usize) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut first = make();

@@ -78,7 +78,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// A connection is there that may have so many requests; `answered`: it has had some in an earlier session.
+    /// A connection is there that may have `requests` requests; `answered`: it has had some in an earlier session.
     pub(super) fn go_live(&mut self, conn: ConnId, requests: u64, answered: bool, at: Nanos) {
         let (slot, counters) = (&mut self.slots[conn.index()], &mut self.books.tally.interval.counters);
         counters.slots_opened += u64::from(!slot.is_counted);

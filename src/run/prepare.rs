@@ -193,7 +193,7 @@ pub(super) fn spawn_all<B: Backend>(
     })
 }
 
-/// Takes the part of one of so many workers from what is there for them.
+/// Takes the part of one worker from what is there for `workers` of them.
 fn deal<T>(rest: &mut Vec<T>, workers: u32) -> Vec<T> {
     rest.split_off(rest.len() - rest.len() / workers as usize)
 }

@@ -60,7 +60,7 @@ fn collected(text: &str) -> Option<f64> {
 }
 
 /// The number below `calls` in the last line of strace's summary. Columns before it may be empty.
-fn total(summary: &str) -> Option<f64> {
+pub fn total(summary: &str) -> Option<f64> {
     let end = summary.lines().next()?.find(" calls")? + " calls".len();
     let line = summary.lines().find(|line| line.ends_with(" total"))?;
     line.get(..end)?.split_whitespace().last()?.parse().ok()

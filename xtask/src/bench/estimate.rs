@@ -1,6 +1,7 @@
 //! How long a measurement takes, from the table: what documents say and what `make bench` says before it begins.
 
 use super::connecting;
+use super::evidence;
 use super::experiment::{Experiment, Kind};
 use super::measure::contenders;
 use super::options::Options;
@@ -29,6 +30,7 @@ fn seconds(row: &Row, options: &Options) -> f64 {
     match &row.kind {
         Kind::Rounds(experiment) => rounds(experiment, options),
         Kind::Counted(overhead) => COUNTED_S + rounds(&overhead::experiment(overhead), options),
+        Kind::Evidence(load) => evidence::seconds(load, options.rounds),
         Kind::Storm => connecting::storm_s(&options.peers, options.rounds),
         Kind::Steady => connecting::steady_s(options.rounds),
         Kind::Instructions => INSTRUCTIONS_S,

@@ -10,6 +10,8 @@ pub enum Kind {
     Rounds(Experiment),
     /// onrush does the same work with something and without it: too small a difference for processor time to show.
     Counted(Overhead),
+    /// What onrush does to know who was the limit, as a share of all that it does.
+    Evidence(Load),
     /// Thousands of connections at once.
     Storm,
     /// A new connection per request for a long time.

@@ -1,12 +1,13 @@
 //! `make bench`: generator against generator on this machine, and whether the limits are reached.
 //!
 //! [`rows`] is the table as data, [`experiment`] what can be measured, [`contender`] who can be measured, [`mod@measure`] the rounds, [`overhead`] what is counted
-//! and not timed, [`connecting`] what connections cost, [`estimate`] how long it takes; [`outputs`], [`median`] and [`table`] are arithmetic and text. The programs of our own that it starts are in `benches/`.
+//! and not timed, [`evidence`] what knowing the limit costs, [`connecting`] what connections cost, [`estimate`] how long it takes; [`outputs`], [`median`] and [`table`] are arithmetic and text. The programs of our own that it starts are in `benches/`.
 
 mod connecting;
 mod contender;
 mod counter;
 mod estimate;
+mod evidence;
 mod experiment;
 mod instructions;
 mod load;
@@ -91,6 +92,7 @@ fn measure(stage: &Stage<'_>, row: &Row, options: &Options) -> io::Result<Vec<Li
     let outcomes = match &row.kind {
         Kind::Rounds(experiment) => measure::run(stage, experiment, options)?,
         Kind::Counted(overhead) => overhead::run(stage, overhead, options)?,
+        Kind::Evidence(load) => evidence::run(stage, load, options.rounds)?,
         Kind::Storm => connecting::storm(stage, &options.peers, options.rounds)?,
         Kind::Steady => connecting::steady(stage, options.rounds)?,
         Kind::Instructions => Vec::new(),

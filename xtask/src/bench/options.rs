@@ -78,6 +78,7 @@ impl Options {
         let takes_part = |row: &Row| match &row.kind {
             Kind::Rounds(experiment) => experiment.load.target == Target::Tls && nginx::PROGRAMS.contains(&program),
             Kind::Counted(_) => [Counter::Instructions, Counter::SystemCalls].map(Counter::program).contains(&program),
+            Kind::Evidence(_) => Counter::SystemCalls.program() == program,
             Kind::Storm | Kind::Steady => false,
             Kind::Instructions => Counter::Instructions.program() == program,
         };

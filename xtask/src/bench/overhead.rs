@@ -11,7 +11,7 @@ use super::load::Load;
 use super::measure::{self, Figures, Outcome, Series};
 use super::median::Estimate;
 use super::options::Options;
-use super::process::Stage;
+use super::process::{Server, Stage};
 
 /// The two numbers of requests that are made; the difference leaves out what starting costs.
 const REQUESTS: [u32; 2] = [2_000, 22_000];
@@ -59,16 +59,33 @@ fn per_request(stage: &Stage<'_>, counter: Counter, load: &Load, io: &str, origi
     if let Some(why) = counter.missing() {
         return Ok(Err(why));
     }
-    let program = stage.programs.own(Contender::Uring.program());
-    let count = |contender: Contender| {
-        let count =
-            |requests| counter.count(&program, &arguments(contender, load, requests, io, origin), stage.directory);
-        let [few, many] = REQUESTS.map(count);
-        Ok::<_, io::Error>((many? - few?) / f64::from(REQUESTS[1] - REQUESTS[0]))
-    };
+    let count = |contender| count_one(stage, counter, contender, load, io, origin);
     Ok(count(PAIR.ours)
         .and_then(|with| Ok(counted(with, count(Contender::Without)?)))
         .map_err(|error| error.to_string()))
+}
+
+/// What onrush does for a request of `load`.
+fn count_one(
+    stage: &Stage<'_>,
+    counter: Counter,
+    contender: Contender,
+    load: &Load,
+    io: &str,
+    origin: &str,
+) -> io::Result<f64> {
+    let program = stage.programs.own(Contender::Uring.program());
+    let count = |requests| counter.count(&program, &arguments(contender, load, requests, io, origin), stage.directory);
+    let [few, many] = REQUESTS.map(count);
+    Ok((many? - few?) / f64::from(REQUESTS[1] - REQUESTS[0]))
+}
+
+/// System calls of onrush for a request of `load`, with epoll.
+///
+/// # Errors
+/// A program that cannot be started, or is not counted.
+pub fn calls_per_request(stage: &Stage<'_>, load: &Load, server: &Server) -> io::Result<f64> {
+    count_one(stage, Counter::SystemCalls, Contender::Uring, load, "epoll", &server.origin)
 }
 
 /// The words that make onrush do `load` with `requests` requests.

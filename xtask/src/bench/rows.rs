@@ -22,7 +22,7 @@ impl Row {
         match &self.kind {
             Kind::Rounds(experiment) => experiment.comparisons.iter().any(|pair| pair.other == Some(contender)),
             Kind::Storm => contender == Wrk,
-            Kind::Counted(_) | Kind::Steady | Kind::Instructions => false,
+            Kind::Counted(_) | Kind::Evidence(_) | Kind::Steady | Kind::Instructions => false,
         }
     }
 }
@@ -284,6 +284,11 @@ pub const ROWS: &[Row] = &[
         }),
     },
     Row {
+        name: "evidence",
+        work: "what tells who was the limit, as a share of the run",
+        kind: Kind::Evidence(Load { target: Target::Serve, seconds: 5, ..SMALL }),
+    },
+    Row {
         name: "one",
         work: "one connection, one thread, a core to itself",
         kind: rounds(
@@ -384,6 +389,7 @@ mod tests {
             let (load, comparisons) = match &row.kind {
                 Kind::Rounds(experiment) => (experiment.load, experiment.comparisons),
                 Kind::Counted(overhead) => (overhead.load, &[][..]),
+                Kind::Evidence(load) => (*load, &[][..]),
                 Kind::Storm | Kind::Steady | Kind::Instructions => continue,
             };
             for pair in load.options.windows(2).filter(|pair| pair[0] == "-s") {
