@@ -72,9 +72,15 @@ impl TypedWatch {
     }
 }
 
+/// The longest filter, in bytes: its parser calls itself.
+const FILTER_MAX: usize = 4096;
+
 /// The filter; `None`: there is none.
 fn read(flag: &Flag, value: &OsStr) -> Result<Option<Filter>, Refusal> {
     let text = value.to_string_lossy();
+    if text.len() > FILTER_MAX {
+        return Err(wrong(flag, value, format_args!("longer than {FILTER_MAX} bytes")));
+    }
     if text.is_empty() {
         return Ok(None);
     }

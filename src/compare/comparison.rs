@@ -98,6 +98,9 @@ impl Comparison {
             (None, Some(wanted)) => Some(format!(
                 "{wanted} is not known of every run, or fewer than 20 requests of one lasted longer: measure longer"
             )),
+            _ if is_scheduled(a) != is_scheduled(b) => {
+                Some("one side has a rate (-R) and the other none: neither rate nor latencies compare".to_owned())
+            }
             _ => Checks::doubt(&checks),
         };
         let logs = headline.map(|headline| runs.logs(headline));
@@ -153,6 +156,14 @@ impl<'a> Runs<'a> {
         self.sides.each_ref().map(|side| side.iter().filter_map(|run| metric.of(run)).map(f64::ln).collect())
     }
 
+    /// How far the rates of both sides may be off together, as a part of them: the connections of a closed loop may run in
+    /// step, so that as many responses as there are connections come just before the end of every run, or just after it.
+    fn resolution(&self) -> f64 {
+        let of = |run: &&Measured| Some(run.connections? as f64 / run.figures.requests.filter(|n| *n > 0)? as f64);
+        let side = |side: &Vec<&Measured>| side.iter().filter_map(of).sum::<f64>() / side.len() as f64;
+        self.sides.iter().map(side).fold(0.0, f64::max)
+    }
+
     fn rank_p(&self, [a, b]: &[Vec<f64>; 2], together: usize) -> Option<f64> {
         match self.pairing {
             Pairing::Rounds(_) => rank::signed(&differences(a, b), together),
@@ -177,7 +188,11 @@ impl<'a> Runs<'a> {
         };
         let mut notes = Vec::new();
         if !far.is_empty() {
-            notes.push(format!("{} lies far from the others (3.5 scaled median distances); it counts", far.join(", ")));
+            notes.push(format!(
+                "{} {} (more than 3.5 scaled MAD from the median) and included",
+                far.join(", "),
+                if far.len() == 1 { "is an outlier" } else { "are outliers" }
+            ));
         }
         let first: Vec<&str> = [(a, &names[0]), (b, &names[1])]
             .into_iter()
@@ -242,9 +257,10 @@ fn metrics(runs: &Runs<'_>) -> (Vec<Metric>, Vec<Metric>) {
 fn estimate(metric: Metric, runs: &Runs<'_>, together: usize) -> Estimate {
     let logs = runs.logs(metric);
     let [a, b] = &logs;
+    let resolution = if metric == Metric::Rate { runs.resolution() } else { 0.0 };
     let interval = match runs.pairing {
-        Pairing::Rounds(_) => student::paired(&differences(a, b), together),
-        Pairing::Apart => student::welch(a, b, together),
+        Pairing::Rounds(_) => student::paired(&differences(a, b), together, resolution),
+        Pairing::Apart => student::welch(a, b, together, resolution),
     };
     let means = logs.each_ref().map(|logs| student::mean(logs));
     Estimate { metric, means: means.map(f64::exp), ratio: (means[1] - means[0]).exp(), interval }

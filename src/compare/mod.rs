@@ -128,13 +128,15 @@ fn compared(compare: &Compare, said: &mut Vec<String>) -> Result<Vec<Comparison>
 /// What two groups of runs say, and the others; what there is to say of them is added to `said`.
 fn of_contests(contests: &[Contest<'_>], force: bool, said: &mut Vec<String>) -> Result<Vec<Comparison>, String> {
     let mut comparisons = Vec::new();
+    // One that cannot be made is not one of those that are made together.
+    let together = contests.iter().filter(|contest| Comparison::of(contest, 1).is_some()).count();
     for contest in contests {
         if let Some(why) = differences::refusal(contest).filter(|_| !force) {
             return Err(why);
         }
         let names = format!("{} and {}", contest.names[0], contest.names[1]);
         let names = if contest.at.is_empty() { names } else { format!("{names} at {}", contest::shown(&contest.at)) };
-        match Comparison::of(contest, contests.len()) {
+        match Comparison::of(contest, together) {
             Some(comparison) => comparisons.push(comparison),
             None => said
                 .push(format!("{names} have no whole runs to compare: {}", comparison::failures(contest).join(", "))),
@@ -147,8 +149,8 @@ fn of_contests(contests: &[Contest<'_>], force: bool, said: &mut Vec<String>) ->
     }
     let is_apart = |it: &Comparison| it.pairing == Pairing::Apart && it.runs.iter().all(|runs| *runs > 1);
     if comparisons.iter().any(is_apart) {
-        let words = "the runs are no interleaved rounds of one experiment: what changed on the machines meanwhile is not \
-                     cancelled; onrush vs and sweep make such rounds";
+        let words = "these runs are not interleaved rounds of one experiment, so drift is not cancelled; onrush vs and sweep \
+                     make such rounds";
         said.push(words.to_owned());
     }
     for comparison in &comparisons {

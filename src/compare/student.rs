@@ -20,14 +20,16 @@ pub struct Interval {
 
 impl Interval {
     /// That of a mean with this standard error.
-    fn around(mean: f64, error: f64, freedom: f64, comparisons: usize) -> Option<Self> {
+    fn around(mean: f64, error: f64, freedom: f64, comparisons: usize, resolution: f64) -> Option<Self> {
+        let beyond = (mean.abs() - resolution).max(0.0);
         if error == 0.0 {
-            return Some(Self { low: mean, high: mean, p: if mean == 0.0 { 1.0 } else { 0.0 } });
+            let p = if beyond == 0.0 { 1.0 } else { 0.0 };
+            return Some(Self { low: mean - resolution, high: mean + resolution, p });
         }
         let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
         let comparisons = comparisons as f64;
-        let half = error * student.inverse_cdf(1.0 - LEVEL / 2.0 / comparisons);
-        let p = 2.0 * comparisons * student.sf((mean / error).abs());
+        let half = error * student.inverse_cdf(1.0 - LEVEL / 2.0 / comparisons) + resolution;
+        let p = 2.0 * comparisons * student.sf(beyond / error);
         Some(Self { low: mean - half, high: mean + half, p: p.min(1.0) })
     }
 
@@ -38,21 +40,21 @@ impl Interval {
 }
 
 /// That of the mean of these differences; `None`: there are fewer than two.
-pub fn paired(differences: &[f64], comparisons: usize) -> Option<Interval> {
+pub fn paired(differences: &[f64], comparisons: usize, resolution: f64) -> Option<Interval> {
     let count = differences.len() as f64;
     let error = (variance(differences)? / count).sqrt();
-    Interval::around(mean(differences), error, count - 1.0, comparisons)
+    Interval::around(mean(differences), error, count - 1.0, comparisons, resolution)
 }
 
 /// That of the difference between the means of two groups, `b` − `a`, whose variances may differ; `None`: one of them has
 /// fewer than two figures.
-pub fn welch(a: &[f64], b: &[f64], comparisons: usize) -> Option<Interval> {
+pub fn welch(a: &[f64], b: &[f64], comparisons: usize, resolution: f64) -> Option<Interval> {
     let of = |group: &[f64]| Some((variance(group)? / group.len() as f64, group.len() as f64 - 1.0));
     let ((part_a, freedom_a), (part_b, freedom_b)) = (of(a)?, of(b)?);
     let square = part_a + part_b;
     // Welch and Satterthwaite.
     let freedom = square.powi(2) / (part_a.powi(2) / freedom_a + part_b.powi(2) / freedom_b);
-    Interval::around(mean(b) - mean(a), square.sqrt(), freedom, comparisons)
+    Interval::around(mean(b) - mean(a), square.sqrt(), freedom, comparisons, resolution)
 }
 
 /// Whether the first figure is outside of where the others let 99 of 100 expect it (prediction interval).
@@ -88,14 +90,24 @@ mod tests {
     #[test]
     fn pairs_have_students_interval() {
         // R: t.test(c(0.1, 0.3, 0.2, 0.4, 0.25)): 95 % 0.1111777 … 0.3888223, p = 0.007490.
-        let interval = paired(&[0.1, 0.3, 0.2, 0.4, 0.25], 1).unwrap();
+        let interval = paired(&[0.1, 0.3, 0.2, 0.4, 0.25], 1, 0.0).unwrap();
         assert!(close(interval.low, 0.111_177_7) && close(interval.high, 0.388_822_3), "{interval:?}");
         assert!((interval.p - 0.007_490).abs() < 1e-5 && interval.is_significant(), "{interval:?}");
-        let corrected = paired(&[0.1, 0.3, 0.2, 0.4, 0.25], 10).unwrap();
+        let corrected = paired(&[0.1, 0.3, 0.2, 0.4, 0.25], 10, 0.0).unwrap();
         assert!(close(corrected.p, 10.0 * interval.p) && corrected.low < 0.0 && !corrected.is_significant());
-        assert_eq!(paired(&[0.1], 1), None);
-        assert_eq!(paired(&[0.1; 7], 1).map(|it| (it.low == it.high, it.p)), Some((true, 0.0)));
-        assert_eq!(paired(&[0.0; 3], 1).map(|it| (it.low, it.p)), Some((0.0, 1.0)));
+        assert_eq!(paired(&[0.1], 1, 0.0), None);
+        assert_eq!(paired(&[0.1; 7], 1, 0.0).map(|it| (it.low == it.high, it.p)), Some((true, 0.0)));
+        assert_eq!(paired(&[0.0; 3], 1, 0.0).map(|it| (it.low, it.p)), Some((0.0, 1.0)));
+    }
+
+    #[test]
+    fn what_figures_cannot_resolve_is_in_the_interval() {
+        let figures = [0.1, 0.3, 0.2, 0.4, 0.25];
+        let (sharp, blunt) = (paired(&figures, 1, 0.0).unwrap(), paired(&figures, 1, 0.2).unwrap());
+        assert!(close(blunt.low, sharp.low - 0.2) && close(blunt.high, sharp.high + 0.2) && blunt.p > 0.2, "{blunt:?}");
+        let equal = paired(&[0.02; 7], 1, 0.05).unwrap();
+        assert!(close(equal.low, -0.03) && close(equal.high, 0.07) && equal.p == 1.0, "{equal:?}");
+        assert_eq!(paired(&[0.06; 7], 1, 0.05).unwrap().p, 0.0);
     }
 
     #[test]
@@ -110,11 +122,11 @@ mod tests {
     #[test]
     fn groups_have_welchs_interval() {
         let (a, b) = ([27.5, 21.0, 19.0, 23.6, 17.0, 17.9], [27.1, 22.0, 20.8, 23.4, 23.4, 23.5]);
-        let interval = welch(&a, &b, 1).unwrap();
+        let interval = welch(&a, &b, 1, 0.0).unwrap();
         // By hand: means 21.0 and 23.3667, variances 15.724 and 4.48267, 7.6366 degrees of freedom.
         assert!((interval.high + interval.low - 2.0 * 2.366_667).abs() < 1e-5, "{interval:?}");
         assert!((interval.high - interval.low - 2.0 * 4.267).abs() < 0.02, "{interval:?}");
         assert!((0.2..0.25).contains(&interval.p), "{interval:?}");
-        assert_eq!((welch(&a, &b[..1], 1), welch(&[], &b, 1)), (None, None));
+        assert_eq!((welch(&a, &b[..1], 1, 0.0), welch(&[], &b, 1, 0.0)), (None, None));
     }
 }

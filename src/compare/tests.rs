@@ -83,7 +83,7 @@ fn the_rounds_of_an_experiment_are_pairs() {
     let Printed { text, said, exit } = folder(results.path());
     assert_eq!((exit, said), (0, Vec::new()), "{text}");
     assert!(text.starts_with("A = A, B = B: 6 rounds of \"test\", interleaved\n"), "{text}");
-    assert!(text.contains("\nB is 10 % faster (95 %: 9.5 … 11 %)\n"), "{text}");
+    assert!(text.contains("\nB is 10 % faster (95 %: 8.4 … 12 %)\n"), "{text}");
     let labelled = ["A", "target=B"].map(|label| PathBuf::from(format!("{}:{label}", results.path().display())));
     assert_eq!(of(&labelled).text.replace("target=B", "B"), text);
 }
@@ -123,7 +123,7 @@ fn runs_that_are_no_pairs_are_two_groups_and_drift_is_named() {
     let Printed { text, said, .. } = folder(results.path());
     assert!(text.starts_with("A = A (6 runs), B = B (6 runs), not in rounds\n"), "{text}");
     assert!(said.iter().any(|line| line.contains("is not cancelled")), "{said:?}");
-    assert!(text.contains("\nB is 10 % faster (95 %: 5.3 … 16 %)\n"), "{text}");
+    assert!(text.contains("\nB is 10 % faster (95 %: 4.3 … 17 %)\n"), "{text}");
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn one_run_a_side_has_a_difference_and_no_verdict() {
     let inputs = ["a.json", "b.json"].map(|name| folder.path().join(name));
     let Printed { text, said, exit } = of(&inputs);
     assert_eq!((exit, said), (0, Vec::new()), "{text}");
-    assert!(text.contains("B is 20 % faster; one run of a side does not say what is chance: no verdict"), "{text}");
+    assert!(text.contains("B is 20 % faster; one run per side gives no measure of noise: no verdict"), "{text}");
     let limits = vec![Limit { metric: None, share: 0.0 }];
     let Printed { said, exit, .. } = run(&Compare { limits, ..compare(&inputs) });
     assert!(exit == 0 && said[0].contains("is open"), "{said:?}");

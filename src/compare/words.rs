@@ -93,6 +93,9 @@ fn heading(comparison: &Comparison) -> String {
     }
 }
 
+/// An interval that reaches further than this says nothing.
+const WIDE: f64 = 0.5;
+
 /// The sentence that decides.
 pub fn verdict(comparison: &Comparison) -> String {
     if let Some(doubt) = &comparison.doubt {
@@ -103,9 +106,12 @@ pub fn verdict(comparison: &Comparison) -> String {
     };
     let difference = difference(estimate);
     let (Some(interval), Some((low, high))) = (estimate.interval, estimate.range()) else {
-        return format!("{difference}; one run of a side does not say what is chance: no verdict");
+        return format!("{difference}; one run per side gives no measure of noise: no verdict");
     };
     let (low, high) = (low - 1.0, high - 1.0);
+    if !interval.is_significant() && low.abs().max(high.abs()) > WIDE {
+        return format!("too few rounds to tell, or too noisy ones: B was measured at {:.2} times A", estimate.ratio);
+    }
     if !interval.is_significant() {
         return format!("no difference larger than {} was found: run more rounds", bound(low.abs().max(high.abs())));
     }
@@ -157,6 +163,15 @@ pub fn name(metric: Metric) -> String {
     if metric == Metric::Rate { "requests/s".to_owned() } else { metric.to_string() }
 }
 
+/// A ratio, unless it is beyond all reason.
+fn times(ratio: f64) -> String {
+    match ratio {
+        ratio if ratio < 0.001 => "<0.001".to_owned(),
+        ratio if ratio >= 1_000.0 => ">1000".to_owned(),
+        ratio => format!("{ratio:.3}"),
+    }
+}
+
 fn row(estimate: &Estimate) -> [String; 6] {
     let value = |value: f64| match estimate.metric {
         Metric::Rate if value >= 1_000.0 => thousands(value.round() as u64),
@@ -164,7 +179,7 @@ fn row(estimate: &Estimate) -> [String; 6] {
         _ => time_us(value),
     };
     let [a, b] = estimate.means.map(value);
-    let range = estimate.range().map_or(String::new(), |(low, high)| format!("{low:.3} … {high:.3}"));
+    let range = estimate.range().map_or(String::new(), |(low, high)| format!("{} … {}", times(low), times(high)));
     let p = estimate.interval.map_or(String::new(), |interval| probability(interval.p));
     [name(estimate.metric), a, b, format!("{:.3}", estimate.ratio), range, p]
 }
@@ -202,7 +217,7 @@ fn limited([a, b]: &[Checks; 2]) -> Option<String> {
 
 /// Rows with their columns one below the other: the first to the left, the others to the right.
 fn aligned(rows: &[[String; 6]]) -> Vec<String> {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).min(1_000);
     let widths: [usize; 6] = std::array::from_fn(width);
     let line = |row: &[String; 6]| {
         let mut line = format!("{:<1$}", row[0], widths[0]);
@@ -234,10 +249,7 @@ mod tests {
         assert_eq!(said(&a, &times(0.95, noise)), "B is 5.0 % slower (95 %: 3.1 … 6.9 %)");
         assert_eq!(said(&a, &times(1.005, noise)), "no difference larger than 2.5 % was found: run more rounds");
         assert_eq!(said(&a, &times(2.5, noise)), "B is 150 % faster (95 %: 145 … 155 %)");
-        assert_eq!(
-            said(&a[..1], &[97.0]),
-            "B is 3.0 % slower; one run of a side does not say what is chance: no verdict"
-        );
+        assert_eq!(said(&a[..1], &[97.0]), "B is 3.0 % slower; one run per side gives no measure of noise: no verdict");
     }
 
     #[test]

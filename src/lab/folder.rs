@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
@@ -15,6 +15,7 @@ use time::format_description::well_known::Rfc3339;
 
 use super::host::Host;
 use crate::reason::reason;
+use crate::report::printable;
 
 /// The names of files in it that are no results.
 pub const PLAN: &str = "plan.toml";
@@ -53,6 +54,8 @@ struct Begun {
 pub struct Folder {
     path: PathBuf,
     journal: File,
+    /// Whether nobody else may read what is in it.
+    is_private: bool,
 }
 
 impl Folder {
@@ -61,18 +64,18 @@ impl Folder {
     /// # Errors
     ///
     /// When it is there already, or cannot be made.
-    pub fn create(path: &Path) -> anyhow::Result<Self> {
-        match fs::create_dir(path) {
+    pub fn create(path: &Path, is_private: bool) -> anyhow::Result<Self> {
+        match fs::DirBuilder::new().mode(if is_private { 0o700 } else { 0o777 }).create(path) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 bail!(
-                    "{} is there already; name another folder with --out, or go on with it: --resume {0}",
+                    "{0} already exists; choose another folder (--out), or continue it (--resume {0})",
                     path.display()
                 )
             }
             Err(error) => bail!("the folder {} cannot be made: {}", path.display(), reason(&error)),
         }
-        Self::open(path)
+        Self::open(path, is_private)
     }
 
     /// One that is there.
@@ -80,20 +83,20 @@ impl Folder {
     /// # Errors
     ///
     /// When it is no experiment's, or another process writes to it.
-    pub fn resume(path: &Path) -> anyhow::Result<(Self, Made)> {
+    pub fn resume(path: &Path, is_private: bool) -> anyhow::Result<(Self, Made)> {
         let plan = fs::read_to_string(path.join(PLAN)).ok();
         let begun = plan.and_then(|plan| toml::from_str::<Begun>(&plan).ok());
         let missing = || anyhow!("{} is not the folder of an experiment: it has no {PLAN} of one", path.display());
         let made = begun.ok_or_else(missing)?.made;
-        Ok((Self::open(path)?, made))
+        Ok((Self::open(path, is_private)?, made))
     }
 
-    fn open(path: &Path) -> anyhow::Result<Self> {
+    fn open(path: &Path, is_private: bool) -> anyhow::Result<Self> {
         let journal = path.join(JOURNAL);
         let file = OpenOptions::new().create(true).append(true).open(&journal);
         let file = file.map_err(|error| anyhow!("{} cannot be written: {}", journal.display(), reason(&error)))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Self { path: path.to_owned(), journal: file }),
+            Ok(()) => Ok(Self { path: path.to_owned(), journal: file, is_private }),
             Err(Errno::WOULDBLOCK) => bail!("another onrush is writing to {}; wait until it ends", path.display()),
             Err(error) => bail!("{} cannot be locked: {}", journal.display(), reason(&error.into())),
         }
@@ -138,10 +141,24 @@ impl Folder {
         self.path.join(name).exists()
     }
 
-    /// The first name of this form that no file has: `begin.kind-1.json`, `begin.kind-2.json` and so on.
+    /// The first name of this form that no result has: `begin.kind-1`, `begin.kind-2` and so on.
     pub fn vacant(&self, begin: &str, kind: &str) -> String {
-        let names = (1_u32..).map(|number| format!("{begin}.{kind}-{number}.json"));
-        names.into_iter().find(|name| !self.has(name)).unwrap_or_default()
+        let mut names = (1_u32..).map(|number| format!("{begin}.{kind}-{number}"));
+        names.find(|name| !self.has(&format!("{name}.json"))).unwrap_or_default()
+    }
+
+    /// Gives a file another name, if it is there.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot have it.
+    pub fn rename(&self, from: &str, to: &str) -> anyhow::Result<()> {
+        match fs::rename(self.path.join(from), self.path.join(to)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                bail!("{} cannot be renamed: {}", self.path.join(from).display(), reason(&error))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The path of a file for what a program prints, in a folder of its own.
@@ -160,7 +177,7 @@ impl Folder {
         let path = self.path.join(name);
         let directory = path.parent().unwrap_or(&self.path);
         let written = || {
-            let usual = fs::Permissions::from_mode(0o666);
+            let usual = fs::Permissions::from_mode(if self.is_private { 0o600 } else { 0o666 });
             let mut file = tempfile::Builder::new().permissions(usual).tempfile_in(directory)?;
             file.write_all(content)?;
             // A full disk may only show now.
@@ -177,7 +194,7 @@ impl Folder {
     /// Why it cannot be written.
     pub fn log(&self, what: &str) -> anyhow::Result<()> {
         let at = OffsetDateTime::now_utc().format(&Rfc3339)?;
-        let line = format!("{at} {}\n", what.replace('\n', " "));
+        let line = format!("{at} {}\n", printable(what));
         let written = (&self.journal).write_all(line.as_bytes());
         written.map_err(|error| anyhow!("{} cannot be written: {}", self.path.join(JOURNAL).display(), reason(&error)))
     }
@@ -191,20 +208,20 @@ mod tests {
     fn a_folder_is_made_once_and_written_by_one_at_a_time() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("x");
-        let folder = Folder::create(&path).unwrap();
+        let folder = Folder::create(&path, false).unwrap();
         folder.write("a.json", b"1").unwrap();
         assert!(folder.has("a.json") && fs::read(path.join("a.json")).unwrap() == b"1");
-        assert_eq!(folder.vacant("a", "failed"), "a.failed-1.json");
-        assert!(Folder::create(&path).unwrap_err().to_string().contains("is there already"));
-        assert!(Folder::resume(&path).unwrap_err().to_string().contains("is not the folder of an experiment"));
-        assert!(Folder::open(&path).unwrap_err().to_string().contains("another onrush is writing"));
+        assert_eq!(folder.vacant("a", "failed"), "a.failed-1");
+        assert!(Folder::create(&path, false).unwrap_err().to_string().contains("already exists"));
+        assert!(Folder::resume(&path, false).unwrap_err().to_string().contains("is not the folder of an experiment"));
+        assert!(Folder::open(&path, false).unwrap_err().to_string().contains("another onrush is writing"));
         drop(folder);
         // A process that another test is just starting may have the lock for a moment.
         let mut opened = (0..500).map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(2));
-            Folder::open(&path)
+            Folder::open(&path, false)
         });
         assert!(opened.any(|folder| folder.is_ok()));
-        assert!(Folder::create(&path.join("no/x")).unwrap_err().to_string().contains("No such file"));
+        assert!(Folder::create(&path.join("no/x"), false).unwrap_err().to_string().contains("No such file"));
     }
 }

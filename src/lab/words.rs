@@ -77,7 +77,7 @@ pub fn measured(document: &Document) -> String {
     limit.iter().for_each(|limit| words.push_str(&format!(", limited by onrush itself ({})", limit.name())));
     if let Some(Sockets { rcvbuf: Some(received), sndbuf: Some(sent), .. }) = document.sockets {
         let of = |buffer: Buffer| units::thousands(buffer.effective_min.into());
-        words.push_str(&format!(", buffers of {} and {} bytes (receive, send)", of(received), of(sent)));
+        words.push_str(&format!(", initial buffers of {} and {} bytes (receive, send)", of(received), of(sent)));
     }
     let broken = document.gates.iter().filter(|gate| gate.broken);
     broken.for_each(|gate| words.push_str(&format!(", gate broken: {}", gate.condition())));
@@ -91,10 +91,11 @@ pub fn sockets(watched: &[Watched]) -> Option<String> {
         let extents: Vec<Extent> = watched.iter().filter_map(of).collect();
         let mut medians: Vec<f64> = extents.iter().map(|extent| extent.median).collect();
         medians.sort_by(f64::total_cmp);
-        let median = medians.get(medians.len() / 2)?;
+        let middle = medians.get(medians.len() / 2)?;
+        let median = (middle + medians.get((medians.len() - 1) / 2)?) / 2.0;
         let least = extents.iter().map(|extent| extent.min).fold(f64::INFINITY, f64::min);
         let most = extents.iter().map(|extent| extent.max).fold(0.0, f64::max);
-        let [least, median, most] = [least, *median, most].map(|value| significant(value * scale));
+        let [least, median, most] = [least, median, most].map(|value| significant(value * scale));
         Some(format!("{name} {median}{unit} ({least} … {most})"))
     };
     let figures = [
@@ -106,7 +107,8 @@ pub fn sockets(watched: &[Watched]) -> Option<String> {
     ];
     let retransmits: u64 = watched.iter().map(|watched| watched.retransmits).sum();
     let figures: Vec<String> = figures.into_iter().flatten().collect();
-    (!watched.is_empty()).then(|| format!("{}, {}", units::counted(retransmits, "retransmit"), figures.join(", ")))
+    let has_samples = watched.iter().any(|watched| watched.samples > 0);
+    has_samples.then(|| format!("{}, {}", units::counted(retransmits, "retransmit"), figures.join(", ")))
 }
 
 /// A number with three digits that count.

@@ -73,6 +73,8 @@ pub struct Printed {
 /// Reads files and makes tables.
 pub fn run(table: &Table) -> Printed {
     let Read { runs, problems: mut said } = read(&table.inputs);
+    let (failed, runs): (Vec<Measured>, Vec<Measured>) = runs.into_iter().partition(Measured::is_failed);
+    said.extend(left_out(&failed, &runs));
     if runs.is_empty() {
         return Printed { text: String::new(), said };
     }
@@ -101,7 +103,6 @@ fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<St
         columns.retain(|column| !matches!(column, Column::Field(name) if key.contains(name)));
         columns
     });
-    said.extend(failed(runs));
     let mut groups = group::groups(runs, &key);
     if let Some(sort) = sort {
         sort.groups(&mut groups);
@@ -154,13 +155,15 @@ fn check<'a>(mut names: impl Iterator<Item = &'a str>, runs: &[Measured]) -> Res
     Err(format!("no column {unknown:?}; there are {}, and the figures of onrush table --help", known.join(", ")))
 }
 
-/// The runs that are shown and not averaged.
-fn failed(runs: &[Measured]) -> Vec<String> {
-    let reason = |run: &Measured| run.place.as_ref()?.failed.clone();
+/// What there is to say of runs that failed and are in no table: nothing where a whole one has taken their place.
+fn left_out(failed: &[Measured], whole: &[Measured]) -> Vec<String> {
+    let turn = |run: &Measured| run.place.as_ref().map(|place| (place.id.clone(), place.round, place.levels.clone()));
+    let is_repeated = |run: &&Measured| whole.iter().any(|other| turn(other) == turn(run));
     let words = |run: &Measured| {
-        Some(format!("{:?} failed and is in no average: {}", run.origin.file, printable(&reason(run)?)))
+        let reason = run.place.as_ref().and_then(|place| place.failed.as_deref()).unwrap_or_default();
+        format!("{:?} failed and is left out: {}", run.origin.file, printable(reason))
     };
-    runs.iter().filter_map(words).collect()
+    failed.iter().filter(|run| !is_repeated(run)).map(words).collect()
 }
 
 /// What there is to say of a mean beside percentiles, where requests without a response are in these alone.

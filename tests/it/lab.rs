@@ -227,7 +227,10 @@ fn a_failed_run_is_repeated_at_once(context: &Context) {
     let file = lab.file(context, &two_points(&url(&server, "/"), &rest));
     let output = lab.onrush(context, "lab --out folder --retry 1").word(file).run_plain();
     assert_eq!((output.code, lab.results().len(), lab.runs().len()), (0, 2, 3), "{output:?}");
-    assert!(output.stderr.contains("exit status 1; once more"), "{output:?}");
+    assert!(
+        output.stderr.contains("exit status 1; what it printed is in ") && output.stderr.contains("; once more"),
+        "{output:?}"
+    );
 }
 
 fn free_port() -> u16 {
@@ -330,7 +333,7 @@ fn an_interrupted_experiment_goes_on_where_it_was(context: &Context) {
     assert_eq!(first.len(), 2, "{first:?} {output:?}");
     let interrupted = first.iter().find(|name| name.ends_with(".interrupted-1.json")).expect("it is kept");
     assert_eq!(lab.document(interrupted)["interrupted"], true);
-    assert!(output.stderr.contains("go on with: onrush lab --resume folder"), "{output:?}");
+    assert!(output.stderr.contains("continue with: onrush lab --resume folder"), "{output:?}");
     let begun_at: Vec<Value> = first.iter().map(|name| lab.document(name)["started_at"].clone()).collect();
     let output = lab.onrush(context, "lab --resume folder").run_plain();
     assert_eq!(output.code, 0, "{output:?}");
@@ -363,7 +366,9 @@ fn what_has_changed_meanwhile_is_refused(context: &Context) {
     let text = two_points(&url(&server, "/"), "[hooks]\nbefore_run = '[ $ONRUSH_LEVEL_LOAD = small ]'\n");
     let file = lab.file(context, &text);
     assert_eq!(lab.onrush(context, "lab --out folder").word(&file).run_plain().code, 1);
-    let changed = fs::read_to_string(&file).unwrap().replace("before_run", "after_point");
+    let changed = fs::read_to_string(&file)
+        .unwrap()
+        .replace("before_run = '[ $ONRUSH_LEVEL_LOAD = small ]'", "after_point = 'true'");
     fs::write(&file, changed).unwrap();
     let refused = lab.onrush(context, "lab --resume folder").word(&file).run_plain();
     assert!(refused.code == 1 && refused.stderr.contains("the experiment has changed since"), "{refused:?}");
@@ -391,7 +396,7 @@ fn what_was_redacted_is_needed_to_go_on(context: &Context) {
         assert!(!fs::read_to_string(&entry).unwrap().contains("hush"), "{entry:?}");
     }
     let refused = lab.onrush(context, "lab --resume folder").run_plain();
-    assert!(refused.code == 1 && refused.stderr.contains("name the file too"), "{refused:?}");
+    assert!(refused.code == 1 && refused.stderr.contains("has secrets redacted"), "{refused:?}");
     let output = lab.onrush(context, "lab --resume folder").word(&file).run_plain();
     assert!(output.stderr.contains("1 of 2 runs measured, 1 failed"), "{output:?}");
 }
@@ -404,7 +409,7 @@ fn a_folder_belongs_to_one_at_a_time(context: &Context) {
     signal(&child, Signal::INT);
     finish(child);
     let refused = lab.onrush(context, "lab --out folder x.toml").run_plain();
-    assert!(refused.code == 1 && refused.stderr.contains("folder is there already"), "{refused:?}");
+    assert!(refused.code == 1 && refused.stderr.contains("folder already exists"), "{refused:?}");
 }
 
 fn a_full_disk_ends_it_with_a_reason(context: &Context) {

@@ -10,10 +10,11 @@ use super::super::typed::Typed;
 use super::super::{Warned, command};
 use super::draft::{Draft, DraftFactor, DraftLevel, DraftServer};
 use super::names::{factor_file, files_collide, point_file, slug};
-use super::options::{COMMAND, Options, SYSCTL, URL, near, redacted};
+use super::options::{COMMAND, KEEP_SECRETS, Options, SYSCTL, URL, near, redacted};
 use super::resolved;
 use crate::plan::experiment::{Experiment, Factor, Folder, Level, Point, Server};
-use crate::plan::{Dialect, Plan};
+use crate::plan::{Dialect, Plan, secrets};
+use crate::report::printable;
 
 /// The most points there may be.
 const POINTS_MAX: usize = 10_000;
@@ -28,16 +29,27 @@ pub(super) struct Circumstances {
 }
 
 /// Decides, and says what the user should know although it can be done.
-pub(super) fn decide(draft: Draft, around: Circumstances) -> Result<Warned<Experiment>, String> {
+pub(super) fn decide(mut draft: Draft, around: Circumstances) -> Result<Warned<Experiment>, String> {
     if slug(&draft.name).is_empty() {
         return Err("the experiment has no name; write name = \"…\" at the top".to_owned());
     }
+    if !draft.run.0.contains_key(KEEP_SECRETS) {
+        let labels =
+            draft.factors.iter_mut().flat_map(|factor| &mut factor.levels).filter_map(|level| level.label.as_mut());
+        labels.for_each(|label| *label = secrets::text(label));
+    }
+    refuse_controls(&draft)?;
     let names = || draft.factors.iter().map(|factor| factor.name.as_str());
     if let Some((unknown, _)) = draft.baseline.iter().find(|(factor, _)| !names().any(|name| name == factor)) {
         let hint = near(unknown, names()).unwrap_or_else(|| "name one of the factors".to_owned());
         return Err(format!("baseline: there is no factor {unknown:?}; {hint}"));
     }
     let factors = draft.factors.iter().map(|factor| decided(factor, &draft)).collect::<Result<Vec<_>, _>>()?;
+    // As the levels are called from here on, so that no secret is in it.
+    for (name, level) in &mut draft.baseline {
+        let factor = factors.iter().find(|factor| factor.name == *name);
+        factor.iter().for_each(|factor| *level = factor.levels[factor.baseline].shown.clone());
+    }
     let mut warnings = BTreeSet::new();
     let mut points = Vec::new();
     for levels in crossed(&draft.factors)? {
@@ -72,6 +84,16 @@ pub(super) fn decide(draft: Draft, around: Circumstances) -> Result<Warned<Exper
         shown,
     };
     Ok((experiment, warnings.into_iter().collect()))
+}
+
+/// Refuses names that would move a cursor.
+fn refuse_controls(draft: &Draft) -> Result<(), String> {
+    let labels = draft.factors.iter().flat_map(|factor| &factor.levels).filter_map(|level| level.label.as_ref());
+    let names = draft.factors.iter().map(|factor| &factor.name);
+    match [&draft.name].into_iter().chain(names).chain(labels).find(|name| printable(name) != **name) {
+        Some(name) => Err(format!("\"{}\" has control characters; names and labels have none", printable(name))),
+        None => Ok(()),
+    }
 }
 
 /// The choices of one level of each factor, the first factor changing least often.
@@ -113,6 +135,15 @@ fn decided(factor: &DraftFactor, draft: &Draft) -> Result<Factor, String> {
     if let Some(key) = keys.iter().find(|key| others().flat_map(|level| &level.sets).any(|(other, _)| other == **key)) {
         return Err(format!("{key} is set by two factors; a point has one value of it"));
     }
+    let unset = keys.iter().find(|key| {
+        let is_set = |level: &DraftLevel| level.sets.iter().any(|(set, _)| set == **key);
+        draft.run.0.contains_key(**key) && !factor.levels.iter().all(is_set)
+    });
+    if let Some(key) = unset {
+        return Err(format!(
+            "{key} is below [run], and not every level of factor {name:?} sets it; leave it out below [run]"
+        ));
+    }
     if keys.is_empty() {
         return Err(format!(
             "factor {name:?} sets nothing; write an option into each level, such as {{ connections = 8 }}"
@@ -130,7 +161,9 @@ fn decided(factor: &DraftFactor, draft: &Draft) -> Result<Factor, String> {
         None => 0,
         Some((_, wanted)) => {
             let found = factor.levels.iter().zip(&levels).position(|(level, named)| {
-                named.shown == *wanted || matches!(&level.sets[..], [(_, values)] if values[..] == [wanted.clone()])
+                named.shown == *wanted
+                    || named.shown == secrets::text(wanted)
+                    || matches!(&level.sets[..], [(_, values)] if values[..] == [wanted.clone()])
             });
             let names = levels.iter().map(|level| level.shown.as_str());
             let hint = || {

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::super::units;
 use super::draft::{Draft, DraftFactor, DraftLevel, DraftServer, READY, RETRIES_MAX, ROUNDS_MAX};
-use super::options::{COMMAND, Options, SYSCTL, near};
+use super::options::{COMMAND, Options, SYSCTL, canonical, near};
 use crate::plan::experiment::Hooks;
 use crate::plan::{Dialect, Order};
 
@@ -235,7 +235,7 @@ impl<'a> Table<'a> {
             DeValue::Array(values) => values.iter().map(|value| self.scalar(name, value)).collect::<Result<_, _>>()?,
             _ => vec![self.scalar(name, value)?],
         };
-        Ok(Some((name.to_owned(), values)))
+        Ok(Some((canonical(name), values)))
     }
 
     /// A value as it would be typed.

@@ -8,6 +8,7 @@ use strsim::damerau_levenshtein;
 use super::super::command;
 use super::super::flags::{self, FLAGS, Flag, Id};
 use crate::plan::secrets;
+use crate::settings::Name;
 
 /// Options, each with what was said of it: nothing for one without a value, and as often as it is given. [`URL`] and
 /// [`ARGS`] are among them.
@@ -19,6 +20,9 @@ pub(super) const URL: &str = "url";
 
 /// The key of a script's arguments.
 pub(super) const ARGS: &str = "args";
+
+/// The option that leaves secrets in files.
+pub(super) const KEEP_SECRETS: &str = "keep-secrets";
 
 /// What the keys of settings of the host begin with.
 pub(super) const SYSCTL: &str = "sysctl.";
@@ -41,6 +45,9 @@ const OWN: [(Id, &str); 8] = [
     (Id::Compat, "an experiment has onrush's own runs"),
     (Id::Help, "onrush lab --help prints the help"),
 ];
+
+/// Options that may be given several times.
+const REPEATABLE: [Id; 4] = [Id::Header, Id::Resolve, Id::FailIf, Id::Label];
 
 impl Options {
     /// Whether a key can be one, and how its value is given.
@@ -103,11 +110,17 @@ impl Options {
     }
 }
 
+/// A key as it is known: settings have two spellings, `net.core.rmem_max` and `net/core/rmem_max`.
+pub(super) fn canonical(key: &str) -> String {
+    let name = key.strip_prefix(SYSCTL).and_then(|name| Name::parse(name).ok());
+    name.map_or_else(|| key.to_owned(), |name| format!("{SYSCTL}{name}"))
+}
+
 /// A value of an option without secrets.
 pub(super) fn redacted(key: &str, value: &str) -> String {
     match key {
         URL => secrets::url(value),
-        ARGS => secrets::text(value),
+        COMMAND => secrets::words(value.split(' ')).join(" "),
         _ if key.starts_with(SYSCTL) => value.to_owned(),
         _ => {
             let word = command::redacted(&format!("--{key}={value}"), "", "");
@@ -122,6 +135,12 @@ fn spelt(flag: &Flag, values: &[String]) -> Result<Vec<String>, String> {
     if flag.takes_value() && values.is_empty() {
         return Err(format!("{name} needs a value; write for instance {name} = \"…\""));
     }
+    if values.len() > 1 && !REPEATABLE.contains(&flag.id) {
+        return Err(format!(
+            "{name} takes one value; to vary it write [[factor]], name = \"{name}\", levels = [{}]",
+            values.join(", ")
+        ));
+    }
     if flag.value.is_none() && !values.is_empty() {
         return Err(format!("{name} takes no value; write {name} = true"));
     }
@@ -133,6 +152,11 @@ fn spelt(flag: &Flag, values: &[String]) -> Result<Vec<String>, String> {
 
 /// The name that may have been meant.
 fn nearest(key: &str) -> String {
+    if let [letter] = key.chars().collect::<Vec<_>>()[..]
+        && let Some(flag) = flags::by_letter(letter)
+    {
+        return format!("did you mean {}?", flag.long);
+    }
     let names = FLAGS.iter().map(|flag| flag.long).chain([URL, ARGS, COMMAND]);
     near(key, names).unwrap_or_else(|| "write the long name of an option, as onrush --help lists them".to_owned())
 }

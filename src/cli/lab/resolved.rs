@@ -3,19 +3,29 @@
 use toml::{Table, Value};
 
 use super::draft::{Draft, DraftFactor};
-use super::options::{Options, redacted};
+use super::options::{ARGS, KEEP_SECRETS, Options, redacted};
 use crate::plan::{Order, secrets};
 
 /// The experiment as TOML, and the same without secrets.
 pub(super) fn texts(draft: &Draft) -> (String, String) {
-    let keeps_secrets = draft.run.0.contains_key("keep-secrets");
-    let text = text(draft, &|_, value| value.to_owned());
-    let shown = if keeps_secrets { text.clone() } else { self::text(draft, &redacted) };
+    let keeps_secrets = draft.run.0.contains_key(KEEP_SECRETS);
+    let text = text(draft, &|_, values| values.to_vec());
+    let shown = if keeps_secrets { text.clone() } else { self::text(draft, &without_secrets) };
     (text, shown)
 }
 
-/// `value` is how the value of an option is written.
-fn text(draft: &Draft, value: &dyn Fn(&str, &str) -> String) -> String {
+/// How the values of an option are written.
+type Shown = dyn Fn(&str, &[String]) -> Vec<String>;
+
+/// The values of an option without secrets. Of a script's arguments, one may say that the next is one.
+fn without_secrets(key: &str, values: &[String]) -> Vec<String> {
+    match key {
+        ARGS => secrets::words(values.iter().map(String::as_str)),
+        _ => values.iter().map(|value| redacted(key, value)).collect(),
+    }
+}
+
+fn text(draft: &Draft, value: &Shown) -> String {
     let mut root = Table::new();
     let order = match draft.order {
         Order::Interleaved => "interleaved",
@@ -35,14 +45,22 @@ fn text(draft: &Draft, value: &dyn Fn(&str, &str) -> String) -> String {
     root.insert("factor".to_owned(), Value::Array(draft.factors.iter().map(|each| factor(each, value)).collect()));
     if let Some(server) = &draft.server {
         let mut table = Table::new();
-        let command = server.command.as_ref().map(|command| ("command", value(super::options::COMMAND, command)));
-        let ready = server.ready.as_ref().map(|ready| ("ready", value(super::options::URL, ready)));
+        let command = server
+            .command
+            .as_ref()
+            .map(|command| ("command", value(super::options::COMMAND, std::slice::from_ref(command)).concat()));
+        let ready = server
+            .ready
+            .as_ref()
+            .map(|ready| ("ready", value(super::options::URL, std::slice::from_ref(ready)).concat()));
         let timeout = Some(("timeout", format!("{}s", server.timeout.as_secs_f64())));
         insert(&mut table, [command, ready, timeout]);
         root.insert("target".to_owned(), Value::Table(table));
     }
     let hooks = &draft.hooks;
-    let command = |key, command: &Option<String>| Some((key, value(super::options::COMMAND, command.as_ref()?)));
+    let command = |key, command: &Option<String>| {
+        Some((key, value(super::options::COMMAND, command.as_slice()).concat())).filter(|_| command.is_some())
+    };
     let mut table = Table::new();
     insert(
         &mut table,
@@ -63,11 +81,11 @@ fn insert<const N: usize>(table: &mut Table, keys: [Option<(&str, String)>; N]) 
     table.extend(keys.into_iter().flatten().map(|(key, value)| (key.to_owned(), Value::String(value))));
 }
 
-fn factor(factor: &DraftFactor, value: &dyn Fn(&str, &str) -> String) -> Value {
+fn factor(factor: &DraftFactor, value: &Shown) -> Value {
     let level = |level: &super::draft::DraftLevel| {
         let mut table = options(&Options(level.sets.iter().cloned().collect()), value);
         if let Some(label) = &level.label {
-            table.insert("label".to_owned(), secrets::text(label).into());
+            table.insert("label".to_owned(), label.clone().into());
         }
         Value::Table(table)
     };
@@ -77,11 +95,11 @@ fn factor(factor: &DraftFactor, value: &dyn Fn(&str, &str) -> String) -> Value {
     Value::Table(table)
 }
 
-fn options(options: &Options, value: &dyn Fn(&str, &str) -> String) -> Table {
-    let shown = |key: &String, values: &[String]| match values {
+fn options(options: &Options, value: &Shown) -> Table {
+    let shown = |key: &String, values: &[String]| match &value(key, values)[..] {
         [] => Value::Boolean(true),
-        [one] => Value::String(value(key, one)),
-        _ => Value::Array(values.iter().map(|each| Value::String(value(key, each))).collect()),
+        [one] => Value::String(one.clone()),
+        several => Value::Array(several.iter().cloned().map(Value::String).collect()),
     };
     options.0.iter().map(|(key, values)| (key.clone(), shown(key, values))).collect()
 }

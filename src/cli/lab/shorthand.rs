@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::super::flags::Id;
-use super::super::front::{Front, Item};
+use super::super::front::{Front, Item, Misuse};
 use super::super::hints;
 use super::design::{self, Circumstances};
 use super::draft::{Draft, DraftFactor, DraftLevel, RETRIES_MAX, ROUNDS_MAX};
-use super::options::{ARGS, Options, SYSCTL, URL};
+use super::options::{ARGS, Options, SYSCTL, URL, canonical, near, redacted};
 use super::{Lab, count, folder};
 use crate::plan::{Dialect, Order};
 
@@ -21,12 +21,14 @@ const SLICE: [(&[&str], &str); 2] =
     [(&["duration", "requests", "until", "stages"], "2s"), (&["warmup", "delay-stats"], "500ms")];
 
 /// The options of both that no run has, and whether they take a value.
-const OWN: [(&str, bool); 10] = [
+const OWN: [(&str, bool); 12] = [
     ("sysctl", true),
     ("zip", false),
     ("rounds", true),
     ("order", true),
     ("out", true),
+    ("resume", true),
+    ("force", false),
     ("retry", true),
     ("allow-host-changes", false),
     ("plan", false),
@@ -92,8 +94,12 @@ pub(crate) fn versus(args: &[OsString]) -> Result<Option<Lab>, String> {
     if urls.len() < 2 {
         return Err("it takes two URLs or more; write for instance onrush vs http://a/ http://b/".to_owned());
     }
-    let are_distinct = urls.iter().enumerate().all(|(index, url)| !urls[..index].contains(url));
-    let label = |index: usize| (!are_distinct).then(|| format!("same-{}", index + 1));
+    // A URL that comes again has a number.
+    let label = |index: usize| {
+        let shown = redacted(URL, &urls[index]);
+        let earlier = urls[..index].iter().filter(|url| redacted(URL, url) == shown).count();
+        (earlier > 0).then(|| format!("{shown} ({})", earlier + 1))
+    };
     let level = |(index, url): (usize, &String)| DraftLevel {
         label: label(index),
         sets: vec![(URL.to_owned(), vec![url.clone()])],
@@ -115,7 +121,7 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<Typed>, String> {
         return Ok(None);
     }
     let mut front = Front::new(&rest, Dialect::Native, false);
-    while let Some(item) = front.next().map_err(|misuse| hints::hint(&misuse))? {
+    while let Some(item) = front.next().map_err(|misuse| hint(&misuse))? {
         match item {
             Item::Word(word) => typed.words.push(text(word)?),
             Item::ShortHelp => return Ok(None),
@@ -134,6 +140,19 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<Typed>, String> {
         }
     }
     Ok(Some(typed))
+}
+
+/// What is said of a misused option: those of the command itself are near, too.
+fn hint(misuse: &Misuse) -> String {
+    let name = match misuse {
+        Misuse::Name(name) => name.split('=').next().unwrap_or_default(),
+        _ => "",
+    };
+    let own = near(name, OWN.iter().map(|(own, _)| *own)).filter(|_| !name.is_empty());
+    own.map_or_else(
+        || hints::hint(misuse),
+        |near| format!("unknown option --{name}; {}", near.replace("mean ", "mean --")),
+    )
 }
 
 fn text(word: OsString) -> Result<String, String> {
@@ -162,7 +181,7 @@ impl Typed {
                 let wrong =
                     || format!("--sysctl {value:?}: write NAME=VALUE,VALUE, such as net.core.somaxconn=128,4096");
                 let (setting, levels) = value.split_once('=').ok_or_else(wrong)?;
-                self.list(format!("{SYSCTL}{}", setting.trim()), levels)?;
+                self.list(canonical(&format!("{SYSCTL}{}", setting.trim())), levels)?;
             } else {
                 self.own.push((name, value));
             }
@@ -205,13 +224,18 @@ impl Typed {
         let retries = self.number("retry", 0, RETRIES_MAX)?.map(|number| number as u32);
         let rounds = self.number("rounds", 1, ROUNDS_MAX)?.map_or(rounds, |number| number as u32);
         let around = Circumstances {
-            folder: folder(self.own("out").map(PathBuf::from), None, false)?,
+            folder: folder(
+                self.own("out").map(PathBuf::from),
+                self.own("resume").map(PathBuf::from),
+                self.has("force"),
+            )?,
             may_change_host: self.has("allow-host-changes"),
-            retries,
+            retries: None,
         };
         let is_plan = self.has("plan");
         let name = self.own("name").map_or(name, String::as_str).to_owned();
-        let draft = Draft { name, rounds, order, seed: 1, run: self.run, factors, ..Draft::default() };
+        let retries = retries.unwrap_or(0);
+        let draft = Draft { name, rounds, order, seed: 1, retries, run: self.run, factors, ..Draft::default() };
         let (experiment, warnings) = design::decide(draft, around)?;
         Ok(Lab { experiment: Box::new(experiment), is_plan, warnings })
     }

@@ -165,6 +165,8 @@ fn lists_of_a_sweep_are_crossed_or_zipped() {
         ("-c 1,8 --rounds", "--rounds needs a value"),
         ("-c 1,8 --order odd h", "--order \"odd\""),
         ("-c 1,8 --bogus h", "unknown option --bogus"),
+        ("-c 1,8 --round 2 h", "unknown option --round; did you mean --rounds?"),
+        ("-c 1 8 64 h", "nothing is varied"),
         ("-c 1,8 -o x.json h", "each run has its file"),
         ("--sysctl x h", "write NAME=VALUE,VALUE"),
         ("-c 1,8", "no URL"),
@@ -185,7 +187,7 @@ fn targets_are_compared_in_short_runs_unless_others_are_asked_for() {
     assert_eq!((plan.stop.duration, plan.stop.requests, plan.warmup.as_secs()), (None, Some(100), 1));
     let noise = versus_of("http://a/ http://a/").unwrap();
     let files: Vec<&str> = noise.points.iter().map(|point| point.file.as_str()).collect();
-    assert_eq!(files, ["url-same-1", "url-same-2"]);
+    assert_eq!(files, ["url1", "url-http___a___2_"]);
     assert!(versus_of("http://a/").unwrap_err().contains("two URLs or more"));
     assert!(versus_of("http://a/ http://b/ -c 1,8").unwrap_err().contains("--connections \"1,8\""));
 }

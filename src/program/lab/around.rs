@@ -21,11 +21,17 @@ pub(super) struct Around<'a> {
     loan: Option<Loan>,
     /// What was started and has not ended.
     groups: Groups,
-    /// The point and the round that things were set up for.
+    /// The point and the round that things are, or were to be, set up for.
     at: Option<(usize, u32)>,
+    /// Whether that succeeded.
+    is_set_up: bool,
     target: Option<Target>,
-    /// Whether something failed that ends the experiment.
+    /// Whether something failed in this attempt at a run that ends the experiment.
     pub is_fatal: bool,
+    /// Whether something failed after a run that had been measured.
+    pub has_failed: bool,
+    /// What could not be restored on the way.
+    unrestored: Vec<String>,
 }
 
 /// When a hook is run.
@@ -73,10 +79,11 @@ impl<'a> Around<'a> {
                 "{name} is a setting of this host; if it may be changed, and restored afterwards, add --allow-host-changes"
             );
         }
+        let mut said = Vec::new();
         for name in &names {
-            if let Some(effect) = settings::effect(&Name::parse(name)?) {
-                say(&format!("note: {effect}"));
-            }
+            let effect = settings::effect(&Name::parse(name)?).filter(|effect| !said.contains(effect));
+            effect.iter().for_each(|effect| say(&format!("note: {effect}")));
+            said.extend(effect);
         }
         let loan = if names.is_empty() { None } else { Some(Loan::open(Path::new(settings::DIRECTORY))?) };
         let groups = Groups::default();
@@ -86,7 +93,17 @@ impl<'a> Around<'a> {
             let unrestored = restorer.iter().flat_map(|restorer| restorer.restore());
             unrestored.for_each(|line| say(&format!("onrush: {line}")));
         });
-        Ok(Self { experiment, loan, groups, at: None, target: None, is_fatal: false })
+        Ok(Self {
+            experiment,
+            loan,
+            groups,
+            at: None,
+            is_set_up: false,
+            target: None,
+            is_fatal: false,
+            has_failed: false,
+            unrestored: Vec::new(),
+        })
     }
 
     /// Gives every setting each of its values once, so that one that is refused is known before the first run.
@@ -109,7 +126,8 @@ impl<'a> Around<'a> {
                 say(&format!("note: {name}: the kernel makes {became:?} of {value:?}"));
             }
         }
-        loan.restore().into_iter().next().map_or(Ok(()), |line| Err(anyhow!(line)))
+        let unrestored = loan.restore();
+        if unrestored.is_empty() { Ok(()) } else { Err(anyhow!(unrestored.join("; "))) }
     }
 
     /// Sets everything up for a point, unless it is.
@@ -118,25 +136,38 @@ impl<'a> Around<'a> {
     ///
     /// What failed, and why.
     pub fn enter(&mut self, point: usize, round: u32, folder: &Folder, interrupt: &Interrupt) -> Result<(), String> {
-        let is_running = self.target.as_mut().is_none_or(|target| target.ended().is_none());
-        if self.at.is_some_and(|(at, _)| at == point) && is_running {
+        let is_there = self.is_set_up && self.at.is_some_and(|(at, _)| at == point);
+        if is_there && self.target_end().is_none() {
             self.at = Some((point, round));
             return Ok(());
         }
-        self.leave_point(folder, interrupt).into_iter().for_each(|line| say(&format!("note: {line}")));
+        self.leave_point(folder);
+        if interrupt.is_asked() {
+            return Err("interrupted".to_owned());
+        }
         self.set(point).inspect_err(|_| self.is_fatal = true)?;
         self.at = Some((point, round));
         self.hook(When::BeforePoint, folder, interrupt)?;
-        self.start(folder, interrupt)
+        self.start(folder, interrupt)?;
+        self.is_set_up = true;
+        Ok(())
     }
 
-    /// Ends what was set up for the last point. Returns what went wrong.
-    pub fn leave_point(&mut self, folder: &Folder, interrupt: &Interrupt) -> Option<String> {
+    /// Ends what was set up for the last point, if anything was.
+    pub fn leave_point(&mut self, folder: &Folder) {
         self.target = None;
-        self.at?;
-        let left = self.hook(When::AfterPoint, folder, interrupt);
-        self.at = None;
-        left.err()
+        // What a hook has begun another one ends, also after a signal.
+        if let Err(line) = self.hook(When::AfterPoint, folder, &Interrupt::default()) {
+            say(&format!("onrush: {line}"));
+            self.has_failed = true;
+        }
+        (self.at, self.is_set_up) = (None, false);
+    }
+
+    /// How the target ended, if it did so by itself.
+    pub fn target_end(&mut self) -> Option<String> {
+        let status = self.target.as_mut()?.ended()?;
+        Some(format!("the target ended by itself, with {status}"))
     }
 
     /// Runs a hook at the point that things are set up for, if there is one.
@@ -148,9 +179,10 @@ impl<'a> Around<'a> {
         let hooks = &self.experiment.hooks;
         let (Some(command), Some((point, round))) = (when.command(hooks), self.at) else { return Ok(()) };
         let name = when.name();
-        let path = folder.output(&format!("{name}-{}-{}.txt", self.experiment.points[point].file, round + 1));
-        let output = path.and_then(|path| OpenOptions::new().create(true).append(true).open(path));
-        let output = output.map_err(|error| format!("{name}: its output cannot be kept: {}", reason(&error)))?;
+        let unkept = |error| format!("{name}: its output cannot be kept: {}", reason(&error));
+        let file = format!("{name}-{}-{}.txt", self.experiment.points[point].file, round + 1);
+        let path = folder.output(&file).map_err(unkept)?;
+        let output = OpenOptions::new().create(true).append(true).open(&path).map_err(unkept)?;
         let environment = self.environment();
         let hook = Hook { command, environment: &environment, output: &output, timeout: hooks.timeout };
         let ended = hook.run(interrupt, &self.groups);
@@ -160,19 +192,22 @@ impl<'a> Around<'a> {
             return Ok(());
         }
         self.is_fatal |= hooks.are_fatal;
-        Err(line)
+        Err(format!("{line}; what it printed is in {}", path.display()))
     }
 
     /// Restores all settings. Returns what could not be restored.
     pub fn restore(&mut self) -> Vec<String> {
-        self.loan.as_ref().map(Loan::restore).unwrap_or_default()
+        let mut unrestored = std::mem::take(&mut self.unrestored);
+        unrestored.extend(self.loan.iter().flat_map(Loan::restore));
+        unrestored
     }
 
     /// Gives settings the values of a point; those that it does not have get their own back.
-    fn set(&self, point: usize) -> Result<(), String> {
+    fn set(&mut self, point: usize) -> Result<(), String> {
         let (Some(loan), settings) = (&self.loan, &self.experiment.points[point].settings) else { return Ok(()) };
-        if let Some(line) = loan.restore().into_iter().next() {
-            return Err(line);
+        self.unrestored.extend(loan.restore());
+        if let Some(line) = self.unrestored.first() {
+            return Err(line.clone());
         }
         for (name, value) in settings {
             let set = Name::parse(name).and_then(|name| loan.set(&name, value));

@@ -17,8 +17,10 @@ use super::{EXIT_BROKEN, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, Scr
 use crate::cli::Lab;
 use crate::compare;
 use crate::lab::{self, Folder, Host, Made, words};
+use crate::plan::Plan;
 use crate::plan::experiment::{Experiment, Folder as Wanted};
 use crate::reason::reason;
+use crate::report::printable;
 use crate::report::result::Document;
 use crate::tables::{self, Form, Table};
 use around::Around;
@@ -54,8 +56,8 @@ struct Sum {
     measured: u64,
     /// Runs that failed for good.
     failed: u64,
-    /// Whether a gate broke.
-    is_broken: bool,
+    /// Runs in which a gate broke.
+    broken: u64,
     /// Whether onrush itself was the limit of a run in which it must not be (`--strict`).
     is_our_fault: bool,
     /// Whether a signal ended it.
@@ -70,6 +72,15 @@ fn steps(experiment: &mut Experiment, turns: &[lab::Turn]) -> anyhow::Result<u8>
     for point in &mut experiment.points {
         point.plan.read_materials()?;
     }
+    let ready = experiment.server.as_mut().and_then(|server| server.ready.as_deref_mut());
+    ready.map_or(Ok(()), Plan::read_materials)?;
+    for path in &experiment.attach {
+        let there = std::fs::metadata(path);
+        let there = there.map_err(|error| anyhow!("attach: {} cannot be read: {}", path.display(), reason(&error)))?;
+        if !there.is_file() {
+            bail!("attach: {} is no regular file", path.display());
+        }
+    }
     // What is refused leaves no folder behind.
     let mut around = Around::new(experiment, &signals)?;
     around.try_settings()?;
@@ -80,18 +91,18 @@ fn steps(experiment: &mut Experiment, turns: &[lab::Turn]) -> anyhow::Result<u8>
     let done = guard(|| runner.all(turns));
     let unrestored = runner.leave();
     let sum = runner.sum();
-    drop(runner);
+    let folder = runner.into_folder();
     unrestored.iter().for_each(|line| say(&format!("onrush: {line}")));
     let failure = done.and_then(|done| done).err();
     failure.iter().for_each(|error| say(&format!("onrush: {error:#}")));
-    let is_shown = sum.measured == 0 || show(experiment, &path);
+    let is_shown = sum.measured == 0 || show(experiment, &folder);
     say(&closing(experiment, sum, &path));
     Ok(match sum {
         Sum { is_interrupted: true, .. } => EXIT_INTERRUPTED,
         _ if failure.is_some() => EXIT_WRONG,
         Sum { measured: 0, .. } => EXIT_NOTHING_COMPLETED,
         _ if sum.failed > 0 || sum.is_given_up || !unrestored.is_empty() || !is_shown => EXIT_WRONG,
-        Sum { is_broken: true, .. } => EXIT_BROKEN,
+        _ if sum.broken > 0 => EXIT_BROKEN,
         Sum { is_our_fault: true, .. } => EXIT_OUR_FAULT,
         _ => 0,
     })
@@ -110,22 +121,25 @@ fn closing(experiment: &Experiment, sum: Sum, path: &Path) -> String {
     if sum.failed > 0 {
         line.push_str(&format!(", {} failed", sum.failed));
     }
+    if sum.broken > 0 {
+        line.push_str(&format!(", a gate broke in {}", sum.broken));
+    }
     if sum.measured < runs {
         let allowed = if experiment.may_change_host { " --allow-host-changes" } else { "" };
-        line.push_str(&format!("; go on with: onrush lab --resume {}{allowed}", path.display()));
+        let what = if experiment.text == experiment.shown { "onrush lab" } else { "the same command line and" };
+        line.push_str(&format!("; continue with: {what} --resume {}{allowed}", path.display()));
     }
     line
 }
 
 /// Prints and writes the tables, and prints what they say of each level; returns whether that succeeded.
-fn show(experiment: &Experiment, path: &Path) -> bool {
+fn show(experiment: &Experiment, folder: &Folder) -> bool {
+    let path = folder.path();
     let table = |form| tables::run(&Table { inputs: vec![path.to_owned()], by: None, columns: None, sort: None, form });
     let markdown = table(Form::Markdown);
     markdown.said.iter().for_each(|line| say(&format!("note: {line}")));
     let write = |name: &str, text: &str| {
-        std::fs::write(path.join(name), text).map_err(|error| {
-            say(&format!("onrush: {} cannot be written: {}", path.join(name).display(), reason(&error)));
-        })
+        folder.write(name, text.as_bytes()).map_err(|error| say(&format!("onrush: {error:#}")))
     };
     let are_written = [("table.md", &markdown.text), ("table.csv", &table(Form::Csv).text)]
         .map(|(name, text)| write(name, text).is_ok());
@@ -160,18 +174,26 @@ fn sockets(experiment: &Experiment, path: &Path, screen: &mut Screen) {
 fn open(experiment: &Experiment) -> anyhow::Result<(Folder, Made)> {
     let host = Host::read();
     let made = made(experiment, &host)?;
+    let is_private = experiment.points.iter().any(|point| point.plan.show.keeps_secrets);
     match &experiment.folder {
         Wanted::New(path) => {
             let path = path.clone().unwrap_or_else(|| named(&experiment.name, &made.at));
-            let folder = Folder::create(&path)?;
+            let folder = Folder::create(&path, is_private)?;
             folder.begin(&made, &experiment.shown, &host, &experiment.attach)?;
             Ok((folder, made))
         }
         Wanted::Resumed { path, is_forced } => {
-            let (folder, before) = Folder::resume(path)?;
+            let (folder, before) = Folder::resume(path, is_private)?;
+            if before.redacted && !made.redacted {
+                bail!(
+                    "{0}: its plan has secrets redacted, which no run may send; give the file, or the same command line, too: \
+                     onrush lab FILE.toml --resume {0}",
+                    path.display()
+                );
+            }
             if !is_forced && let Some(change) = change(&before, &made) {
                 bail!(
-                    "{}: {change}; the runs would not be comparable: begin anew, or go on with --force",
+                    "{}: {change}; the runs would not be comparable: start a new experiment, or continue with --force",
                     path.display()
                 );
             }
@@ -195,7 +217,9 @@ fn made(experiment: &Experiment, host: &Host) -> anyhow::Result<Made> {
     let materials: std::collections::BTreeMap<String, String> =
         materials.map(|material| (material.name.clone(), material.sha256())).collect();
     let at = OffsetDateTime::now_utc().format(&Rfc3339)?;
-    let content = format!("{}{materials:?}", experiment.text);
+    // More rounds of the same are no other experiment.
+    let text: Vec<&str> = experiment.text.lines().filter(|line| !line.starts_with("rounds = ")).collect();
+    let content = format!("{}{materials:?}", text.join("\n"));
     let digest = crate::plan::material::digest_of(content.as_bytes());
     let id = crate::plan::material::digest_of(format!("{digest}{at}{}", std::process::id()).as_bytes());
     Ok(Made {
@@ -216,17 +240,13 @@ fn change(before: &Made, now: &Made) -> Option<String> {
         let changed = before.materials.iter().find(|(name, digest)| now.materials.get(*name) != Some(digest));
         return Some(match changed {
             Some((name, _)) => format!("{name} has changed since"),
-            None if before.redacted && !now.redacted => {
-                "secrets were left out of it; name the file too: onrush lab FILE.toml --resume DIR".to_owned()
-            }
             None => "the experiment has changed since".to_owned(),
         });
     }
-    let pairs = [
-        ("onrush", &before.version, &now.version),
-        ("the kernel", &before.kernel, &now.kernel),
-        ("the boot", &before.boot, &now.boot),
-    ];
+    let pairs = [("onrush", &before.version, &now.version), ("the kernel", &before.kernel, &now.kernel)];
+    if before.boot != now.boot {
+        return Some("the machine was restarted since".to_owned());
+    }
     let (what, before, now) = pairs.into_iter().find(|(_, before, now)| before != now)?;
-    Some(format!("{what} was {before} and is {now}"))
+    Some(format!("{what} was {} and is {now}", printable(before)))
 }

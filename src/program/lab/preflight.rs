@@ -1,5 +1,7 @@
 //! One request to each target before the first round: a wrong path is quick to answer.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::super::ask::ask as request;
@@ -29,33 +31,40 @@ impl Answer {
     /// What there is to say about it.
     pub fn doubt(&self) -> Option<String> {
         let Self { point, url, .. } = self;
-        let status = self.status.filter(|status| *status >= 400)?;
+        let status = self.status.filter(|status| *status >= 300)?;
         let point = if point.is_empty() { String::new() } else { format!("{point}: ") };
-        Some(format!("{point}{url} answers with status {status}: every response like it counts as an error"))
+        let why = if status < 400 {
+            "is the redirect what you want to measure?"
+        } else {
+            "every response like it counts as an error"
+        };
+        Some(format!("{point}{url} answers with status {status}: {why}"))
     }
 }
 
-/// Requests every target once.
+/// Requests the target of each of these points once.
 ///
 /// # Errors
 ///
 /// Which one did not answer, and why.
 pub(super) fn ask(
     experiment: &Experiment,
+    points: &BTreeSet<usize>,
     around: &mut Around<'_>,
     folder: &Folder,
     interrupt: &Interrupt,
 ) -> Result<Vec<Answer>, String> {
     let mut asked: Vec<&Point> = Vec::new();
     let mut answers = Vec::new();
-    for (number, point) in experiment.points.iter().enumerate() {
+    for (number, point) in points.iter().map(|&number| (number, &experiment.points[number])) {
         if asked.iter().any(|other| is_alike(other, point)) {
             continue;
         }
         asked.push(point);
         let words = experiment.words(point);
-        around.enter(number, 0, folder, interrupt).map_err(|reason| format!("{words}: {reason}"))?;
-        let answer = one(&point.plan, interrupt).map_err(|error| format!("{words}: {error:#}"))?;
+        let at = if words.is_empty() { String::new() } else { format!("{words}: ") };
+        around.enter(number, 0, folder, interrupt).map_err(|reason| format!("{at}{reason}"))?;
+        let answer = one(&point.plan, interrupt).map_err(|error| format!("{at}{error:#}"))?;
         answers.push(Answer { point: words, ..answer });
         if interrupt.is_asked() {
             break;

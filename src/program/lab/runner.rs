@@ -1,5 +1,6 @@
 //! The runs of an experiment, one after the other.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,14 +28,30 @@ pub(super) struct Runner<'a> {
     interrupt: Interrupt,
     around: Around<'a>,
     sum: Sum,
+    /// Points of which it was said what is to be known.
+    told: BTreeSet<usize>,
 }
 
-/// What became of one attempt at a run.
-enum Attempt {
-    Measured(Box<Document>),
-    /// The reason, and what was measured nevertheless.
-    Failed(String, Option<Box<Document>>),
-    Interrupted(Option<Box<Document>>),
+/// How one attempt at a run ended.
+enum Ended {
+    Measured,
+    /// Why the run does not count.
+    Failed(String),
+    Interrupted,
+}
+
+/// One attempt at a run, and what it measured, which may be something although it failed.
+struct Attempt {
+    ended: Ended,
+    document: Option<Box<Document>>,
+}
+
+impl Attempt {
+    /// One that measured nothing.
+    fn none(reason: String, interrupt: &Interrupt) -> Self {
+        let ended = if interrupt.is_asked() { Ended::Interrupted } else { Ended::Failed(reason) };
+        Self { ended, document: None }
+    }
 }
 
 impl<'a> Runner<'a> {
@@ -46,7 +63,12 @@ impl<'a> Runner<'a> {
         interrupt: Interrupt,
         around: Around<'a>,
     ) -> Self {
-        Self { experiment, folder, id, interrupt, around, sum: Sum::default() }
+        Self { experiment, folder, id, interrupt, around, sum: Sum::default(), told: BTreeSet::new() }
+    }
+
+    /// The folder, when there are no more runs.
+    pub fn into_folder(self) -> Folder {
+        self.folder
     }
 
     /// What became of the runs so far.
@@ -57,35 +79,75 @@ impl<'a> Runner<'a> {
     /// Takes every turn that was not taken before.
     pub fn all(&mut self, turns: &[Turn]) -> anyhow::Result<()> {
         self.log("begun")?;
-        let is_left = |turn: &&(usize, &Turn)| !self.folder.has(&self.file(turn.1));
-        let left: Vec<(usize, &Turn)> = turns.iter().enumerate().filter(|turn| is_left(&turn)).collect();
-        self.sum.measured = (turns.len() - left.len()) as u64;
+        let mut left = Vec::new();
+        for (position, turn) in turns.iter().enumerate() {
+            if !self.is_taken(turn)? {
+                left.push((position, turn));
+            }
+        }
         if left.is_empty() {
             return Ok(());
         }
-        if !self.preflight()? {
+        if left.len() < turns.len() {
+            say(&format!("{} of {} runs are left", left.len(), turns.len()));
+        }
+        let points: BTreeSet<usize> = left.iter().map(|(_, turn)| turn.point).collect();
+        if !self.preflight(&points)? {
             return Ok(());
         }
         for (position, turn) in left {
-            if !self.turn(position, *turn)? {
+            self.sum.is_interrupted |= self.interrupt.is_asked();
+            if self.sum.is_interrupted || !self.turn(position, *turn)? {
                 break;
             }
         }
         self.log(if self.sum.is_interrupted { "interrupted" } else { "ended" })
     }
 
+    /// Whether a run was measured at an earlier time, and is counted now: its gates are those of the experiment, too.
+    /// What has its name and is something else gets another one.
+    fn is_taken(&mut self, turn: &Turn) -> anyhow::Result<bool> {
+        let name = self.file(turn);
+        if !self.folder.has(&name) {
+            return Ok(false);
+        }
+        let is_it = |document: &Document| {
+            document.experiment.as_ref().is_some_and(|place| {
+                (place.id.as_str(), place.point, place.round) == (&self.id, turn.point as u32 + 1, turn.round + 1)
+            })
+        };
+        if let Some(document) = Document::read(&self.folder.path().join(&name)).ok().filter(is_it) {
+            self.sum.measured += 1;
+            self.judge(turn.point, &document);
+            return Ok(true);
+        }
+        let other = format!("{}.txt", self.folder.vacant(name.trim_end_matches(".json"), "unreadable"));
+        say(&format!("note: {name} is not the result of this run; it is {other} now, and the run is repeated"));
+        self.folder.rename(&name, &other)?;
+        Ok(false)
+    }
+
+    /// Takes note of broken gates, and of a run that onrush itself limited where that is a failure; returns whether
+    /// there was any of it.
+    fn judge(&mut self, point: usize, document: &Document) -> bool {
+        let is_broken = document.gates.iter().any(|gate| gate.broken);
+        let is_our_fault = document.verdict.as_ref().is_some_and(|verdict| verdict.limited_by.is_our_fault());
+        let is_our_fault = is_our_fault && self.experiment.points[point].plan.show.is_strict;
+        self.sum.broken += u64::from(is_broken);
+        self.sum.is_our_fault |= is_our_fault;
+        is_broken || is_our_fault
+    }
+
     /// Gives back what was borrowed, and ends what was started. Returns what could not be restored.
     pub fn leave(&mut self) -> Vec<String> {
-        self.around
-            .leave_point(&self.folder, &Interrupt::default())
-            .into_iter()
-            .for_each(|line| say(&format!("note: {line}")));
+        self.around.leave_point(&self.folder);
+        self.sum.is_given_up |= self.around.has_failed;
         self.around.restore()
     }
 
-    /// Requests each target once; returns whether the runs may begin.
-    fn preflight(&mut self) -> anyhow::Result<bool> {
-        let asked = preflight::ask(self.experiment, &mut self.around, &self.folder, &self.interrupt);
+    /// Requests the target of each of these points once; returns whether the runs may begin.
+    fn preflight(&mut self, points: &BTreeSet<usize>) -> anyhow::Result<bool> {
+        let asked = preflight::ask(self.experiment, points, &mut self.around, &self.folder, &self.interrupt);
         if self.interrupt.is_asked() {
             self.sum.is_interrupted = true;
             return Ok(false);
@@ -114,53 +176,75 @@ impl<'a> Runner<'a> {
     /// One run, with its repeats; returns whether there are to be more.
     fn turn(&mut self, position: usize, turn: Turn) -> anyhow::Result<bool> {
         let point = &self.experiment.points[turn.point];
-        let line = words::run(self.experiment, point, turn, position as u64 + 1);
-        let begin = format!("{}-{}", point.file, turn.round + 1);
         for attempt in 0..=self.experiment.retries {
-            match self.attempt(position, turn) {
-                Attempt::Measured(document) => {
-                    let line = format!("{line}: {}", words::measured(&document));
-                    say(&line);
-                    self.folder.write(&self.file(&turn), document.to_json().as_bytes())?;
-                    self.sum.measured += 1;
-                    let is_broken = document.gates.iter().any(|gate| gate.broken);
-                    let is_our_fault = document.verdict.is_some_and(|verdict| verdict.limited_by.is_our_fault());
-                    let is_our_fault = is_our_fault && point.plan.show.is_strict;
-                    self.sum.is_broken |= is_broken;
-                    self.sum.is_our_fault |= is_our_fault;
-                    self.annotate(point, &line, is_broken || is_our_fault);
-                    self.log(&line)?;
-                    return Ok(true);
+            self.around.is_fatal = false;
+            let Attempt { ended, document } = self.attempt(position, turn);
+            let (kind, line) = match &ended {
+                Ended::Measured => (None, document.as_deref().map_or(String::new(), words::measured)),
+                Ended::Interrupted => (Some("interrupted"), "interrupted".to_owned()),
+                Ended::Failed(reason) if attempt < self.experiment.retries => {
+                    (Some("failed"), format!("failed: {reason}; once more"))
                 }
-                Attempt::Interrupted(document) => {
-                    if let Some(document) = document {
-                        let name = self.folder.vacant(&begin, "interrupted");
-                        self.folder.write(&name, document.to_json().as_bytes())?;
-                    }
-                    say(&format!("{line}: interrupted"));
+                Ended::Failed(reason) => (Some("failed"), format!("failed: {reason}")),
+            };
+            let line = format!("{}: {line}", words::run(self.experiment, point, turn, position as u64 + 1));
+            say(&line);
+            self.keep(&turn, kind, document.as_deref())?;
+            let is_wrong = match (&ended, &document) {
+                (Ended::Measured, Some(document)) => self.judge(turn.point, document),
+                _ => true,
+            };
+            self.annotate(point, &line, is_wrong);
+            self.log(&line)?;
+            match ended {
+                Ended::Measured => {
+                    self.sum.measured += 1;
+                    self.tell(turn.point, document.as_deref());
+                    return Ok(!self.must_stop());
+                }
+                Ended::Interrupted => {
                     self.sum.is_interrupted = true;
                     return Ok(false);
                 }
-                Attempt::Failed(reason, document) => {
-                    if let Some(document) = document {
-                        let name = self.folder.vacant(&begin, "failed");
-                        self.folder.write(&name, document.to_json().as_bytes())?;
-                    }
-                    let again = if attempt < self.experiment.retries { "; once more" } else { "" };
-                    let line = format!("{line}: failed: {reason}{again}");
-                    say(&line);
-                    self.annotate(point, &line, true);
-                    self.log(&line)?;
-                }
+                Ended::Failed(_) => {}
             }
         }
         self.sum.failed += 1;
-        if self.around.is_fatal {
-            say("onrush: the experiment ends with this failure");
+        Ok(!self.must_stop())
+    }
+
+    /// Whether something failed that ends the experiment, which is said.
+    fn must_stop(&mut self) -> bool {
+        let must_stop = self.around.is_fatal;
+        if must_stop {
+            say("onrush: stopping after this failure");
             self.sum.is_given_up = true;
-            return Ok(false);
         }
-        Ok(true)
+        must_stop
+    }
+
+    /// Writes what a run measured, under a name of its own if it does not count, and gives its samples of sockets the
+    /// same.
+    fn keep(&self, turn: &Turn, kind: Option<&str>, document: Option<&Document>) -> anyhow::Result<()> {
+        let begin = format!("{}-{}", self.experiment.points[turn.point].file, turn.round + 1);
+        let name = kind.map_or(begin.clone(), |kind| self.folder.vacant(&begin, kind));
+        if let Some(document) = document {
+            self.folder.write(&format!("{name}.json"), document.to_json().as_bytes())?;
+        }
+        if name != begin {
+            self.folder.rename(&samples(&begin), &samples(&name))?;
+        }
+        Ok(())
+    }
+
+    /// Says what is to be known of the first run of a point: the other runs have much the same notes.
+    fn tell(&mut self, point: usize, document: Option<&Document>) {
+        const NOTES: usize = 3;
+        if let Some(document) = document.filter(|_| self.told.insert(point)) {
+            let words = self.experiment.words(&self.experiment.points[point]);
+            let words = if words.is_empty() { words } else { format!("{words}: ") };
+            document.notes.iter().take(NOTES).for_each(|note| say(&format!("note: {words}{note}")));
+        }
     }
 
     /// Says what is wrong in the words that GitHub makes annotations of, where that is wanted.
@@ -173,44 +257,31 @@ impl<'a> Runner<'a> {
     fn attempt(&mut self, position: usize, turn: Turn) -> Attempt {
         let Self { experiment, folder, interrupt, around, .. } = self;
         let point = &experiment.points[turn.point];
-        if let Err(reason) = around.enter(turn.point, turn.round, folder, interrupt) {
-            return if interrupt.is_asked() { Attempt::Interrupted(None) } else { Attempt::Failed(reason, None) };
-        }
-        let before = around.hook(When::BeforeRun, folder, interrupt);
-        if interrupt.is_asked() {
-            return Attempt::Interrupted(None);
-        }
-        if let Err(reason) = before {
-            return Attempt::Failed(reason, None);
+        let set_up = around.enter(turn.point, turn.round, folder, interrupt);
+        if let Err(reason) = set_up.and_then(|()| around.hook(When::BeforeRun, folder, interrupt)) {
+            return Attempt::none(reason, interrupt);
         }
         let mut plan = point.plan.clone();
         plan.show.place = Some(self.place(position, turn));
         if let Some(sockets) = &mut plan.show.sockets {
-            let number = turn.round + 1;
-            sockets.output = self.folder.path().join(format!("sockets-{}-{number}.ndjson", point.file));
+            sockets.output = self.folder.path().join(samples(&format!("{}-{}", point.file, turn.round + 1)));
         }
         plan.way.socket.reads_sizes = !point.settings.is_empty();
-        let measured = run(&plan, &self.interrupt);
-        let is_interrupted = self.interrupt.is_asked();
-        // What a hook began it ends, also after a signal.
-        let interrupt = if is_interrupted { Interrupt::default() } else { self.interrupt.clone() };
-        let after = self.around.hook(When::AfterRun, &self.folder, &interrupt);
-        let (mut document, reason) = match measured {
-            Ok(document) => {
-                let flaw = document.flaw();
-                (Some(document), flaw.or(after.err()))
-            }
-            Err(error) => (None, Some(format!("{error:#}"))),
-        };
+        let Ran { mut document, reason } = run(&plan, &self.interrupt);
+        let ended = self.around.target_end();
+        // What a hook has begun another one ends, also after a signal.
+        let after = self.around.hook(When::AfterRun, &self.folder, &Interrupt::default());
+        let is_interrupted = document.as_ref().map_or(self.interrupt.is_asked(), |document| document.interrupted);
+        let reason = reason.or(ended).or(after.err());
         if let Some(place) = document.as_mut().and_then(|document| document.experiment.as_mut()) {
             place.failed = reason.clone();
         }
-        match (document, reason) {
-            (document, _) if is_interrupted => Attempt::Interrupted(document),
-            (document, Some(reason)) => Attempt::Failed(reason, document),
-            (Some(document), None) => Attempt::Measured(document),
-            (None, None) => Attempt::Failed("there is no result".to_owned(), None),
-        }
+        let ended = match reason {
+            _ if is_interrupted => Ended::Interrupted,
+            Some(reason) => Ended::Failed(reason),
+            None => Ended::Measured,
+        };
+        Attempt { ended, document }
     }
 
     /// Which run of the experiment this is.
@@ -240,8 +311,25 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// One session, and its document.
-fn run(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Box<Document>> {
+/// The file that samples of sockets go into, of a run whose result has this name.
+fn samples(name: &str) -> String {
+    format!("sockets-{name}.ndjson")
+}
+
+/// What a session left.
+struct Ran {
+    /// What it measured.
+    document: Option<Box<Document>>,
+    /// Why that does not count.
+    reason: Option<String>,
+}
+
+/// One session.
+fn run(plan: &Plan, interrupt: &Interrupt) -> Ran {
+    measure(plan, interrupt).unwrap_or_else(|error| Ran { document: None, reason: Some(format!("{error:#}")) })
+}
+
+fn measure(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Ran> {
     let files = Files::open(&plan.show.files(), plan.show.keeps_secrets)?;
     let fates = files.fates().clone();
     let mut watcher = Watcher { plan, line: None, files };
@@ -250,8 +338,11 @@ fn run(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Box<Document>> {
     watcher.files.write(&document);
     fates.wait(files::PATIENCE);
     fates.give_up();
-    files::unwritable(&fates).into_iter().next().map_or(Ok(()), Err)?;
-    fault(plan, &outcome).map_or(Ok(document), Err)
+    let unwritable = files::unwritable(&fates).first().map(ToString::to_string);
+    let fault = fault(plan, &outcome).map(|error| format!("{error:#}"));
+    let reason = fault.or_else(|| document.flaw()).or(unwritable);
+    let has_begun = document.requests.started > 0;
+    Ok(Ran { document: Some(document).filter(|_| has_begun), reason })
 }
 
 /// Shows how a run goes.

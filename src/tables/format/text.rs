@@ -1,13 +1,17 @@
 //! A table for a terminal: columns as wide as they have to be, numbers to the right.
 
 use super::super::grid::{Cell, Grid};
+use crate::report::printable;
+
+/// The widest column; what is wider is not aligned.
+const WIDTH_MAX: usize = 1_000;
 
 /// The headings and the rows.
 pub fn text(grid: &Grid) -> String {
-    let mut lines = vec![grid.heads.iter().map(|head| head.heading.clone()).collect::<Vec<String>>()];
+    let mut lines = vec![grid.heads.iter().map(|head| printable(&head.heading)).collect::<Vec<String>>()];
     lines.extend(grid.rows.iter().map(|row| row.iter().map(Cell::shown).collect()));
     let widths: Vec<usize> = (0..grid.heads.len())
-        .map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0))
+        .map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0).min(WIDTH_MAX))
         .collect();
     let is_text = |column: usize| grid.rows.iter().any(|row| matches!(row[column], Cell::Text(_)));
     let is_text: Vec<bool> = (0..grid.heads.len()).map(is_text).collect();
