@@ -15,7 +15,7 @@ Usage: onrush lab [options] FILE.toml
                          let settings of this host be changed and restored
   -h, --help             print this text
 
-An experiment, with everything it can say (all but [run] may be left out):
+An experiment, with everything it can say (name and [run] are needed):
 
   name = \"proxies\"
   rounds = 3
@@ -46,8 +46,9 @@ An experiment, with everything it can say (all but [run] may be left out):
   on_error = \"continue\"        # or \"stop\"
 
 A level may also set \"sysctl.net.ipv4.tcp_rmem\" or another setting of this host,
-and \"target.command\". Exit codes: 0 all runs were measured, 1 the plan is wrong or
-a run failed, 3 a gate (fail-if) broke, 5 nothing was measured, 130 interrupted.
+and \"target.command\". Exit codes: 0 all runs were measured, 1 the plan is wrong
+or a run failed, 3 a gate (fail-if) broke, 4 onrush limited a run (strict),
+5 nothing was measured, 130 interrupted.
 ";
 
 pub(crate) const SWEEP: &str = "\
@@ -64,6 +65,7 @@ Usage: onrush sweep [options] URL
       --retry N          repeat a failed run at once, N times at most (0)
       --name NAME        what the folder is called (sweep)
       --out DIR          the folder (onrush-NAME-TIME)
+      --resume DIR       with the same command line: go on with this folder
       --plan             show points, order and time, and touch nothing
       --allow-host-changes
                          let settings of this host be changed and restored
@@ -85,6 +87,7 @@ Usage: onrush vs [options] URL_A URL_B [URL_C...]
       --retry N          repeat a failed run at once, N times at most (0)
       --name NAME        what the folder is called (vs)
       --out DIR          the folder (onrush-NAME-TIME)
+      --resume DIR       with the same command line: go on with this folder
       --plan             show points, order and time, and touch nothing
   -h, --help             print this text
 
