@@ -23,7 +23,7 @@ impl TypedSearch {
         if flag.id == Id::FindMax {
             let objective = condition(flag, value)?;
             if let Some(earlier) = self.objective.replace(objective) {
-                let line = format!("--find-max is there twice; write one list: --find-max '{earlier},…'");
+                let line = format!("--find-max is given twice; write one list: --find-max '{earlier},…'");
                 return Err(Refusal::Misused(line));
             }
             return Ok(());

@@ -128,7 +128,7 @@ impl TypedWay {
                 let there = if to.0.is_empty() { host.clone() } else { to.0 };
                 self.way.instead = Some((there, to.1));
             } else {
-                warnings.push(format!("--connect-to {typed}: the URL is for {host}:{port}, so it means nothing"));
+                warnings.push(format!("--connect-to {typed} is ignored: the URL is for {host}:{port}"));
             }
         }
         let instead = self.way.instead.as_ref().map(|to| (&to.0, to.1.unwrap_or(port), "--connect-to"));
@@ -138,7 +138,7 @@ impl TypedWay {
             if host.eq_ignore_ascii_case(wanted) && only.is_none_or(|only| only == port) {
                 self.way.resolved.push(address);
             } else {
-                warnings.push(format!("--resolve {typed}: {whose} is for {wanted}:{port}, so it means nothing"));
+                warnings.push(format!("--resolve {typed} is ignored: {whose} is for {wanted}:{port}"));
             }
         }
     }

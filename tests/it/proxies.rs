@@ -506,7 +506,7 @@ fn the_way_to_the_proxy_can_be_chosen(context: &Context) {
     let output = context.onrush().words(&words).words("http://h.invalid/").run();
     assert_eq!((output.code, output.requests(), output.stderr.as_str()), (0, 4, ""), "{output:?}");
     let output = context.onrush().words(&words).words("--resolve h.invalid:127.0.0.1 http://h.invalid/").run_plain();
-    output.note(&format!("--resolve h.invalid:127.0.0.1: the proxy is for proxy.invalid:{port}, so it means nothing"));
+    output.note(&format!("--resolve h.invalid:127.0.0.1 is ignored: the proxy is for proxy.invalid:{port}"));
     // The environment says nothing.
     let plain = target();
     let onrush = context.onrush().with(|command| {

@@ -46,8 +46,8 @@ fn a_rare_percentile_is_not_known(context: &Context) {
     let duration_s = number(&document, "/duration_s");
     assert!(duration_s >= 20.0);
     let note = format!(
-        "note: --until was not reached in {duration_s:.2}s: how well p99.9 is known cannot be said, as there were no 20 batches \
-         with 10,000 responses each; measure longer (-d)"
+        "note: --until was not reached in {duration_s:.2}s: the precision of p99.9 is unknown, as there were fewer than 20 \
+         batches with 10,000 responses each; measure longer (-d)"
     );
     assert!(output.stderr.contains(&note), "{output:?}");
 }

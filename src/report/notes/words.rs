@@ -235,12 +235,12 @@ fn until_line(until: &Until, elapsed: Duration, is_counted: bool) -> String {
             format!("{name} is known to ±{is:.2} % instead of ±{asked} % (95 % confidence)")
         }
         (name, Err(Unknown::Short)) => format!(
-            "how well {name} is known cannot be said, as there were no {BATCHES_MIN} batches with {} each",
+            "the precision of {name} is unknown, as there were fewer than {BATCHES_MIN} batches with {} each",
             counted(known.completed_min(), "response")
         ),
         (name, Err(Unknown::Dependent)) => {
             format!(
-                "how well {name} is known cannot be said, as it changes too slowly for {BATCHES_MIN} independent batches"
+                "the precision of {name} is unknown, as it changes too slowly for {BATCHES_MIN} independent batches"
             )
         }
     };
@@ -401,7 +401,7 @@ fn burst_words(&Burst { requests, connections, needed, is_staged }: &Burst) -> S
 fn too_late_line(dropped: u64, due: u64, in_percentiles: bool) -> String {
     let (dropped, due) = (thousands(dropped), counted(due, "request"));
     let latency = match in_percentiles {
-        true => "are in no mean or maximum; in the percentiles, with the time from when they were due to the end",
+        true => "are in no mean or maximum; the percentiles count them from when they were due to the end",
         false => "are in no latency",
     };
     format!("{dropped} of {due} were dropped: they would have been sent too late (--max-late), and {latency}")
@@ -450,8 +450,8 @@ fn cut_bodies_line(count: u64) -> String {
 fn resumed_line(resumed: u64, handshakes: u64) -> String {
     let (resumed, handshakes) = (thousands(resumed), counted(handshakes, "TLS handshake"));
     format!(
-        "{resumed} of {handshakes} resumed an earlier session, which costs less than a new client does: --tls-resume off \
-         has none resumed"
+        "{resumed} of {handshakes} resumed an earlier session, which costs less than the full handshake of a new client: \
+         --tls-resume off makes all of them full"
     )
 }
 

@@ -153,8 +153,10 @@ fn resumed_sessions_are_said_where_handshakes_are_a_part_of_the_load() {
     outcome.totals.handshakes.record(Negotiated::default(), true);
     assert_eq!(
         said(&outcome),
-        ["1,001 of 1,003 TLS handshakes resumed an earlier session, which costs less than a new client does: \
-             --tls-resume off has none resumed"]
+        [
+            "1,001 of 1,003 TLS handshakes resumed an earlier session, which costs less than the full handshake of a new \
+             client: --tls-resume off makes all of them full"
+        ]
     );
 }
 

@@ -309,8 +309,8 @@ fn requests_that_were_late_or_dropped_are_said() {
                  the latency includes that";
     assert_eq!(said_of(&plan, &late)[0], words);
     let dropped = changed(|open_loop| (open_loop.due, open_loop.dropped) = (10_037, 37));
-    let words = "37 of 10,037 requests were dropped: they would have been sent too late (--max-late), and are in no mean or maximum; in \
-                 the percentiles, with the time from when they were due to the end";
+    let words = "37 of 10,037 requests were dropped: they would have been sent too late (--max-late), and are in no mean or maximum; \
+                 the percentiles count them from when they were due to the end";
     assert_eq!(said(&dropped), [words]);
     let carried = changed(|open_loop| (open_loop.due, open_loop.carried, open_loop.dropped) = (1, 36, 37));
     assert!(said(&carried).iter().any(|words| words.starts_with("37 of 37 requests were dropped")), "of a warm-up too");

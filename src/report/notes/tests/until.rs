@@ -28,11 +28,11 @@ fn how_well_figures_are_known_is_said_and_what_is_missing() {
     let line = "--until was not reached in 10.00s: p50 is known to ±3.41 % instead of ±2 % (95 % confidence); measure longer (-d)";
     assert_eq!(said(&until(false, 10, vec![p99, unsure])), [line]);
     let rare = known("p99+-2%", Err(Unknown::Short));
-    let line = "--until was not reached in 10.00s: how well p99 is known cannot be said, as there were no 20 batches with 1,000 responses \
-                each; measure longer (-d)";
+    let line = "--until was not reached in 10.00s: the precision of p99 is unknown, as there were fewer than 20 batches with 1,000 \
+                responses each; measure longer (-d)";
     assert_eq!(said(&until(false, 10, vec![rare])), [line]);
     let slow = known("p99+-2%", Err(Unknown::Dependent));
-    let line = "--until was not reached in 10.00s: how well p99 is known cannot be said, as it changes too slowly for 20 independent \
+    let line = "--until was not reached in 10.00s: the precision of p99 is unknown, as it changes too slowly for 20 independent \
                 batches; measure longer (-d)";
     let mut outcome = until(false, 10, vec![slow]);
     assert_eq!(said(&outcome), [line]);
@@ -41,5 +41,8 @@ fn how_well_figures_are_known_is_said_and_what_is_missing() {
     assert!(said(&outcome).contains(&line), "{:?}", said(&outcome));
     outcome.ended = Ended::Signal;
     let said = said(&outcome);
-    assert!(said.iter().any(|note| note.contains("--until was not reached in 800.00ms: how well p99")), "{said:?}");
+    assert!(
+        said.iter().any(|note| note.contains("--until was not reached in 800.00ms: the precision of p99")),
+        "{said:?}"
+    );
 }
