@@ -1,4 +1,4 @@
-//! What a peer can do wrong.
+//! The ways in which a peer breaks the protocol.
 
 /// Why a response did not come, or not whole. Lower case, no full stop: it follows "read: 28 × ".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]

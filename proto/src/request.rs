@@ -1,4 +1,4 @@
-//! What a request says, before any protocol has written it.
+//! The content of a request, independent of the protocol that encodes it.
 
 use std::cell::OnceCell;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! Time as the data plane knows it: nanoseconds since an origin that the driver chose.
+//! The data plane's time: nanoseconds since an origin that the driver chose.
 
 use std::ops::Add;
 

@@ -1,4 +1,4 @@
-//! Whose rules are followed, and the words in which GNU getopt refuses: what a user of wrk has always read.
+//! The dialect in force, and GNU getopt's error messages, which users of wrk know.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! From what was typed to a plan: defaults, contradictions, and the rules in which wrk and onrush differ.
+//! Makes a plan of what was typed: defaults, contradictions, and the rules in which wrk and onrush differ.
 //!
 //! The border to [`crate::plan`]: past it nothing knows how an option was spelled.
 

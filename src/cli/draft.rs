@@ -1,4 +1,4 @@
-//! A search from what was typed: what it needs beside a plan, and what it does not go together with.
+//! Makes a search of what was typed: what it needs besides a plan, and the options that exclude it.
 
 use std::ffi::OsStr;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! One option: its spellings, its value, its help, and which tool brought it into the world. Which there are is the table of
-//! [`super::flags`].
+//! One option: its spellings, its value, its help, and the tool that it comes from. [`super::flags`] has the table of
+//! all options.
 
 use crate::plan::Dialect;
 

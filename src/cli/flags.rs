@@ -1,4 +1,4 @@
-//! Every option exactly once, and how one is found.
+//! The table of all options, and the lookup in it.
 //!
 //! The table only describes. What an option means is decided in [`super::typed`], and how a spelling is matched in
 //! [`super::front`].

@@ -1,4 +1,4 @@
-//! What is wrong with a text that has a grammar of its own, and where.
+//! A syntax error in a value that has a grammar of its own, and its position.
 
 use strsim::damerau_levenshtein;
 

@@ -1,4 +1,4 @@
-//! Options of other load generators that onrush does not know, and what their users are told.
+//! Options of other load generators that onrush does not have, and the hint that each gets.
 
 /// The answer to another tool's option, as it is in the table and as it was typed.
 pub(super) fn foreign(spelling: &str, typed: &str) -> Option<String> {

@@ -1,6 +1,6 @@
-//! Headers of the user's own that contradict the body: what a server will make of them.
+//! User headers that contradict the body, and how a server will read them.
 //!
-//! They are sent as typed, because how a server bears them is worth a test. What a script sends is not looked at here.
+//! They are sent as typed, because how a server handles them is worth a test. What a script sends is not looked at here.
 
 use std::cmp::Ordering;
 

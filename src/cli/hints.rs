@@ -1,5 +1,5 @@
-//! What a misused option or word is answered with natively: the right spelling where it can be guessed, also for those
-//! who come from another load generator.
+//! The native messages for a misused option or word: the right spelling where it can be guessed, also for users of
+//! other load generators.
 
 use std::ffi::{OsStr, OsString};
 

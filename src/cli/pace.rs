@@ -1,5 +1,5 @@
 //! The options about when requests are sent, and on how many connections over time: what was typed of them, and the schedule
-//! it comes to.
+//! that follows.
 
 use std::ffi::OsStr;
 use std::fmt;

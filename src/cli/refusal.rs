@@ -1,4 +1,4 @@
-//! Why there is no plan, and what is said about a value that cannot be read.
+//! Why a command line is refused, and the message about a value that cannot be read.
 
 use std::ffi::OsStr;
 use std::fmt::Display;

@@ -1,6 +1,6 @@
 //! What every request says: method, headers and body, from what was typed.
 //!
-//! The length of the body is not added here: it is the protocol's business.
+//! It adds no length of the body: the protocol does.
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! What was typed, each value already read, but nothing decided: no default is filled in, nothing is compared.
+//! What was typed, with each value parsed but nothing decided: no default is filled in, nothing is compared.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

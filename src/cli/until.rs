@@ -1,4 +1,4 @@
-//! `--until`: what it goes with, and how long a run lasts whose figures are never known that well.
+//! `--until`: what it goes with, and how long a run lasts whose figures never become precise enough.
 
 use std::time::Duration;
 

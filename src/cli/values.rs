@@ -1,4 +1,4 @@
-//! The values of options: each is read into what it means, or refused with what would be right.
+//! The values of options: each is parsed, or refused with an example of a right one.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

@@ -1,5 +1,5 @@
 //! Conditions on the figures of a run, such as `p99<50ms,errors<0.1%`: what a gate breaks at. Stop terms, such as `p99+-2%`:
-//! how well a figure has to be known.
+//! how precise a figure has to be.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How much load: threads and connections, each thread's share of them, and how long a connection is used.
+//! The load: threads and connections, each thread's share of them, and how long a connection is used.
 
 use serde::{Deserialize, Serialize};
 

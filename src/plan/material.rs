@@ -1,4 +1,4 @@
-//! What a run needs of files, as contents: bodies, scripts, certificates.
+//! The contents of the files that a run needs: bodies, scripts, certificates.
 //!
 //! A plan that goes to another machine names each by its digest, and the contents go beside it. The file that it came
 //! from has a name for messages, and is never looked at again.

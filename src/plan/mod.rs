@@ -1,6 +1,6 @@
-//! What was decided: a run as plain data, fit to be stored, sent to another machine and split between threads.
+//! The plan of a run: plain data that can be stored, sent to another machine and split between threads.
 //!
-//! Nothing here was typed by a person any more (that is [`crate::cli`]) and nothing is measured yet.
+//! It comes after the command line ([`crate::cli`]) and before any measuring.
 
 pub mod condition;
 pub mod experiment;

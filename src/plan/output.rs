@@ -1,4 +1,4 @@
-//! What is shown of a result, where it goes, and in which form.
+//! The output of a run: what it shows of the result, where and in which form.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

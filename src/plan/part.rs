@@ -1,4 +1,4 @@
-//! Which requests of a schedule, or which connections, fall to whom.
+//! Which requests of a schedule, or which connections, a thread or a machine takes.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Which run of an experiment a run is.
+//! The place of a run in its experiment.
 
 use serde::{Deserialize, Serialize};
 

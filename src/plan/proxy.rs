@@ -1,4 +1,4 @@
-//! A proxy that speaks HTTP, and what it is to be told.
+//! An HTTP proxy, and the request that it gets.
 
 use onrush_proto::Parts;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What every request says, but for its body.
+//! The content of every request, without its body.
 
 use std::sync::Arc;
 

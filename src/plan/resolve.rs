@@ -1,4 +1,4 @@
-//! From a name to addresses, through the system's resolver and nothing else. It connects to nothing.
+//! Resolves a name with the system's resolver. It opens no connection.
 
 use std::collections::HashSet;
 use std::io;

@@ -1,4 +1,4 @@
-//! How TLS is to be spoken, and what it can be spoken with.
+//! The TLS settings of a run, and the versions, suites and groups there are.
 
 use serde::{Deserialize, Serialize};
 

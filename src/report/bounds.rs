@@ -1,5 +1,5 @@
-//! Percentiles of the latency since requests were due, between two bounds: it is unknown how long those would have lasted that
-//! have no complete response.
+//! Bounds for percentiles of the latency since requests were due: how long requests without a complete response would
+//! have lasted is unknown.
 
 use crate::stats::{Distribution, rank};
 

@@ -1,4 +1,4 @@
-//! Makes bytes of a stranger fit for a terminal.
+//! Escapes untrusted bytes for a terminal.
 
 /// The longest text that is shown of anything a server sent, in characters.
 const LONGEST: usize = 120;

@@ -1,4 +1,4 @@
-//! What became of a gate, as documents have it.
+//! The result of a gate, as documents have it.
 
 use serde::{Deserialize, Serialize};
 

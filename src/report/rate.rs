@@ -1,4 +1,4 @@
-//! What makes the rate of a run.
+//! The rate of a run.
 
 use crate::run::{Ended, Outcome};
 use crate::stats::Counters;

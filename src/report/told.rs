@@ -1,4 +1,4 @@
-//! What the `done` of a script is told.
+//! The arguments of a script's `done`.
 
 use super::failure::{class, why};
 use super::{NS_PER_US, rewritten};

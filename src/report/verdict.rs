@@ -1,4 +1,4 @@
-//! From what was decided and measured to the evidence on which the [`Verdict`] is given.
+//! Gathers the evidence for the [`Verdict`] from the plan and the outcome.
 
 use std::time::Duration;
 

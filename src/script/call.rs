@@ -1,6 +1,6 @@
 //! The calls of a script's functions while requests are under way.
 //!
-//! Everything that a call needs lies ready at the bottom of the state's stack. Each callback is called by a C function of
+//! Everything that a call needs is kept at the bottom of the state's stack. Each callback is called by a C function of
 //! ours inside one protected call, so that any error raised on the way (by the script, by a finalizer, for want of
 //! memory) arrives as a message. Such a function may be left at any call into Lua, by unwinding: it owns nothing that
 //! would have to be dropped.

@@ -1,4 +1,4 @@
-//! What a script has decided about its thread.
+//! The settings that a script has made for its thread.
 
 use std::cell::Cell;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! A fresh Lua state: everything that is there before the script.
+//! A fresh Lua state: everything that is there before the script runs.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! What a user reads of an error that a script raised.
+//! The message that a user reads when a script raises an error.
 
 /// What comes before a stack trace.
 const TRACE: &str = "\nstack traceback:\n";

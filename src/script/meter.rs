@@ -1,4 +1,4 @@
-//! How much time the calls into a script take, without reading the clock twice for each.
+//! Measures the time of calls into a script without reading the clock twice for each.
 
 use std::time::Instant;
 

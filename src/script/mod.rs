@@ -1,4 +1,4 @@
-//! Lua: what a script of `-s` says, does and hears.
+//! Lua: the script of `-s`, its callbacks and its phases.
 //!
 //! There is one state for every thread and one main state, and they share nothing; what goes from one to another is
 //! copied. [`Script::load`] makes them all and runs every phase before the start. The [`MakeCallbacks`] of a thread carry

@@ -1,4 +1,4 @@
-//! The functions that `wrk.lua` needs of the host.
+//! The host functions that `wrk.lua` calls.
 //!
 //! They never raise an error for something that a script did: they return the problem, and `wrk.lua` raises it where the
 //! script can be named.

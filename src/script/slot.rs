@@ -1,4 +1,4 @@
-//! Where states lie while no worker has them.
+//! Keeps states while no worker has them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

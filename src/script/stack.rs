@@ -1,9 +1,9 @@
 //! The C stack that a script may use up, and how much of it is left.
 //!
-//! LuaJIT limits its own stack, in every coroutine anew, and the C stack not at all. Three kinds of calls could take any
+//! LuaJIT limits its own stack, separately in every coroutine, but not the C stack. Three kinds of calls could take any
 //! amount of it: `string.gsub`, which keeps ten kilobytes there; `load`, which asks a function for more text while it
-//! keeps a whole parser there; and coroutines inside of coroutines. `wrk.lua` looks here before each of them. Anything
-//! else that calls itself is stopped by the end of LuaJIT's own stack, when it has taken at most 6 MiB of this one.
+//! keeps a whole parser there; and coroutines inside of coroutines. `wrk.lua` asks this module before each of them. LuaJIT's
+//! own stack stops any other recursion, when it has taken at most 6 MiB of this one.
 
 use std::ffi::c_int;
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! What `done` is told, as Lua values.
+//! The arguments of `done` as Lua values.
 
 use std::rc::Rc;
 

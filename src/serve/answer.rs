@@ -1,4 +1,4 @@
-//! An answer as plain data: what is sent, when, and what becomes of the connection.
+//! An answer as plain data: what is sent, when, and whether the connection stays open.
 //!
 //! Nothing is sent here.
 

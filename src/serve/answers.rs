@@ -1,4 +1,4 @@
-//! What each path answers, when its answer is more than a line.
+//! The answers of the paths that need more than a line of code.
 
 use std::time::Duration;
 

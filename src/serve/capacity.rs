@@ -1,7 +1,7 @@
 //! The queue of `/capacity`: one server, first come first served, for all connections of the process.
 //!
-//! It works in time alone: a request is told when its service ends, and the caller sees to it that nothing is sent
-//! before. It never sleeps itself.
+//! It only computes times: it tells a request when its service ends, and the caller sends nothing before that. It never
+//! sleeps itself.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

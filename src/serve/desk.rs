@@ -1,4 +1,4 @@
-//! What the connections of one thread work with: one buffer each way, a clock, the counts, and what all threads
+//! The resources that the connections of one thread share: one buffer each way, a clock, the counts, and what all threads
 //! share: the freezes and the queue.
 
 use std::sync::Arc;

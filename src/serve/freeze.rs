@@ -1,4 +1,4 @@
-//! The freezes of `/freeze`: when all threads of the target answer nothing.
+//! The freezes of `/freeze`: times in which no thread of the target answers.
 //!
 //! The threads share one [`Freeze`] and ask it at every wake-up. It never sleeps itself.
 

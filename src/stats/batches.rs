@@ -1,4 +1,4 @@
-//! A run in batches of the same length, each with all its latencies, and what they say of how well a figure is known.
+//! A run in batches of the same length, each with all its latencies, and the precision of a figure that follows from them.
 //!
 //! It is the method of batch means: figures of batches that are long enough to be independent of one another vary as those
 //! of whole runs would, only more. There are never more than [`BATCHES_MAX`]: where a run lasts longer, two neighbours become

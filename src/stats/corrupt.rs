@@ -1,4 +1,4 @@
-//! What is wrong with a distribution that is read.
+//! The errors of reading a distribution.
 
 use thiserror::Error;
 

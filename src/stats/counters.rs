@@ -1,4 +1,4 @@
-//! What is only counted: requests, bytes, connections and statuses.
+//! Plain counts: requests, bytes, connections and statuses.
 
 use std::ops::AddAssign;
 

@@ -1,4 +1,4 @@
-//! A distribution as an HdrHistogram, for what others read and write: its compressed format.
+//! A distribution in HdrHistogram's compressed format, which other tools read and write.
 
 use std::io::{Cursor, Read};
 

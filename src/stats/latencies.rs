@@ -1,5 +1,5 @@
-//! Latencies in little room: their number, sum and maximum exactly, the rest in bins that are an eighth of an octave wide, of
-//! which only those that are not empty take room.
+//! Latencies in little memory: their number, sum and maximum exactly, the rest in bins that are an eighth of an octave
+//! wide; empty bins take no memory.
 
 use std::ops::AddAssign;
 

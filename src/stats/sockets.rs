@@ -1,4 +1,4 @@
-//! What readings of some connections' [`TcpInfo`] add up to.
+//! The sum of readings of some connections' [`TcpInfo`].
 
 use std::ops::AddAssign;
 

@@ -1,4 +1,4 @@
-//! What the kernel says of a TCP connection: its `struct tcp_info`, as far as it tells about the network.
+//! The parts of the kernel's `struct tcp_info` that describe the network.
 
 /// One reading of a connection; counters are since it was opened. What an older kernel does not have is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

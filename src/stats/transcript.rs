@@ -1,4 +1,4 @@
-//! What went over the wire for one request, for `--once`: kept only where it is wanted.
+//! The bytes of one request on the wire, kept only for `--once`.
 
 use onrush_proto::Nanos;
 

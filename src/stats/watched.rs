@@ -1,4 +1,4 @@
-//! What samples of sockets add up to.
+//! The sum of samples of sockets.
 
 use super::Distribution;
 

@@ -1,4 +1,4 @@
-//! Which tables are made of the runs: run by run with averages, what averages do not say, and everything in one.
+//! The tables that are made of the runs: run by run with averages, what averages do not say, and everything in one.
 
 use std::cmp::Ordering;
 

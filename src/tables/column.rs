@@ -1,4 +1,4 @@
-//! The columns that tables can have: what tells runs apart, and what was measured.
+//! The columns that tables can have: those that distinguish runs, and the measured ones.
 
 use super::measured::Measured;
 use super::number::Number;

@@ -1,4 +1,4 @@
-//! A run as every reader gives it: where it comes from, what tells it from others, and its figures.
+//! A run as every reader gives it: where it comes from, what distinguishes it, and its figures.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Numbers in hundredths, so that an average is rounded as people round by hand.
+//! Numbers in hundredths, so that averages round as by hand.
 
 use std::fmt;
 use std::iter::Sum;

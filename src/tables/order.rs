@@ -1,4 +1,4 @@
-//! In which order people expect names and numbers.
+//! The natural order of names and numbers.
 
 use std::cmp::Ordering;
 

@@ -1,7 +1,7 @@
 //! The rules, in the order in which they are tried: the first that holds decides.
 //!
-//! What the generator did wrong comes first, for then nothing else can be read from the figures. Then a rate that was reached,
-//! the network, and what the target does. Last comes what only the shape of the latencies tells.
+//! Faults of the generator come first, because then the figures say nothing else. Then come a rate that was reached, the
+//! network, and the target. Last comes what only the shape of the latencies tells.
 
 use super::words::{count, number, percent, seconds, time};
 use super::{Evidence, Latency, LimitedBy, Listening, Load, Network, Thread};

@@ -1,4 +1,4 @@
-//! What is known of a run that tells who limited it: plain numbers. Shares are between 0 and 1.
+//! The facts of a run that tell what limited it: plain numbers. Shares are between 0 and 1.
 
 use serde::{Deserialize, Serialize};
 

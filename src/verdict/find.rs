@@ -1,4 +1,4 @@
-//! What else is worth knowing of a run, independent of its limit.
+//! Findings about a run, independent of its limit.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Who limited a run: a pure function of plain [`Evidence`] that was gathered while it ran.
+//! What limited a run: a pure function of plain [`Evidence`] that was gathered while it ran.
 //!
 //! `evidence` is what is looked at, `decide` the rules in their order, `find` what else is worth knowing, and `words` the
 //! sentences. Nothing in here measures anything.

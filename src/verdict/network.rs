@@ -1,4 +1,4 @@
-//! What readings of connections tell about the network.
+//! The state of the network, from readings of connections.
 
 use super::Network;
 use crate::stats::Sockets;

@@ -1,4 +1,4 @@
-//! Figures as the sentences have them.
+//! Formats figures for the verdict's sentences.
 
 use crate::digits::thousands;
 

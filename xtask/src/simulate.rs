@@ -1,5 +1,5 @@
-//! `make simulate`: whole runs at random, for as long as one likes. The runs are a test of the library; here it is told for
-//! how long and from which seed on.
+//! `make simulate`: whole runs at random, for any length of time. The runs are a test of the library; this sets the
+//! length and the first seed.
 
 use std::io;
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
-//! A response's body, freed of its framing where it lies.
+//! Removes the framing of a response's body in place.
 //!
-//! It never copies or keeps a byte of it.
+//! It never copies or keeps a byte of the body.
 
 use super::chunked::Chunked;
 use super::taken::Taken;

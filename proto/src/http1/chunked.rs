@@ -1,7 +1,7 @@
-//! The chunked transfer coding (RFC 9112, 7.1), decoded where it lies.
+//! The chunked transfer coding (RFC 9112, 7.1), decoded in place.
 //!
-//! It walks over sizes, extensions and trailers byte by byte and keeps none of them, so that any split of the same
-//! bytes comes to the same end and nothing that a peer sends can make it grow. Trailers are told as they pass.
+//! It reads sizes, extensions and trailers byte by byte and keeps none of them, so that any split of the same bytes
+//! gives the same result and nothing that a peer sends can make it grow. Trailers are reported as they pass.
 
 use super::HEAD_MAX;
 use super::head::{is_text, is_token};

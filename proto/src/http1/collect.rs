@@ -1,9 +1,9 @@
-//! Collects a response head out of the pieces in which it arrives.
+//! Assembles a response head from the pieces in which it arrives.
 //!
 //! It searches every byte once, however finely the head is cut, keeps a head only if it comes in several pieces, and
 //! never keeps a byte of a body.
 //!
-//! A server's heads are mostly the same, byte for byte, so that comparing one with the one before spares reading it.
+//! A server's heads are mostly the same, byte for byte: one that equals the head before it need not be parsed.
 
 use std::mem::replace;
 use std::ops::Range;

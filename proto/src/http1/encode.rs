@@ -1,6 +1,6 @@
-//! A request as HTTP/1.1 bytes.
+//! Encodes a request as HTTP/1.1.
 //!
-//! It never checks or repairs what it is given: line ends in a name or a value are for the command line to refuse.
+//! It never checks or repairs what it is given: the command line refuses line ends in names and values.
 
 use crate::Parts;
 

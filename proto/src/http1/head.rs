@@ -1,6 +1,6 @@
 //! What a response head says about the response's framing (RFC 9112).
 //!
-//! It reads complete lines and complete heads only and never keeps anything; collecting them is [`super::collect`]'s.
+//! It reads only complete lines and complete heads and keeps nothing; [`super::collect`] collects them.
 
 use httparse::{EMPTY_HEADER, Header, Status};
 

@@ -1,4 +1,4 @@
-//! What reading a body comes to, with any framing.
+//! The result of reading some bytes of a body, with any framing.
 
 use std::ops::Range;
 

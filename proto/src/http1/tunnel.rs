@@ -1,4 +1,4 @@
-//! The request for a tunnel through a proxy (`CONNECT`, RFC 9110, 9.3.6): what comes before anything else on a connection.
+//! The request for a tunnel through a proxy (`CONNECT`, RFC 9110, 9.3.6): the first thing on a connection.
 //!
 //! Only the head of the answer is read, and it is kept until it is complete. What follows it comes through the tunnel,
 //! no matter what the head says of a body. It shares nothing with [`Http1`](super::Http1), which reads millions of heads.

@@ -1,4 +1,4 @@
-//! A request in HTTP/1's own form: bytes that are written once and sent from where they lie.
+//! A request encoded as HTTP/1: bytes that are written once and sent without a copy.
 
 use std::cell::OnceCell;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! How fast late requests are made up for.
+//! How fast late requests may be sent.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Bytes with their encodings taken off, where every byte still knows where it came from.
+//! Decoded bytes, each with the position that it came from.
 
 use base64::Engine;
 use base64::alphabet::STANDARD;

@@ -2,7 +2,7 @@
 //!
 //! It works on text and knows no grammar but `name=value`, `Name: value`, `"name": "value"` and `<name>value</name>`, so
 //! that it finds secrets wherever they are: in a URL, a header, a form, a document, an argument for a script, a
-//! sentence. A text counts as it is and as it reads once encodings are taken off (`decode`). `find` looks for the values
+//! sentence. Each text is searched as it is and decoded (`decode`). `find` looks for the values
 //! of names (`names`) in any text, `known` for values that the run was given.
 
 mod decode;

@@ -1,4 +1,4 @@
-//! What was done in a second of a run that still lasts, as one line of JSON: a row of the time line.
+//! One second of a run in progress as a line of JSON: a row of the time line.
 
 use super::super::result::Row;
 use crate::run::Second;

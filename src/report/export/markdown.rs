@@ -1,4 +1,4 @@
-//! A result as a row of a Markdown table, in the columns that people use who collect wrk's results.
+//! A result as a row of a Markdown table, in the columns that are usual for collected results of wrk.
 
 use super::super::result::Document;
 use crate::plan::Percent;

@@ -1,5 +1,5 @@
-//! What became of each file of a run, known at any moment: to the thread that writes, to the one that ends the program,
-//! and to the user, who reads its last line.
+//! The state of each output file of a run, which the thread that writes it and the one that ends the program can read at
+//! any moment. The program's last line tells it to the user.
 
 use std::fmt::Write;
 use std::fs;

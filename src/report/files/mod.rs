@@ -1,8 +1,8 @@
 //! The files a result is written into: tried before the run, written after it under another name, then renamed, so
 //! that no other process ever finds half a result. The one that is written while the run lasts has its name from the beginning.
 //!
-//! Each file has a thread of its own, for a write may take as long as its reader does. Nothing waits for a file
-//! longer than they said they would; what became of each is known at any moment ([`Fates`]).
+//! Each file has a thread of its own, for a write may take as long as its reader does. No wait for a file is
+//! longer than its caller allows; the state of each is known at any moment ([`Fates`]).
 
 mod fates;
 mod place;

@@ -1,4 +1,5 @@
-//! Where a file goes: through links, beside what is there until it is whole, and with the owner and mode of what was there.
+//! The place of an output file. Links are followed, the new file is written beside the old one until it is complete, and
+//! takes over its owner and mode.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};

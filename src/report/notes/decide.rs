@@ -1,4 +1,4 @@
-//! What there is to say about an outcome.
+//! Decides which notes an outcome gets.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! Whether as many requests were in flight as there were connections for, and whether the latencies tell of all of them.
+//! Whether every connection had a request in flight, and whether the latencies account for all of them.
 //!
 //! By Little's law the rate times the mean latency is the mean number of requests in flight that were answered. In a closed
 //! loop every connection has one in flight all the time; where the numbers differ, something is not in the figures.

@@ -1,6 +1,6 @@
-//! Every sentence of doubt: what happened to the run, to what, why, and what to do next.
+//! The notes, which cast doubt on a result: what happened, to what, why, and what to do next.
 //!
-//! A note is plain data until it is printed. This file has what there is to say, `decide` says when, `flight` compares what
+//! A note is plain data until it is printed. This file has the kinds of notes, `decide` says when there is one, `flight` compares what
 //! was in flight with the latencies, `open_loop` what was due with what was sent, `fold` says in which order and how many of them, and `words` has the sentences.
 //! Everything that came from a server is escaped.
 

@@ -1,4 +1,4 @@
-//! Whether a schedule was kept, and how far the latency since requests were due is known.
+//! Whether a schedule was kept, and how precise the latency since requests were due is.
 
 use std::time::Duration;
 

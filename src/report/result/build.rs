@@ -1,4 +1,4 @@
-//! From what was decided and measured to the document.
+//! Builds the document from the plan and the outcome.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

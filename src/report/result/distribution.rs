@@ -1,4 +1,4 @@
-//! A distribution as a document has it, and back.
+//! A distribution in a document: written and read back.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! Several documents as one: everything is added, no percentile is averaged.
 //!
-//! What comes out does not depend on the order in which the documents are named: they are added in the order in which
+//! The sum does not depend on the order in which the documents are named: they are added in the order in which
 //! their runs began.
 
 use std::collections::BTreeMap;

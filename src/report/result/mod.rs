@@ -1,7 +1,7 @@
 //! The result of a run as one document: what a `.json` file holds, and what every other file is made from.
 //!
-//! These structs are the format. `docs/result.schema.json` is generated from them, and every change of what is there
-//! raises [`SCHEMA`]; something new beside it does not. A key that does not apply is left out.
+//! These structs are the format. `docs/result.schema.json` is generated from them, and every change of an existing
+//! key raises [`SCHEMA`]; a new key does not. A key that does not apply is left out.
 
 mod axis;
 mod build;

@@ -1,4 +1,4 @@
-//! From a file to a document.
+//! Reads a document from a file.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The schema of a document, from its structs.
+//! Makes the schema of a document from its structs.
 
 #![cfg(test)]
 

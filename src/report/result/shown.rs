@@ -1,4 +1,4 @@
-//! What the text of a report says and nothing else in the document does, so that it can be printed again.
+//! What only the text of a report has, kept in the document so that the text can be printed again.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Where a sum comes from: the runs in it, and when they took place.
+//! The origin of a sum: the runs in it, and when they took place.
 
 use serde::{Deserialize, Serialize};
 

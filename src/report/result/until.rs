@@ -1,4 +1,4 @@
-//! How well the figures were known that were to end a run, as a document has it.
+//! The precision of the figures that were to end a run, as a document has it.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What samples of sockets add up to, as a document has it.
+//! The sum of samples of sockets, as a document has it.
 
 use serde::{Deserialize, Serialize};
 

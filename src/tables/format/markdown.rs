@@ -1,4 +1,4 @@
-//! A table in Markdown, as the script draws it whose tables people have.
+//! A table in Markdown, in the layout of the script whose tables `docs/tables.md` compares with.
 
 use super::super::grid::{Cell, Grid, Head};
 

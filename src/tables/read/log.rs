@@ -1,4 +1,4 @@
-//! Saved output of wrk, wrk-cmm and wrk2: any number of reports in a text that may say anything between them.
+//! Saved output of wrk, wrk-cmm and wrk2: any number of reports, with any text between them.
 
 use serde_json::Value;
 

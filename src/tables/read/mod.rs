@@ -1,4 +1,4 @@
-//! From files and folders to runs: which files there are, what each of them is, and which runs were read before.
+//! Reads runs from files and folders: which files there are, the format of each, and which runs were read before.
 //!
 //! An unreadable file does not stop the rest: what is wrong is collected, file by file.
 

@@ -1,4 +1,4 @@
-//! What the name of a file says about the run in it: `buffers-rmem_max-262144-wmem_max-262144-1.json`.
+//! Reads the parameters of a run from the name of its file: `buffers-rmem_max-262144-wmem_max-262144-1.json`.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What can be measured: kinds of work, what counts in them, and what has to be reached.
+//! The experiments: kinds of work, the figure that counts in each, and its limit.
 
 use super::contender::Contender::{self, BareServer, Serve};
 use super::load::{Load, Target};

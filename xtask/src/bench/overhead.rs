@@ -1,5 +1,5 @@
-//! What something costs that is to cost next to nothing: onrush with it and without it, counted, and its processor time
-//! beside.
+//! The cost of features that should cost next to nothing: onrush with the feature and without it, counted, and the
+//! processor time.
 
 use std::fs;
 use std::io;
