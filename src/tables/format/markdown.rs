@@ -1,4 +1,4 @@
-//! A table in Markdown, in the layout of the script whose tables `docs/tables.md` compares with.
+//! A table in Markdown, in the layout of centminmod's `generate-table.sh`.
 
 use super::super::grid::{Cell, Grid, Head};
 
