@@ -93,9 +93,15 @@ impl Dialer {
         self.timestamps
     }
 
-    /// How large the buffers of all sockets so far are, where the plan says how large they are to be.
-    pub fn buffers(&self) -> Buffers {
-        self.buffers
+    /// How large the buffers of all sockets so far were when they were opened, where the plan says something about that. Of
+    /// those that are open the present size counts, too, where the kernel may let them grow.
+    pub fn buffers<'a>(&self, open: impl Iterator<Item = &'a OwnedFd>) -> Buffers {
+        let mut buffers = self.buffers;
+        if self.options.reads_sizes {
+            // A socket that says nothing adds nothing.
+            open.for_each(|fd| _ = read_sizes(fd, &self.options, &mut buffers));
+        }
+        buffers
     }
 
     /// A new turn of the loop begins, in which ports may be tried again.

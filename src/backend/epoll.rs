@@ -302,7 +302,7 @@ impl Backend for Epoll {
     }
 
     fn buffers(&self) -> Buffers {
-        self.dialer.buffers()
+        self.dialer.buffers(self.sockets.iter().filter_map(|socket| socket.fd.as_ref()))
     }
 
     fn send_last(&mut self, conn: ConnId, bytes: &[u8]) {

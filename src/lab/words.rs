@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Turn;
 use crate::plan::experiment::{Experiment, Point};
-use crate::plan::{Order, Percent, Stop};
+use crate::plan::{Order, Percent, Stop, secrets};
 use crate::report::result::{Buffer, Document, Extent, Sockets, Watched};
 use crate::report::units;
 
@@ -26,6 +26,13 @@ pub fn plan(experiment: &Experiment, turns: &[Turn]) -> String {
     for (number, point) in points.iter().enumerate() {
         let words = experiment.words(point);
         text.push_str(&format!("{:>5}  {words}\n       {}\n", number + 1, point.plan.show.command));
+        let settings = point.settings.iter().map(|(name, value)| format!("       {name} = {value}\n"));
+        text.extend(settings);
+        let command = point.command.as_ref().map(|command| secrets::words(command.split(' ')).join(" "));
+        text.extend(command.map(|command| format!("       target: {command}\n")));
+    }
+    if points.iter().any(|point| !point.settings.is_empty()) && !experiment.may_change_host {
+        text.push_str("Settings of this host are changed, which takes --allow-host-changes.\n");
     }
     let numbers: Vec<String> = turns.iter().map(|turn| (turn.point + 1).to_string()).collect();
     text.push_str("Order of the points:\n");
@@ -76,8 +83,11 @@ pub fn measured(document: &Document) -> String {
     let limit = document.verdict.as_ref().map(|verdict| verdict.limited_by).filter(|limit| limit.is_our_fault());
     limit.iter().for_each(|limit| words.push_str(&format!(", limited by onrush itself ({})", limit.name())));
     if let Some(Sockets { rcvbuf: Some(received), sndbuf: Some(sent), .. }) = document.sockets {
-        let of = |buffer: Buffer| units::thousands(buffer.effective_min.into());
-        words.push_str(&format!(", initial buffers of {} and {} bytes (receive, send)", of(received), of(sent)));
+        let of = |Buffer { effective_min: least, effective_max: most, .. }| {
+            let [least, most] = [least, most].map(|bytes| units::thousands(bytes.into()));
+            if least == most { least } else { format!("{least} to {most}") }
+        };
+        words.push_str(&format!(", buffers of {} and {} bytes (receive, send)", of(received), of(sent)));
     }
     let broken = document.gates.iter().filter(|gate| gate.broken);
     broken.for_each(|gate| words.push_str(&format!(", gate broken: {}", gate.condition())));

@@ -111,7 +111,7 @@ sed -e 's/net.core.\(.\)mem_max" = \([0-9]*\)/net.ipv4.tcp_\1mem" = "4096 131072
     -e "s/^threads = 2/threads = 2\nio = \"$1\"/" {file} > experiment.toml
 "$0" lab --allow-host-changes --out out experiment.toml >/dev/null 2>err
 tell $? $(state) $(ls out/*-1.json | wc -l) $(ls out/sockets-*.ndjson | wc -l)
-grep -c 'initial buffers of 131,072 and 131,072 bytes' err | sed 's/^/> /'
+grep -c 'buffers of 131,072.* and .* bytes (receive, send)' err | sed 's/^/> /'
 said
 "#
     );

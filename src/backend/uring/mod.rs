@@ -282,7 +282,7 @@ impl Backend for Uring {
     }
 
     fn buffers(&self) -> stats::Buffers {
-        self.dialer.buffers()
+        self.dialer.buffers(self.sockets.iter().filter_map(|socket| socket.fd.as_ref()))
     }
 
     fn close(&mut self, conn: ConnId) {

@@ -38,7 +38,9 @@ pub fn lab(lab: Lab) -> u8 {
     if lab.is_plan {
         let mut screen = Screen::open(false);
         screen.print(&words::plan(&experiment, &turns));
-        return u8::from(screen.failure().is_some());
+        let flaw = check(&mut experiment).err();
+        flaw.iter().for_each(|error| say(&format!("onrush: {error:#}")));
+        return if flaw.is_some() || screen.failure().is_some() { EXIT_WRONG } else { 0 };
     }
     with_stack(has_script, move || {
         let done = guard(|| steps(&mut experiment, &turns)).and_then(|done| done);
@@ -47,6 +49,23 @@ pub fn lab(lab: Lab) -> u8 {
             EXIT_WRONG
         })
     })
+}
+
+/// Reads the files that runs need, and looks whether there are those that are attached.
+fn check(experiment: &mut Experiment) -> anyhow::Result<()> {
+    for point in &mut experiment.points {
+        point.plan.read_materials()?;
+    }
+    let ready = experiment.server.as_mut().and_then(|server| server.ready.as_deref_mut());
+    ready.map_or(Ok(()), Plan::read_materials)?;
+    for path in &experiment.attach {
+        let there = std::fs::metadata(path);
+        let there = there.map_err(|error| anyhow!("attach: {} cannot be read: {}", path.display(), reason(&error)))?;
+        if !there.is_file() {
+            bail!("attach: {} is no regular file", path.display());
+        }
+    }
+    Ok(())
 }
 
 /// What became of the runs.
@@ -69,18 +88,7 @@ struct Sum {
 fn steps(experiment: &mut Experiment, turns: &[lab::Turn]) -> anyhow::Result<u8> {
     let signals =
         Signals::listen(&[SIGQUIT]).map_err(|error| anyhow!("signals cannot be heard: {}", reason(&error)))?;
-    for point in &mut experiment.points {
-        point.plan.read_materials()?;
-    }
-    let ready = experiment.server.as_mut().and_then(|server| server.ready.as_deref_mut());
-    ready.map_or(Ok(()), Plan::read_materials)?;
-    for path in &experiment.attach {
-        let there = std::fs::metadata(path);
-        let there = there.map_err(|error| anyhow!("attach: {} cannot be read: {}", path.display(), reason(&error)))?;
-        if !there.is_file() {
-            bail!("attach: {} is no regular file", path.display());
-        }
-    }
+    check(experiment)?;
     // What is refused leaves no folder behind.
     let mut around = Around::new(experiment, &signals)?;
     around.try_settings()?;

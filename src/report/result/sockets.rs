@@ -23,8 +23,9 @@ pub struct Sockets {
     pub watched: Option<Watched>,
 }
 
-/// The size of a buffer when the connection was opened, in bytes; one that was not asked for may grow later. The kernel doubles what is asked for, as it needs room itself, but takes no more than
-/// `net.core.rmem_max` or `net.core.wmem_max` of it.
+/// The size of a buffer, in bytes, when a connection was opened; where settings of the host are varied, at the end of the run,
+/// too. The kernel doubles what is asked for, as it needs room itself, but takes no more than `net.core.rmem_max` or
+/// `net.core.wmem_max` of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Buffer {
