@@ -94,7 +94,7 @@ pub struct Run {
     /// How fast the mean latency rose, in microseconds per second; left out where hardly anything was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slope_us_per_s: Option<f64>,
-    /// How long onrush itself stood still meanwhile, in seconds; left out if it did not.
+    /// How long onrush itself was stalled meanwhile, in seconds; left out if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stood_still_s: Option<f64>,
     /// The terms of the objective.

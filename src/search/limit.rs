@@ -11,7 +11,7 @@ pub enum Limit {
     Verdict(LimitedBy),
     /// There may be fewer open files than it takes.
     OpenFiles,
-    /// onrush itself stood still in one run after the other.
+    /// onrush itself was stalled in one run after the other.
     StoodStill,
 }
 
@@ -58,7 +58,7 @@ impl Limit {
             Self::Verdict(LimitedBy::GeneratorScript) => "the script",
             Self::Verdict(_) => "onrush itself",
             Self::OpenFiles => "the number of open files (ulimit -n)",
-            Self::StoodStill => "onrush itself, which stood still,",
+            Self::StoodStill => "onrush itself, which was stalled,",
         }
     }
 }

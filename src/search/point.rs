@@ -26,7 +26,7 @@ pub struct Point {
     pub terms: Vec<Judged>,
     /// How fast the latency rose, in nanoseconds per second; `None`: too few of the sub-windows have any.
     pub slope_ns_per_s: Option<f64>,
-    /// How long onrush itself stood still meanwhile.
+    /// How long onrush itself was stalled meanwhile.
     pub stood_still: Duration,
     /// Why the load does not hold; `None`: it does.
     pub fault: Option<Fault>,
@@ -57,7 +57,7 @@ pub struct Measured {
     pub windows: Vec<Window>,
     /// Complete responses.
     pub completed: u64,
-    /// How long onrush itself stood still.
+    /// How long onrush itself was stalled.
     pub stood_still: Duration,
     /// The terms of the objective.
     pub terms: Vec<Judged>,
@@ -79,7 +79,7 @@ pub const WINDOWS: u32 = 5;
 const MISSING: f64 = 0.01;
 const MISSING_REQUESTS: f64 = 2.0;
 
-/// A run that onrush itself stood still in for this share of the time is not held against the target.
+/// A run that onrush itself was stalled in for this share of the time is not held against the target.
 const STILL: f64 = 0.01;
 
 /// The latency is rising if its slope is this many times its standard error (one in forty by chance, with as many
@@ -159,7 +159,7 @@ impl Point {
     }
 }
 
-/// How long onrush itself stood still within the first so long of a run.
+/// How long onrush itself was stalled within the first so long of a run.
 fn stood_still(outcome: &Outcome, length: Duration) -> Duration {
     let run = Gap { until_ns: nanos(length), ..Gap::ALL };
     silences::common(&outcome.standstills, &[run]).iter().map(|gap| Duration::from_nanos(gap.length_ns())).sum()
@@ -213,7 +213,7 @@ mod tests {
         stalled(means_ms, completed, holds, Duration::ZERO)
     }
 
-    /// The same, and onrush itself stood still for so long.
+    /// The same, and onrush itself was stalled for so long.
     fn stalled(means_ms: [f64; 5], completed: f64, holds: bool, stood_still: Duration) -> Point {
         let per_window = completed / 5.0;
         let window = |ms: f64| Window { completed: per_window as u64, sum_ns: ms * 1e6 * per_window };

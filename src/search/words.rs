@@ -33,7 +33,7 @@ pub fn run(search: &Search, point: &Point) -> String {
     };
     let why = match point.fault {
         Some(Fault::Limited(Limit::StoodStill)) => {
-            format!(", but onrush stood still for {}", units::time_us(point.stood_still.as_secs_f64() * 1e6))
+            format!(", but onrush was stalled for {}", units::time_us(point.stood_still.as_secs_f64() * 1e6))
         }
         Some(Fault::Limited(limit)) => format!(", but {} was the limit", limit.words()),
         None | Some(Fault::Objective) => String::new(),

@@ -118,12 +118,12 @@ fn a_request_may_leave_while_a_message_of_the_server_is_on_its_way() {
     down(&mut server, &mut link, usize::MAX).unwrap();
     up(&mut link, &mut server);
     assert!(link.is_established() && !server.is_handshaking());
-    let mut sealed = Vec::new();
+    let mut encrypted = Vec::new();
     while server.wants_write() {
-        server.write_tls(&mut sealed).unwrap();
+        server.write_tls(&mut encrypted).unwrap();
     }
-    assert!(sealed.len() > 100, "a ticket of several records");
-    for byte in sealed {
+    assert!(encrypted.len() > 100, "a ticket of several records");
+    for byte in encrypted {
         link.receive(&mut [byte], &mut |_| panic!("a ticket is no answer")).unwrap();
         link.send(Transmit::Owned(b"GET".to_vec()));
         assert_eq!(up(&mut link, &mut server), 3);
@@ -175,18 +175,18 @@ impl Forger {
     }
 
     fn record(&mut self, kind: u8, plain: &[u8]) -> Vec<u8> {
-        let (is_new, mut sealed) = (self.version == Version::V13, plain.to_vec());
-        sealed.extend(is_new.then_some(kind));
+        let (is_new, mut encrypted) = (self.version == Version::V13, plain.to_vec());
+        encrypted.extend(is_new.then_some(kind));
         let header = |length: usize| [if is_new { 23 } else { kind }, 3, 3, (length >> 8) as u8, length as u8];
-        let wire = header(sealed.len() + CHACHA20_POLY1305.tag_len());
+        let wire = header(encrypted.len() + CHACHA20_POLY1305.tag_len());
         let sequence = self.sequence.to_be_bytes();
         let known = if is_new { wire.to_vec() } else { [&sequence[..], &header(plain.len())].concat() };
         let mut nonce = self.iv;
         nonce[4..].iter_mut().zip(sequence).for_each(|(byte, more)| *byte ^= more);
         let nonce = Nonce::assume_unique_for_key(nonce);
-        self.key.seal_in_place_append_tag(nonce, Aad::from(known), &mut sealed).unwrap();
+        self.key.seal_in_place_append_tag(nonce, Aad::from(known), &mut encrypted).unwrap();
         self.sequence += 1;
-        [&wire[..], &sealed].concat()
+        [&wire[..], &encrypted].concat()
     }
 }
 
@@ -263,9 +263,9 @@ fn a_large_request_is_encrypted_in_parts_and_told_when_it_was_accepted() {
         }
     };
     take(first.bytes());
-    while let Some(sealed) = link.seal().unwrap() {
-        take(sealed.bytes());
-        link.accepted(sealed.bytes().len());
+    while let Some(encrypted) = link.seal().unwrap() {
+        take(encrypted.bytes());
+        link.accepted(encrypted.bytes().len());
     }
     assert_eq!(received, sent);
 }
