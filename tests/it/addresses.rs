@@ -156,7 +156,11 @@ fn names_can_have_other_addresses(context: &Context) {
     assert_eq!(seen(&peers).values().sum::<u32>(), 4);
     let other = context.onrush().words("-d1s --resolve other.invalid:127.0.0.1").word(&url).run_plain();
     assert_eq!(other.code, 1, "{other:?}");
-    assert!(other.stderr.starts_with("onrush: --resolve other.invalid:127.0.0.1: the URL is for www.example.invalid:"));
+    assert!(
+        other
+            .stderr
+            .starts_with("onrush: --resolve other.invalid:127.0.0.1 is ignored: the URL is for www.example.invalid:")
+    );
     for entry in ["www.example.invalid", ":127.0.0.1", "h:80:", "h:x:127.0.0.1", "h:elsewhere"] {
         let output = context.onrush().words("--resolve").word(entry).word(&url).run_plain();
         assert_eq!(output.code, 1, "{output:?}");
