@@ -42,9 +42,9 @@ impl<B: Backend> Engine<B> {
     /// When no more can be encrypted; nothing else can come of the connection.
     pub(super) fn seal(&mut self, conn: ConnId) -> Result<(), LinkFailure> {
         while let Some(link) = &mut self.slots[conn.index()].link
-            && let Some(sealed) = link.seal()?
+            && let Some(encrypted) = link.seal()?
         {
-            let n = self.backend.send(conn, sealed);
+            let n = self.backend.send(conn, encrypted);
             let n = self.accepted(conn, n);
             self.encrypted(n, B::GATHERS);
         }

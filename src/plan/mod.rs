@@ -101,7 +101,7 @@ pub struct Plan {
     pub phases: bool,
     /// Whether one request is sent and shown in full instead of a test.
     pub once: bool,
-    /// Whether idle waits are spent looking instead of sleeping.
+    /// Whether idle waits are busy-polled instead of slept through.
     pub spin: Spin,
     /// Start of every random sequence of the run.
     pub seed: u64,

@@ -26,10 +26,10 @@ pub struct Thread {
     /// everything that follows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<InFlight>,
-    /// Processor time, without what was spent looking instead of sleeping.
+    /// Processor time, without what was spent busy-polling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_s: Option<f64>,
-    /// Processor time spent looking instead of sleeping.
+    /// Processor time spent busy-polling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spin_s: Option<f64>,
     /// Processor time outside the kernel.
