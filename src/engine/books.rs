@@ -1,4 +1,4 @@
-//! What a worker has measured since when: the window that counts, its tally, and the samples that are taken ten times a second.
+//! What a worker has measured: the window that counts, its tally, and the samples taken ten times a second.
 
 use onrush_proto::Nanos;
 
@@ -9,28 +9,28 @@ use super::tally::Tally;
 use super::timers::SAMPLE_NS;
 use crate::stats::{Gap, Transcript};
 
-/// One worker's books.
+/// What one worker has measured.
 pub(super) struct Books {
     pub tally: Tally,
     scale: Scale,
-    /// When everything begins to count.
+    /// The start of the window that counts.
     pub start: Nanos,
     pub end_at: Nanos,
-    /// The last sample of the rate, and the responses up to then.
+    /// When the rate was last sampled, and how many responses there were by then.
     sampled_at: Nanos,
     sampled_completed: u64,
-    /// Time inside a script up to the last note, in nanoseconds.
+    /// Time spent in the script that has been counted, in nanoseconds.
     pub script_noted_ns: u64,
     /// The shortest latency of the warm-up, in nanoseconds.
     pub least_before_ns: Option<u64>,
     /// The kernel's account of the thread.
     pub account: Account,
-    /// Stretches in which the worker stood still.
+    /// When the worker was stalled.
     pub standstills: Vec<Gap>,
 }
 
 impl Books {
-    /// Empty books of a worker that may start `requests`; `None`: any number.
+    /// Empty books for a worker that may start `requests` requests; `None`: any number.
     pub fn new(rules: Rules, requests: Option<u64>, transcript: Option<Box<Transcript>>) -> Self {
         Self {
             tally: Tally::new(rules, requests, transcript),
@@ -46,7 +46,7 @@ impl Books {
         }
     }
 
-    /// Everything counts from `start` on, until `duration_ns` later if the end is known.
+    /// Measures from `start` on, for `duration_ns` if the end is known.
     pub fn begin(&mut self, start: Nanos, duration_ns: Option<u64>) {
         self.start = start;
         self.end_at = duration_ns.map_or(Nanos::MAX, |duration_ns| start + duration_ns);
@@ -56,7 +56,8 @@ impl Books {
         self.account.restart();
     }
 
-    /// Records the rate since the last sample. Where idle stretches are left out, they grow until something happens.
+    /// Records the rate since the last sample. Where idle time is left out, the sample waits until a response
+    /// completes.
     pub fn sample(&mut self, now: Nanos) {
         let Scale { rate_unit_ns: unit_ns, omits_idle, .. } = self.scale;
         let elapsed = now.since(self.sampled_at) / unit_ns;
@@ -69,15 +70,16 @@ impl Books {
         self.sampled_at = now;
     }
 
-    /// Records the rate, unless the last sample came so late that little has passed since: the next one has that too.
+    /// Records the rate, unless the last sample was so late that little has passed since: the next one covers that
+    /// time.
     pub fn sample_if_due(&mut self, now: Nanos) {
         if now.since(self.sampled_at) >= SAMPLE_NS / 2 {
             self.sample(now);
         }
     }
 
-    /// Records the rate at the end. A short run has one too. The rest after the last sample counts if it is long enough to
-    /// say something, unless something is left out anyway.
+    /// Records the rate at the end. A run too short for a sample gets one here. What is left after the last sample
+    /// counts if it is long enough to mean something, unless idle time is left out.
     pub fn sample_rest(&mut self, now: Nanos) {
         let is_long = now.since(self.sampled_at) >= SAMPLE_NS / 2 && !self.scale.omits_idle;
         if is_long || self.sampled_at == self.start {
@@ -85,15 +87,15 @@ impl Books {
         }
     }
 
-    /// Takes note of the time spent inside a script since the last note; `spent_ns` is all of it.
+    /// Counts the time spent in the script since this was last called; `spent_ns` is the total so far.
     pub fn note_script_time(&mut self, spent_ns: u64) {
-        // An estimate may turn out to have been too high.
+        // The total may be an estimate, and an earlier one too high.
         self.tally.interval.evidence.script_ns += spent_ns.saturating_sub(self.script_noted_ns);
         self.script_noted_ns = self.script_noted_ns.max(spent_ns);
     }
 
-    /// Gives the watcher what was recorded since the last time. An interval ends when it was due to, so that it lies in one
-    /// row of the time line, and the turn of the loop in which that happened still belongs to it.
+    /// Hands the watcher what was recorded since the last time. An interval ends when it was due to end, so that it
+    /// lies in one row of the timeline; the turn of the loop in which that happens still belongs to it.
     pub fn hand_over(&mut self, now: Nanos, mailbox: &Mailbox) {
         self.tally.interval.evidence += self.account.take();
         let until_ns = now.since(self.start) / SAMPLE_NS * SAMPLE_NS;
@@ -103,7 +105,7 @@ impl Books {
         }
     }
 
-    /// When the sample after this moment is due: on a whole multiple of their distance, however late the one before was.
+    /// When the next sample is due: on a whole multiple of the sampling interval, however late the last one was.
     pub fn next_sample_at(&self, now: Nanos) -> Nanos {
         self.start + (now.since(self.start) / SAMPLE_NS + 1) * SAMPLE_NS
     }

@@ -1,6 +1,6 @@
-//! What a worker asks and tells others while requests are under way.
+//! A worker's callbacks into the script while requests are in flight.
 //!
-//! Each callback is independent of the others and may be absent; none is asked where there is no script.
+//! Each callback is independent of the others and may be absent; without a script there are none.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,96 +12,96 @@ use super::kept::{Budget, Shelf};
 use super::script_failure::ScriptFailure;
 use super::source::Source;
 
-/// What a worker asks and tells others, and what it asks for each.
+/// A worker's callbacks.
 #[derive(Default)]
 pub struct Callbacks {
-    /// Told of every complete response.
+    /// Called with every complete response.
     pub response: Option<OnResponse>,
-    /// Asked before each batch how long the connection pauses.
+    /// Returns how long the connection pauses before a batch.
     pub think_ns: Option<Think>,
-    /// Asked after each callback, and after each batch of a source, whether this worker is to end.
+    /// Checked after each callback, and after each batch of a source: whether this worker must end.
     pub is_stopped: Option<Box<dyn Fn() -> bool>>,
-    /// Asked where a new connection goes; `None`: where the plan says.
+    /// Returns the address for a new connection; `None`: the plan decides.
     pub address: Option<Box<dyn Fn() -> Option<SocketAddr>>>,
-    /// How long the worker has been inside a script, in nanoseconds; may be an estimate.
+    /// How long the worker has spent in the script, in nanoseconds; may be an estimate.
     pub spent_ns: Option<Box<dyn Fn() -> u64>>,
 }
 
-/// Makes the callbacks of a worker in its thread, and its source, unless the plan says what is sent.
+/// Makes a worker's callbacks in its thread, and its source, unless the plan says what is sent.
 pub type MakeCallbacks = Box<dyn FnOnce() -> (Option<Box<dyn Source>>, Callbacks) + Send>;
 
-/// How long a connection pauses, in nanoseconds; `None`: whoever was asked did not know.
+/// How long a connection pauses, in nanoseconds; `None`: the script returned something that is not a time.
 pub type Think = Box<dyn FnMut() -> Result<Option<u64>, ScriptFailure>>;
 
-/// Somebody who is told of every complete response.
+/// A callback for every complete response, and what it needs of it.
 pub struct OnResponse {
-    /// Whether the header fields are looked at.
+    /// Whether it reads the header fields.
     pub headers: bool,
-    /// Whether the body is.
+    /// Whether it reads the body.
     pub body: bool,
-    /// Told of a response; the run ends when it fails, with what was measured until then.
+    /// The callback; if it fails, the run ends with what was measured until then.
     pub call: Hear,
 }
 
-/// Told of a complete response.
+/// Called with a complete response.
 pub type Hear = Box<dyn FnMut(&Answer<'_>) -> Result<(), ScriptFailure>>;
 
-/// A complete response, as far as anybody wants to see it.
+/// A complete response, as far as the callback needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer<'a> {
     /// Its status.
     pub status: u16,
-    /// The status line and the header fields, as they came; empty unless wanted.
+    /// The status line and the header fields, as received; empty unless wanted.
     pub head: &'a [u8],
-    /// The trailer fields, as they came; empty unless headers are wanted.
+    /// The trailer fields, as received; empty unless headers are wanted.
     pub trailers: &'a [u8],
-    /// The body, free of its framing; empty unless wanted.
+    /// The body without its framing; empty unless wanted.
     pub body: &'a [u8],
     /// Its service latency in nanoseconds.
     pub latency_ns: u64,
 }
 
-/// Which callbacks there are. Decided once, before the run.
+/// Which callbacks there are; fixed before the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
-    /// The source is asked for every batch.
+    /// The source is called for every batch.
     pub request: bool,
     /// Connections pause before a batch.
     pub delay: bool,
-    /// Somebody is told of every complete response.
+    /// There is a callback for responses.
     pub response: bool,
-    /// The header fields of responses are looked at.
+    /// It reads the header fields.
     pub headers: bool,
-    /// Their bodies are.
+    /// It reads the bodies.
     pub body: bool,
 }
 
 impl Wants {
-    /// Whether anybody is called at all while requests are under way.
+    /// Whether any callback is called while requests are in flight.
     pub fn any(&self) -> bool {
         self.request || self.delay || self.response
     }
 }
 
-/// Calls a worker's source and callbacks, and says meanwhile where it is: a script may never come back.
+/// Calls a worker's source and callbacks, and shows the watcher which one is running: a script may never return.
 pub(super) struct Caller {
     source: Box<dyn Source>,
     callbacks: Callbacks,
-    /// Which of them there are.
+    /// Which callbacks there are.
     pub wants: Wants,
-    /// What went wrong in one of them first.
+    /// The first failure of a callback.
     pub failure: Option<ScriptFailure>,
-    /// Whether somebody did not know how long a connection pauses.
+    /// Whether `delay()` ever returned something that is not a time.
     pub pauses_unread: bool,
-    /// Whether one has failed or wants this worker to end.
+    /// Whether a callback has failed or wants this worker to end.
     pub has_ended: bool,
     desk: Arc<Desk>,
-    /// The memory for bodies that somebody wants to see.
+    /// The memory for bodies that the script reads.
     bodies: Arc<Budget>,
 }
 
 impl Caller {
-    /// Calls these.
+    /// A caller of this source and these callbacks.
     pub fn new(source: Box<dyn Source>, callbacks: Callbacks, desk: Arc<Desk>, bodies: Arc<Budget>) -> Self {
         let response = callbacks.response.as_ref();
         let wants = Wants {
@@ -114,18 +114,18 @@ impl Caller {
         Self { source, callbacks, wants, failure: None, pauses_unread: false, has_ended: false, desk, bodies }
     }
 
-    /// Where a new connection keeps what is wanted of responses, if that is more than their statuses.
+    /// Where a new connection keeps the parts of responses that the script reads, if it reads more than the status.
     pub fn shelf(&self) -> Option<Shelf> {
         (self.wants.headers || self.wants.body).then(|| Shelf::new(&self.bodies))
     }
 
-    /// The run cannot go on.
+    /// Ends the run with a failure.
     pub fn fail(&mut self, failure: ScriptFailure) {
         self.failure.get_or_insert(failure);
         self.has_ended = true;
     }
 
-    /// How long a connection is to pause before its next batch; not at all if nobody knows.
+    /// How long a connection pauses before its next batch; zero if the script returned no time.
     pub fn think_ns(&mut self) -> u64 {
         let asked =
             self.enter(Callback::Delay, |caller| caller.callbacks.think_ns.as_mut().map_or(Ok(Some(0)), |ask| ask()));
@@ -133,7 +133,7 @@ impl Caller {
         asked.flatten().unwrap_or(0)
     }
 
-    /// Asks for the next batch; returns whether there is one, if that could be found out.
+    /// Gets the next batch; returns whether there is one, or `None` if the source failed.
     pub fn next(&mut self, batch: &mut Vec<Request>) -> Option<bool> {
         batch.clear();
         let is_there = self.enter(Callback::Request, |caller| caller.source.next(batch));
@@ -141,7 +141,7 @@ impl Caller {
         is_there
     }
 
-    /// Tells of a complete response.
+    /// Passes a complete response to the script.
     pub fn answered(&mut self, answer: &Answer<'_>) {
         self.enter(Callback::Response, |caller| match &mut caller.callbacks.response {
             Some(response) => (response.call)(answer),
@@ -149,17 +149,17 @@ impl Caller {
         });
     }
 
-    /// Where new connections are to go.
+    /// Where new connections go.
     pub fn address(&self) -> Option<SocketAddr> {
         self.callbacks.address.as_ref().and_then(|ask| ask())
     }
 
-    /// How long the worker has been inside a script, in nanoseconds.
+    /// How long the worker has spent in the script, in nanoseconds.
     pub fn spent_ns(&self) -> u64 {
         self.callbacks.spent_ns.as_ref().map_or(0, |ask| ask())
     }
 
-    /// Whoever has ended is not called again: the worker is about to end too.
+    /// Runs a callback, unless one has failed or ended the worker, which is then about to end.
     fn enter<T>(&mut self, callback: Callback, call: impl FnOnce(&mut Self) -> Result<T, ScriptFailure>) -> Option<T> {
         if self.has_ended {
             return None;

@@ -1,4 +1,4 @@
-//! In which phase something went wrong, and why: from protocols and error numbers to rows of the ledger.
+//! Which phase an error belongs to, and its cause: from protocol errors and error numbers to rows of the ledger.
 
 use onrush_proto::Part;
 use rustix::io::Errno;
@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use super::open_request::OpenRequest;
 use crate::stats::{Cause, Phase};
 
-/// The phase in which a peer's mistake shows.
+/// The phase in which a peer's mistake is recorded.
 pub fn phase_of(part: Part) -> Phase {
     match part {
         Part::Head => Phase::Head,
@@ -14,13 +14,13 @@ pub fn phase_of(part: Part) -> Phase {
     }
 }
 
-/// The phase in which the transport failed a request.
+/// The phase in which a failure of the transport is recorded for a request.
 pub fn phase_of_transport(request: &OpenRequest) -> Phase {
     if request.status.is_some() { Phase::Body } else { Phase::Head }
 }
 
-/// The cause that an error number stands for. No peer and no network leads to the numbers of the first kind: the kernel
-/// did not carry out what it was asked for.
+/// The cause of an error number. Those of the first kind cannot come from a peer or the network: the kernel refused an
+/// operation.
 pub fn cause_of(errno: Errno) -> Cause {
     match errno {
         Errno::AGAIN
@@ -37,7 +37,7 @@ pub fn cause_of(errno: Errno) -> Cause {
     }
 }
 
-/// Whether an error lies on this machine and says nothing about the address.
+/// Whether an error is this machine's and says nothing about the address.
 pub fn is_local(errno: Errno) -> bool {
     matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::ADDRNOTAVAIL)
 }

@@ -1,4 +1,5 @@
-//! What a worker knows about connecting: who is next, where to, what comes before the first request, and how it went.
+//! A worker's state of connecting: the queue of slots, the addresses, what is sent before the first request, the
+//! failures.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -17,32 +18,33 @@ use crate::backend::ConnId;
 use crate::random::Random;
 use crate::stats::Cause;
 
-/// What a worker knows about connecting.
+/// A worker's state of connecting.
 pub(super) struct Connecting {
     pub routes: Routes,
-    /// Slots that are to be opened, in turn.
+    /// Slots to be opened, in order.
     pub queue: VecDeque<ConnId>,
-    /// How many slots are to have a connection: the first ones.
+    /// How many slots should have a connection: the first ones.
     pub wanted: u32,
-    /// How many of them have none that takes requests: it is being made, or will be when the server has closed the last one.
+    /// How many of those have no connection that takes requests: it is being opened, or the server has still to close
+    /// the last one.
     pub missing: u32,
-    /// How many connections are being made.
+    /// How many connects are under way.
     pub under_way: u64,
-    /// What asks a proxy for a tunnel.
+    /// The request to a proxy for a tunnel.
     pub tunnel: Option<Wire>,
     /// Makes the protocol of a new connection.
     pub make_protocol: MakeProtocol,
-    /// Connections of an earlier session that nobody has needed yet; none where sessions have nothing to do with each other.
+    /// Connections left by an earlier session and not used yet; `None` where sessions do not share connections.
     pub spares: Option<Vec<Spare>>,
     random: Random,
-    /// When the first connect failed since somebody was last connected.
+    /// When the first connect failed since the last one that succeeded.
     away_since: Option<Nanos>,
-    /// The last refusal before anybody accepted.
+    /// The last refusal before any address accepted.
     refusal: Option<(SocketAddr, Cause)>,
 }
 
 impl Connecting {
-    /// Nobody has been connected to.
+    /// The state before the first connect.
     pub fn new(routes: Routes, tunnel: Option<&Parts>, make_protocol: MakeProtocol, seed: u64) -> Self {
         Self {
             routes,
@@ -59,19 +61,19 @@ impl Connecting {
         }
     }
 
-    /// Whether a slot is to have a connection.
+    /// Whether a slot should have a connection.
     pub fn wants(&self, conn: ConnId) -> bool {
         conn.0 < self.wanted
     }
 
-    /// A connection of an earlier session to this address.
+    /// Takes a connection to this address that an earlier session left.
     pub fn take_spare(&mut self, address: SocketAddr) -> Option<Spare> {
         let spares = self.spares.as_mut()?;
         let index = spares.iter().rposition(|spare| spare.leads_to(address))?;
         Some(spares.swap_remove(index))
     }
 
-    /// A connection is ready for its first request; returns whether it is the first of all.
+    /// Notes that a connection is ready for its first request; returns whether it is the first of all.
     pub fn established(&mut self, route: RouteId, desk: &Desk) -> bool {
         let is_first = !self.routes.found();
         self.routes.worked(route);
@@ -83,17 +85,17 @@ impl Connecting {
         is_first
     }
 
-    /// There are connections, so that nobody stays away.
+    /// Notes that there are connections, so that the target is reachable.
     pub fn is_connected(&mut self) {
         self.away_since = None;
     }
 
-    /// An address did not accept a connection. Returns whether another can be tried at once.
+    /// An address did not accept a connection. Returns whether another one can be tried at once.
     pub fn has_other(&mut self, route: RouteId, errno: Errno) -> bool {
         !is_local(errno) && self.routes.refused(route, errno)
     }
 
-    /// No connection came of an attempt, and there is no other address to be tried at once.
+    /// Notes that an attempt failed, with no other address to try at once.
     pub fn failed(&mut self, route: RouteId, cause: Cause, at: Nanos, desk: &Desk) {
         self.away_since.get_or_insert(at);
         if !self.routes.found() {
@@ -104,17 +106,17 @@ impl Connecting {
         }
     }
 
-    /// How long a slot that failed waits before it is opened again, in nanoseconds.
+    /// How long a slot that failed waits before it connects again, in nanoseconds.
     pub fn wait_ns(&mut self, failures: &mut Failures, longest_ns: u64) -> u64 {
         failures.wait_ns(longest_ns, &mut self.random)
     }
 
-    /// Whether nobody could be connected to for `patience_ns`.
+    /// Whether every connect has failed for `patience_ns`.
     pub fn has_stayed_away(&self, now: Nanos, patience_ns: u64) -> bool {
         self.away_since.is_some_and(|since| now.since(since) >= patience_ns)
     }
 
-    /// The last refusal before anybody accepted, if nobody ever did.
+    /// The last refusal before any address accepted, if none ever did.
     pub fn refusal(&self) -> Option<(SocketAddr, Cause)> {
         self.refusal
     }

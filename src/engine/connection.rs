@@ -1,5 +1,5 @@
-//! A connection that is there: it records what its protocol reports, and leaves every decision about opening, closing and
-//! waiting to the engine.
+//! An established connection. It records what its protocol reports; opening, closing and waiting are left to the
+//! engine.
 
 use std::collections::VecDeque;
 
@@ -14,48 +14,49 @@ use super::protocol::Protocol;
 use super::tally::Tally;
 use crate::stats::{Cause, Phase};
 
-/// How much of what a server sent is kept as an example of an error, in bytes.
+/// How many bytes from the server are kept as an example of an error.
 const EXAMPLE_BYTES: usize = 120;
 
-/// A connection that is there.
+/// An established connection.
 pub struct Live {
-    /// What it speaks.
+    /// Its protocol.
     pub protocol: Protocol,
-    /// Its requests that have not ended, the oldest first.
+    /// Its requests in flight, the oldest first.
     pub open: VecDeque<OpenRequest>,
-    /// When the first of those was started that it has had without a break.
+    /// When the connection last became busy: it has had a request in flight ever since.
     busy_since: Nanos,
-    /// When the last of them ended, where there is none.
+    /// When its last request ended, if it has none in flight.
     pub idle_since: Nanos,
-    /// Bytes under way that the kernel has not accepted yet.
+    /// Bytes handed over that the kernel has not accepted yet.
     pub unsent: usize,
-    /// A send failed; what arrives still counts, and the end of the stream will tell what was lost.
+    /// The error of a failed send. What arrives still counts, and the end of the stream shows what was lost.
     pub send_error: Option<Errno>,
-    /// How many requests it may still have.
+    /// How many more requests it may have.
     pub left: u64,
-    /// It takes no further request.
+    /// It takes no more requests.
     pub draining: bool,
-    /// Since when all it waits for is that the server closes it.
+    /// Since when it has only waited for the server to close it.
     pub leaving_since: Option<Nanos>,
-    /// The server does not know that it is to close it, or is still busy with what was given up.
+    /// It does not wait for the server to close: the server was not told to, or is still busy with an abandoned
+    /// request.
     pub leaves_at_once: bool,
-    /// A response was complete.
+    /// It has had a complete response.
     pub answered: bool,
     /// Something failed since the last complete response.
     pub troubled: bool,
-    /// When the protocol is to be woken, as far as a timer has been set for it.
+    /// When its protocol wakes next, if a timer is set for that.
     pub wake_at: Option<Nanos>,
-    /// The memory for what is kept of responses, where somebody wants to see them.
+    /// The memory for the parts of responses that the script reads, if it reads any.
     shelf: Option<Shelf>,
 }
 
 impl Live {
-    /// A new connection that speaks `protocol` and may have this many requests; `shelf`: where somebody looks at the
-    /// responses.
+    /// A new connection that speaks `protocol` and may have this many requests; `shelf`: where parts of responses are
+    /// kept, if a script reads them.
     pub fn new(protocol: Protocol, requests: u64, shelf: Option<Shelf>) -> Self {
         Self {
             protocol,
-            // Most connections never have more than one, and the library would begin with four.
+            // Most connections never have more than one, and the library would start with four.
             open: VecDeque::with_capacity(1),
             busy_since: Nanos::default(),
             idle_since: Nanos::default(),
@@ -72,7 +73,7 @@ impl Live {
         }
     }
 
-    /// Takes a request that was started.
+    /// Adds a request that was started.
     pub fn begin(&mut self, request: OpenRequest) {
         if self.open.is_empty() {
             self.busy_since = request.sent_at;
@@ -80,7 +81,7 @@ impl Live {
         self.open.push_back(request);
     }
 
-    /// What was gathered is handed to the kernel now.
+    /// Stamps the gathered requests: they go to the kernel now.
     pub fn stamp(&mut self, now: Nanos, tally: &mut Tally) {
         if self.open.front().is_some_and(|request| request.is_gathered) {
             self.busy_since = now;
@@ -92,12 +93,12 @@ impl Live {
         }
     }
 
-    /// Lets requests that are late be counted as such again.
+    /// Allows requests that are late to be counted as late again.
     pub fn forget_late(&mut self) {
         self.open.iter_mut().for_each(|request| request.late = false);
     }
 
-    /// The run is over.
+    /// Counts what is still in flight at the end of the run.
     pub fn leave_open(&mut self, now: Nanos, tally: &mut Tally) {
         if self.open.front().is_some_and(|request| !request.is_gathered) {
             tally.was_busy(self.busy_since, now);
@@ -126,7 +127,7 @@ impl Live {
         tally.received(length, self.troubled);
     }
 
-    /// Records all events that the protocol has; `input` is what it was last given.
+    /// Records the protocol's events; `input` is what it was last given.
     pub fn take_events(&mut self, input: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
         while let Some(event) = self.protocol.poll_event() {
             match event {
@@ -146,7 +147,7 @@ impl Live {
                 Event::Message { .. } => {}
                 Event::Interim { stream, .. } => {
                     tally.interval.counters.interim += 1;
-                    // The first byte that counts is that of the answer itself.
+                    // The time to first byte is that of the final response.
                     if let Some(request) = self.request(stream) {
                         request.first_at = None;
                     }
@@ -168,7 +169,7 @@ impl Live {
         }
     }
 
-    /// The transport failed: all open requests fail with it, or the connection alone if it had none.
+    /// The transport failed: all requests in flight fail with it, or the connection alone if it had none.
     pub fn transport_failed(&mut self, cause: Cause, example: &[u8], at: Nanos, tally: &mut Tally) {
         self.troubled = true;
         let (cause, is_send) = self.send_error.map_or((cause, false), |errno| (cause_of(errno), true));
@@ -184,7 +185,7 @@ impl Live {
         }
     }
 
-    /// Gives up the requests that have lasted longer than `limit_ns`, and takes note of those that are late.
+    /// Abandons the requests that have lasted longer than `limit_ns`, and counts those that are late.
     pub fn sweep(&mut self, limit_ns: Option<u64>, now: Nanos, tally: &mut Tally) {
         let mut index = 0;
         while let Some(request) = self.open.get_mut(index) {
@@ -206,7 +207,7 @@ impl Live {
         }
     }
 
-    /// Gives a request up, and with it those that the protocol cannot have answered without it.
+    /// Abandons a request, and with it those whose responses can only follow its own.
     fn give_up(&mut self, stream: StreamId, now: Nanos, tally: &mut Tally) {
         self.protocol.cancel(stream);
         self.abandon(stream, now, tally);
@@ -219,7 +220,7 @@ impl Live {
             }
         }
         if self.draining {
-            // It was waited for long enough: the next connection need not wait too.
+            // It has waited long enough: the next connection need not back off as well.
             self.answered = true;
             self.troubled = false;
             self.leaves_at_once = true;
@@ -245,7 +246,7 @@ impl Live {
         }
     }
 
-    /// Tells the script about a complete response.
+    /// Passes a complete response to the script.
     fn tell(&mut self, request: OpenRequest, latency_ns: u64, script: &mut Caller) {
         let (head, trailers, body) = request
             .kept
@@ -286,7 +287,7 @@ impl Live {
         }
     }
 
-    /// The open request of a stream.
+    /// The request in flight on a stream.
     fn request(&mut self, stream: StreamId) -> Option<&mut OpenRequest> {
         self.open.iter_mut().find(|request| request.stream == stream)
     }
@@ -318,7 +319,7 @@ impl Live {
     }
 }
 
-/// What the server sent when it made a mistake; nothing when it merely closed.
+/// What the server sent when it made a mistake; empty when it only closed the connection.
 fn example(error: Error, input: &[u8]) -> Vec<u8> {
     match error {
         Error::ClosedBeforeResponse | Error::ClosedInHead | Error::ClosedInBody | Error::ConnectionEnded => Vec::new(),

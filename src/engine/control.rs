@@ -1,4 +1,4 @@
-//! What workers share with each other and with the thread that watches them while a run lasts; no lock.
+//! What workers share with each other and with the thread that watches them during a run, without locks.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::stats::Cause;
 /// What all workers of a run share.
 #[derive(Debug, Default)]
 pub struct Control {
-    /// Everybody is to end now.
+    /// All workers must end now.
     stop: AtomicBool,
-    /// The memory for bodies that scripts want to see.
+    /// The memory for bodies that scripts read.
     pub bodies: Arc<Budget>,
 }
 
 impl Control {
-    /// Asks every worker to end.
+    /// Tells every worker to end.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the workers are to end.
+    /// Whether the workers must end.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -35,32 +35,32 @@ impl Control {
 /// What one worker shares with the watcher.
 #[derive(Default)]
 pub struct Desk {
-    /// Where its intervals change hands.
+    /// Where its intervals are handed over.
     pub mailbox: Mailbox,
-    /// Nobody accepted its first connection, at any address.
+    /// No address accepted its first connection.
     refused: AtomicBool,
     /// It has had no connection to open yet.
     idle: AtomicBool,
-    /// Who refused it last and why, until the watcher takes it.
+    /// The address that last refused it and why, until the watcher takes it.
     refusal: AtomicCell<Option<Box<Refused>>>,
-    /// Responses complete in the warm-up.
+    /// Responses completed in the warm-up.
     warm_up: AtomicU64,
-    /// How much later than planned the warm-up was over, in nanoseconds.
+    /// How much later than planned the warm-up ended, in nanoseconds.
     delay_ns: AtomicU64,
     /// The [`Callback`] it is in.
     callback: AtomicU8,
 }
 
-/// Who refused a first connection, and why.
+/// The address that refused a first connection, and why.
 pub type Refused = (SocketAddr, Cause);
 
 // A cell larger than a pointer would take a lock.
 const _: () = assert!(AtomicCell::<Option<Box<Refused>>>::is_lock_free());
 
-/// Where in a script a worker is.
+/// The script function that a worker is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Callback {
-    /// Nowhere.
+    /// None.
     None,
     /// In `delay()`.
     Delay,
@@ -73,7 +73,7 @@ pub enum Callback {
 impl Callback {
     const ALL: [Self; 4] = [Self::None, Self::Delay, Self::Request, Self::Response];
 
-    /// Its name in the script; `None` for nowhere.
+    /// Its name in the script.
     pub fn name(self) -> Option<&'static str> {
         match self {
             Self::None => None,
@@ -85,33 +85,33 @@ impl Callback {
 }
 
 impl Desk {
-    /// Nobody accepted the first connection.
+    /// Notes that the first connection was refused.
     pub fn refuse(&self, address: SocketAddr, cause: Cause) {
         self.refusal.store(Some(Box::new((address, cause))));
         self.refused.store(true, Ordering::Relaxed);
     }
 
-    /// Somebody accepted a connection.
+    /// Notes that a connection was accepted.
     pub fn accept(&self) {
         self.refused.store(false, Ordering::Relaxed);
     }
 
-    /// Who refused the first connection since this was last asked.
+    /// Takes the last refusal of the first connection, if there is a new one.
     pub fn take_refusal(&self) -> Option<Refused> {
         self.refusal.take().map(|refusal| *refusal)
     }
 
-    /// So many responses are complete, and the warm-up is not over.
+    /// Shows how many responses are complete while the warm-up lasts.
     pub fn show_warm_up(&self, completed: u64) {
         self.warm_up.store(completed, Ordering::Relaxed);
     }
 
-    /// Responses complete in the warm-up.
+    /// Responses completed in the warm-up.
     pub fn warm_up(&self) -> u64 {
         self.warm_up.load(Ordering::Relaxed)
     }
 
-    /// Measuring has begun so many nanoseconds later than planned: the worker had something else to do, or stood still.
+    /// Shows how much later than planned measuring began: the worker was busy, or stalled.
     pub fn show_delay(&self, delay_ns: u64) {
         self.delay_ns.store(delay_ns, Ordering::Relaxed);
     }
@@ -121,7 +121,7 @@ impl Desk {
         Duration::from_nanos(self.delay_ns.load(Ordering::Relaxed))
     }
 
-    /// Says whether the worker has had no connection to open yet.
+    /// Shows whether the worker has had no connection to open yet.
     pub fn show_idle(&self, idle: bool) {
         self.idle.store(idle, Ordering::Relaxed);
     }
@@ -131,17 +131,17 @@ impl Desk {
         self.idle.load(Ordering::Relaxed)
     }
 
-    /// Whether the worker has found nobody to connect to.
+    /// Whether no address has accepted the worker's first connection.
     pub fn is_refused(&self) -> bool {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// The worker is there now.
+    /// Shows which callback the worker is in.
     pub fn enter(&self, callback: Callback) {
         self.callback.store(callback as u8, Ordering::Relaxed);
     }
 
-    /// Where the worker is.
+    /// The callback the worker is in.
     pub fn callback(&self) -> Callback {
         Callback::ALL[usize::from(self.callback.load(Ordering::Relaxed))]
     }

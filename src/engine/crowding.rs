@@ -1,7 +1,7 @@
-//! How long due requests wait because every connection is taken: it has a request in flight, or pauses for the script.
+//! How long due requests wait because every connection is busy: it has a request in flight, or pauses for the script.
 //!
-//! While a connection is missing, or there is to be none, or the worker itself stands still, requests wait for something
-//! else, which more connections would not shorten.
+//! While a connection is missing, while the plan wants none, or while the worker is stalled, requests wait for
+//! something else, and more connections would not help.
 
 use onrush_proto::Nanos;
 
@@ -9,32 +9,32 @@ use super::Engine;
 use super::pacer::Pacer;
 use crate::backend::Backend;
 
-/// Since when due requests have waited for nothing but a connection.
+/// How long due requests have waited for nothing but a connection.
 #[derive(Debug, Default)]
 pub(super) struct Crowding {
-    /// Up to then it has been counted.
+    /// Counted up to here.
     counted_until: Nanos,
-    /// What waits now has waited for nothing else since then.
+    /// Since when the waiting requests have waited for nothing else.
     since: Nanos,
-    /// The worker makes up for a standstill until then, unless it has done so before.
+    /// Until when the worker makes up for a stall, unless it has caught up before.
     catching_up_until: Option<Nanos>,
 }
 
 impl Crowding {
-    /// Whether the worker makes up for a standstill.
+    /// Whether the worker is making up for a stall.
     pub fn is_catching_up(&self) -> bool {
         self.catching_up_until.is_some()
     }
 
-    /// Nothing that is due waits any more.
+    /// No due request waits any more.
     pub fn has_caught_up(&mut self) {
         self.catching_up_until = None;
     }
 }
 
 impl<B: Backend> Engine<B> {
-    /// Counts up to now how long a due request has waited for a connection: whenever one becomes ready, and before their
-    /// number changes.
+    /// Counts up to now how long a due request has waited for a connection. Called whenever one becomes ready, and
+    /// before their number changes.
     pub(super) fn count_all_busy(&mut self, now: Nanos) {
         if let Pacer::Closed = self.dispatch.pacer {
             return;
@@ -65,8 +65,8 @@ impl<B: Backend> Engine<B> {
         crowding.counted_until = now;
     }
 
-    /// The worker has stood still. What became due meanwhile is sent on the connections that there are, for as long again at
-    /// most: nobody else had too few of them.
+    /// Does not count what waits after a stall: what became due meanwhile is sent on the existing connections, for as
+    /// long again at most. They were enough before it.
     fn forgive_standstill(&mut self, now: Nanos) {
         let began_at = self.turn.began_at;
         let has_waited = self.dispatch.pacer.due_at() < began_at;
@@ -77,7 +77,7 @@ impl<B: Backend> Engine<B> {
         (crowding.counted_until, crowding.since) = (now, now);
     }
 
-    /// Whether the worker makes up for a standstill, and has not done so for too long.
+    /// Whether the worker is making up for a stall, and has not done so for too long.
     pub(super) fn is_catching_up(&mut self, now: Nanos) -> bool {
         let crowding = &mut self.dispatch.crowding;
         crowding.catching_up_until.take_if(|until| *until <= now);

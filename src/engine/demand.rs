@@ -5,16 +5,16 @@ use crate::plan::Levels;
 /// How many connections a worker keeps open: those of its first slots.
 #[derive(Clone, Debug)]
 pub enum Demand {
-    /// All that it may have.
+    /// As many as it may have.
     All,
-    /// This many at first, and more while due requests wait for one.
+    /// This many at first, and more while due requests wait for a connection.
     Growing(u32),
     /// As many as the stages say.
     Staged(Levels),
 }
 
 impl Demand {
-    /// How many there are at first, where there may be `most`.
+    /// How many there are at first, if there may be `most`.
     pub fn first(&self, most: u32) -> u32 {
         match self {
             Self::All => most,

@@ -1,8 +1,8 @@
-//! Which requests start, when, and on which connection: the one place that starts any.
+//! Which requests start, when, and on which connection: the only place that starts requests.
 //!
-//! A connection that has room for a request is put into the list of those that are ready. Whenever one is and the pacer says
-//! that a request is due, the next batch of the source starts there. In the closed loop a request is always due: a connection
-//! that becomes ready has its next batch at once, and the list stays empty.
+//! A connection with room for a request enters the list of ready ones. When one is ready and the pacer says that a
+//! request is due, the source's next batch starts there. In the closed loop a request is always due: a connection that
+//! becomes ready gets its next batch at once, and the list stays empty.
 
 use std::collections::VecDeque;
 
@@ -19,20 +19,20 @@ use super::{Engine, HANDLED_PER_TURN};
 use crate::backend::{Backend, ConnId};
 use crate::plan::PerConnection;
 
-/// What is to be sent next, when, and who is ready for it.
+/// What is sent next, when, and which connections are ready for it.
 pub(super) struct Dispatch {
-    /// The requests that the source gave last.
+    /// The source's current batch.
     batch: Vec<Request>,
-    /// How many of them have been started; the others wait for a connection that has room.
+    /// How many of its requests have been started; the others wait for a connection with room.
     started: usize,
-    /// Slots whose connections have room, in turn, unless they were lost since.
+    /// Slots whose connections have room, in order; some may have lost their connection since.
     ready: VecDeque<ConnId>,
     pub pacer: Pacer,
     pub crowding: Crowding,
 }
 
 impl Dispatch {
-    /// Nothing is ready; requests are due when `pacer` says so.
+    /// Nothing is ready yet; `pacer` decides when requests are due.
     pub fn new(pacer: Pacer) -> Self {
         Self { batch: Vec::new(), started: 0, ready: VecDeque::new(), pacer, crowding: Crowding::default() }
     }
@@ -42,20 +42,20 @@ impl Dispatch {
         self.pacer.begin(at);
     }
 
-    /// The slots in the list, for tests that look whether nobody is forgotten.
+    /// The slots in the list, for tests which check that none is forgotten.
     #[cfg(test)]
     pub fn ready(&self) -> impl Iterator<Item = ConnId> {
         self.ready.iter().copied()
     }
 
-    /// Whether part of a batch waits for a connection that has room for it.
+    /// Whether the rest of a batch waits for a connection with room for it.
     fn is_begun(&self) -> bool {
         self.started < self.batch.len()
     }
 }
 
 impl<B: Backend> Engine<B> {
-    /// Starts what is due on the connections that are ready, and hands it over.
+    /// Starts what is due on the ready connections, and hands it over.
     pub(super) fn dispatch(&mut self, now: Nanos) {
         for _ in 0..HANDLED_PER_TURN {
             if self.next_start_at() > now {
@@ -70,8 +70,8 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// A connection may be ready for a request: it is, if it has room and need not pause first. Starts what is due, here
-    /// unless others have been waiting for longer.
+    /// Makes a connection ready if it has room and need not pause first. Starts what is due: here, unless other
+    /// connections have waited longer.
     pub(super) fn make_ready(&mut self, conn: ConnId, at: Nanos) {
         if !self.has_room(conn) || !self.pause_is_over(conn, at) {
             return;
@@ -83,8 +83,8 @@ impl<B: Backend> Engine<B> {
         self.dispatch(at);
     }
 
-    /// Starts what is due on a connection that has room; `is_first`: up to now no other has been ready. If it has room left,
-    /// it stays ready.
+    /// Starts what is due on a connection with room; `is_first`: until now no other was ready. If room is left, it
+    /// stays ready.
     fn start_due(&mut self, conn: ConnId, now: Nanos, is_first: bool) {
         let is_closed = matches!(self.dispatch.pacer, Pacer::Closed);
         if is_first {
@@ -93,14 +93,14 @@ impl<B: Backend> Engine<B> {
         if !is_closed && self.slots[conn.index()].live().is_some_and(|live| !live.answered) {
             self.ask(now);
         }
-        // Whether a request is too late is judged by when it leaves.
+        // A request is too late if it would leave too late.
         let now = if is_closed { now } else { self.backend.now() };
         let is_warm = self.books.tally.is_warming_up() && now > self.books.start;
         if (is_warm || now > self.books.end_at) && !is_closed {
-            // The worker has stood still over the end, or over that of the warm-up, which is for the loop to find out.
+            // The worker was stalled past the end of the run or of the warm-up; the loop deals with that.
             return self.queue(conn);
         }
-        // To drop very many takes time, which makes nobody else too late.
+        // Dropping very many takes time, which must not make other requests too late.
         let sent_at = if self.drop_late(now) { self.backend.now() } else { now };
         while self.next_start_at() <= now && !self.is_too_late(now) && self.books.tally.may_start() {
             if !self.start_batch(conn, sent_at) || !self.has_room(conn) {
@@ -115,8 +115,8 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// A request of a schedule that found no connection has asked for an answer since it might have started. One that a script
-    /// has wait does not.
+    /// Notes that a scheduled request has waited for a connection since it might have started: a silence counts from then.
+    /// One that a script delays does not count.
     fn ask(&mut self, now: Nanos) {
         let since = self.dispatch.pacer.next_at();
         if since < now && self.books.tally.left_of(self.dispatch.pacer.due_at()) > 0 && !self.script.wants.delay {
@@ -124,7 +124,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// How many connections, `most` at most, it takes to send the requests that are due and wait.
+    /// How many connections, at most `most`, are needed to send the requests that are due.
     pub(super) fn connections_due(&self, now: Nanos, most: u32) -> u32 {
         let batch = self.dispatch.batch.len().max(1) as u64;
         let waiting = self.dispatch.pacer.count_before(now + 1, u64::from(most) * batch);
@@ -141,7 +141,7 @@ impl<B: Backend> Engine<B> {
         !self.dispatch.ready.is_empty()
     }
 
-    /// Puts a connection into the list of those that are ready, once.
+    /// Adds a connection to the list of ready ones, once.
     fn queue(&mut self, conn: ConnId) {
         let slot = &mut self.slots[conn.index()];
         if !slot.is_queued {
@@ -157,7 +157,7 @@ impl<B: Backend> Engine<B> {
         }
         let max_late_ns = self.settings.rules.open_loop.and_then(|rules| rules.max_late_ns).unwrap_or(u64::MAX);
         let moment = Nanos(now.0.saturating_sub(max_late_ns));
-        // As far as the next request is held back, those after it are: without that the last ones would not be too late.
+        // The requests after the next one are held back as far as it is; otherwise the last ones would not be too late.
         let held_ns = self.dispatch.pacer.next_at().since(self.dispatch.pacer.due_at());
         let held_from = Nanos(moment.0.saturating_sub(held_ns));
         self.pass(moment, |tally, due, requests| {
@@ -169,7 +169,7 @@ impl<B: Backend> Engine<B> {
         true
     }
 
-    /// Goes past the requests that are due before a moment and are not sent, first those that were due before anything counted.
+    /// Skips the requests due before a moment, which are not sent: first those due before measuring began.
     fn pass(&mut self, moment: Nanos, mut say: impl FnMut(&mut Tally, Nanos, u64)) {
         let tally = &mut self.books.tally;
         for until in [moment.min(tally.due_from()), moment] {
@@ -185,14 +185,14 @@ impl<B: Backend> Engine<B> {
         max_late_ns.is_some_and(is_too_late) && self.books.tally.left_of(self.dispatch.pacer.due_at()) > 0
     }
 
-    /// The run is over: counts the requests that were due and have not been sent.
+    /// Counts, at the end of the run, the requests that were due and have not been sent.
     pub(super) fn count_unsent(&mut self, now: Nanos) {
         let end = now.min(self.books.end_at);
         self.count_all_busy(end);
         if self.settings.rules.open_loop.is_some() {
             self.ask(end);
         }
-        // As far as the next request is behind its schedule, those after it are.
+        // The requests after the next one are as far behind the schedule as it is.
         let held_until = end.min(self.dispatch.pacer.next_at());
         self.pass(end, |tally, due, requests| {
             tally.unsent(due, now, requests);
@@ -212,9 +212,9 @@ impl<B: Backend> Engine<B> {
                 .is_some_and(|live| !live.draining && live.open.len() < depth && live.protocol.capacity() > 0)
     }
 
-    /// Whether the script lets a connection begin a batch now. If it wants a pause first, a timer is set for its end.
+    /// Whether the script lets a connection begin a batch now. If it wants a pause first, sets a timer for its end.
     fn pause_is_over(&mut self, conn: ConnId, at: Nanos) -> bool {
-        // Before a batch that another connection had no room for there has been one.
+        // The rest of a batch that another connection had no room for has had its pause.
         if !self.script.wants.delay || self.dispatch.is_begun() {
             return true;
         }
@@ -233,12 +233,13 @@ impl<B: Backend> Engine<B> {
         slot.pause == Pause::Over
     }
 
-    /// Starts the next batch, or what is left of one, as far as the connection has room. Returns whether anything was started.
+    /// Starts the next batch, or the rest of one, as far as the connection has room. Returns whether anything was
+    /// started.
     fn start_batch(&mut self, conn: ConnId, now: Nanos) -> bool {
         if !self.has_batch() {
             return false;
         }
-        // What is handed over at once is sent now. With a script time has passed, which is not the server's.
+        // What is handed over at once is sent now. The time spent in a script is not the server's.
         let has_passed = !B::GATHERS && self.script.wants.any();
         let sent_at = if has_passed { self.backend.now() } else { now };
         let is_calm = self.is_calm();
@@ -248,7 +249,7 @@ impl<B: Backend> Engine<B> {
         slot.pause = Pause::Unasked;
         let Some(live) = slot.live() else { return false };
         if live.left < rest.len() as u64 {
-            // It waits for a connection that may have as many.
+            // The batch waits for a connection that may have that many requests.
             (live.draining, live.leaves_at_once) = (true, true);
             let length = rest.len() as u64;
             self.refuse_if_too_long(length);
@@ -256,10 +257,10 @@ impl<B: Backend> Engine<B> {
         }
         let further = usize::try_from(self.books.tally.left_of(pacer.due_at())).unwrap_or(usize::MAX);
         let allowed = rest.len().min(further.saturating_add(self.books.tally.returned_left()));
-        // Before anything is due only what has come back may leave.
+        // Before anything is due, only returned requests may leave.
         let ready = if pacer.next_at() <= now { usize::MAX } else { self.books.tally.returned_left() };
         let count = allowed.min(live.protocol.capacity()).min(ready);
-        // What comes back is sent again before anything else, and was due when it was.
+        // Returned requests are sent first, and keep the time at which they were due.
         let again = self.books.tally.take_returned(count);
         let due = if again.len() < count { pacer.take((count - again.len()) as u64, now) } else { now };
         if B::GATHERS && live.open.back().is_none_or(|request| !request.is_gathered) {
@@ -301,7 +302,7 @@ impl<B: Backend> Engine<B> {
         true
     }
 
-    /// Whether less than half of the connections have a batch in flight, where requests have a schedule.
+    /// Whether, with a schedule, less than half of the connections have a batch in flight.
     fn is_calm(&self) -> bool {
         if self.settings.rules.open_loop.is_none() {
             return false;
@@ -310,7 +311,7 @@ impl<B: Backend> Engine<B> {
         2 * batches < u64::from(self.connecting.wanted)
     }
 
-    /// Sees to it that there are requests to start, be it what was left of a batch; returns whether there are.
+    /// Makes sure that there are requests to start, perhaps the rest of a batch; returns whether there are any.
     fn has_batch(&mut self) -> bool {
         let dispatch = &mut self.dispatch;
         if dispatch.is_begun() {
@@ -336,7 +337,7 @@ impl<B: Backend> Engine<B> {
     }
 }
 
-/// What to say of a script that sends more requests at once than a connection may have.
+/// The message for a script that sends more requests at once than a connection may have.
 pub fn too_long(function: &str, length: u64, PerConnection { most, option }: PerConnection) -> String {
     let option = option.name();
     let (limit, way_out) = match most {

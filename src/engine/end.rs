@@ -1,4 +1,4 @@
-//! The end of a worker, and what it gives back.
+//! The end of a worker, and its results.
 
 use std::net::SocketAddr;
 
@@ -9,39 +9,41 @@ use super::{Engine, ScriptFailure, Spare, UNANSWERED_NS};
 use crate::backend::Backend;
 use crate::stats::{Buffers, Cause, Gap, Interval, Phase, ProxyFailure, Spread, Transcript};
 
-/// What a worker gives back.
+/// A worker's results.
 pub struct WorkerEnd {
-    /// What it measured since its last hand-over.
+    /// What it measured since it last handed an interval over.
     pub interval: Box<Interval>,
-    /// The most connections that it might have had.
+    /// The most connections it might have had.
     pub connections: u32,
-    /// How long it ran, in nanoseconds, warm-up not included.
+    /// How long it ran without the warm-up, in nanoseconds.
     pub elapsed_ns: u64,
-    /// Whether it ended because nobody could be connected to any more.
+    /// Whether it ended because the target could not be reached any more.
     pub stayed_away: bool,
-    /// The last refusal before anybody accepted, if nobody ever did.
+    /// The last refusal before any address accepted, if none ever did.
     pub refusal: Option<(SocketAddr, Cause)>,
     /// Addresses that refused while another worked, and the error numbers.
     pub dropped: Vec<(SocketAddr, i32)>,
     /// Addresses that worked.
     pub working: Vec<SocketAddr>,
-    /// What went over the wire.
+    /// What went over the wire, if that was recorded.
     pub transcript: Option<Box<Transcript>>,
-    /// Stretches in which it completed nothing.
+    /// When it completed nothing.
     pub silences: Vec<Gap>,
-    /// In which part of them somebody waited: all of them, unless its script or a schedule decides when something is asked for.
+    /// The parts of them in which a response was awaited: all of them, unless a script or a schedule decides when
+    /// requests are sent.
     pub awaited: Vec<Gap>,
-    /// Stretches in which it stood still, for want of a processor or because it was stopped.
+    /// When it was stalled, for want of a processor or because the process was stopped.
     pub standstills: Vec<Gap>,
-    /// How its requests were spread over the connections that were there at the end, where any number may use one.
+    /// How its requests were spread over the connections open at the end, where their number per connection is not
+    /// limited.
     pub spread: Spread,
     /// The shortest latency of its warm-up, in nanoseconds.
     pub least_before_ns: Option<u64>,
     /// How large the kernel made the buffers of its connections.
     pub buffers: Buffers,
-    /// Whether its script was asked how long to pause.
+    /// Whether its script has a `delay()`.
     pub pauses: bool,
-    /// Whether it was once told something that is no time.
+    /// Whether that ever returned something that is not a time.
     pub pauses_unread: bool,
     /// Connections that another session can use.
     pub spares: Vec<Spare>,
@@ -53,12 +55,12 @@ pub struct WorkerEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct End {
     pub at: Nanos,
-    /// Nobody could be connected to any more.
+    /// The target could not be reached any more.
     pub stayed_away: bool,
 }
 
 impl<B: Backend> Engine<B> {
-    /// Adds up what there is at the end.
+    /// Adds everything up at the end.
     pub(super) fn finish(mut self, End { at: now, stayed_away }: End) -> WorkerEnd {
         self.hear_connects(now);
         let spares = self.leave_spares();
@@ -73,7 +75,7 @@ impl<B: Backend> Engine<B> {
         self.count_unsent(now);
         self.books.tally.count_ended();
         if self.books.tally.is_warming_up() {
-            // It ended before anything counted.
+            // It ended before measuring began.
             self.count_from(now);
         }
         // A worker that had nothing to send has no rate.
@@ -108,7 +110,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// How requests are spread over the connections, where these have no limit from which it could be told what is left.
+    /// How requests are spread over the connections, where their number per connection is not limited.
     fn spread(&mut self) -> Spread {
         let mut spread = Spread::default();
         let lives = self.slots.iter_mut().filter_map(Slot::live).filter(|live| live.left > u64::MAX / 2);
@@ -116,7 +118,7 @@ impl<B: Backend> Engine<B> {
         spread
     }
 
-    /// Takes note of what the slots have under way.
+    /// Counts what the slots have under way.
     fn end_slots(&mut self, now: Nanos) {
         let tally = &mut self.books.tally;
         for slot in &mut self.slots {

@@ -1,8 +1,8 @@
-//! How connections end, whatever they end with, and what their slots do next.
+//! How connections end, for whatever reason, and what their slots do next.
 //!
-//! Where the number of their requests is limited (`--requests-per-connection`), the last one says so, and the slot waits for
-//! the server to close before it opens the next connection: whoever closes first keeps the port for a minute, and a client
-//! has few of them. The wait is part of no latency.
+//! With `--requests-per-connection` the last request tells the server to close, and the slot waits for that before it
+//! opens the next connection: the side that closes first keeps the port for a minute, and a client has few ports. The
+//! wait is part of no latency.
 
 use onrush_proto::Nanos;
 use rustix::io::Errno;
@@ -21,12 +21,12 @@ use crate::stats::{Cause, Phase};
 pub(super) struct NotSetUp {
     pub phase: Phase,
     pub cause: Cause,
-    /// What the other side sent instead.
+    /// What the peer sent instead.
     pub example: Vec<u8>,
 }
 
 impl<B: Backend> Engine<B> {
-    /// A connect came to nothing.
+    /// Handles a connect that failed.
     pub(super) fn connect_failed(&mut self, conn: ConnId, errno: Errno, cause: Cause, at: Nanos) {
         self.backend.close(conn);
         let route = self.slots[conn.index()].route;
@@ -39,7 +39,7 @@ impl<B: Backend> Engine<B> {
         self.back_off(conn, false, at);
     }
 
-    /// A connection was accepted, but what has to come before the first request did not come to its end.
+    /// Handles a connection that was accepted but failed before its first request.
     pub(super) fn not_set_up(&mut self, conn: ConnId, NotSetUp { phase, cause, example }: NotSetUp, at: Nanos) {
         if let Cause::Tls(_) = cause {
             self.take_leave(conn);
@@ -50,7 +50,7 @@ impl<B: Backend> Engine<B> {
         self.back_off(conn, true, at);
     }
 
-    /// TLS failed on a connection whose handshake is complete.
+    /// Handles a TLS failure after the handshake.
     pub(super) fn link_failed(&mut self, conn: ConnId, LinkFailure { cause, example }: LinkFailure, at: Nanos) {
         self.take_leave(conn);
         if let Some(live) = self.slots[conn.index()].live() {
@@ -59,7 +59,7 @@ impl<B: Backend> Engine<B> {
         self.replace(conn, at);
     }
 
-    /// The transport failed under a connection that has requests, or could have.
+    /// Handles a transport failure on a connection that has requests, or could have.
     pub(super) fn transport_failed(&mut self, conn: ConnId, errno: Errno, at: Nanos) {
         let is_idle = self.is_idle(conn);
         if let Some(live) = self.slots[conn.index()].live().filter(|_| !is_idle) {
@@ -68,21 +68,22 @@ impl<B: Backend> Engine<B> {
         self.replace(conn, at);
     }
 
-    /// Whether a connection waits for nothing, or for its end, and is not needed any more: its end is no error.
+    /// Whether a connection waits for nothing, or only for its end, and is not needed any more: then its end is no
+    /// error.
     pub(super) fn is_idle(&mut self, conn: ConnId) -> bool {
         let is_needed = self.books.tally.may_start() && !self.is_leaving(conn);
         self.slots[conn.index()].live().is_none_or(|live| live.open.is_empty() && !is_needed)
     }
 
-    /// Has a connection that speaks TLS say why it is closed from here, as far as that can be said at once.
+    /// Sends a TLS connection's close_notify or alert before it is closed, if that can leave at once.
     pub(super) fn take_leave(&mut self, conn: ConnId) {
         if let Some(link) = &mut self.slots[conn.index()].link {
             self.backend.send_last(conn, &link.last_words());
         }
     }
 
-    /// Leaves a connection that takes no further request and has none open. Where the number of its requests is limited
-    /// the server may close first.
+    /// Leaves a connection that takes no more requests and has none in flight. Where the number of its requests is
+    /// limited, the server may close first.
     pub(super) fn leave(&mut self, conn: ConnId, at: Nanos) {
         let is_limited = self.settings.requests_per_connection.is_some();
         let Some(live) = self.slots[conn.index()].live().filter(|live| is_limited && !live.troubled) else {
@@ -93,7 +94,7 @@ impl<B: Backend> Engine<B> {
         let since = *live.leaving_since.get_or_insert(at);
         let is_over = live.leaves_at_once || at.since(since) >= CLOSE_PATIENCE_NS;
         if begins {
-            // Until it is replaced there is one too few, as if it were being opened.
+            // Until it is replaced, a connection is missing, as if it were being opened.
             self.count_all_busy(at);
             self.connecting.missing += 1;
         }
@@ -104,7 +105,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Whether all that a connection still waits for is that the server closes it.
+    /// Whether a connection only waits for the server to close it.
     pub(super) fn is_leaving(&mut self, conn: ConnId) -> bool {
         self.settings.requests_per_connection.is_some()
             && self.slots[conn.index()]
@@ -112,8 +113,8 @@ impl<B: Backend> Engine<B> {
                 .is_some_and(|live| live.draining && live.open.is_empty() && !live.troubled)
     }
 
-    /// Closes a connection, all of whose requests have ended, and opens the next: at once if the connection ended as
-    /// the protocol foresees, after a wait if anything failed.
+    /// Closes a connection whose requests have all ended, and opens the next: at once if it ended in the regular way,
+    /// after a back-off if anything failed.
     pub(super) fn replace(&mut self, conn: ConnId, now: Nanos) {
         self.backend.close(conn);
         let slot = &mut self.slots[conn.index()];
@@ -127,7 +128,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Lets a slot wait before its next connection.
+    /// Makes a slot wait before its next connection.
     fn back_off(&mut self, conn: ConnId, was_accepted: bool, now: Nanos) {
         self.enter(conn, State::Waiting, now);
         let longest_ns = if was_accepted { self.settings.rules.scale.retry_max_ns } else { LONGEST_NS };

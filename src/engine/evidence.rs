@@ -1,19 +1,19 @@
-//! The kernel's account of a worker's thread: read when an interval is handed over, and never in between.
+//! The kernel's accounting of a worker's thread, read only when an interval is handed over.
 
 use std::os::fd::OwnedFd;
 
 use crate::backend::{monotonic_ns, thread_cpu_ns, thread_system_ns};
 use crate::stats::Evidence;
 
-/// What the kernel counts for this thread, read again and again.
+/// The kernel's counters for this thread.
 #[derive(Debug, Default)]
 pub(super) struct Account {
-    /// The thread's `schedstat`, where there is one.
+    /// The thread's `schedstat`, if there is one.
     schedstat: Option<OwnedFd>,
     last: Reading,
 }
 
-/// What the kernel has counted up to a moment, in nanoseconds.
+/// The counters at a moment, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reading {
     wall_ns: u64,
@@ -23,12 +23,12 @@ struct Reading {
 }
 
 impl Account {
-    /// An account that has the time in the run queue from this file.
+    /// An account that reads the time in the run queue from this file.
     pub fn new(schedstat: Option<OwnedFd>) -> Self {
         Self { schedstat, ..Self::default() }
     }
 
-    /// What came before is forgotten.
+    /// Counts from now on.
     pub fn restart(&mut self) {
         self.last = self.read();
     }
@@ -59,7 +59,7 @@ impl Account {
     }
 
     fn queued_ns(&self) -> Option<u64> {
-        // Three numbers and what separates them.
+        // Three numbers and their separators.
         let mut text = [0; 64];
         let length = rustix::io::pread(self.schedstat.as_ref()?, &mut text, 0).ok()?;
         queued_ns(&text[..length])
@@ -67,16 +67,16 @@ impl Account {
 }
 
 impl Reading {
-    /// Splits later processor time into that outside the kernel and that inside it, of which the kernel knows so much. The
-    /// sum is exact, but the split may be a tick late; neither part ever becomes less.
+    /// Splits processor time into user and system time, given the kernel's figure for the latter. The sum is exact; the
+    /// split may be a tick late. Neither part ever decreases.
     fn split(&self, cpu_ns: u64, system_ns: u64) -> (u64, u64) {
         let user_ns = cpu_ns.saturating_sub(system_ns).max(self.user_ns);
         (user_ns, cpu_ns - user_ns)
     }
 }
 
-/// The second of the numbers in a `schedstat`: processor time, time in the run queue, and how often it got a processor.
-/// A kernel that does not keep count says zero three times, but whoever reads this has a processor.
+/// The second number of a `schedstat`: processor time, time in the run queue, number of times on a processor. A kernel
+/// without this accounting writes three zeros, but the thread that reads it has run at least once.
 fn queued_ns(text: &[u8]) -> Option<u64> {
     let mut numbers = std::str::from_utf8(text).ok()?.split_ascii_whitespace().map(|word| word.parse::<u64>().ok());
     let [_, queued_ns, turns] = [numbers.next()??, numbers.next()??, numbers.next()??];

@@ -1,21 +1,21 @@
-//! Requests of a schedule that will never be answered. Each has lasted until the end of the run, and is remembered until then.
+//! Scheduled requests that will never get a response. They last until the end of the run, and are kept until then.
 
 use onrush_proto::Nanos;
 
-/// How exactly it is remembered when they were due, in nanoseconds.
+/// How exactly their due times are kept, in nanoseconds.
 const STEP_NS: u64 = 1_000_000;
 
-/// When requests were due that were dropped or given up.
+/// When the requests that were dropped or abandoned were due.
 #[derive(Debug, Default)]
 pub(super) struct Gone {
-    /// The ends of the steps in which they were due, and how many.
+    /// The ends of the steps in which they were due, and their numbers.
     steps: Vec<(Nanos, u64)>,
 }
 
 impl Gone {
     /// Adds requests that were due at `due`.
     pub fn note(&mut self, due: Nanos, requests: u64) {
-        // None is said to have lasted longer than it has.
+        // Rounded up, so that no request is reported to have lasted longer than it did.
         let end = Nanos((due.0 / STEP_NS + 1) * STEP_NS);
         match self.steps.last_mut() {
             Some((last, count)) if *last == end => *count += requests,
@@ -23,7 +23,7 @@ impl Gone {
         }
     }
 
-    /// Takes them all.
+    /// Takes all of them.
     pub fn take(&mut self) -> Vec<(Nanos, u64)> {
         std::mem::take(&mut self.steps)
     }

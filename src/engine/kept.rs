@@ -1,17 +1,17 @@
-//! What of a response is kept for a script, and the memory that all kept bodies share.
+//! The parts of a response kept for a script, and the memory budget that all kept bodies share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The most memory that the bodies kept at one time take in the whole process, in bytes: servers that never end may not
-/// use up all there is.
+/// The most memory that kept bodies take in the whole process, in bytes: a server that never stops sending must not use
+/// up all there is.
 const BODIES_MAX: usize = 256 * 1024 * 1024;
-/// So much memory of an earlier response stays with a connection, in bytes.
+/// How much memory of an earlier response a connection keeps, in bytes.
 const KEPT_MAX: usize = 64 * 1024;
-/// A body asks for at least so much at once, in bytes, however small the pieces in which it comes.
+/// The least that a body takes from the budget at once, in bytes, however small the pieces in which it arrives.
 const STEP_BYTES: usize = 512;
 
-/// Memory that all workers share, in bytes. It is asked for when a body needs more than its connection has, not for
+/// Memory that all workers share, in bytes. It is only used when a body needs more than its connection has, not for
 /// each body.
 #[derive(Debug)]
 pub struct Budget {
@@ -20,12 +20,12 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// So many bytes.
+    /// A budget of this many bytes.
     pub fn of(max: usize) -> Self {
         Self { max, left: AtomicUsize::new(max) }
     }
 
-    /// Takes as much of `wanted` as there is; returns how much that was.
+    /// Takes up to `wanted` bytes; returns how many.
     fn take(&self, wanted: usize) -> usize {
         let take = |left: usize| Some(left - left.min(wanted));
         let before = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
@@ -36,7 +36,7 @@ impl Budget {
         self.left.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Whether so much is in use that nobody should keep any for later.
+    /// Whether so much is in use that connections must not keep any for later.
     fn is_tight(&self) -> bool {
         self.left.load(Ordering::Relaxed) < self.max / 2
     }
@@ -48,7 +48,7 @@ impl Default for Budget {
     }
 }
 
-/// What of a response is kept for the script.
+/// The parts of a response kept for the script.
 #[derive(Debug)]
 pub(super) struct Kept {
     pub head: Vec<u8>,
@@ -57,13 +57,13 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Nothing yet; bodies take their memory from `budget`.
+    /// Nothing kept yet; bodies take their memory from `budget`.
     pub fn new(budget: &Arc<Budget>) -> Self {
         let body = Body { bytes: Vec::new(), is_cut: false, taken: 0, budget: Arc::clone(budget) };
         Self { head: Vec::new(), trailers: Vec::new(), body }
     }
 
-    /// Forgets the response and keeps the memory, unless that is much.
+    /// Forgets the response but keeps the memory, up to a limit.
     pub fn clear(&mut self) {
         for part in [&mut self.head, &mut self.trailers] {
             part.clear();
@@ -73,49 +73,49 @@ impl Kept {
     }
 }
 
-/// The memory of a connection for what is kept of its responses.
+/// A connection's memory for kept responses.
 pub(super) struct Shelf {
-    /// What ended responses have left; in boxes, as open requests have them.
-    #[expect(clippy::vec_box, reason = "a response takes one along without moving what is in it")]
+    /// Memory of responses that have ended; boxed, as open requests hold it.
+    #[expect(clippy::vec_box, reason = "a request takes a box without moving its contents")]
     free: Vec<Box<Kept>>,
     budget: Arc<Budget>,
 }
 
 impl Shelf {
-    /// Nothing yet; bodies take their memory from `budget`.
+    /// Nothing kept yet; bodies take their memory from `budget`.
     pub fn new(budget: &Arc<Budget>) -> Self {
         Self { free: Vec::new(), budget: Arc::clone(budget) }
     }
 
-    /// A place for one response.
+    /// Memory for one response.
     pub fn take(&mut self) -> Box<Kept> {
         self.free.pop().unwrap_or_else(|| Box::new(Kept::new(&self.budget)))
     }
 
-    /// Takes the place of a response back that nobody looks at any more.
+    /// Takes back the memory of a response that is no longer needed.
     pub fn put_back(&mut self, mut kept: Box<Kept>) {
         kept.clear();
         self.free.push(kept);
     }
 }
 
-/// A body as far as it is kept.
+/// A body, as far as it is kept.
 #[derive(Debug)]
 pub(super) struct Body {
     bytes: Vec<u8>,
     is_cut: bool,
-    /// How much it has of the budget.
+    /// How much of the budget it has taken.
     taken: usize,
     budget: Arc<Budget>,
 }
 
 impl Body {
-    /// What there is of it.
+    /// The bytes kept.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Adds what there is room for; returns whether the body was cut here. Of a body that was cut nothing further is kept.
+    /// Adds what there is room for; returns whether the body was cut here. After that nothing more of it is kept.
     pub fn add(&mut self, data: &[u8]) -> bool {
         if self.is_cut {
             return false;
@@ -133,7 +133,7 @@ impl Body {
         self.bytes.capacity() - self.bytes.len()
     }
 
-    /// Makes room for `missing` bytes more and some to come, as far as the budget and the system have them.
+    /// Makes room for `missing` more bytes and some to come, as far as the budget and the system allow.
     fn grow(&mut self, missing: usize) {
         let granted = self.budget.take(missing.max(self.bytes.capacity() / 2).max(STEP_BYTES));
         if self.bytes.try_reserve_exact(self.room() + granted).is_ok() {
@@ -170,7 +170,7 @@ mod tests {
         let budget = Arc::new(Budget::of(1000));
         let (mut one, mut other) = (Kept::new(&budget), Kept::new(&budget));
         assert!(!one.body.add(&[1; 400]) && !other.body.add(&[2; 400]));
-        assert!(!one.body.add(&[1; 100]), "it has asked for more than it needed at once");
+        assert!(!one.body.add(&[1; 100]), "it has taken more than it needed at once");
         assert!(other.body.add(&[2; 100]) && !other.body.add(&[2; 100]), "said once");
         assert_eq!((one.body.bytes().len(), other.body.bytes().len()), (500, 488));
         other.clear();

@@ -1,13 +1,13 @@
 //! How a worker hands its intervals to the collector: two boxes and no lock.
 //!
-//! Two interval sets circulate. The worker fills one; the other lies empty in the mailbox, or full, or is with the
-//! collector. When the worker finds no empty one it goes on filling its own, so nothing is ever lost or waited for.
+//! There are two intervals. The worker fills one; the other is in the mailbox, empty or full, or with the collector.
+//! When there is no empty one, the worker goes on filling its own, so that nothing is lost and nothing waits.
 
 use crossbeam_utils::atomic::AtomicCell;
 
 use crate::stats::Interval;
 
-/// The place where one worker's intervals change hands.
+/// Where one worker's intervals are handed over.
 pub struct Mailbox {
     full: AtomicCell<Option<Box<Interval>>>,
     empty: AtomicCell<Option<Box<Interval>>>,
@@ -23,7 +23,7 @@ impl Default for Mailbox {
 }
 
 impl Mailbox {
-    /// Swaps the worker's interval for an empty one, if the collector has brought one back; says whether it had.
+    /// Swaps the worker's interval for an empty one, if the collector has returned one; returns whether it did.
     pub fn hand_over(&self, current: &mut Box<Interval>) -> bool {
         let fresh = self.empty.take();
         let is_there = fresh.is_some();
@@ -33,7 +33,7 @@ impl Mailbox {
         is_there
     }
 
-    /// Shows a full interval, if there is one, and brings it back empty.
+    /// Shows the full interval, if there is one, and returns it empty.
     pub fn collect(&self, take: impl FnOnce(&Interval)) {
         if let Some(mut interval) = self.full.take() {
             take(&interval);

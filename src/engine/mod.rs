@@ -1,29 +1,29 @@
-//! The engine of one worker: one loop that opens connections, keeps requests in flight and records what became of them.
+//! The engine of one worker: a loop that opens connections, keeps requests in flight and records what becomes of them.
 //!
-//! It gets input and output as completions from a [`Backend`], and bytes and events from a [`Protocol`]; it knows neither
-//! epoll nor HTTP. After start it takes no lock, writes no log and, per request, allocates nothing. Time comes from
-//! the backend, so that the same engine runs in virtual time.
+//! It gets completions from a [`Backend`], and bytes and events from a [`Protocol`]; it depends on neither epoll nor
+//! HTTP. After the start it takes no lock, writes no log and allocates nothing per request. Time comes from the
+//! backend, so that the same engine runs in virtual time.
 //!
 //! # The loop
 //!
 //! 1. Wait for completions, but not past the next timer or the end.
 //! 2. Handle each: bytes go to the connection's protocol, its events to the tally.
-//! 3. Pump the connection: start requests while there is room, hand over what is to be sent, replace it when it ends.
-//! 4. Fire the timers that are due; end when the time, the requests or somebody's patience are used up.
-//! 5. Dispatch the requests that have become due to connections that are ready.
-//! 6. Open connections that are to be opened.
+//! 3. Pump the connection: start requests while there is room, send what is ready, replace it when it ends.
+//! 4. Fire the timers that are due; end when the time or the requests are used up, or the target has been unreachable
+//!    for too long.
+//! 5. Dispatch the requests that have become due to ready connections.
+//! 6. Open connections.
 //!
-//! However much there is to do, one turn does a bounded part of it, and the rest follows in the next: answers are served
-//! while ten thousand connections are being made, and the end comes when it is due.
+//! One turn does a bounded amount of work and leaves the rest to the next: responses are handled while ten thousand
+//! connections are being opened, and the run ends on time.
 //!
-//! # To read in this order
+//! # Reading order
 //!
-//! This file has the loop and its timers. `pump` hears what happened to a
-//! connection. `setup` is what comes before its first request (`tunnel`, `tls`), `dispatch` starts requests: which is for
-//! the `source` to say, when for the `pacer`, and who else is asked and told for the `callbacks`. `transport` hands bytes
-//! over. `ending` is how connections end, `opening` when others are opened,
-//! `connecting` what is known about that. `slot`, `connection` and `open_request` are what a worker has, `books` and `tally`
-//! what it counts.
+//! This file has the loop and its timers. `pump` handles what happens to a connection. `setup` covers what comes before
+//! its first request (`tunnel`, `tls`). `dispatch` starts requests: the `source` decides which, the `pacer` when, and
+//! `callbacks` are the script's. `transport` sends bytes. `ending` closes connections, `opening` opens others, and
+//! `connecting` is the state for that. `slot`, `connection` and `open_request` are what a worker has; `books` and
+//! `tally` are what it counts.
 
 mod books;
 mod callbacks;
@@ -107,22 +107,23 @@ use timers::{SAMPLE_NS, Timer, Timers};
 use turn::Turn;
 use watched::Watched;
 
-/// At most this many completions are handled in one turn of the loop, and as many timers fire.
+/// The most completions handled in one turn of the loop, and the most timers fired.
 const HANDLED_PER_TURN: usize = 512;
-/// At most this many connections are looked after in one turn of the loop.
+/// The most connections swept in one turn of the loop.
 const SWEPT_PER_TURN: u32 = 16_384;
-/// A connect that is under way at the end for longer than this, in nanoseconds, is an error: nobody answers it.
+/// A connect still under way at the end counts as an error if it has lasted longer than this, in nanoseconds: the
+/// target did not respond.
 const UNANSWERED_NS: u64 = 1_000_000_000;
 
-/// What a worker is to do: what it sends, when, in which protocol, and who else is asked and told.
+/// What a worker does: what it sends, when, in which protocol, and the script's callbacks.
 pub struct Job {
-    /// What is sent.
+    /// What it sends.
     pub source: Box<dyn Source>,
     /// When.
     pub pacer: Pacer,
     /// In which protocol.
     pub make_protocol: MakeProtocol,
-    /// Who else is asked and told.
+    /// The script's callbacks.
     pub callbacks: Callbacks,
 }
 
@@ -166,13 +167,13 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Has it read how long its thread was in the run queue, from the thread's `schedstat`, where there is one.
+    /// Makes it read from the thread's `schedstat`, if there is one, how long the thread was in the run queue.
     pub fn with_schedstat(mut self, schedstat: Option<OwnedFd>) -> Self {
         self.books.account = Account::new(schedstat);
         self
     }
 
-    /// Runs to the end of the plan, which begins at that moment.
+    /// Runs the plan, which begins at this moment, to its end.
     pub fn run(mut self, begin: Instant) -> WorkerEnd {
         self.begin(begin);
         loop {
@@ -182,7 +183,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// One turn of the loop; says how the run has ended, if it has.
+    /// One turn of the loop; returns how the run ended, if it has.
     fn turn(&mut self) -> Option<End> {
         let now = self.backend.now();
         let now = self.catch_up(now).min(self.books.end_at);
@@ -228,7 +229,7 @@ impl<B: Backend> Engine<B> {
         self.dispatch.begin(now);
         let start = now + self.settings.warmup_ns;
         if start > now {
-            // The end is known when the warm-up is over.
+            // The end is set when the warm-up is over.
             self.books.begin(start, None);
             self.books.tally.warm_up();
             self.timers.set(start, Timer::Start);
@@ -245,7 +246,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Stamps the requests and connects that leave with the wait that follows.
+    /// Stamps the requests and connects that leave with the next wait.
     fn stamp(&mut self) {
         self.books.tally.hand_over();
         if self.turn.gathered.is_empty() {
@@ -279,7 +280,7 @@ impl<B: Backend> Engine<B> {
             }
             Timer::Level => self.follow_levels(now),
             Timer::Start => {
-                // What was started before belongs to what was before.
+                // What was started in the warm-up belongs to it.
                 self.stamp();
                 self.backend.wait(Nanos::default());
                 self.count_from(now);
@@ -297,7 +298,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// The warm-up is over: nothing that happened counts. Requests in flight do, with their whole latency, when they end.
+    /// Ends the warm-up: nothing counts so far. Requests in flight will, with their whole latency, when they end.
     fn count_from(&mut self, now: Nanos) {
         self.desk.show_delay(now.since(self.books.start));
         self.take_counts();
@@ -312,15 +313,15 @@ impl<B: Backend> Engine<B> {
         let open = self.slots.iter().filter(|slot| slot.is_counted).count();
         self.books.tally.count_from(now, planned, open as u64);
         self.forget_occupancy();
-        // Who was late before is late in what counts, too.
+        // A request that was late in the warm-up is late again in what counts.
         self.slots.iter_mut().filter_map(Slot::live).for_each(Live::forget_late);
-        // What the connections that are kept have agreed on is in use, though nobody measured how they came to it.
+        // Connections carried over are in use with what they negotiated, although their handshakes were not measured.
         let kept = self.slots.iter().filter(|slot| slot.is_counted).filter_map(|slot| slot.link.as_ref());
         kept.for_each(|link| self.books.tally.interval.handshakes.found(link.negotiated().0, 1));
     }
 
-    /// Takes what the backend has counted since the last time. What the bytes that the kernel took are worth before they are
-    /// encrypted only the link knows.
+    /// Takes the backend's counts since the last time. With TLS only the link knows how many plain bytes the sent ones
+    /// were.
     fn take_counts(&mut self) {
         let untimestamped = self.backend.untimestamped();
         if untimestamped > 0 {
@@ -332,7 +333,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// How often to look for requests that take too long: often enough for the shorter limit to mean something.
+    /// How often to sweep for requests that take too long: often enough for the shorter limit to mean something.
     fn sweep_ns(&self) -> u64 {
         let limits = [self.settings.rules.timeout_ns, self.settings.give_up_ns];
         let shortest = limits.into_iter().flatten().min().unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! What the slots were doing while the run was measured.
+//! What the slots did while the run was measured.
 
 use onrush_proto::Nanos;
 
@@ -26,7 +26,7 @@ impl<B: Backend> Engine<B> {
         connecting.missing += u32::from(is_missing(after));
     }
 
-    /// Counts the time that a slot has spent since it was last looked at, as what it was doing.
+    /// Counts the time since the slot was last counted, under what it has been doing.
     pub(super) fn occupy(&mut self, conn: ConnId, now: Nanos) {
         let slot = &mut self.slots[conn.index()];
         let since = slot.counted_until.max(self.books.start);
@@ -40,7 +40,7 @@ impl<B: Backend> Engine<B> {
                 occupancy.leaving_ns += live.leaving_since.map_or(0, |leaving| now.since(leaving.max(since)));
             }
             State::Parked if !is_needed => occupancy.done_ns += spent_ns,
-            // Until it is established nobody knows whether it ever will be.
+            // Until it has a connection, it may never get one.
             _ if !slot.lived => slot.absent_ns += spent_ns,
             State::Waiting => occupancy.waiting_ns += spent_ns,
             State::Parked | State::Queued | State::Connecting(_) | State::Tunnelling(_) => {
@@ -49,12 +49,12 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Everything that a slot has done before the start of the window is forgotten.
+    /// Forgets what the slots did before the start of the window.
     pub(super) fn forget_occupancy(&mut self) {
         self.slots.iter_mut().for_each(|slot| slot.absent_ns = 0);
     }
 
-    /// The run is over: counts what the slots have been doing up to now. Those that had nothing left to ask for are done.
+    /// Counts at the end of the run what the slots have been doing. Those with no more requests to send are done.
     pub(super) fn occupy_to_the_end(&mut self, now: Nanos) {
         (0..self.settings.max_inflight).for_each(|number| self.occupy(ConnId(number), now));
         if !self.books.tally.may_start() {

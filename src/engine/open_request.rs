@@ -1,4 +1,4 @@
-//! A request under way: everything that is known of one stream, whichever others its connection has.
+//! A request in flight: everything known about one stream, whichever others its connection has.
 
 use onrush_proto::{Nanos, StreamId};
 
@@ -7,28 +7,28 @@ use super::kept::Kept;
 /// A request that was started and has not ended.
 #[derive(Debug)]
 pub struct OpenRequest {
-    /// Which one of its connection it is.
+    /// Its stream on the connection.
     pub stream: StreamId,
     /// When it was due.
     pub due: Nanos,
     /// When its first byte was handed to the kernel.
     pub sent_at: Nanos,
-    /// When the first byte of its response came, where phases are recorded.
+    /// When the first byte of its response arrived, where phases are recorded.
     pub first_at: Option<Nanos>,
-    /// Whether it was sent before, to a server that did not look at it.
+    /// Whether it was sent before, to a server that did not process it.
     pub is_again: bool,
-    /// Whether it only leaves with the next wait, and is stamped then.
+    /// Whether it leaves only with the next wait, and is stamped then.
     pub is_gathered: bool,
     /// Whether it was sent, by a schedule, while less than half of the connections had a request in flight.
     pub is_calm: bool,
     /// Whether it has been counted as timed out.
     pub late: bool,
-    /// The status of its response, once the head of that is there.
+    /// The status of its response, once the head has arrived.
     pub status: Option<u16>,
-    /// Whether its batch is complete with it.
+    /// Whether it is the last of its batch.
     pub is_last: bool,
-    /// Whether its stream lives on and messages may come at any time, so that no wait is too long.
+    /// Whether its stream stays open and messages may come at any time, so that it is never late.
     pub lives: bool,
-    /// What of its response is kept for a script, where that wants it.
+    /// The parts of its response kept for a script, if there are any.
     pub kept: Option<Box<Kept>>,
 }

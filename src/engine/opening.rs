@@ -1,5 +1,5 @@
-//! How many connections there are, and when they are opened: some in every turn of the loop, so that answers are served while
-//! thousands connect.
+//! How many connections there are, and when they are opened: a few in every turn of the loop, so that responses are
+//! handled while thousands connect.
 
 use onrush_proto::Nanos;
 
@@ -10,28 +10,29 @@ use super::timers::Timer;
 use super::{Engine, UNANSWERED_NS};
 use crate::backend::{Backend, Completion, ConnId, What};
 
-/// So many connections are opened in a turn of the loop in which there was nothing else to do.
+/// How many connections are opened in a turn of the loop that handled no completion.
 const OPENED_PER_TURN: usize = 8;
-/// One more is opened for so many completions. A connection that serves one request has at least two: however short
-/// connections live, none has to wait for a later turn to be replaced.
+/// For each this many completions one more is opened. A connection with one request has at least two completions:
+/// however short connections are, each is replaced in the same turn.
 const HANDLED_FOR_ONE: usize = 2;
-/// At most this many connections are closed in a turn of the loop because there are to be fewer.
+/// The most connections closed in a turn of the loop when there are to be fewer.
 const CLOSED_PER_TURN: u32 = 256;
-/// The most that are opened in a turn. A connect takes some 30 µs: answers that arrive meanwhile wait for 2 ms at most.
+/// The most connections opened in a turn. A connect takes about 30 µs: responses that arrive meanwhile wait 2 ms at
+/// most.
 const OPENED_MAX: usize = 64;
 
-/// How many connections may be opened after so many completions.
+/// How many connections may be opened after this many completions.
 pub(super) const fn opened_per_turn(handled: usize) -> usize {
     let opened = OPENED_PER_TURN + handled / HANDLED_FOR_ONE;
     if opened < OPENED_MAX { opened } else { OPENED_MAX }
 }
 
 impl<B: Backend> Engine<B> {
-    /// Has the first `wanted` slots keep a connection, and no others.
+    /// Gives the first `wanted` slots a connection, and no others.
     pub(super) fn want(&mut self, wanted: u32, now: Nanos) {
         self.count_all_busy(now);
         let before = self.connecting.wanted;
-        // Up to now they were needed, or were not.
+        // Until now they were needed, or were not.
         (before.min(wanted)..before.max(wanted)).for_each(|number| self.occupy(ConnId(number), now));
         self.connecting.wanted = wanted;
         if wanted > 0 {
@@ -41,8 +42,8 @@ impl<B: Backend> Engine<B> {
         (wanted..before).for_each(|number| self.retire(ConnId(number), now));
     }
 
-    /// Has the slots from that one on opened that are to have a connection and do nothing. The first of all finds the way; the
-    /// others follow when it is there.
+    /// Opens the idle slots from this one on that should have a connection. The first of all finds the address; the
+    /// others follow when it is established.
     pub(super) fn open_wanted(&mut self, first: u32, now: Nanos) {
         let wanted =
             if self.connecting.routes.found() { self.connecting.wanted } else { self.connecting.wanted.min(1) };
@@ -53,7 +54,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// A slot is to have no connection any more: it closes the one that it has when the answers in flight are there.
+    /// Makes a slot give up its connection, after the responses to its requests in flight.
     fn retire(&mut self, conn: ConnId, now: Nanos) {
         match &mut self.slots[conn.index()].state {
             State::Open(live) => {
@@ -64,12 +65,12 @@ impl<B: Backend> Engine<B> {
                 self.backend.close(conn);
                 self.enter(conn, State::Parked, now);
             }
-            // Those find out when their turn comes.
+            // These find out when their turn comes.
             State::Parked | State::Queued | State::Waiting => {}
         }
     }
 
-    /// Goes over to as many connections as there are to be by now. It closes some in every turn.
+    /// Moves to the number of connections that the plan has by now, closing only some in every turn.
     pub(super) fn follow_levels(&mut self, now: Nanos) {
         let Demand::Staged(levels) = &self.settings.demand else { return };
         let planned = self.books.tally.due_from();
@@ -87,9 +88,9 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Has further connections opened while due requests wait for one: no more at a time than requests wait, and than there
-    /// are already, so that their number at most doubles in the time of a connect. What waits because the worker stood still
-    /// is no sign that there are too few.
+    /// Opens more connections while due requests wait for one: at a time no more than there are waiting requests, and
+    /// no more than there are connections, so that the number at most doubles per connect time. What waits because the
+    /// worker was stalled is no sign that there are too few.
     pub(super) fn open_more(&mut self, now: Nanos) {
         if !self.may_open_more() || self.is_catching_up(now) || self.has_ready() || self.next_start_at() > now {
             return;
@@ -102,7 +103,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Whether another connection may be opened where a due request waits for one.
+    /// Whether another connection may be opened when a due request waits for one.
     pub(super) fn may_open_more(&self) -> bool {
         self.connecting.wanted < self.settings.max_inflight
             && matches!(self.settings.demand, Demand::Growing(_))
@@ -110,13 +111,13 @@ impl<B: Backend> Engine<B> {
             && self.books.tally.may_start()
     }
 
-    /// Has a slot opened when its turn comes.
+    /// Queues a slot to be opened.
     pub(super) fn open_soon(&mut self, conn: ConnId, now: Nanos) {
         self.enter(conn, State::Queued, now);
         self.connecting.queue.push_back(conn);
     }
 
-    /// Opens some of the slots that are to be opened, when so many completions have been handled in the last turn.
+    /// Opens some of the queued slots; `handled`: how many completions the last turn handled.
     pub(super) fn open_some(&mut self, handled: usize, now: Nanos) {
         for _ in 0..opened_per_turn(handled) {
             let Some(conn) = self.connecting.queue.pop_front() else { break };
@@ -128,7 +129,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Gives a slot a connection that an earlier session has left, or starts to connect it.
+    /// Gives a slot a connection that an earlier session left, or starts a connect.
     fn open(&mut self, conn: ConnId, now: Nanos) {
         if let Some(address) = self.script.address() {
             self.connecting.routes.direct_to(address);
@@ -153,15 +154,15 @@ impl<B: Backend> Engine<B> {
         self.backend.connect(conn, address);
     }
 
-    /// Hears of connects that have been answered and that nobody has looked at yet, for want of time: they are no errors
-    /// of the other side.
+    /// Finds the connects that have succeeded or failed but were not handled in time: they are not errors of the
+    /// target.
     pub(super) fn hear_connects(&mut self, now: Nanos) {
         let is_overdue =
             |slot: &Slot| matches!(slot.state, State::Connecting(since) if now.since(since) >= UNANSWERED_NS);
         if !self.slots.iter().any(is_overdue) {
             return;
         }
-        // Whatever else arrives, and however long, the end is near.
+        // Bounded, because other completions keep arriving and the run is over.
         for _ in 0..2 * self.slots.len() {
             match self.backend.next() {
                 Some(Completion { what: What::Sent(_), .. }) => {}

@@ -4,7 +4,7 @@ use onrush_proto::Nanos;
 
 use super::scheduled::Scheduled;
 
-/// When the requests of a worker are due: a value, so that nobody is asked through a virtual call.
+/// When the requests of a worker are due: an enum, to avoid virtual calls.
 #[derive(Default)]
 pub enum Pacer {
     /// Always: a request starts as soon as there is room for it.
@@ -23,8 +23,8 @@ impl Pacer {
         }
     }
 
-    /// When the next request may start: when it is due, or later while late ones are made up for. [`Nanos::MAX`]: never. It
-    /// may be long past.
+    /// When the next request may start: when it is due, or later while late ones are made up for; possibly long past.
+    /// [`Nanos::MAX`]: never.
     pub fn next_at(&self) -> Nanos {
         match self {
             Self::Closed => Nanos::default(),
@@ -40,7 +40,7 @@ impl Pacer {
         }
     }
 
-    /// How many of the next requests, `most` at most, are due before a moment; in a closed loop nobody waits.
+    /// How many of the next requests, at most `most`, are due before a moment; in a closed loop none waits.
     pub fn count_before(&self, moment: Nanos, most: u64) -> u64 {
         match self {
             Self::Closed => 0,
@@ -48,8 +48,8 @@ impl Pacer {
         }
     }
 
-    /// Goes past the requests, `most` at most, that are due before a moment and are not sent, and says of them when they were
-    /// due; in a closed loop nobody waits.
+    /// Skips the requests, at most `most`, that are due before a moment and are not sent, and reports when they were
+    /// due; in a closed loop none waits.
     pub fn pass(&mut self, moment: Nanos, most: u64, say: impl FnMut(Nanos, u64)) {
         match self {
             Self::Closed => {}
@@ -57,7 +57,8 @@ impl Pacer {
         }
     }
 
-    /// Starts a batch of this many requests, the first of which may start; returns when that was due, at `now` or before.
+    /// Starts a batch of this many requests, of which the first may start; returns when that was due, at `now` or
+    /// before.
     pub fn take(&mut self, requests: u64, now: Nanos) -> Nanos {
         match self {
             Self::Closed => now,

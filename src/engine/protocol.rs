@@ -1,12 +1,13 @@
-//! The protocol of one connection, chosen when the connection is made: a value, not a type parameter of the engine.
+//! The protocol of one connection, chosen when the connection is established: a value, not a type parameter of the
+//! engine.
 
 use onrush_proto::{Client, Event, Http1, Nanos, Request, StartError, StreamId, Transmit};
 
-/// Makes the protocol of each new connection; several connections of a run may speak different ones. It is told what the TLS
-/// handshake agreed on (ALPN, RFC 7301), if it did.
+/// Makes the protocol of each new connection; the connections of a run may speak different ones. It is passed the
+/// protocol that the TLS handshake negotiated (ALPN, RFC 7301), if any.
 pub type MakeProtocol = Box<dyn FnMut(Option<&[u8]>) -> Protocol>;
 
-/// HTTP/1.1 whatever was agreed on, with at most this many requests in flight on a connection.
+/// HTTP/1.1 whatever was negotiated, with at most this many requests in flight on a connection.
 pub fn http1(depth: usize) -> MakeProtocol {
     Box::new(move |_| Protocol::Http1(Http1::new(depth)))
 }
@@ -15,12 +16,12 @@ pub fn http1(depth: usize) -> MakeProtocol {
 pub enum Protocol {
     /// HTTP/1.x.
     Http1(Http1),
-    /// A protocol that only tests speak; it proves that the engine knows nothing of HTTP/1.
+    /// A protocol that only tests use; it proves that the engine does not depend on HTTP/1.
     #[cfg(test)]
     Other(Box<dyn Client>),
 }
 
-/// Calls the same method whatever the protocol is, without a virtual call where it is known.
+/// Calls a method of whichever protocol it is, without a virtual call where the protocol is known.
 macro_rules! each {
     ($protocol:expr, $client:ident => $call:expr) => {
         match $protocol {

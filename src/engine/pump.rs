@@ -1,4 +1,4 @@
-//! What the engine does with one connection: hears what happened to it, feeds it, looks after it.
+//! What the engine does with one connection: handles its completions, starts requests on it, sweeps it.
 
 use onrush_proto::{Client, Error, Nanos};
 use rustix::io::Errno;
@@ -13,13 +13,13 @@ use super::timers::Timer;
 use crate::backend::{Backend, Completion, ConnId, What};
 use crate::stats::{Cause, Phase, ProxyFailure};
 
-/// How long the first connection waits for an address while there are others to try, in nanoseconds.
+/// How long the first connection tries one address while there are others, in nanoseconds.
 const FIRST_PATIENCE_NS: u64 = 1_000_000_000;
-/// A longer rest of a body is thrown away by the kernel, or received in large pieces where it cannot be.
+/// If more of a body than this is left, the kernel discards it, or it is received in large pieces.
 const LARGE_MIN: u64 = 16 * 1024;
 
 impl<B: Backend> Engine<B> {
-    /// Takes note of something that happened to a connection.
+    /// Handles a completion.
     pub(super) fn handle(&mut self, Completion { conn, at, what }: Completion) {
         match what {
             What::Received(Ok(0)) => self.ended(conn, at),
@@ -37,7 +37,7 @@ impl<B: Backend> Engine<B> {
                 self.backend.close(conn);
                 self.open_soon(conn, at);
             }
-            // Whoever resets a connection has accepted it before.
+            // A connection that is reset was accepted before.
             What::Connected(Err(errno @ (Errno::CONNRESET | Errno::PIPE))) => {
                 self.connected(conn, at);
                 self.failed(conn, errno, at);
@@ -46,13 +46,13 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// The other side has accepted a connection.
+    /// Handles an accepted connection.
     fn connected(&mut self, conn: ConnId, at: Nanos) {
         let setup = self.begin_setup(conn, at);
         self.advance(conn, setup, at);
     }
 
-    /// Goes on from a step of a connection's setup.
+    /// Continues after a step of a connection's setup.
     fn advance(&mut self, conn: ConnId, setup: Result<Setup, NotSetUp>, at: Nanos) {
         match setup {
             Ok(Setup::Pending) => {}
@@ -61,7 +61,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Requests can be sent. `early` has been received already.
+    /// The connection is set up: requests can be sent. `early` has been received already.
     fn established(&mut self, conn: ConnId, early: &[u8], at: Nanos) {
         let slot = &mut self.slots[conn.index()];
         if let State::Connecting(since) = slot.state {
@@ -78,7 +78,8 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// A connection is there that may have `requests` requests; `answered`: it has had some in an earlier session.
+    /// Puts an established connection into use; it may have `requests` requests. `answered`: it has had responses in an
+    /// earlier session.
     pub(super) fn go_live(&mut self, conn: ConnId, requests: u64, answered: bool, at: Nanos) {
         let (slot, counters) = (&mut self.slots[conn.index()], &mut self.books.tally.interval.counters);
         counters.slots_opened += u64::from(!slot.is_counted);
@@ -95,7 +96,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Takes what was received before the first request could be sent.
+    /// Handles what was received before the first request could be sent.
     fn hear_early(&mut self, conn: ConnId, early: &[u8], at: Nanos) {
         if let Some(live) = self.slots[conn.index()].live().filter(|_| !early.is_empty()) {
             live.receive(early, at, &mut self.books.tally, &mut self.script);
@@ -112,7 +113,7 @@ impl<B: Backend> Engine<B> {
                 live.receive(self.backend.received(), at, tally, script);
                 let rest = live.protocol.may_skip();
                 if rest < LARGE_MIN {
-                    // It is read with what follows it.
+                    // A short rest is read along with what follows it.
                 } else if tally.transcript.is_none() && !script.wants.body {
                     self.backend.discard(conn, rest);
                 } else {
@@ -138,20 +139,20 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Goes on after the records of TLS that have arrived.
+    /// Continues after handling TLS records.
     fn after_records(&mut self, conn: ConnId, at: Nanos) {
         let Slot { state: State::Open(live), link: Some(link), .. } = &mut self.slots[conn.index()] else {
             return self.pump(conn, at);
         };
-        // Encrypted it is a little longer than this, of which the backend must not wait for more than comes.
-        // Where no length is known, the end may be said in a few bytes that nothing follows.
+        // The encrypted rest is a little longer, but the backend must not wait for more than will arrive. Without a
+        // known length, the end may be a few bytes that nothing follows.
         let rest = live.protocol.may_skip();
         if rest < u64::MAX && rest.saturating_sub(link.pending()) >= LARGE_MIN {
             self.backend.expect(conn, rest - link.pending());
         }
         if link.is_closed() {
-            // Who leaves waits for the end of the transport: its port depends on that. The server may wait in turn, for
-            // the answer to its farewell.
+            // A connection that is leaving waits for the end of the transport, because that decides who keeps the port.
+            // The server may wait for our close_notify first.
             if !self.is_leaving(conn) {
                 return self.ended(conn, at);
             }
@@ -183,14 +184,14 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// A response that was complete makes the next wait short again.
+    /// Resets the slot's back-off after a complete response.
     fn forget_failures(&mut self, conn: ConnId, completed_before: u64) {
         if self.books.tally.completed > completed_before {
             self.slots[conn.index()].failures.forget();
         }
     }
 
-    /// The peer will send nothing more: the protocol says what that means.
+    /// Handles the end of the stream; what it means is up to the protocol.
     fn ended(&mut self, conn: ConnId, at: Nanos) {
         if let Some(not_set_up) = self.broken_off(conn, None) {
             return self.not_set_up(conn, not_set_up, at);
@@ -210,7 +211,7 @@ impl<B: Backend> Engine<B> {
         self.replace(conn, at);
     }
 
-    /// The transport failed, whatever the connection was doing.
+    /// Handles a transport failure in any state.
     fn failed(&mut self, conn: ConnId, errno: Errno, at: Nanos) {
         match self.broken_off(conn, Some(errno)) {
             Some(not_set_up) => self.not_set_up(conn, not_set_up, at),
@@ -219,7 +220,8 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Whether the server has closed a connection that waits until a request is due: it may, and that is counted.
+    /// Whether the server closed a connection with nothing in flight while it waited for a due request: it may, and
+    /// that is counted.
     fn closed_idle(&mut self, conn: ConnId, at: Nanos) -> bool {
         let slot = &mut self.slots[conn.index()];
         let is_idle = |live: &mut Live| live.open.is_empty() && !live.draining;
@@ -234,20 +236,20 @@ impl<B: Backend> Engine<B> {
         true
     }
 
-    /// Starts requests while there is room and they are due, and settles the connection.
+    /// Starts requests that are due while there is room, and settles the connection.
     pub(super) fn pump(&mut self, conn: ConnId, at: Nanos) {
         self.make_ready(conn, at);
         self.settle(conn, at);
     }
 
-    /// Hands over what a connection has to send, leaves it if it has ended, and sets its protocol's timer.
+    /// Sends what a connection has to send, leaves it if it has ended, and sets its protocol's timer.
     pub(super) fn settle(&mut self, conn: ConnId, at: Nanos) {
         self.transmit(conn, at);
         let Some(live) = self.slots[conn.index()].live() else { return };
         if live.draining && live.open.is_empty() {
             return self.leave(conn, at);
         }
-        // A timer that is due too early finds nothing to do and is set anew; one too late would be a mistake.
+        // A timer that fires too early finds nothing to do and is set again; one that fires too late would be a bug.
         if let Some(wake_at) = live.protocol.poll_timeout()
             && live.wake_at.is_none_or(|set| wake_at < set)
         {
@@ -256,7 +258,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// The pause before a batch is over.
+    /// Continues after the pause before a batch.
     pub(super) fn resume(&mut self, conn: ConnId, due: Nanos, now: Nanos) {
         let slot = &mut self.slots[conn.index()];
         slot.end_pause(due);
@@ -265,8 +267,8 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Wakes a protocol that asked for it; a timer of an earlier connection, or one that has been overtaken, finds
-    /// nothing to do.
+    /// Wakes a protocol at the time it asked for. A timer of an earlier connection, or one replaced by an earlier time,
+    /// finds nothing to do.
     pub(super) fn wake(&mut self, conn: ConnId, due: Nanos, now: Nanos) {
         let Some(live) = self.slots[conn.index()].live().filter(|live| live.wake_at == Some(due)) else { return };
         live.wake_at = None;
@@ -277,7 +279,7 @@ impl<B: Backend> Engine<B> {
         self.pump(conn, now);
     }
 
-    /// Looks after what takes too long on one connection.
+    /// Checks one connection for what takes too long.
     pub(super) fn sweep(&mut self, conn: ConnId, now: Nanos) {
         let slot = &mut self.slots[conn.index()];
         let is_shaking_hands = slot.is_shaking_hands();
@@ -307,10 +309,10 @@ impl<B: Backend> Engine<B> {
                 self.connecting.is_connected();
                 live.sweep(self.settings.give_up_ns, now, &mut self.books.tally);
                 if live.send_error.is_some() {
-                    // What had arrived before the send failed has been read by now.
+                    // What arrived before the send failed has been read by now.
                     self.transport_failed(conn, Errno::PIPE, now);
                 } else if live.draining || live.open.is_empty() {
-                    // Something was given up, or a request came back from another connection.
+                    // A request was abandoned, or was returned by another connection.
                     self.pump(conn, now);
                 }
             }

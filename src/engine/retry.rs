@@ -1,10 +1,10 @@
-//! How long a connection that failed waits before it is opened again.
+//! The back-off of a connection that failed.
 
 use crate::random::Random;
 
-/// The first wait, in nanoseconds: a server that restarts is found again at once.
+/// The first wait, in nanoseconds: a server that restarts is found at once.
 const FIRST_NS: u64 = 1_000_000;
-/// The longest wait: a server that stays away costs one connect per second and slot.
+/// The longest wait: an unreachable server costs one connect per second and slot.
 pub const LONGEST_NS: u64 = 1_000_000_000;
 
 /// Counts the failures of one connection slot since its last complete response.
@@ -12,12 +12,13 @@ pub const LONGEST_NS: u64 = 1_000_000_000;
 pub struct Failures(u32);
 
 impl Failures {
-    /// A complete response came: the next wait is short again.
+    /// A complete response resets the back-off.
     pub fn forget(&mut self) {
         self.0 = 0;
     }
 
-    /// One more failure; returns the wait in nanoseconds: it doubles from 1 ms to the longest, a quarter more or less.
+    /// Counts a failure; returns the wait in nanoseconds, which doubles from 1 ms to the longest, plus or minus a
+    /// quarter.
     pub fn wait_ns(&mut self, longest_ns: u64, random: &mut Random) -> u64 {
         let doubled = FIRST_NS << self.0.min(20);
         self.0 = self.0.saturating_add(1);

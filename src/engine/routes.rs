@@ -1,21 +1,21 @@
-//! Which address a connection goes to.
+//! Which address each connection goes to.
 //!
-//! The first connection of a thread finds the way: it tries the family of the resolver's first address, then the other
-//! one, and the family of the first address that accepts is the family of all. The connections of all threads take that
-//! family's addresses in turn. An address that refuses before it ever worked is dropped while another one is left.
+//! A thread's first connection finds a working address: it tries the family of the resolver's first address, then the
+//! other one. The family of the first address that accepts is used for all connections, which take its addresses in
+//! turn across all threads. An address that refuses before it ever worked is dropped, unless it is the last one.
 
 use std::net::SocketAddr;
 
 use rustix::io::Errno;
 
-/// The addresses of a target, as one thread knows them.
+/// A target's addresses, and what one thread knows about them.
 #[derive(Clone, Debug)]
 pub struct Routes {
     routes: Vec<Route>,
     next: usize,
-    /// Whether an address has accepted, so that the family is known.
+    /// Whether an address has accepted a connection, which settles the family.
     found: bool,
-    /// The only one to go to, if a script has chosen one.
+    /// The only address to use, if a script has chosen one.
     only: Option<RouteId>,
 }
 
@@ -31,19 +31,19 @@ struct Route {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Nothing is known yet.
+    /// Not tried yet.
     Untried,
     /// It has accepted a connection.
     Worked,
     /// It refused before it ever worked.
     Dropped(Errno),
-    /// It is of the family that is not used.
+    /// Its family is not used.
     OtherFamily,
 }
 
 impl Routes {
-    /// The addresses in the resolver's order, at least one, for a thread whose first connection is that one of the run:
-    /// it takes its turn from there.
+    /// The addresses in the resolver's order, at least one. `first_connection` is the run-wide number of the thread's
+    /// first connection, which decides where in turn it starts.
     pub fn new(addresses: &[SocketAddr], first_connection: usize) -> Self {
         let is_v4 = addresses.first().expect("a target has at least one address").is_ipv4();
         let (mut first, mut other): (Vec<_>, Vec<_>) = addresses.iter().partition(|address| address.is_ipv4() == is_v4);
@@ -65,7 +65,7 @@ impl Routes {
         self.only.is_none() && self.usable().count() > 1
     }
 
-    /// From now on every connection goes to this address.
+    /// Sends every connection to this address from now on.
     pub fn direct_to(&mut self, address: SocketAddr) {
         let known = self.routes.iter().position(|route| route.address == address);
         let index = known.unwrap_or_else(|| {
@@ -86,7 +86,7 @@ impl Routes {
         (RouteId(index), self.routes[index].address)
     }
 
-    /// The address accepted a connection.
+    /// Notes that the address accepted a connection.
     pub fn worked(&mut self, id: RouteId) {
         self.routes[id.0].state = State::Worked;
         if self.found {
@@ -101,7 +101,8 @@ impl Routes {
         }
     }
 
-    /// The address refused a connection. Returns whether it was dropped, so that another one can be tried at once.
+    /// Notes that the address refused a connection. Returns whether it was dropped, so that another one can be tried at
+    /// once.
     pub fn refused(&mut self, id: RouteId, errno: Errno) -> bool {
         match self.routes[id.0].state {
             _ if self.only.is_some() => return false,
@@ -112,7 +113,7 @@ impl Routes {
         true
     }
 
-    /// Nobody accepted: all are asked again, from the first on.
+    /// No address accepted: tries all of them again, from the first.
     pub fn start_over(&mut self) {
         if !self.found {
             self.routes.iter_mut().for_each(|route| route.state = State::Untried);

@@ -1,37 +1,37 @@
-//! The requests of a worker by the schedule of its plan.
+//! A worker's requests by its plan's schedule.
 
 use onrush_proto::Nanos;
 
 use crate::plan::schedule::{CatchUp, Dues};
 
-/// Whoever is later than this, in nanoseconds, has been held up and catches up.
+/// A request later than this, in nanoseconds, was held up, and the worker catches up.
 const STALL_NS: u64 = 1_000_000;
 
-/// Up to this many requests that are not sent are counted one by one, more of them in groups.
+/// Up to this many unsent requests are counted one by one, more of them in groups.
 const PASSED_SINGLY: u64 = 100_000;
 
-/// The requests of a worker by the schedule of its plan, and how late ones are made up for.
+/// A worker's requests by its plan's schedule, and how late ones are made up for.
 pub struct Scheduled {
     dues: Dues,
     /// When the schedule begins.
     begin: Nanos,
     catch_up: Option<CatchUp>,
-    /// The length of the slices into which sends are gathered; 0: they are not.
+    /// The length of the slices into which sends are gathered; 0: no slices.
     slice_ns: u64,
-    /// The last request that had been held up.
+    /// The last request that was held up.
     resumed: Option<Resumed>,
     next_at: Nanos,
 }
 
-/// A request that had been held up.
+/// A request that was held up.
 struct Resumed {
     at: Nanos,
     due_ns: u64,
 }
 
 impl Scheduled {
-    /// A schedule that begins at zero. Late requests leave at once, or no faster than `catch_up` says; and each at the end of
-    /// the slice of `slice_ns` nanoseconds in which it may, unless that is zero.
+    /// A schedule that begins at zero. Late requests leave at once, or no faster than `catch_up` allows. If `slice_ns`
+    /// is not zero, each leaves at the end of its slice of that many nanoseconds.
     pub fn new(dues: Dues, catch_up: Option<CatchUp>, slice_ns: u64) -> Self {
         let (begin, next_at) = (Nanos::default(), Nanos::default());
         let mut new = Self { dues, begin, catch_up, slice_ns, resumed: None, next_at };
@@ -39,7 +39,7 @@ impl Scheduled {
         new
     }
 
-    /// It begins at this moment instead.
+    /// The schedule begins at this moment instead.
     pub fn begin(&mut self, at: Nanos) {
         self.begin = at;
         self.find_next();
@@ -55,8 +55,8 @@ impl Scheduled {
         self.begin + self.dues.next_ns()
     }
 
-    /// Goes past the requests, `most` at most, that are due before a moment and are not sent, and says of each when it was due;
-    /// where there are very many, of several at a time when the last of them was.
+    /// Skips the requests, at most `most`, that are due before a moment and are not sent. Reports when each was due; if
+    /// there are very many, reports groups by their last request.
     pub fn pass(&mut self, moment: Nanos, most: u64, mut say: impl FnMut(Nanos, u64)) {
         let mut left = most;
         while left > 0 && !self.dues.can_leap(moment.since(self.begin)) && self.due_at() < moment {
@@ -64,7 +64,7 @@ impl Scheduled {
             self.dues.take(1);
             left -= 1;
         }
-        // Now many can be gone past at once, or there are no more.
+        // Now many can be skipped at once, or there are no more.
         left = self.count_before(moment, left);
         let together = left / PASSED_SINGLY + 1;
         while left > 0 {
@@ -77,7 +77,7 @@ impl Scheduled {
         self.find_next();
     }
 
-    /// How many of the next requests, `most` at most, are due before a moment.
+    /// How many of the next requests, at most `most`, are due before a moment.
     pub fn count_before(&self, moment: Nanos, most: u64) -> u64 {
         let is_before = |requests: u64| {
             let mut probe = self.dues.clone();
@@ -95,7 +95,7 @@ impl Scheduled {
             };
             return (1..most).take_while(is_next_before).count() as u64 + 1;
         }
-        // The last that is before it is found between one that is and one that is not.
+        // Finds the last one before the moment: doubling steps, then bisection.
         let (mut before, mut step) = (0, 1);
         while step < most - before && is_before(before + step) {
             before += step;
@@ -109,7 +109,7 @@ impl Scheduled {
         before + 1
     }
 
-    /// Starts this many requests, the first of which may start; returns when that was due.
+    /// Starts this many requests, of which the first may start; returns when that was due.
     pub fn take(&mut self, requests: u64, now: Nanos) -> Nanos {
         let due = self.due_at();
         if now.since(self.next_at) > STALL_NS {
@@ -120,8 +120,8 @@ impl Scheduled {
         due
     }
 
-    /// Finds out when the next request may start. From one that had been held up on, the schedule is carried out faster until
-    /// it has been caught up with; after that what is due is later than what the factor asks for.
+    /// Computes when the next request may start. After one that was held up, the schedule runs faster until it is
+    /// caught up; from then on due times are later than what the factor allows.
     fn find_next(&mut self) {
         self.next_at = self.due_at();
         if let (Some(factor), Some(resumed)) = (self.catch_up, &self.resumed) {
@@ -131,8 +131,8 @@ impl Scheduled {
         self.next_at = self.slice_end(self.next_at);
     }
 
-    /// The end of the slice that this moment is in. Slices begin with the schedule, and what is due just at the end of one
-    /// leaves there. What would leave when the run is over leaves at its own moment.
+    /// The end of the slice around this moment. Slices begin with the schedule, and what is due exactly at the end of
+    /// one leaves then. What would leave after the end of the run leaves when it is due.
     fn slice_end(&self, at: Nanos) -> Nanos {
         let end_ns = at.since(self.begin).checked_next_multiple_of(self.slice_ns);
         end_ns.filter(|&end_ns| end_ns < self.dues.end_ns()).map_or(at, |end_ns| self.begin + end_ns)

@@ -5,10 +5,10 @@ use thiserror::Error;
 /// Why a script cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ScriptFailure {
-    /// A callback failed: what happened and where, in the words for the user.
+    /// A callback failed: what happened and where, worded for the user.
     #[error("{0}")]
     Raised(String),
-    /// It wants the program to end, with this code.
+    /// It asked the program to exit with this code.
     #[error("the script ended the program")]
     Exit(i32),
 }

@@ -16,34 +16,34 @@ pub struct Settings {
     pub max_inflight: u32,
     /// How many of them it keeps open.
     pub demand: Demand,
-    /// How many connections the workers before it may have: connections take turns through the addresses.
+    /// How many connections the workers before it may have: connections use the addresses in turn.
     pub first_connection: usize,
-    /// Requests in flight on one connection at most.
+    /// The most requests in flight on one connection.
     pub depth: usize,
-    /// Requests on one connection at most, before the next one is opened.
+    /// The most requests on one connection, before it is replaced.
     pub requests_per_connection: Option<PerConnection>,
     /// The addresses of the target, or of the proxy, in the resolver's order, at least one.
     pub addresses: Vec<SocketAddr>,
-    /// What asks a proxy for a tunnel on each new connection, if that is needed.
+    /// The request for a tunnel that each new connection sends to a proxy, if there is one.
     pub tunnel: Option<Parts>,
-    /// How TLS is spoken, if it is.
+    /// The TLS settings, if TLS is used.
     pub tls: Option<tls::Config>,
-    /// What latencies count.
+    /// What counts, and how.
     pub rules: Rules,
-    /// How long load is put on the target before anything counts, in nanoseconds; everything below counts from there.
+    /// How long the target is loaded before measuring begins, in nanoseconds; everything below counts from then.
     pub warmup_ns: u64,
     /// The longest the worker runs, in nanoseconds.
     pub duration_ns: Option<u64>,
     /// How many requests it starts.
     pub requests: Option<u64>,
-    /// When a request is given up, in nanoseconds.
+    /// How long a request may last before it is abandoned, in nanoseconds.
     pub give_up_ns: Option<u64>,
-    /// How long a target may stay away from a run that has no other end, in nanoseconds.
+    /// How long the target may be unreachable in a run that has no other end, in nanoseconds.
     pub patience_ns: u64,
-    /// Whether it looks again and again instead of sleeping while few requests are in flight.
+    /// Whether it busy-polls instead of sleeping while few requests are in flight.
     pub spins: bool,
     /// The start of the worker's random sequence.
     pub seed: u64,
-    /// Whether what goes over the wire is kept.
+    /// Whether what goes over the wire is recorded.
     pub transcribe: bool,
 }

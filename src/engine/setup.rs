@@ -1,6 +1,6 @@
-//! What comes between a connection that was accepted and its first request: the tunnel through a proxy, the TLS handshake.
+//! What comes between an accepted connection and its first request: the tunnel through a proxy, the TLS handshake.
 //!
-//! Every step says whether requests can be sent now. A plain connection has no steps.
+//! Every step returns whether requests can be sent now. A plain connection has no steps.
 
 use onrush_proto::Nanos;
 use rustix::io::Errno;
@@ -14,19 +14,19 @@ use super::tunnel::Tunnel;
 use crate::backend::{Backend, ConnId};
 use crate::stats::{Cause, Phase, ProxyFailure};
 
-/// How much of what a proxy sent is kept as an example, in bytes.
+/// How many bytes from a proxy are kept as an example of an error.
 const EXAMPLE_BYTES: usize = 60;
 
 /// How far the setup of a connection has come.
 pub(super) enum Setup {
-    /// The other side has to say more.
+    /// More has to arrive first.
     Pending,
-    /// Requests can be sent, and these bytes were received that answer none.
+    /// Requests can be sent; these bytes arrived already, before any request.
     Done(Vec<u8>),
 }
 
 impl<B: Backend> Engine<B> {
-    /// Takes the first step on a connection that was accepted.
+    /// Takes the first step on an accepted connection.
     pub(super) fn begin_setup(&mut self, conn: ConnId, at: Nanos) -> Result<Setup, NotSetUp> {
         let slot = &mut self.slots[conn.index()];
         let (Some(connect), State::Connecting(since)) = (&self.connecting.tunnel, &slot.state) else {
@@ -40,7 +40,7 @@ impl<B: Backend> Engine<B> {
         Ok(Setup::Pending)
     }
 
-    /// Takes what was received on a connection that is being set up.
+    /// Handles what was received on a connection that is being set up.
     pub(super) fn continue_setup(&mut self, conn: ConnId, at: Nanos) -> Result<Setup, NotSetUp> {
         match &self.slots[conn.index()].state {
             State::Connecting(_) => self.continue_handshake(conn, 0, at),
@@ -49,13 +49,13 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Goes on with what could not be sent at once.
+    /// Sends what could not be sent at once.
     pub(super) fn flush_setup(&mut self, conn: ConnId) -> Result<Setup, NotSetUp> {
         self.seal(conn).map_err(NotSetUp::from)?;
         Ok(Setup::Pending)
     }
 
-    /// What is to be said of a connection that is being set up when its transport fails, or ends (`None`).
+    /// The error of a connection that is being set up when its transport fails, or ends (`None`).
     pub(super) fn broken_off(&self, conn: ConnId, errno: Option<Errno>) -> Option<NotSetUp> {
         let slot = &self.slots[conn.index()];
         let failed = |phase, cause| Some(NotSetUp { phase, cause, example: Vec::new() });
@@ -86,7 +86,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// There is a way to the target. Without TLS that is all it takes.
+    /// Begins the TLS handshake with the target. A connection without TLS is set up now.
     fn begin_handshake(&mut self, conn: ConnId, at: Nanos) -> Result<Setup, NotSetUp> {
         let slot = &mut self.slots[conn.index()];
         let Some(link) = &mut slot.link else { return Ok(Setup::Done(Vec::new())) };
@@ -96,12 +96,12 @@ impl<B: Backend> Engine<B> {
         Ok(Setup::Pending)
     }
 
-    /// Takes received bytes, all but the first `skipped`.
+    /// Handles received bytes, except the first `skipped`.
     fn continue_handshake(&mut self, conn: ConnId, skipped: usize, at: Nanos) -> Result<Setup, NotSetUp> {
         let slot = &mut self.slots[conn.index()];
         let Some(link) = &mut slot.link else { return Ok(Setup::Pending) };
         let bytes = self.backend.received().get_mut(skipped..).unwrap_or_default();
-        // A server that speaks before it is asked is heard when there is somebody to hear it.
+        // What a server sends before any request is kept until the connection can handle it.
         let mut early = Vec::new();
         link.receive(bytes, &mut |plain| early.extend_from_slice(plain))?;
         if link.is_established() {

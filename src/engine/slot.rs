@@ -11,9 +11,9 @@ use super::tunnel::Tunnel;
 /// One connection slot.
 #[derive(Default)]
 pub struct Slot {
-    /// What it is doing.
+    /// Its state.
     pub state: State,
-    /// Where its present or last connection goes.
+    /// The address of its current or last connection.
     pub route: RouteId,
     /// Its failures since the last complete response.
     pub failures: Failures,
@@ -23,46 +23,46 @@ pub struct Slot {
     pub is_counted: bool,
     /// When its last TLS handshake began.
     pub handshake_at: Nanos,
-    /// Up to when its time has been counted.
+    /// Until when its time has been counted.
     pub counted_until: Nanos,
-    /// Its time within the window without ever having had a connection, in nanoseconds.
+    /// Its time in the window without ever having had a connection, in nanoseconds.
     pub absent_ns: u64,
-    /// Whether it is in the list of those that are ready for a request.
+    /// Whether it is in the list of ready connections.
     pub is_queued: bool,
-    /// Whether it may begin a batch, where a script wants pauses. One goes on where the server ends the connection meanwhile:
-    /// beginning anew, it might never be over.
+    /// Whether it may begin a batch, if a script wants pauses. A pause outlasts the connection: if it began again with
+    /// the next one, it might never end.
     pub pause: Pause,
-    /// Its way to speak TLS, if it does.
+    /// Its TLS link, if TLS is used.
     pub link: Option<Box<Link>>,
 }
 
-/// What a slot is doing.
+/// The state of a slot.
 #[derive(Default)]
 pub enum State {
-    /// Nothing: not needed yet, or not any more.
+    /// Idle: not needed yet, or not any more.
     #[default]
     Parked,
-    /// It is in the queue of those that are to be opened.
+    /// In the queue of slots to be opened.
     Queued,
-    /// Its connection is being made, since then.
+    /// Its connection is being established, since this moment.
     Connecting(Nanos),
-    /// Its connection leads to a proxy, which has been asked for a tunnel.
+    /// It is connected to a proxy, which was asked for a tunnel.
     Tunnelling(Box<Tunnel>),
-    /// Its connection is there.
+    /// Its connection is established.
     Open(Box<Live>),
-    /// Its connection failed; the next one is made later.
+    /// Its connection failed, and it backs off before the next one.
     Waiting,
 }
 
-/// Whether a slot has to ask before it begins a batch.
+/// The pause before a slot begins a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pause {
-    /// It has not asked yet.
+    /// The script has not been called for it yet.
     #[default]
     Unasked,
-    /// It pauses until then.
+    /// It lasts until then.
     Until(Nanos),
-    /// It has paused, or need not.
+    /// It is over, or there is none.
     Over,
 }
 
@@ -72,7 +72,7 @@ impl Slot {
         Self { link: tls.map(|tls| Box::new(tls.link())), ..Self::default() }
     }
 
-    /// Its connection, if it is there.
+    /// Its connection, if it is established.
     pub fn live(&mut self) -> Option<&mut Live> {
         match &mut self.state {
             State::Open(live) => Some(live),
@@ -80,19 +80,19 @@ impl Slot {
         }
     }
 
-    /// The pause is over at this moment, unless that was an earlier one.
+    /// Ends the pause that ends at this moment; an earlier timer changes nothing.
     pub fn end_pause(&mut self, due: Nanos) {
         if self.pause == Pause::Until(due) {
             self.pause = Pause::Over;
         }
     }
 
-    /// Whether the handshake of its connection has begun and is not complete.
+    /// Whether its connection's TLS handshake has begun and is not complete.
     pub fn is_shaking_hands(&self) -> bool {
         matches!(self.state, State::Connecting(_)) && self.link.as_ref().is_some_and(|link| link.has_begun())
     }
 
-    /// The transport accepted `n` more bytes, before the first request.
+    /// Notes that the transport accepted `n` more bytes, before the first request.
     #[cold]
     pub fn accepted_before(&mut self, n: usize) {
         if let State::Tunnelling(tunnel) = &mut self.state {

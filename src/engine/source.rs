@@ -4,24 +4,24 @@ use onrush_proto::Request;
 
 use super::script_failure::ScriptFailure;
 
-/// Gives the requests of a worker, batch by batch.
+/// Yields a worker's requests, batch by batch.
 pub trait Source {
-    /// Adds the requests of the next batch, at least one, to an empty `batch`. They leave together on one connection, as
-    /// far as that has room; those it has no room for leave with the next one that has. Returns whether there is one: if
-    /// not, there never will be, and the worker ends when what it has started has ended.
+    /// Adds the requests of the next batch, at least one, to an empty `batch`. They leave together on one connection as
+    /// far as it has room, the rest on the next one that has. Returns whether there is a batch: if not, there never
+    /// will be, and the worker ends when its requests have.
     ///
     /// # Errors
     ///
-    /// When the run cannot go on; it ends with what was measured until then.
+    /// If the run cannot go on; it ends with what was measured until then.
     fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure>;
 
-    /// Whether every batch is the same, so that it need only be asked for once.
+    /// Whether every batch is the same, so that one call is enough.
     fn repeats(&self) -> bool {
         false
     }
 }
 
-/// The same batch again and again.
+/// The same batch every time.
 #[derive(Clone, Debug)]
 pub struct Repeated(pub Vec<Request>);
 

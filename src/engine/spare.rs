@@ -1,7 +1,7 @@
-//! Connections that outlive a session: what is idle at its end, the next one in this process can use without connecting.
+//! Connections that outlive a session: those idle at its end can be used by the next session in this process.
 //!
-//! A spare connection is as good as new: no request is in flight on it, and nobody has announced its end. What the server
-//! has closed by the time it is wanted is thrown away, and another takes its place.
+//! A spare connection is as good as new: it has no request in flight, and neither side has announced its end. One that
+//! the server has closed by the time it is needed is dropped, and another is used.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -15,19 +15,19 @@ use super::slot::{Slot, State};
 use super::tls;
 use crate::backend::{Backend, ConnId};
 
-/// An idle connection, between two sessions.
+/// An idle connection between two sessions.
 pub struct Spare {
     fd: OwnedFd,
-    /// Where it leads.
+    /// Its peer.
     address: SocketAddr,
-    /// How many requests it may still have, where their number is limited.
+    /// How many more requests it may have, if their number is limited.
     left: u64,
-    /// Its TLS session, if it speaks TLS.
+    /// Its TLS session, if it uses TLS.
     tls: Option<tls::Session>,
 }
 
 impl Spare {
-    /// Whether it leads there.
+    /// Whether this is its peer.
     pub(super) fn leads_to(&self, address: SocketAddr) -> bool {
         self.address == address
     }
@@ -42,7 +42,7 @@ impl Slot {
 }
 
 impl Live {
-    /// Whether it takes requests, has none, and speaks a protocol that does not remember those that it has had.
+    /// Whether it takes requests, has none in flight, and speaks a protocol that keeps no state between requests.
     fn is_spare(&self) -> bool {
         let is_sound = self.unsent == 0 && self.send_error.is_none() && !self.troubled && !self.draining;
         is_sound && self.open.is_empty() && self.left > 0 && self.protocol.is_reusable()
@@ -50,7 +50,7 @@ impl Live {
 }
 
 impl Protocol {
-    /// Whether a new protocol can go on where this one is.
+    /// Whether a new protocol can continue where this one is.
     fn is_reusable(&self) -> bool {
         match self {
             Self::Http1(client) => client.capacity() > 0 && client.reading().is_none(),
@@ -61,14 +61,14 @@ impl Protocol {
 }
 
 impl<B: Backend> Engine<B> {
-    /// Has it use these connections before it makes any, and leave its own at the end.
+    /// Makes it use these connections before it opens any, and leave its own at the end.
     #[must_use]
     pub fn with_spares(mut self, spares: Option<Vec<Spare>>) -> Self {
         self.connecting.spares = spares;
         self
     }
 
-    /// Gives a slot a spare connection to this address; returns whether there was one that the server has left open.
+    /// Gives a slot a spare connection to this address; returns whether there was one that the server has not closed.
     pub(super) fn adopt(&mut self, conn: ConnId, address: SocketAddr, at: Nanos) -> bool {
         while let Some(spare) = self.connecting.take_spare(address) {
             if self.backend.adopt(conn, spare.fd) {
@@ -85,7 +85,7 @@ impl<B: Backend> Engine<B> {
         false
     }
 
-    /// Takes out what can serve another session, with what nobody needed in this one.
+    /// Takes out the connections that can serve another session, along with the spares that this one did not use.
     pub(super) fn leave_spares(&mut self) -> Vec<Spare> {
         let Some(mut spares) = self.connecting.spares.take() else { return Vec::new() };
         let numbers = (0..).map(ConnId).zip(&self.slots);

@@ -1,8 +1,8 @@
-//! What a worker does that stood still: somebody stopped the process, or others had the processor.
+//! What a worker does after a stall: the process was stopped, or others had the processor.
 //!
-//! Whatever arrived meanwhile is handled before anybody is blamed for being late. Over the end of the run nobody knows
-//! what came before it and what after: there the run ends where the worker stood still, unless it has a schedule. What that
-//! asked for until the end was due, and is open or unsent then.
+//! Whatever arrived meanwhile is handled before anything is counted as late. If the stall lasted past the end of the
+//! run, it is unknown what came before the end and what after, so the run ends where the stall began. With a schedule
+//! it does not: what was due until the end still counts, as open or unsent.
 
 use onrush_proto::Nanos;
 
@@ -10,13 +10,13 @@ use super::{Engine, HANDLED_PER_TURN};
 use crate::backend::Backend;
 use crate::stats::Gap;
 
-/// A loop that comes to a timer so much too late, in nanoseconds, without having worked meanwhile, has stood still.
+/// A loop that reaches a timer this late, in nanoseconds, without having worked meanwhile, was stalled.
 const LATE_NS: u64 = 10_000_000;
-/// So many completions for each connection are caught up with at most: a large body comes in many pieces.
+/// At most this many completions per connection are handled: a large body comes in many pieces.
 const TURNS_PER_SLOT: usize = 4;
 
 impl<B: Backend> Engine<B> {
-    /// If the worker has stood still up to now, handles what has arrived meanwhile, before the timers. Returns the time.
+    /// If the worker was stalled until now, handles what has arrived meanwhile, before the timers. Returns the time.
     pub(super) fn catch_up(&mut self, now: Nanos) -> Nanos {
         let Some(from) = self.stood_still_since(now) else { return now };
         if from > self.books.start {
@@ -25,9 +25,9 @@ impl<B: Backend> Engine<B> {
                 .push(Gap { from_ns: from.since(self.books.start), until_ns: now.since(self.books.start) });
         }
         if now >= self.books.end_at {
-            // What a schedule asked for until the end was due, whoever stood still.
+            // What a schedule had due until the end counts in spite of the stall.
             if self.settings.rules.open_loop.is_none() {
-                // What was handled since belongs to the run, though the timers come late to it.
+                // What was handled since then belongs to the run, although the timers come late.
                 self.books.end_at = from.max(self.turn.awaited_since);
             }
             return self.books.end_at;
@@ -35,7 +35,7 @@ impl<B: Backend> Engine<B> {
         self.count_all_busy(now);
         let mut left = TURNS_PER_SLOT * self.slots.len() + HANDLED_PER_TURN;
         while left > 0 {
-            // The kernel may tell of few completions at once, and of more only when it has buffers again.
+            // The kernel may report few completions at once, and more only when it has buffers again.
             self.stamp();
             let is_ready = self.backend.wait(Nanos::default());
             let before = left;
@@ -43,7 +43,7 @@ impl<B: Backend> Engine<B> {
                 && let Some(completion) = self.backend.next()
             {
                 left -= 1;
-                // It may have stood still once more meanwhile, over the end.
+                // The worker may have been stalled again meanwhile, past the end.
                 if completion.at <= self.books.end_at {
                     self.turn.awaited_since = completion.at;
                     self.handle(completion);
@@ -58,8 +58,8 @@ impl<B: Backend> Engine<B> {
         self.backend.now()
     }
 
-    /// Since when the worker has stood still up to now: it comes to its next timer much too late, and neither it nor its
-    /// script has worked meanwhile.
+    /// Since when the worker has been stalled, if it was until now: it reaches its next timer much too late, and
+    /// neither it nor its script has worked meanwhile.
     pub(super) fn stood_still_since(&self, now: Nanos) -> Option<Nanos> {
         let due = self.timers.next_at().min(self.books.end_at);
         let late_ns = now.since(due);

@@ -11,42 +11,42 @@ use super::open_request::OpenRequest;
 use super::rules::Rules;
 use crate::stats::{Cause, Interval, Phase, Silences, Transcript};
 
-/// One worker's books.
+/// What one worker counts.
 pub struct Tally {
     rules: Rules,
     /// When the worker started.
     start: Nanos,
-    /// The set that is recorded into now.
+    /// The interval being recorded.
     pub interval: Box<Interval>,
-    /// How many requests may still be started for the first time; `None`: any number.
+    /// How many more requests may be started for the first time; `None`: any number.
     left: Option<u64>,
     /// Whether nothing counts yet.
     warms_up: bool,
-    /// Requests that are open on all connections.
+    /// Requests in flight on all connections.
     open: u64,
-    /// Requests that were started and leave with the next wait, and bytes that do so encrypted.
+    /// Requests that were started and leave with the next wait, and encrypted bytes that do.
     gathered: u64,
     gathered_bytes: u64,
-    /// Responses that were complete, since the start.
+    /// Complete responses since the start.
     pub completed: u64,
-    /// What went over the wire, where that is wanted.
+    /// What went over the wire, if that is recorded.
     pub transcript: Option<Box<Transcript>>,
     /// When nothing was completed.
     pub silences: Silences,
-    /// Whether a `Location` was kept already.
+    /// Whether a `Location` has been kept already.
     located: bool,
-    /// When requests were due that are to be sent again.
+    /// When the requests that are to be sent again were due.
     returned: VecDeque<Nanos>,
-    /// Whether nobody has anything to send any more, be it again.
+    /// Whether there is nothing more to send, not even again.
     is_exhausted: bool,
-    /// What is due from then on counts: from when everything was to, however late that was noticed.
+    /// What is due from then on counts: since measuring was to begin, even if it began later.
     due_from: Nanos,
-    /// Requests of a schedule that were dropped or given up.
+    /// Scheduled requests that were dropped or abandoned.
     gone: Gone,
 }
 
 impl Tally {
-    /// Empty books of a worker that may start so many requests.
+    /// An empty tally for a worker that may start this many requests.
     pub fn new(rules: Rules, requests: Option<u64>, transcript: Option<Box<Transcript>>) -> Self {
         Self {
             rules,
@@ -83,8 +83,7 @@ impl Tally {
         self.warms_up
     }
 
-    /// Everything counts from now on and nothing that was before, but for the requests in flight; so many connection slots
-    /// are open.
+    /// Measuring begins: nothing before counts, except the requests in flight; this many slots have a connection.
     pub fn count_from(&mut self, now: Nanos, planned: Nanos, slots_open: u64) {
         self.warms_up = false;
         (self.start, self.due_from) = (now, planned);
@@ -96,24 +95,24 @@ impl Tally {
         self.interval.counters.carried = self.open - self.gathered + self.returned.len() as u64;
     }
 
-    /// Nobody has a further request.
+    /// There are no more requests.
     pub fn start_no_more(&mut self) {
         (self.left, self.is_exhausted) = (Some(0), true);
     }
 
-    /// How many further requests may be started, besides those that are to be sent again, where the next was due then. Those
-    /// of a warm-up are not counted, be they sent after it.
+    /// How many more requests may be started, besides those to be sent again, if the next was due at `due`. Requests of
+    /// a warm-up are not counted, even if they are sent after it.
     pub fn left_of(&self, due: Nanos) -> u64 {
         let counts = |left: &u64| *left == 0 || !self.warms_up && !self.is_carried(due);
         self.left.filter(counts).unwrap_or(u64::MAX)
     }
 
-    /// Whether a further request may be started, or one again.
+    /// Whether another request may be started, or one sent again.
     pub fn may_start(&self) -> bool {
         !self.is_exhausted && (self.left != Some(0) || self.has_returned())
     }
 
-    /// Whether every request that was to be started has been, and has ended.
+    /// Whether all requests have been started and have ended.
     pub fn is_done(&self) -> bool {
         !self.may_start() && self.open == 0
     }
@@ -123,8 +122,8 @@ impl Tally {
         self.open
     }
 
-    /// A request was started. It counts when it is handed to the kernel: at that moment, or with the next wait; and once,
-    /// however often it is sent.
+    /// A request was started. It counts when it is handed to the kernel, now or with the next wait; and once, however
+    /// often it is sent.
     pub fn started(&mut self, request: &OpenRequest) {
         if !self.warms_up && !request.is_again && !self.is_carried(request.due) {
             self.left = self.left.map(|left| left - 1);
@@ -134,19 +133,19 @@ impl Tally {
         }
         self.open += 1;
         if request.is_again {
-            // It is counted.
+            // It has been counted.
         } else if request.is_gathered {
             self.gathered += 1;
         } else {
             self.interval.counters.started += 1;
-            // In a closed loop what is handed over at once is sent as soon as it was due.
+            // In a closed loop what is handed over at once is sent as soon as it is due.
             if self.rules.open_loop.is_some() {
                 self.submitted(request, request.sent_at);
             }
         }
     }
 
-    /// Something has been asked for since this moment, if nothing else is under way.
+    /// A response is awaited since this moment, if none was before.
     pub fn asked(&mut self, since: Nanos) {
         self.silences.asked(since.since(self.start));
     }
@@ -160,7 +159,7 @@ impl Tally {
         self.sent(request.due, at);
     }
 
-    /// So many bytes of requests were accepted encrypted. They count when they are handed to the kernel, like requests.
+    /// This many bytes of requests were accepted by TLS. They count when they are handed to the kernel, like requests.
     pub fn encrypted(&mut self, n: usize, is_gathered: bool) {
         *(if is_gathered { &mut self.gathered_bytes } else { &mut self.interval.counters.bytes_sent }) += n as u64;
     }
@@ -171,7 +170,7 @@ impl Tally {
         self.interval.counters.bytes_sent += std::mem::take(&mut self.gathered_bytes);
     }
 
-    /// The peer announced that it did not look at a request: it will be sent again, and is started once.
+    /// The peer announced that it did not process a request: it will be sent again, but counts as started once.
     pub fn returned(&mut self, request: &OpenRequest, at: Nanos) {
         self.ended(request, at);
         self.interval.counters.returned += 1;
@@ -188,13 +187,13 @@ impl Tally {
         self.returned.len()
     }
 
-    /// Takes the requests, `most` at most, that have waited longest to be sent again: when they were due.
+    /// Takes the requests, at most `most`, that have waited longest to be sent again; returns when they were due.
     pub fn take_returned(&mut self, most: usize) -> Vec<Nanos> {
         let count = self.returned.len().min(most);
         self.returned.drain(..count).collect()
     }
 
-    /// The worker has ended: whoever was to be sent again has no answer.
+    /// The worker has ended: requests that were to be sent again got no response.
     pub fn end_returned(&mut self, at: Nanos) {
         for due in std::mem::take(&mut self.returned) {
             self.interval.counters.open_at_end += 1;
@@ -203,7 +202,7 @@ impl Tally {
         }
     }
 
-    /// Whether the head of a response with this status is worth a look for its `Location`.
+    /// Whether to look for a `Location` in the head of a response with this status.
     pub fn wants_location(&self, status: u16) -> bool {
         (300..400).contains(&status) && !self.located
     }
@@ -214,7 +213,7 @@ impl Tally {
         self.located = true;
     }
 
-    /// A request has ended in whatever way: it was in flight until now.
+    /// A request has ended in some way: it was in flight until now.
     fn ended(&mut self, request: &OpenRequest, at: Nanos) {
         self.open -= 1;
         if request.is_gathered {
@@ -224,17 +223,17 @@ impl Tally {
         self.interval.counters.occupancy.in_flight_ns += at.since(request.sent_at.max(self.start));
     }
 
-    /// A connection had at least one request in flight all that time.
+    /// A connection had at least one request in flight all this time.
     pub fn was_busy(&mut self, since: Nanos, until: Nanos) {
         self.interval.counters.occupancy.busy_ns += until.since(since.max(self.start));
     }
 
-    /// Whether the first byte of each response is to be noted.
+    /// Whether to note when the first byte of each response arrives.
     pub fn wants_phases(&self) -> bool {
         self.rules.phases
     }
 
-    /// A connection was established, so long after it was asked for.
+    /// A connection was established, this long after the connect began.
     pub fn connected(&mut self, connect_ns: u64) {
         if self.rules.phases && self.is_measurable(connect_ns) {
             let connect_ns = self.measured(connect_ns);
@@ -242,7 +241,7 @@ impl Tally {
         }
     }
 
-    /// A TLS handshake that took so long is complete.
+    /// A TLS handshake is complete, and took this long.
     pub fn shook_hands(&mut self, handshake_ns: u64) {
         if self.rules.phases && self.is_measurable(handshake_ns) {
             let handshake_ns = self.measured(handshake_ns);
@@ -251,8 +250,8 @@ impl Tally {
         }
     }
 
-    /// Records when the first and the last byte of a response came, before its latency is recorded. As long as all came in
-    /// one piece, that is left out.
+    /// Records when the first and the last byte of a response arrived, before its latency is recorded. Left out until a
+    /// response arrives in more than one piece.
     #[inline(never)]
     fn phases(&mut self, request: &OpenRequest, at: Nanos) {
         let first_at = request.first_at.unwrap_or(at);
@@ -276,20 +275,20 @@ impl Tally {
         !(self.rules.scale.omits_late && self.is_late(ns))
     }
 
-    /// A time as it is recorded.
+    /// A time with the precision in which it is recorded.
     fn measured(&self, ns: u64) -> u64 {
         let quantum_ns = self.rules.scale.quantum_ns;
         if quantum_ns == 1 { ns } else { ns / quantum_ns * quantum_ns }
     }
 
-    /// Bytes came, in a read in which the server made a mistake or not.
+    /// Bytes arrived; `was_mistaken`: in a read in which the server made a mistake.
     pub fn received(&mut self, length: usize, was_mistaken: bool) {
         if !(self.rules.scale.omits_mistakes && was_mistaken) {
             self.interval.counters.bytes_received += length as u64;
         }
     }
 
-    /// A request was answered whole; returns its latency in nanoseconds.
+    /// A response is complete; returns its latency in nanoseconds.
     pub fn complete(&mut self, request: &OpenRequest, at: Nanos) -> u64 {
         let latency_ns = at.since(request.sent_at);
         self.ended(request, at);
@@ -317,7 +316,7 @@ impl Tally {
         latency_ns
     }
 
-    /// A response came later than it was to. It was counted as an error, if not for that, then for its status.
+    /// A response was late, which makes the request unsuccessful unless its status already did.
     fn answered_late(&mut self, request: &OpenRequest, at: Nanos) {
         self.interval.counters.unsuccessful += u64::from(request.status.is_none_or(|status| status < 400));
         if !request.late && (request.is_last || !self.rules.scale.late_once_a_batch) {
@@ -325,7 +324,7 @@ impl Tally {
         }
     }
 
-    /// Records a latency unless it is late, and lets a batch be late once.
+    /// Records a latency unless it is late; a batch counts as late once.
     fn record_unless_late(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
         let is_late = self.is_late(latency_ns);
         if is_late {
@@ -347,14 +346,14 @@ impl Tally {
         }
     }
 
-    /// Whether a request that has not ended is to be counted as late now.
+    /// Whether a request in flight must be counted as late now.
     pub fn becomes_late(&self, request: &OpenRequest, age_ns: u64) -> bool {
         !request.late
             && self.is_late_request(request, age_ns)
             && (request.is_last || !self.rules.scale.late_once_a_batch)
     }
 
-    /// Whether a request of that age is late; one that lives on never is.
+    /// Whether a request of that age is late; a stream that stays open never is.
     fn is_late_request(&self, request: &OpenRequest, age_ns: u64) -> bool {
         !request.lives && self.is_late(age_ns)
     }
@@ -370,7 +369,7 @@ impl Tally {
         self.error(Phase::Timeout, Cause::Late, at, Vec::new);
     }
 
-    /// A request will get no complete answer.
+    /// A request will get no complete response.
     pub fn failed(
         &mut self,
         request: &OpenRequest,
@@ -384,13 +383,13 @@ impl Tally {
         self.error(phase, cause, at, example);
     }
 
-    /// Something failed that belongs to no request.
+    /// Something failed that concerns no request.
     pub fn error(&mut self, phase: Phase, cause: Cause, at: Nanos, example: impl FnOnce() -> Vec<u8>) {
         let tenth = self.tenth(at);
         self.interval.ledger.record(phase, cause, tenth, example);
     }
 
-    /// A request was given up.
+    /// A request was abandoned.
     pub fn abandoned(&mut self, request: &OpenRequest, at: Nanos) {
         self.ended(request, at);
         self.interval.counters.abandoned += 1;
@@ -404,12 +403,12 @@ impl Tally {
         }
     }
 
-    /// The worker has ended. A request that ended before it was handed to the kernel counts: something became of it.
+    /// The worker has ended. A request that ended before it was handed to the kernel counts as started.
     pub fn count_ended(&mut self) {
         self.interval.counters.started += std::mem::take(&mut self.gathered);
     }
 
-    /// A request was still open when the worker ended. One that was never handed to the kernel was never started.
+    /// A request was in flight when the worker ended. One that was never handed to the kernel was never started.
     pub fn left_open(&mut self, request: &OpenRequest, at: Nanos) {
         if request.is_gathered {
             self.open -= 1;
@@ -435,7 +434,7 @@ impl Tally {
         self.unanswered(request.due, at);
     }
 
-    /// The tenth of a second of the run in which this moment lies.
+    /// The tenth of a second of the run at this moment.
     fn tenth(&self, at: Nanos) -> u32 {
         (at.since(self.start) / 100_000_000) as u32
     }

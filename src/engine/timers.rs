@@ -1,4 +1,4 @@
-//! When the engine has to act although nothing happened.
+//! When the engine must act although nothing happened.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,21 +7,21 @@ use onrush_proto::Nanos;
 
 use crate::backend::ConnId;
 
-/// Rates are sampled and intervals handed over so often, in nanoseconds.
+/// How often rates are sampled and intervals handed over, in nanoseconds.
 pub const SAMPLE_NS: u64 = 100_000_000;
 
 /// Something to do at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timer {
-    /// Open the connection of a slot again.
+    /// Open a slot again.
     Reopen(ConnId),
-    /// Begin the batch that a connection paused before.
+    /// Begin the batch before which a connection paused.
     Begin(ConnId),
     /// Wake the protocol of a connection.
     Wake(ConnId),
-    /// Look for requests that are late or to be given up, from this connection on.
+    /// Look for requests that are late or to be abandoned, from this connection on.
     Sweep(ConnId),
-    /// There are to be more connections, or fewer.
+    /// The plan's number of connections changes.
     Level,
     /// The warm-up is over.
     Start,
@@ -29,7 +29,7 @@ pub enum Timer {
     Sample,
 }
 
-/// The timers of one worker. Setting and taking one costs the logarithm of their number.
+/// The timers of one worker, as a heap.
 #[derive(Debug, Default)]
 pub struct Timers {
     heap: BinaryHeap<Reverse<(Nanos, Timer)>>,
@@ -54,7 +54,7 @@ impl Timers {
         self.heap.pop().map(|Reverse(due)| due)
     }
 
-    /// All that are set, in no order.
+    /// All timers, in no order.
     #[cfg(test)]
     pub fn iter(&self) -> impl Iterator<Item = (Nanos, Timer)> {
         self.heap.iter().map(|Reverse(set)| *set)

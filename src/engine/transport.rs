@@ -1,4 +1,4 @@
-//! What connections send: from the protocol, through TLS where that is spoken, to the backend.
+//! What connections send: from the protocol, through TLS if it is used, to the backend.
 
 use onrush_proto::{Client, Nanos};
 
@@ -7,7 +7,7 @@ use super::tls::LinkFailure;
 use crate::backend::{Backend, ConnId};
 
 impl<B: Backend> Engine<B> {
-    /// Hands over what the protocol has to send, as far as the transport takes it.
+    /// Hands over what the protocol has to send, as far as the transport accepts it.
     pub(super) fn transmit(&mut self, conn: ConnId, at: Nanos) {
         while let Some(live) = self.slots[conn.index()].live()
             && live.unsent == 0
@@ -28,18 +28,18 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Hands encrypted bytes of a connection that is there over, as far as the transport takes them.
+    /// Hands over the encrypted bytes of an established connection, as far as the transport accepts them.
     pub(super) fn flush(&mut self, conn: ConnId, at: Nanos) {
         if let Err(failure) = self.seal(conn) {
             self.link_failed(conn, failure, at);
         }
     }
 
-    /// Hands encrypted bytes over, as far as the transport takes them.
+    /// Hands over encrypted bytes, as far as the transport accepts them.
     ///
     /// # Errors
     ///
-    /// When no more can be encrypted; nothing else can come of the connection.
+    /// If no more can be encrypted: the connection is useless then.
     pub(super) fn seal(&mut self, conn: ConnId) -> Result<(), LinkFailure> {
         while let Some(link) = &mut self.slots[conn.index()].link
             && let Some(encrypted) = link.seal()?
@@ -51,7 +51,7 @@ impl<B: Backend> Engine<B> {
         Ok(())
     }
 
-    /// The transport accepted `n` more bytes. Returns how many of them are the protocol's.
+    /// The transport accepted `n` more bytes. Returns how many bytes of the protocol those are.
     pub(super) fn accepted(&mut self, conn: ConnId, n: usize) -> usize {
         let slot = &mut self.slots[conn.index()];
         let plain = slot.link.as_mut().map_or(n, |link| link.accepted(n));
@@ -64,7 +64,7 @@ impl<B: Backend> Engine<B> {
         plain
     }
 
-    /// Counts bytes of the protocol that were accepted encrypted, and may leave only with the next wait.
+    /// Counts bytes of the protocol that were accepted encrypted; gathered ones leave with the next wait.
     pub(super) fn encrypted(&mut self, n: usize, is_gathered: bool) {
         if self.settings.tls.is_some() {
             self.books.tally.encrypted(n, is_gathered);

@@ -1,35 +1,36 @@
-//! How a worker waits: blocked in the kernel, after it busy-polled for a moment where that pays.
+//! How a worker waits: blocked in the kernel, after a moment of busy-polling where that pays.
 
 use onrush_proto::Nanos;
 
 use super::Engine;
 use crate::backend::{Backend, thread_cpu_ns};
 
-/// A worker busy-polls for this long after something began or happened, in nanoseconds: longer than a quick answer takes,
-/// and nothing against a slow one.
+/// How long a worker busy-polls after something began or happened, in nanoseconds: longer than a quick response takes,
+/// and negligible against a slow one.
 const SPIN_NS: u64 = 1_000_000;
-/// Before a request is due a worker busy-polls for this long, in nanoseconds: longer than waking up takes.
+/// How long a worker busy-polls before a request is due, in nanoseconds: longer than waking up takes.
 const SPIN_BEFORE_DUE_NS: u64 = 50_000;
-/// With at most this many connects and requests under way, waking up for one takes a large part of its time.
+/// With at most this many connects and requests in flight, waking up for one takes a large part of its time.
 const FEW: u64 = 4;
 
-/// A stretch of busy-polling that found something, and that has not been counted yet.
+/// Busy-polling that has not been counted yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spin {
     /// The thread's processor time when it began, in nanoseconds.
     cpu_before_ns: u64,
-    /// The last look in vain.
+    /// When it last polled without finding anything.
     looked_at: Nanos,
 }
 
 impl<B: Backend> Engine<B> {
-    /// Waits for completions, but not past the next timer or the end, and not at all with connections left to open.
+    /// Waits for completions, but not past the next timer or the end, and not at all while connections are left to
+    /// open.
     pub(super) fn wait(&mut self) {
         if !self.connecting.queue.is_empty() {
             self.backend.wait(Nanos::default());
             return;
         }
-        // Where all are busy another connection may be opened for the next request.
+        // If all are busy, another connection may be opened for the next request.
         let may_open = self.may_open_more() && !self.dispatch.crowding.is_catching_up() && self.connecting.missing == 0;
         let is_awaited = self.has_ready() || may_open;
         let due = if is_awaited { self.next_start_at() } else { Nanos::MAX };
@@ -39,9 +40,9 @@ impl<B: Backend> Engine<B> {
         }
         if self.settings.spins {
             if (1..=FEW).contains(&(self.books.tally.open() + self.connecting.under_way)) {
-                // The first look hands over what was asked for, which is work.
+                // The first poll hands over what is queued, which is work.
                 let is_ready = self.backend.wait(Nanos::default());
-                // A timer that is due in between begins nothing, and so allows no further busy-polling.
+                // A timer that is due in between begins nothing, and so does not extend the busy-polling.
                 if is_ready || self.spin(until.min(self.turn.awaited_since + SPIN_NS)) {
                     return;
                 }
@@ -54,9 +55,9 @@ impl<B: Backend> Engine<B> {
         self.backend.wait(until);
     }
 
-    /// Gathers answers until the slice ends at which requests leave, where that is possible: nobody needs them earlier, and
-    /// their latency ends when they arrived. One that ends with its connection has no such time. What is due leaves before
-    /// anybody looks at what has arrived, unless timers come first. Returns whether there was a wait.
+    /// Gathers responses until the end of the slice, when requests leave, if that is possible: nothing needs them
+    /// earlier, and their latency ends when they arrived. A response that ends with its connection has no such time.
+    /// What is due leaves before the arrivals are read, unless timers come first. Returns whether there was a wait.
     fn gather(&mut self, due: Nanos, until: Nanos) -> bool {
         let Some(rules) = self.settings.rules.open_loop.filter(|rules| rules.slice_ns > 0) else { return false };
         if self.turn.has_seen_unknown_end || due.since(self.turn.began_at) > rules.slice_ns {
@@ -75,12 +76,12 @@ impl<B: Backend> Engine<B> {
         true
     }
 
-    /// Whether sends are gathered into slices: whoever asks for less exactness saves processor time.
+    /// Whether sends are gathered into slices: less precision for less processor time.
     fn gathers_slices(&self) -> bool {
         self.settings.rules.open_loop.is_some_and(|rules| rules.slice_ns > 0)
     }
 
-    /// Waits until a request is due, the last of the time awake: a thread that sleeps wakes up too late.
+    /// Waits until a request is due, busy-polling at the end: a sleeping thread wakes up too late.
     fn wait_for_due(&mut self, due: Nanos) {
         let wake_at = Nanos(due.0.saturating_sub(SPIN_BEFORE_DUE_NS));
         if self.backend.now() < wake_at {
@@ -106,12 +107,12 @@ impl<B: Backend> Engine<B> {
                 looked_at = self.backend.now();
             }
         }
-        // What came is not to wait for a look at the thread's clock.
+        // What came must not wait until the thread's clock is read.
         self.turn.spin = Some(Spin { cpu_before_ns, looked_at });
         is_ready
     }
 
-    /// Counts the last stretch of busy-polling, if that has not been done.
+    /// Counts the last busy-polling, if that has not been done.
     pub(super) fn settle_spin(&mut self) {
         if self.turn.spin.is_some() {
             let now = self.backend.now();
@@ -119,7 +120,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Counts the last stretch of busy-polling: the processor time since it began, less what has passed since it ended.
+    /// Counts the last busy-polling: the processor time since it began, less the time since it ended.
     fn count_spin(&mut self, now: Nanos, cpu_ns: u64) {
         if let Some(Spin { cpu_before_ns, looked_at }) = self.turn.spin.take() {
             let spun_ns = (cpu_ns - cpu_before_ns).saturating_sub(now.since(looked_at));

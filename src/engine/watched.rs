@@ -1,4 +1,4 @@
-//! A look at the sockets of a few connections, ten times a second: what the network does to them.
+//! Reads the sockets of a few connections, ten times a second: what the network does to them.
 
 use onrush_proto::Nanos;
 
@@ -8,17 +8,17 @@ use super::slot::State;
 use crate::backend::{Backend, ConnId};
 use crate::stats::{Sockets, TcpInfo};
 
-/// How many connections of a worker are looked at, one at a time.
+/// How many of a worker's connections are read, one at a time.
 const WATCHED: u32 = 4;
 
-/// The connections that are looked at, and what they said last.
+/// The connections that are read, and their last readings.
 #[derive(Debug, Default)]
 pub(super) struct Watched {
     next: u32,
     last: [Option<Reading>; WATCHED as usize],
 }
 
-/// What a connection said.
+/// A reading of a connection.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     conn: ConnId,
@@ -28,7 +28,7 @@ struct Reading {
 }
 
 impl<B: Backend> Engine<B> {
-    /// Looks at the next one of the watched connections, if it is there.
+    /// Reads the next of the watched connections, if it is open.
     pub(super) fn look_at_a_socket(&mut self, now: Nanos) {
         let turn = self.watched.next % WATCHED;
         self.watched.next = turn + 1;
@@ -48,8 +48,8 @@ impl<B: Backend> Engine<B> {
         sockets.half_answered += u64::from(is_half_answered);
     }
 
-    /// The first open connection of a part of the slots. Where there may be more connections than there are, the last slots
-    /// are empty, and parts of those that there were at first are as far apart as they can be.
+    /// The first open connection of a part of the slots. If there may be more connections than there are, the last
+    /// slots are empty; so the parts divide the slots that were used first.
     fn nth_open(&self, part: u32) -> Option<(ConnId, &Live)> {
         let first = u64::from(self.settings.demand.first(self.settings.max_inflight));
         let from = (u64::from(part) * first / u64::from(WATCHED)) as usize;
@@ -60,7 +60,7 @@ impl<B: Backend> Engine<B> {
         })
     }
 
-    /// Takes note of what the watched connections have done, which does not count.
+    /// Reads the watched connections without counting what is read.
     pub(super) fn forget_sockets(&mut self, now: Nanos) {
         (0..WATCHED).for_each(|_| self.look_at_a_socket(now));
         self.books.tally.interval.sockets = Sockets::default();

@@ -1,4 +1,4 @@
-//! What became of the requests that a schedule had: the part of the books that a closed loop has no use for.
+//! What became of scheduled requests: the part of the tally that a closed loop does not need.
 
 use onrush_proto::Nanos;
 
@@ -6,12 +6,12 @@ use super::{OpenRequest, Tally};
 use crate::stats::OpenLoop;
 
 impl Tally {
-    /// What is due from then on counts: from when measuring begins, or was to.
+    /// What is due from then on counts: since measuring began, or was to begin.
     pub fn due_from(&self) -> Nanos {
         self.due_from
     }
 
-    /// Whether a request was due before anything counted.
+    /// Whether a request was due before measuring began.
     pub(super) fn is_carried(&self, due: Nanos) -> bool {
         self.rules.open_loop.is_some() && due < self.due_from
     }
@@ -27,7 +27,7 @@ impl Tally {
         }
     }
 
-    /// A request was answered whole.
+    /// A scheduled request got its complete response.
     #[inline]
     pub(super) fn answered(&mut self, request: &OpenRequest, at: Nanos) {
         let Some(rules) = self.rules.open_loop else { return };
@@ -39,14 +39,14 @@ impl Tally {
         open_loop.calm_ns += if request.is_calm { latency_ns } else { 0 };
     }
 
-    /// A request that was due at `due` has had no whole answer until now, which is the end.
+    /// A request that was due at `due` has no complete response at the end of the run.
     pub(super) fn unanswered(&mut self, due: Nanos, at: Nanos) {
         if self.rules.open_loop.is_some() {
             self.interval.open_loop.get_or_insert_default().censored.record(at.since(due));
         }
     }
 
-    /// Requests will not be sent, because it is too late; the last of them was due at `due`.
+    /// Requests are dropped because it is too late; the last of them was due at `due`.
     pub fn dropped(&mut self, due: Nanos, requests: u64) {
         if !self.warms_up && !self.is_carried(due) {
             self.left = self.left.map(|left| left.saturating_sub(requests));
@@ -62,12 +62,12 @@ impl Tally {
         open_loop.censored.record_many(at.since(due), requests);
     }
 
-    /// This many of the requests that were not sent were held back by the schedule itself.
+    /// This many of the requests not sent were held back by the schedule's catch-up limit.
     pub fn held_back(&mut self, requests: u64) {
         self.interval.open_loop.get_or_insert_default().held_back += requests;
     }
 
-    /// A script has a connection pause for this long before a batch.
+    /// A script makes a connection pause this long before a batch.
     pub fn paused(&mut self, pause_ns: u64) {
         if self.rules.open_loop.is_some() {
             self.interval.open_loop.get_or_insert_default().paused_ns += pause_ns;
@@ -81,7 +81,7 @@ impl Tally {
         open_loop.all_busy_max_ns = open_loop.all_busy_max_ns.max(until.since(from));
     }
 
-    /// The worker has ended: those who were dropped or given up would have lasted at least until now.
+    /// The worker has ended: requests dropped or abandoned would have lasted at least until now.
     pub fn end_gone(&mut self, at: Nanos) {
         for (due, requests) in self.gone.take() {
             let open_loop = self.interval.open_loop.get_or_insert_default();
@@ -89,8 +89,8 @@ impl Tally {
         }
     }
 
-    /// Forgets what was measured, but not how quick the target is while it has little to do: that is no figure of the run, and
-    /// may not be seen any more.
+    /// Forgets what was measured, except how fast the target is when it has little to do: that is no figure of the run,
+    /// and may not occur again.
     pub(super) fn clear_but_calm(&mut self) {
         let calm = self.interval.open_loop.as_deref().map_or((0, 0), |open_loop| (open_loop.calm, open_loop.calm_ns));
         self.interval.clear();
