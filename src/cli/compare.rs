@@ -58,7 +58,7 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Compare>, String> {
         }
     }
     match &compare.inputs[..] {
-        [] => Err("nothing to compare; write for instance onrush compare before.json after.json".to_owned()),
+        [] => Err("nothing to compare; try onrush compare before.json after.json".to_owned()),
         [a, b] if a == b => Err(format!("A and B are both {a:?}: compare two results")),
         [_] | [_, _] => Ok(Some(compare)),
         [_, _, third, ..] => Err(format!("{third:?} is one too many: two are compared, A and B")),
@@ -67,7 +67,7 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Compare>, String> {
 
 /// `[METRIC:]PCT`
 fn limit(value: &OsStr) -> Result<Limit, String> {
-    let wrong = |what: &str| format!("--fail-if-worse {value:?}: {what}; write for instance 5 or p99:10");
+    let wrong = |what: &str| format!("--fail-if-worse {value:?}: {what}; try 5 or p99:10");
     let text = value.to_str().ok_or_else(|| wrong("it is no text"))?;
     let (metric, percent) = text.rsplit_once(':').map_or((None, text), |(metric, percent)| (Some(metric), percent));
     let metric =

@@ -77,7 +77,7 @@ fn listed<T>(text: &str, read: fn(&str, usize) -> Result<T, Flaw>) -> Result<Vec
 }
 
 fn stop_term(text: &str, at: usize) -> Result<StopTerm, Flaw> {
-    let example = "write for instance p99+-2%";
+    let example = "try p99+-2%";
     if text.is_empty() {
         return Err(Flaw { at, reason: format!("a stop term is missing here; {example}") });
     }
@@ -116,7 +116,7 @@ fn has_interval(metric: Metric) -> bool {
 
 fn term(text: &str, at: usize) -> Result<Term, Flaw> {
     if text.is_empty() {
-        return Err(Flaw { at, reason: "a condition is missing here; write for instance p99>50ms".to_owned() });
+        return Err(Flaw { at, reason: "a condition is missing here; try p99>50ms".to_owned() });
     }
     if let Some(place) = PLUS_MINUS.into_iter().find_map(|sign| text.find(sign)) {
         let at = at + text[..place].chars().count();
@@ -136,7 +136,7 @@ fn term(text: &str, at: usize) -> Result<Term, Flaw> {
     });
     let Some((name, comparison, sign, typed)) = found else {
         let at = at + sign.map_or(text.chars().count(), |place| text[..place].chars().count());
-        return Err(Flaw { at, reason: "<, <=, >, >=, = or != belongs here; write for instance p99>50ms".to_owned() });
+        return Err(Flaw { at, reason: "<, <=, >, >=, = or != belongs here; try p99>50ms".to_owned() });
     };
     let metric = metric(name.trim_end()).map_err(|reason| Flaw { at, reason })?;
     if typed.starts_with('=') {
@@ -239,10 +239,10 @@ fn value(metric: Metric, text: &str) -> Result<Value, String> {
 
 fn example(metric: Metric) -> &'static str {
     match metric {
-        Metric::Latency(..) => "write for instance 50ms",
-        Metric::Rate => "write for instance 10k or 0.99*asked",
-        Metric::Errors => "write for instance 0.1%",
-        _ => "write for instance 10 or 1%",
+        Metric::Latency(..) => "try 50ms",
+        Metric::Rate => "try 10k or 0.99*asked",
+        Metric::Errors => "try 0.1%",
+        _ => "try 10 or 1%",
     }
 }
 
@@ -307,7 +307,7 @@ mod tests {
         }
         assert_eq!(stop_terms("p50+-1%, p99±2%").unwrap().len(), 2);
         for (text, at, reason) in [
-            ("", 0, "a stop term is missing here; write for instance p99+-2%"),
+            ("", 0, "a stop term is missing here; try p99+-2%"),
             ("p99+-2%,", 8, "a stop term is missing here"),
             ("p99", 3, "+- belongs here"),
             ("p99<50ms", 3, "+- belongs here"),
@@ -318,7 +318,7 @@ mod tests {
             ("p100+-2%", 0, "p100 has no confidence interval"),
             ("p0+-2%", 0, "p0 has no confidence interval"),
             ("errors+-2%", 0, "errors has no confidence interval"),
-            ("p99±2", 4, "\"2\" is no percentage of the figure; write for instance p99+-2%"),
+            ("p99±2", 4, "\"2\" is no percentage of the figure; try p99+-2%"),
             ("p99 +- x%", 7, "\"x%\" is no percentage of the figure"),
             ("p99+-", 5, "\"\" is no percentage"),
             ("p99+-0%", 5, "from 0.1% to 50%; latencies are recorded to 0.1%"),
@@ -333,7 +333,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_marked_and_what_is_near_is_offered() {
         for (text, at, reason) in [
-            ("", 0, "a condition is missing here; write for instance p99>50ms"),
+            ("", 0, "a condition is missing here; try p99>50ms"),
             ("p99<1ms,", 8, "a condition is missing here"),
             ("p99", 3, "<, <=, >, >=, = or != belongs here"),
             ("p99~5ms", 7, "<, <=, >, >=, = or != belongs here"),
@@ -346,14 +346,14 @@ mod tests {
             ("p99<\u{1b}5", 4, r#""\u{1b}5" is no value of this metric"#),
             ("status.\u{1b}>1", 0, r#""status.\u{1b}" is no status"#),
             ("status.6>1", 0, "\"status.6\" is no status; write status.503 or status.5xx"),
-            ("status.5xx>x", 11, "\"x\" is no value of this metric; write for instance 10 or 1%"),
+            ("status.5xx>x", 11, "\"x\" is no value of this metric; try 10 or 1%"),
             ("p99<50", 4, "which unit? write 50ms, 50us or 50s"),
-            ("p99< 50 apples", 5, "\"50 apples\" is no value of this metric; write for instance 50ms"),
-            ("p99<5%", 4, "\"5%\" is no share of this metric; write for instance 50ms"),
+            ("p99< 50 apples", 5, "\"50 apples\" is no value of this metric; try 50ms"),
+            ("p99<5%", 4, "\"5%\" is no share of this metric; try 50ms"),
             ("p99<2*asked", 4, "only a rate has a share of what was asked"),
-            ("rate>-1", 5, "\"-1\" is no value of this metric; write for instance 10k or 0.99*asked"),
+            ("rate>-1", 5, "\"-1\" is no value of this metric; try 10k or 0.99*asked"),
             ("rate>=*asked", 6, "only a rate has a share of what was asked"),
-            ("errors>5", 7, "errors are a share of all requests; write for instance 0.1%"),
+            ("errors>5", 7, "errors are a share of all requests; try 0.1%"),
             ("errors>101%", 7, "\"101%\" is no share of this metric"),
             ("rate>1e9", 5, "\"1e9\" is no value"),
             ("rate==5", 5, "one = is enough"),

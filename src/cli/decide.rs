@@ -110,7 +110,7 @@ fn no_url(dialect: Dialect) -> Refusal {
     if dialect.is_compat() {
         Refusal::Usage
     } else {
-        Refusal::Misused("no URL; write for instance onrush -c100 -d30s http://127.0.0.1:8080/".to_owned())
+        Refusal::Misused("no URL; try onrush -c100 -d30s http://127.0.0.1:8080/".to_owned())
     }
 }
 
@@ -120,7 +120,7 @@ fn nothing_is_zero(typed: &Typed) -> Result<(), Refusal> {
         return Err(zero(Id::Threads, "at least 1"));
     }
     if typed.duration == Some(Duration::ZERO) {
-        return Err(zero(Id::Duration, "longer than 0; write for instance 10s"));
+        return Err(zero(Id::Duration, "longer than 0; try 10s"));
     }
     Ok(())
 }

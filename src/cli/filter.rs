@@ -110,7 +110,7 @@ impl Parser {
     }
 
     fn term(&mut self) -> Result<Filter, Flaw> {
-        let Word { at, text } = self.take("a filter is missing here; write for instance sport = :80")?;
+        let Word { at, text } = self.take("a filter is missing here; try sport = :80")?;
         if self.depth == DEPTH_MAX {
             return Err(Flaw { at, reason: format!("nested more deeply than {DEPTH_MAX} times") });
         }
@@ -148,7 +148,7 @@ impl Parser {
     fn states(&mut self, word: &str) -> Result<Filter, Flaw> {
         let mut states = 0;
         loop {
-            let Word { at, text } = self.take("a state is missing here; write for instance state established")?;
+            let Word { at, text } = self.take("a state is missing here; try state established")?;
             let lower = text.to_ascii_lowercase();
             let known = States::NAMED.iter().find(|(name, _)| *name == lower);
             let reason = || match nearest(&lower, States::NAMED.iter().map(|(name, _)| *name)) {
@@ -165,7 +165,7 @@ impl Parser {
 
     fn port(&mut self, end: End) -> Result<Filter, Flaw> {
         let comparison = self.comparison();
-        let Word { at, text } = self.take("a port is missing here; write for instance :80")?;
+        let Word { at, text } = self.take("a port is missing here; try :80")?;
         let digits = text.strip_prefix("*:").or_else(|| text.strip_prefix(':')).unwrap_or(&text);
         let port = number(digits).ok_or_else(|| Flaw { at, reason: bad_port(&text) })?;
         Ok(Filter::Port(end, comparison, port))
@@ -183,10 +183,10 @@ impl Parser {
     }
 
     fn range(&mut self) -> Result<Range, Flaw> {
-        let Word { at, text } = self.take("an address is missing here; write for instance 10.0.0.0/8")?;
+        let Word { at, text } = self.take("an address is missing here; try 10.0.0.0/8")?;
         range(&text).ok_or_else(|| {
             let example = "10.0.0.5, 10.0.0.0/8, [::1]:80 or :80";
-            Flaw { at, reason: format!("{text:?} is no address and port; write for instance {example}") }
+            Flaw { at, reason: format!("{text:?} is no address and port; try {example}") }
         })
     }
 
@@ -231,7 +231,7 @@ fn is_or(word: &str) -> bool {
 fn unknown(word: &str) -> String {
     match nearest(word, TERMS.into_iter()) {
         _ if is_and(word) || is_or(word) => {
-            format!("a filter is missing before {word:?}; write for instance sport = :80")
+            format!("a filter is missing before {word:?}; try sport = :80")
         }
         Some(known) if word != ")" => format!("unknown word {word:?}; did you mean {known}?"),
         _ => format!("a filter belongs here in place of {word:?}; it begins with state, sport, dport, src, dst or not"),
@@ -241,7 +241,7 @@ fn unknown(word: &str) -> String {
 fn bad_port(text: &str) -> String {
     match number::<u16>(text.rsplit(':').next().unwrap_or_default()) {
         Some(_) => format!("{text:?} has an address; write src or dst before it"),
-        None => format!("{text:?} is no port from 0 to 65535; write for instance :80"),
+        None => format!("{text:?} is no port from 0 to 65535; try :80"),
     }
 }
 

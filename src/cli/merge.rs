@@ -46,7 +46,7 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Merge>, String> {
         }
     }
     if merge.inputs.is_empty() {
-        return Err("no file; write for instance onrush merge a.json b.json -o both.json".to_owned());
+        return Err("no file; try onrush merge a.json b.json -o both.json".to_owned());
     }
     Ok(Some(merge))
 }

@@ -173,16 +173,16 @@ fn any_rate(flag: &Flag, value: &OsStr, text: &str, dialect: Dialect) -> Result<
     let made = match unit.to_ascii_lowercase().as_str() {
         "s" => Rate::from_per_second,
         "m" => Rate::from_per_minute,
-        _ => return Err(wrong(flag, value, "a rate is per second or per minute; write for instance 10k/s or 90/m")),
+        _ => return Err(wrong(flag, value, "a rate is per second or per minute; try 10k/s or 90/m")),
     };
     let most = || wrong(flag, value, format_args!("at most {RATE_MAX} per second"));
     match units::metric(count, dialect) {
         Ok(count) => made(count).ok_or_else(most),
         Err(Unreadable::TooLarge) => Err(most()),
         Err(reason) if dialect.is_compat() => {
-            Err(wrong(flag, value, format_args!("{reason}; write for instance 1000 or 10k")))
+            Err(wrong(flag, value, format_args!("{reason}; try 1000 or 10k")))
         }
-        Err(reason) => Err(wrong(flag, value, format_args!("{reason}; write for instance 1000, 10k or 90/m"))),
+        Err(reason) => Err(wrong(flag, value, format_args!("{reason}; try 1000, 10k or 90/m"))),
     }
 }
 
@@ -214,7 +214,7 @@ fn levels(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<Level>, Refusal>
         match units::metric(text, Dialect::Native) {
             Ok(number) if number <= CONNECTIONS_MAX => Ok(number as u32),
             Ok(_) | Err(Unreadable::TooLarge) => Err(most()),
-            Err(reason) => Err(wrong(flag, stage, format_args!("{reason}; write for instance {}", LEVELS.stage))),
+            Err(reason) => Err(wrong(flag, stage, format_args!("{reason}; try {}", LEVELS.stage))),
         }
     };
     let levels = listed(flag, value, list, &LEVELS, number)?;
@@ -234,7 +234,7 @@ fn listed<T>(
 ) -> Result<Vec<(Duration, T, T)>, Refusal> {
     if list.contains(',') && list.split(',').any(|text| text.trim().is_empty()) {
         let example = shape.list;
-        let reason = format_args!("there is no stage on one side of a comma; write for instance {example}");
+        let reason = format_args!("there is no stage on one side of a comma; try {example}");
         return Err(wrong(flag, value, reason));
     }
     let stages = list.split(',').map(|text| stage(flag, text.trim(), shape, &read)).collect::<Result<Vec<_>, _>>()?;
@@ -259,16 +259,16 @@ fn stage<T>(
     let (length, values) = text
         .split_once(':')
         .filter(is_whole)
-        .ok_or_else(|| bad(format_args!("a stage is a length, a colon and {what}; write for instance {stage}")))?;
+        .ok_or_else(|| bad(format_args!("a stage is a length, a colon and {what}; try {stage}")))?;
     if values.contains(':') {
-        return Err(bad(format_args!("stages have commas between them; write for instance {list}")));
+        return Err(bad(format_args!("stages have commas between them; try {list}")));
     }
     if let Some(right) = meant(length, values) {
         return Err(bad(format_args!("{right}")));
     }
     let length = time(flag, OsStr::new(length), Dialect::Native)?;
     if length.is_zero() {
-        return Err(bad(format_args!("a stage lasts longer than 0; write for instance 10s:{values}")));
+        return Err(bad(format_args!("a stage lasts longer than 0; try 10s:{values}")));
     }
     let (from, to) = values.split_once("..").unwrap_or((values, values));
     Ok((length, read(value, from)?, read(value, to)?))
@@ -298,9 +298,9 @@ fn arrivals(flag: &Flag, value: &OsStr) -> Result<Arrivals, Refusal> {
         None if text == "uniform" => Ok(Arrivals::Uniform),
         None if text == "poisson" => Ok(Arrivals::Poisson),
         Some(("burst", size)) => burst(size).map(Arrivals::Burst).ok_or_else(|| {
-            wrong(flag, value, format_args!("a burst has 1 to {BURST_MAX} requests; write for instance burst:100"))
+            wrong(flag, value, format_args!("a burst has 1 to {BURST_MAX} requests; try burst:100"))
         }),
-        None if text == "burst" => Err(wrong(flag, value, "how many at once? write for instance burst:100")),
+        None if text == "burst" => Err(wrong(flag, value, "how many at once? try burst:100")),
         _ => Err(wrong(flag, value, "unknown; write uniform, poisson or, for instance, burst:100")),
     }
 }
@@ -313,7 +313,7 @@ fn catch_up(flag: &Flag, value: &OsStr) -> Result<CatchUp, Refusal> {
     let number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse::<u64>().ok())?;
     let thousandths = (decimals.len() <= 3).then(|| format!("{decimals:0<3}"));
     let (Some(whole), Some(thousandths)) = (number(whole), thousandths.and_then(|digits| number(&digits))) else {
-        return Err(wrong(flag, value, "not a factor; write for instance 2 or 1.5"));
+        return Err(wrong(flag, value, "not a factor; try 2 or 1.5"));
     };
     if whole >= MOST {
         return Err(wrong(flag, value, format_args!("less than {MOST}")));
@@ -324,7 +324,7 @@ fn catch_up(flag: &Flag, value: &OsStr) -> Result<CatchUp, Refusal> {
 
 fn positive(flag: &Flag, value: &OsStr, example: &str) -> Result<Duration, Refusal> {
     match time(flag, value, Dialect::Native)? {
-        Duration::ZERO => Err(wrong(flag, value, format_args!("longer than 0; write for instance {example}"))),
+        Duration::ZERO => Err(wrong(flag, value, format_args!("longer than 0; try {example}"))),
         time => Ok(time),
     }
 }
@@ -336,7 +336,7 @@ fn send_slice(flag: &Flag, value: &OsStr) -> Result<Duration, Refusal> {
             Err(wrong(
                 flag,
                 value,
-                format_args!("at most {most} s: requests leave as late as that; write for instance 200us"),
+                format_args!("at most {most} s: requests leave as late as that; try 200us"),
             ))
         }
         time => Ok(time),

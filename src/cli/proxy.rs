@@ -28,10 +28,10 @@ pub(super) fn proxy(flag: &Flag, value: &OsStr) -> Result<Proxy, Refusal> {
         return Err(refused(reason));
     }
     let Some(port) = port else {
-        return Err(refused("no port, and proxies have no usual one; write for instance http://proxy:3128"));
+        return Err(refused("no port, and proxies have no usual one; try http://proxy:3128"));
     };
     if path != "/" {
-        return Err(refused("nothing can follow the port; write for instance http://proxy:3128"));
+        return Err(refused("nothing can follow the port; try http://proxy:3128"));
     }
     let login = userinfo.map(|userinfo| basic(&userinfo));
     Ok(Proxy { typed: text.to_owned(), host, port, login })

@@ -45,7 +45,7 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Show>, String> {
         }
     }
     if show.inputs.is_empty() {
-        return Err("no file; write for instance onrush show result.json".to_owned());
+        return Err("no file; try onrush show result.json".to_owned());
     }
     Ok(Some(show))
 }

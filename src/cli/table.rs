@@ -61,7 +61,7 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Table>, String> {
         }
     }
     if table.inputs.is_empty() {
-        return Err("no file; write for instance onrush table results/".to_owned());
+        return Err("no file; try onrush table results/".to_owned());
     }
     Ok(Some(table))
 }

@@ -128,7 +128,7 @@ fn options_can_be_spelled_in_every_way() {
     assert_eq!(run("wrk -T 5 http://h/").timeout, Some(Duration::from_secs(5)));
     assert_eq!(
         refused("onrush -t1c1d1 http://h/"),
-        "onrush: --threads \"1c1d1\": not a number; write for instance 100 or 10k"
+        "onrush: --threads \"1c1d1\": not a number; try 100 or 10k"
     );
 }
 
@@ -154,7 +154,7 @@ fn our_help_and_version_exit_0_and_no_argument_at_all_is_a_mistake() {
     let line = format!("onrush {} [epoll]\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(printed("onrush -v --io epoll"), (line, String::new(), 0));
     assert!(run("onrush -v http://h/").show.verbose);
-    assert_eq!(refused("onrush -c 5"), "onrush: no URL; write for instance onrush -c100 -d30s http://127.0.0.1:8080/");
+    assert_eq!(refused("onrush -c 5"), "onrush: no URL; try onrush -c100 -d30s http://127.0.0.1:8080/");
 }
 
 #[test]
@@ -190,18 +190,18 @@ fn fewer_connections_than_threads_are_refused() {
 
 #[test]
 fn bad_values_are_refused_with_a_line_that_names_what_would_be_right() {
-    let number = "not a number; write for instance 100 or 10k";
-    let compat_time = "not a time; write for instance 10s, 2m or 1h";
+    let number = "not a number; try 100 or 10k";
+    let compat_time = "not a time; try 10s, 2m or 1h";
     let table = [
         ("-d 1x", format!("--duration \"1x\": {compat_time}")),
         ("-d 1.5s", format!("--duration \"1.5s\": {compat_time}")),
         ("-d 1ms", format!("--duration \"1ms\": {compat_time}")),
         ("-d 1h30m", "--duration \"1h30m\": not a time; write 5400s".to_owned()),
-        ("-d 0", "--duration \"0\": longer than 0; write for instance 10s".to_owned()),
-        ("-d -5", "--duration \"-5\": negative; write for instance 10s, 2m or 1h".to_owned()),
+        ("-d 0", "--duration \"0\": longer than 0; try 10s".to_owned()),
+        ("-d -5", "--duration \"-5\": negative; try 10s, 2m or 1h".to_owned()),
         ("-t 0", "--threads \"0\": at least 1".to_owned()),
         ("-c 1kb", format!("--connections \"1kb\": {number}")),
-        ("-c -1", "--connections \"-1\": negative; write for instance 100 or 10k".to_owned()),
+        ("-c -1", "--connections \"-1\": negative; try 100 or 10k".to_owned()),
         ("--timeout 5k", format!("--timeout \"5k\": {compat_time}")),
     ];
     for (option, expected) in table {
@@ -210,16 +210,16 @@ fn bad_values_are_refused_with_a_line_that_names_what_would_be_right() {
     let table = [
         ("--connections 1kb", format!("--connections \"1kb\": {number}")),
         ("-c 0", "--connections \"0\": at least 1".to_owned()),
-        ("-c 0.0015k", "--connections \"0.0015k\": not a whole number; write for instance 100 or 10k".to_owned()),
-        ("-d 0", "--duration \"0\": longer than 0; write for instance 10s".to_owned()),
+        ("-c 0.0015k", "--connections \"0.0015k\": not a whole number; try 100 or 10k".to_owned()),
+        ("-d 0", "--duration \"0\": longer than 0; try 10s".to_owned()),
         ("-d 1h30m", "--duration \"1h30m\": not a time; write 5400s".to_owned()),
         ("-n 0", "--requests \"0\": at least 1".to_owned()),
-        ("-X 'A B'", "--method \"A B\": not the name of a method; write for instance PUT".to_owned()),
-        ("-X ''", "--method \"\": not the name of a method; write for instance PUT".to_owned()),
+        ("-X 'A B'", "--method \"A B\": not the name of a method; try PUT".to_owned()),
+        ("-X ''", "--method \"\": not the name of a method; try PUT".to_owned()),
         ("-H Foo", "--header \"Foo\": no colon; write 'Name: value'".to_owned()),
         ("--rcvbuf 0", "--rcvbuf \"0\": at least 1".to_owned()),
-        ("--sndbuf -1", "--sndbuf \"-1\": negative; write for instance 100 or 10k".to_owned()),
-        ("--congestion ''", "--congestion \"\": a name has 1 to 15 characters; write for instance cubic".to_owned()),
+        ("--sndbuf -1", "--sndbuf \"-1\": negative; try 100 or 10k".to_owned()),
+        ("--congestion ''", "--congestion \"\": a name has 1 to 15 characters; try cubic".to_owned()),
         (
             "--unix x --congestion reno",
             "--congestion is about TCP, which --unix does without: leave one of the two out".to_owned(),
@@ -393,7 +393,7 @@ fn a_rate_is_per_second_or_per_minute() {
 #[test]
 fn a_rate_that_is_none_is_refused_with_what_would_be_right() {
     let least = "at least 1; less than one per second is written per minute, for instance 30/m";
-    let example = "write for instance 1000, 10k or 90/m";
+    let example = "try 1000, 10k or 90/m";
     for (typed, reason) in [
         ("0", least.to_owned()),
         ("0/m", least.to_owned()),
@@ -401,7 +401,7 @@ fn a_rate_that_is_none_is_refused_with_what_would_be_right() {
         ("0.5", format!("not a whole number; {example}")),
         ("fast", format!("not a number; {example}")),
         ("", format!("not a number; {example}")),
-        ("5/h", "a rate is per second or per minute; write for instance 10k/s or 90/m".to_owned()),
+        ("5/h", "a rate is per second or per minute; try 10k/s or 90/m".to_owned()),
         ("1T", "at most 1000000000 per second".to_owned()),
         ("61g/m", "at most 1000000000 per second".to_owned()),
         ("99999999999999999999", "at most 1000000000 per second".to_owned()),
@@ -439,8 +439,8 @@ fn with_a_rate_every_thread_has_a_connection_while_there_are_any() {
 
 #[test]
 fn stages_that_are_none_are_refused_with_what_would_be_right() {
-    let shape = "a stage is a length, a colon and a rate; write for instance 10s:1k..20k";
-    let commas = "there is no stage on one side of a comma; write for instance 10s:1k,30s:1k..20k";
+    let shape = "a stage is a length, a colon and a rate; try 10s:1k..20k";
+    let commas = "there is no stage on one side of a comma; try 10s:1k,30s:1k..20k";
     for (typed, shown, reason) in [
         ("1k", "1k", shape),
         ("10s:1k,", "10s:1k,", commas),
@@ -448,21 +448,21 @@ fn stages_that_are_none_are_refused_with_what_would_be_right() {
         ("''", "", shape),
         ("10s:", "10s:", shape),
         (":1k", ":1k", shape),
-        ("10s:1k;5s:2k", "10s:1k;5s:2k", "stages have commas between them; write for instance 10s:1k,30s:1k..20k"),
-        ("0s:1k", "0s:1k", "a stage lasts longer than 0; write for instance 10s:1k"),
-        ("ever:1k", "ever", "not a time; write for instance 500ms, 1.5s or 2m"),
+        ("10s:1k;5s:2k", "10s:1k;5s:2k", "stages have commas between them; try 10s:1k,30s:1k..20k"),
+        ("0s:1k", "0s:1k", "a stage lasts longer than 0; try 10s:1k"),
+        ("ever:1k", "ever", "not a time; try 500ms, 1.5s or 2m"),
         ("9999h:1k", "9999h", "at most 8784h, which is 366 days"),
         ("8784h:1k,1s:1k", "8784h:1k,1s:1k", "all stages together last at most 366 days"),
         ("10s:0,5s:0..0", "10s:0,5s:0..0", "no request is ever due; at least one stage needs a rate above 0"),
-        ("10s:1k..", "10s:1k..", "not a number; write for instance 1000, 10k or 90/m"),
-        ("10s:-1", "10s:-1", "negative; write for instance 1000, 10k or 90/m"),
+        ("10s:1k..", "10s:1k..", "not a number; try 1000, 10k or 90/m"),
+        ("10s:-1", "10s:-1", "negative; try 1000, 10k or 90/m"),
         ("1k:10s", "1k:10s", "the length comes first; write 10s:1k"),
         ("1k..90/m:10s", "1k..90/m:10s", "the length comes first; write 10s:1k..90/m"),
         ("1s:100-200", "1s:100-200", "a ramp has two dots; write 1s:100..200"),
         ("1s:100.200", "1s:100.200", "a ramp has two dots; write 1s:100..200"),
         ("1s:100to200", "1s:100to200", "a ramp has two dots; write 1s:100..200"),
         ("c=1s:1...20", "1s:1...20", "a ramp has two dots; write 1s:1..20"),
-        ("1s:1.5", "1s:1.5", "not a whole number; write for instance 1000, 10k or 90/m"),
+        ("1s:1.5", "1s:1.5", "not a whole number; try 1000, 10k or 90/m"),
         ("10s:1..1T", "10s:1..1T", "at most 1000000000 per second"),
     ] {
         assert_eq!(refused(&format!("onrush --stages {typed} h")), format!("onrush: --stages {shown:?}: {reason}"));
@@ -505,7 +505,7 @@ fn wrk2_wants_a_rate_and_catches_up_at_twice_of_it() {
     assert_eq!(schedule.catch_up, Some(CatchUp::DOUBLE));
     assert_eq!(run("wrk2 -R1 --catch-up 3 http://h/").schedule.unwrap().catch_up, CatchUp::from_thousandths(3_000));
     // It knows no minutes.
-    let message = "wrk2: --rate \"60/m\": not a number; write for instance 1000 or 10k\n";
+    let message = "wrk2: --rate \"60/m\": not a number; try 1000 or 10k\n";
     assert_eq!(printed("wrk2 -R60/m http://h/"), (usage, message.to_owned(), 1));
 }
 
@@ -677,7 +677,7 @@ fn what_cannot_be_meant_is_refused_with_what_can_be() {
         ("-u user:pw", "-u: onrush spells this --basic-auth, for instance --basic-auth user:password".to_owned()),
         ("--head", "--head: onrush spells this -X, for instance -X HEAD".to_owned()),
         ("-o a.json -o a.json", "--output \"a.json\": named twice; give each result a file of its own".to_owned()),
-        ("--percentiles 50,x", "--percentiles \"x\": not a percentage; write for instance 50,90,99.9".to_owned()),
+        ("--percentiles 50,x", "--percentiles \"x\": not a percentage; try 50,90,99.9".to_owned()),
         ("--percentiles 0", "--percentiles \"0\": more than 0 and at most 100".to_owned()),
         ("--breakout=tls", "--breakout \"tls\": unknown; write --breakout or --breakout=all".to_owned()),
         ("--format xml", "--format \"xml\": unknown; write wrk or json".to_owned()),

@@ -100,7 +100,7 @@ fn misused(line: &str) -> Refusal {
 
 fn text(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
     let text = value.to_str().filter(|text| !text.is_empty());
-    text.map(str::to_owned).ok_or_else(|| wrong(flag, value, "not a name; write for instance www.example.com"))
+    text.map(str::to_owned).ok_or_else(|| wrong(flag, value, "not a name; try www.example.com"))
 }
 
 fn version(flag: &Flag, value: &OsStr) -> Result<Version, Refusal> {

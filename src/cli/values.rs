@@ -22,7 +22,7 @@ pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> 
         Err(Unreadable::TooLarge) => Err(wrong(flag, value, format_args!("at most {most}"))),
         Ok(count) if count > most => Err(wrong(flag, value, format_args!("at most {most}"))),
         Ok(count) => Ok(count),
-        Err(reason) => Err(wrong(flag, value, format_args!("{reason}; write for instance 100 or 10k"))),
+        Err(reason) => Err(wrong(flag, value, format_args!("{reason}; try 100 or 10k"))),
     }
 }
 
@@ -36,7 +36,7 @@ pub(super) fn congestion(flag: &Flag, value: &OsStr) -> Result<String, Refusal> 
     let name = value.to_str().filter(|text| SocketOptions::is_name(text));
     let most = SocketOptions::NAME_MAX;
     name.map(str::to_owned)
-        .ok_or_else(|| wrong(flag, value, format_args!("a name has 1 to {most} characters; write for instance cubic")))
+        .ok_or_else(|| wrong(flag, value, format_args!("a name has 1 to {most} characters; try cubic")))
 }
 
 /// A time of at most [`TIME_MAX`]. What zero means is judged later.
@@ -72,13 +72,13 @@ pub(super) fn seed(flag: &Flag, value: &OsStr) -> Result<u64, Refusal> {
 
 pub(super) fn method(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
     let token = value.to_str().filter(|text| request::is_token(text));
-    token.map(str::to_owned).ok_or_else(|| wrong(flag, value, "not the name of a method; write for instance PUT"))
+    token.map(str::to_owned).ok_or_else(|| wrong(flag, value, "not the name of a method; try PUT"))
 }
 
 /// A user and a password; the user alone has an empty one.
 pub(super) fn user(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
     // What it says must not be shown.
-    let bad = || wrong(flag, OsStr::new("…"), "no user in front of the colon; write for instance 'user:password'");
+    let bad = || wrong(flag, OsStr::new("…"), "no user in front of the colon; try 'user:password'");
     let text = value.to_str().filter(|text| !text.is_empty() && !text.starts_with(':')).ok_or_else(bad)?;
     Ok(if text.contains(':') { text.to_owned() } else { format!("{text}:") })
 }
@@ -86,9 +86,9 @@ pub(super) fn user(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
 /// What a run is one of: a name that is not among those known, and its level.
 pub(super) fn label(flag: &Flag, value: &OsStr, known: &BTreeMap<String, String>) -> Result<(String, String), Refusal> {
     let pair = value.to_str().and_then(|text| text.split_once('=')).filter(|(key, _)| !key.is_empty());
-    let (key, level) = pair.ok_or_else(|| wrong(flag, value, "no label; write for instance server=nginx"))?;
+    let (key, level) = pair.ok_or_else(|| wrong(flag, value, "no label; try server=nginx"))?;
     if key.trim() != key {
-        return Err(wrong(flag, value, "blanks around the name; write for instance server=nginx"));
+        return Err(wrong(flag, value, "blanks around the name; try server=nginx"));
     }
     if is_column(key) {
         let reason = format_args!("onrush table has a column {key:?} already; choose another name");
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(read("my server= a=b ").unwrap(), ("my server".to_owned(), " a=b ".to_owned()));
         for text in [" a=x", "a =x", " =x", "\ta=x"] {
             let Err(Refusal::Misused(line)) = read(text) else { panic!("{text:?}") };
-            assert!(line.ends_with("blanks around the name; write for instance server=nginx"), "{line}");
+            assert!(line.ends_with("blanks around the name; try server=nginx"), "{line}");
         }
     }
 }

@@ -26,7 +26,7 @@ impl TypedWatch {
                 return Err(wrong(
                     flag,
                     &value,
-                    "a line is written for each socket and sample; write for instance s.ndjson",
+                    "a line is written for each socket and sample; try s.ndjson",
                 ));
             }
             _ => self.output = Some(PathBuf::from(value)),

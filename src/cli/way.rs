@@ -151,7 +151,7 @@ fn sources(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Sources, Refu
         (BadSources::Address, true) => Refusal::Wrk(format!("could not parse range: {text}")),
         (BadSources::Mask, true) => Refusal::Wrk(format!("invalid mask in range: {text}")),
         (BadSources::Address, false) => {
-            wrong(flag, value, "not an address; write for instance 10.0.0.5 or 10.0.0.0/28")
+            wrong(flag, value, "not an address; try 10.0.0.5 or 10.0.0.0/28")
         }
         (BadSources::Mask, false) => wrong(
             flag,
@@ -165,7 +165,7 @@ fn sources(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Sources, Refu
 /// `HOST:PORT`, `HOST`, or curl's `HOST1:PORT1:HOST2:PORT2`, of which each part may be empty. An IPv6 address is in
 /// brackets unless it is alone.
 fn instead(flag: &Flag, value: &OsStr) -> Result<Instead, Refusal> {
-    const EXAMPLE: &str = "not a host and a port; write for instance 10.0.0.5:8080";
+    const EXAMPLE: &str = "not a host and a port; try 10.0.0.5:8080";
     let bad = || wrong(flag, value, EXAMPLE);
     let host = |part: &str| {
         let inside = part.strip_prefix('[').and_then(|inside| inside.strip_suffix(']'));

@@ -36,7 +36,7 @@ impl FromStr for Percent {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const WRONG: &str = "not a percentage; write for instance 50,90,99.9";
+        const WRONG: &str = "not a percentage; try 50,90,99.9";
         let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
         let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         if whole.is_empty() || whole.len() > 3 || !digits(whole) || !digits(decimals) {

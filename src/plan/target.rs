@@ -172,7 +172,7 @@ fn is_userinfo(character: char) -> bool {
 fn host(text: &str, start: usize, end: usize) -> Result<(String, Option<String>), String> {
     let authority = &text[start..end];
     if !authority.starts_with('[') && authority.matches(':').count() > 1 {
-        return Err("an IPv6 address is written in brackets; write for instance http://[::1]:8080/".to_owned());
+        return Err("an IPv6 address is written in brackets; try http://[::1]:8080/".to_owned());
     }
     let (host, rest) = match authority.strip_prefix('[') {
         Some(inside) => {

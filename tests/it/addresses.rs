@@ -87,7 +87,7 @@ fn sources_that_cannot_be_used_are_named(context: &Context) {
     let url = format!("http://{}/", plain.address());
     let table = [
         ("8.8.8.8", "onrush: bind(8.8.8.8): Cannot assign requested address: 'ip address' lists the addresses"),
-        ("1.2.3", "onrush: --bind-ip \"1.2.3\": not an address; write for instance 10.0.0.5 or 10.0.0.0/28"),
+        ("1.2.3", "onrush: --bind-ip \"1.2.3\": not an address; try 10.0.0.5 or 10.0.0.0/28"),
         ("300.0.0.1", "onrush: --bind-ip \"300.0.0.1\": not an address"),
         ("127.0.0.1/33", "onrush: --bind-ip \"127.0.0.1/33\": the number after the slash is the length"),
         ("127.0.0.1/0", "onrush: --bind-ip \"127.0.0.1/0\": more than 65536 addresses"),

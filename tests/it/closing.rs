@@ -255,7 +255,7 @@ fn a_script_that_sends_more_at_once_is_refused(context: &Context) {
 fn limits_that_contradict_are_refused(context: &Context) {
     for (words, expected) in [
         ("--requests-per-connection 0", "--requests-per-connection \"0\": at least 1"),
-        ("--requests-per-connection x", "--requests-per-connection \"x\": not a number; write for instance 100 or 10k"),
+        ("--requests-per-connection x", "--requests-per-connection \"x\": not a number; try 100 or 10k"),
         (
             "--disable-keepalive --requests-per-connection 2",
             "--disable-keepalive and --requests-per-connection 2: the first means one request; leave one of the two out",

@@ -240,7 +240,7 @@ fn what_makes_no_search_is_refused(context: &Context) {
             "--find-max p99<5ms --find-max errors<1%",
             "--find-max is given twice; write one list: --find-max 'p99<5ms,…'",
         ),
-        ("--find-max p99<5ms -d 2s", "--duration \"2s\": a search takes at least 5s; write for instance 60s"),
+        ("--find-max p99<5ms -d 2s", "--duration \"2s\": a search takes at least 5s; try 60s"),
         ("--find-max p99<5ms --over bytes", "--over \"bytes\": unknown; write rate, connections or threads"),
         ("--over rate", "--over: there is no search; add --find-max, for instance --find-max 'p99<50ms'"),
         ("--find-max p99<5ms --compat wrk", "--find-max: wrk has no searches; leave one of the two out"),

@@ -90,7 +90,7 @@ fn a_place_is_an_address_a_prefix_a_port_or_two_of_them() {
 #[test]
 fn what_is_wrong_is_named_with_its_place_and_the_nearest_word() {
     for (text, expected) in [
-        ("", "at the end: a filter is missing here; write for instance sport = :80"),
+        ("", "at the end: a filter is missing here; try sport = :80"),
         ("sprot = :80", "unknown word \"sprot\"; did you mean sport?"),
         ("sport = :80 and sorc ::1", "at \"sorc ::1\": unknown word \"sorc\"; did you mean src?"),
         (
@@ -98,22 +98,22 @@ fn what_is_wrong_is_named_with_its_place_and_the_nearest_word() {
             "at \"fwmark 1)\": a filter belongs here in place of \"fwmark\"; it begins with state, sport, dport, src, dst or not",
         ),
         ("state establishd", "at \"establishd\": unknown state \"establishd\"; did you mean established?"),
-        ("state", "at the end: a state is missing here; write for instance state established"),
-        ("sport = :http", "at \":http\": \":http\" is no port from 0 to 65535; write for instance :80"),
-        ("dport > :65536", "at \":65536\": \":65536\" is no port from 0 to 65535; write for instance :80"),
+        ("state", "at the end: a state is missing here; try state established"),
+        ("sport = :http", "at \":http\": \":http\" is no port from 0 to 65535; try :80"),
+        ("dport > :65536", "at \":65536\": \":65536\" is no port from 0 to 65535; try :80"),
         ("sport = 10.0.0.1:80", "at \"10.0.0.1:80\": \"10.0.0.1:80\" has an address; write src or dst before it"),
-        ("sport =", "at the end: a port is missing here; write for instance :80"),
+        ("sport =", "at the end: a port is missing here; try :80"),
         (
             "dst 10.0.0.0/33",
-            "at \"10.0.0.0/33\": \"10.0.0.0/33\" is no address and port; write for instance 10.0.0.5, 10.0.0.0/8, [::1]:80 or :80",
+            "at \"10.0.0.0/33\": \"10.0.0.0/33\" is no address and port; try 10.0.0.5, 10.0.0.0/8, [::1]:80 or :80",
         ),
         ("dst > 10.0.0.1", "at \"> 10.0.0.1\": addresses are = or !=; ports are also < and >"),
-        ("dst", "at the end: an address is missing here; write for instance 10.0.0.0/8"),
-        ("sport 80 and", "at the end: a filter is missing here; write for instance sport = :80"),
-        ("or sport 80", "a filter is missing before \"or\"; write for instance sport = :80"),
+        ("dst", "at the end: an address is missing here; try 10.0.0.0/8"),
+        ("sport 80 and", "at the end: a filter is missing here; try sport = :80"),
+        ("or sport 80", "a filter is missing before \"or\"; try sport = :80"),
         (
             "sport 80 and or sport 81",
-            "at \"or sport 81\": a filter is missing before \"or\"; write for instance sport = :80",
+            "at \"or sport 81\": a filter is missing before \"or\"; try sport = :80",
         ),
         ("not (sport 80", "at \"(sport 80\": this is never closed; add a )"),
         ("sport 80) or sport 81", "at \") or sport 81\": nothing is open that this could close; leave it out"),

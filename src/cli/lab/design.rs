@@ -125,7 +125,7 @@ fn shown(factors: &[Factor], levels: &[usize]) -> String {
 fn decided(factor: &DraftFactor, draft: &Draft) -> Result<Factor, String> {
     let name = &factor.name;
     if factor.levels.is_empty() {
-        return Err(format!("factor {name:?} has no levels; write for instance levels = [1, 8, 64]"));
+        return Err(format!("factor {name:?} has no levels; try levels = [1, 8, 64]"));
     }
     if draft.factors.iter().filter(|other| other.name == *name).count() > 1 {
         return Err(format!("two factors are called {name:?}; give one of them another name"));

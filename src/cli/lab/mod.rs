@@ -68,7 +68,7 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Lab>, String> {
     };
     let Some(path) = path.or(kept) else {
         return Err(
-            "no file; write for instance onrush lab experiment.toml (onrush lab --help has an example)".to_owned()
+            "no file; try onrush lab experiment.toml (onrush lab --help has an example)".to_owned()
         );
     };
     let text = std::fs::read_to_string(&path);

@@ -133,7 +133,7 @@ pub(super) fn redacted(key: &str, value: &str) -> String {
 fn spelt(flag: &Flag, values: &[String]) -> Result<Vec<String>, String> {
     let name = flag.long;
     if flag.takes_value() && values.is_empty() {
-        return Err(format!("{name} needs a value; write for instance {name} = \"…\""));
+        return Err(format!("{name} needs a value; try {name} = \"…\""));
     }
     if values.len() > 1 && !REPEATABLE.contains(&flag.id) {
         return Err(format!(

@@ -54,7 +54,7 @@ pub(crate) fn sweep(args: &[OsString]) -> Result<Option<Lab>, String> {
         return Err("nothing is varied; give -c, -t, -R or --sysctl a list, for instance -c 1,8,64".to_owned());
     }
     if typed.words.is_empty() {
-        return Err("no URL; write for instance onrush sweep -c 1,8,64 http://127.0.0.1:8080/".to_owned());
+        return Err("no URL; try onrush sweep -c 1,8,64 http://127.0.0.1:8080/".to_owned());
     }
     let mut words = std::mem::take(&mut typed.words).into_iter();
     typed.run.0.insert(URL.to_owned(), words.by_ref().take(1).collect());
@@ -92,7 +92,7 @@ pub(crate) fn versus(args: &[OsString]) -> Result<Option<Lab>, String> {
     let Some(mut typed) = read(args, false)? else { return Ok(None) };
     let urls = std::mem::take(&mut typed.words);
     if urls.len() < 2 {
-        return Err("it takes two URLs or more; write for instance onrush vs http://a/ http://b/".to_owned());
+        return Err("it takes two URLs or more; try onrush vs http://a/ http://b/".to_owned());
     }
     // A URL that comes again has a number.
     let label = |index: usize| {

@@ -39,24 +39,24 @@ fn stages_of_connections_are_steps_and_ramps_and_the_run_lasts_as_long() {
 
 #[test]
 fn stages_of_connections_that_are_none_are_refused_with_what_would_be_right() {
-    let shape = "a stage is a length, a colon and a number of connections; write for instance 30s:10..200";
-    let commas = "there is no stage on one side of a comma; write for instance c=10s:10,30s:10..200";
+    let shape = "a stage is a length, a colon and a number of connections; try 30s:10..200";
+    let commas = "there is no stage on one side of a comma; try c=10s:10,30s:10..200";
     for (typed, shown, reason) in [
         ("c=", "", shape),
         ("c=10", "10", shape),
         ("c=10s:10,", "c=10s:10,", commas),
         ("c=10s", "10s", shape),
         ("c=10s:", "10s:", shape),
-        ("c=10s:1;5s:2", "10s:1;5s:2", "stages have commas between them; write for instance c=10s:10,30s:10..200"),
-        ("c=0s:10", "0s:10", "a stage lasts longer than 0; write for instance 10s:10"),
+        ("c=10s:1;5s:2", "10s:1;5s:2", "stages have commas between them; try c=10s:10,30s:10..200"),
+        ("c=0s:10", "0s:10", "a stage lasts longer than 0; try 10s:10"),
         ("c=10:10s", "10:10s", "the length comes first; write 10s:10"),
-        ("c=ever:10", "ever", "not a time; write for instance 500ms, 1.5s or 2m"),
+        ("c=ever:10", "ever", "not a time; try 500ms, 1.5s or 2m"),
         ("c=10s:0,5s:0..0", "c=10s:0,5s:0..0", "there is never a connection; at least one stage needs one or more"),
         ("c=10s:0", "c=10s:0", "there is never a connection; at least one stage needs one or more"),
         ("c=10s:1..1g", "10s:1..1g", "at most 1000000 connections"),
         ("c=10s:1..99999999999999999999", "10s:1..99999999999999999999", "at most 1000000 connections"),
-        ("c=10s:-1", "10s:-1", "negative; write for instance 30s:10..200"),
-        ("c=10s:5/s", "10s:5/s", "not a number; write for instance 30s:10..200"),
+        ("c=10s:-1", "10s:-1", "negative; try 30s:10..200"),
+        ("c=10s:5/s", "10s:5/s", "not a number; try 30s:10..200"),
         ("c=8784h:1,1s:1", "c=8784h:1,1s:1", "all stages together last at most 366 days"),
     ] {
         assert_eq!(refused(&format!("onrush --stages {typed} h")), format!("onrush: --stages {shown:?}: {reason}"));

@@ -16,16 +16,16 @@ fn arrivals_and_what_becomes_of_late_requests_are_chosen() {
     assert_eq!(schedule("--send-slice 1us").send_slice, Some(Duration::from_micros(1)));
     for (option, reason) in [
         ("--arrivals \"random\"", "unknown; write uniform, poisson or, for instance, burst:100"),
-        ("--arrivals \"burst:0\"", "a burst has 1 to 1000000 requests; write for instance burst:100"),
+        ("--arrivals \"burst:0\"", "a burst has 1 to 1000000 requests; try burst:100"),
         ("--catch-up \"0.999\"", "at least 1, with which a stall is never made up for"),
-        ("--catch-up \"x\"", "not a factor; write for instance 2 or 1.5"),
-        ("--catch-up \"-2\"", "not a factor; write for instance 2 or 1.5"),
-        ("--catch-up \"1.2345\"", "not a factor; write for instance 2 or 1.5"),
+        ("--catch-up \"x\"", "not a factor; try 2 or 1.5"),
+        ("--catch-up \"-2\"", "not a factor; try 2 or 1.5"),
+        ("--catch-up \"1.2345\"", "not a factor; try 2 or 1.5"),
         ("--catch-up \"1000000\"", "less than 1000000"),
-        ("--max-late \"0\"", "longer than 0; write for instance 100ms"),
-        ("--send-slice \"0\"", "longer than 0; write for instance 200us"),
-        ("--send-slice \"1001ms\"", "at most 1 s: requests leave as late as that; write for instance 200us"),
-        ("--send-slice \"-1us\"", "negative; write for instance 500ms, 1.5s or 2m"),
+        ("--max-late \"0\"", "longer than 0; try 100ms"),
+        ("--send-slice \"0\"", "longer than 0; try 200us"),
+        ("--send-slice \"1001ms\"", "at most 1 s: requests leave as late as that; try 200us"),
+        ("--send-slice \"-1us\"", "negative; try 500ms, 1.5s or 2m"),
     ] {
         assert_eq!(refused(&format!("onrush -R 1 {option} h")), format!("onrush: {option}: {reason}"));
     }

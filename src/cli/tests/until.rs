@@ -29,7 +29,7 @@ fn what_cannot_be_known_is_refused_with_what_can_be() {
         ("--until p99+-2%,latenzy+-1%", "--until \"p99+-2%,latenzy+-1%\": at \"latenzy+-1%\": unknown metric"),
         (
             "--until p99+-2",
-            "--until \"p99+-2\": at \"2\": \"2\" is no percentage of the figure; write for instance p99+-2%",
+            "--until \"p99+-2\": at \"2\": \"2\" is no percentage of the figure; try p99+-2%",
         ),
         ("--until p99<50ms", "--until \"p99<50ms\": at \"<50ms\": +- belongs here"),
         ("--until max+-2%", "--until \"max+-2%\": max has no confidence interval"),

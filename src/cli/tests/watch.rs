@@ -31,7 +31,7 @@ fn what_cannot_be_sampled_is_refused_with_what_can_be() {
         ),
         (
             "--sockets-output s.json h",
-            "--sockets-output \"s.json\": a line is written for each socket and sample; write for instance s.ndjson",
+            "--sockets-output \"s.json\": a line is written for each socket and sample; try s.ndjson",
         ),
         (
             "--sockets=stat --sockets-output s.ndjson h",

@@ -33,7 +33,7 @@ fn connections_go_where_curls_four_parts_say() {
     assert_eq!(instead("h:443::1", "https://h/"), to("h", Some(1)));
     for typed in ["", ":80", "h:", "h:0", "h:x", "[::1", "a:b:c", "a:80:b:81:c", "a:x:b:1", "[]:80:b:1", "h:80:b:0"] {
         let line = refused(&format!("onrush --connect-to '{typed}' http://h/"));
-        assert!(line.ends_with("not a host and a port; write for instance 10.0.0.5:8080"), "{line}");
+        assert!(line.ends_with("not a host and a port; try 10.0.0.5:8080"), "{line}");
     }
 }
 
