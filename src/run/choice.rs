@@ -1,20 +1,20 @@
-//! Which backend a run gets, and why.
+//! Picks the backend of a run, and says why.
 
 use thiserror::Error;
 
 use crate::backend::{Backend, Epoll, Sim, Uring};
 use crate::plan::Io;
 
-/// A backend that can be had, and the reason for it.
+/// A backend that is available, and why it was picked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// Its name.
     pub name: &'static str,
-    /// Why it was taken, for `-v`.
+    /// Why it was picked, for `-v`.
     pub reason: String,
 }
 
-/// The backend that was asked for cannot be had.
+/// The backend that was asked for is not available.
 #[derive(Debug, Error)]
 #[error("--io {name}: {reason}; without --io the run takes epoll")]
 pub struct Unavailable {
@@ -22,13 +22,13 @@ pub struct Unavailable {
     reason: String,
 }
 
-/// The backend for what was asked for: io_uring where the kernel allows it, else epoll.
+/// Picks the backend for `--io`: by default io_uring where the kernel allows it, else epoll.
 ///
 /// # Errors
 ///
-/// When io_uring was asked for by name and cannot be had.
+/// When io_uring was asked for by name and is not available.
 pub fn choose(io: &Io) -> Result<Choice, Unavailable> {
-    // Only who may take io_uring asks the kernel for it: there are filters that kill whoever does.
+    // The kernel is asked for io_uring only if the run may use it: some seccomp filters kill a process that asks.
     let (name, reason) = match io {
         Io::Sim(_) => (Sim::NAME, "asked for with --io; time is virtual".to_owned()),
         Io::Epoll => (Epoll::NAME, ASKED_FOR.to_owned()),

@@ -1,4 +1,4 @@
-//! Whether the kernel has a congestion control, before anything depends on it.
+//! Checks before the run that the kernel has the congestion control that the plan names.
 
 use rustix::io::Errno;
 use thiserror::Error;
@@ -8,7 +8,7 @@ use crate::backend::socket;
 use crate::plan::{Addresses, Io, Plan};
 use crate::reason::reason;
 
-/// The kernel does not take a congestion control.
+/// The kernel does not accept the congestion control.
 #[derive(Debug, Error)]
 #[error("--congestion {name:?}: {why}")]
 pub struct BadCongestion {
@@ -16,7 +16,7 @@ pub struct BadCongestion {
     why: String,
 }
 
-/// Looks whether connections can have the congestion control that the plan wants, if it wants one.
+/// Checks that connections can have the congestion control that the plan names, if it names one.
 pub(super) fn try_congestion(plan: &Plan, addresses: &Addresses) -> Result<(), BadCongestion> {
     let wanted = plan.way.socket.congestion.as_deref().filter(|_| !matches!(plan.io, Io::Sim(_)));
     let Some((name, address)) = wanted.zip(addresses.0.first()) else { return Ok(()) };

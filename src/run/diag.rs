@@ -11,16 +11,16 @@ use crate::stats::TcpInfo;
 
 /// The state of a listening socket, as a bit.
 pub const LISTEN: u32 = 1 << 10;
-/// That of a connection on which both may send.
+/// That of an established connection.
 pub const ESTABLISHED: u32 = 1 << 1;
-/// All that a connection can be in.
+/// All states but listening.
 pub const ANY: u32 = !LISTEN;
 
-/// The attributes of an answer that are read.
+/// The attributes that are read from a reply.
 const INFO: u16 = 2;
 const V6_ONLY: u16 = 11;
 
-/// The lengths of the headers of messages, of requests and of answers.
+/// The lengths of the headers of messages, requests and replies.
 const HEADER: usize = 16;
 const REQUEST: usize = 56;
 const ANSWER: usize = 72;
@@ -28,34 +28,34 @@ const ANSWER: usize = 72;
 /// The kernel sends at most this many bytes at once.
 const BUFFER: usize = 32 * 1024;
 
-/// What names a socket, as the kernel writes it: ports, addresses, interface, and a number that no other socket has.
+/// What identifies a socket, as the kernel writes it: ports, addresses, interface and a unique cookie.
 pub type Id = [u8; 48];
 
-/// What the kernel says about a socket.
+/// What the kernel reports about a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Socket {
     /// IPv6, or else IPv4.
     pub v6: bool,
-    /// Its name.
+    /// What identifies it.
     pub id: Id,
     /// Its own address and port.
     pub local: SocketAddr,
     /// Those of its peer.
     pub peer: SocketAddr,
-    /// Of a listening socket: connections that wait to be accepted.
+    /// Of a listening socket: the length of its accept queue.
     pub waiting: u32,
-    /// Of a listening socket: how many may wait.
+    /// Of a listening socket: the limit of that queue, its backlog.
     pub limit: u32,
-    /// Its number in the file system of sockets.
+    /// Its inode.
     pub inode: u32,
     /// Whether it is for IPv6 only.
     pub v6_only: bool,
-    /// What was asked for about it.
+    /// Its `TCP_INFO`, if it was requested.
     pub info: Option<TcpInfo>,
 }
 
-/// Finds the sockets of a family that are in one of these states and have these ports, their own and their peer's (0 is
-/// any), and calls `each` until it breaks.
+/// Finds the sockets of a family that are in one of these states and have these ports, local and remote (0 is any), and
+/// calls `each` until it breaks.
 pub fn dump(
     v6: bool,
     states: u32,
@@ -65,8 +65,7 @@ pub fn dump(
     dump_with(0, v6, states, ports, |body| socket(body).map_or(ControlFlow::Continue(()), &mut each))
 }
 
-/// The same with these extensions, which are bits of the attributes that are asked for; `each` has what the kernel says as it
-/// says it.
+/// The same with these extensions, a bit for each attribute to include; `each` gets the kernel's bytes.
 pub fn dump_with(
     extensions: u8,
     v6: bool,
@@ -85,7 +84,7 @@ pub fn dump_with(
     })
 }
 
-/// Gives each of these sockets that is still there, with its `TCP_INFO`.
+/// Calls `each` with every one of these sockets that still exists, with its `TCP_INFO`.
 pub fn read(sockets: impl IntoIterator<Item = (bool, Id)>, mut each: impl FnMut(Socket)) -> Result<(), Errno> {
     let requests: Vec<u8> = sockets.into_iter().flat_map(|(v6, id)| request(v6, 0, 1 << (INFO - 1), !0, &id)).collect();
     let mut left = requests.len() / (HEADER + REQUEST);
@@ -103,17 +102,17 @@ pub fn read(sockets: impl IntoIterator<Item = (bool, Id)>, mut each: impl FnMut(
     })
 }
 
-/// Sends requests, and calls `each` with what comes until it breaks.
+/// Sends requests, and calls `each` with the replies until it breaks.
 fn ask(
     requests: &[u8],
     mut each: impl FnMut(Result<Part<'_>, Errno>) -> Result<ControlFlow<()>, Errno>,
 ) -> Result<(), Errno> {
-    // A socket of its own for each question: what is left of an answer goes with it.
+    // Each request has its own netlink socket: what is left unread of a reply is closed with it.
     let fd = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
     sendto(&fd, requests, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
     let mut buffer = vec![0; BUFFER];
     loop {
-        // The answer is there as soon as the question is sent.
+        // The reply is there as soon as the request is sent.
         let (length, _) = match recv(&fd, &mut buffer[..], RecvFlags::DONTWAIT) {
             Err(Errno::INTR) => continue,
             received => received?,
@@ -141,10 +140,10 @@ fn request(v6: bool, flags: u16, extensions: u8, states: u32, id: &Id) -> Vec<u8
     message
 }
 
-/// What a message of an answer says about a socket; `None`: that was all.
+/// What a message of a reply says about a socket; `None`: it was the last message.
 type Part<'a> = Option<&'a [u8]>;
 
-/// Reads the messages of an answer; what is cut off ends them.
+/// Reads the messages of a reply, up to one that is cut off.
 fn parts(mut bytes: &[u8]) -> impl Iterator<Item = Result<Part<'_>, Errno>> {
     const ERROR: u16 = 2;
     const DONE: u16 = 3;
@@ -163,7 +162,7 @@ fn parts(mut bytes: &[u8]) -> impl Iterator<Item = Result<Part<'_>, Errno>> {
     })
 }
 
-/// Reads what is said about one socket.
+/// Reads the message about one socket.
 fn socket(body: &[u8]) -> Option<Socket> {
     let (v6, [local, peer]) = ends(body)?;
     let mut socket = Socket {
@@ -188,7 +187,7 @@ fn socket(body: &[u8]) -> Option<Socket> {
     Some(socket)
 }
 
-/// Whether what is said is about a socket for IPv6, and its own address and its peer's, as the kernel has them.
+/// Whether a message is about an IPv6 socket, with its local and remote addresses as the kernel has them.
 pub fn ends(body: &[u8]) -> Option<(bool, [SocketAddr; 2])> {
     let v6 = match i32::from(*body.first()?) {
         libc::AF_INET => false,
@@ -206,7 +205,7 @@ pub fn ends(body: &[u8]) -> Option<(bool, [SocketAddr; 2])> {
     Some((v6, [address(0, 4)?, address(2, 20)?]))
 }
 
-/// The attributes of an answer, each with its number.
+/// The attributes of a reply, each with its number.
 pub fn attributes(body: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = body.get(ANSWER..).unwrap_or_default();
     std::iter::from_fn(move || {
@@ -221,7 +220,7 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-/// The 32 bits of this place.
+/// The 32 bits at this position.
 pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }

@@ -10,7 +10,8 @@ use crate::backend::PortRing;
 use crate::backend::ports::{self, Unchosen};
 use crate::plan::{Addresses, Io, Plan};
 
-/// Descriptors a run needs beside those of its connections and threads: standard streams, the name service, files.
+/// Descriptors that a run needs in addition to those of its connections and threads: standard streams, name service,
+/// files.
 const SPARE: u64 = 32;
 
 /// Descriptors of a thread: its ring or epoll instance, and its [`SCHEDSTAT`].
@@ -28,7 +29,7 @@ pub struct Shortage {
     pub hard: u64,
 }
 
-/// What to type when there are too few descriptors, to be put after the reason.
+/// What to do when there are too few descriptors; it follows the reason in a message.
 pub fn way_out(connections: u32, threads: u32) -> String {
     format!(
         "; the run needs {} open files: 'ulimit -n' raises the limit up to the hard one",
@@ -41,8 +42,8 @@ pub fn needed(connections: u32, threads: u32) -> u64 {
     u64::from(connections) + PER_THREAD * u64::from(threads) + SPARE
 }
 
-/// Raises the soft limit of open files to what a run needs, as far as the hard limit allows. Says so if that is not
-/// enough; the run then goes on with fewer connections.
+/// Raises the soft limit of open files to what a run needs, as far as the hard limit allows. Returns the shortage if
+/// that is not enough; the run then continues with fewer connections.
 pub fn raise_descriptor_limit(connections: u32, threads: u32) -> Option<Shortage> {
     let needed = needed(connections, threads);
     let limit = getrlimit(Resource::Nofile);
@@ -54,7 +55,7 @@ pub fn raise_descriptor_limit(connections: u32, threads: u32) -> Option<Shortage
     (hard < needed).then_some(Shortage { needed, hard })
 }
 
-/// What a reader of a result wants to know about the machine. What cannot be read is left out.
+/// What a reader of a result needs to know about the machine. What cannot be read is left out.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// The kernel's release.
@@ -106,7 +107,7 @@ pub fn facts() -> Facts {
     }
 }
 
-/// A setting of the kernel, its parts a blank apart.
+/// The value of a kernel setting, its parts separated by single spaces.
 pub fn sysctl(name: &str) -> Option<String> {
     let value = read(&format!("/proc/sys/{}", name.replace('.', "/")))?;
     Some(value.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -132,19 +133,19 @@ pub fn schedstat(path: &str) -> Option<OwnedFd> {
 pub struct Ports {
     /// How many there are between two addresses.
     pub usable: u64,
-    /// How many connections, to whomever, have ended here first and block their port for a minute.
+    /// How many connections, to any peer, this machine closed first: each blocks its port for a minute (TIME_WAIT).
     pub time_wait: u64,
 }
 
 impl Ports {
-    /// Asks the kernel; `None` where it does not say.
+    /// Reads them from the kernel; `None` where it does not say.
     pub fn read() -> Option<Self> {
         let sockets = fs::read_to_string("/proc/net/sockstat").ok()?;
         Some(Self { usable: ports::usable()?.len() as u64, time_wait: time_wait(&sockets)? })
     }
 }
 
-/// The number behind `tw` of the line about TCP.
+/// The number after `tw` in the line about TCP.
 fn time_wait(sockets: &str) -> Option<u64> {
     let line = sockets.lines().find_map(|line| line.strip_prefix("TCP: "))?;
     line.split_whitespace().skip_while(|word| *word != "tw").nth(1)?.parse().ok()

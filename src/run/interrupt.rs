@@ -3,30 +3,29 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Tells a run to end early. Copies are one and the same.
+/// Tells a run to end early. Clones share the same flags.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<Flags>);
 
 #[derive(Debug, Default)]
 struct Flags {
     asked: AtomicBool,
-    /// What is done now may never come back.
+    /// The call that is being made may never return.
     is_lasting: AtomicBool,
 }
 
 impl Interrupt {
-    /// Has the run end.
+    /// Tells the run to end.
     pub fn ask(&self) {
         self.0.asked.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the run is to end.
+    /// Whether the run has been told to end.
     pub fn is_asked(&self) -> bool {
         self.0.asked.load(Ordering::Relaxed)
     }
 
-    /// Does what may never come back, such as what a script does before the start: nobody looks meanwhile whether the
-    /// run is to end.
+    /// Makes a call that may never return, such as that of a script's `setup`: during it, the flag is not checked.
     pub fn unheard<T>(&self, work: impl FnOnce() -> T) -> T {
         self.0.is_lasting.store(true, Ordering::Relaxed);
         let done = work();
@@ -34,7 +33,7 @@ impl Interrupt {
         done
     }
 
-    /// Whether something is done now that may never come back.
+    /// Whether such a call is being made.
     pub fn is_unheard(&self) -> bool {
         self.0.is_lasting.load(Ordering::Relaxed)
     }

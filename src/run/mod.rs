@@ -1,7 +1,6 @@
 //! Carries a plan out: starts the workers, watches them, stops them and adds up what they measured.
 //!
-//! Only here (and in the embedded target) threads are spawned. It prints nothing: what is to be shown while the run
-//! lasts goes to an observer.
+//! Only this module and the embedded target spawn threads. It prints nothing: progress goes to an observer.
 
 pub mod choice;
 mod congestion;
@@ -42,38 +41,39 @@ use std::time::{Duration, Instant};
 use crate::plan::Addresses;
 use crate::script;
 
-/// Who is told how a run goes while it lasts.
+/// Is told of a run's progress.
 pub trait Observer {
-    /// Which backend it runs on, and where the load goes.
+    /// Which backend was picked, and the addresses of the target.
     fn resolved(&mut self, _: &Choice, _: &Addresses) {}
-    /// Everything is set up. It begins at the moment that is returned: at once, or when it was agreed upon with others.
+    /// Everything is set up. The run begins at the moment that is returned: now, or one that was agreed with other
+    /// machines.
     fn ready(&mut self) -> Instant {
         Instant::now()
     }
-    /// How long a row of the outcome's time line is at first: whole tenths of a second.
+    /// The initial length of a row of the timeline: a multiple of 100 ms.
     fn row(&self) -> Duration {
         Duration::from_secs(1)
     }
     /// Its progress; about five times a second.
     fn progress(&mut self, _: &Progress) {}
-    /// What was done in another second of it, or in what was left at its end.
+    /// Another row of the timeline is complete.
     fn second(&mut self, _: &Second) {}
-    /// What a sample of sockets says, where the plan wants them; before the run is measured, too.
+    /// A sample of sockets, if the plan asks for them; those taken during the warm-up included.
     fn sampled(&mut self, _: &Sample) {}
-    /// Nobody accepts a first connection, and the run waits; at most once.
+    /// No first connection was accepted, and the run waits for the target; called at most once.
     fn waiting(&mut self, _: &Waiting) {}
-    /// Who is told what a script says, from whichever thread, while the session lasts and after it. What it writes by means
-    /// of its own, such as `print`, goes where it goes.
+    /// Returns what receives the messages of a script, from any thread, during the session and after it. Output that
+    /// the script writes itself, with `print` for instance, does not pass through it.
     fn listener(&mut self) -> Listener {
         Arc::new(|_| ())
     }
 }
 
-/// Does what calls a script, in a thread whose stack is large enough for that.
+/// Runs work that calls a script in a thread whose stack is large enough for it.
 ///
 /// # Errors
 ///
-/// When there can be no such thread.
+/// When the thread cannot be created.
 pub fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     thread::scope(|scope| {
         let thread = thread::Builder::new().name("script".to_owned()).stack_size(script::STACK_BYTES);
@@ -82,11 +82,11 @@ pub fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T>
     })
 }
 
-/// What may take for ever, in a thread that nobody waits for.
+/// Runs work that may never end in a thread that is not joined.
 ///
 /// # Errors
 ///
-/// When there can be no such thread.
+/// When the thread cannot be created.
 pub fn beside(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
 }

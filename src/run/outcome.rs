@@ -19,11 +19,11 @@ pub struct Outcome {
     pub totals: Totals,
     /// From the common start to the end of the last worker.
     pub elapsed: Duration,
-    /// How long the machine was suspended meanwhile, warm-up included. None of the other times contains it.
+    /// How long the machine was suspended during the run, warm-up included. No other time here includes it.
     pub suspended: Duration,
     /// Why the run ended.
     pub ended: Ended,
-    /// How well the figures were known that were to end it (`--until`).
+    /// How precisely the figures of `--until` were known at the end.
     pub until: Option<Until>,
     /// The backend that ran.
     pub backend: &'static str,
@@ -35,46 +35,46 @@ pub struct Outcome {
     pub descriptors: Option<Shortage>,
     /// When measuring began, since the beginning of 1970.
     pub started_at: Duration,
-    /// The run second by second.
+    /// The rows of the run.
     pub timeline: Timeline,
-    /// What each worker did, in their order.
+    /// What each worker did, in order.
     pub workers: Vec<WorkerShare>,
     /// The machine.
     pub host: host::Facts,
-    /// The local ports at the end, if there was one too few.
+    /// The local ports at the end, if the run ran out of them.
     pub ports: Option<Ports>,
-    /// Stretches in which nothing was answered and something had been asked for, in order.
+    /// Times in which requests were in flight and no response came, in order.
     pub silences: Vec<Gap>,
-    /// Stretches in which one of the workers waited for an answer.
+    /// Times in which at least one worker waited for a response.
     pub awaited: Vec<Gap>,
-    /// Stretches in which one of the workers was stalled, in order and without overlaps.
+    /// Times in which at least one worker was stalled, in order and without overlaps.
     pub standstills: Vec<Gap>,
     /// The shortest latency of the warm-up, in nanoseconds.
     pub least_before_ns: Option<u64>,
-    /// How requests were spread over the connections that were there at the end.
+    /// How requests were spread over the connections that were open at the end.
     pub spread: Spread,
-    /// How large the kernel made the buffers of connections, where the plan says how large they are to be.
+    /// How large the kernel made the buffers of connections, if the plan sets their size.
     pub buffers: Buffers,
-    /// What went over the wire, where the plan wanted that.
+    /// What went over the wire, if the plan asks for it.
     pub transcript: Option<Box<Transcript>>,
-    /// The secrets that it was given; none if they may be shown.
+    /// The secrets of the plan; none if they may be shown.
     pub known: Known,
-    /// How many requests the script sends at once, as far as that was known before the run.
+    /// How many requests the script pipelines, if that was known before the run.
     pub batch: usize,
-    /// Whether a script had a say in when requests were sent.
+    /// Whether a script delayed requests.
     pub pauses: bool,
-    /// Whether a script once said something else than a time when it was asked how long to pause.
+    /// Whether `delay()` of the script ever returned something other than a number.
     pub pauses_unread: bool,
-    /// Why it broke off before its end, if it did.
+    /// Why the run broke off early, if it did.
     pub breakdown: Option<Breakdown>,
-    /// Threads that never came back from their script, from 1, and the callback they are in. What they measured since
-    /// their last hand-over is missing.
+    /// Threads (numbered from 1) that never returned from their script, and the callback they are in. What they
+    /// measured since their last hand-over is missing.
     pub stuck: Vec<(usize, &'static str)>,
-    /// Connections that another run of the same target can use, where it is to.
+    /// Connections that the next run against the same target can reuse, if the plan asks for it.
     pub spares: Vec<Spare>,
-    /// What was seen of the target and the machine; `None`: nobody watched them.
+    /// What was seen of the target and the machine; `None`: they were not watched.
     pub seen: Option<Seen>,
-    /// What samples of sockets add up to; `None`: nobody wanted any.
+    /// The sums of the socket samples; `None`: none were asked for.
     pub watched: Option<Watched>,
 }
 
@@ -85,25 +85,26 @@ pub struct WorkerShare {
     pub connections: u32,
     /// What it counted.
     pub counters: Counters,
-    /// Where its own time went; `None`: it never came back, and what it did last is not known.
+    /// Where its own time went; `None`: it never returned, so its end is not known.
     pub evidence: Option<Evidence>,
 }
 
-/// Where a worker's thread is stuck, and since when after the start it was to have ended.
+/// Where a worker's thread is stuck, and when it should have ended, counted from the start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stuck {
     pub callback: &'static str,
     pub since: Duration,
 }
 
-/// Why a run broke off. What was measured until then is there.
+/// Why a run broke off. What was measured until then is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Breakdown {
-    /// Something went wrong in the script: what and where, in the words for the user.
+    /// The script failed: what and where, as shown to the user.
     Script(String),
-    /// The script wants the program to end, with this code.
+    /// The script asked for the program to exit with this code.
     Exit(i32),
-    /// A thread, numbered from 1, fell over a mistake of ours. What it measured since its last hand-over is missing.
+    /// A thread (numbered from 1) panicked, which is a bug in onrush. What it measured since its last hand-over is
+    /// missing.
     Bug(usize),
 }
 
@@ -114,9 +115,9 @@ pub enum Ended {
     Duration,
     /// All its requests had ended.
     Requests,
-    /// Somebody sent a signal.
+    /// A signal arrived.
     Signal,
-    /// Somebody sent a signal before anything was sent to the target.
+    /// A signal arrived before anything was sent to the target.
     NeverBegun,
     /// Every first connection was refused.
     Refused {
@@ -125,7 +126,7 @@ pub enum Ended {
         /// Why.
         cause: Cause,
     },
-    /// Nobody could be connected to any more.
+    /// No connection could be established any more.
     StayedAway,
 }
 
@@ -171,7 +172,7 @@ impl Outcome {
         Self { ended: Ended::NeverBegun, host: host::facts(), ..Self::new(choice.name, None, now) }
     }
 
-    /// Takes note of a worker that gave nothing back: it is stuck, or fell until `now`.
+    /// Records a worker that returned nothing: it is stuck, or panicked before `now`.
     pub(super) fn lose(&mut self, plan: &Plan, index: usize, stuck: Option<Stuck>, now: Duration) {
         if let Some(Stuck { callback, .. }) = stuck {
             self.stuck.push((index + 1, callback));
@@ -182,7 +183,7 @@ impl Outcome {
         self.elapsed = self.elapsed.max(until.saturating_sub(plan.warmup));
         let connections = plan.load.most_of(index as u32);
         self.workers.push(WorkerShare { connections, counters: Counters::default(), evidence: None });
-        // What it has completed since its last hand-over is not known.
+        // What it completed since its last hand-over is not known.
         self.silences.clear();
     }
 
@@ -220,15 +221,15 @@ impl Outcome {
         }
     }
 
-    /// Whether the latencies add up to no more than the time that requests were in flight. Those from before a warm-up's end
-    /// do, and the imitated tools leave some out.
+    /// Whether the latencies add up to no more than the time that requests were in flight. Not checked with a warm-up,
+    /// whose requests count with their whole latency, nor for the imitated tools, which leave some out.
     fn follows_littles_law(&self, plan: &Plan) -> bool {
         let Totals { latency, counters, .. } = &self.totals;
         let is_all = plan.warmup.is_zero() && !plan.dialect.is_compat() && !self.has_lost_threads();
         !is_all || latency.sum() <= u128::from(counters.occupancy.in_flight_ns)
     }
 
-    /// Takes the secrets out of what servers and scripts said, before anybody can show it.
+    /// Removes the secrets from what servers and scripts sent, before it can be shown.
     fn hide_secrets(&mut self, plan: &Plan) {
         self.known = Known::of(plan);
         let known = &self.known;
@@ -244,7 +245,7 @@ impl Outcome {
         }
     }
 
-    /// Adds what a worker gave back.
+    /// Adds what a worker returned.
     pub(super) fn add(&mut self, end: WorkerEnd, refused: bool) {
         self.elapsed = self.elapsed.max(Duration::from_nanos(end.elapsed_ns));
         let (counters, evidence) = (Counters::default(), Some(Evidence::default()));
@@ -281,7 +282,7 @@ impl Outcome {
         self.breakdown = self.breakdown.take().or(breakdown);
     }
 
-    /// Whether a thread gave nothing back at the end: what only it knew is missing.
+    /// Whether a thread returned nothing at the end: what only it held is missing.
     pub fn has_lost_threads(&self) -> bool {
         !self.stuck.is_empty() || matches!(self.breakdown, Some(Breakdown::Bug(_)))
     }
