@@ -31,7 +31,7 @@ use crate::script::{self, Script};
 /// The workers could not be set up; nothing was sent.
 #[derive(Debug, Error)]
 pub enum NotStarted {
-    /// A thread could not be made.
+    /// A thread could not be created.
     #[error("unable to create thread {number}: {reason}; fewer threads (-t) need less memory and processes")]
     Thread {
         /// Which thread, from 1.
@@ -39,17 +39,17 @@ pub enum NotStarted {
         /// Why.
         reason: io::Error,
     },
-    /// A thread's way to the kernel could not be made.
+    /// The backend of a thread could not be created.
     #[error("unable to set up a thread: {reason}{way_out}")]
     Backend {
         /// Why.
         reason: io::Error,
-        /// What to do about it, where that is known.
+        /// What to do about it, if known.
         way_out: String,
     },
 }
 
-/// This machine does not have an address that connections are to come from. In wrk-cmm's words.
+/// This machine does not have one of the source addresses. Worded as in wrk-cmm.
 #[derive(Debug, Error)]
 #[error("{program}bind({address}): {reason}{way_out}")]
 pub struct BadSource {
@@ -59,8 +59,8 @@ pub struct BadSource {
     way_out: &'static str,
 }
 
-/// Sets up all workers of a plan on the backend that [`choose`](super::choice::choose) chose. `spares`: connections of an
-/// earlier session to the same target, where this one is to leave its own to the next.
+/// Sets up all workers of a plan on the backend that [`choose`](super::choice::choose) chose. `spares`: idle
+/// connections of an earlier session to the same target, if this session leaves its own to the next.
 ///
 /// # Errors
 ///
@@ -116,7 +116,7 @@ pub fn prepare(
     Ok(prepared)
 }
 
-/// What makes the sockets of each worker.
+/// Returns what creates the sockets of each worker.
 fn dialers(plan: &Plan) -> impl Fn(&Settings) -> Result<Dialer, Errno> + Clone + Send + use<> {
     let first = plan.first_connection as usize;
     let (way, connections, ring) = (plan.way.clone(), plan.load.max_inflight, PortRing::of_this_machine().ok());
@@ -128,7 +128,7 @@ fn dialers(plan: &Plan) -> impl Fn(&Settings) -> Result<Dialer, Errno> + Clone +
     }
 }
 
-/// Looks whether this machine has all the addresses that connections are to come from.
+/// Checks that this machine has all source addresses.
 fn try_sources(sources: Sources, dialect: Dialect) -> Result<(), BadSource> {
     for address in (0..sources.count() as usize).map(|place| sources.of_connection(place)) {
         socket::try_source(address).map_err(|errno| {
@@ -141,7 +141,7 @@ fn try_sources(sources: Sources, dialect: Dialect) -> Result<(), BadSource> {
     Ok(())
 }
 
-/// Makes every worker in a thread of its own; each makes its backend itself, because only it can use it.
+/// Creates every worker in its own thread; each creates its backend itself, because only that thread can use it.
 pub(super) fn spawn_all<B: Backend>(
     plan: &Plan,
     parts: &Parts,
@@ -193,7 +193,7 @@ pub(super) fn spawn_all<B: Backend>(
     })
 }
 
-/// Takes the part of one worker from what is there for `workers` of them.
+/// Takes one worker's share of what is left for `workers` of them.
 fn deal<T>(rest: &mut Vec<T>, workers: u32) -> Vec<T> {
     rest.split_off(rest.len() - rest.len() / workers as usize)
 }
@@ -208,7 +208,7 @@ pub(super) fn pacer(plan: &Plan, settings: &Settings, index: u32) -> Pacer {
     })
 }
 
-/// The part of the plan that falls to worker `index`.
+/// The part of the plan that worker `index` carries out.
 pub(super) fn settings(
     plan: &Plan,
     addresses: &Addresses,
@@ -217,7 +217,7 @@ pub(super) fn settings(
     index: u32,
 ) -> Settings {
     let requests = plan.stop.requests.map(|requests| load::share(requests, plan.load.threads, index));
-    // A connection more than there are requests would only be looked at.
+    // More connections than requests would only be opened and closed.
     let at_most = |connections| u64::from(connections).min(requests.unwrap_or(u64::MAX).max(1)) as u32;
     Settings {
         max_inflight: at_most(plan.load.most_of(index)),
@@ -244,7 +244,7 @@ pub(super) fn settings(
             open_loop: plan.schedule.as_ref().map(|schedule| {
                 let slice = schedule.send_slice.unwrap_or_default();
                 OpenLoop {
-                    // Waiting for the end of a slice makes no request too late.
+                    // A request that waits for the end of a slice is not late because of that.
                     max_late_ns: schedule.max_late.map(|late| nanos(late + slice)),
                     late_ns: nanos(schedule.late_after()),
                     slice_ns: nanos(slice),

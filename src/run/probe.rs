@@ -23,11 +23,11 @@ pub struct Unreachable {
     reason: String,
 }
 
-/// Keeps the addresses that accept a connection, asked from the last to the first, and closes it again.
+/// Connects to each address, from the last to the first, closes the connection, and keeps the addresses that accepted.
 ///
 /// # Errors
 ///
-/// When none is left, with the reason of the one asked last; or when a scenario cannot be read.
+/// When none is left, with the reason of the one tried last; or when a scenario cannot be read.
 pub fn probe(plan: &Plan, addresses: &Addresses, interrupt: &Interrupt) -> anyhow::Result<Addresses> {
     let scenario = match &plan.io {
         Io::Sim(path) => Some(Scenario::read(path)?),
@@ -43,7 +43,7 @@ pub fn probe(plan: &Plan, addresses: &Addresses, interrupt: &Interrupt) -> anyho
     for &address in addresses.0.iter().rev() {
         match accepts(address) {
             Ok(()) => accepting.insert(0, address),
-            // Whoever resets a connection has accepted it before.
+            // A peer that resets a connection accepted it before.
             Err(Errno::CONNRESET) => accepting.insert(0, address),
             Err(errno) => reason = crate::reason::reason(&errno.into()),
         }

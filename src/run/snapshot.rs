@@ -1,4 +1,4 @@
-//! The sums of intervals that a run shows while it lasts and when it has ended.
+//! Adds up the workers' intervals, for the progress of a run and for its result.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use crate::engine::{Desk, Refused};
 use crate::stats::timeline::{SECOND_NS, row_of};
 use crate::stats::{Cause, Count, Counters, Evidence, ProxyFailure, Stats, Stretch, Timeline, Totals};
 
-/// Workers that do anything hand over what they recorded after no longer than this.
+/// Workers that are not idle hand over what they recorded at least this often.
 const HAND_OVER: Duration = Duration::from_millis(200);
 
 /// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// How long the run has lasted, or its warm-up.
+    /// How long the run, or its warm-up, has lasted.
     pub elapsed: Duration,
     /// How long the warm-up lasts, if it is not over.
     pub warm_up: Option<Duration>,
@@ -23,23 +23,23 @@ pub struct Progress {
     pub requests: u64,
     /// Responses per second over about the last second.
     pub requests_per_s: f64,
-    /// When that second began and ended, since the warm-up.
+    /// The beginning and the end of that second, since the end of the warm-up.
     pub rate_of: (Duration, Duration),
     /// Errors so far, of all kinds.
     pub errors: u64,
-    /// How late, in nanoseconds, requests were sent on average over about the last second; `None` without a schedule, or
-    /// when none was sent.
+    /// How late, in nanoseconds, requests were sent on average over about the last second; `None` without a schedule,
+    /// or if none was sent.
     pub late_ns: Option<f64>,
 }
 
-/// What was done in a second of the run, the last of which may be shorter: a row of the time line.
+/// A row of the timeline: what was done in one second of the run; the last row may be shorter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Second {
-    /// When it began, in nanoseconds since measuring did.
+    /// When it began, in nanoseconds since measuring began.
     pub from_ns: u64,
-    /// When it ended, likewise.
+    /// When it ended, in nanoseconds since measuring began.
     pub until_ns: u64,
-    /// What was done.
+    /// What was done in it.
     pub stretch: Stretch,
 }
 
@@ -52,7 +52,7 @@ pub struct Share {
     pub evidence: Evidence,
 }
 
-/// Adds up what the workers hand over.
+/// Adds up the intervals that the workers hand over.
 pub struct Collector {
     desks: Vec<Arc<Desk>>,
     /// The sum so far.
@@ -61,19 +61,19 @@ pub struct Collector {
     pub shares: Vec<Share>,
     /// The run second by second.
     pub timeline: Timeline,
-    /// Decides whether the run is to end early, where it may.
+    /// Decides when the run may end early, if the plan has `--until`.
     pub(super) stop_rule: Option<StopRule>,
     /// How far each worker's intervals reach, in nanoseconds; `u64::MAX` when it has ended.
     past_ns: Vec<u64>,
-    /// How many seconds have been given out.
+    /// How many rows have been returned.
     given: u64,
-    /// The seconds after them, as far as something was recorded.
+    /// The rows after them, as far as something was recorded.
     seconds: VecDeque<Stretch>,
-    /// When, and how many responses there were, about a second ago at most; the warm-up included.
+    /// The times and numbers of responses of about the last second; the warm-up included.
     mark: (Duration, u64),
     rate: f64,
     rate_of: (Duration, Duration),
-    /// The sum of the lateness of what was sent, in nanoseconds, and how much that was, at most a second ago.
+    /// The sum of the lateness of the requests sent, in nanoseconds, and their number, at most a second ago.
     late_mark: (u128, u64),
 }
 
@@ -96,7 +96,7 @@ impl Collector {
         }
     }
 
-    /// Takes what is there.
+    /// Takes everything that was handed over.
     pub fn collect(&mut self) {
         (0..self.desks.len()).for_each(|index| self.collect_from(index));
     }
@@ -106,7 +106,7 @@ impl Collector {
         desk.mailbox.collect(|interval| self.add(index, interval));
     }
 
-    /// Takes what is left of a worker that has ended, this interval last.
+    /// Takes what is left of a worker that has ended, with `last` as its last interval.
     pub fn end<C: Count>(&mut self, index: usize, last: &Stats<C>) {
         self.collect_from(index);
         self.add(index, last);
@@ -122,7 +122,7 @@ impl Collector {
         self.timeline.record(interval);
         self.past_ns[index] = interval.until_ns;
         let row = row_of(interval, SECOND_NS);
-        debug_assert!(row >= self.given, "no second is given out before all workers are past it");
+        debug_assert!(row >= self.given, "no row is returned before all workers are past it");
         let place = row.saturating_sub(self.given) as usize;
         if self.seconds.len() <= place {
             self.seconds.resize_with(place + 1, Stretch::default);
@@ -133,16 +133,17 @@ impl Collector {
         }
     }
 
-    /// The next second that all workers are past.
+    /// The next row that all workers are past.
     pub fn finished(&mut self) -> Option<Second> {
         let until_ns = (self.given + 1) * SECOND_NS;
-        // A worker that is just there may end there, and has more to say then. When all have ended the end is known.
+        // A worker that is exactly at the end of the row may end there, and then hands over more. When all have ended,
+        // the end is known.
         let is_past = |past_ns: &u64| *past_ns > until_ns;
         let is_running = self.past_ns.iter().any(|past_ns| *past_ns < u64::MAX);
         (is_running && self.past_ns.iter().all(is_past)).then(|| self.give(until_ns))
     }
 
-    /// The next second of what is left when the run has ended after so many nanoseconds.
+    /// The next row that is left when the run has ended, after `elapsed_ns`.
     pub fn rest(&mut self, elapsed_ns: u64) -> Option<Second> {
         let from_ns = self.given * SECOND_NS;
         let is_left = from_ns < elapsed_ns || self.seconds.iter().any(|stretch| *stretch != Stretch::default());
@@ -158,18 +159,18 @@ impl Collector {
         Second { from_ns, until_ns, stretch: self.seconds.pop_front().unwrap_or_default() }
     }
 
-    /// Whether no worker found anybody to connect to, of those that have had a connection to open.
+    /// Whether all workers that had a connection to open were refused.
     pub fn all_refused(&self) -> bool {
         let mut desks = self.desks.iter();
         desks.clone().any(|desk| desk.is_refused()) && desks.all(|desk| desk.is_refused() || desk.is_idle())
     }
 
-    /// One of the refusals since this was last asked.
+    /// Takes one of the refusals since the last call.
     pub fn take_refusal(&self) -> Option<Refused> {
         self.desks.iter().find_map(|desk| desk.take_refusal())
     }
 
-    /// Whether something failed that waiting does not mend.
+    /// Whether something failed for a reason that waiting does not change.
     pub fn is_hopeless(&self) -> bool {
         self.totals.ledger.rows().iter().any(|row| is_hopeless(row.cause))
     }
@@ -181,7 +182,7 @@ impl Collector {
         let with_warm_up = requests + before_run;
         let is_warming_up = since_start < warm_up;
         if !is_warming_up && self.mark.0 < warm_up {
-            // How fast the warm-up was is no rate of the run.
+            // The rate of the warm-up is not that of the run.
             self.mark = (warm_up, before_run);
         }
         let (since, before) = self.mark;
@@ -212,16 +213,16 @@ impl Collector {
         }
     }
 
-    /// How far what was handed over reaches, on average over the workers. One that has not done so for longer is stalled,
-    /// and has nothing more to say of that time.
+    /// The time up to which the workers have handed over, on average. A worker that has not handed over for longer is
+    /// stalled, and counts as if it had.
     fn handed_over(&self, elapsed: Duration) -> Duration {
         let reach = |&past_ns: &u64| Duration::from_nanos(past_ns).clamp(elapsed.saturating_sub(HAND_OVER), elapsed);
         self.past_ns.iter().map(reach).sum::<Duration>() / self.past_ns.len().max(1) as u32
     }
 }
 
-/// Whether this is nothing that waiting mends: a server's certificate was not accepted, or a proxy says that the fault is
-/// not its own.
+/// Whether waiting does not help: the server's certificate was not accepted, or a proxy refused with a status that
+/// blames the client.
 pub fn is_hopeless(cause: Cause) -> bool {
     match cause {
         Cause::Tls(failure) => failure.is_about_certificate(),
@@ -257,7 +258,7 @@ mod tests {
     fn nobody_waits_for_a_refusal_of_a_worker_that_has_no_connection_to_open() {
         let collector = collector(2);
         collector.desks.iter().for_each(|desk| desk.show_idle(true));
-        assert!(!collector.all_refused(), "nobody has tried");
+        assert!(!collector.all_refused(), "no worker has tried");
         collector.desks[0].show_idle(false);
         collector.desks[0].refuse("127.0.0.1:80".parse().unwrap(), Cause::Late);
         assert!(collector.all_refused());
@@ -270,7 +271,7 @@ mod tests {
         let mut collector = collector(2);
         (0..11).for_each(|tenth| collector.add(0, &interval(tenth * TENTH_NS, (tenth + 1) * TENTH_NS, 1)));
         (0..10).for_each(|tenth| collector.add(1, &interval(tenth * TENTH_NS, (tenth + 1) * TENTH_NS, 100)));
-        assert_eq!(collector.finished(), None, "the second worker may end here, and has more to say then");
+        assert_eq!(collector.finished(), None, "the second worker may end here and hand over more");
         collector.add(1, &interval(SECOND_NS, SECOND_NS + TENTH_NS, 100));
         assert_eq!(collector.finished().as_ref().map(seen), Some((0, SECOND_NS, 1_010)));
         assert_eq!(collector.finished(), None);

@@ -1,8 +1,8 @@
-//! Whether the workers of a run look for answers again and again instead of sleeping.
+//! Decides whether the workers of a run busy-poll before they block.
 //!
-//! With one connection, waking a sleeping thread can cost more than the whole request; but a thread that looks all the
-//! time takes a processor, and if that is the target's, it makes the target slow. So it is done only where every
-//! thread has a processor and a target on this machine has one too.
+//! With one connection, waking a blocked thread can cost more than the whole request; but a thread that busy-polls
+//! occupies a processor, and if the target needs it, the target gets slower. So workers busy-poll only if every thread
+//! has a processor and a target on this machine has one left.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
@@ -30,20 +30,20 @@ fn judge(asked: Spin, threads: usize, allowed: usize, online: usize, is_local: b
     let because = |spins, reason| Decision { spins, reason };
     match asked {
         Spin::On => because(true, "asked for with --spin"),
-        Spin::Off => because(false, "not wanted by --spin"),
+        Spin::Off => because(false, "turned off with --spin"),
         Spin::Auto if threads > allowed => because(false, "there are more threads than processors"),
         Spin::Auto if is_local && threads >= online => because(false, "the local target needs the CPU"),
         Spin::Auto => because(true, "there are CPUs to spare"),
     }
 }
 
-/// Whether an address belongs to this machine: only to such a one a socket can be bound. Nothing is sent.
+/// Whether an address belongs to this machine: only then can a socket be bound to it. Nothing is sent.
 pub(super) fn is_here(mut address: SocketAddr) -> bool {
     address.set_port(0);
     UdpSocket::bind(address).is_ok()
 }
 
-/// The processors in a list of the kernel's, such as `0-3,8`.
+/// The number of processors in a list of the kernel's, such as `0-3,8`.
 fn count(list: &str) -> Option<usize> {
     let size = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -73,7 +73,7 @@ mod tests {
     fn every_address_of_this_machine_is_local() {
         let address = |text: &str| text.parse::<SocketAddr>().unwrap();
         assert!(is_here(address("127.0.0.1:80")) && is_here(address("127.1.2.3:80")));
-        // Nobody has this one (RFC 5737). Where a packet there would leave from is an address of this machine.
+        // No machine has the first address (RFC 5737). The second is the one that a packet to it would leave from.
         let elsewhere = address("203.0.113.1:80");
         assert!(!is_here(elsewhere));
         let socket = UdpSocket::bind("0.0.0.0:0").unwrap();

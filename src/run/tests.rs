@@ -1,4 +1,4 @@
-//! What becomes of a run in which a thread falls over a mistake of ours, or does not come back from its script.
+//! Runs in which a thread panics, or does not return from its script.
 
 mod random;
 
@@ -49,7 +49,7 @@ fn set_up(words: &str, scripts: Vec<MakeCallbacks>) -> (Box<Plan>, Prepared) {
 #[test]
 fn a_thread_that_falls_ends_the_run_and_the_others_are_reported() {
     let falls = || {
-        // The other thread is to have measured something by then.
+        // The other thread should have measured something by then.
         thread::sleep(Duration::from_millis(300));
         panic!("on purpose")
     };
@@ -58,8 +58,8 @@ fn a_thread_that_falls_ends_the_run_and_the_others_are_reported() {
     let (plan, prepared) = set_up(words, vec![does(falls)]);
     let outcome = prepared.run(&plan, Instant::now(), &Interrupt::default(), &mut Nobody);
     assert_eq!(outcome.breakdown, Some(Breakdown::Bug(1)));
-    assert!(began.elapsed() < Duration::from_secs(20), "the other one does not go on to the end");
-    assert!(outcome.totals.counters.completed > 0, "what the other one measured is there");
+    assert!(began.elapsed() < Duration::from_secs(20), "the other one does not run to the end");
+    assert!(outcome.totals.counters.completed > 0, "what the other one measured is kept");
     assert_eq!(outcome.workers.len(), 2);
 }
 
@@ -74,7 +74,7 @@ fn a_thread_that_the_run_does_not_wait_for_is_stuck_though_it_returns_meanwhile(
     let desks: Vec<Arc<Desk>> = runs.iter().flat_map(|(_, prepared)| prepared.desks.clone()).collect();
     let are_over = AtomicBool::new(false);
     thread::scope(|scope| {
-        // They seem to come and go all the time, so that whoever asks twice hears two things.
+        // The callback seems to begin and end all the time, so that two calls return different things.
         scope.spawn(|| {
             let (mut random, places) = (Random::new(1), [Callback::None, Callback::Response]);
             while !are_over.load(Ordering::Relaxed) {

@@ -1,7 +1,7 @@
 //! The stop rule of `--until`: a run ends when its figures are known well enough.
 //!
-//! It has batches of the run for each of its terms, filled from the intervals that are collected anyway, and looks at them
-//! again when the run has grown by a tenth.
+//! It keeps batches of the run for each of its terms, filled from the intervals that are collected anyway, and
+//! evaluates them each time the run has grown by a tenth.
 
 use std::time::Duration;
 
@@ -9,35 +9,35 @@ use crate::plan::Plan;
 use crate::plan::condition::{Metric, Statistic, StopTerm, View};
 use crate::stats::{BATCHES_MIN, Batch, Batches, Count, Estimate, Stats, Unknown};
 
-/// How well the figures of a run were known at its end.
+/// How precisely the figures of a run were known at its end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Until {
-    /// Whether each was as well known as it had to be.
+    /// Whether each was known as precisely as requested.
     pub reached: bool,
-    /// The part of the run that says so, from its start.
+    /// The part of the run that was evaluated, from its start.
     pub at: Duration,
-    /// Each of them.
+    /// The figures.
     pub terms: Vec<Known>,
 }
 
-/// How well a figure was known.
+/// How precisely a figure was known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known {
-    /// The figure, and how well it had to be known.
+    /// The figure, and how precisely it was requested.
     pub term: StopTerm,
-    /// How well it was.
+    /// How precisely it was known.
     pub estimate: Result<Estimate, Unknown>,
 }
 
-/// Decides whether a run is to end.
+/// Decides whether a run may end.
 #[derive(Debug)]
 pub(super) struct StopRule {
     terms: Vec<(StopTerm, Batches)>,
-    /// Whether what the text shows counts from when requests were due.
+    /// Whether latency in the report counts from when requests were due.
     is_scheduled: bool,
     /// How many seconds are over.
     seconds: u64,
-    /// When it is looked at again, in seconds.
+    /// When the batches are evaluated next, in seconds.
     look_at: u64,
     until: Option<Until>,
 }
@@ -56,7 +56,7 @@ impl StopRule {
         })
     }
 
-    /// Takes note of what was recorded in the second that is so many after the last one that is over.
+    /// Records an interval of the second that is `ahead` seconds after the last finished one.
     pub fn record<C: Count>(&mut self, ahead: usize, interval: &Stats<C>) {
         for (term, batches) in &mut self.terms {
             let is_scheduled = match term.metric {
@@ -69,7 +69,7 @@ impl StopRule {
         }
     }
 
-    /// Another second is over; looks at the batches if it is time to.
+    /// Ends a second, and evaluates the batches if it is time to.
     pub fn end_second(&mut self) {
         self.terms.iter_mut().for_each(|(_, batches)| batches.end_second());
         self.seconds += 1;
@@ -79,12 +79,12 @@ impl StopRule {
         }
     }
 
-    /// Whether everything is known as well as it has to be.
+    /// Whether every figure is known as precisely as requested.
     pub fn is_reached(&self) -> bool {
         self.until.as_ref().is_some_and(|until| until.reached)
     }
 
-    /// What is known at the end.
+    /// Evaluates the batches once more, at the end of the run.
     pub fn end(mut self) -> Option<Until> {
         if !self.is_reached() {
             self.look();
@@ -104,12 +104,12 @@ impl StopRule {
 }
 
 impl Known {
-    /// Whether it is known as well as it has to be.
+    /// Whether it is known as precisely as requested.
     pub fn is_enough(&self) -> bool {
         self.estimate.is_ok_and(|estimate| estimate.half_width <= self.term.half_width)
     }
 
-    /// How many responses each batch needs to say something about it.
+    /// How many responses each batch needs for this figure.
     pub fn completed_min(&self) -> u64 {
         self.term.completed_min()
     }
@@ -136,7 +136,8 @@ mod tests {
         StopRule::of(&plan).unwrap()
     }
 
-    /// A second of 1,000 responses that took a millisecond since they were sent, and about twice that since they were due.
+    /// A second of 1,000 responses whose latency was 1 ms since they were sent, and about twice that since they were
+    /// due.
     fn second(random: &mut Random, spread: u64) -> Interval {
         let mut interval = Interval::default();
         interval.counters.completed = 1_000;
@@ -191,7 +192,7 @@ mod tests {
         let mut looks = Vec::new();
         for _ in 0..35 {
             let before = rule.look_at;
-            // A latency that grows is never known.
+            // The interval of a latency that keeps growing never gets narrow.
             let mut interval = second(&mut random, 1);
             interval.latency.record_many(1_000_000 * (1 + rule.seconds), 1_000);
             rule.record(0, &interval);

@@ -1,4 +1,4 @@
-//! A run that waits for its target to come.
+//! A run that waits for its target to accept connections.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use super::snapshot::{Collector, is_hopeless};
 use crate::plan::Plan;
 use crate::stats::Cause;
 
-/// How long a target may stay away where the plan sets no limit.
+/// How long a run waits for its target if the plan sets no limit.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Whom a run waits for, why, and how long at most.
+/// Which address a run waits for, why, and how long at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// The address that was tried last.
@@ -22,7 +22,7 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// What there is to say as long as every first connection is refused and the run is not to end because of that.
+    /// Returns what the run waits for, if every first connection was refused and the run does not end because of that.
     pub(super) fn of(plan: &Plan, collector: &Collector) -> Option<Self> {
         if !collector.all_refused() {
             return None;

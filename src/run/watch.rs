@@ -16,27 +16,28 @@ use crate::engine::{Control, Desk, WorkerEnd};
 use crate::plan::Plan;
 use crate::stats::Timeline;
 
-/// How often the watcher looks at signals and hand-overs.
+/// How often the watcher checks for signals and hand-overs.
 const WATCH: Duration = Duration::from_millis(20);
 /// How often the observer is told the progress of the run.
 const SHOW: Duration = Duration::from_millis(200);
-/// No machine is suspended and awake again in less than this.
+/// The shortest time that counts as a suspension: no machine is suspended and awake again in less.
 const SUSPENDED_MIN: Duration = Duration::from_millis(10);
 /// How long a callback may last at the end of a run.
 const PATIENCE_WITH_SCRIPTS: Duration = Duration::from_secs(1);
 
-/// Workers that are set up and wait to be released together. Dropped instead, they end without having sent anything.
+/// Workers that are set up and wait to be released together. If this is dropped instead, they end without sending
+/// anything.
 pub struct Prepared {
     pub(super) backend: &'static str,
     pub(super) descriptors: Option<Shortage>,
     pub(super) gate: Arc<Gate>,
     pub(super) control: Arc<Control>,
     pub(super) desks: Vec<Arc<Desk>>,
-    /// Those that have not been joined.
+    /// The workers that have not been joined.
     pub(super) workers: Vec<Option<JoinHandle<Option<Worked>>>>,
-    /// Whoever watches the target and the machine meanwhile.
+    /// Watches the target and the machine during the run.
     pub(super) sight: Option<Sight>,
-    /// Whoever samples sockets meanwhile.
+    /// Samples sockets during the run.
     pub(super) sockets: Option<SocketWatcher>,
 }
 
@@ -49,8 +50,8 @@ impl Drop for Prepared {
 impl Prepared {
     /// Releases the workers at the start, watches them until the last has ended, and adds up.
     pub fn run(mut self, plan: &Plan, start: Instant, interrupt: &Interrupt, observer: &mut dyn Observer) -> Outcome {
-        // A run of a number of requests waits for its target; `--once` is a question, and wants the answer now. A
-        // certificate does not get better by waiting, nor does a password.
+        // A run of `-n` waits for its target; `--once` does not. Waiting helps neither with a bad certificate nor with
+        // a wrong password.
         let is_compat = plan.dialect.is_compat();
         let waits = plan.stop.requests.is_some() && !plan.once;
         let is_patient = |collector: &Collector| is_compat || (waits && !collector.is_hopeless());
@@ -60,7 +61,7 @@ impl Prepared {
         let mut ends: Vec<Option<WorkerEnd>> = self.workers.iter().map(|_| None).collect();
         let (mut interrupted, mut refused, mut has_told, mut shown_at) = (false, false, false, Duration::ZERO);
         let (mut stopped_at, mut overdue) = (None, Overdue::default());
-        // A clock before 1970 is no reason not to measure.
+        // A clock set before 1970 must not prevent the run.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let started_at = now + start.saturating_duration_since(Instant::now()) + plan.warmup;
         let suspended_before_ns = suspended_ns();
@@ -104,7 +105,7 @@ impl Prepared {
                 None => outcome.lose(plan, index, stuck[index], start.elapsed()),
             }
         }
-        // A thread that never came back may have handed over later than it was to end.
+        // A thread that never returned may have handed over after the time at which it should have ended.
         outcome.elapsed = outcome.elapsed.max(Duration::from_nanos(collector.totals.until_ns));
         let elapsed_ns = nanos(outcome.elapsed);
         if !matches!(outcome.ended, Ended::Refused { .. }) {
@@ -119,13 +120,13 @@ impl Prepared {
         outcome
     }
 
-    /// Has the workers begin at the start, and those who watch meanwhile.
+    /// Releases the workers and the watchers at the start.
     fn release(&mut self, start: Instant) {
         self.gate.open(Some(start));
         self.sockets.iter_mut().for_each(|sockets| sockets.start(start));
     }
 
-    /// Says when what is seen of the target counts, and tells what was sampled.
+    /// Tells the watcher of the target when counting begins, and the observer what was sampled.
     fn see(&mut self, plan: &Plan, start: Instant, observer: &mut dyn Observer) {
         let begins = plan.warmup + self.delay();
         if let Some(sight) = &mut self.sight {
@@ -136,7 +137,7 @@ impl Prepared {
         }
     }
 
-    /// Takes over from the workers that have ended since the last look; one that fell leaves nothing.
+    /// Joins the workers that have ended since the last call; one that panicked leaves nothing.
     fn join_ended(&mut self, ends: &mut [Option<WorkerEnd>], collector: &mut Collector) {
         for (index, worker) in self.workers.iter_mut().enumerate() {
             let Some(worker) = worker.take_if(|worker| worker.is_finished()) else { continue };
@@ -146,8 +147,8 @@ impl Prepared {
         }
     }
 
-    /// Once every worker has ended, or is stuck in its script although it was to end so long ago that nobody waits any
-    /// more: of each, the callback that it is stuck in, if it is.
+    /// Returns a value once every worker has ended or is stuck in its script and overdue: for each, the callback that
+    /// it is stuck in, if it is.
     fn ended(&self, overdue_since: Option<Duration>) -> Option<Vec<Option<Stuck>>> {
         let look = |worker: &Option<JoinHandle<_>>, desk: &Desk| match worker {
             Some(worker) if !worker.is_finished() => {
@@ -158,13 +159,13 @@ impl Prepared {
         self.workers.iter().zip(&self.desks).map(|(worker, desk)| look(worker, desk)).collect()
     }
 
-    /// When the workers are to end, after the start; `None`: when all requests have.
+    /// When the workers should end, after the start; `None`: when all requests have ended.
     fn due(&self, plan: &Plan, stopped_at: Option<Duration>) -> Option<Duration> {
         let planned = plan.stop.duration.map(|duration| plan.warmup + self.delay() + duration);
         planned.into_iter().chain(stopped_at).min()
     }
 
-    /// How much later than planned measuring has begun.
+    /// How much later than planned measuring began.
     fn delay(&self) -> Duration {
         self.desks.iter().map(|desk| desk.delay()).max().unwrap_or_default()
     }
@@ -173,11 +174,11 @@ impl Prepared {
 /// For how long the machine was suspended between two [readings](suspended_ns).
 fn suspended(before_ns: i64, after_ns: i64) -> Duration {
     let passed = Duration::from_nanos(u64::try_from(after_ns - before_ns).unwrap_or_default());
-    // Whoever loses the processor in the middle of a reading reads a little too much.
+    // A thread that loses the processor in the middle of a reading reads a little too much.
     if passed >= SUSPENDED_MIN { passed } else { Duration::ZERO }
 }
 
-/// How long somebody has waited for workers that were to end.
+/// How long the watcher has waited for workers that should have ended.
 #[derive(Debug, Default)]
 struct Overdue {
     looked_at: Duration,
@@ -185,8 +186,8 @@ struct Overdue {
 }
 
 impl Overdue {
-    /// Looks at the time; returns when the workers were due if that is too long ago. What passed between two looks that
-    /// are far apart nobody waited for: the process was stopped.
+    /// Adds the time since the last call; returns when the workers were due to end if that is too long ago. Between two
+    /// calls that are far apart the process was stopped: that time does not count.
     fn since(&mut self, due: Option<Duration>, now: Duration) -> Option<Duration> {
         let passed = now.saturating_sub(self.looked_at).min(2 * WATCH);
         self.looked_at = now;
@@ -202,7 +203,7 @@ mod tests {
 
     #[test]
     fn suspended_is_what_the_clock_that_goes_on_has_gained_on_the_one_that_stands_still() {
-        // Before the run, too, it may have been suspended, and a time namespace may set either clock back.
+        // The machine may have been suspended before the run as well, and a time namespace may set either clock back.
         for before_ns in [0, 86_400_000_000_000, -100_000_000_000] {
             assert_eq!(suspended(before_ns, before_ns), Duration::ZERO);
             assert_eq!(suspended(before_ns, before_ns + 40_000), Duration::ZERO, "a little time between two clocks");

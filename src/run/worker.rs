@@ -17,10 +17,10 @@ use crate::engine::{
     self, Callbacks, Control, Desk, Engine, Job, MakeCallbacks, Pacer, Repeated, Settings, Spare, WorkerEnd,
 };
 
-/// How often a worker that waits for its beginning looks whether it was stopped.
+/// How often a worker that waits for its start checks whether the run was stopped.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What became of a worker: what it measured, or that it fell over a mistake of ours.
+/// The end of a worker: what it measured, or the panic that ended it.
 pub(super) type Worked = thread::Result<WorkerEnd>;
 
 /// What a worker's thread is given.
@@ -29,10 +29,10 @@ pub(super) struct Worker {
     /// When its requests are due.
     pub pacer: Pacer,
     pub parts: Parts,
-    /// The requests of a script that always sends the same.
+    /// The requests of a script that always sends the same ones.
     pub prebuilt: Option<Vec<u8>>,
     pub callbacks: Option<MakeCallbacks>,
-    /// The connections of an earlier session that it may use; `None`: it is to leave none, either.
+    /// The connections of an earlier session that it may use; `None`: it leaves none to a later one either.
     pub spares: Option<Vec<Spare>>,
     pub gate: Arc<Gate>,
     pub control: Arc<Control>,
@@ -41,7 +41,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Sets the worker up, says so, waits to be released and runs. `None`: it was not to run.
+    /// Sets the worker up, reports that, waits to be released and runs. `None`: it was never released.
     pub fn work<B: Backend>(
         self,
         make: impl Fn(&Settings) -> io::Result<B>,
@@ -50,7 +50,7 @@ impl Worker {
         let backend = match make(&self.settings) {
             Ok(backend) => backend,
             Err(error) => {
-                // Whoever set the workers up waits for this.
+                // `spawn_all` waits for this.
                 let _ = ready.send(Err(error));
                 return None;
             }
@@ -71,7 +71,7 @@ impl Worker {
 
     /// The engine that does the worker's part on this backend.
     pub fn engine<B: Backend>(self, backend: B) -> Engine<B> {
-        // A script may pipeline as many as it likes.
+        // A script may pipeline any number of requests.
         let depth = if self.callbacks.is_some() { usize::MAX } else { 1 };
         let (source, callbacks) = self.callbacks.map_or_else(|| (None, Callbacks::default()), |make| make());
         let repeated = || match &self.prebuilt {
@@ -84,11 +84,11 @@ impl Worker {
     }
 }
 
-/// The requests that a script wrote before the run, and that were found to be complete then.
+/// The requests that a script wrote before the run, which were checked to be complete then.
 fn requests(bytes: &[u8]) -> Vec<Request> {
     let mut outlines = Vec::new();
     let complete = outline(bytes, &mut outlines);
-    debug_assert!(complete.is_ok(), "whoever loaded the script has looked");
+    debug_assert!(complete.is_ok(), "checked when the script was loaded");
     let bytes = Rc::from(bytes);
     outlines.into_iter().map(|outline| Request::Http1(Wire::among(&bytes, outline))).collect()
 }
@@ -98,12 +98,12 @@ fn requests(bytes: &[u8]) -> Vec<Request> {
 pub(super) struct Gate(OnceLock<Option<Instant>>);
 
 impl Gate {
-    /// Lets the workers run from that moment on, or go home; only the first call counts.
+    /// Lets the workers run from that moment on, or end; only the first call counts.
     pub fn open(&self, begin: Option<Instant>) {
         let _ = self.0.set(begin);
     }
 
-    /// Waits for that, but not once the run has been stopped; returns when the run begins, if it does.
+    /// Waits for that, or until the run is stopped; returns when the run begins, if it does.
     pub fn wait(&self, control: &Control) -> Option<Instant> {
         let begin = (*self.0.wait())?;
         loop {

@@ -91,7 +91,7 @@ fn who_asks_for_epoll_never_touches_io_uring(_: &Context) {
 fn waiting_without_sleep_is_said_and_can_be_chosen(context: &Context) {
     let server = target();
     for (spin, words) in
-        [("on", "busy-polling is on: asked for with --spin"), ("off", "busy-polling is off: not wanted by --spin")]
+        [("on", "busy-polling is on: asked for with --spin"), ("off", "busy-polling is off: turned off with --spin")]
     {
         let onrush = context.onrush().words("-v -c1 -d1s --io").word(context.backend);
         let output = onrush.word("--spin").word(spin).word(url(&server, "/")).run_plain();

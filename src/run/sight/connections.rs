@@ -1,4 +1,4 @@
-//! The target's end of some connections, by its `TCP_INFO`.
+//! Reads the `TCP_INFO` of the target's end of some connections.
 
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -10,29 +10,29 @@ use crate::stats::{Sockets, TcpInfo};
 
 /// How many are watched.
 const WATCHED: usize = 8;
-/// How many they are chosen from at most.
+/// The most candidates that they are chosen from.
 const CANDIDATES: usize = 256;
-/// How long after a choice there may be the next one while some are watched.
+/// The shortest time between two choices while some are watched.
 const CHOICE_US: u64 = 1_000_000;
 
-/// The connections of the target that are watched: the same ones as long as they are there.
+/// The connections of the target that are watched: the same ones as long as they exist.
 #[derive(Debug, Default)]
 pub struct Connections {
     watched: Vec<Watched>,
     sums: Sockets,
-    /// When there was the last choice.
+    /// When the last choice was made.
     chosen_us: Option<u64>,
-    /// Whether there ever was one at its end.
+    /// Whether one was ever seen at the target's end.
     was_any: bool,
-    /// Whether there ever was one at the other end, and none at its.
+    /// Whether one was ever seen at the other end, and none at the target's.
     passed_by: bool,
 }
 
-/// One of them.
+/// A connection that is watched.
 #[derive(Clone, Copy, Debug)]
 struct Watched {
     socket: Socket,
-    /// What it said the last time, and when.
+    /// Its last reading, and when that was.
     last: Option<(TcpInfo, u64)>,
 }
 
@@ -43,8 +43,8 @@ impl Connections {
         self.watched.iter_mut().for_each(|watched| watched.last = None);
     }
 
-    /// Reads those that are watched, and chooses others in the place of those that are gone. Connections to these
-    /// addresses are sockets of one of these families.
+    /// Reads those that are watched, and replaces those that are gone. Connections to these addresses are sockets of
+    /// one of these families.
     pub fn look(&mut self, addresses: &[SocketAddr], families: &[bool], now_us: u64) -> Result<(), Errno> {
         let is_due = self.chosen_us.is_none_or(|chosen_us| now_us >= chosen_us + CHOICE_US);
         if self.watched.is_empty() || (self.watched.len() < WATCHED && is_due) {
@@ -65,12 +65,12 @@ impl Connections {
         Ok(())
     }
 
-    /// What the readings add up to.
+    /// The sums of the readings.
     pub fn sums(&self) -> &Sockets {
         &self.sums
     }
 
-    /// Whether connections to the target's address have their other end somewhere else.
+    /// Whether connections to the target's address end somewhere else.
     pub fn are_forwarded(&self) -> bool {
         self.passed_by && !self.was_any
     }
@@ -111,7 +111,7 @@ fn any(addresses: &[SocketAddr], states: u32, ports: [u16; 2], end: fn(&Socket) 
     Ok(is_any)
 }
 
-/// At most `most` places of a list, evenly spread.
+/// At most `most` positions of a list, evenly spread.
 fn spread(length: usize, most: usize) -> impl Iterator<Item = usize> {
     let count = length.min(most);
     (0..count).map(move |at| at * length / count)
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(first.len(), WATCHED);
         assert_eq!(look(&mut connections, 250_000), first);
         assert_eq!(connections.sums().readings, 16);
-        // The end that closes first is listed for a while, and the target does not close first.
+        // The end that closes first stays listed for a while, and the target does not close first.
         pairs.drain(4..).for_each(|(peer, (own, _))| {
             drop(peer);
             drop(own);
@@ -156,14 +156,14 @@ mod tests {
         assert!(left.len() <= 4 && left.iter().all(|id| first.contains(id)));
         pairs.extend((0..8).map(|_| connect()));
         if !left.is_empty() {
-            assert_eq!(look(&mut connections, 900_000), left, "there was a choice less than a second ago");
+            assert_eq!(look(&mut connections, 900_000), left, "the last choice was less than a second ago");
         }
         let others = look(&mut connections, 1_000_000);
         assert!(others.len() == WATCHED && others.starts_with(&left));
         connections.restart();
         assert_eq!(*connections.sums(), Sockets::default());
         assert_eq!(look(&mut connections, 1_250_000), others);
-        // What came before counts for nothing.
+        // What came before does not count.
         assert_eq!((connections.sums().readings, connections.sums().segments_received), (8, 0));
         assert!(!connections.are_forwarded());
     }

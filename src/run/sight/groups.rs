@@ -1,4 +1,4 @@
-//! Control groups: how many processors one may use, and for how long it was throttled. Both versions of them.
+//! Control groups, versions 1 and 2: how many processors one may use, and how long it was throttled.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 /// The control groups that limit processors, of some processes.
 #[derive(Debug, Default)]
 pub struct Groups {
-    /// Their directories, each with those above it up to the uppermost that is visible.
+    /// Their directories, each with its parents up to the topmost that is visible.
     levels: BTreeSet<Vec<PathBuf>>,
     /// A process whose group is not visible.
     has_hidden: bool,
-    /// What each directory said when it was first looked at, or at the [restart](Self::restart).
+    /// The reading of each directory when it was added, or at the [restart](Self::restart).
     before_ns: BTreeMap<PathBuf, u64>,
 }
 
 impl Groups {
-    /// Adds that of a process: a number, or `self`.
+    /// Adds the group of a process: a number, or `self`.
     pub fn add(&mut self, process: &str) {
         let root = Path::new("/sys/fs/cgroup");
-        // There are both where version 2 is only for what version 1 does not do.
+        // Both exist in hybrid mode, where version 2 is only used for what version 1 does not do.
         let is_v2 = root.join("cgroup.controllers").is_file();
         let mount = if is_v2 { root.to_owned() } else { root.join("cpu") };
         let text = fs::read_to_string(format!("/proc/{process}/cgroup")).ok();
@@ -35,7 +35,7 @@ impl Groups {
         }
     }
 
-    /// Whether all could be looked at.
+    /// Whether all groups are visible.
     pub fn are_visible(&self) -> bool {
         !self.has_hidden && !self.levels.is_empty()
     }
@@ -47,7 +47,8 @@ impl Groups {
         }
     }
 
-    /// For how long the one that was throttled most was. The kernel sums it over processors: it may be longer than the run.
+    /// How long the group that was throttled most was throttled. The kernel sums this over processors: it may exceed
+    /// the length of the run.
     pub fn throttled_ns(&self) -> u64 {
         let gained = self.before_ns.iter().map(|(level, before_ns)| throttled_ns(level).saturating_sub(*before_ns));
         gained.max().unwrap_or_default()
@@ -55,13 +56,13 @@ impl Groups {
 
     /// How many processors they may use together; `None`: as many as there are.
     pub fn processors(&self) -> Option<f64> {
-        // What limits several of them is counted once.
+        // A limit that several of them share counts once.
         let limits: Option<BTreeMap<&Path, f64>> = self.levels.iter().map(|levels| least(levels)).collect();
         limits.filter(|limits| !limits.is_empty()).map(|limits| limits.values().sum())
     }
 }
 
-/// The directory that limits most of some above one another, and how many processors it allows.
+/// The directory with the tightest limit of a directory and its parents, and how many processors it allows.
 fn least(levels: &[PathBuf]) -> Option<(&Path, f64)> {
     let limits = levels.iter().filter_map(|level| Some((level.as_path(), processors(level)?)));
     limits.min_by(|one, other| one.1.total_cmp(&other.1))
@@ -75,19 +76,19 @@ fn processors(directory: &Path) -> Option<f64> {
     quota(&limit)
 }
 
-/// A share of the time and the period that it is of, in microseconds; `max` and -1 are no limit.
+/// A quota and its period, in microseconds; `max` and -1 are no limit.
 fn quota(text: &str) -> Option<f64> {
     let (quota, period) = text.trim().split_once(' ')?;
     let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
     (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 
-/// For how long a directory was throttled; one without a limit never was.
+/// How long a directory was throttled; one without a limit never was.
 fn throttled_ns(directory: &Path) -> u64 {
     fs::read_to_string(directory.join("cpu.stat")).ok().and_then(|text| throttled(&text)).unwrap_or_default()
 }
 
-/// Version 2 says microseconds, version 1 nanoseconds.
+/// Version 2 has microseconds, version 1 nanoseconds.
 fn throttled(text: &str) -> Option<u64> {
     text.lines().find_map(|line| match line.split_once(' ')? {
         ("throttled_usec", us) => Some(us.parse::<u64>().ok()?.saturating_mul(1_000)),
@@ -96,8 +97,8 @@ fn throttled(text: &str) -> Option<u64> {
     })
 }
 
-/// The path of the group that limits processors, in a `/proc/PID/cgroup`; `None` for one that is not below what is
-/// visible here.
+/// The path of the group that limits processors, from a `/proc/PID/cgroup`; `None` if it is outside what is visible
+/// here.
 fn path(text: &str, is_v2: bool) -> Option<&str> {
     let path = text.lines().find_map(|line| {
         let (hierarchy, rest) = line.split_once(':')?;
@@ -108,7 +109,8 @@ fn path(text: &str, is_v2: bool) -> Option<&str> {
     (!path.split('/').any(|part| part == "..")).then_some(path)
 }
 
-/// A directory and all above it, up to the mount. In a container the path may be the host's, of which only the end is here.
+/// A directory and all its parents, up to the mount. In a container the path may be the host's, of which only the end
+/// is visible.
 fn levels(mount: &Path, path: &str) -> Vec<PathBuf> {
     let directory = mount.join(path.trim_start_matches('/'));
     directory.ancestors().take_while(|level| level.starts_with(mount)).map(Path::to_owned).collect()

@@ -1,4 +1,4 @@
-//! Which processes hold a socket: those that have a descriptor of it.
+//! Finds the processes that hold a socket, by their descriptors.
 
 use std::collections::HashSet;
 use std::fs;
@@ -7,22 +7,22 @@ use std::path::Path;
 
 use super::proc;
 
-/// Looks for the processes that hold sockets, a part of them at a time.
+/// A search for the processes that hold sockets, which can be continued.
 #[derive(Debug, Default)]
 pub struct Holders {
     /// The sockets, by their inodes.
     inodes: HashSet<u64>,
-    /// Processes that were looked at.
+    /// The processes that were inspected.
     seen: HashSet<u32>,
-    /// Whether some of them did not show what they hold.
+    /// Whether some of them could not be inspected.
     pub were_denied: bool,
-    /// Whether all processes were looked at.
+    /// Whether all processes were inspected.
     pub are_complete: bool,
 }
 
 impl Holders {
-    /// Looks for the processes that hold one of these sockets, until there is no more time, and gives those that were not
-    /// found before. The first process (which may hold sockets for others) and this one are left out.
+    /// Searches until time is up, and returns the processes that hold one of these sockets and were not found before.
+    /// Process 1, which may hold sockets for others, and this process are left out.
     pub fn search(&mut self, inodes: HashSet<u64>, is_over: &dyn Fn() -> bool) -> Vec<u32> {
         if inodes.is_empty() {
             return Vec::new();
@@ -30,7 +30,7 @@ impl Holders {
         if self.inodes != inodes {
             *self = Self { inodes, ..Self::default() };
         }
-        // Where there is no `/proc`, no process is visible.
+        // Without `/proc`, no process is visible.
         let processes = proc::numbers("/proc").unwrap_or_default();
         let own = std::process::id();
         self.seen.retain(|process| processes.binary_search_by(|other| process.cmp(other)).is_ok());
@@ -59,11 +59,11 @@ impl Holders {
     }
 }
 
-/// The inodes of the sockets that a process has descriptors of; it may be `self`.
+/// The inodes of the sockets that a process, or `self`, has descriptors of.
 ///
 /// # Errors
 ///
-/// When it does not show them.
+/// When its descriptors cannot be read.
 pub fn sockets_of(process: &str) -> io::Result<impl Iterator<Item = u64> + use<>> {
     let directory = fs::read_dir(format!("/proc/{process}/fd"))?;
     Ok(directory.filter_map(|entry| inode(&fs::read_link(entry.ok()?.path()).ok()?)))

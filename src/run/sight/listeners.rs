@@ -1,4 +1,4 @@
-//! Which sockets listen where the load goes.
+//! Finds the sockets that listen where the load goes.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -22,23 +22,23 @@ pub enum Place {
 /// A listening socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listener {
-    /// Its number in the file system of sockets.
+    /// Its inode.
     pub inode: u64,
-    /// Connections that wait to be accepted, and how many may wait; `None`: a Unix socket's are not counted.
+    /// The length of its accept queue and its limit; `None` for a Unix socket, which has no such counters.
     pub queue: Option<(u32, u32)>,
     /// Whether connections that it accepts are IPv6 sockets.
     pub v6: bool,
 }
 
 impl Place {
-    /// Where connections to these addresses or to a Unix socket go, if that is on this machine. Those through a proxy go
-    /// to it.
+    /// Where connections to these addresses or to a Unix socket go, if that is on this machine. Connections through a
+    /// proxy go to the proxy.
     pub fn of(unix: Option<PathBuf>, Addresses(addresses): Addresses) -> Option<Self> {
         let Some(path) = unix else {
             let are_here = addresses.iter().all(|&address| spin::is_here(address));
             return are_here.then(|| Self::Tcp(addresses.into_iter().map(effective).collect()));
         };
-        // It may have been bound by another of its names.
+        // It may have been bound under another of its names.
         let other = fs::canonicalize(&path);
         Some(Self::Unix(std::iter::once(path).chain(other).collect()))
     }
@@ -66,7 +66,7 @@ impl Place {
     }
 }
 
-/// The address that connections to this one have, as the kernel writes it.
+/// The address that a connection to this one really has, as the kernel writes it.
 fn effective(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip().to_canonical() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -76,11 +76,12 @@ fn effective(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// Those of the listening sockets that get connections to one of the addresses.
+/// The listening sockets that receive connections to one of the addresses.
 fn serving(sockets: &[Socket], addresses: &[SocketAddr]) -> Vec<Listener> {
     let mut serving = Vec::new();
     for address in addresses {
-        // The kernel prefers the address itself to any address, and IPv4 to both.
+        // The kernel prefers a socket bound to the very address over one bound to any, and an IPv4 socket over a
+        // dual-stack one.
         let rank = |socket: &Socket| match socket.local {
             local if local.port() != address.port() => None,
             local if local.ip() == address.ip() => Some(2),
@@ -100,7 +101,7 @@ fn serving(sockets: &[Socket], addresses: &[SocketAddr]) -> Vec<Listener> {
     serving
 }
 
-/// Those in `/proc/net/unix` that listen and were bound by one of these names.
+/// The sockets in `/proc/net/unix` that listen and were bound under one of these names.
 fn unix(table: &str, names: &[PathBuf]) -> Vec<Listener> {
     const ACCEPTS: u32 = 1 << 16;
     let listener = |line: &str| {
@@ -159,7 +160,7 @@ mod tests {
             assert!(found.iter().all(|listener| listener.queue == Some((1, 2))));
         }
         let both = serving(&all, &["127.0.0.2:80", "127.0.0.4:80"].map(|address| address.parse().unwrap()));
-        assert_eq!(both.len(), 1, "one socket is one, however many of its addresses are in use");
+        assert_eq!(both.len(), 1, "one socket counts once, no matter how many of its addresses are in use");
     }
 
     #[test]

@@ -1,25 +1,25 @@
-//! The machine: time that a hypervisor took, steps of the wall clock, overflows of listening queues.
+//! What disturbs the machine: stolen time, steps of the wall clock, overflows of accept queues.
 
 use std::fs;
 
 use crate::backend::wall_offset_ns;
 
-/// The smallest step of the wall clock that is reported: well above what the time between two readings can look like.
+/// The smallest step of the wall clock that is reported: well above the time between two readings.
 const STEP_MIN_S: f64 = 0.05;
 
-/// What the machine says at a moment.
+/// A reading of the machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Machine {
-    /// Time that the hypervisor gave to others, and all time, of all processors in ticks.
+    /// Stolen time and all time of all processors, in ticks.
     stolen: Option<(u64, u64)>,
-    /// How often a listening queue overflowed in this network namespace.
+    /// How often an accept queue overflowed in this network namespace.
     overflows: Option<u64>,
-    /// How far the wall clock is ahead of the time since the machine was started.
+    /// How far the wall clock is ahead of the time since boot.
     offset_ns: i64,
 }
 
 impl Machine {
-    /// Reads it.
+    /// Takes a reading.
     pub fn read() -> Self {
         Self {
             stolen: fs::read_to_string("/proc/stat").ok().and_then(|text| stolen(&text)),
@@ -28,15 +28,15 @@ impl Machine {
         }
     }
 
-    /// The share of the processors' time that the hypervisor gave to others since an earlier reading.
+    /// The share of the processors' time that the hypervisor stole since an earlier reading.
     pub fn stolen_since(&self, before: &Self) -> Option<f64> {
         let (now, before) = self.stolen.zip(before.stolen)?;
         let all = now.1.saturating_sub(before.1);
-        // In less than a tick nothing was counted.
+        // Nothing is counted in less than a tick.
         Some(if all > 0 { now.0.saturating_sub(before.0) as f64 / all as f64 } else { 0.0 })
     }
 
-    /// How often a listening queue overflowed since then.
+    /// How often an accept queue overflowed since then.
     pub fn overflows_since(&self, before: &Self) -> Option<u64> {
         self.overflows.zip(before.overflows).map(|(now, before)| now.saturating_sub(before))
     }
@@ -48,14 +48,14 @@ impl Machine {
     }
 }
 
-/// The stolen ticks of all processors and all their ticks. Those of guests are among the others.
+/// The stolen ticks of all processors, and all their ticks. The ticks of guests are contained in others.
 fn stolen(text: &str) -> Option<(u64, u64)> {
     let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks: Vec<u64> = line.split_ascii_whitespace().take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
     Some((*ticks.get(7)?, ticks.iter().sum()))
 }
 
-/// The number below `ListenOverflows`: one line has names, the next one their values.
+/// The value of `ListenOverflows`: one line has the names, the next one the values.
 fn overflows(text: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("TcpExt: "));
     let (names, values) = (lines.next()?, lines.next()?);

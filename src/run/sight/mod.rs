@@ -1,9 +1,9 @@
-//! What can be seen of a target on this machine, and of the machine, while a run lasts.
+//! Observes a target on this machine, and the machine itself, during a run.
 //!
-//! A thread of its own asks the kernel a few times a second: `listeners` which sockets listen where the load goes,
-//! `holders` which processes hold them, `processes` what processor time these take, `groups` what they are allowed,
-//! `connections` how their end of some connections is, and `machine` what is wrong with the machine itself. It sends
-//! nothing to the target, touches no connection, and takes less than a hundredth of a processor.
+//! A separate thread asks the kernel a few times a second: `listeners` finds the sockets that listen where the load
+//! goes, `holders` the processes that hold them, `processes` reads their processor time, `groups` their limits,
+//! `connections` their end of some connections, and `machine` what disturbs the machine. It sends nothing to the
+//! target, touches no connection, and takes less than 1 % of a processor.
 
 mod connections;
 mod groups;
@@ -36,14 +36,14 @@ use crate::verdict;
 /// How long a run waits for the first search.
 const FIRST_SEARCH_WAIT: Duration = Duration::from_millis(50);
 
-/// What was seen of a target on this machine, and of the machine, while a run lasted.
+/// What was seen of a target on this machine, and of the machine, during a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
     /// The target, if it is on this machine and could be seen.
     pub target: Option<verdict::Target>,
-    /// The machine; the time that it was suspended is filled in by the run.
+    /// The machine; the run fills in how long it was suspended.
     pub machine: verdict::Machine,
-    /// For how long the generator's control group was throttled, summed over processors.
+    /// How long the generator's control group was throttled, summed over processors.
     pub throttled_s: Option<f64>,
     /// What could not be seen.
     pub unseen: Vec<Unseen>,
@@ -55,29 +55,28 @@ pub struct Sight {
     thread: Option<JoinHandle<Seen>>,
     /// Disconnected when the first search has ended.
     has_found: Receiver<()>,
-    /// How long after the start counting began; `None`: not yet.
+    /// When counting began, after the start; `None`: not yet.
     counts_from: Option<Duration>,
 }
 
-/// What the watcher is told.
+/// What the watcher thread is told.
 #[derive(Debug, Default)]
 struct Orders {
-    /// How often counting was to start over.
+    /// How many times counting was told to start over.
     restarts: AtomicU32,
-    /// There is nothing more to see.
+    /// The watcher is to end.
     ended: AtomicBool,
 }
 
 impl Sight {
-    /// Begins to watch, if there is something to see: where the load goes, and who is there. `None` in simulations, for
-    /// a single exchange, and where there can be no thread.
+    /// Begins to watch. `None` in simulations, for `--once`, and if the thread cannot be created.
     pub fn begin(plan: &Plan, addresses: &Addresses) -> Option<Self> {
         if plan.once || matches!(plan.io, Io::Sim(_)) {
             return None;
         }
         let orders = Arc::new(Orders::default());
         let (heard, unix, addresses) = (Arc::clone(&orders), plan.way.unix.clone(), addresses.clone());
-        // A queue may overflow in the first millisecond.
+        // Read now: a queue may overflow in the first millisecond.
         let before = plan.warmup.is_zero().then(Machine::read);
         let (found, has_found) = mpsc::channel();
         let work = move || Watcher::new(Place::of(unix, addresses), before).watch(&heard, found);
@@ -85,13 +84,13 @@ impl Sight {
         Some(Self { orders, thread: Some(thread), has_found, counts_from: None })
     }
 
-    /// Waits for the first search, but not for long: it should take no processor time from the run.
+    /// Waits for the first search, but not for long: its processor time should not fall into the run.
     pub fn wait(&self) {
-        // If it has not ended by then it goes on beside the run.
+        // If it has not ended by then, it continues during the run.
         let _ = self.has_found.recv_timeout(FIRST_SEARCH_WAIT);
     }
 
-    /// Measuring, and counting with it, begins at `begins` after the start; `passed` is the time since the start.
+    /// Measuring, and with it counting, begins at `begins` after the start; `passed` is the time since the start.
     pub fn count_from(&mut self, begins: Duration, passed: Duration) {
         if passed >= begins && self.counts_from != Some(begins) {
             self.counts_from = Some(begins);
@@ -100,7 +99,7 @@ impl Sight {
         }
     }
 
-    /// Measuring has ended: what was seen.
+    /// Ends watching when measuring has ended, and returns what was seen.
     pub fn end(mut self) -> Seen {
         self.dismiss();
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
@@ -125,12 +124,12 @@ impl Drop for Sight {
 }
 
 impl Orders {
-    /// Whether there is nothing more to see; everything that was ordered before is known then.
+    /// Whether the watcher is to end; orders given before that are visible then.
     fn have_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Waits for an order, but not longer than that; `restarts` are those that were heard.
+    /// Waits for an order, but no longer than `pause`; `restarts` are those already carried out.
     fn wait(&self, restarts: u32, pause: Duration) {
         let until = Instant::now() + pause;
         while !self.have_ended() && self.restarts.load(Ordering::Relaxed) == restarts {

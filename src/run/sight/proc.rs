@@ -1,25 +1,25 @@
-//! What `/proc` says about a process or one of its threads.
+//! Reads `/proc` of a process or one of its threads.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 
-/// The kernel counts processor time in ticks of this many nanoseconds where it tells programs about it.
+/// The length of the ticks in which the kernel reports processor time, in nanoseconds.
 pub const TICK_NS: u64 = 10_000_000;
 
-/// What a `stat` says.
+/// What a `stat` file contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
     /// The name of the program or the thread.
     pub name: String,
-    /// Whether it has not ended; a zombie is still listed.
+    /// Whether it is running; a zombie is still listed.
     pub is_alive: bool,
-    /// Processor time, of a process with that of the threads that have ended.
+    /// Processor time; that of a process includes threads that have ended.
     pub cpu_ns: u64,
-    /// When it was started, since the machine was.
+    /// When it was started, since boot.
     pub started_ns: u64,
 }
 
-/// The numbers that a directory of `/proc` has entries for, in descending order: what was started last comes first.
+/// The entries of a directory of `/proc` that are numbers, in descending order: what was started last comes first.
 pub fn numbers(directory: &str) -> io::Result<Vec<u32>> {
     let entries = fs::read_dir(directory)?;
     let mut numbers: Vec<u32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
@@ -32,7 +32,7 @@ pub fn stat(path: &str) -> Option<Stat> {
     parse_stat(&line(&format!("/proc/{path}/stat"))?)
 }
 
-/// The processor time of a thread in nanoseconds, as exactly as the kernel tells; `None`: it is gone.
+/// The processor time of a thread in nanoseconds, as exactly as the kernel has it; `None`: it is gone.
 pub fn thread_ns(process: u32, thread: u32) -> Option<u64> {
     let path = format!("{process}/task/{thread}");
     let exact = line(&format!("/proc/{path}/schedstat")).and_then(|text| parse_schedstat(&text));
@@ -46,19 +46,19 @@ pub fn allowed(process: u32, thread: u32) -> Option<String> {
     Some(list.trim().to_owned())
 }
 
-/// The processors that there are, as such a list.
+/// The processors that are online, as such a list.
 pub fn online() -> Option<String> {
     line("/sys/devices/system/cpu/online").map(|list| list.trim().to_owned())
 }
 
-/// A file of one line, in as few system calls as there can be.
+/// A file of one line, read in as few system calls as possible.
 fn line(path: &str) -> Option<String> {
     let mut text = [0; 1024];
     let length = File::open(path).ok()?.read(&mut text).ok()?;
     Some(String::from_utf8_lossy(&text[..length]).into_owned())
 }
 
-/// The name is in parentheses, and may contain some.
+/// The name is in parentheses, and may itself contain parentheses.
 fn parse_stat(text: &str) -> Option<Stat> {
     let (_, rest) = text.split_once('(')?;
     let (name, rest) = rest.rsplit_once(") ")?;
@@ -72,7 +72,7 @@ fn parse_stat(text: &str) -> Option<Stat> {
     })
 }
 
-/// The first of three numbers. A kernel that does not keep count says zero three times.
+/// The first of three numbers. A kernel without these statistics has three zeros.
 fn parse_schedstat(text: &str) -> Option<u64> {
     let mut numbers = text.split_ascii_whitespace().map(|word| word.parse::<u64>().ok());
     let [cpu_ns, _, turns] = [numbers.next()??, numbers.next()??, numbers.next()??];

@@ -1,4 +1,4 @@
-//! The processor time of the target's processes and of their threads.
+//! Measures the processor time of the target's processes and their threads.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::RangeInclusive;
@@ -6,35 +6,35 @@ use std::ops::RangeInclusive;
 use super::proc::{self, Stat};
 use crate::backend::{monotonic_ns, suspended_ns};
 
-/// How many threads of a process are looked at when there is no time for all.
+/// How many threads of a process are read when there is no time for all.
 const THREADS: usize = 4;
 
 /// The target's processes.
 #[derive(Debug, Default)]
 pub struct Processes {
     all: BTreeMap<u32, Process>,
-    /// When counting began, since the machine was started.
+    /// When counting began, since boot.
     began_ns: u64,
-    /// The lists of processors that their threads may run on, each once.
+    /// The distinct lists of processors that their threads may run on.
     allowed: HashSet<String>,
-    /// The most of them at once.
+    /// The largest number of processes at once.
     pub most: usize,
 }
 
-/// One of them.
+/// A process of the target.
 #[derive(Debug)]
 struct Process {
     stat: Stat,
     /// Its processor time when counting began.
     base_ns: u64,
     threads: HashMap<u32, Thread>,
-    /// Whether all its threads were looked at: any other is new.
+    /// Whether all its threads were read: any other is new.
     knows_threads: bool,
-    /// The most processor time that one of its threads took, be it one that has ended.
+    /// The most processor time that one of its threads took, including those that have ended.
     busiest_ns: u64,
 }
 
-/// One of its threads: its processor time when counting began, and now.
+/// A thread: its processor time when counting began, and now.
 #[derive(Clone, Copy, Debug, Default)]
 struct Thread {
     base_ns: u64,
@@ -48,10 +48,10 @@ impl Thread {
 }
 
 impl Processes {
-    /// Adds one, unless it is gone.
+    /// Adds a process, unless it is gone.
     pub fn add(&mut self, id: u32) {
         let Some(stat) = proc::stat(&id.to_string()).filter(|stat| stat.is_alive) else { return };
-        // All that a process has done counts if it was started meanwhile.
+        // If the process was started since then, all its time counts.
         let is_new = stat.started_ns >= self.began_ns && self.began_ns > 0;
         let base_ns = if is_new { 0 } else { stat.cpu_ns };
         let process = Process { stat, base_ns, threads: HashMap::new(), knows_threads: is_new, busiest_ns: 0 };
@@ -72,10 +72,10 @@ impl Processes {
         }
     }
 
-    /// Looks at all of them; when there is no more time, only at a few threads of each.
+    /// Reads all of them; when time is up, only a few threads of each.
     pub fn look(&mut self, is_over: &dyn Fn() -> bool) {
         for (&id, process) in self.all.iter_mut().filter(|(_, process)| process.stat.is_alive) {
-            // Numbers are used again.
+            // Process numbers are reused.
             let now = proc::stat(&id.to_string()).filter(|now| now.started_ns == process.stat.started_ns);
             match now {
                 Some(now) => process.stat = now,
@@ -92,7 +92,7 @@ impl Processes {
         self.most = self.most.max(self.all.values().filter(|process| process.stat.is_alive).count());
     }
 
-    /// Whether there was none.
+    /// Whether no process was ever found.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -118,19 +118,19 @@ impl Processes {
         self.all.values().map(Process::busiest_ns).max().unwrap_or_default()
     }
 
-    /// How many processors there are that one of their threads may run on.
+    /// How many of the online processors their threads may run on.
     pub fn processors(&self) -> usize {
         let online = proc::online().and_then(|list| members(&list)).unwrap_or_default();
         let allowed: HashSet<u32> = self.allowed.iter().filter_map(|list| members(list)).flatten().collect();
-        // The kernel lists those that are not there, too.
+        // The kernel also lists processors that are not online.
         let count = online.iter().filter(|&processor| allowed.contains(processor)).count();
         if count > 0 { count } else { online.len().max(1) }
     }
 }
 
 impl Process {
-    /// The processor time that its busiest thread took: no less than the mean of all that are known, if there was no time to
-    /// look at them again.
+    /// The processor time of its busiest thread: at least the mean of all known threads, if there was no time to read
+    /// them again.
     fn busiest_ns(&self) -> u64 {
         let mean_ns = self.cpu_ns().checked_div(self.threads.len() as u64).filter(|_| self.knows_threads);
         self.busiest_ns.max(mean_ns.unwrap_or(0))
@@ -139,11 +139,11 @@ impl Process {
     fn look_at_threads(&mut self, id: u32, is_over: &dyn Fn() -> bool, allowed: &mut HashSet<String>) {
         let Ok(mut ids) = proc::numbers(&format!("/proc/{id}/task")) else { return };
         self.threads.retain(|thread, _| ids.binary_search_by(|other| thread.cmp(other)).is_ok());
-        // The busiest first, in case there is no time for all.
+        // The busiest come first, in case there is no time for all.
         ids.sort_by_key(|thread| std::cmp::Reverse(self.threads.get(thread).map_or(0, Thread::gained_ns)));
         let mut are_all = true;
         for (index, thread) in ids.into_iter().enumerate() {
-            // There is always time for a few: most processes have no more.
+            // A few are always read: most processes have no more.
             if index >= THREADS && is_over() {
                 are_all = false;
                 break;
@@ -160,7 +160,7 @@ impl Process {
         self.knows_threads |= are_all;
     }
 
-    /// Its processor time since counting began: by ticks, or by its threads, of which some may have ended.
+    /// Its processor time since counting began: from ticks, or from its threads, some of which may have ended.
     fn cpu_ns(&self) -> u64 {
         let by_threads = self.threads.values().map(Thread::gained_ns).sum();
         self.stat.cpu_ns.saturating_sub(self.base_ns).max(by_threads).max(self.busiest_ns)

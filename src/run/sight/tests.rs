@@ -1,4 +1,4 @@
-//! When a target and a machine are watched, and when not.
+//! Tests when a target and a machine are watched.
 
 use std::net::SocketAddr;
 
@@ -26,7 +26,7 @@ fn the_machine_is_seen_where_the_target_is_not() {
     sight.count_from(Duration::from_secs(1), Duration::from_millis(999));
     assert_eq!(sight.counts_from, None, "the warm-up is not over");
     sight.count_from(Duration::from_secs(1), Duration::from_secs(1));
-    // It was over later than planned.
+    // It ended later than planned.
     sight.count_from(Duration::from_secs(2), Duration::from_secs(2));
     let seen = sight.end();
     assert_eq!((seen.target, seen.unseen), (None, vec![Unseen::Remote]));

@@ -1,4 +1,4 @@
-//! What could not be seen of a target or of the machine, and why.
+//! Names what could not be seen of a target or of the machine, and why.
 
 use std::fmt;
 use std::io;
@@ -14,21 +14,21 @@ pub enum Unseen {
     Remote,
     /// Nothing listens where the load goes.
     NoListener,
-    /// Connections to where something listens end somewhere else, such as in a container.
+    /// Connections to a listening socket end somewhere else, such as in a container.
     Forwarded,
-    /// The kernel does not tell about sockets.
+    /// The kernel does not report sockets.
     Sockets(Errno),
-    /// The kernel does not tell about the target's end of connections.
+    /// The kernel does not report the target's end of connections.
     Connections(Errno),
     /// The processes that hold the listening sockets belong to another user.
     Denied,
-    /// No process that is visible here holds the listening sockets.
+    /// The processes that hold the listening sockets are not visible here.
     NoProcess,
-    /// There was no time to look at all processes for those that hold the listening sockets.
+    /// There was no time to search all processes for the listening sockets.
     Unsearched,
-    /// The time that the hypervisor gave to others.
+    /// Stolen time.
     Stolen,
-    /// Overflows of listening queues.
+    /// Overflows of accept queues.
     Overflows,
     /// The target's control group.
     TargetGroup,
@@ -37,7 +37,7 @@ pub enum Unseen {
 }
 
 impl Unseen {
-    /// The sockets, because of this.
+    /// The sockets, for this reason.
     pub fn sockets(error: &io::Error) -> Self {
         Self::Sockets(Errno::from_io_error(error).unwrap_or(Errno::IO))
     }

@@ -1,4 +1,4 @@
-//! The thread that looks a few times a second, and adds up what it sees.
+//! The thread that takes readings a few times a second and adds them up.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -16,14 +16,15 @@ use crate::backend::{monotonic_ns, thread_cpu_ns};
 use crate::run::nanos;
 use crate::verdict::{self, Listening, Network, Target};
 
-/// How often queues and connections are looked at.
+/// How often queues and connections are read.
 const LOOK: Duration = Duration::from_millis(250);
-/// Processes are looked at once in this many looks.
+/// Processes are read in every this many-th round.
 const LOOKS_PER_ROUND: u32 = 4;
-/// A pause is at least this many times as long as the look before it: watching takes less than 0.5 % of a processor.
+/// A pause is at least this many times as long as the readings before it: watching takes less than 0.5 % of a
+/// processor.
 const REST: u32 = 200;
-/// How much processor time the first search for processes may take, each later one, and the one that the end of a run
-/// waits for.
+/// How much processor time the first search for processes may take, each later one, and the last one, which the end of
+/// a run waits for.
 const FIRST_SEARCH: Duration = Duration::from_millis(50);
 const SEARCH: Duration = Duration::from_millis(5);
 const LAST_SEARCH: Duration = Duration::from_millis(3);
@@ -47,7 +48,7 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// A watcher of the target at a place, or of the machine only; `before` is a reading taken before the run.
+    /// Creates a watcher of the target at a place, or only of the machine; `before` is a reading taken before the run.
     pub fn new(place: Option<Place>, before: Option<Machine>) -> Self {
         let mut own_group = Groups::default();
         own_group.add("self");
@@ -66,7 +67,7 @@ impl Watcher {
         }
     }
 
-    /// Watches until it is told that there is nothing more to see, and drops `searched` after the first search.
+    /// Watches until it is told to end, and drops `searched` after the first search.
     pub fn watch(mut self, orders: &Orders, searched: Sender<()>) -> Seen {
         let (mut looks, mut restarts) = (0_u32, 0);
         self.look();
@@ -86,7 +87,7 @@ impl Watcher {
             looks = looks.wrapping_add(1);
             let rest = Duration::from_nanos(thread_cpu_ns() - cpu_ns) * REST;
             orders.wait(restarts, rest.max(LOOK));
-            // Both may have been ordered since the last look.
+            // Both may have been ordered since the last round.
             if orders.have_ended() && orders.restarts.load(Ordering::Relaxed) == restarts {
                 break;
             }
@@ -107,7 +108,7 @@ impl Watcher {
         self.began = Some((monotonic_ns(), self.before.take().unwrap_or_else(Machine::read)));
     }
 
-    /// Looks at the queues and connections.
+    /// Reads the queues and connections.
     fn look(&mut self) {
         let Some(place) = &self.place else { return };
         self.listeners = place.listeners();
@@ -122,15 +123,15 @@ impl Watcher {
         }
     }
 
-    /// Looks at everything.
+    /// Reads everything.
     fn look_around(&mut self, time: Duration) {
         self.look();
-        // A host with thousands of sockets must not leave the processes without time.
+        // Reading thousands of sockets must leave time for the processes.
         let is_over = limit(time);
-        // What is known comes first.
+        // Known processes come first.
         self.processes.look(&is_over);
         if self.processes.have_ended() && !self.processes.is_empty() {
-            // That the target died is not said lightly: another process may have taken over.
+            // Before the target counts as dead, search once more: another process may have taken over.
             self.search(&limit(FIRST_SEARCH));
         } else {
             self.search(&is_over);
@@ -202,7 +203,7 @@ impl Watcher {
     }
 }
 
-/// Whether something has taken its processor time, from now on. What others take does not count.
+/// Returns whether this thread has used that much processor time from now on. The time of other threads does not count.
 fn limit(time: Duration) -> impl Fn() -> bool {
     let until_ns = thread_cpu_ns() + nanos(time);
     move || thread_cpu_ns() >= until_ns

@@ -1,4 +1,4 @@
-//! Which sockets a sample has where there are too many: the same ones in every sample, as long as they are there.
+//! Chooses the sockets of a sample if there are too many: the same ones in every sample, as long as they exist.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -6,8 +6,7 @@ use std::collections::BinaryHeap;
 use super::reading::Reading;
 use crate::random::Random;
 
-/// The sockets of a sample: those whose addresses and ports give the least numbers, which are as good as random and depend on
-/// the seed.
+/// The sockets of a sample: those whose addresses and ports hash to the smallest numbers; the hash depends on the seed.
 #[derive(Debug)]
 pub struct Choice {
     seed: u64,
@@ -44,12 +43,12 @@ impl PartialEq for Numbered {
 impl Eq for Numbered {}
 
 impl Choice {
-    /// Of at most so many.
+    /// A choice of at most `most` sockets.
     pub fn new(seed: u64, most: usize) -> Self {
         Self { seed, most, chosen: BinaryHeap::new(), left_out: 0 }
     }
 
-    /// Takes what is said about one socket into the sample, or leaves it or another one out.
+    /// Adds the message about one socket to the sample, and leaves out another one if the sample is full.
     pub fn offer(&mut self, body: &[u8]) {
         let number = number(self.seed, body);
         if self.chosen.len() == self.most {
@@ -69,7 +68,7 @@ impl Choice {
     }
 }
 
-/// The number of a socket: of its ports and addresses.
+/// The number of a socket, from its ports and addresses.
 fn number(seed: u64, body: &[u8]) -> u64 {
     let ends = body.get(4..40).unwrap_or_default();
     let words = ends.chunks(8).map(|part| part.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));

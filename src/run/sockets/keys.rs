@@ -1,32 +1,32 @@
-//! The keys of a socket's `struct tcp_info` (`include/uapi/linux/tcp.h`): where each is, and what it is in.
+//! The keys of a socket's `struct tcp_info` (`include/uapi/linux/tcp.h`), with the position and the unit of each.
 
 use super::value::Value;
 
 /// A figure of a socket's `struct tcp_info`.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// The name that it has in files: that of `ss`, or the one that is usual for what is made of its output.
+    /// Its name in files: that of `ss`, or the one that scripts around `ss` usually give it.
     pub name: &'static str,
-    /// Where it is, in bytes.
+    /// Its offset, in bytes.
     at: usize,
-    /// How many bytes it has.
+    /// Its width, in bytes.
     width: usize,
-    /// In what the kernel has it.
+    /// The kernel's unit.
     unit: Unit,
-    /// The value that means that there is none.
+    /// The value that means that there is no figure.
     none: Option<u64>,
 }
 
-/// What a figure is in, and what becomes of that.
+/// The unit of a figure, and what it is converted to.
 #[derive(Clone, Copy, Debug)]
 enum Unit {
-    /// Whatever it counts: as it is.
+    /// A count: unchanged.
     Count,
-    /// Milliseconds: as they are.
+    /// Milliseconds: unchanged.
     Ms,
-    /// Microseconds: milliseconds.
+    /// Microseconds: to milliseconds.
     Us,
-    /// Bytes per second: bits per second.
+    /// Bytes per second: to bits per second.
     BytesPerS,
 }
 
@@ -47,10 +47,10 @@ pub const MSS: Key = key("mss", 16, 4, Unit::Count);
 pub const CWND: Key = key("cwnd", 80, 4, Unit::Count);
 /// How fast data has arrived at the peer lately.
 pub const DELIVERY_RATE: Key = key("delivery_rate", 160, 8, Unit::BytesPerS);
-/// Segments that were sent once more.
+/// Segments that were retransmitted.
 pub const RETRANS_TOTAL: Key = key("retrans_total", 100, 4, Unit::Count);
 
-/// All figures but those of single bits, in the order in which `ss` prints them.
+/// All figures but single bits, in the order in which `ss` prints them.
 pub const KEYS: [Key; 48] = [
     key("rto", 8, 4, Unit::Us),
     key("backoff", 4, 1, Unit::Count),
@@ -62,7 +62,7 @@ pub const KEYS: [Key; 48] = [
     key("rcvmss", 20, 4, Unit::Count),
     key("advmss", 84, 4, Unit::Count),
     CWND,
-    // The largest signed number: there has been no reason to slow down.
+    // The largest signed number: slow start has not ended yet.
     unless(0x7fff_ffff, key("ssthresh", 76, 4, Unit::Count)),
     key("bytessent", 200, 8, Unit::Count),
     key("bytesretrans", 208, 8, Unit::Count),
@@ -104,7 +104,7 @@ pub const KEYS: [Key; 48] = [
 ];
 
 impl Key {
-    /// Its figure in what the kernel gives for `TCP_INFO`, which is shorter the older it is; `None`: there is none.
+    /// Reads the figure from `TCP_INFO`, which is shorter on older kernels; `None`: there is none.
     pub fn read(&self, info: &[u8]) -> Option<Value<'static>> {
         let whole = self.raw(info)?;
         Some(match self.unit {
@@ -114,7 +114,7 @@ impl Key {
         })
     }
 
-    /// The figure as the kernel has it.
+    /// The figure in the kernel's unit.
     pub fn raw(&self, info: &[u8]) -> Option<u64> {
         let bytes = info.get(self.at..self.at + self.width)?;
         let whole = match *bytes {

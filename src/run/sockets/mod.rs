@@ -1,7 +1,7 @@
-//! Samples of sockets while a run lasts, as `ss` shows them: a thread of its own asks the kernel once a second.
+//! Samples sockets during a run, as `ss` shows them: a separate thread asks the kernel once a second.
 //!
-//! It sends nothing to the target, touches no connection, and takes less than a hundredth of a processor. What is sampled
-//! are the connections of the run, or whatever a filter of the plan says.
+//! It sends nothing to the target, touches no connection, and takes less than 1 % of a processor. It samples the
+//! connections of the run, or the sockets that a filter of the plan selects.
 
 mod choice;
 mod keys;
@@ -33,25 +33,25 @@ use sampler::Sampler;
 use summary::Summary;
 pub use value::Value;
 
-/// The kernel does not tell about sockets.
+/// The kernel does not report sockets.
 #[derive(Debug, Error)]
-#[error("--sockets: the kernel does not tell about sockets: {}; leave the option out", reason(&(*.0).into()))]
+#[error("--sockets: the kernel does not report sockets: {}; leave the option out", reason(&(*.0).into()))]
 pub struct Untold(Errno);
 
-/// What the kernel said of the sockets that are sampled, at one moment.
+/// One sample: the readings of the chosen sockets at one moment.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// When it was taken.
     pub at: Instant,
-    /// The seconds since measuring began; negative in a warm-up.
+    /// The seconds since measuring began; negative during the warm-up.
     pub at_s: f64,
-    /// The same moment of the calendar, since the beginning of 1970.
+    /// The same moment on the wall clock, since the beginning of 1970.
     pub time: Duration,
-    /// What it said of each socket.
+    /// The reading of each socket.
     pub readings: Vec<Reading>,
-    /// How many more there were.
+    /// How many sockets were left out.
     pub left_out: u64,
-    /// Why it said nothing, if it did not.
+    /// Why there are no readings, if the kernel refused.
     pub failure: Option<Errno>,
 }
 
@@ -66,19 +66,19 @@ pub struct SocketWatcher {
 }
 
 impl SocketWatcher {
-    /// Gets ready to sample what the plan says, if it says so. Where connections are none of TCP, the run has nothing to be
-    /// sampled.
+    /// Prepares sampling, if the plan asks for it. `None` also for a run over a Unix socket without a filter: it has no
+    /// TCP connections to sample.
     ///
     /// # Errors
     ///
-    /// When the kernel does not tell about sockets, or there can be no thread.
+    /// When the kernel does not report sockets, or the thread cannot be created.
     pub fn prepare(plan: &Plan, addresses: &Addresses) -> anyhow::Result<Option<Self>> {
         let Some(watch) = &plan.show.sockets else { return Ok(None) };
         let is_without_tcp = plan.way.unix.is_some() && watch.filter.is_none();
         if plan.once || is_without_tcp || matches!(plan.io, Io::Sim(_)) {
             return Ok(None);
         }
-        // No socket has these ports: the question is whether there is an answer.
+        // No socket has these ports: the request only checks that the kernel replies.
         diag::dump(false, diag::ESTABLISHED, [1, 1], |_| ControlFlow::Continue(())).map_err(Untold)?;
         let sampler = Sampler::new(watch.filter.clone(), addresses, plan.seed);
         let (start, started) = mpsc::channel::<Instant>();
@@ -86,7 +86,7 @@ impl SocketWatcher {
         let has_ended = Arc::new(AtomicBool::new(false));
         let (is_over, warmup) = (Arc::clone(&has_ended), plan.warmup);
         let work = move || {
-            // None comes if the run never begins.
+            // The sender is dropped if the run never begins.
             let Ok(start) = started.recv() else { return };
             sampler.run(start, start + warmup, &is_over, &sender);
         };
@@ -97,11 +97,11 @@ impl SocketWatcher {
 
     /// The run begins.
     pub fn start(&mut self, start: Instant) {
-        // A thread that has fallen samples nothing.
+        // A thread that panicked samples nothing.
         self.start.take().map(|waiting| waiting.send(start));
     }
 
-    /// Tells the observer of the samples since the last time, in a run that is measured from `begins`.
+    /// Passes the samples since the last call to the observer; measuring begins at `begins`.
     pub fn tell(&mut self, begins: Instant, observer: &mut dyn Observer) {
         for mut sample in self.samples.try_iter() {
             let since = sample.at.saturating_duration_since(begins).as_secs_f64();
@@ -111,10 +111,10 @@ impl SocketWatcher {
         }
     }
 
-    /// The run has ended: tells the observer of the last samples, and gives what all of them add up to.
+    /// Ends sampling with the run: passes the last samples to the observer, and returns the sums of all.
     pub fn end(mut self, begins: Instant, observer: &mut dyn Observer) -> Watched {
         self.dismiss();
-        // What the thread has sent until it fell, if it did, is there.
+        // What a thread sent before it panicked is kept.
         self.thread.take().map(JoinHandle::join);
         self.tell(begins, observer);
         std::mem::take(&mut self.summary).end()

@@ -1,4 +1,4 @@
-//! The connections of the run: sockets of this process that are connected to where the load goes.
+//! Finds the connections of the run: the sockets of this process that are connected to where the load goes.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
@@ -12,17 +12,17 @@ use crate::plan::filter::States;
 use crate::run::diag;
 use crate::run::sight;
 
-/// The connections of the run. Others may be connected to the same target: those are known by their inodes, which only this
-/// process's descriptors tell, and reading these takes longer than a sample.
+/// The connections of the run. Other processes may be connected to the same target: theirs are told apart by the inodes
+/// of this process's descriptors, and reading those takes longer than a sample.
 #[derive(Debug)]
 pub struct Own {
     addresses: Vec<(IpAddr, u16)>,
-    /// The sockets of the last sample, by their inodes: whether they are this process's.
+    /// The sockets of the last sample, by inode, and whether they are this process's.
     known: HashMap<u32, bool>,
 }
 
 impl Own {
-    /// Those to these addresses.
+    /// The connections to these addresses.
     pub fn new(addresses: &[SocketAddr]) -> Self {
         let ends = addresses.iter().map(|address| (address.ip(), address.port())).collect();
         Self { addresses: ends, known: HashMap::new() }
@@ -35,7 +35,7 @@ impl Own {
         for (v6, port) in ports {
             diag::dump_with(EXTENSIONS, v6, States::USUAL.0, [0, port], |body| {
                 let is_there = subject(body).is_some_and(|socket| self.is_there(socket.peer));
-                // One that no process has any more is about to end.
+                // A socket that no process holds any more is about to end.
                 let inode = inode(body).filter(|inode| is_there && *inode != 0);
                 match inode.map(|inode| (inode, self.known.get(&inode))) {
                     None => {}
@@ -51,7 +51,7 @@ impl Own {
             })?;
         }
         if !new.is_empty() {
-            // Where there is no `/proc`, none is known to be another process's.
+            // Without `/proc`, no socket is known to be another process's.
             let own: Option<HashSet<u64>> = sight::sockets_of("self").ok().map(Iterator::collect);
             for (inode, body) in new {
                 let is_own = own.as_ref().is_none_or(|own| own.contains(&inode.into()));

@@ -1,11 +1,11 @@
-//! What the kernel says about one socket at one moment, under the names that files have for it.
+//! A reading of one socket at one moment, under the names that files use.
 
 use super::keys::{CWND, DELIVERY_RATE, KEYS, MSS, RETRANS_TOTAL, RTT};
 use super::value::Value;
 use crate::plan::filter::Subject;
 use crate::run::diag::{self, u32_at};
 
-/// The attributes that are asked for, by their numbers, and those that some congestion controls have.
+/// The numbers of the attributes that are requested, and of those that some congestion controls add.
 const INFO: u16 = 2;
 const VEGAS: u16 = 3;
 const CONG: u16 = 4;
@@ -13,7 +13,7 @@ const SKMEM: u16 = 7;
 const DCTCP: u16 = 9;
 const BBR: u16 = 16;
 
-/// The extensions that ask for them.
+/// The extension bits that request them.
 pub const EXTENSIONS: u8 = 1 << (INFO - 1) | 1 << (VEGAS - 1) | 1 << (CONG - 1) | 1 << (SKMEM - 1);
 
 /// The names of the states, by the kernel's numbers.
@@ -36,25 +36,24 @@ const STATES: [&str; 13] = [
 /// The names of timers, by the kernel's numbers.
 const TIMERS: [&str; 5] = ["off", "on", "keepalive", "timewait", "persist"];
 
-/// What a connection has agreed on or does, by the bits of its options.
+/// What a connection negotiated or does, by the bits of its options.
 const OPTIONS: [(&str, u8); 5] = [("ts", 1), ("sack", 2), ("ecn", 8), ("ecnseen", 16), ("fastopen", 32)];
 
-/// The memory of a socket, in the kernel's order: received and not read yet, and its limit; sent and not acknowledged on its
-/// way through this machine, and the limit of what is written; kept for later, written, options, waiting to be taken in, and
-/// packets that were dropped.
+/// The memory of a socket, in the kernel's order: received and not read yet, and its limit; in the send queues of this
+/// machine, and the limit of what is written; reserved, written, options, backlog, and packets dropped.
 const MEMORY: [&str; 9] = ["r", "rb", "t", "tb", "f", "w", "o", "bl", "d"];
 
-/// What the kernel says about one socket at one moment, as it says it.
+/// A reading of one socket: the kernel's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading(Box<[u8]>);
 
 impl Reading {
-    /// What is in a message of the kernel's answer.
+    /// The reading in a message of the kernel's reply.
     pub fn of(body: &[u8]) -> Option<Self> {
         diag::ends(body).and(u32_at(body, 68)).map(|_| Self(body.into()))
     }
 
-    /// A number that no other socket has, while it is there or later.
+    /// The cookie: a number that no other socket ever has.
     pub fn cookie(&self) -> u64 {
         u64::from(self.word(48)) << 32 | u64::from(self.word(44))
     }
@@ -69,12 +68,12 @@ impl Reading {
         CWND.raw(self.info())
     }
 
-    /// How fast data has arrived at the peer lately, in bits per second; `None`: there was none.
+    /// How fast data has arrived at the peer lately, in bits per second; `None`: none was sent.
     pub fn delivery_bps(&self) -> Option<u64> {
         DELIVERY_RATE.raw(self.info()).filter(|rate| *rate > 0).map(|rate| rate.saturating_mul(8))
     }
 
-    /// Segments that were sent once more since it was opened.
+    /// Segments that were retransmitted since the connection was opened.
     pub fn retransmits(&self) -> Option<u64> {
         RETRANS_TOTAL.raw(self.info())
     }
@@ -88,7 +87,7 @@ impl Reading {
         Some([share(0, 1)?, share(5, 3)?])
     }
 
-    /// Calls `each` with everything that is known, by its name.
+    /// Calls `each` with every known value and its name.
     pub fn each<E>(&self, mut each: impl FnMut(&'static str, Value<'_>) -> Result<(), E>) -> Result<(), E> {
         let Some((_, [local, peer])) = diag::ends(&self.0) else { return Ok(()) };
         each("state", Value::Text(STATES.get(usize::from(self.0[1])).unwrap_or(&STATES[0])))?;
@@ -106,7 +105,7 @@ impl Reading {
         groups.into_iter().try_for_each(|(name, group)| group.map_or(Ok(()), |group| each(name, Value::Group(group))))
     }
 
-    /// What is known of its connection.
+    /// The values of its connection.
     fn connection<E>(&self, each: &mut impl FnMut(&'static str, Value<'_>) -> Result<(), E>) -> Result<(), E> {
         let info = self.info();
         if let Some(&[options, scales, rate]) = info.get(5..8).and_then(|bits| bits.first_chunk()) {
@@ -133,7 +132,7 @@ impl Reading {
         Some(u64::try_from(u128::from(mss) * u128::from(cwnd) * 8_000_000 / u128::from(rtt_us)).unwrap_or(u64::MAX))
     }
 
-    /// What its timer waits for, for how long, and how often it has fired.
+    /// Its timer: what for, the time left, and how often it has fired.
     fn timer(&self) -> Option<Value<'_>> {
         let (timer, retransmits) = (self.0[2], self.0[3]);
         let name = TIMERS.get(usize::from(timer)).copied().unwrap_or("unknown");
@@ -200,18 +199,18 @@ impl Reading {
     }
 }
 
-/// Two fields of half a byte in the order of the structure: the compiler begins with the low bits, or the high ones.
+/// Two half-byte fields in the order of the structure: compilers begin with the low bits or with the high ones.
 fn bits([low, high]: [u8; 2]) -> [u8; 2] {
     if cfg!(target_endian = "little") { [low, high] } else { [high, low] }
 }
 
-/// What a filter is told of a socket in a message of the kernel's answer.
+/// What a filter needs of a socket, from a message of the kernel's reply.
 pub fn subject(body: &[u8]) -> Option<Subject> {
     let (_, [local, peer]) = diag::ends(body)?;
     Some(Subject { state: *body.get(1)?, local, peer })
 }
 
-/// The inode of a socket in a message of the kernel's answer; 0 if no process has it.
+/// The inode of a socket, from a message of the kernel's reply; 0 if no process holds it.
 pub fn inode(body: &[u8]) -> Option<u32> {
     u32_at(body, 68)
 }

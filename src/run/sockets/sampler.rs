@@ -16,14 +16,15 @@ use crate::backend::thread_cpu_ns;
 use crate::plan::{Addresses, Filter};
 use crate::run::diag;
 
-/// How often there is a sample.
+/// The time between two samples.
 const PERIOD: Duration = Duration::from_secs(1);
-/// The first is half of that after measuring begins, so that each row of the time line has one in its middle.
+/// The first sample is taken half of that after measuring begins, so that each row of the timeline has one in its
+/// middle.
 const PHASE: Duration = Duration::from_millis(500);
 /// Sockets of a sample, at most.
 const SOCKETS_MAX: usize = 1_000;
-/// The time between two samples is at least this many times as long as one takes: with what becomes of it, less than 1 % of
-/// a processor.
+/// The time between two samples is at least this many times as long as one takes: with the writing of it, less than 1 %
+/// of a processor.
 const REST: u32 = 150;
 
 /// Takes samples.
@@ -41,12 +42,12 @@ enum Which {
 }
 
 impl Sampler {
-    /// Samples what a filter says, or else the connections to these addresses.
+    /// A sampler of what a filter selects, or else of the connections to these addresses.
     pub fn new(filter: Option<Filter>, addresses: &Addresses, seed: u64) -> Self {
         Self { which: filter.map_or_else(|| Which::Own(Own::new(&addresses.0)), Which::Filtered), seed }
     }
 
-    /// Takes a sample every second from the start until the end, in a run that is measured from `begins`.
+    /// Takes a sample every second from the start until the end; measuring begins at `begins`.
     pub fn run(mut self, start: Instant, begins: Instant, is_over: &AtomicBool, samples: &Sender<Sample>) {
         let mut due = first(start, begins);
         loop {
@@ -77,7 +78,7 @@ impl Sampler {
         Sample { at, at_s: 0.0, time, readings, left_out, failure }
     }
 
-    /// Offers all sockets that are to be sampled.
+    /// Offers all sockets that may be sampled.
     fn offer(&mut self, choice: &mut Choice) -> Result<(), Errno> {
         let filter = match &mut self.which {
             Which::Own(own) => return own.sample(choice),
@@ -95,13 +96,13 @@ impl Sampler {
     }
 }
 
-/// When the first sample is due: so that others are in the middle of every second from `begins` on.
+/// When the first sample is due, so that the later ones are in the middle of every second from `begins` on.
 fn first(start: Instant, begins: Instant) -> Instant {
     let warmup = begins.saturating_duration_since(start) + PHASE;
     start + Duration::from_nanos((warmup.as_nanos() % PERIOD.as_nanos()) as u64)
 }
 
-/// The first moment after `due` and not before `earliest` at which a sample may be due.
+/// The next time at which a sample may be due: after `due`, and not before `earliest`.
 fn next(due: Instant, earliest: Instant) -> Instant {
     let periods = earliest.saturating_duration_since(due).as_nanos().div_ceil(PERIOD.as_nanos()).max(1);
     due + PERIOD * u32::try_from(periods).unwrap_or(u32::MAX)

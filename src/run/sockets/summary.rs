@@ -1,20 +1,20 @@
-//! What the samples of a run add up to.
+//! Adds up the samples of a run.
 
 use std::collections::HashMap;
 
 use super::Sample;
 use crate::stats::Watched;
 
-/// What the samples of a run add up to, so far.
+/// The sums of the samples of a run, so far.
 #[derive(Debug, Default)]
 pub struct Summary {
     watched: Watched,
-    /// The sockets of the last sample, by their cookies: how many segments each had sent once more.
+    /// The sockets of the last sample, by their cookies: how many segments each had retransmitted.
     last: HashMap<u64, Option<u64>>,
 }
 
 impl Summary {
-    /// Adds a sample. Those of a warm-up do not count, but what is counted of a connection counts from there.
+    /// Adds a sample. Samples of the warm-up do not count, but a connection's retransmits count from the last of them.
     pub fn add(&mut self, sample: &Sample) {
         let last = std::mem::take(&mut self.last);
         let counts = sample.at_s >= 0.0;
@@ -45,7 +45,7 @@ impl Summary {
         }
     }
 
-    /// All of them.
+    /// The sums at the end.
     pub fn end(self) -> Watched {
         self.watched
     }

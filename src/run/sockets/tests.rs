@@ -1,4 +1,4 @@
-//! What the kernel says of real sockets, and what is made of it.
+//! Tests of readings of real sockets.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use super::own::Own;
 use super::*;
 use crate::random::Random;
 
-/// Everything that a reading says, by its name.
+/// Every value of a reading, with its name.
 fn all(reading: &Reading) -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     let each = |key, value: Value<'_>| {
@@ -24,7 +24,7 @@ fn of(reading: &Reading, name: &str) -> Option<String> {
     all(reading).into_iter().find(|(key, _)| *key == name).map(|(_, value)| value)
 }
 
-/// The sockets of this process that are connected there, at most so many of them.
+/// The sockets of this process that are connected there, at most `most` of them.
 fn own(address: SocketAddr, most: usize) -> (Vec<Reading>, u64) {
     let mut choice = Choice::new(7, most);
     Own::new(&[address]).sample(&mut choice).unwrap();
@@ -73,7 +73,7 @@ fn an_older_kernel_says_less_and_no_figure_is_made_up() {
         let known = KEYS.iter().filter(|key| key.read(&info[..length]).is_some()).count();
         assert_eq!(known == KEYS.len(), length == 240, "{length}");
     }
-    // The counters of segments came after those of bytes.
+    // The counters of segments were added after those of bytes.
     let read = |length: usize, name: &str| KEYS.iter().find(|key| key.name == name).unwrap().read(&info[..length]);
     assert_eq!(read(136, "segsout"), None);
     assert_eq!(read(140, "segsout"), Some(Value::Whole(u32::from_ne_bytes([136, 137, 138, 139]).into())));
@@ -132,7 +132,7 @@ fn sockets_of_others_to_the_same_target_are_not_the_runs() {
     other.kill().and_then(|()| other.wait()).unwrap();
 }
 
-/// What the kernel would say of a socket, with these attributes.
+/// The kernel's message about a socket, with these attributes.
 fn body(cookie: u32, attributes: &[(u16, &[u8])]) -> Vec<u8> {
     let mut body = vec![0; 72];
     (body[0], body[1]) = (2, 1);

@@ -1,21 +1,21 @@
-//! What is known of a socket under one key.
+//! The value of a socket's key.
 
 use serde::{Serialize, Serializer};
 
-/// What is known of a socket under one key.
+/// The value of a socket's key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
     /// A whole number.
     Whole(u64),
     /// Any other number.
     Decimal(f64),
-    /// Whether something is so.
+    /// True or false.
     Flag(bool),
     /// A name.
     Text(&'a str),
-    /// An address and port, or a number that is no quantity.
+    /// An address and port, or a number that is not a quantity.
     Id(String),
-    /// Several that belong together.
+    /// Several values with names of their own.
     Group(Vec<(&'static str, Self)>),
 }
 
