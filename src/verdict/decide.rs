@@ -1,65 +1,66 @@
-//! The rules, in the order in which they are tried: the first that holds decides.
+//! The rules of the verdict, in the order in which they are tried; the first that applies decides.
 //!
-//! Faults of the generator come first, because then the figures say nothing else. Then come a rate that was reached, the
-//! network, and the target. Last comes what only the shape of the latencies tells.
+//! Faults of the generator come first, because they invalidate every other figure. Then come a rate that was reached,
+//! the network and the target. Conclusions from the shape of the latencies alone come last.
 
 use super::words::{count, number, percent, seconds, time};
 use super::{Evidence, Latency, LimitedBy, Listening, Load, Network, Thread};
 
-/// A thread or a target is busy from this share of the time on.
+/// A thread or a target counts as busy from this share of the time.
 const BUSY: f64 = 0.9;
-/// A generator that was stalled for this share of the run has measured itself.
+/// A generator that was stalled for this share of the run has measured only itself.
 const STOPPED: f64 = 0.05;
-/// Connections are missed when this share of them is not there.
+/// Missing connections matter from this share of those asked for.
 const MISSING: f64 = 0.05;
-/// A rate was reached when this share of what was due was sent …
+/// A rate was reached if this share of the due requests was sent …
 const SENT: f64 = 0.99;
 /// … and answered …
 const ANSWERED: f64 = 0.99;
-/// … or no more is missing than this many times what is usually in flight.
+/// … or if the responses that are missing are at most this many times the requests usually in flight.
 const ON_THE_WAY: f64 = 1.2;
-/// Losses matter from this share of the segments on.
+/// Losses matter from this share of the segments.
 const LOST: f64 = 0.01;
-/// Fewer losses, from this share on, matter where the waits for retransmissions may be this share of the mean latency.
+/// Fewer losses matter if waiting for retransmissions may account for this share of the mean latency …
 const WAITED: f64 = 0.25;
+/// … and they are at least this share of the segments.
 const LOST_MIN: f64 = 0.001;
-/// How long Linux waits at least before it sends a segment once more, in microseconds (`TCP_RTO_MIN`).
+/// The shortest time Linux waits before it retransmits a segment, in microseconds (`TCP_RTO_MIN`).
 const RETRANSMISSION_US: f64 = 200_000.0;
-/// The network matters where a round trip is this share of the median latency.
+/// The network matters if a round trip takes this share of the median latency …
 const ROUND_TRIP: f64 = 0.5;
-/// … and no shorter than this, in microseconds.
+/// … and at least this long, in microseconds.
 const ROUND_TRIP_MIN_US: f64 = 1_000.0;
-/// Segments queue on their way where a round trip takes this many times the shortest one.
+/// Segments queue on the way if a round trip takes this many times as long as the shortest.
 const QUEUED: f64 = 3.0;
-/// A connection is never without data on the way from this share of the time on.
+/// A connection counts as sending all the time if it had data in flight for this share of it.
 const BULK: f64 = 0.8;
-/// A generator acknowledges at once if it is less busy than this.
+/// A generator that is less busy than this acknowledges at once.
 const PROMPT: f64 = 0.5;
-/// Latencies are those of delayed acknowledgements from this share of them on …
+/// Delayed acknowledgements are the limit if this share of the latencies is about 40 ms …
 const DELAYED: f64 = 0.25;
-/// … where in this share of the readings a response was half there.
+/// … and only part of a response had arrived in this share of the readings.
 const HALF_ANSWERED: f64 = 0.3;
-/// A target has died if it answered nothing for this share of the run, at its end …
+/// A target has died if it sent no response for this share of the run, at its end …
 const SILENT: f64 = 0.1;
-/// … and for this long, in seconds.
+/// … and for at least this long, in seconds.
 const SILENT_MIN_S: f64 = 0.2;
-/// Requests queue at the target where the median is this many times what a request takes without a queue: the 1st percentile,
-/// or the median under a lower load.
+/// Requests queue at the target if the median is this many times the latency without a queue: the 1st percentile, or
+/// the median under a lower load.
 pub const QUEUEING: f64 = 2.0;
-/// They do not where it is less than this many times.
+/// Requests do not queue if it is less than this many times the 1st percentile.
 const UNQUEUED: f64 = 1.5;
-/// … and no more than this many times as many as there are in flight.
+/// A queue explains a ratio of at most this many times the requests in flight.
 const QUEUE_MAX: f64 = 1.2;
-/// A generator is no place to queue in if it is less busy than this.
+/// Requests do not queue in a generator that is less busy than this.
 const IDLE: f64 = 0.75;
-/// Failures disturb a run from this share of the responses on.
+/// Failures disturb a run from this share of the responses.
 const FAILED: f64 = 0.01;
-/// More than one request is in flight from this mean on.
+/// More than one request is in flight if their mean is at least this.
 const SEVERAL: f64 = 1.05;
-/// Fewer responses have no shape.
+/// The fewest responses whose latencies have a shape.
 const RESPONSES_MIN: u64 = 20;
 
-/// What a rule says.
+/// The conclusion of a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ruling {
     pub limited_by: LimitedBy,
@@ -67,7 +68,7 @@ pub(super) struct Ruling {
     pub advice: Option<String>,
 }
 
-/// The rules, in their order.
+/// The rules, in order.
 const RULES: [fn(&Evidence) -> Option<Ruling>; 13] = [
     ports,
     stopped,
@@ -84,7 +85,7 @@ const RULES: [fn(&Evidence) -> Option<Ruling>; 13] = [
     connections,
 ];
 
-/// Who limited the run.
+/// Decides what limited the run.
 pub(super) fn decide(evidence: &Evidence) -> Ruling {
     RULES.iter().find_map(|rule| rule(evidence)).unwrap_or_else(|| unclear(evidence))
 }
@@ -107,11 +108,11 @@ fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
 fn stopped(Evidence { generator, load, .. }: &Evidence) -> Option<Ruling> {
     (generator.stopped_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0).then_some(())?;
     let because = format!(
-        "onrush was stalled for {} of {}: stopped, or without a processor",
+        "onrush was stalled for {} of {}: it was stopped, or got no processor",
         seconds(generator.stopped_s),
         seconds(load.elapsed_s)
     );
-    ruling(LimitedBy::GeneratorCpu, because, "let nothing else run on its processors")
+    ruling(LimitedBy::GeneratorCpu, because, "keep other programs off its processors")
 }
 
 fn script(evidence: &Evidence) -> Option<Ruling> {
@@ -119,7 +120,7 @@ fn script(evidence: &Evidence) -> Option<Ruling> {
     let because = busy_threads(evidence, in_script, |thread| {
         format!("{} busy, {} of the time in the script", percent(thread.busy), percent(thread.script))
     })?;
-    ruling(LimitedBy::GeneratorScript, because, "do less per request in the script, or use more -t")
+    ruling(LimitedBy::GeneratorScript, because, "do less per request in the script, or use more threads (-t)")
 }
 
 fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
@@ -137,16 +138,16 @@ fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
     let starved =
         evidence.generator.threads.iter().filter_map(|thread| thread.queued).sum::<f64>() / threads >= MISSING;
     let advice = if starved {
-        "leave it a processor of its own, or use another machine"
+        "give it a processor of its own, or use another machine"
     } else if evidence.generator.threads.len() < evidence.generator.cpus {
-        "use more -t, or another machine"
+        "use more threads (-t), or another machine"
     } else {
-        "use more machines: there are no more processors here"
+        "use more machines: every processor of this one is in use"
     };
     ruling(LimitedBy::GeneratorCpu, because, advice)
 }
 
-/// What is said of the threads that a test finds, if there are any; the figures are those of the first.
+/// Describes the threads that match, if any; the figures are those of the first.
 fn busy_threads(
     evidence: &Evidence,
     is_busy: impl Fn(&Thread) -> bool,
@@ -156,7 +157,7 @@ fn busy_threads(
     let busy: Vec<&Thread> = threads.iter().filter(|thread| is_busy(thread)).collect();
     let words = say(busy.first()?);
     Some(match (busy.len(), threads.len()) {
-        (1, 1) => format!("its thread was {words}"),
+        (1, 1) => format!("its only thread was {words}"),
         (2, 2) => format!("both threads were {words}"),
         (all, of) if all == of => format!("all {all} threads were {words}"),
         (1, of) => format!("1 of {of} threads was {words}"),
@@ -167,7 +168,7 @@ fn busy_threads(
 fn schedule(Evidence { load, latency, .. }: &Evidence) -> Option<Ruling> {
     let asked_per_s = load.asked_per_s?;
     load.sent.filter(|sent| *sent >= SENT)?;
-    // What is missing may be in flight at the end, but not more than is on its way at any time.
+    // Missing responses may be in flight at the end, but not more of them than at any other time.
     let missing = (asked_per_s - load.rate_per_s) * load.elapsed_s;
     let on_the_way = latency.as_ref().map_or(0.0, |latency| ON_THE_WAY * asked_per_s * latency.p50_us / 1e6);
     (load.rate_per_s >= ANSWERED * asked_per_s || missing <= on_the_way).then_some(())?;
@@ -182,43 +183,44 @@ fn network(evidence: &Evidence) -> Option<Ruling> {
     let ends = || network.iter().chain(theirs);
     let lost = ends().map(|end| end.retransmitted.max(end.out_of_order.unwrap_or(0.0))).fold(0.0, f64::max);
     let waited_us = ends().map(|end| end.lost_per_request).fold(0.0, f64::max) * RETRANSMISSION_US;
-    // What a full listen queue does not take is sent once more, too.
+    // A full listen queue causes retransmissions, too.
     let is_lost = lost >= LOST || (lost >= LOST_MIN && waited_us >= WAITED * latency.mean_us);
     if is_lost && listen_queue(evidence).is_none() {
         let because = format!("{} of the segments were lost or out of order", percent(lost));
         return ruling(
             LimitedBy::Network,
             because,
-            "look at the links between the two machines (ip -s link, tc -s qdisc)",
+            "check the links between the two machines (ip -s link, tc -s qdisc)",
         );
     }
     let shortest = ends().filter_map(|end| end.rtt_min_us).reduce(f64::min);
     if let Some(shortest_us) = shortest.filter(|us| *us >= ROUND_TRIP_MIN_US && *us >= ROUND_TRIP * latency.p50_us) {
-        let because =
-            format!("the shortest round trip took {} of the median of {}", time(shortest_us), time(latency.p50_us));
-        return ruling(LimitedBy::Network, because, "use more connections (-c), or a generator nearer to the target");
+        let median = time(latency.p50_us);
+        let because = format!("the shortest round trip took {} of a median latency of {median}", time(shortest_us));
+        return ruling(LimitedBy::Network, because, "use more connections (-c), or a generator closer to the target");
     }
     let is_explained = [delayed_ack, listen_queue].iter().any(|rule| rule(evidence).is_some());
     theirs.filter(|_| !is_explained).and_then(|theirs| queued_on_the_way(evidence, latency, theirs))
 }
 
-/// Segments of responses that wait on their way to us. The round trips of our own end say nothing about that: the target
-/// may have delayed its acknowledgements until it answered. We acknowledge at once if we are not busy and send a next request.
+/// Detects response segments that queue on their way to the generator. Its own round trips cannot show them, because
+/// the target may delay its acknowledgements until it responds. The target's can: a generator that is not busy
+/// acknowledges at once, with its next request.
 fn queued_on_the_way(evidence: &Evidence, latency: &Latency, theirs: &Network) -> Option<Ruling> {
     let shortest_us = theirs.rtt_min_us?;
     let is_queued = theirs.rtt_us >= ROUND_TRIP_MIN_US && theirs.rtt_us >= QUEUED * shortest_us;
-    // A large response takes several round trips, all the time with data on the way.
+    // A large response takes several round trips, with data in flight all the time.
     let least = if theirs.busy.is_some_and(|busy| busy >= BULK) { ROUND_TRIP / 2.0 } else { ROUND_TRIP };
     let is_of_latency = (least..=1.0 / ROUND_TRIP).contains(&(theirs.rtt_us / latency.p50_us));
     let is_prompt = evidence.generator.threads.iter().all(|thread| thread.busy < PROMPT);
     (is_queued && is_of_latency && is_prompt).then_some(())?;
     let because = format!(
-        "round trips took {} on average, of a median of {}, and {} at best: segments queued on the way",
+        "round trips took {} on average and {} at best, of a median latency of {}: segments queued on the way",
         time(theirs.rtt_us),
-        time(latency.p50_us),
-        time(shortest_us)
+        time(shortest_us),
+        time(latency.p50_us)
     );
-    ruling(LimitedBy::Network, because, "look at the bandwidth of the links between the two machines")
+    ruling(LimitedBy::Network, because, "check the bandwidth of the links between the two machines")
 }
 
 fn delayed_ack(Evidence { latency, network, .. }: &Evidence) -> Option<Ruling> {
@@ -230,7 +232,7 @@ fn delayed_ack(Evidence { latency, network, .. }: &Evidence) -> Option<Ruling> {
         percent(delayed),
         percent(half_answered)
     );
-    ruling(LimitedBy::Target, because, "have the target send each response at once, or set TCP_NODELAY")
+    ruling(LimitedBy::Target, because, "have the target send each response in one piece, or set TCP_NODELAY")
 }
 
 fn listen_queue(Evidence { load, target, .. }: &Evidence) -> Option<Ruling> {
@@ -244,10 +246,10 @@ fn listen_queue(Evidence { load, target, .. }: &Evidence) -> Option<Ruling> {
         number(load.missing),
         count(load.connections, "connection")
     );
-    ruling(LimitedBy::Target, because, "give it a longer listen queue (backlog, net.core.somaxconn), or faster accepts")
+    ruling(LimitedBy::Target, because, "raise its backlog and net.core.somaxconn, or have it accept faster")
 }
 
-/// Whether a listen queue was seen full. Overflows alone may be those of another server: the kernel counts them for all.
+/// Whether a listen queue was seen full. Overflows alone may be another server's: the kernel counts those of all.
 pub(super) fn is_full(listening: &Listening) -> bool {
     listening.waiting_max > 0 && listening.waiting_max >= listening.limit
 }
@@ -263,10 +265,10 @@ fn died(evidence: &Evidence) -> Option<Ruling> {
         count(read_errors, "request"),
         number(timeouts as f64)
     );
-    ruling(LimitedBy::Target, because, "look into the target's log")
+    ruling(LimitedBy::Target, because, "check the target's log")
 }
 
-/// Whether the target answered, and later did not.
+/// Whether the target responded at first and later stopped.
 pub(super) fn has_died(Evidence { load, target, .. }: &Evidence) -> bool {
     let is_silent = load.silent_at_end_s >= SILENT_MIN_S && load.silent_at_end_s >= SILENT * load.elapsed_s;
     let has_failed = load.connect_errors + load.read_errors + load.timeouts > 0
@@ -279,7 +281,7 @@ fn too_few(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     if load.answered == 0 {
         return ruling(LimitedBy::Unclear, "there were no responses".to_owned(), "");
     }
-    ruling(LimitedBy::Unclear, format!("only {} came", count(load.answered, "response")), "run for longer (-d)")
+    ruling(LimitedBy::Unclear, format!("there were only {}", count(load.answered, "response")), "run longer (-d)")
 }
 
 fn target_cpu(evidence: &Evidence) -> Option<Ruling> {
@@ -298,10 +300,10 @@ fn target_cpu(evidence: &Evidence) -> Option<Ruling> {
 fn queueing(evidence: &Evidence) -> Option<Ruling> {
     let Evidence { generator, load, latency, target, .. } = evidence;
     let &Latency { p1_us, p50_us, least_us, calm_us, mean_us, .. } = latency.as_ref()?;
-    // Where onrush itself is busy, requests may have queued in it.
+    // If onrush itself is busy, requests may have queued in it.
     let is_idle = generator.threads.iter().all(|thread| thread.busy < IDLE);
     (load.in_flight >= SEVERAL && is_idle).then_some(())?;
-    // A queue makes nothing longer than by what is in flight: who is slower than that is another kind of request.
+    // A queue multiplies latency by at most the requests in flight; slower ones are another kind of request.
     let by_queue = |times: f64, least: f64| times >= least && times <= QUEUE_MAX * load.in_flight;
     let place =
         if target.is_some() { "at the target" } else { "at the target, or in the network (not visible from here)" };
@@ -315,24 +317,24 @@ fn queueing(evidence: &Evidence) -> Option<Ruling> {
         return None;
     };
     let because =
-        format!("requests queued {place}: with {} in flight {figures}{}", number(load.in_flight), meanwhile(evidence));
+        format!("requests queued {place}: with {} in flight, {figures}{}", number(load.in_flight), meanwhile(evidence));
     ruling(LimitedBy::Target, because, "")
 }
 
 fn connections(evidence: &Evidence) -> Option<Ruling> {
     let Evidence { load, latency, .. } = evidence;
     let &Latency { p1_us, p50_us, least_us, .. } = latency.as_ref()?;
-    // If the first ones took less, all the others may have queued.
+    // If the first ones took less time, all the others may have queued.
     let is_alike = p50_us < UNQUEUED * p1_us && (load.in_flight < SEVERAL || p50_us < QUEUEING * least_us);
     ((is_alike || p50_us == 0.0) && !fails(load)).then_some(())?;
     let there = count(load.connections, "connection");
     let there = if misses(load) {
-        format!("{} of {there} there", number(load.connections as f64 - load.missing))
+        format!("{} of {there}", number(load.connections as f64 - load.missing))
     } else {
         there
     };
     let because = format!(
-        "with {there} the median of {} is close to the 1st percentile of {}, so no requests queued{}",
+        "with {there}, the median of {} is close to the 1st percentile of {}, so no requests queued{}",
         time(p50_us),
         time(p1_us),
         meanwhile(evidence)
@@ -357,34 +359,34 @@ fn unclear(evidence: &Evidence) -> Ruling {
             number(load.in_flight),
             meanwhile(evidence)
         ),
-        _ => "the latencies have no shape".to_owned(),
+        _ => "the latencies show no pattern".to_owned(),
     };
     let advice = if fails(load) {
-        "find out why first".to_owned()
+        "find out why they failed first".to_owned()
     } else {
-        format!("compare with {} ({})", count(2 * load.connections, "connection"), option_of(load))
+        format!("compare with a run with {} ({})", count(2 * load.connections, "connection"), option_of(load))
     };
     Ruling { limited_by: LimitedBy::Unclear, because, advice: Some(advice) }
 }
 
-/// Whether failures are so frequent that no figure is that of an undisturbed target.
+/// Whether failures are frequent enough to disturb every figure.
 fn fails(load: &Load) -> bool {
     (load.connect_errors + load.read_errors + load.timeouts) as f64 >= FAILED * load.answered as f64
         && load.connect_errors + load.read_errors + load.timeouts > 0
 }
 
-/// The option for more connections.
+/// The option that allows more connections.
 fn option_of(load: &Load) -> &'static str {
     if load.asked_per_s.is_some() { "--max-inflight" } else { "-c" }
 }
 
-/// What the generator did meanwhile.
+/// How busy the generator was meanwhile.
 fn meanwhile(Evidence { generator, .. }: &Evidence) -> String {
     let busiest = generator.threads.iter().map(|thread| thread.busy).reduce(f64::max);
     busiest.map_or(String::new(), |busy| format!(", while onrush was {} busy", percent(busy)))
 }
 
-/// Whether connections that were asked for were not there.
+/// Whether connections that were asked for were missing.
 fn misses(load: &Load) -> bool {
     load.missing >= MISSING * load.connections as f64
 }

@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Everything that the verdict looks at. What could not be seen is left out.
+/// Everything that the verdict rests on. What could not be observed is left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Evidence {
-    /// The threads that sent.
+    /// The generator.
     pub generator: Generator,
-    /// What was asked for and what came of it.
+    /// The load that was asked for, and what was reached.
     pub load: Load,
-    /// Service latencies; left out if nothing was answered.
+    /// Service latencies; left out if there was no response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
     /// The generator's end of some connections.
@@ -23,72 +23,72 @@ pub struct Evidence {
     pub machine: Machine,
 }
 
-/// The threads that sent.
+/// The generator: its threads, and what held them up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Generator {
-    /// Each of them; one that never came back from its script is left out.
+    /// Each thread; one that never returned from its script is left out.
     pub threads: Vec<Thread>,
-    /// The processors that they may use.
+    /// How many processors the threads may use.
     pub cpus: usize,
-    /// For how long one of them or all were stalled: stopped, or without a processor.
+    /// How long at least one thread was stalled: stopped, or without a processor.
     pub stopped_s: f64,
-    /// For how long its control group was throttled, summed over processors.
+    /// How long its control group was throttled, summed over processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_s: Option<f64>,
 }
 
-/// One thread that sent.
+/// One thread of the generator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Thread {
-    /// The share of the time in which it worked or waited for a processor; busy-polling is no work.
+    /// The share of the time in which it worked or waited for a processor; busy-polling does not count as work.
     pub busy: f64,
-    /// The share of the time that it waited for a processor; left out where the kernel does not say.
+    /// The share of the time in which it waited for a processor; left out if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queued: Option<f64>,
     /// The share of the time spent inside the script, estimated.
     pub script: f64,
 }
 
-/// What was asked for and what came of it.
+/// The load that was asked for, and what was reached.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Load {
-    /// How long was measured.
+    /// How long the run measured.
     pub elapsed_s: f64,
-    /// Connections that were asked for.
+    /// Connections asked for.
     pub connections: u64,
     /// Requests in flight, on average.
     pub in_flight: f64,
-    /// Connections that were not there, on average: never established, waiting to reconnect, or connecting.
+    /// Missing connections, on average: never established, waiting to reconnect, or connecting.
     pub missing: f64,
     /// Responses.
     pub answered: u64,
     /// Responses per second.
     pub rate_per_s: f64,
-    /// Requests per second that were asked for, where a rate was.
+    /// Requests per second asked for; left out without a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_per_s: Option<f64>,
-    /// The share of the due requests that were sent, where a rate was asked for.
+    /// The share of the due requests that were sent; left out without a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<f64>,
-    /// How late, in microseconds, 99 % of the requests were sent at most, where a rate was asked for.
+    /// The 99th percentile of the requests' lateness, in microseconds; left out without a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lateness_p99_us: Option<f64>,
     /// Connects that failed because no local port was free.
     pub without_port: u64,
     /// Connects that failed for another reason.
     pub connect_errors: u64,
-    /// Requests whose connection failed before they were answered.
+    /// Requests whose connection failed before the response was complete.
     pub read_errors: u64,
-    /// In a closed loop: for how long nothing was answered, in gaps that are much longer than latencies.
+    /// In a closed loop, the total length of silences that are much longer than the latencies.
     pub silent_s: f64,
     /// Requests that lasted longer than the timeout.
     pub timeouts: u64,
-    /// For how long before the end nothing was answered.
+    /// How long the silence before the end was.
     pub silent_at_end_s: f64,
-    /// How many times as many requests as the mean the connection with the most had, of those that were there at the end.
+    /// The most requests that one connection had, as a multiple of the mean over connections open at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hottest: Option<f64>,
     /// Responses per second in thirds of the run, if it was long enough; left out under a rate.
@@ -114,10 +114,9 @@ pub struct Thirds {
 pub struct Latency {
     /// The mean.
     pub mean_us: f64,
-    /// The shortest one, those of a warm-up included: while connections were being opened, few requests were in flight.
+    /// The shortest one, warm-up included: while connections were being opened, few requests were in flight.
     pub least_us: f64,
-    /// With a rate, the mean of those that were sent while less than half of the connections were busy, those of a warm-up
-    /// included.
+    /// With a rate, the mean of requests sent while less than half of the connections were busy, warm-up included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calm_us: Option<f64>,
     /// The 1st percentile.
@@ -126,29 +125,29 @@ pub struct Latency {
     pub p50_us: f64,
     /// The 99th percentile.
     pub p99_us: f64,
-    /// The share of the latencies between 38 and 46 ms: where Linux' delayed acknowledgements (40 ms) leave them.
+    /// The share of the latencies between 38 and 46 ms, where Linux's delayed acknowledgements (40 ms) put them.
     pub delayed: f64,
 }
 
-/// One end of some connections, by its `TCP_INFO`. An acknowledgement that was delayed is part of a round trip.
+/// One end of some connections, as `TCP_INFO` reports it. Round trips include delayed acknowledgements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Network {
-    /// Readings.
+    /// The number of readings.
     pub readings: u64,
-    /// The smoothed round trip, on average.
+    /// The mean of the smoothed round trips.
     pub rtt_us: f64,
-    /// The shortest round trip; left out where the kernel does not say.
+    /// The shortest round trip; left out if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt_min_us: Option<f64>,
-    /// The share of the segments that were sent once more.
+    /// The share of the segments that were retransmitted.
     pub retransmitted: f64,
-    /// The share of the segments that arrived before one that was sent earlier.
+    /// The share of the segments that arrived out of order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out_of_order: Option<f64>,
-    /// Lost segments per request, by both.
+    /// Lost segments per request: retransmitted or out of order.
     pub lost_per_request: f64,
-    /// The share of the time with data on the way.
+    /// The share of the time with data in flight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy: Option<f64>,
     /// The share of the time in which the peer's window was the limit.
@@ -157,12 +156,12 @@ pub struct Network {
     /// The share of the time in which the send buffer was the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer_limited: Option<f64>,
-    /// Of the readings with a request in flight, the share in which part of the response had arrived and the rest had not.
+    /// Of the readings with a request in flight, the share in which only part of the response had arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_answered: Option<f64>,
 }
 
-/// The processes that listen where the load went, all of them together.
+/// The processes that listen on the address under load, all of them together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Target {
@@ -170,15 +169,15 @@ pub struct Target {
     pub name: String,
     /// How many there are.
     pub processes: usize,
-    /// Whether all of them ended while the run lasted.
+    /// Whether all of them ended during the run.
     pub ended: bool,
-    /// The processors that they kept busy, on average.
+    /// How many processors they kept busy, on average.
     pub cpus_used: f64,
-    /// The processors that they may use: by affinity and control group.
+    /// How many processors they may use, by affinity and control group.
     pub cpus_allowed: f64,
     /// The share of the time in which the busiest of their threads was on a processor.
     pub busiest_thread: f64,
-    /// For how long their control group was throttled, summed over processors.
+    /// How long their control group was throttled, summed over processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_s: Option<f64>,
     /// Its listening sockets.
@@ -193,9 +192,9 @@ pub struct Target {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Listening {
-    /// The most connections that were seen waiting to be accepted.
+    /// The most connections seen waiting to be accepted.
     pub waiting_max: u32,
-    /// How many may wait.
+    /// How many connections may wait.
     pub limit: u32,
     /// How often a queue in this network namespace overflowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -209,7 +208,7 @@ pub struct Machine {
     /// The share of its processors' time that the hypervisor gave to others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stolen: Option<f64>,
-    /// How far the wall clock was set, forwards or backwards.
+    /// How far the wall clock was stepped, forwards or backwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_step_s: Option<f64>,
     /// How long it was suspended.

@@ -6,19 +6,20 @@ use super::decide::{has_died, is_full};
 use super::words::{number, percent, seconds};
 use super::{Evidence, Thirds};
 
-/// A change of the rate is no noise from this many standard errors on …
+/// A change of the rate is more than noise if it is at least this many standard errors …
 const ERRORS: f64 = 4.0;
-/// … and from this share of the rate on.
+/// … and at least this share of the rate.
 const CHANGED: f64 = 0.05;
-/// Throttling and stolen time matter from this share of the time on.
+/// Throttling and stolen time matter from this share of the time.
 const TAKEN: f64 = 0.02;
-/// A stall matters from this many seconds on.
+/// Stalls matter from this many seconds.
 const STALLED_S: f64 = 0.2;
-/// Acknowledgements are delayed if this share of the latencies is about 40 ms, and of the samples half answered.
+/// Acknowledgements are delayed if this share of the latencies is about 40 ms, and this share of the samples caught a
+/// response that had arrived only in part.
 const DELAYED: f64 = 0.05;
-/// A connection is hot if it served this many times as many requests as the mean.
+/// A connection is hot if it served this many times the mean number of requests.
 const HOT: f64 = 3.0;
-/// A window or buffer matters where it was the limit for this share of the time.
+/// A window or buffer matters if it was the limit for this share of the time.
 const LIMITED: f64 = 0.5;
 
 /// Something that makes a result doubtful, or explains it.
@@ -36,30 +37,30 @@ pub enum Finding {
     Throttled,
     /// The control group of the target was throttled.
     TargetThrottled,
-    /// The target answered, and later did not.
+    /// The target responded at first and later stopped.
     TargetDied,
-    /// The rate was another one at the end than at the beginning.
+    /// The rate fell during the run.
     Unsteady,
-    /// The rate was lower at the beginning.
+    /// The rate rose during the run.
     WarmingUp,
-    /// The wall clock was set.
+    /// The wall clock was stepped.
     ClockStep,
     /// One connection served far more requests than others.
     HotConnection,
-    /// In a closed loop nothing was answered for a while, and hardly any latency shows it.
+    /// A closed loop had a silence that hardly any latency shows.
     StallHidden,
     /// The hypervisor gave the machine's processors to others.
     Stolen,
-    /// The target did not read as fast as was sent.
+    /// The target did not read as fast as onrush sent.
     PeerWindow,
     /// The generator's send buffers were full.
     SendBuffer,
 }
 
-/// All that is to be found in the evidence.
+/// All findings that the evidence supports.
 pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
     let Evidence { generator, load, network, target, machine, .. } = evidence;
-    // Throttled time is summed over processors; with less than one of them, it is that of one.
+    // Throttled time is summed over processors; less than one processor counts as one.
     let is_throttled = |throttled_s: Option<f64>, processors: f64| {
         let could_be_s = load.elapsed_s.max(f64::MIN_POSITIVE) * processors.max(1.0);
         throttled_s.unwrap_or(0.0) / could_be_s >= TAKEN
@@ -70,7 +71,7 @@ pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
     let delayed = evidence.latency.is_some_and(|latency| latency.delayed >= DELAYED);
     let half_answered = network.and_then(|network| network.half_answered).unwrap_or(0.0);
     let limited = |share: Option<f64>| share.is_some_and(|share| share >= LIMITED);
-    // Who died explains what follows from it.
+    // A target that died explains what follows.
     let has_died = has_died(evidence);
     let change = load.thirds.and_then(change).filter(|_| !has_died);
     let is_there = [
@@ -92,7 +93,7 @@ pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
     is_there.into_iter().filter_map(|(is_there, finding)| is_there.then_some(finding)).collect()
 }
 
-/// How the rate changed, if by more than the noise.
+/// How the rate changed, if by more than noise.
 fn change(Thirds { first_per_s, last_per_s, error_per_s }: Thirds) -> Option<Finding> {
     let change = last_per_s - first_per_s;
     let is_noise = change.abs() < ERRORS * error_per_s || change.abs() < CHANGED * first_per_s.max(last_per_s);
@@ -101,13 +102,13 @@ fn change(Thirds { first_per_s, last_per_s, error_per_s }: Thirds) -> Option<Fin
 }
 
 impl Finding {
-    /// What there is to say about it that no other sentence says, with the figures and what to do.
+    /// Its sentence, with figures and advice; `None` if another message says it already.
     pub fn sentence(self, evidence: &Evidence) -> Option<String> {
         let Evidence { generator, load, machine, network, target, .. } = evidence;
         let throttled = |whose, throttled_s: Option<f64>| {
             Some(format!(
-                "the control group of {whose} was throttled: \
-                 its threads waited for {} of processor time in all; raise cpu.max",
+                "the control group of {whose} was throttled: its threads waited {} for a processor in total; \
+                 raise cpu.max",
                 seconds(throttled_s?)
             ))
         };
@@ -122,14 +123,14 @@ impl Finding {
         match self {
             Self::Throttled => throttled("onrush", generator.throttled_s),
             Self::TargetThrottled => throttled("the target", target.as_ref()?.throttled_s),
-            Self::Unsteady => Some(format!("the rate fell {}: the figures are a mean of both", rates(load.thirds?))),
-            Self::WarmingUp => Some(format!("the rate rose {}: add a --warmup", rates(load.thirds?))),
+            Self::Unsteady => Some(format!("the rate fell {}: the figures average over both", rates(load.thirds?))),
+            Self::WarmingUp => Some(format!("the rate rose {}: add --warmup", rates(load.thirds?))),
             Self::ClockStep => {
                 let step_s = machine.clock_step_s?;
-                Some(format!("the wall clock was set by {step_s:+.3} s meanwhile; no latency is measured with it"))
+                Some(format!("the wall clock was stepped by {step_s:+.3} s during the run; no latency depends on it"))
             }
             Self::HotConnection => Some(format!(
-                "one connection had {} times as many requests as the mean: the load is unevenly distributed",
+                "one connection carried {} times the mean number of requests: the load is unevenly distributed",
                 number(load.hottest?)
             )),
             Self::Stolen => Some(format!("the hypervisor took {} of the processors' time", share(machine.stolen))),

@@ -1,7 +1,7 @@
-//! What limited a run: a pure function of plain [`Evidence`] that was gathered while it ran.
+//! The verdict: what limited a run, as a pure function of plain [`Evidence`] that was gathered while it ran.
 //!
-//! `evidence` is what is looked at, `decide` the rules in their order, `find` what else is worth knowing, and `words` the
-//! sentences. Nothing in here measures anything.
+//! `evidence` holds the input, `decide` the rules in order and `find` the findings; `words` formats figures. Nothing
+//! here measures anything.
 
 mod decide;
 mod evidence;
@@ -17,22 +17,22 @@ pub use decide::QUEUEING;
 pub use evidence::{Evidence, Generator, Latency, Listening, Load, Machine, Network, Target, Thirds, Thread};
 pub use find::Finding;
 
-/// Who limited a run, and why this is thought.
+/// What limited a run, and the evidence for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verdict {
-    /// Who it was.
+    /// The limit.
     pub limited_by: LimitedBy,
-    /// What says so, with the figures.
+    /// The reason, with the figures.
     pub because: String,
-    /// What to change to measure more; left out where nothing was amiss.
+    /// What to change to measure more; left out if nothing was wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
     /// What else is worth knowing.
     pub findings: Vec<Finding>,
-    /// What was looked at.
+    /// The facts that it rests on.
     pub evidence: Evidence,
-    /// What could not be seen, and why.
+    /// What could not be observed, and why.
     pub unseen: Vec<String>,
 }
 
@@ -41,17 +41,17 @@ pub struct Verdict {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LimitedBy {
-    /// The target was as busy as it can be, or its answers queued.
+    /// The target was as busy as it can be, or requests queued there.
     Target,
     /// The generator's threads had no time left.
     GeneratorCpu,
-    /// They had none left because of the script.
+    /// They had no time left because of the script.
     GeneratorScript,
     /// The rate that was asked for was reached.
     Schedule,
     /// There were too few connections to keep the target busy.
     Connections,
-    /// Segments were lost or queued, or the way is long.
+    /// Segments were lost or queued, or the round trip is long.
     Network,
     /// There were too few local ports.
     Ports,
@@ -60,7 +60,7 @@ pub enum LimitedBy {
 }
 
 impl LimitedBy {
-    /// All of them.
+    /// All limits.
     pub const ALL: [Self; 8] = [
         Self::Target,
         Self::GeneratorCpu,
@@ -86,14 +86,14 @@ impl LimitedBy {
         }
     }
 
-    /// Whether the figures are those of the generator and not of the target (`--strict`).
+    /// Whether the figures describe the generator and not the target (`--strict`).
     pub fn is_our_fault(self) -> bool {
         matches!(self, Self::GeneratorCpu | Self::GeneratorScript | Self::Ports)
     }
 }
 
 impl fmt::Display for Verdict {
-    /// The sentence: who, why, and what to change.
+    /// The sentence: what, why, and what to change.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let limited = match self.limited_by {
             LimitedBy::Target => "limited by the target",
@@ -111,7 +111,7 @@ impl fmt::Display for Verdict {
 }
 
 impl Verdict {
-    /// Decides who limited a run.
+    /// Decides what limited a run.
     pub fn of(evidence: Evidence, unseen: Vec<String>) -> Self {
         let findings = find::findings(&evidence);
         let ruling = decide::decide(&evidence);

@@ -1,10 +1,10 @@
-//! The state of the network, from readings of connections.
+//! Computes the state of the network from readings of connections.
 
 use super::Network;
 use crate::stats::Sockets;
 
 impl Network {
-    /// What the sums over readings tell, with the lost segments per request, by both; `None`: nothing was read.
+    /// Computes means and shares from sums over readings; `None` without a reading.
     pub fn of(sockets: &Sockets, lost_per_request: f64) -> Option<Self> {
         let of = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
         let of_time = |at: usize| of(sockets.busy_us[at], sockets.watched_us);

@@ -1,13 +1,13 @@
-//! The rules on a table of evidence, the order among them, and what is found beside.
+//! The rules on a table of evidence, the order among them, and the findings.
 
 use super::*;
 
 const MS: f64 = 1e3;
 
-/// What makes evidence another.
+/// A change to the evidence.
 type Change = fn(&mut Evidence);
 
-/// Ten connections for ten seconds against a target that cannot be seen; nothing is the limit yet.
+/// Ten connections for ten seconds against a target that cannot be observed; nothing is the limit yet.
 fn idle() -> Evidence {
     let thread = Thread { busy: 0.3, queued: Some(0.01), script: 0.0 };
     Evidence {
@@ -50,8 +50,8 @@ fn after(change: impl FnOnce(&mut Evidence)) -> Verdict {
     Verdict::of(evidence, Vec::new())
 }
 
-/// Situations of the network that a later one explains: segments that a full listen queue (10) did not take, and
-/// acknowledgements that were delayed (9) or came late because of it.
+/// Situations of the network that a later one explains: segments dropped by a full listen queue (10), and
+/// acknowledgements that were delayed (9) or late because of it.
 const EXPLAINED: [(usize, usize); 4] = [(5, 10), (6, 10), (8, 9), (8, 10)];
 
 /// Changes for the rules, in their order: each alone leads to its verdict.
@@ -90,7 +90,7 @@ const SITUATIONS: [(LimitedBy, Change); 17] = [
     (LimitedBy::Target, |evidence| evidence.target = Some(Target { busiest_thread: 0.93, ..target() })),
     (LimitedBy::Target, |evidence| evidence.latency.as_mut().unwrap().p1_us = 9.0 * MS),
     (LimitedBy::Target, |evidence| evidence.latency.as_mut().unwrap().calm_us = Some(8.0 * MS)),
-    // All are alike, but the first took a tenth: they all queued.
+    // All are alike, but the shortest took a tenth: the others all queued.
     (LimitedBy::Target, |evidence| {
         let latency = evidence.latency.as_mut().unwrap();
         (latency.p1_us, latency.least_us) = (17.0 * MS, 1.8 * MS);
@@ -106,13 +106,13 @@ fn each_situation_has_its_verdict() {
     }
     let unclear = after(|_| ());
     assert_eq!(unclear.limited_by, LimitedBy::Unclear);
-    assert_eq!(unclear.advice.as_deref(), Some("compare with 20 connections (-c)"));
+    assert_eq!(unclear.advice.as_deref(), Some("compare with a run with 20 connections (-c)"));
 }
 
 #[test]
 fn of_two_situations_the_one_that_is_tried_first_decides() {
     for (number, (limited_by, first)) in SITUATIONS.into_iter().enumerate() {
-        // A rate that is not reached says nothing, and its latencies are the same.
+        // A rate that was not reached decides nothing, and its latencies are the same.
         for (at, (_, second)) in SITUATIONS.into_iter().enumerate().skip(number + 1) {
             if EXPLAINED.contains(&(number, at)) {
                 continue;
@@ -131,11 +131,11 @@ fn verdicts_name_figures_and_what_to_change() {
     let said = |change: Change| after(change).to_string();
     assert_eq!(
         said(|evidence| evidence.generator.threads.iter_mut().for_each(|thread| thread.busy = 0.99)),
-        "limited by onrush itself: both threads were 99 % busy; use more -t, or another machine"
+        "limited by onrush itself: both threads were 99 % busy; use more threads (-t), or another machine"
     );
     assert_eq!(
         said(|evidence| evidence.generator.threads[0] = Thread { busy: 1.0, queued: Some(0.5), script: 0.0 }),
-        "limited by onrush itself: 1 of 2 threads was 100 % busy, 50 % waiting for a processor; leave it a processor of its \
+        "limited by onrush itself: 1 of 2 threads was 100 % busy, 50 % waiting for a processor; give it a processor of its \
          own, or use another machine"
     );
     assert_eq!(
@@ -145,7 +145,7 @@ fn verdicts_name_figures_and_what_to_change() {
     assert_eq!(
         said(|evidence| evidence.latency.as_mut().unwrap().p1_us = 6.0 * MS),
         "limited by the target: requests queued at the target, or in the network (not visible from here): with 9.9 in \
-         flight the median of 18.0 ms was 3 times the 1st percentile, while onrush was 30 % busy"
+         flight, the median of 18.0 ms was 3 times the 1st percentile, while onrush was 30 % busy"
     );
     assert_eq!(
         said(|evidence| (evidence.load.asked_per_s, evidence.load.sent) = (Some(500.0), Some(1.0))),
@@ -156,14 +156,14 @@ fn verdicts_name_figures_and_what_to_change() {
 #[test]
 fn what_is_not_known_decides_nothing() {
     for change in [
-        // Delayed acknowledgements without a response that was seen half there: a target that takes 40 ms.
+        // Latencies of 40 ms without a response seen in part: a target that takes 40 ms.
         (|evidence: &mut Evidence| evidence.latency.as_mut().unwrap().delayed = 1.0) as Change,
         // Overflows of another server's queue: no connection is missing.
         |evidence| {
             let listening = Listening { waiting_max: 0, limit: 511, overflows: Some(40) };
             evidence.target = Some(Target { listening: Some(listening), ..target() });
         },
-        // No responses at the end of a run because nothing was asked: nothing failed.
+        // No responses at the end of a run because no request was sent: nothing failed.
         |evidence| evidence.load.silent_at_end_s = 5.0,
         // A round trip that contains the target's own time.
         |evidence| {
@@ -172,19 +172,19 @@ fn what_is_not_known_decides_nothing() {
         },
         // Ports that were missing for a moment.
         |evidence| evidence.load.without_port = 3,
-        // Answers of two kinds: no queue of ten makes any of them a hundred times as long.
+        // Responses of two kinds: no queue of ten makes one take a hundred times as long.
         |evidence| evidence.latency.as_mut().unwrap().p1_us = 0.18 * MS,
-        // All are alike, and one was far quicker than any queue of ten explains.
+        // All are alike, and one was far faster than a queue of ten explains.
         |evidence| {
             let latency = evidence.latency.as_mut().unwrap();
             (latency.p1_us, latency.least_us) = (17.0 * MS, 0.06 * MS);
         },
-        // Requests that queued may have done so in a generator that is this busy.
+        // Requests may have queued in a generator that is this busy.
         |evidence| {
             evidence.generator.threads[0].busy = 0.8;
             evidence.latency.as_mut().unwrap().p1_us = 9.0 * MS;
         },
-        // What failed is no want of connections.
+        // Failures are no lack of connections.
         |evidence| {
             evidence.load.read_errors = 50;
             evidence.latency.as_mut().unwrap().p1_us = 12.1 * MS;
@@ -198,7 +198,7 @@ fn what_is_not_known_decides_nothing() {
         assert_eq!(verdict.limited_by, LimitedBy::Unclear, "{}", verdict.because);
     }
     let few = after(|evidence| evidence.load.answered = 19);
-    assert_eq!((few.limited_by, few.because.as_str()), (LimitedBy::Unclear, "only 19 responses came"));
+    assert_eq!((few.limited_by, few.because.as_str()), (LimitedBy::Unclear, "there were only 19 responses"));
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn throttling_counts_as_a_share_of_the_processors_that_could_be_used() {
     assert_eq!(found(1, 2.0, 0.3), [true, false]);
     assert_eq!(found(1, 0.5, 0.15), [false, false], "a part of a processor is throttled as one");
     let sentence = Finding::Throttled.sentence(&after(|evidence| evidence.generator.throttled_s = Some(40.0)).evidence);
-    let expected = "the control group of onrush was throttled: its threads waited for 40.0 s of processor time in all; raise cpu.max";
+    let expected = "the control group of onrush was throttled: its threads waited 40.0 s for a processor in total; raise cpu.max";
     assert_eq!(sentence.as_deref(), Some(expected), "longer than the run: two threads waited");
 }
 

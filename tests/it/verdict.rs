@@ -28,9 +28,9 @@ cases! {
     what_cannot_be_seen_is_said needs "unshare -rm true";
 }
 
-/// Expects this of a run, three times at most: what is going on beside the tests may be another situation. A run of which
-/// the verdict rightly says that onrush itself was without a processor is none of them, and after ten there is no more to
-/// be learnt on such a machine.
+/// Expects this of a run, three times at most: what is going on beside the tests may be another situation. A run of
+/// which the verdict rightly says that onrush itself was without a processor is none of them, and after ten there is no
+/// more to be learnt on such a machine.
 fn expect(limited_by: &str, findings: &[&str], run: impl Fn() -> Value) {
     let mut verdicts = Vec::new();
     for _ in 0..10 {
@@ -195,7 +195,7 @@ fn strict_runs_fail_where_onrush_was_the_limit(context: &Context) {
             program.lua(script).words("-t1 -c4 -d2s --strict --fail-if verdict=target").word(url(&server, "/")).run();
         assert_eq!(output.code, 4, "{output:?}");
         assert!(
-            output.stderr.contains("onrush: --strict: the run was limited by the script: its thread was "),
+            output.stderr.contains("onrush: --strict: the run was limited by the script: its only thread was "),
             "{output:?}"
         );
     }
