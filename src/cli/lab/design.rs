@@ -1,4 +1,4 @@
-//! From what was written to an experiment: levels are crossed, and each point gets its plan.
+//! Turns a draft into an experiment: crosses the levels and makes a plan for each point.
 
 use std::collections::BTreeSet;
 
@@ -16,19 +16,19 @@ use crate::plan::experiment::{Experiment, Factor, Folder, Level, Point, Server};
 use crate::plan::{Dialect, Plan, secrets};
 use crate::report::printable;
 
-/// The most points there may be.
+/// The highest number of points.
 const POINTS_MAX: usize = 10_000;
 
-/// What was said beside the experiment itself.
+/// What the command line adds to the experiment itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Circumstances {
     pub folder: Folder,
     pub may_change_host: bool,
-    /// Replaces what the file says.
+    /// Overrides the number in the file.
     pub retries: Option<u32>,
 }
 
-/// Decides, and says what the user should know although it can be done.
+/// Makes the experiment; the warnings are what the user should know although it can be carried out.
 pub(super) fn decide(mut draft: Draft, around: Circumstances) -> Result<Warned<Experiment>, String> {
     if slug(&draft.name).is_empty() {
         return Err("the experiment has no name; write name = \"…\" at the top".to_owned());
@@ -45,7 +45,7 @@ pub(super) fn decide(mut draft: Draft, around: Circumstances) -> Result<Warned<E
         return Err(format!("baseline: there is no factor {unknown:?}; {hint}"));
     }
     let factors = draft.factors.iter().map(|factor| decided(factor, &draft)).collect::<Result<Vec<_>, _>>()?;
-    // As the levels are called from here on, so that no secret is in it.
+    // From here on a baseline has the name under which its level is shown, which contains no secret.
     for (name, level) in &mut draft.baseline {
         let factor = factors.iter().find(|factor| factor.name == *name);
         factor.iter().for_each(|factor| *level = factor.levels[factor.baseline].shown.clone());
@@ -86,24 +86,24 @@ pub(super) fn decide(mut draft: Draft, around: Circumstances) -> Result<Warned<E
     Ok((experiment, warnings.into_iter().collect()))
 }
 
-/// Refuses names that would move a cursor.
+/// Refuses names that would move the terminal's cursor.
 fn refuse_controls(draft: &Draft) -> Result<(), String> {
     let labels = draft.factors.iter().flat_map(|factor| &factor.levels).filter_map(|level| level.label.as_ref());
     let names = draft.factors.iter().map(|factor| &factor.name);
     match [&draft.name].into_iter().chain(names).chain(labels).find(|name| printable(name) != **name) {
-        Some(name) => Err(format!("\"{}\" has control characters; names and labels have none", printable(name))),
+        Some(name) => Err(format!("\"{}\" has control characters; remove them from names and labels", printable(name))),
         None => Ok(()),
     }
 }
 
-/// The choices of one level of each factor, the first factor changing least often.
+/// All combinations of one level of each factor; the first factor changes least often.
 fn crossed(factors: &[DraftFactor]) -> Result<Vec<Vec<usize>>, String> {
     let count = factors.iter().try_fold(1_usize, |count, factor| count.checked_mul(factor.levels.len()));
     let count = count.filter(|count| *count <= POINTS_MAX);
     if count.is_none() {
         let lengths: Vec<String> = factors.iter().map(|factor| factor.levels.len().to_string()).collect();
         let product = lengths.join(" × ");
-        return Err(format!("{product} levels make more than {POINTS_MAX} points; zip factors, or leave levels out"));
+        return Err(format!("{product} levels make more than {POINTS_MAX} points; zip factors or remove levels"));
     }
     let mut points = vec![Vec::new()];
     for factor in factors {
@@ -121,19 +121,19 @@ fn shown(factors: &[Factor], levels: &[usize]) -> String {
     if words.is_empty() { String::new() } else { format!("{}: ", words.join(" ")) }
 }
 
-/// A factor with its levels' names.
+/// A factor, with the names of its levels and its baseline.
 fn decided(factor: &DraftFactor, draft: &Draft) -> Result<Factor, String> {
     let name = &factor.name;
     if factor.levels.is_empty() {
         return Err(format!("factor {name:?} has no levels; try levels = [1, 8, 64]"));
     }
     if draft.factors.iter().filter(|other| other.name == *name).count() > 1 {
-        return Err(format!("two factors are called {name:?}; give one of them another name"));
+        return Err(format!("two factors are called {name:?}; rename one of them"));
     }
     let others = || draft.factors.iter().filter(|other| other.name != *name).flat_map(|other| &other.levels);
     let keys: BTreeSet<&String> = factor.levels.iter().flat_map(|level| &level.sets).map(|(key, _)| key).collect();
     if let Some(key) = keys.iter().find(|key| others().flat_map(|level| &level.sets).any(|(other, _)| other == **key)) {
-        return Err(format!("{key} is set by two factors; a point has one value of it"));
+        return Err(format!("{key} is set by two factors; set it in one of them"));
     }
     let unset = keys.iter().find(|key| {
         let is_set = |level: &DraftLevel| level.sets.iter().any(|(set, _)| set == **key);
@@ -141,19 +141,19 @@ fn decided(factor: &DraftFactor, draft: &Draft) -> Result<Factor, String> {
     });
     if let Some(key) = unset {
         return Err(format!(
-            "{key} is below [run], and not every level of factor {name:?} sets it; leave it out below [run]"
+            "{key} is set in [run], but not in every level of factor {name:?}; remove it from [run]"
         ));
     }
     if keys.is_empty() {
         return Err(format!(
-            "factor {name:?} sets nothing; write an option into each level, such as {{ connections = 8 }}"
+            "factor {name:?} sets nothing; put an option in each level, such as {{ connections = 8 }}"
         ));
     }
     let mut levels = Vec::new();
     for (index, level) in factor.levels.iter().enumerate() {
         let shown = named(level);
         if levels.iter().any(|other: &Level| other.shown == shown) {
-            return Err(format!("factor {name:?} has two levels {shown:?}; give each a label of its own"));
+            return Err(format!("factor {name:?} has two levels {shown:?}; give each its own label"));
         }
         levels.push(Level { file: factor_file(name, level, index), shown });
     }
@@ -168,7 +168,7 @@ fn decided(factor: &DraftFactor, draft: &Draft) -> Result<Factor, String> {
             let names = levels.iter().map(|level| level.shown.as_str());
             let hint = || {
                 near(wanted, names.clone())
-                    .unwrap_or_else(|| format!("there are {}", names.clone().collect::<Vec<_>>().join(", ")))
+                    .unwrap_or_else(|| format!("it has {}", names.clone().collect::<Vec<_>>().join(", ")))
             };
             found.ok_or_else(|| format!("baseline: factor {name:?} has no level {wanted:?}; {}", hint()))?
         }
@@ -187,7 +187,7 @@ fn named(level: &DraftLevel) -> String {
         (None, []) => "off".to_owned(),
         (None, [(key, values)]) => value(key, values),
         (None, sets) => {
-            // The last part of a setting's path says enough beside its value.
+            // With its value, the last part of a setting's path is clear enough.
             let one = |(key, values): &(String, Vec<String>)| {
                 let name = if key.starts_with(SYSCTL) { key.rsplit('.').next() } else { None };
                 format!("{}={}", name.unwrap_or(key), value(key, values))
@@ -200,14 +200,14 @@ fn named(level: &DraftLevel) -> String {
 
 fn server(draft: Option<&DraftServer>, run: &Options, is_varied: bool) -> Result<Option<Server>, String> {
     let Some(draft) = draft else {
-        let words = "what starts the target is varied, but there is no [target]; write one, with ready = \"http://…\"";
+        let words = "target.command is varied, but there is no [target]; add one, with ready = \"http://…\"";
         return if is_varied { Err(words.to_owned()) } else { Ok(None) };
     };
     if draft.command.is_none() && !is_varied {
-        return Err(format!("[target] has no command; write command = \"…\", or vary {COMMAND}"));
+        return Err(format!("[target] has no command; add command = \"…\", or vary {COMMAND}"));
     }
     let ready = draft.ready.as_ref().map(|url| {
-        // TLS and ways are those of the runs.
+        // TLS, proxy and socket options are those of the runs.
         let mut options = run.clone();
         options.0.insert(URL.to_owned(), vec![url.clone()]);
         ["script", "args", "body", "method"].iter().for_each(|key| drop(options.0.remove(*key)));
@@ -216,22 +216,22 @@ fn server(draft: Option<&DraftServer>, run: &Options, is_varied: bool) -> Result
     Ok(Some(Server { command: draft.command.clone(), ready: ready.transpose()?, timeout: draft.timeout }))
 }
 
-/// The plan that options make, as if they had been typed.
+/// The plan of these options, as if they had been typed.
 pub(super) fn plan(options: &Options) -> Result<Warned<Plan>, String> {
     if options.0.get(URL).is_none_or(Vec::is_empty) {
         return Err(format!(
-            "there is no {URL}; write {URL} = \"http://…\" below [run], or into every level of a factor"
+            "there is no {URL}; add {URL} = \"http://…\" to [run] or to every level of a factor"
         ));
     }
     let words = options.words()?;
     let refused = |refusal| match refusal {
         Refusal::Misused(line) | Refusal::Wrk(line) | Refusal::Cannot(line) => line,
-        Refusal::Usage | Refusal::Help(_) => "these options ask for no run".to_owned(),
+        Refusal::Usage | Refusal::Help(_) => "these options start no run".to_owned(),
     };
     let mut typed = Typed::new(Dialect::Native);
     typed.read(&mut Front::new(&words[1..], Dialect::Native, false)).map_err(refused)?;
     if SearchDraft::take(&mut typed).map_err(refused)?.is_some() {
-        return Err("an experiment has runs, no searches".to_owned());
+        return Err("an experiment consists of runs, not of searches".to_owned());
     }
     let (mut plan, warnings) = decide::decide(typed).map_err(refused)?;
     plan.show.command = command::shown(&words, &plan);

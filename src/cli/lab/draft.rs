@@ -1,4 +1,4 @@
-//! An experiment as it was written: every value read, nothing decided.
+//! An experiment as it was written: every value has been read, nothing decided.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -32,14 +32,14 @@ pub(super) struct DraftFactor {
     pub levels: Vec<DraftLevel>,
 }
 
-/// What one level sets, and its name if it was given one.
+/// What one level sets, and its label if it has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct DraftLevel {
     pub label: Option<String>,
     pub sets: Vec<(String, Vec<String>)>,
 }
 
-/// What is started for each point.
+/// The target's command: started for each point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DraftServer {
     pub command: Option<String>,
@@ -47,11 +47,11 @@ pub(super) struct DraftServer {
     pub timeout: Duration,
 }
 
-/// How long a target may take until it is ready.
+/// How long the target's command has until the target is ready.
 pub(super) const READY: Duration = Duration::from_secs(30);
 
-/// The most rounds there may be.
+/// The highest number of rounds.
 pub(super) const ROUNDS_MAX: u64 = 1_000;
 
-/// How often a failed run may be repeated at most.
+/// The highest number of retries of a failed run.
 pub(super) const RETRIES_MAX: u64 = 100;

@@ -1,4 +1,4 @@
-//! An experiment in a file: TOML, every mistake with its line.
+//! Reads an experiment from a TOML file; every mistake is reported with its line.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use crate::plan::{Dialect, Order};
 /// What is wrong with a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
-    /// The line, from 1 on; `None`: the file as a whole.
+    /// The line, counted from 1; `None`: the file as a whole.
     pub line: Option<usize>,
-    /// What it is.
+    /// What is wrong, in a sentence.
     pub words: String,
 }
 
@@ -68,13 +68,13 @@ fn factor(table: &Table<'_>) -> Result<DraftFactor, Wrong> {
     table.knows(&["name", "levels"])?;
     let name = table.string("name")?.filter(|name| !name.is_empty());
     let Some(name) = name else {
-        return Err(table.wrong("a factor needs a name, for instance name = \"connections\""));
+        return Err(table.wrong("a factor needs a name, such as name = \"connections\""));
     };
     let Some((_, levels)) = table.find("levels") else {
-        return Err(table.wrong("a factor needs levels, for instance levels = [1, 8, 64]"));
+        return Err(table.wrong("a factor needs levels, such as levels = [1, 8, 64]"));
     };
     let DeValue::Array(levels) = levels.get_ref() else {
-        return Err(table.at(levels.span(), "levels is a list, for instance [1, 8, 64]"));
+        return Err(table.at(levels.span(), "levels must be a list, such as [1, 8, 64]"));
     };
     let level = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
         DeValue::Table(inner) => {
@@ -82,7 +82,7 @@ fn factor(table: &Table<'_>) -> Result<DraftFactor, Wrong> {
             let label = inner.string("label")?;
             Ok(DraftLevel { label, sets: inner.options("", &["label"])? })
         }
-        // A plain value is one of the option that the factor is named after.
+        // A plain value sets the option that the factor is named after.
         _ => {
             table.option(&name, value.span())?;
             Ok(DraftLevel { label: None, sets: table.setting(&name, value)?.into_iter().collect() })
@@ -126,10 +126,10 @@ impl<'a> Table<'a> {
         let Some(key) = self.table.keys().find(|key| !known.contains(&&**key.get_ref())) else { return Ok(()) };
         let place = if self.name.is_empty() { String::new() } else { format!(" in [{}]", self.name) };
         let hint =
-            near(key.get_ref(), known.iter().copied()).unwrap_or_else(|| format!("there are {}", known.join(", ")));
-        // A run's option at the top of the file was meant for [run].
+            near(key.get_ref(), known.iter().copied()).unwrap_or_else(|| format!("known are {}", known.join(", ")));
+        // An option of a run at the top of the file was meant for [run].
         let hint = if self.name.is_empty() && Options::check(key.get_ref()).is_ok() {
-            "it belongs below [run]".to_owned()
+            "it belongs in [run]".to_owned()
         } else {
             hint
         };
@@ -144,7 +144,7 @@ impl<'a> Table<'a> {
         let Some((_, value)) = self.find(key) else { return Ok(None) };
         match value.get_ref() {
             DeValue::String(text) => Ok(Some(text.to_string())),
-            _ => Err(self.at(value.span(), &format!("{key} is text in quotes"))),
+            _ => Err(self.at(value.span(), &format!("{key} must be text in quotes"))),
         }
     }
 
@@ -159,8 +159,10 @@ impl<'a> Table<'a> {
     fn integer(&self, key: &str, range: Range<u64>) -> Result<Option<u64>, Wrong> {
         let Some((_, value)) = self.find(key) else { return Ok(None) };
         let number = self.scalar(key, value)?.parse::<u64>().ok().filter(|number| range.contains(number));
-        let words =
-            || self.at(value.span(), &format!("{key} is a whole number from {} to {}", range.start, range.end - 1));
+        let words = || {
+            let (least, most) = (range.start, range.end - 1);
+            self.at(value.span(), &format!("{key} must be a whole number from {least} to {most}"))
+        };
         number.map(Some).ok_or_else(words)
     }
 
@@ -168,7 +170,8 @@ impl<'a> Table<'a> {
         let Some(text) = self.string(key)? else { return Ok(None) };
         let time = units::time(&text, Dialect::Native).ok().filter(|time| !time.is_zero());
         let words = || {
-            self.at(self.find(key).map_or(0..0, |(_, value)| value.span()), &format!("{key} is a time such as \"30s\""))
+            let span = self.find(key).map_or(0..0, |(_, value)| value.span());
+            self.at(span, &format!("{key} must be a time, such as \"30s\""))
         };
         time.map(Some).ok_or_else(words)
     }
@@ -178,20 +181,21 @@ impl<'a> Table<'a> {
         let found = choices.iter().find(|(name, _)| *name == text);
         let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
         let span = self.find(key).map_or(0..0, |(_, value)| value.span());
-        found.map(|(_, choice)| Some(*choice)).ok_or_else(|| self.at(span, &format!("{key} is {}", names.join(" or "))))
+        let words = || self.at(span, &format!("{key} must be {}", names.join(" or ")));
+        found.map(|(_, choice)| Some(*choice)).ok_or_else(words)
     }
 
     fn table(&self, key: &'a str) -> Result<Option<Table<'a>>, Wrong> {
         let Some((_, value)) = self.find(key) else { return Ok(None) };
         match value.get_ref() {
             DeValue::Table(table) => Ok(Some(Table { text: self.text, name: key, table })),
-            _ => Err(self.at(value.span(), &format!("{key} is a table: write [{key}] above its keys"))),
+            _ => Err(self.at(value.span(), &format!("{key} must be a table: write [{key}] above its keys"))),
         }
     }
 
     fn tables(&self, key: &'a str) -> Result<Vec<Table<'a>>, Wrong> {
         let Some((_, value)) = self.find(key) else { return Ok(Vec::new()) };
-        let words = || self.at(value.span(), &format!("{key} is a list of tables: write [[{key}]] above each"));
+        let words = || self.at(value.span(), &format!("{key} must be a list of tables: write [[{key}]] above each"));
         let DeValue::Array(values) = value.get_ref() else { return Err(words()) };
         let table = |value: &'a Spanned<DeValue<'a>>| match value.get_ref() {
             DeValue::Table(table) => Ok(Table { text: self.text, name: key, table }),
@@ -200,7 +204,7 @@ impl<'a> Table<'a> {
         values.iter().map(table).collect()
     }
 
-    /// What a table says of options, but for some keys of its own. Tables within are names with dots.
+    /// The options in a table; `own` are keys that are none. An inner table is the last part of a name with dots.
     fn options(&self, prefix: &str, own: &[&str]) -> Result<Vec<(String, Vec<String>)>, Wrong> {
         let mut options = Vec::new();
         for (key, value) in self.table.iter().filter(|(key, _)| !own.contains(&&**key.get_ref())) {
@@ -222,12 +226,12 @@ impl<'a> Table<'a> {
         Ok(options)
     }
 
-    /// Refuses what is no option.
+    /// Refuses a name that is not an option.
     fn option(&self, name: &str, span: Range<usize>) -> Result<(), Wrong> {
         Options::check(name).map_err(|words| self.at(span, &words))
     }
 
-    /// What a value says of an option; `None` of `false`.
+    /// An option with its values; `None` for `false`.
     fn setting(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<Option<(String, Vec<String>)>, Wrong> {
         let values = match value.get_ref() {
             DeValue::Boolean(false) => return Ok(None),
@@ -244,7 +248,7 @@ impl<'a> Table<'a> {
             DeValue::String(text) => Ok(text.to_string()),
             DeValue::Integer(number) if number.radix() == 10 => Ok(number.as_str().replace('_', "")),
             DeValue::Float(number) => Ok(number.as_str().replace('_', "")),
-            _ => Err(self.at(value.span(), &format!("{name}: this is neither text nor a decimal number"))),
+            _ => Err(self.at(value.span(), &format!("{name} must be text in quotes or a decimal number"))),
         }
     }
 

@@ -1,8 +1,8 @@
-//! `onrush lab`, `onrush sweep` and `onrush vs`: from what was typed, or written in a file, to an experiment.
+//! Reads the command lines of `onrush lab`, `onrush sweep` and `onrush vs`, and the file of `lab`, into an experiment.
 //!
-//! A `file` and the words of `sweep` and `vs` (`shorthand`) say the same things: a `draft`, in which the `options` of runs
-//! are still text. `design` makes the experiment of it, with a plan for each point and `names` for its files, and `resolved`
-//! writes down what was decided.
+//! A `file` and the arguments of `sweep` and `vs` (`shorthand`) both give a `draft`, in which the `options` of the runs
+//! are still text. `design` turns it into the experiment, with a plan for each point and `names` for its files;
+//! `resolved` writes down what was decided.
 
 mod design;
 mod draft;
@@ -30,19 +30,19 @@ use draft::RETRIES_MAX;
 pub struct Lab {
     /// What was decided.
     pub experiment: Box<Experiment>,
-    /// Whether it is only to be shown.
+    /// Whether the experiment is only shown, not carried out.
     pub is_plan: bool,
-    /// What the user should know, line by line.
+    /// What the user should know, one line each.
     pub warnings: Vec<String>,
 }
 
-/// The file that an experiment's folder keeps itself in.
+/// The file in an experiment's folder that holds the experiment.
 pub const PLAN_FILE: &str = "plan.toml";
 
 pub(super) use help::{LAB, SWEEP, VERSUS};
 pub(super) use shorthand::{sweep, versus};
 
-/// Reads the words after `lab`; `None`: the help was asked for.
+/// Reads the arguments after `lab`; `None`: the help was asked for.
 pub(super) fn parse(args: &[OsString]) -> Result<Option<Lab>, String> {
     let (mut path, mut is_plan, mut out, mut resume, mut is_forced) = (None, false, None, None, false);
     let (mut retries, mut may_change_host) = (None, false);
@@ -57,7 +57,7 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Lab>, String> {
             Arg::Long("resume") => resume = Some(PathBuf::from(parser.value().map_err(|error| error.to_string())?)),
             Arg::Long("retry") => retries = Some(count("retry", parser.value(), 0, RETRIES_MAX)?),
             Arg::Value(word) if path.is_none() => path = Some(PathBuf::from(word)),
-            Arg::Value(word) => return Err(format!("{word:?} is one file too many; an experiment is one file")),
+            Arg::Value(word) => return Err(format!("{word:?} is a second file; an experiment is a single file")),
             _ => return Err(format!("{}; see: onrush lab --help", argument.unexpected())),
         }
     }
@@ -85,17 +85,17 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Lab>, String> {
 /// Where results go.
 fn folder(out: Option<PathBuf>, resume: Option<PathBuf>, is_forced: bool) -> Result<Folder, String> {
     match (out, resume) {
-        (Some(_), Some(_)) => Err("--out and --resume name two folders; leave one of them out".to_owned()),
+        (Some(_), Some(_)) => Err("--out and --resume both name a folder; remove one of them".to_owned()),
         (out, None) if is_forced => {
             let path = out.unwrap_or_else(|| PathBuf::from("DIR"));
-            Err(format!("--force goes with --resume only: --resume {} --force", path.display()))
+            Err(format!("--force needs --resume: --resume {} --force", path.display()))
         }
         (out, None) => Ok(Folder::New(out)),
         (None, Some(path)) => Ok(Folder::Resumed { path, is_forced }),
     }
 }
 
-/// A whole number of an option.
+/// The value of an option that takes a whole number.
 fn count(name: &str, value: Result<OsString, lexopt::Error>, least: u64, most: u64) -> Result<u64, String> {
     let value = value.map_err(|error| error.to_string())?;
     let number = value.to_str().and_then(|text| text.parse().ok()).filter(|number| (least..=most).contains(number));

@@ -1,4 +1,4 @@
-//! Names of files, made of factors and levels.
+//! Makes the names of result files from factors and levels.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use super::draft::DraftLevel;
 use super::options::{ARGS, COMMAND, URL};
 use crate::plan::experiment::{Factor, Point};
 
-/// The longest name that the files of a point begin with, in bytes, without the digest of one that was cut.
+/// The longest beginning of a point's file names, in bytes; a longer one is cut and gets a digest.
 const LENGTH_MAX: usize = 100;
 
-/// How many digits of the digest a name has that was cut.
+/// How many digits of the digest a cut name has.
 const DIGITS: usize = 8;
 
-/// What names of files have of a factor and one of its levels, whose number counts from 0: `connections-8`, or the label, or
-/// a number where the value is no word.
+/// The part of a file name that is a factor and one of its levels: `connections-8`, or the label, or a number where the
+/// value is unfit for a file name. `index` counts from 0.
 pub(super) fn factor_file(factor: &str, level: &DraftLevel, index: usize) -> String {
     let is_no_word = |key: &str| [URL, ARGS, COMMAND, "header", "body", "basic-auth", "http-proxy"].contains(&key);
     let of = |(key, values): &(String, Vec<String>)| match &values[..] {
@@ -30,20 +30,20 @@ pub(super) fn factor_file(factor: &str, level: &DraftLevel, index: usize) -> Str
     }
 }
 
-/// What is left of a name that has the path of a setting before it.
+/// The last part of a setting's name; any other name as it is.
 fn short(name: &str) -> String {
     slug(name.rsplit('.').next().unwrap_or(name))
 }
 
-/// A text as part of a file's name: any character that is not in `[A-Za-z0-9._-]` is an underscore.
+/// A text as part of a file name: any character outside `[A-Za-z0-9._-]` becomes an underscore.
 pub(super) fn slug(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let shown: String = text.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
-    // Neither hidden nor an option.
+    // A name must not be hidden or read as an option.
     shown.trim_start_matches(['.', '-']).to_owned()
 }
 
-/// The name that the files of a point begin with: short enough for any file system.
+/// What the file names of a point begin with: short enough for any file system.
 pub(super) fn point_file(factors: &[Factor], levels: &[usize]) -> String {
     let each = factors.iter().zip(levels).map(|(factor, &level)| factor.levels[level].file.as_str());
     let name = each.collect::<Vec<_>>().join("-");
@@ -65,11 +65,11 @@ pub(super) fn files_collide(factors: &[Factor], points: &[Point]) -> Result<(), 
         let shown: Vec<&str> =
             factors.iter().zip(&point.levels).map(|(factor, &level)| factor.levels[level].shown.as_str()).collect();
         let shown = shown.join(" ");
-        // There are file systems that do not tell a from A.
+        // Some file systems ignore case.
         if let Some(other) = names.insert(point.file.to_ascii_lowercase(), shown.clone()) {
             let file = &point.file;
             return Err(format!(
-                "{other:?} and {shown:?} would both be written into {file}-1.json; give one another label"
+                "{other:?} and {shown:?} would both be written to {file}-1.json; give one of them another label"
             ));
         }
     }

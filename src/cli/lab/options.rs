@@ -1,4 +1,4 @@
-//! The options of a run by their names, as an experiment has them: a command line in another form.
+//! The options of a run by name, as an experiment holds them: a command line in another form.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,12 +10,12 @@ use super::super::flags::{self, FLAGS, Flag, Id};
 use crate::plan::secrets;
 use crate::settings::Name;
 
-/// Options, each with what was said of it: nothing for one without a value, and as often as it is given. [`URL`] and
-/// [`ARGS`] are among them.
+/// Options by name, each with its values: none for a switch, several if it is repeated. [`URL`] and [`ARGS`] are among
+/// them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Options(pub BTreeMap<String, Vec<String>>);
 
-/// The key of the target.
+/// The key of the target's URL.
 pub(super) const URL: &str = "url";
 
 /// The key of a script's arguments.
@@ -24,25 +24,25 @@ pub(super) const ARGS: &str = "args";
 /// The option that leaves secrets in files.
 pub(super) const KEEP_SECRETS: &str = "keep-secrets";
 
-/// What the keys of settings of the host begin with.
+/// What the keys of host settings begin with.
 pub(super) const SYSCTL: &str = "sysctl.";
 
-/// The key of the command that starts the target.
+/// The key of the target's command.
 pub(super) const COMMAND: &str = "target.command";
 
-/// The option that has sockets sampled, and the file that the samples of a run by itself go into.
+/// The option that samples sockets, and the file for the samples of a run outside an experiment.
 const SOCKETS: &str = "sockets";
 const SAMPLES: &str = "sockets.ndjson";
 
-/// Options that say what becomes of one run, where an experiment has something of its own.
+/// Options of a single run that an experiment replaces, and why each is refused.
 const OWN: [(Id, &str); 8] = [
-    (Id::FindMax, "an experiment has runs, no searches"),
-    (Id::Over, "an experiment has runs, no searches"),
-    (Id::Once, "each target is requested once before the first round anyway"),
-    (Id::Output, "each run has its file in the folder of the experiment"),
-    (Id::SocketsOutput, "each run has a file for its samples in the folder of the experiment"),
+    (Id::FindMax, "an experiment consists of runs, not of searches"),
+    (Id::Over, "an experiment consists of runs, not of searches"),
+    (Id::Once, "each target gets one request before the first round anyway"),
+    (Id::Output, "each run has its own file in the experiment's folder"),
+    (Id::SocketsOutput, "each run has its own file of samples in the experiment's folder"),
     (Id::Format, "an experiment prints tables"),
-    (Id::Compat, "an experiment has onrush's own runs"),
+    (Id::Compat, "an experiment has no compatible runs"),
     (Id::Help, "onrush lab --help prints the help"),
 ];
 
@@ -50,11 +50,11 @@ const OWN: [(Id, &str); 8] = [
 const REPEATABLE: [Id; 4] = [Id::Header, Id::Resolve, Id::FailIf, Id::Label];
 
 impl Options {
-    /// Whether a key can be one, and how its value is given.
+    /// Checks that a key is the name of an option that an experiment may set.
     ///
     /// # Errors
     ///
-    /// Why not, with the nearest name.
+    /// Why it is not, with the nearest name.
     pub fn check(key: &str) -> Result<(), String> {
         let name = key.strip_prefix(SYSCTL);
         if name.is_some_and(|name| !name.is_empty()) || [URL, ARGS, COMMAND].contains(&key) {
@@ -69,18 +69,18 @@ impl Options {
         }
     }
 
-    /// These, but for what others say.
+    /// These options, overridden by others.
     pub fn with<'a>(&self, others: impl IntoIterator<Item = &'a (String, Vec<String>)>) -> Self {
         let mut all = self.clone();
         all.0.extend(others.into_iter().cloned());
         all
     }
 
-    /// The words of a command line that say the same.
+    /// The words of the equivalent command line.
     ///
     /// # Errors
     ///
-    /// Where an option without a value has one, or the reverse.
+    /// When an option that takes no value has one, or the other is missing its value.
     pub fn words(&self) -> Result<Vec<OsString>, String> {
         let mut words = vec![OsString::from("onrush")];
         for (key, values) in &self.0 {
@@ -98,25 +98,25 @@ impl Options {
         Ok(words)
     }
 
-    /// What sets the host, by names without the prefix.
+    /// The host settings, by name without the prefix.
     pub fn settings(&self) -> Vec<(String, String)> {
         let named = self.0.iter().filter_map(|(key, values)| Some((key.strip_prefix(SYSCTL)?, values)));
         named.map(|(name, values)| (name.to_owned(), values.join(" "))).collect()
     }
 
-    /// The command that starts the target.
+    /// The target's command.
     pub fn command(&self) -> Option<String> {
         self.0.get(COMMAND).map(|values| values.join(" "))
     }
 }
 
-/// A key as it is known: settings have two spellings, `net.core.rmem_max` and `net/core/rmem_max`.
+/// The canonical spelling of a key: settings have two, `net.core.rmem_max` and `net/core/rmem_max`.
 pub(super) fn canonical(key: &str) -> String {
     let name = key.strip_prefix(SYSCTL).and_then(|name| Name::parse(name).ok());
     name.map_or_else(|| key.to_owned(), |name| format!("{SYSCTL}{name}"))
 }
 
-/// A value of an option without secrets.
+/// The value of an option, without secrets.
 pub(super) fn redacted(key: &str, value: &str) -> String {
     match key {
         URL => secrets::url(value),
@@ -129,7 +129,7 @@ pub(super) fn redacted(key: &str, value: &str) -> String {
     }
 }
 
-/// An option as words.
+/// An option as words of a command line.
 fn spelt(flag: &Flag, values: &[String]) -> Result<Vec<String>, String> {
     let name = flag.long;
     if flag.takes_value() && values.is_empty() {
@@ -137,7 +137,7 @@ fn spelt(flag: &Flag, values: &[String]) -> Result<Vec<String>, String> {
     }
     if values.len() > 1 && !REPEATABLE.contains(&flag.id) {
         return Err(format!(
-            "{name} takes one value; to vary it write [[factor]], name = \"{name}\", levels = [{}]",
+            "{name} takes one value; to vary it, add [[factor]] with name = \"{name}\", levels = [{}]",
             values.join(", ")
         ));
     }
@@ -150,7 +150,7 @@ fn spelt(flag: &Flag, values: &[String]) -> Result<Vec<String>, String> {
     })
 }
 
-/// The name that may have been meant.
+/// A hint with the option that may have been meant.
 fn nearest(key: &str) -> String {
     if let [letter] = key.chars().collect::<Vec<_>>()[..]
         && let Some(flag) = flags::by_letter(letter)
@@ -158,10 +158,10 @@ fn nearest(key: &str) -> String {
         return format!("did you mean {}?", flag.long);
     }
     let names = FLAGS.iter().map(|flag| flag.long).chain([URL, ARGS, COMMAND]);
-    near(key, names).unwrap_or_else(|| "write the long name of an option, as onrush --help lists them".to_owned())
+    near(key, names).unwrap_or_else(|| "use the long name of an option; onrush --help lists them".to_owned())
 }
 
-/// The nearest of some names, if it is near.
+/// A hint with the nearest of some names, if it is near enough.
 pub(super) fn near<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     let (far, name) = names.map(|name| (damerau_levenshtein(typed, name), name)).min()?;
     (far <= 2.max(typed.chars().count() / 3)).then(|| format!("did you mean {name}?"))

@@ -1,4 +1,4 @@
-//! An experiment as the file that would give it again: everything that was decided, and nothing left to defaults.
+//! Writes an experiment as a file that reproduces it: everything that was decided, with no default left out.
 
 use toml::{Table, Value};
 
@@ -14,10 +14,11 @@ pub(super) fn texts(draft: &Draft) -> (String, String) {
     (text, shown)
 }
 
-/// How the values of an option are written.
+/// Turns the values of an option into those that are written.
 type Shown = dyn Fn(&str, &[String]) -> Vec<String>;
 
-/// The values of an option without secrets. Of a script's arguments, one may say that the next is one.
+/// The values of an option without secrets. A script's arguments are redacted together, because one may say that
+/// the next is a secret.
 fn without_secrets(key: &str, values: &[String]) -> Vec<String> {
     match key {
         ARGS => secrets::words(values.iter().map(String::as_str)),

@@ -1,4 +1,4 @@
-//! The command lines of `onrush sweep` and `onrush vs`: an experiment without a file.
+//! Reads the command lines of `onrush sweep` and `onrush vs`: experiments without a file.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,11 +16,11 @@ use crate::plan::{Dialect, Order};
 const SWEEP_ROUNDS: u32 = 3;
 const VERSUS_ROUNDS: u32 = 10;
 
-/// How long a run of `vs` lasts, and its warm-up, unless it has another end, or another way to warm up.
+/// The duration and the warm-up of a run of `vs`, each with the options that replace it.
 const SLICE: [(&[&str], &str); 2] =
     [(&["duration", "requests", "until", "stages"], "2s"), (&["warmup", "delay-stats"], "500ms")];
 
-/// The options of both that no run has, and whether they take a value.
+/// The options of the two commands themselves, and whether they take a value.
 const OWN: [(&str, bool); 12] = [
     ("sysctl", true),
     ("zip", false),
@@ -39,19 +39,19 @@ const OWN: [(&str, bool); 12] = [
 /// What was typed.
 #[derive(Debug, Default)]
 struct Typed {
-    /// The options that no run has, in their order.
+    /// The options of the command itself, in their order.
     own: Vec<(&'static str, String)>,
     run: Options,
     words: Vec<String>,
-    /// Lists of levels by the option that they are of.
+    /// Lists of levels, by their option.
     lists: Vec<(String, Vec<String>)>,
 }
 
-/// Reads the words after `sweep`; `None`: the help was asked for.
+/// Reads the arguments after `sweep`; `None`: the help was asked for.
 pub(crate) fn sweep(args: &[OsString]) -> Result<Option<Lab>, String> {
     let Some(mut typed) = read(args, true)? else { return Ok(None) };
     if typed.lists.is_empty() {
-        return Err("nothing is varied; give -c, -t, -R or --sysctl a list, for instance -c 1,8,64".to_owned());
+        return Err("nothing is varied; give -c, -t, -R or --sysctl a list, such as -c 1,8,64".to_owned());
     }
     if typed.words.is_empty() {
         return Err("no URL; try onrush sweep -c 1,8,64 http://127.0.0.1:8080/".to_owned());
@@ -66,7 +66,7 @@ pub(crate) fn sweep(args: &[OsString]) -> Result<Option<Lab>, String> {
         if let Some((key, list)) = typed.lists.iter().find(|(_, list)| list.len() != length) {
             let (first, key) = (name(&typed.lists[0].0), name(key));
             return Err(format!(
-                "--zip: {first} has {length} levels and {key} has {}; zipped lists are of equal length",
+                "--zip: {first} has {length} levels and {key} has {}; lists to be zipped must be equally long",
                 list.len()
             ));
         }
@@ -87,14 +87,14 @@ pub(crate) fn sweep(args: &[OsString]) -> Result<Option<Lab>, String> {
     typed.lab("sweep", factors, SWEEP_ROUNDS).map(Some)
 }
 
-/// Reads the words after `vs`; `None`: the help was asked for.
+/// Reads the arguments after `vs`; `None`: the help was asked for.
 pub(crate) fn versus(args: &[OsString]) -> Result<Option<Lab>, String> {
     let Some(mut typed) = read(args, false)? else { return Ok(None) };
     let urls = std::mem::take(&mut typed.words);
     if urls.len() < 2 {
-        return Err("it takes two URLs or more; try onrush vs http://a/ http://b/".to_owned());
+        return Err("vs needs two URLs or more; try onrush vs http://a/ http://b/".to_owned());
     }
-    // A URL that comes again has a number.
+    // A repeated URL gets a number.
     let label = |index: usize| {
         let shown = redacted(URL, &urls[index]);
         let earlier = urls[..index].iter().filter(|url| redacted(URL, url) == shown).count();
@@ -113,7 +113,7 @@ pub(crate) fn versus(args: &[OsString]) -> Result<Option<Lab>, String> {
     typed.lab("vs", vec![DraftFactor { name: URL.to_owned(), levels }], VERSUS_ROUNDS).map(Some)
 }
 
-/// Reads options and words. `takes_lists`: some options have lists of levels.
+/// Reads options and words. `takes_lists`: some options may have a list of levels.
 fn read(args: &[OsString], takes_lists: bool) -> Result<Option<Typed>, String> {
     let mut typed = Typed::default();
     let rest = typed.take_own(args)?;
@@ -142,7 +142,7 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<Typed>, String> {
     Ok(Some(typed))
 }
 
-/// What is said of a misused option: those of the command itself are near, too.
+/// The message about a misused option; it also suggests options of the command itself.
 fn hint(misuse: &Misuse) -> String {
     let name = match misuse {
         Misuse::Name(name) => name.split('=').next().unwrap_or_default(),
@@ -156,11 +156,11 @@ fn hint(misuse: &Misuse) -> String {
 }
 
 fn text(word: OsString) -> Result<String, String> {
-    word.into_string().map_err(|word| format!("{word:?}: it is no text"))
+    word.into_string().map_err(|word| format!("{word:?} is not valid UTF-8"))
 }
 
 impl Typed {
-    /// Takes out what no run has; returns the other words.
+    /// Takes out the options of the command itself; returns the other words.
     fn take_own(&mut self, args: &[OsString]) -> Result<Vec<OsString>, String> {
         let mut rest = Vec::new();
         let mut args = args.iter();
@@ -172,7 +172,7 @@ impl Typed {
                 continue;
             };
             let value = match (takes_value, value) {
-                (false, Some(_)) => return Err(format!("--{name} takes no value; leave out what follows the =")),
+                (false, Some(_)) => return Err(format!("--{name} takes no value; remove the = and what follows")),
                 (false, None) => String::new(),
                 (true, Some(value)) => value.to_owned(),
                 (true, None) => text(args.next().ok_or_else(|| format!("--{name} needs a value"))?.clone())?,
@@ -191,11 +191,11 @@ impl Typed {
 
     fn list(&mut self, key: String, levels: &str) -> Result<(), String> {
         if self.lists.iter().any(|(other, _)| *other == key) {
-            return Err(format!("{key} has two lists; write one"));
+            return Err(format!("{key} has two lists; combine them into one"));
         }
         let levels: Vec<String> = levels.split(',').map(|level| level.trim().to_owned()).collect();
         if levels.iter().any(String::is_empty) {
-            return Err(format!("{key}: there is nothing between two commas of its list"));
+            return Err(format!("{key}: its list has an empty entry"));
         }
         self.lists.push((key, levels));
         Ok(())
@@ -213,13 +213,13 @@ impl Typed {
         self.own(name).map(|value| count(name, Ok(value.into()), least, most)).transpose()
     }
 
-    /// The experiment of these factors.
+    /// The experiment with these factors.
     fn lab(self, name: &str, factors: Vec<DraftFactor>, rounds: u32) -> Result<Lab, String> {
         let order = match self.own("order").map(String::as_str) {
             None | Some("interleaved") => Order::Interleaved,
             Some("random") => Order::Random,
             Some("sequential") => Order::Sequential,
-            Some(other) => return Err(format!("--order {other:?}: it is interleaved, random or sequential")),
+            Some(other) => return Err(format!("--order {other:?}: write interleaved, random or sequential")),
         };
         let retries = self.number("retry", 0, RETRIES_MAX)?.map(|number| number as u32);
         let rounds = self.number("rounds", 1, ROUNDS_MAX)?.map_or(rounds, |number| number as u32);

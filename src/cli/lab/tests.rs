@@ -1,10 +1,10 @@
-//! Experiments as they are written and typed, and everything that can be wrong with them.
+//! Tests of experiments from files and command lines, and of everything that can be wrong with them.
 
 use super::file::read;
 use super::*;
 use crate::plan::Order;
 
-/// The experiment in a text, or what is wrong with it.
+/// The experiment that a text describes, or what is wrong with the text.
 fn decided(text: &str) -> Result<Experiment, String> {
     let draft = read(text).map_err(|wrong| format!("{}: {}", wrong.line.unwrap_or_default(), wrong.words))?;
     let around = Circumstances { folder: Folder::New(None), may_change_host: false, retries: None };
@@ -78,17 +78,17 @@ fn every_mistake_is_named_with_its_line_and_the_nearest_name() {
     let factor = |levels: &str| format!("{run}[[factor]]\nname = \"connections\"\nlevels = {levels}\n");
     let table: [(String, &str); 25] = [
         ("nome = \"x\"".to_owned(), "1: unknown key \"nome\"; did you mean name?"),
-        ("duration = \"3s\"".to_owned(), "1: unknown key \"duration\"; it belongs below [run]"),
+        ("duration = \"3s\"".to_owned(), "1: unknown key \"duration\"; it belongs in [run]"),
         (format!("{run}durtion = \"3s\"\n"), "4: unknown option \"durtion\"; did you mean duration?"),
-        (format!("{run}output = \"x.json\"\n"), "4: --output makes no sense here: each run has its file"),
+        (format!("{run}output = \"x.json\"\n"), "4: --output makes no sense here: each run has its own file"),
         (format!("{run}find-max = \"p99<1s\"\n"), "4: --find-max makes no sense here"),
-        (format!("{run}duration = 3\n[hooks]\ntimeout = 5\n"), "6: timeout is text in quotes"),
-        (format!("{run}[hooks]\ntimeout = \"5x\"\n"), "5: timeout is a time such as \"30s\""),
-        (format!("{run}[hooks]\non_error = \"panic\"\n"), "5: on_error is \"continue\" or \"stop\""),
-        (format!("rounds = 0\n{run}"), "1: rounds is a whole number from 1 to 1000"),
-        (format!("order = \"odd\"\n{run}"), "1: order is \"interleaved\" or \"random\" or \"sequential\""),
+        (format!("{run}duration = 3\n[hooks]\ntimeout = 5\n"), "6: timeout must be text in quotes"),
+        (format!("{run}[hooks]\ntimeout = \"5x\"\n"), "5: timeout must be a time, such as \"30s\""),
+        (format!("{run}[hooks]\non_error = \"panic\"\n"), "5: on_error must be \"continue\" or \"stop\""),
+        (format!("rounds = 0\n{run}"), "1: rounds must be a whole number from 1 to 1000"),
+        (format!("order = \"odd\"\n{run}"), "1: order must be \"interleaved\" or \"random\" or \"sequential\""),
         ("name = \"x\"\n[[factor]]\nname = \"a\"\n".to_owned(), "3: a factor needs levels"),
-        ("name = \"x\"\nfactor = 1\n".to_owned(), "2: factor is a list of tables"),
+        ("name = \"x\"\nfactor = 1\n".to_owned(), "2: factor must be a list of tables"),
         ("name = \"x\"\n\nx = = 1\n".to_owned(), "3: "),
         (factor("[]"), "factor \"connections\" has no levels"),
         (factor("[1, 1]"), "factor \"connections\" has two levels \"1\""),
@@ -117,7 +117,7 @@ fn every_mistake_is_named_with_its_line_and_the_nearest_name() {
             "baseline: there is no factor \"conections\"; did you mean connections?",
         ),
         (run.replace("name = \"x\"", ""), "the experiment has no name"),
-        (factor("[{ \"target.command\" = \"a\" }]"), "what starts the target is varied, but there is no [target]"),
+        (factor("[{ \"target.command\" = \"a\" }]"), "target.command is varied, but there is no [target]"),
     ];
     for (text, expected) in table {
         let wrong = decided(&text).unwrap_err();
@@ -131,7 +131,7 @@ fn points_that_would_have_the_same_file_are_refused() {
     let levels = "[{ label = \"a b\", threads = 1 }, { label = \"a_b\", threads = 2 }]";
     let text = format!("name = \"x\"\n[run]\nurl = \"h\"\n[[factor]]\nname = \"load\"\nlevels = {levels}\n");
     let wrong = decided(&text).unwrap_err();
-    assert!(wrong.contains("\"a b\" and \"a_b\" would both be written into load-a_b-1.json"), "{wrong}");
+    assert!(wrong.contains("\"a b\" and \"a_b\" would both be written to load-a_b-1.json"), "{wrong}");
 }
 
 fn sweep_of(line: &str) -> Result<Experiment, String> {
@@ -158,7 +158,7 @@ fn lists_of_a_sweep_are_crossed_or_zipped() {
     assert_eq!(files, ["rmem_max-1-wmem_max-3", "rmem_max-2-wmem_max-4"]);
     for (line, expected) in [
         ("-c 8 http://h/", "nothing is varied"),
-        ("-c 1,,2 http://h/", "nothing between two commas"),
+        ("-c 1,,2 http://h/", "its list has an empty entry"),
         ("-c 1,8 -t 1,2,3 --zip h", "connections has 2 levels and threads has 3"),
         ("-c 1,8 -c 1,2 h", "connections has two lists"),
         ("-c 1,8 --rounds 0 h", "--rounds \"0\""),
@@ -167,7 +167,7 @@ fn lists_of_a_sweep_are_crossed_or_zipped() {
         ("-c 1,8 --bogus h", "unknown option --bogus"),
         ("-c 1,8 --round 2 h", "unknown option --round; did you mean --rounds?"),
         ("-c 1 8 64 h", "nothing is varied"),
-        ("-c 1,8 -o x.json h", "each run has its file"),
+        ("-c 1,8 -o x.json h", "each run has its own file"),
         ("--sysctl x h", "write NAME=VALUE,VALUE"),
         ("-c 1,8", "no URL"),
     ] {
@@ -198,10 +198,10 @@ fn folders_are_new_or_go_on() {
         let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         parse(&args).map(|lab| lab.map(|lab| lab.experiment.folder)).unwrap_err()
     };
-    assert!(folder("x.toml --out a --resume b").contains("two folders"));
-    assert!(folder("x.toml --force").contains("--resume only"));
+    assert!(folder("x.toml --out a --resume b").contains("both name a folder"));
+    assert!(folder("x.toml --force").contains("--force needs --resume"));
     assert!(folder("/nonexistent.toml").contains("/nonexistent.toml cannot be read: No such file"));
-    assert!(folder("a b").contains("one file too many"));
+    assert!(folder("a b").contains("is a second file"));
     assert!(folder("").contains("no file"));
     assert!(folder("--bogus").contains("see: onrush lab --help"));
     assert!(folder("--retry 101 x").contains("from 0 to 100"));
