@@ -1,5 +1,5 @@
-//! Conditions on the figures of a run, such as `p99<50ms,errors<0.1%`: what a gate breaks at. Stop terms, such as `p99+-2%`:
-//! how precise a figure has to be.
+//! Conditions on the figures of a run, such as `p99<50ms,errors<0.1%`, at which a gate fails; and stop terms, such as
+//! `p99+-2%`, which set how precise a figure must be before the run ends.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Percent;
 use crate::verdict::LimitedBy;
 
-/// Terms that have to hold together.
+/// Terms that must all hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     /// The terms, at least one.
@@ -19,24 +19,24 @@ pub struct Condition {
 /// A figure, and what it is compared with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Term {
-    /// As it was typed.
+    /// The term as typed.
     pub text: String,
     /// The figure.
     pub metric: Metric,
-    /// How the two have to compare.
+    /// How the figure must compare with the value.
     pub comparison: Comparison,
     /// What the figure is compared with.
     pub value: Value,
 }
 
-/// How well a figure has to be known for the run to end.
+/// How precise a figure must be for the run to end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StopTerm {
-    /// As it was typed.
+    /// The term as typed.
     pub text: String,
-    /// The figure: a percentile between the least and the largest, the mean, or the rate.
+    /// The figure: a percentile between the minimum and the maximum, the mean, or the rate.
     pub metric: Metric,
-    /// Half the width of its 95 % confidence interval at most, as a share of the figure.
+    /// The largest half-width of its 95 % confidence interval, as a share of the figure.
     pub half_width: f64,
 }
 
@@ -47,44 +47,44 @@ pub enum Metric {
     Latency(View, Statistic),
     /// Complete responses per second.
     Rate,
-    /// Requests that failed, were given up, late, dropped or unsent, or were answered with a status from 400 on, each once,
-    /// as a share of those that were due.
+    /// Requests that failed, were abandoned, late, dropped or unsent, or got a status of 400 or higher, each counted
+    /// once, as a share of those that were due.
     Errors,
     /// Errors of one of wrk's kinds.
     ErrorsOf(ErrorKind),
     /// Responses with one status.
     Status(u16),
-    /// Responses with a status of one class: 5 are those from 500 to 599.
+    /// Responses with a status of one class: 5 means 500 to 599.
     StatusClass(u16),
     /// Requests that left more than a millisecond after they were due.
     Late,
     /// Requests that were never sent because it was too late.
     Dropped,
-    /// Who limited the run.
+    /// What limited the run.
     Verdict,
 }
 
-/// From when on a latency counts.
+/// The moment a latency is measured from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum View {
-    /// As in the text.
+    /// The one that the text report shows.
     Shown,
-    /// From when the request was due.
+    /// When the request was due.
     Scheduled,
-    /// From when the request was sent.
+    /// When the request was sent.
     Service,
 }
 
-/// What is taken of the latencies.
+/// A statistic of the latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Statistic {
-    /// The least of them.
+    /// The minimum.
     Least,
     /// A percentile.
     Percentile(Percent),
     /// The mean.
     Mean,
-    /// The largest.
+    /// The maximum.
     Max,
 }
 
@@ -101,10 +101,10 @@ pub enum ErrorKind {
     Timeout,
 }
 
-/// The number of responses that a percentile needs beyond it in each batch, and that any figure needs at all.
+/// The fewest responses that a batch needs beyond a percentile, or in all for any other figure.
 const BEYOND_MIN: f64 = 10.0;
 
-/// How a figure has to compare with its value.
+/// How a figure must compare with its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// `<`
@@ -128,15 +128,15 @@ pub enum Value {
     Time(Duration),
     /// A number.
     Number(f64),
-    /// A share (0 to 1) of the requests that were due, or of those that were sent where there is no rate.
+    /// A share (0 to 1) of the requests that were due, or, without a rate, of those that were sent.
     Share(f64),
     /// A multiple of the rate that was asked for.
     OfAsked(f64),
-    /// Anything that may limit a run.
+    /// A limit of the run.
     LimitedBy(LimitedBy),
 }
 
-/// As it was typed, without blanks around its terms.
+/// As typed, without blanks around its terms.
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let terms: Vec<&str> = self.terms.iter().map(|term| term.text.as_str()).collect();
@@ -145,7 +145,7 @@ impl fmt::Display for Condition {
 }
 
 impl Comparison {
-    /// All of them with their signs, each in front of those that it begins with.
+    /// All comparisons with their signs, each before any that is a prefix of it.
     pub const ALL: [(Self, &'static str); 6] = [
         (Self::AtMost, "<="),
         (Self::Less, "<"),
@@ -155,7 +155,7 @@ impl Comparison {
         (Self::Equal, "="),
     ];
 
-    /// Whether a figure compares with a value as it has to.
+    /// Whether the comparison holds between a figure and a value.
     pub fn holds(self, figure: f64, value: f64) -> bool {
         match self {
             Self::Less => figure < value,
@@ -169,20 +169,20 @@ impl Comparison {
 }
 
 impl Condition {
-    /// Whether a term needs the rate that was asked for, or what only a rate has.
+    /// The first term that only makes sense for a run with a rate.
     pub fn needs_rate(&self) -> Option<&Term> {
         self.terms.iter().find(|term| term.metric.needs_rate() || matches!(term.value, Value::OfAsked(_)))
     }
 }
 
 impl StopTerm {
-    /// How many responses each batch of a run needs to say something about the figure.
+    /// The fewest responses that each batch of a run needs for the figure to mean anything.
     pub fn completed_min(&self) -> u64 {
         let beyond = match self.metric {
             Metric::Latency(_, Statistic::Percentile(percent)) => percent.value().min(100.0 - percent.value()) / 100.0,
             _ => 1.0,
         };
-        // Rounding is not to ask for one more.
+        // A rounding error must not add one.
         (BEYOND_MIN / beyond - 1e-6).ceil() as u64
     }
 
@@ -193,7 +193,7 @@ impl StopTerm {
 }
 
 impl Metric {
-    /// Whether only a run with a rate has it.
+    /// Whether only a run with a rate has this figure.
     pub fn needs_rate(self) -> bool {
         matches!(self, Self::Late | Self::Dropped | Self::Latency(View::Scheduled, _))
     }

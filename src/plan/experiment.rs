@@ -1,39 +1,39 @@
-//! Many runs with one purpose: what is varied, how often each point is measured, in which order, and what is done around
-//! the runs.
+//! The plan of an experiment: what is varied, how often and in what order each point is measured, and which commands
+//! run around the runs.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{Order, Plan};
 
-/// An experiment, decided.
+/// An experiment with everything decided.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
-    /// Its name, of which its folder's is made.
+    /// Its name, from which the folder's name is made.
     pub name: String,
     /// How often each point is measured.
     pub rounds: u32,
-    /// In which order.
+    /// The order of the runs.
     pub order: Order,
-    /// The start of the random sequence that the order is drawn from.
+    /// The seed of the random sequence that the order is drawn from.
     pub seed: u64,
-    /// How often a failed run is repeated at once.
+    /// How often a failed run is repeated immediately.
     pub retries: u32,
     /// What is varied.
     pub factors: Vec<Factor>,
-    /// What is measured: at least one point.
+    /// The points to measure, at least one.
     pub points: Vec<Point>,
-    /// What is started for each point, and ended after it.
+    /// The target that is started for each point and ended after it.
     pub server: Option<Server>,
-    /// What is done around points and runs.
+    /// The commands that run around points and runs.
     pub hooks: Hooks,
     /// Files that are copied into the folder.
     pub attach: Vec<PathBuf>,
     /// Whether settings of the host may be changed.
     pub may_change_host: bool,
-    /// The folder that everything is written into.
+    /// The folder that everything is written to.
     pub folder: Folder,
-    /// The experiment as a file: everything that was decided.
+    /// The experiment as a file, with every decision.
     pub text: String,
     /// The same without secrets.
     pub shown: String,
@@ -46,7 +46,7 @@ pub struct Factor {
     pub name: String,
     /// Its levels, at least one.
     pub levels: Vec<Level>,
-    /// Which of them all others are compared with.
+    /// The index of the level that all others are compared with.
     pub baseline: usize,
 }
 
@@ -55,50 +55,50 @@ pub struct Factor {
 pub struct Level {
     /// As people read it, without secrets.
     pub shown: String,
-    /// As names of files have it, with the factor.
+    /// As it appears in file names, with the factor.
     pub file: String,
 }
 
-/// A choice of levels, and what they make of the run.
+/// One combination of levels, and the run that follows from it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// The number of the level of each factor.
+    /// The index of the level of each factor.
     pub levels: Vec<usize>,
-    /// What the names of its files begin with.
+    /// The prefix of its file names.
     pub file: String,
-    /// The run.
+    /// The plan of the run.
     pub plan: Plan,
-    /// Settings of the host, by their names as sysctl(8) has them.
+    /// Settings of the host, with their names as in sysctl(8).
     pub settings: Vec<(String, String)>,
-    /// The command that starts the target, where that is varied.
+    /// The command that starts the target, where the command is varied.
     pub command: Option<String>,
 }
 
 /// A target that is started for each point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
-    /// What a shell is told.
+    /// The shell command.
     pub command: Option<String>,
-    /// A request that says when it is ready; `None`: one like those of the point.
+    /// A request that gets a response once the target is ready; `None`: one like those of the point.
     pub ready: Option<Box<Plan>>,
-    /// How long that may take.
+    /// The longest time it may take to become ready.
     pub timeout: Duration,
 }
 
-/// What a shell is told around points and runs.
+/// Shell commands that run around points and runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hooks {
     /// Before the first run of a point, whenever the point changes.
     pub before_point: Option<String>,
-    /// After the last one.
+    /// After the last run of a point.
     pub after_point: Option<String>,
     /// Before each run.
     pub before_run: Option<String>,
-    /// After it.
+    /// After each run.
     pub after_run: Option<String>,
-    /// How long each may take.
+    /// The longest time that each may take.
     pub timeout: Duration,
-    /// Whether one that fails ends the experiment.
+    /// Whether a failing command ends the experiment.
     pub are_fatal: bool,
 }
 
@@ -118,24 +118,24 @@ impl Default for Hooks {
 /// Where results go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Folder {
-    /// A new folder; without a path, one that is named after the experiment and the time.
+    /// A new folder; without a path, named after the experiment and the time.
     New(Option<PathBuf>),
-    /// That of an experiment that was not finished.
+    /// The folder of an unfinished experiment.
     Resumed {
         /// Its path.
         path: PathBuf,
-        /// Whether it does not matter that something has changed since.
+        /// Whether to continue even if something has changed since.
         is_forced: bool,
     },
 }
 
 impl Experiment {
-    /// How many runs there are.
+    /// The number of planned runs.
     pub fn runs(&self) -> u64 {
         self.points.len() as u64 * u64::from(self.rounds)
     }
 
-    /// A point as people read it.
+    /// The levels of a point in words.
     pub fn words(&self, point: &Point) -> String {
         let levels = self.factors.iter().zip(&point.levels);
         let words = levels.map(|(factor, &level)| format!("{}={}", factor.name, factor.levels[level].shown));

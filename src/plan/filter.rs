@@ -1,71 +1,72 @@
-//! Which sockets are watched: a filter as `ss` has it, as plain data. It is told what a socket is like and looks nothing up.
+//! A filter for sockets, as `ss` has it, as plain data. It sees only what it is given about a socket and looks nothing
+//! up.
 
 use std::net::{IpAddr, SocketAddr};
 
 use super::condition::Comparison;
 
-/// What has to be true of a socket.
+/// A condition on a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Filter {
-    /// It is in one of these states.
+    /// The socket is in one of these states.
     States(States),
-    /// The port of an end compares like that.
+    /// The port of an end compares this way with a number.
     Port(End, Comparison, u16),
-    /// An end is there.
+    /// The address of an end is in a range.
     Address(End, Range),
-    /// This is not true.
+    /// The inner condition does not hold.
     Not(Box<Self>),
-    /// All of them are true.
+    /// All of them hold.
     All(Vec<Self>),
-    /// One of them is true.
+    /// At least one of them holds.
     Any(Vec<Self>),
 }
 
 /// An end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The socket's own.
+    /// The socket's own end.
     Local,
-    /// Its peer's.
+    /// The peer's end.
     Peer,
 }
 
 /// Addresses and perhaps a port; `None`: any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
-    /// An address, and how many of its first bits count.
+    /// An address and the length of its prefix in bits.
     pub prefix: Option<(IpAddr, u8)>,
     /// The port.
     pub port: Option<u16>,
 }
 
-/// A set of states, a bit for each of the kernel's numbers.
+/// A set of states, with one bit for each of the kernel's state numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct States(pub u32);
 
-/// What a filter is told of a socket.
+/// What a filter sees of a socket.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
-    /// Its state, by the kernel's number.
+    /// Its state, as the kernel's number.
     pub state: u8,
     /// Its own address and port.
     pub local: SocketAddr,
-    /// Its peer's.
+    /// Its peer's address and port.
     pub peer: SocketAddr,
 }
 
 impl States {
-    /// All of them.
+    /// All states.
     pub const ALL: Self = Self(0xfff);
-    /// Those of sockets that are connected or about to be, or no longer, as `ss` shows them unless it is told otherwise.
+    /// The states that `ss` shows by default: connected, connecting or closing.
     pub const USUAL: Self = Self(Self::ALL.0 & !(Self::LISTENING | Self::CLOSED | Self::BUCKET));
     const LISTENING: u32 = 1 << 10;
     const CLOSED: u32 = 1 << 7;
     const SYN_SENT: u32 = 1 << 2;
-    /// What the kernel keeps in less room than a socket has: half open, or waiting after the end.
+    /// States for which the kernel keeps less than a full socket: SYN-RECV and TIME-WAIT.
     const BUCKET: u32 = 1 << 3 | 1 << 6;
 
-    /// The states and sets of states by the names that `ss` takes.
+    /// States and sets of states with the names that `ss` accepts.
     pub const NAMED: [(&str, Self); 20] = [
         ("established", Self(1 << 1)),
         ("syn-sent", Self(Self::SYN_SENT)),
@@ -91,7 +92,7 @@ impl States {
 }
 
 impl Filter {
-    /// Whether it is true of a socket.
+    /// Whether the filter matches a socket.
     pub fn holds(&self, socket: &Subject) -> bool {
         match self {
             Self::States(States(states)) => states & 1 << socket.state != 0,
@@ -103,7 +104,7 @@ impl Filter {
         }
     }
 
-    /// The states that a socket can be in of which it is true.
+    /// The states in which a matching socket can be.
     pub fn states(&self) -> States {
         let all = |filters: &[Self]| filters.iter().fold(States::ALL.0, |states, filter| states & filter.states().0);
         let any = |filters: &[Self]| filters.iter().fold(0, |states, filter| states | filter.states().0);
@@ -119,7 +120,7 @@ impl Filter {
         }
     }
 
-    /// The only ports, a socket's own and its peer's, of sockets of which it is true; 0: there may be several.
+    /// The local and the peer port that every matching socket has; 0: there may be several.
     pub fn ports(&self) -> [u16; 2] {
         let of = |end: End, port: u16| if end == End::Local { [port, 0] } else { [0, port] };
         match self {
@@ -134,7 +135,7 @@ impl Filter {
         }
     }
 
-    /// Whether it says anything about states.
+    /// Whether the filter mentions states.
     pub fn names_states(&self) -> bool {
         match self {
             Self::States(_) => true,
@@ -146,7 +147,8 @@ impl Filter {
 }
 
 impl Range {
-    /// Whether an end is there. IPv4 in IPv6 is also IPv4, but IPv4 is not IPv6, as in `ss`.
+    /// Whether an end is in the range. As in `ss`, an IPv4-mapped IPv6 address matches an IPv4 range, but an IPv4
+    /// address does not match an IPv6 range.
     fn contains(&self, end: SocketAddr) -> bool {
         let is_there = |(prefix, bits): (IpAddr, u8)| match (prefix, end.ip()) {
             (IpAddr::V4(prefix), IpAddr::V4(ip)) => {
@@ -162,7 +164,7 @@ impl Range {
     }
 }
 
-/// Whether two numbers of this width have the same first bits.
+/// Whether two numbers of this width have the same leading bits.
 fn begins_alike(one: u128, other: u128, width: u32, bits: u8) -> bool {
     (one ^ other).checked_shr(width - u32::from(bits)).unwrap_or(0) == 0
 }

@@ -1,7 +1,7 @@
-//! How many connections there are to be over time: data, and a pure function of it.
+//! The number of connections over time: plain data, and a pure function of it.
 //!
-//! As with a schedule, the stages are those of the whole run, however many threads and machines carry it out: connection k
-//! falls to part k mod n of n. It knows no clock: times count from the moment at which measuring is to begin.
+//! As with a schedule, the stages are those of the whole run, no matter how many threads and machines carry it out:
+//! connection k belongs to part k mod n of n. No clock is read: times count from the planned start of measuring.
 
 use std::time::Duration;
 
@@ -10,30 +10,30 @@ use serde::{Deserialize, Serialize};
 use super::limits::{CONNECTIONS_MAX, TIME_MAX};
 use super::part::Part;
 
-/// How many connections there are to be over time.
+/// The number of connections over time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Levels {
-    /// One after the other, at least one. During the warm-up there are as many connections as when the first one begins, and
-    /// after the last one as many as when that ends.
+    /// The stages in order, at least one. The warm-up has the number of connections at which the first stage begins.
+    /// After the last stage, its final number remains.
     pub stages: Vec<Level>,
-    /// Which of the connections are opened here.
+    /// The part of the connections that is opened here.
     pub part: Part,
 }
 
-/// A stretch of time in which the number of connections stays the same or changes evenly.
+/// A stage in which the number of connections is constant or changes linearly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Level {
-    /// How long it is.
+    /// The length of the stage.
     pub length: Duration,
-    /// The connections with which it begins.
+    /// The number of connections at its beginning.
     pub from: u32,
-    /// The connections with which it ends.
+    /// The number of connections at its end.
     pub to: u32,
 }
 
 impl Levels {
-    /// How many connections there are to be here, this many nanoseconds after measuring was to begin, and after how many
-    /// that may be different; [`u64::MAX`]: never.
+    /// The planned number of connections here, this many nanoseconds after the planned start of measuring, and the time
+    /// of its next possible change; [`u64::MAX`]: never.
     pub fn at(&self, since_ns: u64) -> (u32, u64) {
         let mut begin_ns = 0;
         for stage in &self.stages {
@@ -49,8 +49,8 @@ impl Levels {
         (self.here(self.stages.last().map_or(0, |last| last.to)), u64::MAX)
     }
 
-    /// The most connections that there are to be here for at least `least_ns` nanoseconds at a stretch, before a moment; both
-    /// in nanoseconds, the moment since measuring was to begin.
+    /// The largest number of connections that is planned here for at least `least_ns` nanoseconds without a break,
+    /// before `until_ns` nanoseconds after the planned start of measuring.
     pub fn most_for(&self, least_ns: u64, until_ns: u64) -> u32 {
         let (mut most, mut beyond) = (0, self.most() + 1);
         while beyond - most > 1 {
@@ -60,12 +60,13 @@ impl Levels {
         self.here(most)
     }
 
-    /// The longest stretch, in nanoseconds, in which there are to be this many connections or more in all, before a moment.
+    /// The longest time without a break, in nanoseconds, for which at least `total` connections are planned in all,
+    /// before `until_ns`.
     fn longest_ns(&self, total: u32, until_ns: u64) -> u64 {
         let (mut begin_ns, mut since_ns, mut longest_ns) = (0, 0, 0);
         for stage in &self.stages {
             let end_ns = begin_ns + stage.length_ns();
-            // In a stage there is one stretch at most. One that lasts from the stage before goes on.
+            // A stage has at most one such time, and it may continue from the stage before.
             since_ns = if stage.from >= total { since_ns } else { begin_ns + stage.first_ns(total) };
             let last_ns = if stage.to >= total { end_ns } else { begin_ns + stage.first_below_ns(total) };
             longest_ns = longest_ns.max(last_ns.min(until_ns).saturating_sub(since_ns));
@@ -75,7 +76,7 @@ impl Levels {
         longest_ns
     }
 
-    /// How long, in nanoseconds, there is to be no connection here between two moments.
+    /// The time between two moments, in nanoseconds, for which no connection is planned here.
     pub fn empty_ns(&self, from_ns: u64, until_ns: u64) -> u64 {
         let (mut at_ns, mut empty_ns) = (from_ns, 0);
         while at_ns < until_ns {
@@ -87,26 +88,26 @@ impl Levels {
         empty_ns
     }
 
-    /// The same stages for one of several machines, or threads.
+    /// The same stages for one of several machines or threads.
     pub fn share(&self, index: u32, parts: u32) -> Self {
         Self { part: self.part.part(Part::new(index, parts)), stages: self.stages.clone() }
     }
 
-    /// How long they last.
+    /// The length of all stages together.
     pub fn length(&self) -> Duration {
         self.stages.iter().map(|stage| stage.length).sum()
     }
 
-    /// The most connections that there are to be here at any time.
+    /// The largest number of connections that is planned here.
     pub fn most_here(&self) -> u32 {
         self.here(self.most())
     }
 
-    /// What is wrong with stages from another source.
+    /// What is wrong with stages that were read from a plan.
     pub fn contradiction(&self) -> Option<&'static str> {
         let most = self.most();
         if most == 0 || u64::from(most) > CONNECTIONS_MAX {
-            return Some("the stages of connections have none, or too many");
+            return Some("the stages have no connections, or too many");
         }
         if self.stages.iter().any(|stage| stage.length.is_zero()) {
             return Some("a stage of connections has no length");
@@ -118,18 +119,18 @@ impl Levels {
         self.part.contradiction()
     }
 
-    /// The most connections that there are to be in all.
+    /// The largest number of connections that is planned in all.
     fn most(&self) -> u32 {
         self.stages.iter().map(|stage| stage.from.max(stage.to)).max().unwrap_or(0)
     }
 
-    /// How many of all connections are opened here.
+    /// How many of `total` connections are opened here.
     fn here(&self, total: u32) -> u32 {
         let Part { index, of } = self.part;
         ((u64::from(total) + of - 1 - index) / of) as u32
     }
 
-    /// The next number of all connections of a stage with which there are not `here` any more.
+    /// The next total in a stage at which the number here differs from `here`.
     fn next_total(&self, here: u32, stage: Level) -> Option<u32> {
         let Part { index, of } = self.part;
         let total = match stage.from < stage.to {
@@ -147,25 +148,25 @@ impl Level {
         self.length.as_nanos() as u64
     }
 
-    /// How many connections there are this many nanoseconds after it began: the whole number next to what an even change
-    /// comes to.
+    /// The number of connections this many nanoseconds after the beginning of the stage: linear, rounded to a whole
+    /// number.
     fn at(&self, at_ns: u64) -> u32 {
         let (length_ns, change) = (u128::from(self.length_ns()), u128::from(self.from.abs_diff(self.to)));
         let changed = ((2 * change * u128::from(at_ns) + length_ns) / (2 * length_ns)) as u32;
         if self.from < self.to { self.from + changed } else { self.from - changed }
     }
 
-    /// When it first has at least this many connections, which it does not begin with; its end, if never.
+    /// When a stage that begins with fewer connections first has at least `total`; its end, if never.
     fn first_ns(&self, total: u32) -> u64 {
         if self.to < total { self.length_ns() } else { self.reaches_ns(total) }
     }
 
-    /// When it first has fewer than this many connections, which it does not end with.
+    /// When a stage that ends with fewer connections than `total` first has fewer.
     fn first_below_ns(&self, total: u32) -> u64 {
         if self.from < total { 0 } else { self.reaches_ns(total - 1) }
     }
 
-    /// When it comes to this many connections, one of those between its two ends, in nanoseconds after it began.
+    /// When the stage reaches `total`, a number between those at its ends, in nanoseconds after its beginning.
     fn reaches_ns(&self, total: u32) -> u64 {
         let (length_ns, change) = (u128::from(self.length_ns()), u128::from(self.from.abs_diff(self.to)));
         let changed = u128::from(self.from.abs_diff(total));

@@ -1,63 +1,64 @@
-//! Every limit on what can be asked for, each with its reason. Limits on what a peer may send are the protocol's own.
+//! Limits on what the user can ask for, each with its reason. Limits on what a peer may send are in the protocol.
 
 use std::time::Duration;
 
-/// Most connections of a run: below the 1,048,576 descriptors a process may have on Linux unless `fs.nr_open` was
+/// Most connections of a run: below the 1,048,576 descriptors that Linux allows a process unless `fs.nr_open` was
 /// raised, with some left for listeners, event queues and files.
 pub const CONNECTIONS_MAX: u64 = 1_000_000;
 
 /// Most threads: more than the processors of any machine sold, few enough that a typing error is noticed instead of
-/// exhausting the memory (each thread keeps histograms of its own).
+/// exhausting the memory (each thread has its own histograms).
 pub const THREADS_MAX: u64 = 1024;
 
-/// Most requests of a run: the largest count up to which every whole number is exact in JSON readers, which know
-/// 64-bit floating point only.
+/// Most requests of a run: the largest count up to which every whole number is exact in JSON readers that use 64-bit
+/// floating point.
 pub const REQUESTS_MAX: u64 = 1 << 53;
 
 /// Highest rate in requests per second: one every nanosecond, the unit of all due times.
 pub const RATE_MAX: u64 = 1_000_000_000;
-/// Highest rate of Poisson arrivals in requests per second. Each due time is drawn, which takes 20 to 70 ns, also of what is
-/// never sent: with more, a run on one thread would take longer to count that than it lasted.
+/// Highest rate of Poisson arrivals in requests per second. Drawing a due time takes 20 to 70 ns, even for a request
+/// that is never sent: above this rate, one thread could not draw the due times as fast as they pass.
 pub const POISSON_RATE_MAX: u64 = 10_000_000;
-/// The most requests that are due at once: what a thread can send within seconds.
+/// Most requests that are due at once: what a thread can send within seconds.
 pub const BURST_MAX: u64 = 1_000_000;
-/// Longest slice into which sends are gathered: what is sent once a second is in bursts, for which `--arrivals` is there.
+/// Longest slice into which sends are gathered: longer ones would be bursts, and `--arrivals` makes those.
 pub const SEND_SLICE_MAX: Duration = Duration::from_secs(1);
 
 /// Longest time for any option: a leap year. Nothing is tested for longer, and all arithmetic on nanoseconds stays far
 /// from the end of 64 bits.
 pub const TIME_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
-/// How long a run lasts that is to end when its figures are known well enough (`--until`), unless `-d` says otherwise: who waits
-/// longer has a load that is not steady.
+/// The longest a run with `--until` lasts, unless `-d` sets another limit: if the figures are not precise enough by
+/// then, the load is not steady.
 pub const UNTIL_CAP: Duration = Duration::from_secs(5 * 60);
-/// The shortest such run: it takes 20 batches of a second to say how well a figure is known.
+/// The shortest run with `--until`: estimating the precision of a figure takes 20 batches of one second.
 pub const UNTIL_MIN: Duration = Duration::from_secs(20);
 
-/// Longest URL in bytes: no server is known to read a longer one, and it stays below what Linux lets one argument be.
+/// Longest URL in bytes: no known server reads a longer one, and Linux allows an argument twice that length.
 pub const URL_MAX: usize = 64 << 10;
 
 /// Largest request body in MiB. It is kept in memory, once per thread.
 pub const BODY_MAX_MIB: u64 = 1024;
 
-/// Largest script in MiB. It is compiled once per thread; real ones do not reach a hundredth of that.
+/// Largest script in MiB. It is compiled once per thread; real ones are less than a hundredth of that.
 pub const SCRIPT_MAX_MIB: u64 = 16;
 
-/// Largest file of certificates in MiB: a system's roots take less than one.
+/// Largest file of certificates in MiB: a system's root certificates take less than one.
 pub const PEM_MAX_MIB: u64 = 16;
 
-/// Largest buffer of a connection in bytes: twice as much is the most that the kernel counts to.
+/// Largest buffer of a connection in bytes: the kernel doubles the value and keeps it in 31 bits.
 pub const BUFFER_MAX: u64 = i32::MAX as u64 / 2;
 
-/// How many times `--timeout` a request may last before it is given up, unless `--give-up` says otherwise.
+/// How many times `--timeout` a request may last before it is abandoned, unless `--give-up` sets a time.
 pub const GIVE_UP_TIMEOUTS: u32 = 5;
 
-/// The shortest time after which a request is given up, unless `--give-up` says otherwise: servers that recover from
-/// an overload often answer within it.
+/// The shortest time after which a request is abandoned, unless `--give-up` sets another: servers that recover from an
+/// overload often respond within it.
 pub const GIVE_UP_MIN: Duration = Duration::from_secs(30);
 
 /// How long, in nanoseconds, a server may take to close a connection after its last response
-/// (`--requests-per-connection`): longer than any that means to, short enough to lose little load to one that does not.
+/// (`--requests-per-connection`): long enough for any server that does close, and short enough to lose little load to
+/// one that does not.
 pub const CLOSE_PATIENCE_NS: u64 = 1_000_000_000;
 
 const _: () = {

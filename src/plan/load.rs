@@ -2,31 +2,32 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The number of threads and the total number of connections. Here and in the engine `connections` is how many there are at
-/// first, `max_inflight` how many there are at most, and `wanted` how many there are to be now.
+/// The number of threads and connections. Here and in the engine, `connections` is the number at first, `max_inflight`
+/// the largest number allowed, and `wanted` the number that there should be now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
     /// Threads that generate load.
     pub threads: u32,
-    /// Connections of all threads together, at least one each: all the time, at first, or the most of their stages.
+    /// Connections of all threads together, at least one each: constant, or the number at first, or the most of any
+    /// stage.
     pub connections: u32,
-    /// The most connections that there may be: more than at first where others are opened while due requests wait for one.
+    /// Most connections allowed: more than at first if connections are added while due requests wait for one.
     pub max_inflight: u32,
 }
 
-/// How many requests a connection may have before it is replaced.
+/// How many requests a connection carries before it is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PerConnection {
     /// The largest number, at least one.
     pub most: u64,
-    /// Who asked for it, to be named where a script does not keep to it.
+    /// The option that set it, named in the message when a script violates it.
     pub option: Limiter,
 }
 
 /// An option that limits the requests of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limiter {
-    /// One request, and the server is told that it is the last.
+    /// One request, with `Connection: close`.
     DisableKeepalive,
     /// Any number.
     RequestsPerConnection,
@@ -43,12 +44,12 @@ impl Limiter {
 }
 
 impl Load {
-    /// Threads that share connections, and no more of these than at first.
+    /// Threads that share a fixed number of connections.
     pub fn new(threads: u32, connections: u32) -> Self {
         Self { threads, connections, max_inflight: connections }
     }
 
-    /// The connections of thread `index`: none of the total is dropped, the first threads take the remainder.
+    /// The connections of thread `index`; the first threads take the remainder.
     pub fn connections_of(self, index: u32) -> u32 {
         share(u64::from(self.connections), self.threads, index) as u32
     }
@@ -58,18 +59,18 @@ impl Load {
         share(u64::from(self.max_inflight), self.threads, index) as u32
     }
 
-    /// The most connections that all threads before that one may have.
+    /// The most connections that all threads before thread `index` may have.
     pub fn most_before(self, index: u32) -> u32 {
         (0..index).map(|before| self.most_of(before)).sum()
     }
 
-    /// Whether more connections are opened while due requests wait for one.
+    /// Whether connections are added while due requests wait for one.
     pub fn grows(self) -> bool {
         self.max_inflight > self.connections
     }
 }
 
-/// The part of `total` that falls to part `index` of `parts`, the first ones taking the remainder.
+/// The share of `total` that part `index` of `parts` takes; the first parts take the remainder.
 pub fn share(total: u64, parts: u32, index: u32) -> u64 {
     let (parts, index) = (u64::from(parts), u64::from(index));
     total / parts + u64::from(index < total % parts)

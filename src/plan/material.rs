@@ -1,7 +1,7 @@
 //! The contents of the files that a run needs: bodies, scripts, certificates.
 //!
-//! A plan that goes to another machine names each by its digest, and the contents go beside it. The file that it came
-//! from has a name for messages, and is never looked at again.
+//! A plan that is sent to another machine names each file by its digest, and the contents travel separately. The name
+//! of the file is kept for messages only; the file is never opened again.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,19 +14,19 @@ use thiserror::Error;
 
 use crate::reason::reason;
 
-/// The contents of a file. Two are equal if their names and contents are.
+/// The contents of a file. Two materials are equal if their names and contents are.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(into = "Reference", from = "Reference")]
 pub struct Material {
-    /// The file's name as typed; empty: it was never a file.
+    /// The file's name as typed; empty if there was no file.
     pub name: String,
     path: PathBuf,
-    /// The digest that the contents have to have, where they do not come from the file.
+    /// The digest that the contents must match when they do not come from the file.
     sha256: Option<String>,
     contents: Option<Arc<[u8]>>,
 }
 
-/// What a plan that is sent away says of a material.
+/// A material in a plan that is sent to another machine.
 #[derive(Serialize, Deserialize)]
 struct Reference {
     name: String,
@@ -34,11 +34,11 @@ struct Reference {
     sha256: String,
 }
 
-/// A file that a run needs cannot be had. Displayed, it says which and why.
+/// A file that a run needs cannot be read. Its message names the file and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("cannot read {role} '{name}': {reason}")]
 pub struct Unreadable {
-    /// What the file was to be.
+    /// The purpose of the file.
     pub role: &'static str,
     /// The file's name.
     pub name: String,
@@ -53,16 +53,16 @@ impl Material {
         Self { name: path.display().to_string(), path, ..Self::default() }
     }
 
-    /// These bytes, which are said to come from there.
+    /// These bytes, under the name of a file.
     pub fn of(name: &str, contents: Vec<u8>) -> Self {
         Self { contents: Some(contents.into()), ..Self::named(name) }
     }
 
-    /// Reads the file, unless that has been done; `role` says what it is to be.
+    /// Reads the file, unless it has been read already; `role` is its purpose, for messages.
     ///
     /// # Errors
     ///
-    /// When it cannot be read, or is longer than `most_mib`.
+    /// When the file cannot be read, or is longer than `most_mib`.
     pub fn read(&mut self, role: &'static str, most_mib: u64) -> Result<(), Unreadable> {
         if self.sha256.is_some() {
             return self.contents().map(drop);
@@ -76,15 +76,15 @@ impl Material {
         Ok(())
     }
 
-    /// Gives a material of a plan that came from elsewhere its contents; returns whether they are those of its digest.
+    /// Attaches the contents to a material of a received plan; returns whether they match its digest.
     pub fn attach(&mut self, contents: Arc<[u8]>) -> bool {
         let fits = self.sha256.as_deref().is_some_and(|sha256| sha256 == digest_of(&contents));
         self.contents = Some(contents).filter(|_| fits).or(self.contents.take());
         fits
     }
 
-    /// The SHA-256 of the contents, in hexadecimal, by which they are known elsewhere; empty while unknown.
-    /// Takes as long as reading them does.
+    /// The SHA-256 of the contents, in hexadecimal, which identifies them on other machines; empty while unknown.
+    /// Computing it takes about as long as reading the file.
     pub fn sha256(&self) -> String {
         self.sha256.clone().or(self.contents.as_deref().map(digest_of)).unwrap_or_default()
     }
@@ -98,11 +98,11 @@ impl Material {
         self.held().map(|contents| &**contents)
     }
 
-    /// The same, shared with callers that keep them.
+    /// The contents, shared with callers that keep them.
     ///
     /// # Errors
     ///
-    /// As [`Material::contents`].
+    /// As for [`Material::contents`].
     pub fn shared(&self) -> Result<Arc<[u8]>, Unreadable> {
         self.held().cloned()
     }
@@ -137,7 +137,8 @@ impl From<Reference> for Material {
     }
 }
 
-/// The bytes of a file; `None`: there are more than `most`. A file may have no end.
+/// The bytes of a file; `None` if there are more than `most`. At most one byte more is read, because a file may be
+/// endless.
 fn read(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
     let mut contents = Vec::new();
     File::open(path)?.take(most + 1).read_to_end(&mut contents)?;

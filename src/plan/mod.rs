@@ -1,6 +1,6 @@
 //! The plan of a run: plain data that can be stored, sent to another machine and split between threads.
 //!
-//! It comes after the command line ([`crate::cli`]) and before any measuring.
+//! The command line ([`crate::cli`]) is turned into a plan before anything is measured.
 
 pub mod condition;
 pub mod experiment;
@@ -57,55 +57,55 @@ use std::time::Duration;
 
 use limits::SCRIPT_MAX_MIB;
 
-/// One run, decided.
+/// One run with everything decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Where the load goes.
     pub target: Target,
-    /// How connections get there.
+    /// How connections reach the target.
     pub way: Way,
-    /// How TLS is spoken with it; `None`: not at all.
+    /// The TLS settings; `None`: no TLS.
     pub tls: Option<Tls>,
-    /// What every request says, but for its body.
+    /// The content of every request, except for its body.
     pub request: Request,
     /// The body of every request, if there is one.
     pub body: Option<Material>,
-    /// The script that has a say in what is sent, and when.
+    /// The Lua script that shapes requests and their timing.
     pub script: Option<Script>,
-    /// How many threads and connections.
+    /// The number of threads and connections.
     pub load: Load,
     /// When requests are due; `None`: whenever a connection is free.
     pub schedule: Option<Schedule>,
-    /// How many connections there are over time; `None`: as many as the load says.
+    /// The number of connections over time; `None`: the number in `load`.
     pub levels: Option<Levels>,
-    /// How many connections other machines may have before the first of these: those that come from several addresses take
-    /// turns.
+    /// The number of connections that come before the first of these on other machines. Connections take turns with the
+    /// source addresses, so their numbers must continue across machines.
     pub first_connection: u32,
-    /// Requests on one connection at most, before it is replaced; `None`: any number.
+    /// The most requests that a connection carries before it is replaced; `None`: any number.
     pub requests_per_connection: Option<PerConnection>,
     /// When the run ends.
     pub stop: Stop,
-    /// It ends before that when all these figures are known well enough; none: it does not.
+    /// The run ends earlier once all these figures are precise enough; empty: it does not.
     pub until: Vec<StopTerm>,
-    /// How long load is put on the target before anything is measured; the end is counted from there.
+    /// The length of the warm-up, under load but not measured; the end of the run is counted from its end.
     pub warmup: Duration,
-    /// A request is counted as timed out when it lasts longer; `None`: never.
+    /// A request that takes longer is counted as a timeout; `None`: never.
     pub timeout: Option<Duration>,
-    /// A request is abandoned and its connection replaced when it lasts longer; `None`: never.
+    /// A request that takes longer is abandoned and its connection replaced; `None`: never.
     pub give_up: Option<Duration>,
-    /// Whose rules and whose text.
+    /// The tool whose rules and report text apply.
     pub dialect: Dialect,
-    /// Which backend was asked for.
+    /// The backend that was asked for.
     pub io: Io,
     /// Whether the phases of every request are measured.
     pub phases: bool,
-    /// Whether one request is sent and shown in full instead of a test.
+    /// Whether, instead of a load test, one request is sent and shown in full.
     pub once: bool,
-    /// Whether idle waits are busy-polled instead of slept through.
+    /// Whether idle waits busy-poll instead of blocking.
     pub spin: Spin,
-    /// Start of every random sequence of the run.
+    /// The seed of every random sequence of the run.
     pub seed: u64,
-    /// What becomes of the result, here.
+    /// What is done with the result on this machine.
     #[serde(skip)]
     pub show: Show,
 }
@@ -125,35 +125,34 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// When it did not come with the plan.
+    /// When its contents did not come with the plan.
     pub fn body(&self) -> Result<&[u8], Unreadable> {
         self.body.as_ref().map_or(Ok(&[]), Material::contents)
     }
 
-    /// The same, shared with callers that keep it.
+    /// The body, shared with callers that keep it.
     ///
     /// # Errors
     ///
-    /// As [`Plan::body`].
+    /// As for [`Plan::body`].
     pub fn shared_body(&self) -> Result<Arc<[u8]>, Unreadable> {
         self.body.as_ref().map_or_else(|| Ok(Arc::default()), Material::shared)
     }
 
-    /// Whether stages say how long the run lasts.
+    /// Whether stages set the length of the run.
     pub fn is_staged(&self) -> bool {
         let stages = self.schedule.iter().flat_map(|schedule| &schedule.stages);
         self.levels.is_some() || stages.into_iter().any(|stage| stage.length.is_some())
     }
 
-    /// The login for a proxy that every request carries.
+    /// The proxy login that every request carries.
     pub fn request_login(&self) -> Option<&str> {
         let proxy = self.way.proxy.as_ref()?;
         let login = self.request.headers.iter().find(|header| proxy.is_login(header));
         login.map(|(_, value)| value.as_str())
     }
 
-    /// The header fields that the user gave: not the login, and not the `Host` that every request has unless the user says
-    /// otherwise.
+    /// The header fields that the user gave: without the proxy login, and without the default `Host`.
     pub fn own_headers(&self) -> Vec<(String, String)> {
         let authority = self.target.authority();
         let is_own = |header: &&(String, String)| {
@@ -167,16 +166,16 @@ impl Plan {
 /// A Lua script.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Script {
-    /// Its file.
+    /// The file of the script.
     pub file: Material,
-    /// The words after the URL.
+    /// The arguments after the URL.
     pub args: Vec<String>,
 }
 
-/// Whose options, rules and report are followed.
+/// The tool whose options, rules and report are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Dialect {
-    /// onrush's own: wrk's text with the latency as measured.
+    /// onrush: wrk's text with the latency as measured.
     Native,
     /// wrk 4.2.
     Wrk,
@@ -187,7 +186,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Whether another tool is imitated.
+    /// Whether the rules of another tool are followed.
     pub fn is_compat(self) -> bool {
         self != Self::Native
     }
@@ -203,11 +202,11 @@ impl Dialect {
     }
 }
 
-/// Whether a worker with few requests in flight looks again and again instead of sleeping: waking up costs time that is
-/// not the server's.
+/// Whether a worker with few requests in flight busy-polls instead of blocking: a wakeup takes time that would count as
+/// the server's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Spin {
-    /// Where there are processors to spare.
+    /// If there are processors to spare.
     Auto,
     /// Always.
     On,
@@ -215,12 +214,12 @@ pub enum Spin {
     Off,
 }
 
-/// How the operating system is asked for input and output.
+/// The backend for input and output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Io {
-    /// The best there is.
+    /// The best that this machine supports.
     Auto,
-    /// io_uring, or an error.
+    /// io_uring; an error if it is not available.
     Uring,
     /// epoll.
     Epoll,

@@ -1,24 +1,25 @@
-//! The output of a run: what it shows of the result, where and in which form.
+//! The output of a run: what is shown of the result, where and in which form.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::{Condition, Percent, Place, SocketWatch};
 
-/// What becomes of the result on the machine that asked for the run: it is no part of a plan that is sent away.
+/// What is done with the result on the machine that started the run. It is not part of a plan that is sent to another
+/// one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Show {
     /// Whether the percentiles are printed.
     pub percentiles: bool,
     /// Whether, with a rate, they are printed with their spectrum, as wrk2 does.
     pub spectrum: bool,
-    /// Whether the service latency is printed beside the one from when requests were due.
+    /// Whether the service latency is printed beside the latency since requests were due.
     pub u_latency: bool,
-    /// Whether a batch of requests has one latency.
+    /// Whether a batch of pipelined requests has one latency.
     pub batch_latency: bool,
-    /// Which percentiles; `None`: those the text, or the file, usually has.
+    /// The percentiles to show; `None`: the usual ones of the text or the file.
     pub percents: Option<Vec<Percent>>,
-    /// Which phases have rows of their own.
+    /// The phases that have their own rows.
     pub breakout: Breakout,
     /// Whether the text is laid out as wrk-cmm's.
     pub cmm_layout: bool,
@@ -26,30 +27,30 @@ pub struct Show {
     pub format: Format,
     /// The files the result is written into.
     pub outputs: Vec<Output>,
-    /// The sockets that are sampled, if there are any.
+    /// The sockets that are sampled; `None`: no sockets.
     pub sockets: Option<SocketWatch>,
-    /// The run fails if one of these holds.
+    /// The gates: the run fails if one of these conditions holds.
     pub gates: Vec<Condition>,
     /// Whether the run fails if onrush itself was its limit.
     pub is_strict: bool,
-    /// Whether what went wrong is said in the words that GitHub makes annotations of.
+    /// Whether failures are also printed as GitHub annotations.
     pub annotates: bool,
     /// The command line as files show it.
     pub command: String,
     /// Whether files may contain secrets.
     pub keeps_secrets: bool,
-    /// What the run is one of.
+    /// The labels of the run.
     pub labels: BTreeMap<String, String>,
-    /// Which run of an experiment it is, if it is of one.
+    /// The place of the run in its experiment; `None`: it is not part of one.
     pub place: Option<Place>,
-    /// Whether to say which backend runs and why.
+    /// Whether to print the backend in use and the reason.
     pub verbose: bool,
     /// Whether notes follow the report on standard error.
     pub notes: bool,
 }
 
 impl Show {
-    /// Whether the phases of every request are shown or written somewhere.
+    /// Whether the phases of requests are shown or written to a file.
     pub fn wants_phases(&self) -> bool {
         let is_json = |output: &Output| output.kind == Kind::Json;
         self.breakout != Breakout::None || self.format == Format::Json || self.outputs.iter().any(is_json)
@@ -62,31 +63,31 @@ impl Show {
     }
 }
 
-/// A file that a result is written into.
+/// A file that a result is written to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// Its path, as typed.
+    /// The path as typed.
     pub path: PathBuf,
     /// What it holds.
     pub kind: Kind,
 }
 
-/// The forms of a result file, told by the extension.
+/// The forms of a result file, chosen by the extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Everything, as one document.
     Json,
-    /// The time line, a row a second.
+    /// The timeline, one row per second.
     Csv,
     /// The percentiles, as HdrHistogram's plotter reads them.
     Hgrm,
     /// A row of a Markdown table.
     Markdown,
-    /// A line a second, written while the run lasts.
+    /// One line per second, written while the run lasts.
     Lines,
-    /// A test suite as JUnit has it, a case for each gate.
+    /// A JUnit test suite with one case per gate.
     Junit,
-    /// A line for each socket and sample, written while the run lasts. It has an option of its own.
+    /// One line per socket and sample, written while the run lasts. It has its own option.
     Sockets,
 }
 
@@ -100,12 +101,12 @@ impl Kind {
         (Self::Junit, "xml"),
     ];
 
-    /// The option that a file of this form is named by.
+    /// The option that names a file of this form.
     pub fn option(self) -> &'static str {
         if self == Self::Sockets { "--sockets-output" } else { "--output" }
     }
 
-    /// The form that a path's extension asks for. A document may be compressed.
+    /// The form that belongs to a path's extension. A document may be compressed.
     pub fn of(path: &Path) -> Option<Self> {
         if is_compressed(path) {
             return Self::of(Path::new(path.file_stem()?)).filter(|kind| *kind == Self::Json);
@@ -115,7 +116,7 @@ impl Kind {
     }
 }
 
-/// Whether a path's extension asks for compression.
+/// Whether a path's extension means compression.
 pub fn is_compressed(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
 }
@@ -130,7 +131,7 @@ pub enum Format {
     Json,
 }
 
-/// Which phases of a request have rows of their own in the text.
+/// The phases of a request that have their own rows in the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Breakout {
     /// None.
@@ -138,7 +139,7 @@ pub enum Breakout {
     None,
     /// Connect, first byte and last byte, as in wrk-cmm.
     WrkCmm,
-    /// The TLS handshake too.
+    /// Also the TLS handshake.
     All,
 }
 
@@ -152,7 +153,7 @@ impl Breakout {
         }
     }
 
-    /// The one of this name; of any other, no phases.
+    /// The choice with this name; no phases for any other name.
     pub fn named(name: &str) -> Self {
         [Self::WrkCmm, Self::All].into_iter().find(|breakout| breakout.name() == name).unwrap_or_default()
     }

@@ -1,19 +1,18 @@
-//! Which requests of a schedule, or which connections, a thread or a machine takes.
+//! The part of a schedule's requests, or of the connections, that a thread or a machine takes.
 
 use serde::{Deserialize, Serialize};
 
-/// Which requests of a schedule, or which connections, fall to whom: of `of` parts, part `index` has every one whose number
-/// leaves that remainder.
+/// A part of the requests of a schedule, or of the connections: those whose number modulo `of` is `index`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// Which one, from 0.
+    /// The index of the part, from 0.
     pub index: u64,
-    /// Of how many, at least one.
+    /// The number of parts, at least one.
     pub of: u64,
 }
 
 impl Part {
-    /// All of them.
+    /// The whole.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
     /// Part `index` of `of`.
@@ -26,7 +25,7 @@ impl Part {
         Self { index: self.index + self.of * inner.index, of: self.of * inner.of }
     }
 
-    /// What is wrong with a part from another source.
+    /// What is wrong with a part that was read from a plan.
     pub fn contradiction(self) -> Option<&'static str> {
         (self.index >= self.of || self.of > u64::from(u32::MAX)).then_some("there is no such part of the whole")
     }

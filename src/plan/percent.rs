@@ -20,7 +20,7 @@ pub struct Percent(u64);
 const USUAL: [&str; 8] = ["50", "75", "90", "95", "99", "99.9", "99.99", "99.999"];
 
 impl Percent {
-    /// Those that were asked for, or the usual ones.
+    /// The percentiles that were asked for, or the usual ones.
     pub fn asked_or_usual(asked: Option<&[Self]>) -> Vec<Self> {
         let usual = || USUAL.iter().filter_map(|text| text.parse().ok()).collect();
         asked.map_or_else(usual, <[Self]>::to_vec)

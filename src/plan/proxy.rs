@@ -1,4 +1,4 @@
-//! An HTTP proxy, and the request that it gets.
+//! An HTTP proxy, and how requests must be written for it.
 
 use onrush_proto::Parts;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub struct Proxy {
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// The value of `Proxy-Authorization` that its URL's user makes.
+    /// The value of `Proxy-Authorization`, made from the user in its URL.
     pub login: Option<String>,
 }
 
@@ -23,8 +23,8 @@ pub struct Proxy {
 const LOGIN: &str = "Proxy-Authorization";
 
 impl Proxy {
-    /// Makes a request fit for the proxy: it is sent the whole URL and the login. What goes through a tunnel is left as
-    /// it is.
+    /// Prepares a request for the proxy by adding the whole URL and the login. A request that goes through a tunnel is
+    /// left unchanged.
     pub fn address(&self, target: &Target, request: &mut Request) {
         let Some(origin) = origin(target) else { return };
         request.target = origin + &request.target;
@@ -44,7 +44,7 @@ impl Proxy {
         is_needed.then(|| Parts { method: "CONNECT".to_owned(), target: authority, headers, ..Parts::default() })
     }
 
-    /// Whether a header is the login that comes from its URL.
+    /// Whether a header is the login from the proxy's URL.
     pub fn is_login(&self, (name, value): &(String, String)) -> bool {
         name == LOGIN && Some(value) == self.login.as_ref()
     }
@@ -54,7 +54,8 @@ impl Proxy {
     }
 }
 
-/// What comes before the path in a request to a proxy; `None`: the target is reached through a tunnel.
+/// The scheme and authority that precede the path in a request to a proxy; `None`: the target is reached through a
+/// tunnel.
 pub fn origin(target: &Target) -> Option<String> {
     (target.scheme != Scheme::Https).then(|| format!("http://{}", target.authority()))
 }

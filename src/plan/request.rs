@@ -1,11 +1,11 @@
-//! The content of every request, without its body.
+//! The content of every request, except for its body.
 
 use std::sync::Arc;
 
 use onrush_proto::Parts;
 use serde::{Deserialize, Serialize};
 
-/// What every request says, but for its body, which may be large.
+/// The content of every request, except for its body, which may be large.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// The method.
@@ -17,7 +17,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The same with a body, for a protocol.
+    /// The request with a body, for a protocol.
     pub fn with_body(&self, body: Arc<[u8]>) -> Parts {
         let Self { method, target, headers } = self.clone();
         Parts { method, target, headers, body }

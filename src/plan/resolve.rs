@@ -1,4 +1,4 @@
-//! Resolves a name with the system's resolver. It opens no connection.
+//! Name resolution with the system's resolver. It opens no connection.
 
 use std::collections::HashSet;
 use std::io;
@@ -12,7 +12,7 @@ use super::{Target, Way};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Addresses(pub Vec<SocketAddr>);
 
-/// The target's name or service is not known. In wrk's words, in every dialect.
+/// The target's name or service cannot be resolved. The message is wrk's in every dialect.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unable to resolve {host}:{service} {reason}")]
 pub struct Unresolvable {
@@ -20,13 +20,13 @@ pub struct Unresolvable {
     pub host: String,
     /// The port as typed, or the scheme.
     pub service: String,
-    /// What the resolver says.
+    /// The reason the resolver gave.
     pub reason: String,
 }
 
-/// Asks the system's resolver, which may take as long as its own time limits allow. Fails if the name is not known,
-/// if it has no address of the family that is to be used, or if there is neither a port nor a scheme with a usual one.
-/// A Unix socket has one address, which says nothing.
+/// Resolves the target's name, which may take as long as the resolver's own timeouts allow. It fails if the name is
+/// unknown, has no address of the chosen family, or if there is neither a port nor a scheme with a default port. A Unix
+/// socket gets one placeholder address.
 pub fn resolve(target: &Target, way: &Way) -> Result<Addresses, Unresolvable> {
     if way.unix.is_some() {
         return Ok(Addresses(vec![SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))]));
@@ -46,7 +46,7 @@ fn addresses(target: &Target, way: &Way, host: &str, port: Option<u16>) -> Resul
         Scheme::Https => Some(443),
         Scheme::Other(_) => None,
     };
-    let port = port.or(target.port).or(usual).ok_or("the scheme has no usual port and the URL names none")?;
+    let port = port.or(target.port).or(usual).ok_or("the scheme has no default port and the URL has none")?;
     let mut found: Vec<SocketAddr> = if way.resolved.is_empty() {
         (host, port).to_socket_addrs().map_err(|error| reason(&error))?.collect()
     } else {
@@ -63,7 +63,7 @@ fn addresses(target: &Target, way: &Way, host: &str, port: Option<u16>) -> Resul
     }
 }
 
-/// What the resolver says, without the standard library's words in front of it.
+/// The resolver's message, without the standard library's prefix.
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.strip_prefix("failed to lookup address information: ").unwrap_or(&text).to_owned()
@@ -121,6 +121,6 @@ mod tests {
     #[test]
     fn a_scheme_without_a_usual_port_is_said_in_wrks_words() {
         let message = resolved("xyz://127.0.0.1/").unwrap_err();
-        assert_eq!(message, "unable to resolve 127.0.0.1:xyz the scheme has no usual port and the URL names none");
+        assert_eq!(message, "unable to resolve 127.0.0.1:xyz the scheme has no default port and the URL has none");
     }
 }

@@ -1,52 +1,53 @@
-//! A search for the highest load under which a condition holds: what is varied, from where, and for how long.
+//! A search for the highest load under which a condition holds: what is varied, from which start, and for how long.
 
 use std::time::Duration;
 
 use super::schedule::{Rate, Stage};
 use super::{Condition, Load, Plan, Stop};
 
-/// A search: runs of one plan under different loads.
+/// A search: a series of runs of one plan under different loads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Search {
-    /// What all of them have in common.
+    /// The plan that all runs share.
     pub plan: Plan,
-    /// What has to hold.
+    /// The condition that must hold.
     pub objective: Condition,
     /// What is varied.
     pub over: Over,
-    /// How long the whole search may last.
+    /// The longest the whole search may last.
     pub budget: Duration,
-    /// The load to begin with, in the unit of [`Over`]; `None`: what a short closed loop reaches.
+    /// The first load, in the unit of [`Over`]; `None`: what a short closed loop reaches.
     pub first: Option<u64>,
-    /// The highest load to be tried, likewise.
+    /// The highest load to try, in the same unit.
     pub most: u64,
 }
 
 /// What a search varies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// The rate. Loads are requests per minute.
+    /// The rate. A load is the number of requests per minute.
     Rate,
-    /// The connections of a closed loop. Loads are their number.
+    /// The connections of a closed loop. A load is their number.
     Connections,
-    /// The threads of a closed loop. Loads are their number.
+    /// The threads of a closed loop. A load is their number.
     Threads,
 }
 
 /// Above this rate, in requests per second, sends are gathered ...
 const GATHERED_ABOVE: f64 = 10_000.0;
-/// ... in slices of this length: their processor time would limit the rate before the target does.
+/// ... in slices of this length: sent one by one, they would use so much processor time that onrush would be the limit.
 const SLICE: Duration = Duration::from_micros(200);
 
 impl Search {
-    /// The run under a load: measured for `length`, then for another `drain` at most until nothing is in flight.
+    /// The run under a load: measured for `length`, then up to `drain` longer until nothing is in flight.
     pub fn run(&self, load: u64, length: Duration, drain: Duration) -> Plan {
         let mut plan = self.plan.clone();
         let threads = plan.load.threads;
         plan.stop = Stop { duration: Some(length), requests: None };
         match self.over {
             Over::Rate => {
-                // With its last request the run ends: what is due later is not sent, what is in flight is waited for.
+                // The run ends with its last request: nothing that is due later is sent, and responses to requests in
+                // flight are awaited.
                 let requests = u128::from(load) * length.as_millis() / (1_000 * u128::from(PER_SECOND));
                 plan.stop = Stop { duration: Some(length + drain), requests: u64::try_from(requests).ok() };
                 if let Some(schedule) = &mut plan.schedule {
@@ -60,7 +61,7 @@ impl Search {
         plan
     }
 
-    /// A closed loop of this length, as many threads and connections as the search begins with.
+    /// A closed loop of this length, with the threads and connections that the search begins with.
     pub fn closed_loop(&self, length: Duration) -> Plan {
         let Load { threads, connections, .. } = self.plan.load;
         let load = match (self.over, self.first) {
@@ -71,7 +72,7 @@ impl Search {
         Plan { load, schedule: None, stop, warmup: Duration::ZERO, ..self.plan.clone() }
     }
 
-    /// Whether the search, and not the user, has sends of this load gathered in slices.
+    /// Whether the search, and not the user, gathers the sends of this load in slices.
     pub fn is_gathered(&self, load: u64) -> bool {
         let typed = self.plan.schedule.as_ref().is_some_and(|schedule| schedule.send_slice.is_some());
         self.over == Over::Rate && self.over.number(load) > GATHERED_ABOVE && !typed
@@ -79,7 +80,7 @@ impl Search {
 }
 
 impl Over {
-    /// All of them with their names.
+    /// All choices with their names.
     pub const ALL: [(Self, &'static str); 3] =
         [(Self::Rate, "rate"), (Self::Connections, "connections"), (Self::Threads, "threads")];
 
@@ -100,7 +101,7 @@ impl Over {
         }
     }
 
-    /// A load as a number of its kind: requests per second, connections, threads.
+    /// A load in the unit that users see: requests per second, connections, threads.
     pub fn number(self, load: u64) -> f64 {
         match self {
             Self::Rate => load as f64 / PER_SECOND as f64,
@@ -108,7 +109,7 @@ impl Over {
         }
     }
 
-    /// The load nearest to such a number that is worth trying: a rate has three or four digits.
+    /// The nearest load to such a number that is worth trying: rates are rounded to three or four digits.
     pub fn load(self, number: f64) -> u64 {
         match self {
             Self::Rate => {
@@ -120,7 +121,7 @@ impl Over {
     }
 }
 
-/// Units of load in a request per second: rates are whole numbers per minute.
+/// Units of load in one request per second: rates are whole numbers per minute.
 const PER_SECOND: u64 = 60;
 
 #[cfg(test)]

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The first of the two that is reached ends the run; at least one is there.
+/// The end of a run: whichever limit is reached first. At least one of the two is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
-    /// The longest the run may last.
+    /// The longest that the run may last.
     pub duration: Option<Duration>,
-    /// Exactly how many requests are started.
+    /// The exact number of requests that are started.
     pub requests: Option<u64>,
 }

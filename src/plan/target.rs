@@ -1,8 +1,8 @@
-//! What a URL says: where to connect and what to ask for there.
+//! A URL taken apart: where to connect, and what to request.
 //!
 //! The rules are wrk's, widened where wrk loses or refuses what RFC 3986 means: a fragment is not sent, a query needs
-//! no path, a user name is kept, a host may contain `_`. Nothing is resolved here and nothing is normalised: what was
-//! typed is what is sent.
+//! no path, a user name is kept, a host may contain `_`. Nothing is resolved or normalised here: the path is sent as
+//! typed.
 
 use std::net::IpAddr;
 
@@ -15,9 +15,9 @@ use super::Dialect;
 pub struct Target {
     /// Exactly as typed, for the report's first line.
     pub typed: String,
-    /// What to speak.
+    /// The scheme.
     pub scheme: Scheme,
-    /// Name or address without brackets; an IPv6 address may end in `%zone`.
+    /// The name, or the address without brackets; an IPv6 address may end in `%zone`.
     pub host: String,
     /// The port, if the URL names one.
     pub port: Option<u16>,
@@ -29,18 +29,18 @@ pub struct Target {
     pub userinfo: Option<String>,
 }
 
-/// What to speak with the target.
+/// The protocol to speak with the target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scheme {
     /// HTTP over TCP.
     Http,
     /// HTTP over TLS over TCP.
     Https,
-    /// Any other word, in lower case or not: HTTP over TCP too, as in wrk, but only with a port. Compat dialects only.
+    /// Any other word, in upper or lower case: as in wrk also HTTP over TCP, but it needs a port. Compat dialects only.
     Other(String),
 }
 
-/// The text is no URL one can aim at. Displayed, it says what is wrong and where.
+/// A text that is not a usable URL. The message gives the reason and the position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{typed:?} is not a URL: {reason}")]
 pub struct InvalidUrl {
@@ -51,13 +51,13 @@ pub struct InvalidUrl {
 }
 
 impl Target {
-    /// Takes a URL apart. Natively a missing scheme means `http` and an unknown one is an error; the compat dialects
-    /// want a scheme and take any.
+    /// Takes a URL apart. In the native dialect a missing scheme means `http` and an unknown one is an error; the
+    /// compat dialects require a scheme and accept any.
     pub fn parse(text: &str, dialect: Dialect) -> Result<Self, InvalidUrl> {
         parse(text, dialect).map_err(|reason| InvalidUrl { typed: text.to_owned(), reason })
     }
 
-    /// What the resolver is asked for beside the host: the port as typed, else the scheme.
+    /// The service to resolve: the port as typed, or else the scheme.
     pub fn service(&self) -> String {
         self.port_text.as_deref().unwrap_or(self.scheme.name()).to_owned()
     }
@@ -84,7 +84,7 @@ impl Scheme {
         }
     }
 
-    /// The scheme a word means; `wrk` takes everything that begins with `https` for it.
+    /// The scheme that a word means; wrk treats every word that begins with `https` as `https`.
     fn of(name: &str, dialect: Dialect) -> Result<Self, String> {
         if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphabetic()) {
             Err(format!("\"{name}\" is no scheme; write http://"))
@@ -113,7 +113,7 @@ fn parse(text: &str, dialect: Dialect) -> Result<Target, String> {
     Ok(Target { typed: text.to_owned(), scheme, host, port, port_text, path: path(&text[end..]), userinfo })
 }
 
-/// Lets printable ASCII pass: afterwards a byte is a character. Its position is counted from 1.
+/// Accepts only printable ASCII, so that every byte is a character afterwards. Positions in messages count from 1.
 fn check_characters(text: &str) -> Result<(), String> {
     let Some((index, strange)) = text.chars().enumerate().find(|(_, character)| !character.is_ascii_graphic()) else {
         return Ok(());
@@ -147,7 +147,7 @@ fn scheme(text: &str, dialect: Dialect) -> Result<(Scheme, usize), String> {
     if dialect.is_compat() { Err("no scheme; write http:// in front".to_owned()) } else { Ok((Scheme::Http, 0)) }
 }
 
-/// The user and password between two places of the text; `None` if there is nothing.
+/// The user and password between two positions of the text; `None` if there are none.
 fn userinfo(text: &str, start: usize, end: usize) -> Result<Option<String>, String> {
     let raw = &text[start..end];
     if let Some(length) = raw.find(|character: char| !is_userinfo(character)) {
@@ -168,7 +168,7 @@ fn is_userinfo(character: char) -> bool {
     character.is_ascii_alphanumeric() || "-_.!~*'()%;:&=+$,".contains(character)
 }
 
-/// The host without brackets and the port's digits, which are between two places of the text.
+/// The host without brackets and the port's digits, between two positions of the text.
 fn host(text: &str, start: usize, end: usize) -> Result<(String, Option<String>), String> {
     let authority = &text[start..end];
     if !authority.starts_with('[') && authority.matches(':').count() > 1 {
@@ -193,7 +193,7 @@ fn host(text: &str, start: usize, end: usize) -> Result<(String, Option<String>)
     Ok((host, port))
 }
 
-/// The host in brackets: an address, perhaps with a zone after `%` or, as RFC 6874 wants it, `%25`.
+/// The host in brackets: an address, optionally with a zone after `%` or, as in RFC 6874, `%25`.
 fn bracketed(text: &str) -> Result<String, String> {
     let (address, zone) = text.split_once('%').map_or((text, None), |(address, zone)| (address, Some(zone)));
     if address.parse::<IpAddr>().is_err() {
@@ -223,7 +223,7 @@ fn named(name: &str, start: usize) -> Result<String, String> {
     }
 }
 
-/// The port's number. The compat dialects let 0 pass, as wrk does; connecting to it fails.
+/// The port's number. Like wrk, the compat dialects accept 0; connecting to it fails.
 fn number(port: &str, dialect: Dialect) -> Result<u16, String> {
     let digits = port.bytes().all(|byte| byte.is_ascii_digit());
     let number = if digits { port.parse::<u16>().ok() } else { None };
@@ -238,7 +238,7 @@ fn path(text: &str) -> String {
     if sent.starts_with('/') { sent.to_owned() } else { format!("/{sent}") }
 }
 
-/// Replaces every `%` with two hexadecimal digits by its byte; `None` if that makes no UTF-8.
+/// Replaces every `%` with two hexadecimal digits by its byte; `None` if the result is not UTF-8.
 pub(super) fn percent_decoded(text: &str) -> Option<String> {
     let mut decoded = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,18 +1,18 @@
-//! The TLS settings of a run, and the versions, suites and groups there are.
+//! The TLS settings of a run, and the supported versions, cipher suites and groups.
 
 use serde::{Deserialize, Serialize};
 
 use super::limits::PEM_MAX_MIB;
 use super::{Material, Unreadable};
 
-/// How TLS is to be spoken with a target.
+/// The TLS settings for a target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tls {
-    /// The name that is sent to the server (SNI) and that its certificate has to have.
+    /// The name that is sent to the server (SNI) and that its certificate must be valid for.
     pub name: String,
-    /// Whether the server's certificate is checked.
+    /// Whether the server's certificate is verified.
     pub check: bool,
-    /// A PEM file with the certificates to trust in place of the system's.
+    /// A PEM file with the certificates to trust instead of the system's.
     pub roots: Option<Material>,
     /// The client's own certificate.
     pub identity: Option<Identity>,
@@ -22,24 +22,24 @@ pub struct Tls {
     pub newest: Version,
     /// The suites that are offered, the preferred first; empty: all of [`SUITES`].
     pub suites: Vec<u16>,
-    /// The groups of the key exchange that are offered, the preferred first; empty: all of [`GROUPS`].
+    /// The key exchange groups that are offered, the preferred first; empty: all of [`GROUPS`].
     pub groups: Vec<u16>,
-    /// Whether HTTP/1.1 is named as the protocol (ALPN).
+    /// Whether HTTP/1.1 is offered as the protocol (ALPN).
     pub names_protocol: bool,
     /// Whether a connection that replaces another resumes its session.
     pub resume: bool,
 }
 
-/// A certificate and its key, for a server that asks for one.
+/// A certificate and its key, for a server that requests one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// A PEM file with the certificate and those between it and the root.
+    /// A PEM file with the certificate and the intermediate certificates.
     pub certificates: Material,
-    /// A PEM file with the key; `None`: it is in the same.
+    /// A PEM file with the key; `None`: it is in the same file.
     pub key: Option<Material>,
 }
 
-/// A version of TLS that onrush speaks.
+/// A version of TLS that onrush supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Version {
     /// TLS 1.2.
@@ -48,16 +48,16 @@ pub enum Version {
     V13,
 }
 
-/// A suite or a group: its number in the protocol, and its names, the one that reports use first.
+/// A suite or a group: its number in the protocol, and its names; reports use the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// The number that goes over the wire.
+    /// The number on the wire.
     pub number: u16,
-    /// The names under which it is known.
+    /// The names that are accepted.
     pub names: &'static [&'static str],
 }
 
-/// The suites that onrush speaks: IANA's name, then OpenSSL's.
+/// The suites that onrush supports: IANA's name, then OpenSSL's.
 pub const SUITES: &[Named] = &[
     Named { number: 0x1301, names: &["TLS_AES_128_GCM_SHA256"] },
     Named { number: 0x1302, names: &["TLS_AES_256_GCM_SHA384"] },
@@ -73,7 +73,7 @@ pub const SUITES: &[Named] = &[
     Named { number: 0xcca8, names: &["TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", "ECDHE-RSA-CHACHA20-POLY1305"] },
 ];
 
-/// The groups that onrush speaks, in the order in which it prefers them.
+/// The groups that onrush supports, in order of preference.
 pub const GROUPS: &[Named] = &[
     Named { number: 0x001d, names: &["X25519"] },
     Named { number: 0x0017, names: &["P-256", "secp256r1", "prime256v1"] },
@@ -82,20 +82,20 @@ pub const GROUPS: &[Named] = &[
 ];
 
 impl Tls {
-    /// What it needs of files.
+    /// The files that the settings need.
     pub fn materials(&self) -> impl Iterator<Item = &Material> {
         let identity = self.identity.iter().flat_map(|identity| identity.key.iter().chain([&identity.certificates]));
         self.roots.iter().chain(identity)
     }
 
-    /// The same, to be given contents.
+    /// The same files, to attach contents.
     pub fn materials_mut(&mut self) -> impl Iterator<Item = &mut Material> {
         let identity = self.identity.iter_mut();
         let identity = identity.flat_map(|identity| identity.key.iter_mut().chain([&mut identity.certificates]));
         self.roots.iter_mut().chain(identity)
     }
 
-    /// Reads the files that it needs.
+    /// Reads the files that the settings need.
     ///
     /// # Errors
     ///
@@ -117,12 +117,12 @@ impl Identity {
 }
 
 impl Named {
-    /// The one of a table with this name, in any case.
+    /// The entry of a table with this name, in upper or lower case.
     pub fn find(table: &'static [Self], name: &str) -> Option<&'static Self> {
         table.iter().find(|named| named.names.iter().any(|known| known.eq_ignore_ascii_case(name)))
     }
 
-    /// The first name of the one with this number; its number if the table does not have it.
+    /// The first name of the entry with this number; the number itself if the table does not have it.
     pub fn name_of(table: &'static [Self], number: u16) -> String {
         let named = table.iter().find(|named| named.number == number);
         named.map_or_else(|| format!("0x{number:04x}"), |named| named.names[0].to_owned())
@@ -138,7 +138,7 @@ impl Version {
         }
     }
 
-    /// Its number as people write it.
+    /// The version as usually written.
     pub fn name(self) -> &'static str {
         match self {
             Self::V12 => "1.2",

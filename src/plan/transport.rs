@@ -1,4 +1,4 @@
-//! A plan on its way to another machine or into a file, and its parts.
+//! Plans as JSON, to be sent to another machine or stored in a file, and plans divided into parts.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::load::share;
 use super::{Levels, Load, Material, Plan, Schedule, Stop, Tls};
 
-/// The version that is written. A reader refuses any other: what it does not know it would leave out.
+/// The version that is written. A reader rejects any other, because it would ignore fields that it does not know.
 const VERSION: u32 = 1;
 
 /// A plan as text.
@@ -18,14 +18,14 @@ struct Envelope<P> {
     plan: P,
 }
 
-/// A text is no plan that can be carried out here. Displayed, it says why.
+/// A text that is not a plan that can be carried out here. The message gives the reason.
 #[derive(Debug, Error)]
 pub enum Unfit {
-    /// It is no plan.
+    /// The text is not a plan.
     #[error("this is not a plan: {0}")]
     Text(#[from] serde_json::Error),
-    /// It is one of another version.
-    #[error("this is a plan of version {0}, and this onrush knows version {VERSION}")]
+    /// The plan has another version.
+    #[error("this is a plan of version {0}, and this onrush supports version {VERSION}")]
     Version(u32),
     /// Its numbers contradict each other.
     #[error("this is not a plan: {0}")]
@@ -33,7 +33,8 @@ pub enum Unfit {
 }
 
 impl Plan {
-    /// The plan as JSON. Of materials it has the digests; of how the result is shown, nothing.
+    /// The plan as JSON. It has the digests of materials, not their contents, and nothing about how the result is
+    /// shown.
     ///
     /// # Errors
     ///
@@ -46,7 +47,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// When it is not that.
+    /// When the text is not a valid plan of this version.
     pub fn from_json(text: &str) -> Result<Self, Unfit> {
         let Envelope { onrush_plan, plan } = serde_json::from_str::<Envelope<serde_json::Value>>(text)?;
         if onrush_plan != VERSION {
@@ -55,10 +56,10 @@ impl Plan {
         let plan: Self = serde_json::from_value(plan)?;
         let Load { threads, connections, max_inflight } = plan.load;
         if threads == 0 || connections < threads {
-            return Err(Unfit::Contradiction("every thread needs a connection, and there is at least one thread"));
+            return Err(Unfit::Contradiction("every thread needs a connection, and at least one thread is needed"));
         }
         if max_inflight < connections {
-            return Err(Unfit::Contradiction("there may be fewer connections than there are at first"));
+            return Err(Unfit::Contradiction("fewer connections are allowed than there are at first"));
         }
         if plan.stop == (Stop { duration: None, requests: None }) {
             return Err(Unfit::Contradiction("nothing ends the run"));
@@ -71,7 +72,7 @@ impl Plan {
         }
     }
 
-    /// What stages that are right in themselves have against the rest of the plan.
+    /// How stages that are valid in themselves contradict the rest of the plan.
     fn contradiction(&self) -> Option<&'static str> {
         let lengths = [self.levels.as_ref().map(Levels::length), self.schedule.as_ref().and_then(Schedule::length)];
         if lengths.into_iter().flatten().any(|length| self.stop.duration != Some(length)) {
@@ -79,24 +80,26 @@ impl Plan {
         }
         let Load { connections, max_inflight, .. } = self.load;
         let is_other = |most| most != connections || most != max_inflight;
-        self.levels.as_ref().map(Levels::most_here).is_some_and(is_other).then_some("the stages have other connections")
+        let is_contradiction = self.levels.as_ref().map(Levels::most_here).is_some_and(is_other);
+        is_contradiction.then_some("the stages have a different number of connections")
     }
 
-    /// Everything of files that the run needs.
+    /// The contents of all files that the run needs.
     pub fn materials(&self) -> impl Iterator<Item = &Material> {
         let script = self.script.iter().map(|script| &script.file);
         self.body.iter().chain(script).chain(self.tls.iter().flat_map(Tls::materials))
     }
 
-    /// Gives every material of that digest its contents; returns whether there is one.
+    /// Attaches the contents to every material with their digest; returns whether there is one.
     pub fn attach(&mut self, contents: &Arc<[u8]>) -> bool {
         let script = self.script.iter_mut().map(|script| &mut script.file);
         let materials = self.body.iter_mut().chain(script).chain(self.tls.iter_mut().flat_map(Tls::materials_mut));
         materials.filter_map(|material| material.attach(Arc::clone(contents)).then_some(())).count() > 0
     }
 
-    /// The part `index` (from 0) of `parts`, each for a machine of its own: connections and requests are shared out, the
-    /// first parts taking the remainder, and the requests of a schedule in turn. `None` where there are not enough of them for that many parts.
+    /// Part `index` (from 0) of `parts`, one per machine: connections and requests are divided, with the first parts
+    /// taking the remainder, and the requests of a schedule are dealt out in turn. `None` if there are not enough for
+    /// that number of parts.
     pub fn share(&self, index: u32, parts: u32) -> Option<Self> {
         let requests = self.stop.requests.unwrap_or(u64::MAX);
         let parts = u64::from(parts.min(self.load.connections)).min(requests) as u32;
@@ -113,7 +116,7 @@ impl Plan {
             schedule: self.schedule.as_ref().map(|schedule| schedule.share(index, parts)),
             levels: self.levels.as_ref().map(|levels| levels.share(index, parts)),
             stop: Stop { requests: self.stop.requests.map(|requests| share(requests, parts, index)), ..self.stop },
-            // A part says little about the whole: the caller that adds several up knows when they are to end.
+            // One part says little about the whole, so the caller that adds up the parts decides when to end.
             until: if parts == 1 { self.until.clone() } else { Vec::new() },
             // Parts must not repeat each other's random numbers.
             seed: self.seed.wrapping_add(u64::from(index) << 32),

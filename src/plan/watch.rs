@@ -7,8 +7,8 @@ use super::filter::Filter;
 /// Sockets that are sampled while a run lasts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketWatch {
-    /// Which of this network namespace; `None`: the connections of the run.
+    /// The sockets of this network namespace to sample; `None`: the connections of the run.
     pub filter: Option<Filter>,
-    /// The file that every sample is written into.
+    /// The file that every sample is written to.
     pub output: PathBuf,
 }

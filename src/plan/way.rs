@@ -1,5 +1,5 @@
-//! How connections get to the target when it is not simply by the host of its URL: from which addresses, to which, and
-//! with which sockets.
+//! The way to the target, where it is more than the host of the URL: source addresses, destination addresses and socket
+//! options.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
@@ -11,19 +11,19 @@ use super::{Proxy, SocketOptions};
 /// The way to the target.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Way {
-    /// Where connections go in place of the URL's host and port; `None` as the port: the URL's.
+    /// The host and port to connect to instead of the URL's; `None` as the port: the URL's port.
     pub instead: Option<(String, Option<u16>)>,
     /// The proxy that all connections go to.
     pub proxy: Option<Proxy>,
-    /// The addresses that the host which is connected to has, in place of those that the system knows.
+    /// The addresses of the host to connect to, instead of those that the resolver returns.
     pub resolved: Vec<IpAddr>,
     /// The only family of addresses to use.
     pub family: Option<Family>,
-    /// A Unix socket to connect to in place of any address.
+    /// A Unix socket to connect to instead of an address.
     pub unix: Option<PathBuf>,
-    /// The addresses that connections come from, in turn.
+    /// The source addresses that connections use in turn.
     pub sources: Option<Sources>,
-    /// What their sockets are told.
+    /// The options of the sockets.
     pub socket: SocketOptions,
 }
 
@@ -40,18 +40,18 @@ pub enum Family {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sources {
     first: IpAddr,
-    /// How many there are, at least one.
+    /// The number of addresses, at least one.
     count: u32,
 }
 
-/// Why a text is no range of source addresses.
+/// The reason a text is not a range of source addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadSources {
-    /// It does not begin with an address.
+    /// The text does not begin with an address.
     Address,
-    /// What follows the slash is no number, or larger than an address has bits.
+    /// The text after the slash is not a number, or exceeds the number of bits in an address.
     Mask,
-    /// There are too many.
+    /// The range has too many addresses.
     TooMany,
 }
 
@@ -71,20 +71,20 @@ impl Family {
 }
 
 impl Way {
-    /// What is wrong with it.
+    /// What is wrong with the way.
     pub(super) fn contradiction(&self) -> Option<&'static str> {
         if self.sources.is_some_and(|sources| sources.count() == 0) {
-            return Some("there is no address to come from");
+            return Some("the range of source addresses is empty");
         }
         if self.unix.is_some() && self.socket.congestion.is_some() {
-            return Some("a Unix socket knows no congestion");
+            return Some("a Unix socket has no congestion control");
         }
         self.socket.contradiction()
     }
 }
 
 impl Sources {
-    /// The most addresses of a range: as many as connections to one port of one address differ by their port.
+    /// Most addresses of a range: the number of ports that an address has.
     pub const MAX: u32 = 65_536;
 
     /// Reads `ADDR` or `ADDR/BITS`. As in wrk-cmm a range begins after its first address, which names the network, and
@@ -107,17 +107,17 @@ impl Sources {
         Ok(Self { first: of(network + u128::from(skipped)), count: all - skipped })
     }
 
-    /// How many there are.
+    /// The number of addresses.
     pub fn count(self) -> u32 {
         self.count
     }
 
-    /// The family of all.
+    /// The family of all addresses.
     pub fn family(self) -> Family {
         Family::of(self.first)
     }
 
-    /// The one that a connection comes from; connections take turns.
+    /// The address that a connection uses; connections take turns.
     pub fn of_connection(self, connection: usize) -> IpAddr {
         let place = (connection % self.count as usize) as u128;
         match self.first {

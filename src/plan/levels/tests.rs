@@ -1,4 +1,4 @@
-//! Stages of connections, by hand and by trying every moment.
+//! Stages of connections, checked by hand and by trying every moment.
 
 use super::*;
 use crate::random::Random;
@@ -33,7 +33,7 @@ fn ramps_open_and_close_evenly_and_steps_at_once() {
     {
         assert_eq!(levels.empty_ns(from_ns, until_ns), empty_ns, "from {from_ns} to {until_ns}");
     }
-    // Four there are from 98 to 135, and three from 73 to 185.
+    // There are four connections from 98 to 135, and three from 73 to 185.
     for (least_ns, until_ns, most) in [
         (1, 0, 0),
         (5, 10, 3),

@@ -1,16 +1,16 @@
-//! How due times are spread at a given rate.
+//! The distribution of due times at a given rate.
 
 use std::num::NonZeroU64;
 
 use serde::{Deserialize, Serialize};
 
-/// How due times are spread at a given rate.
+/// The distribution of due times at a given rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Arrivals {
-    /// One after the other, evenly.
+    /// At equal distances.
     Uniform,
-    /// Independently of one another, as those of many users are: a Poisson process.
+    /// Independently of one another, like the requests of many users: a Poisson process.
     Poisson,
-    /// This many at once, and the next ones when as many would be due evenly.
+    /// This number at once, and the next burst when the same number would have been due at equal distances.
     Burst(NonZeroU64),
 }

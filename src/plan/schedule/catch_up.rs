@@ -1,11 +1,11 @@
-//! How fast late requests may be sent.
+//! The pace at which late requests are sent.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How fast late requests are made up for after a stall: the schedule is carried out this many times as fast, until it has
-/// been caught up with.
+/// The pace at which late requests are sent after a stall: the schedule runs faster by this factor until onrush has
+/// caught up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct CatchUp {
@@ -13,18 +13,18 @@ pub struct CatchUp {
 }
 
 impl CatchUp {
-    /// wrk2's.
+    /// The factor of wrk2.
     pub const DOUBLE: Self = Self { thousandths: 2 * Self::ONE };
 
     /// The factor 1, in thousandths.
     const ONE: u64 = 1_000;
 
-    /// A factor in thousandths; at least 1. `None`: it is less.
+    /// A factor in thousandths; `None` if it is below 1.
     pub fn from_thousandths(thousandths: u64) -> Option<Self> {
         (thousandths >= Self::ONE).then_some(Self { thousandths })
     }
 
-    /// How long, in nanoseconds, what was to take this long takes while catching up.
+    /// How long a planned time takes while catching up, both in nanoseconds.
     pub fn shortened_ns(self, planned_ns: u64) -> u64 {
         (u128::from(planned_ns) * u128::from(Self::ONE) / u128::from(self.thousandths)) as u64
     }
@@ -41,7 +41,8 @@ impl TryFrom<u64> for CatchUp {
     type Error = &'static str;
 
     fn try_from(thousandths: u64) -> Result<Self, Self::Error> {
-        Self::from_thousandths(thousandths).ok_or("late requests are not made up for more slowly than they are due")
+        Self::from_thousandths(thousandths)
+            .ok_or("catching up cannot be slower than the schedule; the factor is at least 1")
     }
 }
 

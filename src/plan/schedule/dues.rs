@@ -7,42 +7,42 @@ use super::stage::Stage;
 use crate::plan::part::Part;
 use crate::random::Random;
 
-/// How much of a schedule is carried out.
+/// The part of a schedule that is carried out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Span {
-    /// How long the warm-up before it lasts, in nanoseconds. Its requests do not count.
+    /// The length of the warm-up before it, in nanoseconds. The requests of the warm-up do not count.
     pub warmup_ns: u64,
-    /// How long it lasts after that, in nanoseconds; `None`: as long as it says itself.
+    /// The length after the warm-up, in nanoseconds; `None`: the length of the schedule.
     pub duration_ns: Option<u64>,
 }
 
-/// The due times of one part of a schedule, in nanoseconds since the start of the run, never descending. None of them is as
-/// late as the end.
+/// The due times of one part of a schedule, in nanoseconds since the start of the run, in ascending order. All of them
+/// are before the end.
 #[derive(Clone, Debug)]
 pub struct Dues {
     /// The warm-up, if there is one, and the stages.
     stages: Vec<Stage>,
-    /// Whether the first of them is the warm-up, and not over yet.
+    /// Whether the first stage is the warm-up and is not over yet.
     is_warm_up: bool,
-    /// The stage of the next request: which one.
+    /// The index of the next request's stage.
     stage: usize,
-    /// When it begins, in nanoseconds.
+    /// When that stage begins, in nanoseconds.
     stage_ns: u64,
-    /// How many grains the stages before it have.
+    /// The grains of all stages before it.
     stage_grains: u128,
     part: Part,
     stream: Stream,
-    /// When no more are, in nanoseconds.
+    /// When the last stage ends, in nanoseconds.
     end_ns: u64,
     next_ns: u64,
 }
 
-/// Where in the schedule the next request is.
+/// The position of the next request in the schedule.
 #[derive(Clone, Debug)]
 enum Stream {
-    /// At its number, or at that of the first in its burst.
+    /// Its number, or the number of the first request in its burst.
     Counted { number: u64, burst: u64 },
-    /// At a distance that is drawn from the one before, in grains of the whole schedule.
+    /// The sum of random distances, in grains of the whole schedule.
     Drawn { grains: u128, random: Random },
 }
 
@@ -79,19 +79,20 @@ impl Dues {
         self.next_ns
     }
 
-    /// When no more are, in nanoseconds; [`u64::MAX`]: not known yet.
+    /// When the due times end, in nanoseconds; [`u64::MAX`]: not known yet.
     pub fn end_ns(&self) -> u64 {
         self.end_ns
     }
 
-    /// Whether to go past many requests at once, up to this moment, leads to where going past each of them does: not where due
-    /// times are drawn one after the other, nor over the end of a warm-up, where their numbers begin anew.
+    /// Whether skipping many requests at once, up to this moment, gives the same result as skipping them one by one. It
+    /// does not where due times are drawn one after the other, nor across the end of a warm-up, where numbering
+    /// restarts.
     pub fn can_leap(&self, until_ns: u64) -> bool {
         let is_within = || self.stages.first().is_some_and(|warm_up| until_ns <= warm_up.length_ns());
         !matches!(self.stream, Stream::Drawn { .. }) && (!self.is_warm_up || is_within())
     }
 
-    /// Goes past this many requests: a batch has the due time of the first.
+    /// Skips this many requests: a batch has the due time of its first request.
     pub fn take(&mut self, requests: u64) {
         self.stream.pass(requests, self.part);
         self.find();
@@ -130,19 +131,20 @@ impl Stream {
         }
     }
 
-    /// Goes past this many requests of this part.
+    /// Skips this many requests of this part.
     fn pass(&mut self, requests: u64, part: Part) {
         match self {
             Self::Counted { number, .. } => *number = number.saturating_add(requests.saturating_mul(part.of)),
             Self::Drawn { grains, random } => {
-                // Grains in a request of this part: it has the rate of the whole, divided by the number of parts.
+                // The grains of one request of this part, whose rate is that of the whole divided by the number of
+                // parts.
                 let scale = part.of as f64 * Stage::GRAINS as f64;
                 *grains += (0..requests).map(|_| (exponential(random) * scale) as u128).sum::<u128>();
             }
         }
     }
 
-    /// How many grains of the schedule come before the next request.
+    /// The grains of the schedule before the next request.
     fn grains(&self) -> u128 {
         match self {
             Self::Counted { number, burst } => u128::from(number - number % burst) * u128::from(Stage::GRAINS),
@@ -151,9 +153,9 @@ impl Stream {
     }
 }
 
-/// A number of the exponential distribution with the mean 1.
+/// A random number from the exponential distribution with the mean 1.
 fn exponential(random: &mut Random) -> f64 {
-    // More than 0 and at most 1, in as many steps as the mantissa has.
+    // More than 0 and at most 1, with the resolution of the mantissa.
     let uniform = ((random.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
     -uniform.ln()
 }

@@ -1,7 +1,7 @@
-//! When requests are due in an open loop: data, and a pure function of it.
+//! The schedule of an open loop, which sets when requests are due: plain data, and a pure function of it.
 //!
-//! The schedule is one for the whole run, however many threads and machines carry it out: request k of it falls to part
-//! k mod n of n. It knows no clock: times count from the start of the run.
+//! There is one schedule for the whole run, no matter how many threads and machines carry it out: request k belongs to
+//! part k mod n of n. No clock is read: times count from the start of the run.
 
 mod arrivals;
 mod catch_up;
@@ -22,47 +22,48 @@ use serde::{Deserialize, Serialize};
 use super::limits::{POISSON_RATE_MAX, SEND_SLICE_MAX, TIME_MAX};
 use super::part::Part;
 
-/// Requests that are sent more than this after they might have been are late.
+/// Requests that are sent more than this after their time are late.
 const LATE: Duration = Duration::from_millis(1);
 
-/// When requests are due, and what becomes of those that are late.
+/// When requests are due, and what happens to late ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
-    /// How due times are spread at a given rate.
+    /// The distribution of due times at a given rate.
     pub arrivals: Arrivals,
-    /// The rate over time, one stage after the other, at least one. They begin when the warm-up is over; that has the rate
-    /// with which the first one begins.
+    /// The rate over time, in at least one stage. The first stage begins after the warm-up, which has the rate at which
+    /// that stage begins.
     pub stages: Vec<Stage>,
-    /// Which of the requests are sent here.
+    /// The part of the requests that is sent here.
     pub part: Part,
-    /// How fast late requests are made up for; `None`: as fast as possible.
+    /// The pace at which late requests are sent; `None`: as fast as possible.
     pub catch_up: Option<CatchUp>,
-    /// A request that would start later than this after it was due is dropped; `None`: none is.
+    /// A request that would start more than this after it was due is dropped; `None`: no request is dropped.
     pub max_late: Option<Duration>,
-    /// Requests that are due within a slice of this length leave together at its end; `None`: each leaves when it is due.
+    /// Requests that are due within a slice of this length are sent together at its end; `None`: each is sent when it
+    /// is due.
     pub send_slice: Option<Duration>,
 }
 
 impl Schedule {
-    /// When the requests of one worker are due: of one part of what is sent here.
+    /// The due times of one worker, which takes one part of what is sent here.
     pub fn dues(&self, worker: Part, span: Span, seed: u64) -> Dues {
         Dues::new(self.arrivals, &self.stages, self.part.part(worker), span, seed)
     }
 
-    /// How many requests per second are due here on average between two times after the warm-up, the first of which is the
-    /// earlier; none when all stages are over.
+    /// The mean number of requests per second that are due here between two times after the warm-up, the earlier one
+    /// first; zero after the last stage.
     pub fn per_second_between(&self, from: Duration, until: Duration) -> f64 {
         (self.requests_until(until) - self.requests_until(from)) / (until - from).as_secs_f64()
     }
 
-    /// How many requests are due here until this long after the warm-up.
+    /// The number of requests that are due here up to this time after the warm-up.
     fn requests_until(&self, mut until: Duration) -> f64 {
         let mut requests = 0.0;
         for stage in &self.stages {
             let length = stage.length.unwrap_or(Duration::MAX);
             let part = until.min(length);
             let (from, to) = (stage.from.per_second(), stage.to.per_second());
-            // On average it has the rate of its middle.
+            // The mean rate of the part is the rate in its middle.
             let done = part.as_secs_f64() / length.as_secs_f64();
             requests += part.as_secs_f64() * (from + (to - from) * done / 2.0);
             until -= part;
@@ -70,23 +71,23 @@ impl Schedule {
         requests / self.part.of as f64
     }
 
-    /// How long its stages last; `None`: the last one is open.
+    /// The length of all stages together; `None`: the last one is open-ended.
     pub fn length(&self) -> Option<Duration> {
         self.stages.iter().map(|stage| stage.length).sum()
     }
 
-    /// The most requests per second that are ever due here.
+    /// The highest number of requests per second that are due here.
     pub fn most_per_second(&self) -> f64 {
         let most = self.stages.iter().map(|stage| stage.from.max(stage.to)).max();
         most.map_or(0.0, Rate::per_second) / self.part.of as f64
     }
 
-    /// Requests that are sent more than this after they were due are late.
+    /// The time after its due time from which a request is late.
     pub fn late_after(&self) -> Duration {
         LATE + self.send_slice.unwrap_or_default()
     }
 
-    /// Whether more requests are due per second than can be drawn.
+    /// Whether due times would have to be drawn at a higher rate than is possible.
     pub fn is_too_fast_to_draw(&self) -> bool {
         let is_too_fast = |stage: &Stage| stage.from.max(stage.to).per_second() > POISSON_RATE_MAX as f64;
         self.arrivals == Arrivals::Poisson && self.stages.iter().any(is_too_fast)
@@ -97,11 +98,11 @@ impl Schedule {
         Self { part: self.part.part(Part::new(index, parts)), ..self.clone() }
     }
 
-    /// What is wrong with a schedule from another source.
+    /// What is wrong with a schedule that was read from a plan.
     pub fn contradiction(&self) -> Option<&'static str> {
         let Some((last, others)) = self.stages.split_last() else { return Some("the schedule has no stage") };
         if others.iter().any(|stage| stage.length.is_none()) || (last.length.is_none() && last.from != last.to) {
-            return Some("only the last stage of a schedule may be open, at one rate");
+            return Some("only the last stage of a schedule may be open-ended, at one rate");
         }
         if self.stages.iter().any(|stage| stage.length == Some(Duration::ZERO)) {
             return Some("a stage of the schedule has no length");

@@ -1,4 +1,4 @@
-//! How many requests are due in a given time.
+//! A rate of requests.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::limits::RATE_MAX;
 
-/// How many requests are due in a given time. It is kept as typed, as a whole number per minute, so that nothing is rounded.
+/// A rate of requests, stored as a whole number per minute so that nothing typed is rounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct Rate {
@@ -14,12 +14,12 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Requests per second; `None`: more than the limit.
+    /// A rate in requests per second; `None` if it is above the limit.
     pub fn from_per_second(requests: u64) -> Option<Self> {
         Self::from_per_minute(requests.checked_mul(60)?)
     }
 
-    /// Requests per minute; `None`: more than the limit.
+    /// A rate in requests per minute; `None` if it is above the limit.
     pub fn from_per_minute(per_minute: u64) -> Option<Self> {
         (per_minute <= 60 * RATE_MAX).then_some(Self { per_minute })
     }
@@ -35,7 +35,7 @@ impl Rate {
     }
 }
 
-/// As it is typed.
+/// As typed.
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.per_minute.is_multiple_of(60) {

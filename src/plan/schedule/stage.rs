@@ -1,4 +1,4 @@
-//! A stretch of time in which the rate stays the same or changes evenly.
+//! A stage of a schedule, in which the rate is constant or changes linearly.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use super::rate::Rate;
 
-/// A stretch of time in which the rate stays the same or changes evenly.
+/// A stage of a schedule, in which the rate is constant or changes linearly.
 ///
-/// Its requests are counted in grains, so that every stage has a whole number of them: one request per minute amounts to two
-/// grains in every nanosecond.
+/// Requests are counted in grains, so that every stage has a whole number of them: a rate of one request per minute is
+/// two grains per nanosecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stage {
-    /// How long it is; `None`: until the run ends.
+    /// The length of the stage; `None`: until the run ends.
     pub length: Option<Duration>,
-    /// The rate with which it begins.
+    /// The rate at its beginning.
     pub from: Rate,
-    /// The rate with which it ends.
+    /// The rate at its end.
     pub to: Rate,
 }
 
@@ -24,33 +24,34 @@ impl Stage {
     /// Grains in a request: twice the nanoseconds in a minute.
     pub const GRAINS: u64 = 2 * 60_000_000_000;
 
-    /// A rate that stays the same until the run ends.
+    /// A constant rate until the run ends.
     pub fn open(rate: Rate) -> Self {
         Self { length: None, from: rate, to: rate }
     }
 
-    /// Whether no request is due in it.
+    /// Whether no request is due in the stage.
     pub fn is_idle(&self) -> bool {
         self.grains() == 0
     }
 
-    /// How long it is, in nanoseconds.
+    /// The length of the stage in nanoseconds.
     pub(super) fn length_ns(&self) -> u64 {
         self.length.map_or(u64::MAX, |length| length.as_nanos().try_into().unwrap_or(u64::MAX))
     }
 
-    /// All of it, in grains.
+    /// The grains of the whole stage.
     pub(super) fn grains(&self) -> u128 {
         u128::from(self.from.per_minute() + self.to.per_minute()) * u128::from(self.length_ns())
     }
 
-    /// When this many grains have passed, in nanoseconds since it began, rounded down. There are more in it.
+    /// When this many grains have passed, in nanoseconds since the beginning of the stage, rounded down. The stage must
+    /// have more grains than that.
     pub(super) fn at_ns(&self, grains: u128) -> u64 {
         let (from, to) = (self.from.per_minute(), self.to.per_minute());
         if from == to {
             return (grains / u128::from(2 * from)) as u64;
         }
-        // What is estimated is at most some nanoseconds off, even over a year.
+        // The estimate is at most a few nanoseconds off, even over a year.
         let mut at_ns = self.estimate_ns(grains).min(self.length_ns() - 1);
         while self.has_come(at_ns + 1, grains) {
             at_ns += 1;
@@ -61,8 +62,8 @@ impl Stage {
         at_ns
     }
 
-    /// The solution of the quadratic equation in floating point. A falling ramp is solved from its end: near a rate of zero
-    /// the difference of two large numbers would say nothing.
+    /// The solution of the quadratic equation in floating point. A falling ramp is solved from its end, because near a
+    /// rate of zero the difference of two large numbers would lose all precision.
     fn estimate_ns(&self, grains: u128) -> u64 {
         let (from, to) = (self.from.per_minute() as f64, self.to.per_minute() as f64);
         let length = self.length_ns() as f64;
@@ -76,7 +77,7 @@ impl Stage {
         at as u64
     }
 
-    /// Whether, this many nanoseconds after the beginning, no more than these grains have passed. Exact:
+    /// Whether at most this many grains have passed this many nanoseconds after the beginning. Exact:
     /// 2 from t + (to - from) t² / length <= grains.
     pub(super) fn has_come(&self, at_ns: u64, grains: u128) -> bool {
         let (from, to) = (self.from.per_minute(), self.to.per_minute());
@@ -91,7 +92,7 @@ impl Stage {
     }
 }
 
-/// A product of 192 bits: what is above the last 64, and those.
+/// A product of 192 bits: the upper 128 and the lower 64.
 fn wide(a: u128, b: u64) -> (u128, u64) {
     let b = u128::from(b);
     let low = u128::from(a as u64) * b;

@@ -1,4 +1,4 @@
-//! Due times: what they are, that their parts are the whole, and that they are spread as was asked for.
+//! Due times: their values, that the parts make up the whole, and that they follow the distribution that was asked for.
 
 use std::num::NonZeroU64;
 
@@ -27,7 +27,7 @@ fn seconds(seconds: u64) -> Span {
     Span { duration_ns: Some(seconds * SECOND), ..Span::default() }
 }
 
-/// What is due, taken one by one.
+/// All due times, taken one by one.
 fn all(mut dues: Dues) -> Vec<u64> {
     let mut due = Vec::new();
     while dues.next_ns() < u64::MAX {
@@ -37,12 +37,12 @@ fn all(mut dues: Dues) -> Vec<u64> {
     due
 }
 
-/// What is due in all, in a part of its own.
+/// All due times of a schedule that is carried out in one part.
 fn whole(schedule: &Schedule, span: Span) -> Vec<u64> {
     all(schedule.dues(Part::WHOLE, span, 1))
 }
 
-/// Some stages of any kind, not all of them idle.
+/// Random stages of any kind, not all of them idle.
 fn any_stages(random: &mut Random) -> Vec<Stage> {
     let rate = |random: &mut Random| {
         let most = [0, 60, 1_000, 60_000][random.below(4) as usize];
@@ -85,11 +85,11 @@ fn due_times_do_not_drift_in_a_year() {
 
 #[test]
 fn a_ramp_is_solved_exactly_and_its_mirror_image_too() {
-    // From nothing to 2/s in 100 s are 100 requests, the k-th of them after 10 s times the root of k.
+    // A ramp from 0 to 2/s in 100 s has 100 requests, the k-th after 10 s times the square root of k.
     let up = whole(&schedule(Arrivals::Uniform, &[stage(100, 0, 2)]), Span::default());
     let root = |k: u64| (u128::from(k) * 100 * u128::from(SECOND) * u128::from(SECOND)).isqrt() as u64;
     assert_eq!(up, (0..100).map(root).collect::<Vec<_>>());
-    // Downwards what is left of the time is the root of what is left of the requests.
+    // On the way down, the time that remains is proportional to the square root of the requests that remain.
     let down = whole(&schedule(Arrivals::Uniform, &[stage(100, 2, 0)]), Span::default());
     let left = |k: u64| 100 * SECOND - if k == 0 { 100 * SECOND } else { root(100 - k) };
     let off = down.iter().zip((0..100).map(left)).map(|(due, exact)| exact.abs_diff(*due)).max();
@@ -165,7 +165,7 @@ fn parts_of_parts_are_the_whole() {
         let mut parts = Vec::new();
         for machine in 0..machines {
             let here = plan.share(machine, machines);
-            // Not all of them need to have as many threads.
+            // Machines may have different numbers of threads.
             let threads = threads + machine % 2;
             for thread in 0..threads {
                 let dues = all(here.dues(Part::new(thread, threads), span, 1));
@@ -225,7 +225,7 @@ fn a_burst_is_due_at_once_and_the_rate_is_kept() {
     assert_eq!(due, expected);
 }
 
-/// The largest distance between the shares of `values` up to each and those of the distribution with the mean 1.
+/// The largest distance between the cumulative distribution of `values` and the exponential one with the mean 1.
 fn kolmogorov_smirnov(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let count = values.len() as f64;
@@ -236,7 +236,7 @@ fn kolmogorov_smirnov(mut values: Vec<f64>) -> f64 {
     values.iter().enumerate().map(distance).fold(0.0, f64::max)
 }
 
-/// The times between arrivals, in units of their mean; the last of a run is not over.
+/// The times between arrivals, in units of their mean; the last one of a run is cut off by its end.
 fn gaps(due: &[u64], per_second: f64) -> Vec<f64> {
     let starts = [0].into_iter().chain(due.iter().copied());
     due.iter().zip(starts).map(|(due, before)| (due - before) as f64 / 1e9 * per_second).collect()
@@ -245,7 +245,7 @@ fn gaps(due: &[u64], per_second: f64) -> Vec<f64> {
 #[test]
 fn poisson_arrivals_have_exponential_gaps_in_every_part_and_in_the_whole() {
     let plan = schedule(Arrivals::Poisson, &[Stage::open(per_second(1_000))]);
-    // At a level of 5 per cent.
+    // At a significance level of 5 %.
     let is_refused = |due: &[u64], rate| kolmogorov_smirnov(gaps(due, rate)) > 1.358 / (due.len() as f64).sqrt();
     let (mut parts_refused, mut runs_refused, mut arrivals) = (0, 0, 0);
     for seed in 0..100 {
@@ -257,7 +257,7 @@ fn poisson_arrivals_have_exponential_gaps_in_every_part_and_in_the_whole() {
         runs_refused += usize::from(is_refused(&whole, 1_000.0));
         arrivals += whole.len();
     }
-    // About 20 of the 400 and 5 of the 100 are to be, give or take three standard deviations.
+    // About 20 of the 400 and 5 of the 100 are expected, give or take three standard deviations.
     assert!((7..=33).contains(&parts_refused) && runs_refused <= 12, "{parts_refused} {runs_refused}");
     assert!(arrivals.abs_diff(400_000) < 1_900, "{arrivals}");
 }
@@ -266,7 +266,7 @@ fn poisson_arrivals_have_exponential_gaps_in_every_part_and_in_the_whole() {
 fn poisson_arrivals_follow_a_ramp() {
     let plan = schedule(Arrivals::Poisson, &[stage(20, 0, 2_000), stage(20, 500, 500)]);
     let due = whole(&plan, Span::default());
-    // In units of the mean number of arrivals, the gaps are exponential wherever the rate is.
+    // In units of the mean number of arrivals, the gaps are exponential at any rate.
     let expected = |at: u64| {
         let seconds = at as f64 / 1e9;
         if seconds < 20.0 { 50.0 * seconds * seconds } else { 20_000.0 + 500.0 * (seconds - 20.0) }
@@ -292,7 +292,7 @@ fn a_schedule_that_cannot_be_carried_out_is_named() {
     assert_eq!(refused(&[stage(0, 1, 1), stage(1, 1, 1)]), Some("a stage of the schedule has no length"));
     assert_eq!(refused(&[stage(u64::MAX, 1, 1), stage(1, 1, 1)]), Some("the schedule is too long"));
     let open = Stage::open(per_second(1));
-    let wrong = Some("only the last stage of a schedule may be open, at one rate");
+    let wrong = Some("only the last stage of a schedule may be open-ended, at one rate");
     assert_eq!(refused(&[open, open]), wrong);
     assert_eq!(refused(&[Stage { to: per_second(2), ..open }]), wrong);
     assert_eq!(refused(&[stage(1, 0, 1), open]), None);

@@ -1,37 +1,37 @@
-//! Decoded bytes, each with the position that it came from.
+//! Decoded views of bytes, with the source position of every byte.
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-/// How often something may be encoded in itself.
+/// The deepest nesting of encodings that is undone.
 pub(super) const DEPTH_MAX: usize = 3;
 
-/// What bytes say once an encoding is taken off.
+/// Bytes after an encoding was undone.
 pub(super) struct View {
-    /// What they say.
+    /// The decoded bytes.
     pub bytes: Vec<u8>,
-    /// Where each byte began in the source, then the source's end; empty if this is the source itself.
+    /// Where each byte begins in the source, followed by the source's end; empty if this is the source itself.
     sources: Vec<usize>,
 }
 
-/// The bytes as they are, and with escapes taken off up to [`DEPTH_MAX`] times, also after quoted-printable.
+/// The bytes unchanged, and with escapes undone up to [`DEPTH_MAX`] times, also after quoted-printable.
 pub(super) fn views(bytes: &[u8]) -> Vec<View> {
     let plain = View { bytes: bytes.to_vec(), sources: Vec::new() };
-    // What says `name=value` in a mail has an equals sign that is written like this; `token=ab` is none.
+    // In a quoted-printable mail, `name=value` has an encoded equals sign; a plain `token=ab` is not quoted-printable.
     let is_printable =
         [&b"=3D"[..], b"=3d", b"=\n", b"=\r\n"].iter().any(|mark| memchr::memmem::find(bytes, mark).is_some());
     if is_printable { all_views(bytes) } else { unescaped(vec![plain]) }
 }
 
-/// The same, whether the bytes look like quoted-printable or not: for something known that they may hold.
+/// The same views, even if the bytes do not look like quoted-printable: for finding known secrets.
 pub(super) fn all_views(bytes: &[u8]) -> Vec<View> {
     let plain = View { bytes: bytes.to_vec(), sources: Vec::new() };
     let printable = plain.decoded(quoted_printable);
     unescaped([Some(plain), printable].into_iter().flatten().collect())
 }
 
-/// These, and with escapes taken off.
+/// These views, and each with escapes undone.
 fn unescaped(firsts: Vec<View>) -> Vec<View> {
     let mut views = Vec::new();
     for first in firsts {
@@ -46,21 +46,21 @@ fn unescaped(firsts: Vec<View>) -> Vec<View> {
 }
 
 impl View {
-    /// Where in the source a place came from.
+    /// The source position of a position in this view.
     pub fn source(&self, at: usize) -> usize {
         self.sources.get(at).copied().unwrap_or(at)
     }
 
-    /// How many bytes of the source a byte was written with.
+    /// The number of source bytes that encode a byte.
     pub fn width(&self, at: usize) -> usize {
         self.source(at + 1) - self.source(at)
     }
 
-    /// The bytes with one encoding taken off; `None` if there is none.
+    /// The bytes with one encoding undone; `None` if there is none.
     fn decoded(&self, decode: Decode) -> Option<Self> {
         let (mut bytes, mut sources, mut at) = (Vec::with_capacity(self.bytes.len()), Vec::new(), 0);
         while let Some(&byte) = self.bytes.get(at) {
-            // A quote belongs to a backslash that is encoded as often.
+            // A backslash escapes only a quote at the same depth of encoding.
             let next = self.bytes.get(at + 1).filter(|next| b"\"'".contains(next));
             let is_apart = byte == b'\\' && next.is_some() && self.width(at) != self.width(at + 1);
             let is_escape = b"%\\&=".contains(&byte) && !is_apart;
@@ -76,10 +76,10 @@ impl View {
     }
 }
 
-/// Appends what the first of these bytes encode, and says how many those are; `None` if only for themselves.
+/// Appends what the first of these bytes encode and returns their number; `None` if nothing is encoded here.
 type Decode = fn(&[u8], &mut Vec<u8>) -> Option<usize>;
 
-/// Percent signs as in URLs, backslashes as in JSON and Lua, entities as in pages.
+/// Percent-encoding as in URLs, backslashes as in JSON and Lua, entities as in HTML.
 fn escape(rest: &[u8], bytes: &mut Vec<u8>) -> Option<usize> {
     match *rest {
         [b'%', ..] => {
@@ -108,7 +108,7 @@ fn escape(rest: &[u8], bytes: &mut Vec<u8>) -> Option<usize> {
     }
 }
 
-/// An entity: a character by its number or, if it may be a mark, by its name.
+/// An entity: any character by its number, and punctuation also by its name.
 fn entity(rest: &[u8], bytes: &mut Vec<u8>) -> Option<usize> {
     const LENGTH_MAX: usize = 10;
     const NAMES: [(&[u8], char); 9] = [
@@ -132,7 +132,7 @@ fn entity(rest: &[u8], bytes: &mut Vec<u8>) -> Option<usize> {
     Some(end + 1)
 }
 
-/// Equals signs as in mails, also the one that ends a line and means nothing.
+/// Quoted-printable as in mails, including the equals sign of a soft line break.
 fn quoted_printable(rest: &[u8], bytes: &mut Vec<u8>) -> Option<usize> {
     match rest {
         [b'=', b'\n', ..] => Some(2),
@@ -154,8 +154,8 @@ fn hexadecimal(digits: &[u8]) -> Option<u32> {
     u32::from_str_radix(digits, 16).ok()
 }
 
-/// What a word may say in hexadecimal, and in base64 in either alphabet, from each of the places where its first
-/// quadruple may begin: what precedes it is perhaps no part of it. Where it says nothing, bytes come out all the same.
+/// A word decoded as hexadecimal, and as base64 in either alphabet from each possible start of its first quadruple,
+/// because the bytes before it may not belong to it. If the word encodes nothing, the result is meaningless bytes.
 pub(super) fn words(word: &[u8]) -> Vec<Vec<u8>> {
     const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
@@ -171,7 +171,7 @@ pub(super) fn words(word: &[u8]) -> Vec<Vec<u8>> {
         .collect();
     let base64 = (0..4).filter_map(|start| {
         let word = standard.get(start..)?;
-        // A single letter after the last quadruple is less than a byte.
+        // A single character after the last quadruple encodes less than a byte.
         let word = if word.len() % 4 == 1 { &word[..word.len() - 1] } else { word };
         GeneralPurpose::new(&STANDARD, LENIENT).decode(word).ok()
     });

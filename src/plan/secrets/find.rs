@@ -1,31 +1,31 @@
-//! Where the secrets are in bytes: the values of names that mean one, and the users of URLs.
+//! Finds secrets in bytes: the values of secret names, and the users of URLs.
 
 use std::ops::Range;
 
 use super::decode::{DEPTH_MAX, View, views, words};
 use super::names::is_secret;
 
-/// What may follow a quote that closes something.
+/// What may follow a closing quote.
 const BEHIND_QUOTES: &[u8] = b",}]):;/>";
 
-/// How far from a secret's name its value is looked for, where the name is a value itself, in bytes.
+/// How far around a secret's name its value is searched for, where the name is itself a value, in bytes.
 const BESIDE_MAX: usize = 256;
 
-/// The least length of a word that is worth decoding as a whole, in bytes.
+/// The minimum length of a word that is decoded as a whole, in bytes.
 const WORD_MIN: usize = 12;
 
-/// The least length of a token that follows `Bearer` or `Basic`, in bytes.
+/// The minimum length of a token after `Bearer` or `Basic`, in bytes.
 const CREDENTIALS_MIN: usize = 8;
 
-/// The least length of a text that holds a secret, in bytes.
+/// The minimum length of a decoded text that can hold a secret, in bytes.
 const TEXT_MIN: usize = 6;
 
-/// The secrets of a text in their order. Where `blanks_end`, a value that belongs to a `name=` ends with the word.
+/// The secrets in a text, in order. With `blanks_end`, a value after `name=` ends at the first blank.
 pub(super) fn secrets(text: &[u8], blanks_end: bool) -> Vec<Range<usize>> {
     joined(found(text, blanks_end, 0))
 }
 
-/// Places in their order, of which none overlaps another.
+/// Sorts places and merges those that overlap.
 pub(super) fn joined(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
     places.sort_unstable_by_key(|place| place.start);
     let mut joined: Vec<Range<usize>> = Vec::new();
@@ -51,7 +51,7 @@ fn found(text: &[u8], blanks_end: bool, depth: usize) -> Vec<Range<usize>> {
     found
 }
 
-/// Goes through what bytes say from left to right.
+/// Scans a view from left to right.
 struct Finder<'a> {
     view: &'a View,
     bytes: &'a [u8],
@@ -60,7 +60,7 @@ struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    /// Looks through a part of the bytes.
+    /// Scans a part of the bytes.
     fn look(&mut self, start: usize, end: usize) {
         let mut at = start;
         while at < end {
@@ -68,7 +68,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Looks at what is at one place; returns where to go on.
+    /// Examines one position; returns where to continue.
     fn step(&mut self, at: usize) -> usize {
         let rest = &self.bytes[at..];
         if rest.starts_with(b"://") {
@@ -92,14 +92,14 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Takes note of a secret and returns its end.
+    /// Records a secret and returns its end.
     fn hide(&mut self, place: Range<usize>) -> usize {
         let end = place.end;
         self.found.push(place);
         end
     }
 
-    /// The words of which the decoded text holds a secret, each as a whole.
+    /// Hides whole words whose decoded text holds a secret.
     fn look_into_words(&mut self, depth: usize) {
         let mut at = 0;
         while at < self.bytes.len() {
@@ -117,7 +117,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The user of a URL, whose authority begins here.
+    /// Hides the user in a URL's authority, which begins here; returns the end of the authority.
     fn authority(&mut self, at: usize) -> usize {
         let end = at + run(&self.bytes[at..], |byte| !b"/?#\"".contains(&byte) && !byte.is_ascii_whitespace());
         if let Some(user) = self.bytes[at..end].iter().rposition(|&byte| byte == b'@') {
@@ -126,8 +126,8 @@ impl<'a> Finder<'a> {
         end
     }
 
-    /// The content of an element of XML, and the attributes of its first tag, if one begins here whose name means a
-    /// secret.
+    /// Hides the content of an XML element, and the secrets in the attributes of its start tag, if an element with a
+    /// secret name begins here.
     fn element(&mut self, at: usize) -> Option<usize> {
         let inside = self.bytes[at..].strip_prefix(b"<")?;
         let name = &inside[..run(inside, is_of_tag)];
@@ -142,7 +142,7 @@ impl<'a> Finder<'a> {
         Some(if length > 0 { self.hide(start..start + length) } else { start })
     }
 
-    /// What follows `Bearer` or `Basic`, unless it is a word of a sentence.
+    /// The token after `Bearer` or `Basic`, unless it is an ordinary word.
     fn credentials(&self, name: &[u8], name_end: usize) -> Option<Range<usize>> {
         let is_scheme = ["bearer", "basic"].iter().any(|scheme| name.eq_ignore_ascii_case(scheme.as_bytes()));
         if !is_scheme {
@@ -155,11 +155,11 @@ impl<'a> Finder<'a> {
         (start > name_end && !is_word).then_some(start..start + token.len())
     }
 
-    /// Where the value is that follows a name which ends here; `None` if none follows.
+    /// The place of the value that follows a name; `None` if there is no value.
     fn value(&self, name_end: usize) -> Option<Range<usize>> {
         let bytes = self.bytes;
         let is_quoted = bytes.get(name_end).is_some_and(is_quote);
-        // Documents go on after the end of a line; without quotes that would be another field.
+        // In a document, the value may be on the next line; without quotes, that would be another field.
         let blanks = |at| at + run(&bytes[at..], |byte| is_blank(byte) || (is_quoted && b"\r\n".contains(&byte)));
         let mut mark = name_end + usize::from(is_quoted);
         // As in `headers["Cookie"] = …`.
@@ -176,7 +176,7 @@ impl<'a> Finder<'a> {
             b'[' | b'{' if is_quoted => start..self.group_end(start),
             _ if is_equals => start..self.value_end(start, self.view.width(mark)),
             b'|' | b'>' => start..self.block_end(name_end, start),
-            // After the quoted name of a field of a document there may be numbers too, and further fields.
+            // In a document, the value after a quoted name may also be a number, and further fields may follow.
             _ if is_quoted => start..start + run(&bytes[start..], is_end_of_field),
             _ => {
                 let end = self.block_end(name_end, start);
@@ -186,8 +186,9 @@ impl<'a> Finder<'a> {
         (!place.is_empty()).then_some(place)
     }
 
-    /// Whether what ends here is a secret's name that is a value itself, in `name="token"`: in the head of a form's part,
-    /// after which the value follows an empty line, or beside a field that is called value, which is hidden then.
+    /// Hides the value of a secret name that is itself a value, as in `name="token"`, and returns whether it did.
+    /// Either this is in the head of a form's part, whose value follows an empty line, or a field called `value` is
+    /// beside it.
     fn is_beside_its_value(&mut self, at: usize, end: usize) -> bool {
         let bytes = self.bytes;
         let is_one_of =
@@ -218,7 +219,7 @@ impl<'a> Finder<'a> {
         self.found.len() > found
     }
 
-    /// Hides the part of a form whose head goes on here; false if that is no such head.
+    /// Hides the content of a form's part in whose head this position is; false if this is not such a head.
     fn hide_part(&mut self, at: usize) -> bool {
         let head = &self.bytes[at..self.bytes.len().min(at + BESIDE_MAX)];
         let position = |text: &[u8], what: &[u8]| memchr::memmem::find(text, what);
@@ -232,7 +233,8 @@ impl<'a> Finder<'a> {
         true
     }
 
-    /// Where a text ends that began with this quote, or three of them: at the next that is written alike and not escaped.
+    /// Where a text that begins with this quote, or with three of them, ends: at the next quote with the same encoding
+    /// that is not escaped.
     fn closing_quote(&self, opening: usize, length: usize) -> usize {
         let (bytes, width) = (self.bytes, self.view.width(opening));
         let is_escaped = |at: usize| {
@@ -244,7 +246,7 @@ impl<'a> Finder<'a> {
         (opening + length..bytes.len()).find(is_end).unwrap_or(bytes.len())
     }
 
-    /// Where a list or an object of a document ends, with everything in it; the end of all if it does not.
+    /// The end of a list or object in a document; the end of the bytes if it is not closed.
     fn group_end(&self, start: usize) -> usize {
         let (mut depth, mut is_text, mut at) = (0, false, start);
         while let Some(byte) = self.bytes.get(at) {
@@ -264,8 +266,8 @@ impl<'a> Finder<'a> {
         self.bytes.len()
     }
 
-    /// Where a value after `name=` ends: at a quote only if something around it ends there too. What was encoded more
-    /// often than the mark is part of the value.
+    /// Where a value after `name=` ends: at a quote only if something around the value also ends there. Characters that
+    /// are encoded more deeply than the equals sign are part of the value.
     fn value_end(&self, start: usize, width: usize) -> usize {
         let is_end = |at: &usize| {
             let (byte, next) = (self.bytes[*at], self.bytes.get(at + 1));
@@ -277,7 +279,8 @@ impl<'a> Finder<'a> {
         (start..self.bytes.len()).find(is_end).unwrap_or(self.bytes.len())
     }
 
-    /// Where a value after `name:` ends: with the line and, as in YAML, those below that are further in than the name.
+    /// Where a value after `name:` ends: with the line or, as in YAML, with the last following line that is indented
+    /// more deeply than the name.
     fn block_end(&self, name_end: usize, start: usize) -> usize {
         let bytes = self.bytes;
         let line_end = |at: usize| at + run(&bytes[at..], |byte| byte != b'\n');
@@ -299,12 +302,12 @@ impl<'a> Finder<'a> {
                 false => break,
             }
         }
-        // The line's own end is no part of the value.
+        // The line break is not part of the value.
         end - bytes[start..end].iter().rev().take_while(|byte| **byte == b'\r').count()
     }
 }
 
-/// How many of the first bytes are such.
+/// The number of leading bytes for which `is_such` is true.
 fn run(bytes: &[u8], is_such: impl Fn(u8) -> bool) -> usize {
     bytes.iter().position(|&byte| !is_such(byte)).unwrap_or(bytes.len())
 }
@@ -313,7 +316,7 @@ fn is_quote(byte: &u8) -> bool {
     b"\"'".contains(byte)
 }
 
-/// A plus sign is one in forms.
+/// Whether a byte is a blank. In forms, a plus sign is one.
 fn is_blank(byte: u8) -> bool {
     b" \t+".contains(&byte)
 }
@@ -330,7 +333,7 @@ fn is_of_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte)
 }
 
-/// How long the content of an element is, of which the first tag has been read; the whole rest if it does not end.
+/// The length of an element's content after its start tag; all of the rest if the element is not closed.
 fn content_length(content: &[u8], name: &[u8]) -> usize {
     let (mut depth, mut at) = (1, 0);
     while let Some(next) = memchr::memchr(b'<', &content[at..]).map(|found| at + found) {
@@ -348,7 +351,7 @@ fn content_length(content: &[u8], name: &[u8]) -> usize {
     content.len()
 }
 
-/// The object or tag around a place, as far as it is near.
+/// The object or tag around a place, within [`BESIDE_MAX`] bytes.
 fn enclosing(bytes: &[u8], start: usize, end: usize) -> Range<usize> {
     let (first, last) = (start.saturating_sub(BESIDE_MAX), bytes.len().min(end + BESIDE_MAX));
     let before = borders(bytes[first..start].iter().rev(), b"}>", b"{<").map_or(first, |count| start - count);
@@ -356,7 +359,7 @@ fn enclosing(bytes: &[u8], start: usize, end: usize) -> Range<usize> {
     before..behind
 }
 
-/// How many bytes there are before the border of what they are in.
+/// The number of bytes before the border of the object or tag around them.
 fn borders<'a>(mut bytes: impl Iterator<Item = &'a u8>, inner: &[u8], outer: &[u8]) -> Option<usize> {
     let mut depth = 0;
     bytes.position(|byte| {

@@ -1,4 +1,4 @@
-//! The secrets that a run was given, to be found again in everything a server sends back.
+//! The secrets that a run was given, which are hidden wherever a server sends them back.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -11,39 +11,39 @@ use super::find::{joined, secrets};
 use super::without;
 use crate::plan::Plan;
 
-/// The least length of a secret that is looked for, in bytes: shorter ones are in every other text.
+/// The minimum length of a secret that is searched for, in bytes: shorter ones appear in too many texts by chance.
 const LENGTH_MIN: usize = 4;
 
-/// The least length of a part of one, in bytes.
+/// The minimum length of a part of a secret, in bytes.
 const PART_MIN: usize = 6;
 
-/// How much of a long secret is looked for, in bytes: more than is kept of what a server sent.
+/// The length to which a long secret is searched for, in bytes: more than is kept of what a server sent.
 const LENGTH_MAX: usize = 512;
 
-/// The most parts of one secret that are looked for.
+/// The most parts of one secret that are searched for.
 const PARTS_MOST: usize = 64;
 
-/// The most secrets that are looked for, parts included. A body may have any number.
+/// The most secrets that are searched for, including parts. A body may have any number.
 const MOST: usize = 2000;
 
-/// Words that come before a secret and are none.
+/// Words that precede a secret and are not secret.
 const SCHEMES: [&str; 3] = ["Bearer", "Digest", "Negotiate"];
 
-/// How much of a body is looked through for secrets, in bytes.
+/// The length to which a body or script is searched for secrets, in bytes.
 const LOOKED_THROUGH: usize = 1 << 20;
 
 /// The longest escape that may be cut off at the end of a text, in bytes.
 const ESCAPE_MAX: usize = 6;
 
-/// The secrets of a run, in every way that they may be written. Of none if they may be shown.
+/// The secrets of a run in every spelling. Empty if secrets may be shown.
 #[derive(Debug, Default)]
 pub struct Known {
-    /// Folded, by their first bytes.
+    /// The folded spellings, by their first bytes.
     spellings: HashMap<[u8; LENGTH_MIN], Vec<Vec<u8>>>,
 }
 
 impl Known {
-    /// Those of a plan, its body and its script, as far as they have been read.
+    /// The secrets of a plan, and of its body and script if these have been read.
     pub fn of(plan: &Plan) -> Self {
         let body = plan.body().unwrap_or_default();
         let script = plan.script.as_ref().and_then(|script| script.file.contents().ok());
@@ -68,7 +68,7 @@ impl Known {
         Self::from_iter(parts_of_all.iter().flat_map(|secret| spellings(secret)))
     }
 
-    /// Bytes without any of them. Where the bytes end in the middle of one, its beginning is hidden too.
+    /// The bytes without any secret. If they end in the middle of a secret, its beginning is hidden as well.
     pub fn hide(&self, bytes: &[u8]) -> Vec<u8> {
         if self.spellings.is_empty() {
             return bytes.to_vec();
@@ -76,12 +76,12 @@ impl Known {
         without(bytes, joined(all_views(bytes).iter().flat_map(|view| self.places(view)).collect()))
     }
 
-    /// The same of a text.
+    /// The text without any secret.
     pub fn hide_in(&self, text: &str) -> String {
         String::from_utf8_lossy(&self.hide(text.as_bytes())).into_owned()
     }
 
-    /// Where they are in the source of a view.
+    /// The places of the secrets in the source of a view.
     fn places(&self, view: &View) -> Vec<Range<usize>> {
         let folded: Vec<u8> = view.bytes.iter().map(fold).collect();
         let (mut places, mut at) = (Vec::new(), 0);
@@ -112,12 +112,13 @@ impl FromIterator<Vec<u8>> for Known {
     }
 }
 
-/// A byte as it is compared: without case, and a blank as forms write it.
+/// Folds a byte for comparison: lower case, and a plus sign becomes a blank, as in forms.
 fn fold(byte: &u8) -> u8 {
     if *byte == b'+' { b' ' } else { byte.to_ascii_lowercase() }
 }
 
-/// How many of the first of these bytes are a spelling, or all of them if they end in the middle of it; zero if not.
+/// The number of leading bytes that match a spelling: all of them if they end in the middle of it, and zero without a
+/// match.
 fn matched(spelling: &[u8], bytes: &[u8]) -> usize {
     let length = spelling.iter().zip(bytes).take_while(|(wanted, byte)| wanted == byte).count();
     let rest = &bytes[length..];
@@ -131,19 +132,19 @@ fn matched(spelling: &[u8], bytes: &[u8]) -> usize {
     }
 }
 
-/// The secrets of a text, as they are written there.
+/// The secrets of a text, as written.
 fn values(text: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     secrets(text, false).into_iter().map(|place| text[place].to_vec())
 }
 
-/// The words after options of a script that have a secret's name.
+/// The words that follow an option with a secret name in the script's arguments.
 fn hidden_args(plan: &Plan) -> impl Iterator<Item = String> {
     let args = plan.script.iter().flat_map(|script| script.args.windows(2));
     args.filter(|pair| super::is_secret_option(&pair[0])).map(|pair| pair[1].clone())
 }
 
-/// A secret, and what it is made of: the cookies of a header, the token after `Bearer`, the password after a user, the
-/// secrets in an encoded document.
+/// A secret and its parts: the cookies of a header, the token after `Bearer`, the password after a user, the secrets in
+/// an encoded document.
 fn parts(secret: &[u8]) -> Vec<Vec<u8>> {
     let whole = secret.trim_ascii();
     let last = whole.rsplit(u8::is_ascii_whitespace).next().unwrap_or_default();
@@ -169,12 +170,12 @@ fn parts(secret: &[u8]) -> Vec<Vec<u8>> {
     parts
 }
 
-/// A secret in the ways in which it may come back whose letters are others.
+/// The spellings of a secret in which a server may send it back: as it is, in hexadecimal and in base64.
 fn spellings(secret: &[u8]) -> Vec<Vec<u8>> {
     let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
     let mut spellings = vec![secret.to_vec(), hex.into_bytes()];
     for ahead in 0..3 {
-        // What comes before it and after it has a say in the digits at the border.
+        // The bytes before and after the secret affect the base64 digits at its borders, so those are left out.
         let padded = [&vec![0; ahead], secret].concat();
         let (first, last) = ((ahead * 8).div_ceil(6), padded.len() * 8 / 6);
         let digits = [STANDARD_NO_PAD.encode(&padded), URL_SAFE_NO_PAD.encode(&padded)];

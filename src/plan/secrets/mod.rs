@@ -1,9 +1,9 @@
-//! What must not leave the machine with a result: the values of names that mean a secret, and the user of a URL.
+//! Redaction of secrets, which must not leave the machine with a result: the values of secret names, and users in URLs.
 //!
-//! It works on text and knows no grammar but `name=value`, `Name: value`, `"name": "value"` and `<name>value</name>`, so
-//! that it finds secrets wherever they are: in a URL, a header, a form, a document, an argument for a script, a
-//! sentence. Each text is searched as it is and decoded (`decode`). `find` looks for the values
-//! of names (`names`) in any text, `known` for values that the run was given.
+//! It works on plain text with no grammar except `name=value`, `Name: value`, `"name": "value"` and
+//! `<name>value</name>`, so that it finds secrets in URLs, headers, forms, documents, script arguments and sentences
+//! alike. Each text is searched both as it is and decoded (`decode`). `find` searches any text for the values of secret
+//! names (`names`), `known` for values that the run was given.
 
 mod decode;
 mod find;
@@ -22,7 +22,7 @@ pub fn is_secret(name: &str) -> bool {
     decode::views(name.as_bytes()).iter().any(|view| names::is_secret(&view.bytes))
 }
 
-/// A URL, with or without its scheme: without the user and the secret parameters.
+/// A URL, with or without a scheme, with its user and secret parameters redacted.
 pub fn url(url: &str) -> String {
     let is_scheme = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
     match url.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) {
@@ -31,8 +31,8 @@ pub fn url(url: &str) -> String {
     }
 }
 
-/// A URL that is perhaps none: without anything that may be meant as a user. A slash in a password ends the host for a
-/// parser.
+/// A text that may not be a valid URL, with everything redacted that may be meant as a user. To a parser, a slash in a
+/// password ends the host.
 pub fn misspelt_url(typed: &str) -> String {
     match typed.rsplit_once('@') {
         Some((user, host)) => {
@@ -44,16 +44,16 @@ pub fn misspelt_url(typed: &str) -> String {
     }
 }
 
-/// Whether a URL may be meant to have a user or a password with a character that ends both.
+/// Whether a URL may be meant to have a user or password with a character that would end it.
 pub fn is_misspelt_user(url: &str) -> bool {
     let user = url.rsplit_once('@').map(|(user, _)| user.split_once("://").map_or(user, |(_, user)| user));
     user.is_some_and(|user| user.contains(['/', '?', '#']))
 }
 
-/// What to say of it.
+/// The advice for such a URL.
 pub const MISSPELT_USER: &str = "in a user or password / ? # are written %2F %3F %23";
 
-/// A header that is perhaps none, as typed.
+/// A text that may not be a valid header, redacted.
 pub fn misspelt_header(typed: &str) -> String {
     match typed.split_once([':', ' ', '\t', '=']) {
         Some((name, _)) if is_secret(name) => format!("{name} {REDACTED}"),
@@ -61,27 +61,27 @@ pub fn misspelt_header(typed: &str) -> String {
     }
 }
 
-/// Any text: every secret value in it, up to the end of the field or line, and the user of every URL.
+/// Any text, with every secret value up to the end of the field or line redacted, and the user of every URL.
 pub fn text(text: &str) -> String {
     redacted(text, false)
 }
 
-/// Any bytes, as [`text`].
+/// Any bytes, redacted like [`text`].
 pub fn bytes(bytes: &[u8]) -> Vec<u8> {
     without(bytes, find::secrets(bytes, false))
 }
 
-/// What went over the wire, in which a value that belongs to a `name=` ends with the word, as in the line of a request.
+/// Bytes of a message on the wire, redacted. A value after `name=` ends at the first blank, as in a request line.
 pub fn message(bytes: &[u8]) -> Vec<u8> {
     without(bytes, find::secrets(bytes, true))
 }
 
-/// A sentence, in which a value that belongs to a `name=` ends with the word.
+/// A sentence, redacted. A value after `name=` ends at the first blank.
 pub fn sentence(text: &str) -> String {
     redacted(text, true)
 }
 
-/// Words in a row: as [`text`], and the word that follows an option with a secret's name.
+/// The words of a command line, redacted like [`text`], including the word after an option with a secret name.
 pub fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut hides_next = false;
     let shown = |word| {
@@ -94,7 +94,7 @@ pub fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     words.into_iter().map(shown).collect()
 }
 
-/// Whether a word is an option with a secret's name whose value is the next word.
+/// Whether a word is an option with a secret name whose value is the next word.
 pub fn is_secret_option(word: &str) -> bool {
     word.starts_with('-') && !word.contains(['=', ':']) && is_secret(word)
 }
@@ -103,7 +103,7 @@ fn redacted(text: &str, blanks_end: bool) -> String {
     String::from_utf8_lossy(&without(text.as_bytes(), find::secrets(text.as_bytes(), blanks_end))).into_owned()
 }
 
-/// Bytes in which these places, in their order, are redacted.
+/// The bytes with these places, which are in order, redacted.
 fn without(bytes: &[u8], places: Vec<Range<usize>>) -> Vec<u8> {
     let (mut shown, mut copied) = (Vec::with_capacity(bytes.len()), 0);
     for Range { start, end } in places {
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn every_place_of_a_long_text_is_looked_at_once() {
-        // If each place were a reason to look through all that follows, this would not end.
+        // If each place caused a scan of everything after it, this would not end.
         let pieces = [
             "name=\"x\" ",
             "bearer a",

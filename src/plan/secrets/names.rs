@@ -2,11 +2,11 @@
 
 use std::mem;
 
-/// What says so anywhere in a name, as in `PHPSESSID` or `-Hcookie`: nothing harmless is called like this.
+/// Parts that make any name secret, as in `PHPSESSID` or `-Hcookie`: no harmless name contains them.
 const ANYWHERE: [&str; 10] =
     ["apikey", "authorization", "cookie", "credential", "passphrase", "passw", "secret", "sessid", "session", "token"];
 
-/// What says so as a word of a name: in `author`, `bypass` and `sigma` it says nothing.
+/// Words that make a name secret only as whole words: `author`, `bypass` and `sigma` are harmless.
 const WORDS: [&str; 14] = [
     "auth",
     "authentication",
@@ -24,8 +24,8 @@ const WORDS: [&str; 14] = [
     "xsrf",
 ];
 
-/// Which keys are secrets, be it `api_key` or `apikey`. Others are the names of things: of a row, a partition, a repeated
-/// request; and a `monkey` is none.
+/// Words before `key` that make a name secret, as in `api_key` or `apikey`. Other keys identify a row, a partition or a
+/// repeated request; and `monkey` is not a key.
 const KEYS: [&str; 21] = [
     "access",
     "account",
@@ -50,7 +50,7 @@ const KEYS: [&str; 21] = [
     "user",
 ];
 
-/// Whether a name, as it is meant, is one of a secret.
+/// Whether a decoded name is the name of a secret.
 pub(super) fn is_secret(name: &[u8]) -> bool {
     let name = name.strip_prefix(b"-H").unwrap_or(name);
     let lower = name.to_ascii_lowercase();
@@ -75,7 +75,8 @@ pub(super) fn is_secret(name: &[u8]) -> bool {
     }) || ANYWHERE.iter().any(|part| memchr::memmem::find(&lower, part.as_bytes()).is_some())
 }
 
-/// Whether a word of a name ends here: before and after what is no letter, in `aB`, and in `ABc` before the last two.
+/// Whether a word of a name ends here: before and after every character that is not a letter, in the middle of `aB`,
+/// and in `ABc` before `Bc`.
 fn is_border(name: &[u8], at: usize) -> bool {
     let (before, behind, next) = (name[at - 1], name.get(at), name.get(at + 1));
     let Some(behind) = behind else { return true };

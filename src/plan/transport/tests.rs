@@ -1,4 +1,4 @@
-//! Plans drawn at random: sent, read, shared out.
+//! Plans drawn at random, then sent, read and divided into parts.
 
 use super::*;
 use crate::cli::{self, Invocation};
@@ -58,12 +58,12 @@ fn any(random: &mut Random) -> Plan {
     words.push(["http://h/", "https://u:p%20w@[::1]:8443/a?b=c", "https://h"][random.below(3) as usize].to_owned());
     match cli::parse(words.into_iter().map(Into::into)) {
         Invocation::Run { plan, .. } => *plan,
-        // Not everything goes with everything.
+        // Some settings exclude each other: draw again.
         _ => any(random),
     }
 }
 
-/// The same with contents in all of its materials, made of their names.
+/// The same plan with contents in all of its materials, made from their names.
 fn read(mut plan: Plan) -> Plan {
     let script = plan.script.iter_mut().map(|script| &mut script.file);
     for file in script.chain(plan.tls.iter_mut().flat_map(Tls::materials_mut)) {
@@ -120,12 +120,12 @@ fn what_is_no_plan_or_of_another_version_is_refused() {
     let refused = |text: &str| Plan::from_json(text).unwrap_err().to_string();
     assert!(refused("{}").starts_with("this is not a plan: missing field"));
     let newer = plan.replace("\"onrush_plan\":1", "\"onrush_plan\":2");
-    assert_eq!(refused(&newer), "this is a plan of version 2, and this onrush knows version 1");
+    assert_eq!(refused(&newer), "this is a plan of version 2, and this onrush supports version 1");
     let mut value: serde_json::Value = serde_json::from_str(&plan).unwrap();
     value["plan"]["load"]["threads"] = 0.into();
     assert!(refused(&value.to_string()).contains("every thread needs a connection"));
     value["plan"]["load"] = serde_json::json!({ "threads": 1, "connections": 2, "max_inflight": 1 });
-    assert!(refused(&value.to_string()).contains("there may be fewer connections than there are at first"));
+    assert!(refused(&value.to_string()).contains("fewer connections are allowed than there are at first"));
     value["plan"]["load"] = serde_json::json!({ "threads": 1, "connections": 1, "max_inflight": 1 });
     value["plan"]["stop"] = serde_json::json!({});
     assert!(refused(&value.to_string()).contains("nothing ends the run"));
@@ -139,9 +139,9 @@ fn what_is_no_plan_or_of_another_version_is_refused() {
     let level =
         |seconds: u64, to: u32| serde_json::json!({ "length": { "secs": seconds, "nanos": 0 }, "from": 0, "to": to });
     for (stages, contradiction) in [
-        (vec![], "the stages of connections have none, or too many"),
-        (vec![level(1, 0)], "the stages of connections have none, or too many"),
-        (vec![level(1, 1_000_001)], "the stages of connections have none, or too many"),
+        (vec![], "the stages have no connections, or too many"),
+        (vec![level(1, 0)], "the stages have no connections, or too many"),
+        (vec![level(1, 1_000_001)], "the stages have no connections, or too many"),
         (vec![level(1, 1), level(0, 1)], "a stage of connections has no length"),
         (vec![level(u64::MAX, 1), level(1, 1)], "the stages of connections are too long"),
     ] {
@@ -156,7 +156,8 @@ fn what_is_no_plan_or_of_another_version_is_refused() {
         *value.pointer_mut(place).unwrap() = to;
         Plan::from_json(&value.to_string()).err().map(|unfit| unfit.to_string())
     };
-    let (longer, other) = ("the run does not last as long as its stages", "the stages have other connections");
+    let longer = "the run does not last as long as its stages";
+    let other = "the stages have a different number of connections";
     assert_eq!(changed("/plan/seed", 7.into()), None);
     for (place, to, contradiction) in [
         ("/plan/stop/duration/secs", 3, longer),
