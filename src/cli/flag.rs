@@ -1,29 +1,28 @@
-//! One option: its spellings, its value, its help, and the tool that it comes from. [`super::flags`] has the table of
-//! all options.
+//! One option: its spellings, its value, its help and its origin. [`super::flags`] has the table of all options.
 
 use crate::plan::Dialect;
 
 /// One option.
 #[derive(Debug)]
 pub(super) struct Flag {
-    /// What the parser calls it.
+    /// Its name in the parser.
     pub id: Id,
     /// Its letter, if it has one.
     pub short: Option<char>,
     /// Its name, without dashes.
     pub long: &'static str,
-    /// The name of its value in the help; `None` if it takes none. One after `[=` may be left out and is
-    /// otherwise attached.
+    /// The name of its value in the help; `None` if it takes none. `[=…]` is an optional value, attached with an equals
+    /// sign.
     pub value: Option<&'static str>,
-    /// What it does. The first line holds in every dialect and is all that a compat usage shows.
+    /// What it does. The usage in the compat dialects shows the first line only, which is true in every dialect.
     pub help: &'static [&'static str],
     /// Its group in the help.
     pub group: Group,
-    /// Who knows it.
+    /// The tool it comes from.
     pub origin: Origin,
 }
 
-/// What the parser calls an option; the help in the table says what each one does.
+/// The name of an option in the parser; the help in the table describes each one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Id {
     Connections,
@@ -95,24 +94,24 @@ pub(super) enum Id {
     KeepSecrets,
 }
 
-/// A heading of the help, in its order.
+/// The sections of the help, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
-    /// How much, how long.
+    /// How much load, and for how long.
     Load,
-    /// When requests are sent, if not whenever a connection is free.
+    /// When requests are sent, if not as soon as a connection is free.
     Pace,
-    /// How the highest load is found.
+    /// The search for the highest load.
     Search,
     /// What is sent.
     Request,
     /// When a request is too slow.
     Limits,
-    /// From where to where.
+    /// How connections get to the target.
     Way,
-    /// How `https` is spoken.
+    /// TLS.
     Tls,
-    /// What is printed.
+    /// What is printed and written.
     Output,
     /// How the generator works.
     Engine,
@@ -121,18 +120,18 @@ pub(super) enum Group {
 /// The tool an option comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// wrk, and therefore its forks too.
+    /// wrk, and therefore also its forks.
     Wrk,
-    /// The centminmod fork only.
+    /// wrk-cmm, the centminmod fork, only.
     WrkCmm,
-    /// The constant-rate fork only.
+    /// wrk2, the constant-rate fork, only.
     Wrk2,
     /// onrush.
     Ours,
 }
 
 impl Flag {
-    /// Whether a value has to follow.
+    /// Whether a value must follow.
     pub fn takes_value(&self) -> bool {
         self.value.is_some() && !self.may_take_value()
     }
@@ -142,7 +141,7 @@ impl Flag {
         self.value.is_some_and(|value| value.starts_with("[="))
     }
 
-    /// Whether a dialect's own list of options has it; natively that list is wrk's. Only these may be abbreviated.
+    /// Whether it is in a dialect's own list of options; natively that list is wrk's. Only these may be abbreviated.
     pub fn is_listed_by(&self, dialect: Dialect) -> bool {
         match self.origin {
             Origin::Wrk => true,
@@ -170,15 +169,15 @@ impl Group {
     /// The heading.
     pub fn title(self) -> &'static str {
         match self {
-            Self::Load => "How much load",
-            Self::Pace => "At which rate",
-            Self::Search => "How much the server can carry",
-            Self::Request => "What is sent",
-            Self::Limits => "When a request is too slow",
-            Self::Way => "How the server is reached",
-            Self::Tls => "How https:// is spoken",
-            Self::Output => "What is printed",
-            Self::Engine => "How it works",
+            Self::Load => "Load",
+            Self::Pace => "Request rate",
+            Self::Search => "Finding the highest load",
+            Self::Request => "Requests",
+            Self::Limits => "Timeouts",
+            Self::Way => "Connections",
+            Self::Tls => "TLS",
+            Self::Output => "Output",
+            Self::Engine => "Internals",
         }
     }
 }

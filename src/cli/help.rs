@@ -1,24 +1,24 @@
-//! The texts of `--help` and of wrong use, rendered from the table of [`super::flags`].
+//! The texts of `-h`, `--help` and the usage, rendered from the table in [`super::flags`].
 
 use super::flags::{FLAGS, Flag, Group};
 use crate::plan::Dialect;
 
-/// What `onrush -h` prints: a screen.
+/// What `onrush -h` prints: one screen.
 pub(super) const SHORT: &str = "\
-onrush puts HTTP load on a server and reports, in wrk's words, how it fared.
+onrush is an HTTP load generator with wrk's command line, report and scripts.
 
 Usage: onrush [options] <url>
 
   -c, --connections N     connections to keep open, all threads together (10)
   -t, --threads N         threads that share the connections (2)
-  -d, --duration T        how long the test lasts (10s)
+  -d, --duration T        how long the run lasts (10s)
   -n, --requests N        send exactly N requests
-  -R, --rate N            send N requests per second, when they are due
+  -R, --rate N            send N requests per second, on schedule
   -L, --latency           print the percentiles of the latency
   -H, --header H          add a header, \"Name: value\"; may be repeated
   -s, --script FILE       a Lua script that makes requests
   -o, --output FILE       also write the result: .json, .csv, .md, .xml, ...
-      --warmup T          put load on the target before anything is measured
+      --warmup T          put load on the target before measuring starts
 
 A first run       onrush -c100 -d30s --latency http://127.0.0.1:8080/
 At a rate         onrush -R 2000 -d1m http://127.0.0.1:8080/
@@ -27,23 +27,25 @@ With a script     onrush -s login.lua http://127.0.0.1:8080/
 The highest load  onrush --find-max 'p99<50ms' http://127.0.0.1:8080/
 
 Commands: sweep, vs, lab, compare, table, show, merge, restore, serve; each has
-its own --help. All options, exit codes and more examples: onrush --help
+its own --help. For all options, exit codes and more examples: onrush --help
 ";
 
 /// What `onrush --help` prints.
 pub(super) fn help() -> String {
     let mut text = String::from(
-        "onrush puts HTTP load on a server and reports, in wrk's words, how it fared.\n\n\
+        "onrush is an HTTP load generator with wrk's command line, report and scripts.\n\n\
          Usage: onrush [options] <url>\n       \
-         onrush serve [options]     a server to aim at; see: onrush serve --help\n       \
-         onrush merge FILE...       one result of several; onrush merge --help\n       \
-         onrush show FILE...        a saved result as a report; onrush show --help\n       \
-         onrush table FILE...       tables of any results; onrush table --help\n       \
-         onrush compare A B         do two results differ? onrush compare --help\n       \
-         onrush sweep -c 1,8,64 URL several loads in turns; onrush sweep --help\n       \
-         onrush vs URL URL          servers in turns; onrush vs --help\n       \
-         onrush lab FILE.toml       a whole experiment; onrush lab --help\n       \
-         onrush restore             what a killed lab left; onrush restore --help\n",
+         onrush serve [options]      run the embedded target\n       \
+         onrush merge FILE...        merge saved results into one\n       \
+         onrush show FILE...         print saved results as reports\n       \
+         onrush table FILE...        make tables of saved results\n       \
+         onrush compare A B          tell whether two results differ\n       \
+         onrush sweep -c 1,8,64 URL  measure several loads in turn\n       \
+         onrush vs URL URL           measure several servers in turn\n       \
+         onrush lab FILE.toml        run an experiment\n       \
+         onrush restore              reset kernel settings that a killed lab left\n\
+         \n\
+         Each command has its own --help. Defaults are in parentheses.\n",
     );
     for group in Group::ALL {
         text.push_str(&format!("\n{}\n", group.title()));
@@ -53,7 +55,7 @@ pub(super) fn help() -> String {
     text
 }
 
-/// What wrong use of the imitated tool is answered with; natively, the short form of the help.
+/// The usage printed when the command line is wrong: the imitated tool's, or natively a few lines.
 pub(super) fn usage(dialect: Dialect) -> String {
     if !dialect.is_compat() {
         return "Usage: onrush [options] <url>\n\
@@ -67,7 +69,7 @@ pub(super) fn usage(dialect: Dialect) -> String {
     }
     text.push_str(
         "\n  Numbers may have a unit: 1k, 1M, 1G\n  Times may have a unit: 2s, 2m, 2h\n  \
-         More options and their help: onrush --help\n",
+         For more options and their help: onrush --help\n",
     );
     text
 }
@@ -98,36 +100,37 @@ pub(super) fn spelled(flag: &Flag) -> String {
 }
 
 const TEACHING: &str = "
-N is a number; k is a thousand, M a million, then G, T and P: 10k, 1.5M.
-T is a time in us, ms, s, m (minutes) or h; a bare number is seconds: 500ms, 2m.
-Without a scheme the URL means http://. -- ends the options.
+N is a number, which may have a unit: k (thousand), M (million), G, T, P: 1.5M.
+T is a time in us, ms, s, m (minutes) or h: 500ms, 2m; without a unit, seconds.
+A URL without a scheme is an http:// URL. -- ends the options.
 
 Examples
   onrush http://127.0.0.1:8080/
-      10 connections from 2 threads for 10 seconds
+      2 threads and 10 connections, for 10 seconds
   onrush -c400 -t4 -d30s --latency http://127.0.0.1:8080/
-      spelled as for wrk; the latency is the measured one
+      the same command line as for wrk, with latencies as measured
   onrush -n 10k --body @order.json -H 'Content-Type: application/json' URL
       10,000 POST requests
   onrush -d30s --latency -o result.json -o result.csv URL
-      the report on the terminal, everything else in files
+      the report on the terminal, the full result in files
   onrush --find-max 'p99<50ms,errors<0.1%' http://127.0.0.1:8080/
-      the highest rate under which both hold, within a minute
+      the highest rate at which both hold, found within a minute
   onrush --once -H 'Host: www.example.com' http://127.0.0.1/
-      one request, shown in full: do this before every test
+      one request, shown in full; do this before every run
 
-Called wrk, wrk-cmm or wrk2 (by a link), onrush follows that tool's rules.
+Called as wrk, wrk-cmm or wrk2 (through a link), onrush behaves like that tool.
 
 Exit codes
   0  a report was printed
   1  bad option, URL or file, a host that cannot be resolved, or a result
      file that could not be written
-  2  could not start: every first connection or TLS handshake failed
-  3  a gate of --fail-if is broken, or no load of --find-max holds
+  2  the run could not start: every first connection or TLS handshake failed
+  3  a --fail-if condition holds, or --find-max found no load that meets its
+     condition
   4  with --strict: onrush itself limited the run
-  5  nothing completed, the target of -n stayed away, or that of --find-max
-     stopped answering
-130  quit by a second signal, or by one when the test itself is over
+  5  no request completed; or with -n the target stayed unreachable; or the
+     target of --find-max stopped responding
+130  ended by a second signal, or by a first one after the run was over
 ";
 
 #[cfg(test)]
@@ -165,7 +168,7 @@ mod tests {
 
     #[test]
     fn what_a_compat_usage_shows_of_the_help_is_whole() {
-        // What goes on in the next line would begin with a small word, and a bracket would be open.
+        // A sentence that continues on the next line would end in a small word here, or in an open parenthesis.
         for flag in FLAGS.iter().filter(|flag| flag.is_listed_by(Dialect::WrkCmm) || flag.is_listed_by(Dialect::Wrk2)) {
             let first = flag.help[0];
             assert_eq!(first.matches('(').count(), first.matches(')').count(), "{first}");
