@@ -1,6 +1,6 @@
-//! Long numbers as text.
+//! Large numbers as text.
 
-/// A count with separators: `1,029`, `120,000`.
+/// A count with thousands separators: `1,029`, `120,000`.
 pub fn thousands(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

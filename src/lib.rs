@@ -1,11 +1,12 @@
 //! onrush: an HTTP load generator for Linux.
 //!
-//! The modules in the order in which a run passes through them: [`cli`] what was typed, [`plan`] what was decided,
-//! [`program`] how a test is shown and how it ends, [`session`] a run from a name to an outcome, [`run`] the threads that
-//! carry it out, each with an [`engine`] on a [`backend`] and perhaps a [`script`], recording into [`stats`], which
-//! [`report`] and [`live`] show. [`lab`] has experiments of many runs, [`settings`] changes those of the kernel for a while.
-//! [`tables`] reads saved results, and [`compare`] says how far two of them differ. [`serve`] is the embedded target. The
-//! library exists for the binary and its tests; it promises no stable interface.
+//! The modules, in the order in which a run passes through them: [`cli`] parses the command line, [`plan`] holds what
+//! was decided, [`program`] shows a test and decides how it ends, [`session`] takes a run from a name to an outcome,
+//! and [`run`] has the threads that carry it out, each with an [`engine`] on a [`backend`] and an optional [`script`].
+//! They record into [`stats`], which [`report`] and [`live`] show. [`lab`] carries out experiments of many runs, and
+//! [`settings`] changes kernel settings temporarily. [`tables`] reads saved results, and [`compare`] tells how much
+//! they differ. [`serve`] is the embedded target. The library exists for the binary and its tests; its interface is not
+//! stable.
 
 pub mod backend;
 pub mod cli;

@@ -1,6 +1,6 @@
-//! A small repeatable random sequence: for jitter and simulated faults, never for secrets.
+//! A small repeatable random sequence, for jitter and simulated faults, never for secrets.
 
-/// SplitMix64 (Steele, Lea, Flood 2014): one multiplication chain per number, any seed is good.
+/// SplitMix64 (Steele, Lea, Flood 2014): one chain of multiplications per number; any seed works.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
@@ -10,7 +10,7 @@ impl Random {
         Self(seed)
     }
 
-    /// The next number of all 64-bit numbers.
+    /// The next number, from all 64-bit numbers.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,7 +18,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// The next number of `0..bound`; zero if the bound is zero.
+    /// The next number, from `0..bound`; zero if the bound is zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }

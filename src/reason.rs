@@ -1,8 +1,8 @@
-//! What the operating system says went wrong, as people read it.
+//! The operating system's error messages.
 
 use std::io;
 
-/// The operating system's words for an error, without the number that the standard library puts after them.
+/// The operating system's message for an error, without the number that the standard library appends.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()

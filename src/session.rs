@@ -1,7 +1,7 @@
-//! A run from the name of its target to what it measured.
+//! A complete run, from resolving the target's name to the outcome.
 //!
-//! [`run()`] may be called any number of times in one process. It prints nothing, writes no file and ends no process: an
-//! [`Observer`] is told what happens, and the caller shows it.
+//! [`run()`] may be called any number of times in one process. It prints nothing, writes no file and never exits: it
+//! reports events to an [`Observer`], and the caller shows them.
 
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -14,33 +14,33 @@ use crate::plan::{self, Addresses, Dialect, Plan, proxy};
 use crate::run::{self, Interrupt, Listener, Observer, Outcome};
 use crate::script::{Script, Setting, Through};
 
-/// How often somebody who waits for the name service looks whether a signal came.
+/// How often a wait for the name service checks for a signal.
 const WATCH: Duration = Duration::from_millis(20);
 
-/// What a run left.
+/// The results of a run.
 pub struct Ran {
     /// What it measured.
     pub outcome: Outcome,
-    /// Its script, which may want to hear the results.
+    /// Its script, whose `done` may still need the results.
     pub script: Option<Script>,
 }
 
-/// Carries a plan out. A signal ends it early, with what was measured until then, be it nothing.
+/// Carries out a plan. A signal ends it early, with whatever was measured up to then, possibly nothing.
 ///
 /// # Errors
 ///
-/// Why nothing could be measured: a name that is not known, a script or a file that is wrong, a backend or thread that
-/// cannot be had. [`crate::script::Exit`], if the script ended it.
+/// The reason nothing could be measured: an unknown name, a bad script or file, or a backend or thread that is not
+/// available. [`crate::script::Exit`] if the script ended the run.
 pub fn run(plan: &Plan, interrupt: &Interrupt, observer: &mut dyn Observer) -> anyhow::Result<Ran> {
     carry_out(plan, None, interrupt, observer)
 }
 
-/// Carries a plan out on connections that an earlier run with the same way, target and TLS has left, as far as they are still
-/// there. Its own that are idle at the end are in [`Outcome::spares`].
+/// Carries out a plan on connections that an earlier run with the same way, target and TLS settings has left open, as
+/// far as they are still usable. Connections that are idle at the end are in [`Outcome::spares`].
 ///
 /// # Errors
 ///
-/// The same.
+/// As for [`run()`].
 pub fn run_on(
     spares: Vec<Spare>,
     plan: &Plan,
@@ -61,7 +61,7 @@ fn carry_out(
     let Some(addresses) = resolve(plan, interrupt)? else { return Ok(nothing()) };
     let addresses = if plan.dialect.is_compat() { run::probe::probe(plan, &addresses, interrupt)? } else { addresses };
     observer.resolved(&choice, &addresses);
-    // A script may do anything at all, and for ever, before the run begins.
+    // A script may run for any time, even endlessly, before the run begins.
     let mut script = interrupt.unheard(|| load(plan, &addresses, observer.listener()))?;
     if interrupt.is_asked() {
         return Ok(nothing());
@@ -73,15 +73,15 @@ fn carry_out(
     Ok(Ran { outcome, script })
 }
 
-/// Asks for the target's addresses; `None`: somebody sent a signal before there was an answer.
+/// Resolves the target's addresses; `None` if a signal came first.
 fn resolve(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Option<Addresses>> {
     let (sender, answer) = mpsc::channel();
     let (target, way) = (plan.target.clone(), plan.way.clone());
     let ask = move || {
-        // Whoever asked may have gone.
+        // The receiver has gone if a signal came first.
         let _ = sender.send(plan::resolve::resolve(&target, &way));
     };
-    run::beside("resolver", ask).context("unable to create a thread for the name service")?;
+    run::beside("resolver", ask).context("cannot create a thread for the name service")?;
     loop {
         match answer.recv_timeout(WATCH) {
             Ok(addresses) => return Ok(Some(addresses?)),
@@ -92,7 +92,7 @@ fn resolve(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Option<Addresse
     }
 }
 
-/// Loads the script, if there is one, and runs everything in it that comes before the run.
+/// Loads the script, if there is one, and runs the parts of it that come before the run.
 pub(crate) fn load(plan: &Plan, addresses: &Addresses, listener: Listener) -> anyhow::Result<Option<Script>> {
     let Some(plan::Script { file, args }) = &plan.script else { return Ok(None) };
     let (headers, origin) = (plan.own_headers(), proxy::origin(&plan.target));

@@ -1,7 +1,7 @@
-//! The line of progress on a terminal.
+//! The progress line on a terminal.
 //!
-//! It shows snapshots; it decides nothing and measures nothing. It has no colours, so `NO_COLOR` changes nothing here;
-//! the only code it sends erases to the end of the line. A terminal that cannot be written to ends no run.
+//! It shows snapshots; it decides nothing and measures nothing. It has no colours, so `NO_COLOR` makes no difference;
+//! its only escape sequence erases to the end of the line. A terminal that cannot be written to does not end the run.
 
 use std::io::{self, IsTerminal, Stderr, Write};
 
@@ -9,13 +9,13 @@ use crate::plan::{Schedule, Stop};
 use crate::report::units::{exact, thousands, time_us};
 use crate::run::Progress;
 
-/// Goes to the beginning of the line and erases it.
+/// Moves to the beginning of the line and erases it.
 const ERASE: &str = "\r\x1b[K";
 
-/// The width of a terminal that does not tell it.
+/// The assumed width of a terminal that does not report one.
 const USUAL_WIDTH: usize = 80;
 
-/// One line that is drawn again and again, and gone when this is dropped.
+/// A line that is redrawn repeatedly and erased on drop.
 #[derive(Debug)]
 pub struct ProgressLine<W: Write = Stderr> {
     out: W,
@@ -26,7 +26,7 @@ pub struct ProgressLine<W: Write = Stderr> {
 }
 
 impl ProgressLine {
-    /// A line on standard error for a run with this end and this schedule; `None` if standard error is no terminal.
+    /// A line on standard error for a run with this end and schedule; `None` if standard error is not a terminal.
     pub fn on_stderr(stop: Stop, schedule: Option<Schedule>) -> Option<Self> {
         let out = io::stderr();
         out.is_terminal().then_some(Self { out, width: stderr_width, stop, schedule, drawn: false })
@@ -34,10 +34,10 @@ impl ProgressLine {
 }
 
 impl<W: Write> ProgressLine<W> {
-    /// Shows how far the run is.
+    /// Shows the progress of the run.
     pub fn draw(&mut self, progress: &Progress) {
         let line = text(self.stop, self.schedule.as_ref(), progress);
-        // In the last column some terminals begin a new line.
+        // Some terminals begin a new line after the last column.
         let room = (self.width)().saturating_sub(1);
         let cut = line.char_indices().nth(room).map_or(line.len(), |(index, _)| index);
         self.send(&format!("{ERASE}{}", &line[..cut]));
@@ -52,7 +52,7 @@ impl<W: Write> ProgressLine<W> {
     }
 
     fn send(&mut self, text: &str) {
-        // Nothing depends on this line: a terminal that went away is no reason to stop.
+        // Nothing depends on this line: a terminal that has gone is no reason to stop.
         let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
     }
 }
@@ -63,7 +63,7 @@ impl<W: Write> Drop for ProgressLine<W> {
     }
 }
 
-/// How far, how fast, how late, how many errors.
+/// The progress, the rate, the lateness and the number of errors.
 fn text(stop: Stop, schedule: Option<&Schedule>, progress: &Progress) -> String {
     let rate = thousands(progress.requests_per_s.round() as u64);
     if let Some(warm_up) = progress.warm_up {
@@ -83,7 +83,7 @@ fn text(stop: Stop, schedule: Option<&Schedule>, progress: &Progress) -> String 
     format!("{done}, {rate}{asked} requests/s{late}, {errors} errors")
 }
 
-/// The columns of the terminal that standard error goes to, asked for each time because it may change.
+/// The width in columns of the terminal on standard error, read each time because it may change.
 fn stderr_width() -> usize {
     match rustix::termios::tcgetwinsize(io::stderr()) {
         Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),

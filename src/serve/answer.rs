@@ -1,4 +1,4 @@
-//! An answer as plain data: what is sent, when, and whether the connection stays open.
+//! A response as plain data: what is sent, when, and whether the connection stays open.
 //!
 //! Nothing is sent here.
 
@@ -7,50 +7,50 @@ use std::time::Duration;
 use super::request::Persistence;
 use super::stream::Stream;
 
-/// What a request gets.
+/// The response to a request.
 #[derive(Debug)]
 pub(super) struct Answer {
-    /// How long nothing is sent.
+    /// The time before anything is sent.
     pub wait: Duration,
-    /// What is sent first: a head and a short body, as a rule.
+    /// The bytes that are sent first: usually a head and a short body.
     pub bytes: Vec<u8>,
-    /// What is sent after that.
+    /// The body that is sent after these bytes.
     pub stream: Option<Stream>,
-    /// What becomes of the connection.
+    /// What happens to the connection afterwards.
     pub end: End,
 }
 
-/// What becomes of the connection when an answer was sent.
+/// What happens to the connection after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// The next request is answered.
+    /// It stays open for the next request.
     Next,
     /// It is closed.
     Close,
-    /// It is closed by a RST.
+    /// It is reset (RST).
     Reset,
-    /// Nothing more is sent, and it stays open until the client closes it.
+    /// It stays open, with nothing sent, until the client closes it.
     Hang,
 }
 
-/// The form an answer has to take for the request it belongs to.
+/// The form that a response must take for its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Manner {
-    /// Whether the head is all that is asked for.
+    /// Whether only the head is sent, as for HEAD.
     pub head_only: bool,
     /// What the head says about the connection.
     pub persistence: Persistence,
 }
 
-/// The body of every answer that has no reason for another.
+/// The default body.
 pub(super) const HELLO: &[u8] = b"Hello, World!";
 
-/// The whole answer to `GET /`, ready to be copied.
+/// The complete response to `GET /`, ready to be copied.
 pub(super) const PLAIN: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!";
 
 impl Answer {
-    /// These bytes, at once.
+    /// These bytes, sent at once.
     pub(super) fn raw(bytes: impl Into<Vec<u8>>, end: End) -> Self {
         Self { wait: Duration::ZERO, bytes: bytes.into(), stream: None, end }
     }
@@ -65,7 +65,7 @@ impl Answer {
         Self::raw(bytes, manner.end())
     }
 
-    /// 13 bytes of greeting, as `/` answers.
+    /// The greeting of 13 bytes that `/` sends.
     pub(super) fn hello(manner: Manner) -> Self {
         Self::text(200, HELLO, manner)
     }
@@ -76,12 +76,12 @@ impl Answer {
         Self { stream, ..Self::raw(head(200, framing, manner), manner.end()) }
     }
 
-    /// The same, sent later.
+    /// The same response, sent later.
     pub(super) fn after(self, wait: Duration) -> Self {
         Self { wait, ..self }
     }
 
-    /// The same, with other bytes before it.
+    /// The same response, preceded by other bytes.
     pub(super) fn behind(mut self, first: &str) -> Self {
         self.bytes.splice(..0, first.bytes());
         self
@@ -89,12 +89,12 @@ impl Answer {
 }
 
 impl Manner {
-    /// The same, for an answer that closes the connection.
+    /// The same form, but the connection is closed.
     pub(super) fn closing(self) -> Self {
         Self { persistence: Persistence::Close, ..self }
     }
 
-    /// What the client expects of the connection afterwards.
+    /// What the client expects to happen to the connection.
     pub(super) fn end(self) -> End {
         if self.persistence == Persistence::Close { End::Close } else { End::Next }
     }
@@ -108,13 +108,13 @@ impl Manner {
     }
 }
 
-/// A head of HTTP/1.1; `fields` are whole lines.
+/// An HTTP/1.1 head; `fields` are whole lines.
 pub(super) fn head(status: u16, fields: &str, manner: Manner) -> Vec<u8> {
     let (reason, connection) = (reason(status), manner.connection_field());
     format!("HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain\r\n{fields}{connection}\r\n").into_bytes()
 }
 
-/// The usual words for a status; nothing, which is legal, for one that has none here.
+/// The reason phrase of a status; empty, which is valid, for any other status.
 pub(super) fn reason(status: u16) -> &'static str {
     match status {
         100 => "Continue",

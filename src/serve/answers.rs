@@ -1,4 +1,4 @@
-//! The answers of the paths that need more than a line of code.
+//! The responses of the paths that need more than a line of code.
 
 use std::time::Duration;
 
@@ -9,27 +9,27 @@ use super::freeze::Rhythm;
 use super::request::Persistence;
 use super::stream::{Drip, Stream};
 
-/// An answer, or what is wrong with the argument or the query.
+/// A response, or what is wrong with the argument or the query.
 type Answered = Result<Answer, String>;
 
 /// The longest body, in bytes: enough for minutes of transfer.
 const BODY_BYTES_MAX: u64 = 10 << 30;
 
-/// The longest wait: an hour.
+/// The longest wait, one hour.
 const WAIT_MAX: Duration = Duration::from_secs(3600);
 
-/// A body of the length in the argument.
+/// A body whose length is the argument.
 pub(super) fn bytes(ask: &Ask) -> Answered {
     let left = length(ask.argument)?;
     Ok(Answer::streamed(&format!("Content-Length: {left}\r\n"), Stream::Block { left }, ask.manner))
 }
 
-/// The greeting, after the time in the argument.
+/// The greeting, after the delay in the argument.
 pub(super) fn delay(ask: &Ask) -> Answered {
     Ok(Answer::hello(ask.manner).after(wait(ask.argument, MILLISECOND)?))
 }
 
-/// The status in the argument, with what HTTP wants of it: no body, a `Location`, or a final answer after it.
+/// The status in the argument, with what HTTP requires of it: no body, a `Location`, or a final response after it.
 pub(super) fn status(ask: &Ask) -> Answered {
     let status = match ask.argument.parse() {
         Ok(status @ 100..=999) => status,
@@ -47,13 +47,13 @@ pub(super) fn status(ask: &Ask) -> Answered {
     })
 }
 
-/// A chunked body of the length in the argument.
+/// A chunked body whose length is the argument.
 pub(super) fn chunked(ask: &Ask) -> Answered {
     let stream = Stream::Chunks { left: length(ask.argument)?, first: true };
     Ok(Answer::streamed("Transfer-Encoding: chunked\r\nTrailer: X-Trail\r\n", stream, ask.manner))
 }
 
-/// A body that comes bit by bit, with httpbin's names and defaults, except that nothing waits unasked.
+/// A body that is sent bit by bit, with httpbin's names and defaults, except that there is no delay by default.
 pub(super) fn drip(ask: &Ask) -> Answered {
     let total = length(ask.value(&["bytes", "numbytes"]).unwrap_or("10"))?;
     let span = match ask.value(&["ms"]) {
@@ -65,29 +65,29 @@ pub(super) fn drip(ask: &Ask) -> Answered {
     Ok(Answer::streamed(&framing, Stream::Drip(Drip::new(total, span)), ask.manner).after(delay))
 }
 
-/// The greeting, announcing that the connection closes.
+/// The greeting, with `Connection: close`.
 pub(super) fn close(ask: &Ask) -> Answered {
     Ok(Answer::hello(ask.manner.closing()))
 }
 
-/// The greeting, and the connection closes without an announcement.
+/// The greeting; the connection closes without `Connection: close`.
 pub(super) fn close_unsaid(ask: &Ask) -> Answered {
     Ok(Answer { end: End::Close, ..Answer::hello(ask.manner) })
 }
 
-/// Something that is no HTTP from its first byte on.
+/// Bytes that are not HTTP, from the first one on.
 pub(super) fn garbage(_: &Ask) -> Answered {
     Ok(Answer::raw(b"\x00\xffthis is no HTTP\r\n\r\n", End::Close))
 }
 
-/// The greeting; it comes late for one request in `every` of a connection.
+/// The greeting, late for one request in `every` on each connection.
 pub(super) fn stall(ask: &Ask) -> Answered {
     let pause = wait(ask.value(&["ms"]).unwrap_or("1000"), MILLISECOND)?;
     let stalls = ask.is_chosen(ask.numbers.request)?;
     Ok(Answer::hello(ask.manner).after(if stalls { pause } else { Duration::ZERO }))
 }
 
-/// The greeting; one connection in `every` is quick, the others are slow.
+/// The greeting, quick on one connection in `every` and slow on the others.
 pub(super) fn mixed(ask: &Ask) -> Answered {
     let quick = wait(ask.value(&["ms"]).unwrap_or("0.1"), MILLISECOND)?;
     let slow = wait(ask.value(&["rest"]).unwrap_or("1000"), MILLISECOND)?;
@@ -95,7 +95,7 @@ pub(super) fn mixed(ask: &Ask) -> Answered {
     Ok(Answer::hello(ask.manner).after(if is_quick { quick } else { slow }))
 }
 
-/// The greeting; every so often the whole target answers nothing for a while.
+/// The greeting; at regular intervals the whole target stops responding for a while.
 pub(super) fn freeze(ask: &Ask) -> Answered {
     let text = ask.value(&["every"]).unwrap_or("5s");
     let (count, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
@@ -111,7 +111,7 @@ pub(super) fn freeze(ask: &Ask) -> Answered {
     Ok(Answer::hello(ask.manner))
 }
 
-/// The greeting, when the queue of the whole target has come to it.
+/// The greeting, once the queue of the whole target has served the request.
 pub(super) fn capacity(ask: &Ask) -> Answered {
     let number = |name, most: f64| {
         let text = ask.value(&[name]).unwrap_or("0");
@@ -121,7 +121,7 @@ pub(super) fn capacity(ask: &Ask) -> Answered {
     let (per_s, spread) = (number("rps", RATE_MAX)?, number("sd", SPREAD_MAX)?);
     if per_s < RATE_MIN {
         return Err(format!(
-            "how many requests per second? ask for instance for /capacity?rps=500, at least {RATE_MIN}"
+            "rps, the requests per second, is missing or below {RATE_MIN}; write for instance /capacity?rps=500"
         ));
     }
     Ok(Answer::hello(ask.manner).after(ask.capacity.enter(Service { mean_s: 1.0 / per_s, spread })))
@@ -129,12 +129,12 @@ pub(super) fn capacity(ask: &Ask) -> Answered {
 
 /// A body that ends when the connection closes.
 pub(super) fn eof(ask: &Ask) -> Answered {
-    // A head that says "close" is what ends the body: it has no other sign of its length.
+    // The body has no length, so the head must say "close".
     let body = if ask.manner.head_only { &[][..] } else { HELLO };
     Ok(Answer::raw([&head(200, "", ask.manner.closing()), body].concat(), End::Close))
 }
 
-/// The greeting of a server of HTTP/1.0, which says so when it keeps the connection.
+/// The greeting of an HTTP/1.0 server, which sends `Connection: keep-alive` when it keeps the connection.
 pub(super) fn http10(ask: &Ask) -> Answered {
     let keeps_alive = ask.query == "keep-alive" && ask.manner.persistence != Persistence::Close;
     let persistence = if keeps_alive { Persistence::KeepAliveTold } else { Persistence::KeepAlive };
@@ -143,22 +143,22 @@ pub(super) fn http10(ask: &Ask) -> Answered {
     Ok(Answer { end: if keeps_alive { End::Next } else { End::Close }, ..answer })
 }
 
-/// An interim answer with a field, then the greeting.
+/// An interim response with a field, then the greeting.
 pub(super) fn early_hints(ask: &Ask) -> Answered {
     Ok(Answer::hello(ask.manner).behind(&interim(103, "Link: </style.css>; rel=preload; as=style\r\n")))
 }
 
-/// A 100 that was not asked for, then the greeting.
+/// An unsolicited 100, then the greeting.
 pub(super) fn unasked_continue(ask: &Ask) -> Answered {
     Ok(Answer::hello(ask.manner).behind(&interim(100, "")))
 }
 
-/// A refusal that does not wait for the body it refuses.
+/// A 413 that is sent without waiting for the body.
 pub(super) fn early_413(ask: &Ask) -> Answer {
     Answer::text(413, "too large\n", ask.manner)
 }
 
-/// The greeting, and bytes no request asked for.
+/// The greeting, followed by stray bytes that belong to no request.
 pub(super) fn extra(ask: &Ask) -> Answered {
     let mut answer = Answer::hello(ask.manner);
     answer.bytes.extend_from_slice(b"stray");
@@ -171,7 +171,7 @@ pub(super) fn endless_head(_: &Ask) -> Answered {
     Ok(Answer { stream: Some(Stream::EndlessHead), ..answer })
 }
 
-/// A length that is no length.
+/// An invalid length.
 pub(super) fn bad_length(ask: &Ask) -> Answered {
     Ok(malformed(ask, "Content-Length: -13\r\n", "Hello, World!"))
 }
@@ -181,34 +181,36 @@ pub(super) fn two_lengths(ask: &Ask) -> Answered {
     Ok(malformed(ask, "Content-Length: 13\r\nContent-Length: 12\r\n", "Hello, World!"))
 }
 
-/// Both ways to frame a body: what request smuggling is made of.
+/// Both ways to frame a body, as in request smuggling.
 pub(super) fn length_and_chunked(ask: &Ask) -> Answered {
     let fields = "Content-Length: 13\r\nTransfer-Encoding: chunked\r\n";
     Ok(malformed(ask, fields, "d\r\nHello, World!\r\n0\r\n\r\n"))
 }
 
-/// A good chunk, then one without a size.
+/// A valid chunk, then one without a size.
 pub(super) fn bad_chunk(ask: &Ask) -> Answered {
     Ok(malformed(ask, "Transfer-Encoding: chunked\r\n", "d\r\nHello, World!\r\nzz\r\n"))
 }
 
-/// An answer that no client should accept. The connection is closed without a word, so that a client that accepts it goes on.
+/// A response that no client should accept. It does not announce that the connection closes, so a client that accepts
+/// it continues.
 fn malformed(ask: &Ask, fields: &str, body: &str) -> Answer {
     let mut bytes = head(200, fields, Manner { persistence: Persistence::KeepAlive, ..ask.manner });
     bytes.extend_from_slice(body.as_bytes());
     Answer::raw(bytes, End::Close)
 }
 
-/// An interim answer; `fields` are whole lines.
+/// An interim response; `fields` are whole lines.
 fn interim(status: u16, fields: &str) -> String {
     format!("HTTP/1.1 {status} {}\r\n{fields}\r\n", reason(status))
 }
 
-/// The fewest and the most requests per second of a queue: a service lasts from a nanosecond to 100 seconds.
+/// The lowest and the highest rate of a queue, in requests per second: serving one takes from a nanosecond to 100
+/// seconds.
 const RATE_MIN: f64 = 0.01;
 const RATE_MAX: f64 = 1e9;
 
-/// The largest standard deviation of a service, as a share of its mean.
+/// The largest standard deviation of the service time, as a share of its mean.
 const SPREAD_MAX: f64 = 10.0;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -221,7 +223,7 @@ fn length(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A time of `text` (fractions too) times `unit`.
+/// The time `text` in `unit`; fractions are allowed.
 fn wait(text: &str, unit: Duration) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().map(|count| count * unit.as_secs_f64());
     match seconds.map(Duration::try_from_secs_f64) {

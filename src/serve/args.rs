@@ -1,4 +1,4 @@
-//! The command line of `onrush serve`, from words to a [`Config`].
+//! The command line of `onrush serve`, parsed into a [`Config`].
 //!
 //! Nothing is started and nothing is printed here.
 
@@ -8,7 +8,7 @@ use lexopt::prelude::*;
 
 use super::Config;
 
-/// What `onrush serve …` asks for.
+/// What the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Print [`super::help`].
@@ -20,7 +20,7 @@ pub enum Command {
 /// Reads the words after `serve`.
 ///
 /// # Errors
-/// One line that names the option, its value and what would be right.
+/// One line that names the option, its value and what is expected.
 pub fn parse(mut args: lexopt::Parser) -> Result<Command, String> {
     let mut config = Config::default();
     while let Some(arg) = args.next().map_err(|error| error.to_string())? {
@@ -35,10 +35,10 @@ pub fn parse(mut args: lexopt::Parser) -> Result<Command, String> {
     Ok(Command::Run(config))
 }
 
-/// The most threads that make sense to ask for; more is a slip of the finger.
+/// The most threads that make sense; more is a typing error.
 const THREADS_MAX: usize = 1024;
 
-const KNOWN: &str = "onrush serve knows --addr A, --threads N and --help";
+const KNOWN: &str = "onrush serve takes --addr A, --threads N and --help";
 
 fn value(option: &str, args: &mut lexopt::Parser) -> Result<String, String> {
     let value = args.value().map_err(|_| format!("{option} needs a value"))?;
@@ -52,7 +52,7 @@ fn threads(text: &str) -> Result<usize, String> {
     }
 }
 
-/// `PORT`, `:PORT`, `HOST:PORT`, `[IPv6]:PORT`, or a host alone; what is left out comes from the default.
+/// Reads `PORT`, `:PORT`, `HOST:PORT`, `[IPv6]:PORT` or an IP address alone; the default supplies what is missing.
 fn address(text: &str) -> Result<SocketAddr, String> {
     let default = Config::default().address;
     let unbracketed = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn what_it_does_not_know_is_named_with_what_it_knows() {
-        let known = "onrush serve knows --addr A, --threads N and --help";
+        let known = "onrush serve takes --addr A, --threads N and --help";
         assert_eq!(parsed(&["--port", "1"]), Err(format!("invalid option '--port': {known}")));
         assert_eq!(parsed(&["-x"]), Err(format!("invalid option '-x': {known}")));
         assert_eq!(parsed(&["8080"]), Err(format!("unexpected argument '8080': {known}")));

@@ -1,4 +1,4 @@
-//! What an answer can depend on, and what is read from the query.
+//! The input of a response: everything that it can depend on, including the query.
 
 use std::num::NonZeroU64;
 
@@ -6,23 +6,23 @@ use super::answer::Manner;
 use super::capacity::Capacity;
 use super::freeze::Freeze;
 
-/// What an answer can depend on.
+/// Everything that a response can depend on.
 pub(super) struct Ask<'a> {
-    /// What follows the route's path.
+    /// The text after the route's path.
     pub argument: &'a str,
-    /// What follows the `?`.
+    /// The text after the `?`.
     pub query: &'a str,
-    /// The form of the answer.
+    /// The form of the response.
     pub manner: Manner,
-    /// Which request it is.
+    /// The numbers of the request and its connection.
     pub numbers: Numbers,
-    /// What a request for a freeze is told to.
+    /// The freezes of the whole target, for `/freeze`.
     pub freeze: &'a Freeze,
-    /// Where a request waits for its turn.
+    /// The queue of the whole target, for `/capacity`.
     pub capacity: &'a Capacity,
 }
 
-/// Which request on which connection.
+/// The numbers of a request and its connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbers {
     /// The number of the connection on its thread, from 1.
@@ -32,13 +32,13 @@ pub(super) struct Numbers {
 }
 
 impl Ask<'_> {
-    /// The value of the first of these names that is in the query.
+    /// The value of the first of these names that is present in the query.
     pub(super) fn value(&self, names: &[&str]) -> Option<&str> {
         let pair = |name| self.query.split('&').find_map(move |pair| pair.strip_prefix(name)?.strip_prefix('='));
         names.iter().find_map(|name| pair(*name))
     }
 
-    /// Whether `number` is one of those that `every` in the query picks out: every tenth unless it says otherwise.
+    /// Whether `number` is a multiple of `every` in the query, which is 10 by default.
     pub(super) fn is_chosen(&self, number: u64) -> Result<bool, String> {
         let every = self.value(&["every"]).unwrap_or("10");
         let every: NonZeroU64 = every.parse().map_err(|_| format!("'{every}' is not a whole number from 1"))?;

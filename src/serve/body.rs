@@ -1,4 +1,4 @@
-//! Finds the end of a request's body and counts its bytes. The bytes themselves are not kept here.
+//! Finds the end of a request's body and counts its bytes. The bytes are not kept here.
 
 use super::rejection::Rejection;
 
@@ -10,12 +10,12 @@ pub(super) struct Body {
     received: u64,
 }
 
-/// Part of the input that belongs to a body.
+/// The part of the input that belongs to a body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Taken {
-    /// How many bytes of the input belong to the body, framing included.
+    /// The number of bytes that belong to the body, including framing.
     pub used: usize,
-    /// Whether the body ends there.
+    /// Whether the body is complete.
     pub finished: bool,
 }
 
@@ -25,17 +25,17 @@ impl Body {
         Self { framing: Framing::Length { left: bytes }, received: 0 }
     }
 
-    /// A body in chunks.
+    /// A chunked body.
     pub(super) fn chunked() -> Self {
         Self { framing: Framing::Size { value: 0, digits: 0 }, received: 0 }
     }
 
-    /// How many bytes of content there were so far.
+    /// The number of bytes of content so far.
     pub(super) fn received(&self) -> u64 {
         self.received
     }
 
-    /// Goes through `input`, which continues where the last call ended.
+    /// Consumes `input`, which continues where the last call ended.
     ///
     /// # Errors
     /// The chunks are malformed.
@@ -69,7 +69,7 @@ impl Body {
     }
 }
 
-/// Where in the framing the next byte is.
+/// The position of the next byte in the framing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Framing {
     /// In a body of known length.
@@ -80,16 +80,16 @@ enum Framing {
     Extension { size: u64 },
     /// In the content of a chunk.
     Data { left: u64 },
-    /// In the line end that follows the content.
+    /// In the line end after the content.
     DataEnd,
-    /// After the last chunk, in the lines that end with an empty one.
+    /// In the trailer after the last chunk, which ends with an empty line.
     Trailer { line_is_empty: bool },
 }
 
 const BAD_CHUNK: Rejection = Rejection { status: 400, why: "the chunks of the body are malformed" };
 
 impl Framing {
-    /// Where the byte after this one is; `None` when the body ends with it. Content is not counted here.
+    /// The position after this byte; `None` if the body ends with it. Content is not counted here.
     fn after(&self, byte: u8) -> Result<Option<Self>, Rejection> {
         let next = match (self, byte) {
             (Self::Size { digits: 0, .. }, b';' | b' ' | b'\t' | b'\r' | b'\n') => return Err(BAD_CHUNK),

@@ -1,7 +1,6 @@
-//! The queue of `/capacity`: one server, first come first served, for all connections of the process.
+//! The queue of `/capacity`: one server for all connections of the process, first come, first served.
 //!
-//! It only computes times: it tells a request when its service ends, and the caller sends nothing before that. It never
-//! sleeps itself.
+//! It only computes when the service of a request ends, and the caller sends nothing before that. It never sleeps.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,17 +13,17 @@ pub(super) struct Capacity(Mutex<Queue>);
 
 #[derive(Debug)]
 struct Queue {
-    /// When the last request in it has been served.
+    /// When the last request in the queue will have been served.
     free_at: Instant,
     random: Random,
 }
 
-/// How long requests are served.
+/// The distribution of service times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Service {
     /// The mean, in seconds.
     pub mean_s: f64,
-    /// The standard deviation as a share of the mean; zero: each takes as long as any other.
+    /// The standard deviation as a share of the mean; zero: all are equal.
     pub spread: f64,
 }
 
@@ -35,9 +34,9 @@ impl Default for Capacity {
 }
 
 impl Capacity {
-    /// Puts a request at the end of the queue; returns how long it takes until it is served.
+    /// Puts a request at the end of the queue; returns the time until it has been served.
     pub(super) fn enter(&self, service: Service) -> Duration {
-        // A queue is whole at any time, even if another thread panicked.
+        // The queue is always consistent, even if another thread panicked.
         self.0.lock().unwrap_or_else(PoisonError::into_inner).enter(Instant::now(), service)
     }
 }
@@ -50,7 +49,7 @@ impl Queue {
 }
 
 impl Service {
-    /// How long one request is served, in seconds: log-normal, with this mean and this standard deviation.
+    /// Draws the service time of one request in seconds: log-normal with this mean and standard deviation.
     fn draw(self, random: &mut Random) -> f64 {
         if self.spread == 0.0 {
             return self.mean_s;
@@ -60,9 +59,9 @@ impl Service {
     }
 }
 
-/// A number of the standard normal distribution (Box and Muller 1958).
+/// A random number from the standard normal distribution (Box and Muller 1958).
 fn normal(random: &mut Random) -> f64 {
-    // Never zero, whose logarithm there is not.
+    // Never zero, because zero has no logarithm.
     let mut unit = || (random.below(1 << 53) + 1) as f64 / (1u64 << 53) as f64;
     (-2.0 * unit().ln()).sqrt() * (std::f64::consts::TAU * unit()).cos()
 }

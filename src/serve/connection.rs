@@ -1,8 +1,8 @@
-//! One client: receives requests, sends answers, never waits.
+//! One client connection: receives requests, sends responses, never waits.
 //!
-//! A connection is given turns by its worker: when its socket had an event, when the time it asked for has come, or
-//! when it asked to go on. What it holds between turns is bounded: one buffer's worth of requests not answered yet, one
-//! answer not taken yet, and for `/echo` the request. While an answer is not out, no further request is read.
+//! The worker gives a connection a turn when its socket had an event, when the time it asked for has come, or when it
+//! asked to continue. Between turns it holds a bounded amount: one buffer of pending requests, one unsent response, and
+//! for `/echo` the request. Until a response has been sent, no further request is read.
 //!
 //! ```text
 //!          ┌──────────────────────── next request ─────────────────────────┐
@@ -29,71 +29,71 @@ use super::routes;
 use super::socket::{Sent, Socket};
 use super::stream::{BLOCK, Fill, Stream};
 
-/// A client and what is going on with it.
+/// A client connection and its state.
 #[derive(Debug)]
 pub(super) struct Connection {
     socket: Socket,
     stage: Stage,
-    /// Requests that were received while an earlier one had no answer yet, or part of one.
+    /// Requests, possibly incomplete, that arrived before an earlier one had its response.
     input: Vec<u8>,
-    /// Its number and that of its last request.
+    /// The number of the connection and of its last request.
     numbers: Numbers,
 }
 
-/// What a connection does.
+/// The state of a connection.
 #[derive(Debug)]
 enum Stage {
-    /// Reads heads.
+    /// Reads request heads.
     Reading,
     /// Receives the body of a request.
     Receiving { body: Body, then: Then },
-    /// Sends nothing before a time, in nanoseconds of the desk's clock.
+    /// Sends nothing before a time, in nanoseconds of the thread's clock.
     Waiting { until_ns: u64, answer: Answer },
-    /// Sends what is made on the way.
+    /// Sends a body that is generated meanwhile.
     Streaming { stream: Stream, end: End },
-    /// The answer is out, this is left.
+    /// The response has been handed over; only its end remains.
     Ending(End),
-    /// Sends nothing more and drops what comes, until the client closes or this time has come.
+    /// Sends nothing more and discards input until the client closes or this time has come.
     Dropping { until_ns: Option<u64> },
 }
 
-/// What a worker has to do after a turn.
+/// What the worker does after a turn.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// Nothing before the next event.
+    /// Wait for the next event.
     Wait,
-    /// Another turn at this time, in nanoseconds of the desk's clock, or at an event.
+    /// Give another turn at this time, in nanoseconds of the thread's clock, or at an event.
     Sleep(u64),
-    /// Another turn soon: there is more to do, but others come first.
+    /// Give another turn soon: there is more to do, but other connections come first.
     Again,
-    /// Drop the connection.
+    /// Close the connection.
     Close,
 }
 
 /// The longest request that `/echo` keeps.
 const ECHO_BYTES_MAX: usize = 1 << 20;
 
-/// The most bytes of a body that are copied after its head, so that both go out in one call.
+/// The most bytes of a body that are copied after its head, so that both are sent in one call.
 const COPIED_BYTES_MAX: u64 = BLOCK.len() as u64;
 
-/// After this many steps (1 MiB received or up to 16 MiB sent) others come first.
+/// The number of steps (1 MiB received or up to 16 MiB sent) after which other connections come first.
 const STEPS_PER_TURN: usize = 16;
 
-/// How long a refused client may take to notice.
+/// How long a connection stays half open after a request was rejected, so that the client can read the response.
 const LINGER: Duration = Duration::from_secs(1);
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// How a step ended.
+/// The result of a step.
 enum Step {
     /// There is more to do.
     More,
-    /// The turn ends like this.
+    /// The turn ends with this result.
     Stop(Turn),
 }
 
 impl Connection {
-    /// A connection over an accepted socket; `number` is its place among those of its thread, from 1.
+    /// A connection over an accepted socket; `number` counts the connections of its thread, from 1.
     pub(super) fn new(socket: OwnedFd, number: u64) -> Self {
         Self {
             socket: Socket::new(socket),
@@ -103,12 +103,12 @@ impl Connection {
         }
     }
 
-    /// The socket, to watch it.
+    /// The socket, to be polled.
     pub(super) fn socket(&self) -> BorrowedFd<'_> {
         self.socket.fd()
     }
 
-    /// Takes note of an event and does what can be done now.
+    /// Handles an event, then does everything that can be done now.
     pub(super) fn handle_event(&mut self, flags: EventFlags, desk: &mut Desk) -> Turn {
         if flags.intersects(EventFlags::HUP | EventFlags::ERR) {
             return Turn::Close;
@@ -117,7 +117,7 @@ impl Connection {
         self.turn(desk)
     }
 
-    /// Does what can be done now.
+    /// Does everything that can be done now.
     pub(super) fn turn(&mut self, desk: &mut Desk) -> Turn {
         if let Some(stop) = Turn::after(self.socket.send_rest()) {
             return stop;
@@ -163,14 +163,14 @@ impl Connection {
         }
     }
 
-    /// Receives, and answers as many requests as there are.
+    /// Receives input and responds to all requests in it.
     fn take_input(&mut self, desk: &mut Desk) -> Step {
         desk.input.clear();
         desk.input.append(&mut std::mem::take(&mut self.input));
         if self.socket.readable && !self.socket.receive(&mut desk.input) {
             return Step::Stop(Turn::Close);
         }
-        // Taken out of the desk while requests borrow from it.
+        // Taken out while requests borrow from it.
         let input = std::mem::take(&mut desk.input);
         let used = self.take_requests(&input, desk);
         if used < input.len() {
@@ -186,8 +186,8 @@ impl Connection {
         }
     }
 
-    /// Goes through the input until it is used up, an answer takes longer, or there is enough to send. Returns how many
-    /// bytes were used.
+    /// Consumes input until it is used up, a response takes longer, or there is enough to send. Returns the number of
+    /// bytes used.
     fn take_requests(&mut self, input: &[u8], desk: &mut Desk) -> usize {
         let mut used = 0;
         while used < input.len() && desk.output.len() < OUTPUT_BYTES {
@@ -209,7 +209,8 @@ impl Connection {
         used
     }
 
-    /// Reads a head and answers it, unless a body comes first. Returns how many bytes were used, 0 if it is incomplete.
+    /// Reads a head and responds, unless a body comes first. Returns the number of bytes used, 0 if the head is
+    /// incomplete.
     fn take_head(&mut self, input: &[u8], desk: &mut Desk) -> Result<usize, Rejection> {
         let Some(head) = scan(input)? else { return Ok(0) };
         self.numbers.request += 1;
@@ -236,7 +237,7 @@ impl Connection {
         Ok(head.size)
     }
 
-    /// Receives a body and answers when it is complete. Returns how many bytes were used.
+    /// Receives a body and responds when it is complete. Returns the number of bytes used.
     fn take_body(&mut self, input: &[u8], desk: &mut Desk) -> Result<usize, Rejection> {
         let Stage::Receiving { body, then } = &mut self.stage else { return Ok(0) };
         let taken = body.take(input)?;
@@ -254,7 +255,7 @@ impl Connection {
         Ok(taken.used)
     }
 
-    /// Starts an answer.
+    /// Starts a response.
     fn begin(&mut self, mut answer: Answer, desk: &mut Desk) {
         if !answer.wait.is_zero() {
             let until_ns = desk.now_ns() + std::mem::take(&mut answer.wait).as_nanos() as u64;
@@ -267,12 +268,12 @@ impl Connection {
             None => Stage::after(answer.end),
         };
         if !self.sends_blocks() {
-            // The first part of a body goes out together with its head. The next step asks again for what this one asks.
+            // The first part of a body is sent together with its head. The next step repeats what this one asks for.
             self.stream(desk);
         }
     }
 
-    /// Whether what is sent next is handed to the kernel without a copy of ours.
+    /// Whether the next bytes are handed to the kernel without a copy.
     fn sends_blocks(&self) -> bool {
         matches!(self.stage, Stage::Streaming { stream: Stream::Block { left }, .. } if left > COPIED_BYTES_MAX)
     }
@@ -296,7 +297,7 @@ impl Connection {
             End::Hang => self.stage = Stage::Dropping { until_ns: None },
             End::Close if !self.socket.readable => return Step::Stop(Turn::Close),
             End::Close => {
-                // Closing while something is unread makes the kernel send a RST, which may overtake the answer.
+                // Closing with unread input makes the kernel send a RST, which may overtake the response.
                 self.socket.end();
                 self.stage = Stage::Dropping { until_ns: Some(desk.now_ns() + LINGER.as_nanos() as u64) };
             }
@@ -308,11 +309,11 @@ impl Connection {
         Step::More
     }
 
-    /// Answers a request that cannot be taken, and closes: where the next one would begin is not known.
+    /// Responds to a request that cannot be read, and closes, because the start of the next one is unknown.
     fn refuse(&mut self, Rejection { status, why }: Rejection, desk: &mut Desk) {
         let manner = Manner { head_only: false, persistence: Persistence::Close };
         desk.output.extend_from_slice(&Answer::text(status, format!("{why}\n"), manner).bytes);
-        // More of it may be on the way.
+        // More of the request may follow.
         self.socket.readable = true;
         self.stage = Stage::Ending(End::Close);
     }
@@ -332,7 +333,7 @@ impl Connection {
 }
 
 impl Turn {
-    /// How the turn ends because of what became of bytes, if it does.
+    /// The result of a step that handed bytes to the kernel, if it ends the turn.
     fn after(sent: Sent) -> Option<Self> {
         match sent {
             Sent::All => None,
@@ -343,7 +344,7 @@ impl Turn {
 }
 
 impl Stage {
-    /// What follows an answer that is out.
+    /// The state after a response has been sent.
     fn after(end: End) -> Self {
         if end == End::Next { Self::Reading } else { Self::Ending(end) }
     }
@@ -351,7 +352,7 @@ impl Stage {
 
 const TOO_LONG_TO_ECHO: Rejection = Rejection { status: 413, why: "/echo keeps at most 1048576 bytes" };
 
-/// Whether the prepared answer is right.
+/// Whether the prepared response fits.
 fn is_plain(head: &Head) -> bool {
     head.target == b"/" && head.persistence == Persistence::KeepAlive && head.body.is_none() && head.method != b"HEAD"
 }

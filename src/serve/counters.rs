@@ -1,9 +1,9 @@
-//! What `/stats` tells: counts kept by each thread for itself and added up on request.
+//! The counts behind `/stats`, kept separately by each thread and added up on request.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The counts of one thread. Only that thread writes them, so a plain load and store is enough; the alignment keeps
-/// the threads out of each other's cache lines.
+/// The counts of one thread. Only that thread writes them, so a plain load and store suffice; the alignment avoids
+/// sharing cache lines between threads.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Counters {
@@ -12,7 +12,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Counts a connection that was accepted, and gives its number on this thread, from 1.
+    /// Counts an accepted connection and returns its number on this thread, from 1.
     pub(super) fn add_connection(&self) -> u64 {
         let number = self.connections.load(Ordering::Relaxed) + 1;
         self.connections.store(number, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! The resources that the connections of one thread share: one buffer each way, a clock, the counts, and what all threads
-//! share: the freezes and the queue.
+//! The resources that the connections of one thread share: an input and an output buffer, a clock, the counts, and the
+//! freezes and the queue, which all threads share.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,14 +8,14 @@ use super::capacity::Capacity;
 use super::counters::Counters;
 use super::freeze::Freeze;
 
-/// What the connections of a thread share.
+/// The resources that the connections of a thread share.
 #[derive(Debug)]
 pub(super) struct Desk {
-    /// Where a turn receives.
+    /// The buffer that a turn receives into.
     pub input: Vec<u8>,
-    /// Where a turn puts what is to be sent.
+    /// The buffer of bytes to be sent.
     pub output: Vec<u8>,
-    /// When the whole target answers nothing.
+    /// The freezes of the whole target.
     pub freeze: Arc<Freeze>,
     /// The queue of the whole target.
     pub capacity: Arc<Capacity>,
@@ -24,14 +24,14 @@ pub(super) struct Desk {
     thread: usize,
 }
 
-/// How much is received at a time, and so how much a connection may hold.
+/// The most bytes that are received at a time, and so the most that a connection may hold.
 const INPUT_BYTES: usize = 64 * 1024;
 
-/// As soon as this much is to be sent, it is sent before another request is answered.
+/// The number of bytes from which output is sent before another request is read.
 pub(super) const OUTPUT_BYTES: usize = 128 * 1024;
 
 impl Desk {
-    /// An empty desk for the thread with this index.
+    /// The resources of the thread with this index, with empty buffers.
     pub(super) fn new(counters: Arc<[Counters]>, thread: usize, freeze: Arc<Freeze>, capacity: Arc<Capacity>) -> Self {
         let (input, output) = (Vec::with_capacity(INPUT_BYTES), Vec::with_capacity(OUTPUT_BYTES));
         Self { input, output, freeze, capacity, started: Instant::now(), counters, thread }
@@ -39,7 +39,7 @@ impl Desk {
 
     /// Nanoseconds since the thread began.
     pub(super) fn now_ns(&self) -> u64 {
-        // 2^64 ns are 584 years.
+        // 2^64 ns is 584 years.
         self.started.elapsed().as_nanos() as u64
     }
 

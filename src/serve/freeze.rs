@@ -1,6 +1,6 @@
-//! The freezes of `/freeze`: times in which no thread of the target answers.
+//! The freezes of `/freeze`: times in which no thread of the target responds.
 //!
-//! The threads share one [`Freeze`] and ask it at every wake-up. It never sleeps itself.
+//! The threads share one [`Freeze`] and check it at every wakeup. It never sleeps.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 /// The freezes of a target, if `/freeze` was ever requested.
 #[derive(Debug, Default)]
 pub(super) struct Freeze {
-    /// Empty until the first request, so that other paths pay for one load per wake-up.
+    /// Empty until the first request, so that other paths pay only for one load per wakeup.
     cycle: OnceLock<Mutex<Cycle>>,
 }
 
-/// Freezes that follow one another, and the requests that keep them going.
+/// A series of freezes, and the requests that keep it going.
 #[derive(Debug)]
 struct Cycle {
     rhythm: Rhythm,
@@ -22,21 +22,22 @@ struct Cycle {
     last: Instant,
 }
 
-/// How often the target freezes, and for how long.
+/// The interval between freezes, and their length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rhythm {
-    /// From the beginning of one freeze to that of the next, and from the first request to the first freeze. Not zero.
+    /// The time from the beginning of one freeze to that of the next, and from the first request to the first freeze.
+    /// Not zero.
     pub every: Duration,
-    /// How long a freeze lasts.
+    /// The length of a freeze.
     pub length: Duration,
 }
 
-/// After this time without a request, besides a freeze in which none can be read, the cycle is over: a run that starts a
-/// moment after another finds its first freeze in the same place.
+/// The time without a request after which the cycle is over, so that a later run sees its first freeze at the same
+/// point. A freeze does not count, because no request can be read meanwhile.
 const QUIET: Duration = Duration::from_secs(1);
 
 impl Freeze {
-    /// Takes note of a request for this rhythm: it keeps the cycle going, or begins one.
+    /// Records a request for this rhythm, which continues the cycle or begins one.
     pub(super) fn request(&self, rhythm: Rhythm) {
         let now = Instant::now();
         let mut cycle = lock(self.cycle.get_or_init(|| Mutex::new(Cycle::new(rhythm, now))));
@@ -47,13 +48,13 @@ impl Freeze {
         }
     }
 
-    /// How long the target is still frozen; `None`: it is not.
+    /// The remaining time of the current freeze; `None`: the target is not frozen.
     pub(super) fn left(&self) -> Option<Duration> {
         self.cycle.get().and_then(|cycle| lock(cycle).left(Instant::now()))
     }
 }
 
-/// A cycle is whole at any time, even if another thread panicked.
+/// Locks the cycle, which is always consistent, even if another thread panicked.
 fn lock(cycle: &Mutex<Cycle>) -> MutexGuard<'_, Cycle> {
     cycle.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -109,7 +110,7 @@ mod tests {
     fn freezes_end_a_second_after_the_last_request() {
         let first = Instant::now();
         let cycle = |last| Cycle { rhythm: RHYTHM, first, last: first + ms(last) };
-        // None can be read during a freeze, which counts as if there had been some.
+        // No request can be read during a freeze, so the freeze counts as if requests had arrived.
         assert_eq!(cycle(4000).left(first + ms(5999)), Some(ms(1)));
         assert_eq!(cycle(2999).left(first + ms(5000)), None);
         assert!(!cycle(4999).is_over(first + ms(6999)));
@@ -120,7 +121,7 @@ mod tests {
     fn another_rhythm_begins_another_cycle() {
         let freeze = Freeze::default();
         assert_eq!(freeze.left(), None);
-        // Longer than its distance: after a millisecond it is always frozen.
+        // Each freeze is longer than the interval, so after a millisecond the target is always frozen.
         freeze.request(Rhythm { every: ms(1), length: ms(1_000_000) });
         std::thread::sleep(ms(2));
         assert!(freeze.left().is_some());

@@ -1,4 +1,4 @@
-//! Listening sockets: one for a single thread, one per thread of several.
+//! The listening sockets, one per thread.
 //!
 //! Nothing is accepted here.
 
@@ -12,15 +12,16 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, getsockname, listen, s
 
 use super::Config;
 
-/// A listening socket for every thread, and the address all of them have.
+/// A listening socket for every thread, and their common address.
 ///
 /// # Errors
-/// The address cannot be had; the text names it and says what to do.
+/// The address cannot be used; the message names it and says what to do.
 pub(super) fn bind(config: &Config) -> io::Result<(Vec<OwnedFd>, SocketAddr)> {
     let explained = |errno| explain(errno, config.address);
     let shared = config.threads > 1;
     if shared {
-        // Sockets that share a port would share it with a second server too, silently: this one does not share.
+        // Sockets that share a port would silently share it with a second server as well. This one does not share, so
+        // it fails if the port is in use.
         open(config.address, false).map_err(explained)?;
     }
     let first = open(config.address, shared).map_err(explained)?;
@@ -35,10 +36,10 @@ pub(super) fn bind(config: &Config) -> io::Result<(Vec<OwnedFd>, SocketAddr)> {
     Ok((listeners, address))
 }
 
-/// How many connections may wait to be accepted: a generator opens thousands at once.
+/// The length of the backlog: a load generator opens thousands of connections at once.
 const BACKLOG: i32 = 4096;
 
-/// A socket bound to the address. Those opened with `shared` get the connections dealt out by the kernel.
+/// A socket bound to the address. The kernel distributes connections among sockets opened with `shared`.
 fn open(address: SocketAddr, shared: bool) -> Result<OwnedFd, Errno> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -52,9 +53,9 @@ fn open(address: SocketAddr, shared: bool) -> Result<OwnedFd, Errno> {
 fn explain(errno: Errno, address: SocketAddr) -> io::Error {
     let text = match errno {
         Errno::ADDRINUSE => format!("{address} is already in use; choose another with --addr"),
-        Errno::ADDRNOTAVAIL => format!("{address} is no address of this machine; choose another with --addr"),
-        Errno::ACCESS => format!("{address} needs more rights; choose a port from 1024 with --addr"),
-        other => format!("cannot listen at {address}: {}", io::Error::from(other)),
+        Errno::ADDRNOTAVAIL => format!("{address} is not an address of this machine; choose another with --addr"),
+        Errno::ACCESS => format!("{address} needs more privileges; choose a port from 1024 with --addr"),
+        other => format!("cannot listen on {address}: {}", io::Error::from(other)),
     };
     io::Error::new(io::Error::from(errno).kind(), text)
 }
@@ -82,7 +83,7 @@ mod tests {
     #[test]
     fn an_address_of_another_machine_is_refused_by_name() {
         let error = bind(&config("192.0.2.1:8080", 1)).unwrap_err();
-        let text = "192.0.2.1:8080 is no address of this machine; choose another with --addr";
+        let text = "192.0.2.1:8080 is not an address of this machine; choose another with --addr";
         assert_eq!(error.to_string(), text);
     }
 

@@ -1,14 +1,15 @@
-//! The embedded target: a small HTTP/1.1 server whose answers are known to the byte, for demo, tests and benchmarks.
+//! The embedded target: a small HTTP/1.1 server whose responses are known to the byte, for demos, tests and benchmarks.
 //!
-//! It answers well, badly, slowly or not at all, as the path asks ([`help`] lists the paths). Its cost per request is
+//! It responds well, badly, slowly or not at all, as the path asks ([`help`] lists the paths). Its cost per request is
 //! close to that of a bare epoll loop, so that a run against it measures the generator. It never serves files, never
-//! logs a request, never keeps anything about a client after the connection ended, and is no server for the public.
+//! logs a request, never keeps anything about a client after its connection ended, and is not meant for the public
+//! internet.
 //!
-//! Reading order: [`args`] what was typed → `listener` the sockets → `worker` one epoll loop per thread → `connection`
-//! one client, on a `socket` and with the `desk` of its thread → `request` and `body` what it said, or a `rejection` →
-//! `routes` the table → `ask` what an answer can depend on → `answers` what each path gives → `reply`, `answer` and
-//! `stream` the form of that → `freeze` when the whole target stops → `capacity` a queue of known capacity → `counters`
-//! what `/stats` tells.
+//! Reading order: [`args`] the command line → `listener` the sockets → `worker` one epoll loop per thread →
+//! `connection` one client, on a `socket` and with the `desk` of its thread → `request` and `body` the request, or a
+//! `rejection` → `routes` the table of paths → `ask` what a response can depend on → `answers` the response of each
+//! path → `reply`, `answer` and `stream` the form of a response → `freeze` times when the whole target stops →
+//! `capacity` a queue of known capacity → `counters` the counts behind `/stats`.
 
 pub mod args;
 
@@ -52,12 +53,12 @@ use desk::Desk;
 use freeze::Freeze;
 use worker::Worker;
 
-/// Where to listen and with how many threads.
+/// The address to listen on, and the number of threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The address to listen at; port 0 takes a free one.
+    /// The address to listen on; port 0 takes a free one.
     pub address: SocketAddr,
-    /// How many threads answer, at least 1. Each has its own connections.
+    /// The number of threads, at least 1. Each has its own connections.
     pub threads: usize,
 }
 
@@ -67,7 +68,7 @@ impl Default for Config {
     }
 }
 
-/// A server inside this process. It answers from [`Server::start`] until it is stopped or dropped.
+/// A server inside this process. It runs from [`Server::start`] until it is stopped or dropped.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -81,15 +82,15 @@ struct Thread {
 }
 
 impl Server {
-    /// Binds the address and starts the threads. Connections are accepted when this returns.
+    /// Binds the address and starts the threads. Once this returns, connections are accepted.
     ///
     /// # Errors
-    /// The address cannot be had (the text names it and says why), or a thread cannot be started.
+    /// The address cannot be used (the message names it and gives the reason), or a thread cannot be started.
     pub fn start(config: &Config) -> io::Result<Self> {
         let (listeners, address) = listener::bind(config)?;
         let counters: Arc<[Counters]> = listeners.iter().map(|_| Counters::default()).collect();
         let (freeze, capacity) = (Arc::new(Freeze::default()), Arc::new(Capacity::default()));
-        // Threads that run already are stopped by the drop of `server` when a later one cannot be started.
+        // If a later thread cannot be started, dropping `server` stops those that already run.
         let mut server = Self { address, threads: Vec::with_capacity(listeners.len()) };
         for (index, listener) in listeners.into_iter().enumerate() {
             let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
@@ -101,29 +102,29 @@ impl Server {
         Ok(server)
     }
 
-    /// The address it listens at, with the real port where the configuration said 0.
+    /// The address it listens on, with the actual port if the configuration said 0.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Closes every connection and waits for the threads to end, as dropping it does.
+    /// Closes every connection and waits for the threads to end, as dropping the server does.
     pub fn stop(self) {}
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         for thread in &self.threads {
-            // A counter of one never overflows, so this cannot fail.
+            // A counter of 1 cannot overflow, so this cannot fail.
             let _ = rustix::io::write(&*thread.stop, &1u64.to_ne_bytes());
         }
         for thread in self.threads.drain(..) {
-            // A thread that panicked has printed why; there is nothing to add here.
+            // A thread that panicked has already printed the reason.
             let _ = thread.handle.join();
         }
     }
 }
 
-/// The command: prints where it listens at once, then serves until SIGINT or SIGTERM.
+/// Runs the command: prints the address at once, then serves until SIGINT or SIGTERM.
 ///
 /// # Errors
 /// The server cannot start, or standard output cannot be written.
@@ -149,9 +150,9 @@ fn announce(server: &Server) -> io::Result<()> {
     out.flush()
 }
 
-/// Every connection takes a descriptor: allows as many as this process may have.
+/// Raises the limit on descriptors to the most that this process may have, because every connection takes one.
 fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
-    // Without the raise the server still works, with fewer connections at a time.
+    // If this fails, the server still works, with fewer connections at a time.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }

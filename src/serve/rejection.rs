@@ -1,10 +1,10 @@
-//! Why a request cannot be taken.
+//! The reason a request is rejected.
 
-/// A request that is not answered as its path asks; the connection ends with the answer it gets instead.
+/// A rejection: the response that a request gets instead of the one of its path. The connection ends after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rejection {
-    /// The status of the answer.
+    /// The status of the response.
     pub status: u16,
-    /// The reason, for the answer's body.
+    /// The reason, which becomes the body.
     pub why: &'static str,
 }

@@ -7,25 +7,25 @@ use super::answer::{Answer, Manner};
 pub(super) struct Reply {
     /// Sent before the body is received.
     pub early: Vec<u8>,
-    /// What happens when the body was received.
+    /// What happens after the body was received.
     pub then: Then,
     /// Whether the request counts in `/stats`.
     pub counts: bool,
 }
 
-/// What happens when the body was received.
+/// What happens after the body was received.
 #[derive(Debug)]
 pub(super) enum Then {
-    /// This is the answer.
+    /// This response is sent.
     Answer(Answer),
-    /// The answer is the request: its bytes so far.
+    /// The request is echoed: its bytes so far.
     Echo(Vec<u8>, Manner),
-    /// The answer is the length of the body.
+    /// The response is the length of the body.
     Length(Manner),
 }
 
 impl Then {
-    /// The answer, now that the body was received.
+    /// The response, once the body was received.
     pub(super) fn answer(self, body_bytes: u64) -> Answer {
         match self {
             Self::Answer(answer) => answer,

@@ -1,45 +1,45 @@
-//! Reads a request's head: no more of it than an answer depends on.
+//! Reads a request's head, but only the parts on which a response depends.
 //!
-//! Most of a head is skipped unread: this is a target, not a validator. What decides where the request ends (lengths,
-//! chunked) is read strictly, because a mistake there would spoil every later request of the connection.
+//! Most of a head is skipped: this is a target, not a validator. The fields that frame the body (lengths, chunked) are
+//! parsed strictly, because a mistake there would corrupt every later request of the connection.
 
 use memchr::memchr;
 
 use super::body::Body;
 use super::rejection::Rejection;
 
-/// A request whose head is complete.
+/// A complete request head.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Head<'a> {
     /// The method, as sent.
     pub method: &'a [u8],
     /// The request target, as sent: path and query.
     pub target: &'a [u8],
-    /// Whether the connection lives on after the answer.
+    /// Whether the connection stays open after the response.
     pub persistence: Persistence,
-    /// The body that follows; `None` when there is none.
+    /// The body that follows; `None` if there is no body.
     pub body: Option<Body>,
     /// Whether the client waits for `100 Continue` before it sends the body.
     pub expects_continue: bool,
-    /// How many bytes the head takes.
+    /// The length of the head in bytes.
     pub size: usize,
 }
 
-/// Whether the connection lives on after an answer, and what the answer has to say about it.
+/// Whether the connection stays open after a response, and whether the response must say so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Persistence {
-    /// It lives on, as HTTP/1.1 assumes.
+    /// It stays open, as HTTP/1.1 assumes.
     KeepAlive,
-    /// It lives on, which an HTTP/1.0 client has to be told.
+    /// It stays open, and the response says so, as an HTTP/1.0 client needs.
     KeepAliveTold,
-    /// It is closed, which the answer says.
+    /// It is closed, and the response says so.
     Close,
 }
 
-/// The longest head that is read, in bytes: twice what wrk's users send with their largest cookies.
+/// The longest head that is read, in bytes: twice as long as the largest cookies that wrk's users send.
 pub(super) const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// Reads the head at the start of `input`; `Ok(None)` when it is not complete yet.
+/// Reads the head at the start of `input`; `Ok(None)` if it is incomplete.
 ///
 /// # Errors
 /// The head is malformed or too long.
@@ -75,10 +75,10 @@ const TOO_LONG: Rejection = Rejection { status: 431, why: "the head is longer th
 const NO_REQUEST_LINE: Rejection = Rejection { status: 400, why: "the first line is not METHOD TARGET HTTP/1.1" };
 const OTHER_VERSION: Rejection = Rejection { status: 505, why: "the version is neither HTTP/1.1 nor HTTP/1.0" };
 const BAD_LENGTH: Rejection = Rejection { status: 400, why: "Content-Length is not a whole number" };
-const TWO_LENGTHS: Rejection = Rejection { status: 400, why: "the length of the body is given twice" };
-const OTHER_CODING: Rejection = Rejection { status: 501, why: "Transfer-Encoding is something else than chunked" };
+const TWO_LENGTHS: Rejection = Rejection { status: 400, why: "the request has more than one body length" };
+const OTHER_CODING: Rejection = Rejection { status: 501, why: "Transfer-Encoding is not chunked" };
 
-/// The lines of a head, without their ends.
+/// The lines of a head, without line ends.
 struct Lines<'a> {
     input: &'a [u8],
     /// Where the next line begins.
@@ -118,7 +118,7 @@ fn split_request_line(line: &[u8]) -> Result<(&[u8], &[u8], Version), Rejection>
     }
 }
 
-/// What the header fields said.
+/// The header fields that matter.
 #[derive(Default)]
 struct Fields {
     length: Option<u64>,

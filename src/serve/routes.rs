@@ -1,4 +1,4 @@
-//! The paths: one table that finds the answer and writes the help.
+//! The paths, in one table that selects the response and generates the help.
 
 use super::answer::{Answer, End, Manner};
 use super::answers;
@@ -9,24 +9,24 @@ use super::request::Head;
 
 /// A path and what it does.
 pub(super) struct Route {
-    /// The path; one that ends with `/` takes an argument there, except the root.
+    /// The path; except for the root, a path that ends with `/` takes an argument there.
     pub path: &'static str,
-    /// How argument and query are written in the help.
+    /// The argument and the query as shown in the help.
     pub usage: &'static str,
     /// One line for the help.
     pub about: &'static str,
     action: Action,
 }
 
-/// Who makes the answer, and what has to be received before.
+/// How the response is made, and what is received before it.
 enum Action {
-    /// The body is dropped, then this answers; an `Err` says what is wrong with argument or query.
+    /// The body is discarded, then this makes the response; an `Err` says what is wrong with the argument or query.
     Answer(fn(&Ask) -> Result<Answer, String>),
-    /// This answers at once, then the body is dropped.
+    /// This makes the response, which is sent at once; then the body is discarded.
     Early(fn(&Ask) -> Answer),
-    /// The request comes back, head and body, as it was received.
+    /// The request is sent back, head and body, as it was received.
     Echo,
-    /// The length of the body comes back.
+    /// The length of the body is sent back.
     Sink,
     /// The counts of the server, without this request.
     Stats,
@@ -36,15 +36,15 @@ enum Action {
 pub(super) const ROUTES: &[Route] = &[
     route("/", "", "13 bytes: Hello, World!", Action::Answer(|ask| Ok(Answer::hello(ask.manner)))),
     route("/bytes/", "N", "N bytes, up to 10 GiB", Action::Answer(answers::bytes)),
-    route("/delay/", "MS", "an answer after MS milliseconds (fractions too)", Action::Answer(answers::delay)),
-    route("/status/", "N", "status N; 1xx: an interim answer, then 200", Action::Answer(answers::status)),
-    route("/chunked/", "N", "N bytes in chunks, with extension and trailer", Action::Answer(answers::chunked)),
+    route("/delay/", "MS", "a response after MS milliseconds (or fractions)", Action::Answer(answers::delay)),
+    route("/status/", "N", "status N; 1xx: an interim response, then 200", Action::Answer(answers::status)),
+    route("/chunked/", "N", "N bytes chunked, with an extension and a trailer", Action::Answer(answers::chunked)),
     route("/drip", "?bytes=N&ms=M&delay=S", "N bytes spread over M ms, after S s", Action::Answer(answers::drip)),
-    route("/close", "", "says Connection: close, and closes", Action::Answer(answers::close)),
-    route("/closenohdr", "", "closes after the answer without a word", Action::Answer(answers::close_unsaid)),
-    route("/reset", "", "RST instead of an answer", Action::Answer(|_| Ok(Answer::raw("", End::Reset)))),
-    route("/garbage", "", "bytes that are no HTTP, then closes", Action::Answer(answers::garbage)),
-    route("/hang", "", "never answers", Action::Answer(|_| Ok(Answer::raw("", End::Hang)))),
+    route("/close", "", "sends Connection: close, then closes", Action::Answer(answers::close)),
+    route("/closenohdr", "", "closes after the response without announcing it", Action::Answer(answers::close_unsaid)),
+    route("/reset", "", "RST instead of a response", Action::Answer(|_| Ok(Answer::raw("", End::Reset)))),
+    route("/garbage", "", "bytes that are not HTTP, then closes", Action::Answer(answers::garbage)),
+    route("/hang", "", "never responds", Action::Answer(|_| Ok(Answer::raw("", End::Hang)))),
     route("/stall", "?every=K&ms=M", "every K-th request waits M ms", Action::Answer(answers::stall)),
     route(
         "/mixed",
@@ -54,19 +54,19 @@ pub(super) const ROUTES: &[Route] = &[
     ),
     route("/freeze", "?every=T&ms=M", "every T the whole target stops for M ms", Action::Answer(answers::freeze)),
     route("/capacity", "?rps=N[&sd=S]", "a queue that serves N requests/s in all", Action::Answer(answers::capacity)),
-    route("/eof", "", "a body without length, ended by close", Action::Answer(answers::eof)),
-    route("/http10", "[?keep-alive]", "an answer of HTTP/1.0, then closes [or not]", Action::Answer(answers::http10)),
+    route("/eof", "", "a body without a length, ended by closing", Action::Answer(answers::eof)),
+    route("/http10", "[?keep-alive]", "an HTTP/1.0 response, then closes [or not]", Action::Answer(answers::http10)),
     route("/early-hints", "", "103 Early Hints, then 200", Action::Answer(answers::early_hints)),
     route("/100", "", "100 Continue, then 200", Action::Answer(answers::unasked_continue)),
     route("/echo", "", "the request as it was received, up to 1 MiB", Action::Echo),
-    route("/sink", "", "how many bytes the body of the request had", Action::Sink),
+    route("/sink", "", "the length of the request's body in bytes", Action::Sink),
     route("/early/413", "", "413 before the body is read, then reads it", Action::Early(answers::early_413)),
-    route("/extra", "", "an answer and 5 bytes too many", Action::Answer(answers::extra)),
-    route("/endless-head", "", "header fields without end", Action::Answer(answers::endless_head)),
+    route("/extra", "", "a response followed by 5 stray bytes", Action::Answer(answers::extra)),
+    route("/endless-head", "", "endless header fields", Action::Answer(answers::endless_head)),
     route("/bad-length", "", "Content-Length: -13", Action::Answer(answers::bad_length)),
-    route("/two-lengths", "", "two lengths that differ", Action::Answer(answers::two_lengths)),
-    route("/length-and-chunked", "", "a length, and chunks", Action::Answer(answers::length_and_chunked)),
-    route("/bad-chunk", "", "a chunk whose size is no number", Action::Answer(answers::bad_chunk)),
+    route("/two-lengths", "", "two different lengths", Action::Answer(answers::two_lengths)),
+    route("/length-and-chunked", "", "both a length and chunks", Action::Answer(answers::length_and_chunked)),
+    route("/bad-chunk", "", "a chunk whose size is not a number", Action::Answer(answers::bad_chunk)),
     route("/stats", "", "JSON: connections and requests so far", Action::Stats),
 ];
 
@@ -84,7 +84,7 @@ pub fn help() -> String {
          \n\
          Options:\n  \
            --addr A      PORT, HOST:PORT, [IPv6]:PORT or an IP (default 127.0.0.1:8080)\n  \
-           --threads N   threads that answer, 1 to 1024 (default 1)\n  \
+           --threads N   threads, 1 to 1024 (default 1)\n  \
            --help        this text\n\
          \n\
          Paths, for any method:\n",
@@ -93,19 +93,20 @@ pub fn help() -> String {
         let shown = format!("{path}{usage}");
         text += &format!("  {shown:<27} {about}\n");
     }
-    text += "\n/mixed without a query: every 10th connection waits 0.1 ms, others a second;\n\
+    text += "\n/mixed without a query: every 10th connection waits 0.1 ms, the others a second;\n\
              each thread numbers its own connections.\n\
              /freeze without a query: every=5s&ms=1000. T counts from the first request,\n\
-             anew after a second without one; all paths on all connections stop, and what\n\
-             arrives meanwhile is answered afterwards.\n\
-             /capacity serves all connections one request after the other; the times have\n\
-             the standard deviation S, a share of their mean: sd=0.3 (0).\n\
+             and again after a second without requests. All paths on all connections\n\
+             stop; requests that arrive meanwhile get their responses afterwards.\n\
+             /capacity serves the requests of all connections one after the other. S is\n\
+             the standard deviation of the service time, as a share of its mean, for\n\
+             instance sd=0.3 (default 0).\n\
              /drip also takes httpbin's numbytes, duration (seconds) and delay (seconds).\n\
-             /stats counts heads that were read, without requests for /stats itself.\n";
+             /stats counts the requests whose head was read, except those for /stats.\n";
     text
 }
 
-/// What `head` gets. `raw` are its bytes.
+/// The reply to a request with this head, whose bytes are `raw`.
 pub(super) fn reply(head: &Head, raw: &[u8], numbers: Numbers, desk: &Desk) -> Reply {
     let manner = Manner { head_only: head.method == b"HEAD", persistence: head.persistence };
     let later = |answer| Reply { early: Vec::new(), then: Then::Answer(answer), counts: true };
@@ -132,7 +133,7 @@ pub(super) fn reply(head: &Head, raw: &[u8], numbers: Numbers, desk: &Desk) -> R
     }
 }
 
-/// The route of a path, and the argument.
+/// The route of a path, and its argument.
 fn find(path: &str) -> Option<(&'static Route, &str)> {
     ROUTES.iter().find_map(|route| {
         let argument = path.strip_prefix(route.path)?;

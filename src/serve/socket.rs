@@ -1,4 +1,4 @@
-//! A client's socket: what has arrived on it, and what the kernel did not take yet. It never waits.
+//! A client's socket: receives without waiting, and keeps output that the kernel did not take yet.
 
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,48 +15,48 @@ use super::stream::BLOCK;
 #[derive(Debug)]
 pub(super) struct Socket {
     fd: OwnedFd,
-    /// The end of what was to be sent, which the kernel did not take yet.
+    /// The output that the kernel did not take yet.
     rest: Vec<u8>,
     /// Whether there may be something to receive.
     pub readable: bool,
-    /// Whether the client said that it will send no more; it may still be receiving.
+    /// Whether the client has shut down its sending side; it may still receive.
     half_closed: bool,
-    /// Whether everything the client sent was received.
+    /// Whether the end of the client's input was received.
     pub ended: bool,
 }
 
-/// What became of bytes that were handed to the kernel.
+/// The result of handing bytes to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
-    /// It took them.
+    /// The kernel took all of them.
     All,
-    /// It has no room for the rest; an event tells when it has.
+    /// The kernel has no room for the rest; an event follows when it has.
     Full,
-    /// The other side has gone.
+    /// The client has gone.
     Gone,
 }
 
-/// How many blocks one call hands to the kernel: 1 MiB.
+/// The number of blocks that one call hands to the kernel: 1 MiB.
 const BLOCKS_PER_CALL: usize = 16;
 
 impl Socket {
-    /// A socket that was accepted.
+    /// An accepted socket.
     pub(super) fn new(fd: OwnedFd) -> Self {
         Self { fd, rest: Vec::new(), readable: false, half_closed: false, ended: false }
     }
 
-    /// The socket, to watch it.
+    /// The socket, to be polled.
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 
-    /// Takes note of an event.
+    /// Records an event.
     pub(super) fn note(&mut self, flags: EventFlags) {
         self.readable |= flags.contains(EventFlags::IN);
         self.half_closed |= flags.contains(EventFlags::RDHUP);
     }
 
-    /// Appends what has arrived, as far as there is room. Returns whether the connection is still good.
+    /// Appends what has arrived, as far as there is room. Returns whether the connection is still usable.
     pub(super) fn receive(&mut self, input: &mut Vec<u8>) -> bool {
         let room = input.capacity() - input.len();
         if room == 0 {
@@ -67,8 +67,8 @@ impl Socket {
                 self.ended = true;
                 self.readable = false;
             }
-            // Less than there was room for: that was all, and more makes a new event. The end of the stream makes none
-            // if it was there already.
+            // Less than there was room for: nothing more has arrived, and more input will make a new event. The end of
+            // the stream makes no event if it was already there.
             Ok((_, bytes)) => self.readable = bytes == room || self.half_closed,
             Err(Errno::AGAIN) => self.readable = false,
             Err(Errno::INTR) => {}
@@ -77,7 +77,7 @@ impl Socket {
         true
     }
 
-    /// Hands bytes to the kernel and keeps what it does not take.
+    /// Hands bytes to the kernel and keeps those that it does not take.
     pub(super) fn send(&mut self, bytes: &[u8], flags: SendFlags) -> Sent {
         let sent = match send(&self.fd, bytes, flags | SendFlags::NOSIGNAL) {
             Ok(sent) if sent == bytes.len() => return Sent::All,
@@ -89,7 +89,7 @@ impl Socket {
         Sent::Full
     }
 
-    /// Hands over what the kernel did not take before, if there is any.
+    /// Hands over the bytes that the kernel did not take before, if there are any.
     pub(super) fn send_rest(&mut self) -> Sent {
         if self.rest.is_empty() {
             return Sent::All;
@@ -98,7 +98,7 @@ impl Socket {
         self.send(&rest, SendFlags::empty())
     }
 
-    /// Hands up to a megabyte of [`BLOCK`]s to the kernel, which are then no longer `left`.
+    /// Hands up to 1 MiB of [`BLOCK`]s to the kernel and subtracts what it took from `left`.
     pub(super) fn send_blocks(&self, left: &mut u64) -> Sent {
         let mut blocks = [IoSlice::new(&BLOCK); BLOCKS_PER_CALL];
         let mut bytes = (BLOCKS_PER_CALL * BLOCK.len()) as u64;
@@ -115,21 +115,21 @@ impl Socket {
                 if (sent as u64) < bytes { Sent::Full } else { Sent::All }
             }
             Err(Errno::AGAIN) => Sent::Full,
-            // Nothing was sent: the next step tries again.
+            // Nothing was sent; the next step tries again.
             Err(Errno::INTR) => Sent::All,
             Err(_) => Sent::Gone,
         }
     }
 
-    /// Says that nothing more will be sent.
+    /// Shuts down the sending side.
     pub(super) fn end(&self) {
-        // It fails when the client is gone, which the next receive notices.
+        // This fails if the client has gone, which the next receive notices.
         let _ = shutdown(&self.fd, Shutdown::Write);
     }
 
-    /// Has a RST be sent when it is closed.
+    /// Makes closing the socket send a RST.
     pub(super) fn reset(&self) {
-        // Should it fail, the client gets a FIN instead, which is no answer either.
+        // If this fails, the client gets a FIN instead, which is not a response either.
         let _ = sockopt::set_socket_linger(&self.fd, Some(Duration::ZERO));
     }
 }

@@ -1,13 +1,13 @@
-//! Bodies (and one head) that are made while they are sent, so that their length costs no memory.
+//! Bodies (and one head) that are generated while they are sent, so that their length takes no memory.
 //!
 //! Time is an argument: nothing here reads a clock or a socket.
 
 use std::time::Duration;
 
-/// What follows the first bytes of an answer.
+/// The part of a response after its first bytes.
 #[derive(Debug)]
 pub(super) enum Stream {
-    /// Bytes of [`BLOCK`], handed to the kernel without a copy of ours.
+    /// Bytes of [`BLOCK`], handed to the kernel without a copy.
     Block {
         /// Bytes still to be sent.
         left: u64,
@@ -19,24 +19,24 @@ pub(super) enum Stream {
         /// Whether no chunk was sent yet: the first one has an extension.
         first: bool,
     },
-    /// A body that comes bit by bit.
+    /// A body that is sent bit by bit.
     Drip(Drip),
-    /// Header fields without end.
+    /// Endless header fields.
     EndlessHead,
 }
 
-/// What [`Stream::fill`] found.
+/// The result of [`Stream::fill`].
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fill {
     /// There is more to send after this.
     More,
     /// Nothing more is due before this time, in nanoseconds of the server's clock.
     Until(u64),
-    /// That was all.
+    /// Everything has been appended.
     Done,
 }
 
-/// What bodies are made of. Letters rather than zeros, so that a body cannot be taken for memory that was never written.
+/// The content of bodies. Letters instead of zeros, so that a body cannot be confused with uninitialised memory.
 pub(super) static BLOCK: [u8; 64 * 1024] = [b'x'; 64 * 1024];
 
 impl Stream {
@@ -78,21 +78,22 @@ fn fill_chunks(left: &mut u64, first: &mut bool, out: &mut Vec<u8>) -> Fill {
     Fill::More
 }
 
-/// A body whose bytes are spread evenly over a time: byte k is due at k / total of it.
+/// A body whose bytes are spread evenly over a time span: byte k is due after k / total of it.
 #[derive(Debug)]
 pub(super) struct Drip {
     total: u64,
     span_ns: u64,
     sent: u64,
-    /// When the first byte was due; `None` before the first fill.
+    /// The time of the first fill, when the first byte was due; `None` before.
     start_ns: Option<u64>,
 }
 
-/// The shortest pause between two parts of a drip: a million bytes in a second come as a thousand thousands.
+/// The shortest pause between two parts of a drip: a million bytes in one second are sent as a thousand parts of a
+/// thousand.
 const DRIP_PAUSE_NS: u64 = 1_000_000;
 
 impl Drip {
-    /// `total` bytes over `span`, the first of them at once.
+    /// `total` bytes over `span`, the first one at once.
     pub(super) fn new(total: u64, span: Duration) -> Self {
         Self { total, span_ns: span.as_nanos() as u64, sent: 0, start_ns: None }
     }
@@ -112,7 +113,7 @@ impl Drip {
         }
     }
 
-    /// How many bytes are due this long after the start.
+    /// The number of bytes that are due this long after the start.
     fn due(&self, elapsed_ns: u64) -> u64 {
         if elapsed_ns >= self.span_ns {
             return self.total;
@@ -121,7 +122,7 @@ impl Drip {
         (whole as u64 + 1).min(self.total)
     }
 
-    /// When byte `k`, counted from 0, is due, after the start.
+    /// The time after the start when byte `k`, counted from 0, is due.
     fn due_at_ns(&self, k: u64) -> u64 {
         (u128::from(k) * u128::from(self.span_ns)).div_ceil(u128::from(self.total)) as u64
     }

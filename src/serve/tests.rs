@@ -1,4 +1,4 @@
-//! The server over real sockets: the exact bytes of every path, and what bad clients get.
+//! The server over real sockets: the exact bytes of every path, and the responses to bad clients.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ const PLAIN: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Leng
 const PLAIN_CLOSE: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\nConnection: close\r\n\r\nHello, World!";
 
-/// Longer than any answer takes; only a test that fails waits for it.
+/// Longer than any response takes; only a failing test waits this long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn server() -> Server {
@@ -37,7 +37,7 @@ fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n")
 }
 
-/// Reads exactly what is expected, and fails at the first difference.
+/// Reads exactly the expected text, and fails at the first difference.
 fn expect(client: &mut TcpStream, expected: &str) {
     let mut got = vec![0; expected.len()];
     let mut filled = 0;
@@ -50,20 +50,20 @@ fn expect(client: &mut TcpStream, expected: &str) {
     assert_eq!(String::from_utf8_lossy(&got[..filled]), expected);
 }
 
-/// The connection lives on: another request is answered, and nothing comes before its answer.
+/// Checks that the connection stays open: another request gets its response, and nothing precedes it.
 fn expect_alive(client: &mut TcpStream) {
     send(client, &get("/"));
     expect(client, PLAIN);
 }
 
-/// The connection is closed in good order, and nothing more comes.
+/// Checks that the connection is closed in an orderly way, and that nothing else was sent.
 fn expect_closed(client: &mut TcpStream) {
     let mut rest = Vec::new();
     client.read_to_end(&mut rest).unwrap();
     assert_eq!(String::from_utf8_lossy(&rest), "");
 }
 
-/// Sends a GET on a new connection and reads the answer, which leaves the connection open.
+/// Sends a GET on a new connection and reads the response, which leaves the connection open.
 #[track_caller]
 fn answers_and_lives(path: &str, expected: &str) {
     let server = server();
@@ -73,7 +73,7 @@ fn answers_and_lives(path: &str, expected: &str) {
     expect_alive(&mut client);
 }
 
-/// Sends a GET on a new connection and reads the answer, after which the connection is closed.
+/// Sends a GET on a new connection and reads the response, after which the connection is closed.
 #[track_caller]
 fn answers_and_closes(path: &str, expected: &str) {
     let server = server();
@@ -108,7 +108,7 @@ fn a_slow_reader_gets_every_byte_and_holds_up_nobody() {
     send(&mut slow, &get("/bytes/50000000"));
     let head = format!("{HEAD}Content-Length: 50000000\r\n\r\n");
     expect(&mut slow, &head);
-    // The kernel's buffers hold a few megabytes at most, so the answer is not out yet.
+    // The kernel's buffers hold a few megabytes at most, so the response has not been sent completely.
     expect_alive(&mut connect(&server));
     let mut left: usize = 50_000_000;
     let mut buffer = vec![0; 100_003];
@@ -211,7 +211,7 @@ fn hang_sends_nothing_and_stays_open_until_the_client_goes() {
     client.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
     assert_eq!(client.read(&mut [0; 64]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
     client.set_read_timeout(Some(PATIENCE)).unwrap();
-    // More than fits in the buffers between them: the server has to read on to see the end.
+    // More than fits in the socket buffers: the server must keep reading to reach the end.
     client.write_all(&vec![b'u'; 20_000_000]).unwrap();
     client.shutdown(Shutdown::Write).unwrap();
     expect_closed(&mut client);
@@ -222,7 +222,7 @@ fn stall_makes_every_kth_request_of_a_connection_wait() {
     let server = server();
     let mut client = connect(&server);
     for number in 1..=4 {
-        // A request that waits although it should not would wait for an hour.
+        // A request that was delayed by mistake would wait for an hour.
         let pause_ms = if number % 2 == 0 { 20 } else { 3_600_000 };
         let started = Instant::now();
         send(&mut client, &get(&format!("/stall?every=2&ms={pause_ms}")));
@@ -235,7 +235,7 @@ fn stall_makes_every_kth_request_of_a_connection_wait() {
 fn mixed_answers_every_kth_connection_sooner_than_the_others() {
     let server = server();
     for number in 1..=6 {
-        // A connection that waits although it should not would wait for an hour.
+        // A connection that was delayed by mistake would wait for an hour.
         let (ms, rest) = if number % 3 == 0 { (20, 3_600_000) } else { (3_600_000, 20) };
         let mut client = connect(&server);
         let started = Instant::now();
@@ -250,7 +250,7 @@ fn mixed_answers_every_kth_connection_sooner_than_the_others() {
 #[test]
 fn a_freeze_stops_all_threads_and_paths_and_then_everything_is_answered() {
     let server = server_with(2);
-    // The kernel deals the connections out: with twelve, hardly ever are all on the same thread.
+    // The kernel distributes the connections: it is very unlikely that all twelve go to the same thread.
     let mut clients: Vec<TcpStream> = (0..12).map(|_| connect(&server)).collect();
     for client in &mut clients {
         expect_alive(client);
@@ -493,7 +493,7 @@ fn what_cannot_be_answered_is_refused_with_a_reason() {
 fn a_head_without_end_is_refused_and_the_refusal_arrives() {
     let server = server();
     let mut client = connect(&server);
-    // More than the limit, so that some of it is unread when the answer goes out.
+    // More than the limit, so that part of it is still unread when the response is sent.
     send(&mut client, &format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(200_000)));
     let why = "the head is longer than 16384 bytes\n";
     let fields = format!("Content-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n", why.len());
@@ -532,7 +532,7 @@ fn bad_paths_and_arguments_are_answered_with_what_is_wrong() {
         ("/freeze?every=5", "'5' is not a time with its unit, as in 5s or 500ms\n"),
         ("/freeze?every=xs", "'x' is not a time of at most an hour, in s\n"),
         ("/freeze?every=1s&ms=1000", "a freeze of 1000 ms every 1s would never end\n"),
-        ("/capacity", "how many requests per second? ask for instance for /capacity?rps=500, at least 0.01\n"),
+        ("/capacity", "rps, the requests per second, is missing or below 0.01; write for instance /capacity?rps=500\n"),
         ("/capacity?rps=x", "rps: 'x' is not a number up to 1000000000\n"),
         ("/capacity?rps=5&sd=-1", "sd: '-1' is not a number up to 10\n"),
         ("/mixed?rest=-1", "'-1' is not a time of at most an hour, in ms\n"),
@@ -601,7 +601,7 @@ fn every_path_of_the_table_answers() {
 
 #[test]
 fn a_stopped_server_closes_its_connections_and_frees_its_port() {
-    // An address no other test uses, so that no other test takes the port in between.
+    // An address that no other test uses, so that no other test takes the port in between.
     let server = Server::start(&Config { address: SocketAddr::from(([127, 9, 8, 7], 0)), threads: 1 }).unwrap();
     let address = server.address();
     let (mut idle, mut waiting) = (connect(&server), connect(&server));

@@ -1,8 +1,8 @@
 //! One thread of the server: an epoll loop over its listener, its connections and their timers.
 //!
-//! It shares nothing with other threads but the eventfd that stops it, its counters, the freezes
-//! and the queue of `/capacity`. Sockets are registered once,
-//! edge-triggered, so that an ordinary request costs a wake-up, a receive and a send.
+//! The only things it shares with other threads are the eventfd that stops it, the counters, the freezes and the queue
+//! of `/capacity`. Sockets are registered once, edge-triggered, so that an ordinary request costs a wakeup, a receive
+//! and a send.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -24,17 +24,17 @@ use super::desk::Desk;
 pub(super) struct Worker {
     epoll: OwnedFd,
     listener: OwnedFd,
-    /// Becomes readable when the thread has to end.
+    /// Becomes readable when the thread must end.
     stop: Arc<OwnedFd>,
     slots: Vec<Slot>,
     /// Slots without a connection.
     free: Vec<u32>,
-    /// When who gets a turn, in nanoseconds of the desk's clock. A set, because a connection takes its timer along when
-    /// it goes.
+    /// The timers of connections, in nanoseconds of the thread's clock. A set, because closing a connection removes its
+    /// timer.
     timers: BTreeSet<(u64, Token)>,
-    /// Who gets a turn without an event.
+    /// The connections that get a turn without an event.
     again: Vec<Token>,
-    /// Whether accepting was put off, because descriptors or memory ran out.
+    /// Whether accepting was postponed because descriptors or memory ran out.
     accept_put_off: bool,
     desk: Desk,
 }
@@ -42,16 +42,16 @@ pub(super) struct Worker {
 /// A place for a connection.
 #[derive(Debug, Default)]
 struct Slot {
-    /// How many connections it had: tells a late event of an earlier one from those of the present one.
+    /// The number of connections it has had, to tell a late event of an earlier one from an event of the current one.
     generation: u32,
     connection: Option<Connection>,
     /// The connection's timer.
     timer_ns: Option<u64>,
-    /// Whether it is among those who get a turn without an event: once is enough.
+    /// Whether the connection is already queued for a turn without an event.
     is_queued: bool,
 }
 
-/// Who an event or a timer is for: the listener, the stop signal, or a slot and its generation.
+/// The destination of an event or a timer: the listener, the stop signal, or a slot and its generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Token(u64);
 
@@ -72,13 +72,14 @@ impl Token {
     }
 }
 
-/// How many events one wake-up brings at most.
+/// The most events per wakeup.
 const EVENTS_PER_WAKE_UP: usize = 512;
 
-/// How many connections are accepted before others come first.
+/// The most connections that are accepted before those already open get their turns.
 const ACCEPTS_PER_TURN: usize = 256;
 
-/// How long accepting is put off when descriptors or memory ran out: often enough for those who wait, and no load.
+/// How long accepting is postponed when descriptors or memory ran out: short enough for waiting clients, long enough to
+/// cost nothing.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 impl Worker {
@@ -124,7 +125,7 @@ impl Worker {
         }
     }
 
-    /// Does nothing as long as the target is frozen. Returns whether the thread has to end.
+    /// Waits while the target is frozen. Returns whether the thread must end.
     fn is_stopped_while_frozen(&self) -> bool {
         while let Some(left) = self.desk.freeze.left() {
             match poll(&mut [PollFd::new(&self.stop, PollFlags::IN)], Some(&timespec(left))) {
@@ -136,7 +137,7 @@ impl Worker {
         false
     }
 
-    /// How long to wait for events; `None`: as long as it takes.
+    /// The longest wait for events; `None`: unlimited.
     fn timeout(&self) -> Option<Timespec> {
         let wait_ns = match self.timers.first() {
             _ if !self.again.is_empty() => 0,
@@ -176,7 +177,7 @@ impl Worker {
         }
     }
 
-    /// Gives the connection its turn, if it is still there, and does what it asks for.
+    /// Gives the connection its turn, if it is still there, and acts on the result.
     fn give_turn(&mut self, token: Token, turn: impl FnOnce(&mut Connection, &mut Desk) -> Turn) {
         let slot = &mut self.slots[token.index()];
         let Some(connection) = slot.connection.as_mut().filter(|_| slot.generation == token.generation()) else {
@@ -208,7 +209,7 @@ impl Worker {
                 Ok(socket) => self.open(socket),
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
-                // No descriptors, no memory: the clients wait in the backlog. Trying at once would be a busy loop.
+                // Descriptors or memory ran out, so clients wait in the backlog. Retrying at once would be a busy loop.
                 Err(_) => {
                     self.accept_put_off = true;
                     let until_ns = self.desk.now_ns() + ACCEPT_PAUSE.as_nanos() as u64;
@@ -224,7 +225,7 @@ impl Worker {
 
     fn open(&mut self, socket: OwnedFd) {
         let number = self.desk.counters().add_connection();
-        // Without it answers would be late, but right.
+        // If this fails, responses are late but correct.
         let _ = sockopt::set_tcp_nodelay(&socket, true);
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
@@ -233,14 +234,14 @@ impl Worker {
         let slot = &mut self.slots[index as usize];
         let token = Token::of_slot(index, slot.generation);
         let connection = slot.connection.insert(Connection::new(socket, number));
-        // Writability is watched from the start: edge-triggered it costs nothing until a send was cut short.
+        // Writability is watched from the start: edge-triggered, it costs nothing until a send was incomplete.
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         if epoll::add(&self.epoll, connection.socket(), EventData::new_u64(token.0), flags).is_err() {
             self.close(token);
         }
     }
 
-    /// Drops the connection of a slot; closing its socket takes it out of epoll.
+    /// Closes the connection of a slot; closing the socket removes it from epoll.
     fn close(&mut self, token: Token) {
         let slot = &mut self.slots[token.index()];
         slot.connection = None;
@@ -267,7 +268,7 @@ mod tests {
     use super::super::freeze::Rhythm;
     use super::*;
 
-    /// A worker over a socket that is bound, and listens only when a test makes it.
+    /// A worker over a bound socket, which listens only after a test makes it listen.
     fn worker() -> (Worker, SocketAddr) {
         let listener = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::NONBLOCK, None).unwrap();
         bind(&listener, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
@@ -279,7 +280,7 @@ mod tests {
 
     #[test]
     fn when_accepting_fails_it_is_put_off_and_then_taken_up_again() {
-        // A socket that does not listen fails in the same way as one without descriptors: at every try.
+        // Accepting on a socket that does not listen fails every time, like accepting without free descriptors.
         let (mut worker, address) = worker();
         worker.accept();
         worker.accept();
