@@ -1,8 +1,8 @@
-//! Wakes a thread at moments that follow one another, such as the ends of slices.
+//! Wakes a thread at successive moments, such as the ends of slices.
 //!
-//! In a virtual machine it takes microseconds to set the processor's timer, which the kernel does whenever a timer becomes the
-//! earliest. So the timer for the moment after next is set before the thread sleeps: it becomes the earliest when the one
-//! before it expires, which takes nothing of the thread's time.
+//! In a virtual machine it takes microseconds to set the processor's timer, which the kernel does whenever a timer
+//! becomes the earliest. So the timer for the moment after next is set before the thread sleeps: it becomes the
+//! earliest when the one before it expires, which costs the thread nothing.
 
 use std::os::fd::OwnedFd;
 
@@ -14,7 +14,7 @@ use rustix::time::{
 
 use super::{Clock, monotonic_ns};
 
-/// Two timers that take turns.
+/// Two timers, used in turn.
 pub struct Alarm {
     timers: [Timer; 2],
     /// The system's monotonic time at the origin of the run's clock.
@@ -32,18 +32,18 @@ impl Alarm {
     ///
     /// # Errors
     ///
-    /// When the kernel gives no timer, for instance for want of descriptors.
+    /// If the kernel provides no timer, for instance for want of descriptors.
     pub fn new(clock: Clock) -> Result<Self, Errno> {
         let timer = || {
             let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
             Ok(Timer { fd, at: Nanos::MAX })
         };
-        // In this order the alarm is late by the time between the clocks, and not early.
+        // In this order the alarm is late by the time between the clocks, and never early.
         let now = clock.now();
         Ok(Self { timers: [timer()?, timer()?], origin_ns: monotonic_ns() - now.0 })
     }
 
-    /// Sleeps until a moment, after which `next` is likely to follow. A signal may end it early.
+    /// Sleeps until a moment; `next` is probably the one after it. A signal may end the sleep early.
     pub fn sleep(&mut self, until: Nanos, next: Nanos) -> Result<(), Errno> {
         for at in [until, next] {
             if self.timers.iter().all(|timer| timer.at != at)
@@ -84,7 +84,7 @@ mod tests {
         let clock = Clock::start();
         let mut alarm = Alarm::new(clock).unwrap();
         let began = clock.now();
-        // One that follows, one that does not, one twice, and one that is over.
+        // The announced moment, a different one, one twice, and one in the past.
         for (ms, next_ms) in [(2, 4), (4, 6), (7, 9), (7, 9), (9, 11), (5, 7), (11, 13)] {
             let until = began + ms * 1_000_000;
             alarm.sleep(until, began + next_ms * 1_000_000).unwrap();

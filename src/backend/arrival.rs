@@ -1,9 +1,9 @@
 //! Kernel receive timestamps: when bytes arrived, however late they are read.
 //!
-//! The kernel timestamps what it receives by the wall clock, which somebody may set at any time. [`Arrivals`] has the
-//! difference to the run's clock, read anew after each wait. It believes no timestamp of a wait during which the wall clock
-//! was set, none later than the moment at which the bytes were noticed, and none earlier than the moment up to which
-//! everything had been reported: bytes that the network reordered arrived before they could be read.
+//! The kernel timestamps what it receives with the wall clock, which may be set at any time. [`Arrivals`] keeps the
+//! difference to the run's clock, measured after each wait. It rejects timestamps of a wait during which the wall clock
+//! was set. A timestamp is never later than when the bytes were noticed, and never earlier than when everything before
+//! them had been reported: bytes that the network reordered arrived before they could be read.
 
 use std::io;
 use std::mem::{self, MaybeUninit};
@@ -17,52 +17,52 @@ use super::alarm::Alarm;
 use super::clock::wall_ns;
 use super::socket::set_option;
 
-/// What the kernel writes before the bytes of an armed receive: a header, and the control message.
+/// What the kernel writes before the bytes of an armed receive: a header and the control message.
 pub const PREFACE_BYTES: usize = HEADER_BYTES + CONTROL_BYTES;
-/// The header, the four numbers of `struct io_uring_recvmsg_out`.
+/// The header: the four numbers of `struct io_uring_recvmsg_out`.
 const HEADER_BYTES: usize = 16;
-/// The control message that has a timestamp: its own header, and a moment.
+/// The control message with the timestamp: its own header and a `timespec`.
 const CONTROL_BYTES: usize = size_of::<libc::cmsghdr>() + size_of::<libc::timespec>();
-/// This many bytes at once are a pile: of several a server has to wait until they are read.
+/// This many bytes at once are a pile: a peer that sends several of these has to wait until they are read.
 const PILE_BYTES: usize = 8_000;
-/// Adjusting the wall clock makes it faster or slower by less than one part in this many.
+/// Adjusting the wall clock changes its speed by less than one part in this many.
 const SLEWED: u64 = 500;
-/// Two looks at both clocks differ by this much, in nanoseconds, without anything having happened to either.
+/// How much two comparisons of the clocks may differ, in nanoseconds, if neither was set.
 const NOISE_NS: u64 = 2_000;
 
 /// Converts kernel receive timestamps to the run's clock.
 pub struct Arrivals {
     clock: Clock,
-    /// Ends the sleeps in which something is gathered; none: nothing is.
+    /// Ends the sleeps that gather; `None`: there is no gathering.
     alarm: Option<Alarm>,
-    /// What armed receives ask for, as the kernel reads it.
+    /// The message header of armed receives, for the kernel.
     form: Box<libc::msghdr>,
     /// How far the wall clock is ahead of the run's clock.
     ahead_ns: i64,
-    /// Whether the wall clock was not set since the wait before.
+    /// Whether the wall clock was not set since the previous wait.
     is_steady: bool,
-    /// When the completions at hand were noticed.
+    /// When the current completions were noticed.
     reaped_at: Nanos,
     /// Whether those are all that had arrived then.
     has_all: bool,
-    /// Whatever arrived before has been reported.
+    /// Everything that arrived before this has been reported.
     reported_until: Nanos,
-    /// The timestamp of what was received last, in nanoseconds of the wall clock, unless it had none.
+    /// The timestamp of the last receive, in nanoseconds of the wall clock, if there is one.
     timestamp_ns: Option<u64>,
-    /// Whether the last bytes had a timestamp that could be believed.
+    /// Whether the last bytes had a trustworthy timestamp.
     are_known: bool,
-    /// Whether the completions at hand were gathered.
+    /// Whether the current completions were gathered.
     has_gathered: bool,
-    /// Whether those of the next wait are.
+    /// Whether those of the next wait will be.
     gathers: bool,
-    /// Receives that were gathered without a timestamp that could be believed, since somebody asked.
+    /// Receives gathered without a trustworthy timestamp, since the last [`Self::take_untimestamped`].
     untimestamped: u64,
-    /// Whether so much arrived at once that a server may have to wait until it is read.
+    /// Whether so much arrived at once that a peer may have to wait until it is read.
     piles_up: bool,
 }
 
 impl Arrivals {
-    /// Nothing has arrived.
+    /// The state before anything has arrived.
     pub fn new(clock: Clock) -> Self {
         // SAFETY: zeros are a message header without name, bytes and control messages.
         let mut form = Box::new(unsafe { MaybeUninit::<libc::msghdr>::zeroed().assume_init() });
@@ -86,13 +86,13 @@ impl Arrivals {
         }
     }
 
-    /// What armed receives ask for, as the kernel reads it.
+    /// The message header of armed receives, for the kernel.
     pub fn form(&self) -> *const libc::msghdr {
         &raw const *self.form
     }
 
-    /// Sleeps until then and gathers what arrives, if that is timestamped, as what arrived last was, nothing else has arrived,
-    /// and no server has to wait until it is read. Returns whether it has.
+    /// Sleeps until then and gathers what arrives, if the last receive was timestamped, nothing else has arrived, and
+    /// no peer has to wait until its data is read. Returns whether it slept.
     pub fn gather(&mut self, until: Nanos, next: Nanos) -> bool {
         if !self.has_all || !self.are_known || self.piles_up {
             return false;
@@ -102,27 +102,27 @@ impl Arrivals {
         self.gathers
     }
 
-    /// How many receives were gathered without a timestamp that could be believed since somebody asked.
+    /// How many receives were gathered without a trustworthy timestamp since this was last called.
     pub fn take_untimestamped(&mut self) -> u64 {
         mem::take(&mut self.untimestamped)
     }
 
-    /// A wait is over: compares the clocks. `had_all`: what the wait before had noticed has been reported; `has_all`: nothing
-    /// else has arrived. Returns the time.
+    /// Compares the clocks after a wait. `had_all`: everything noticed by the previous wait has been reported;
+    /// `has_all`: nothing else has arrived. Returns the time.
     pub fn reaped(&mut self, had_all: bool, has_all: bool) -> Nanos {
         if had_all && self.has_all {
             self.reported_until = self.reaped_at;
         }
         self.has_all = has_all;
         self.has_gathered = mem::take(&mut self.gathers);
-        // In this order whatever happens in between makes a latency longer and not shorter.
+        // In this order, whatever happens in between makes a latency longer, never shorter.
         let look = || (wall_ns(), self.clock.now());
         let ahead_ns = |(wall_ns, now): (u64, Nanos)| wall_ns.wrapping_sub(now.0) as i64;
         let limit_ns = NOISE_NS + self.clock.now().since(self.reaped_at) / SLEWED;
         let is_steady = |look| self.ahead_ns.abs_diff(ahead_ns(look)) <= limit_ns;
         let mut last = look();
         if !is_steady(last) {
-            // Somebody else may have had the processor between the two clocks.
+            // The thread may have been preempted between the two clocks.
             last = look();
         }
         self.is_steady = is_steady(last);
@@ -131,7 +131,7 @@ impl Arrivals {
         last.1
     }
 
-    /// Something had arrived for which there was no buffer: it is reported after the next wait, which is not to gather.
+    /// Something had arrived without a free buffer: it is reported after the next wait, which must not gather.
     pub fn missed(&mut self) {
         (self.has_all, self.are_known) = (false, false);
     }
@@ -141,22 +141,22 @@ impl Arrivals {
         let mut control = Control([0; CONTROL_BYTES]);
         let mut bytes = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
         let (msg_iov, msg_control) = (&raw mut bytes, control.0.as_mut_ptr().cast());
-        // Some C libraries have fields of their own in it.
+        // Some C libraries have additional fields in it.
         let mut message = *self.form;
         (message.msg_iov, message.msg_iovlen, message.msg_control) = (msg_iov, 1, msg_control);
-        // SAFETY: what the message names lives as long as the call, and is as long as it says.
+        // SAFETY: what the message points to lives as long as the call and has the stated length.
         let result = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, 0) };
         let n = usize::try_from(result).map_err(|_| last_error())?;
         self.timestamp_ns = timestamp_ns(&control.0);
         Ok(n)
     }
 
-    /// An armed receive has written this before the bytes.
+    /// Takes what an armed receive has written before the bytes.
     pub fn received(&mut self, preface: &[u8]) {
         self.timestamp_ns = timestamp_in_preface_ns(preface);
     }
 
-    /// When the `n` bytes arrived that were received last, and noticed then.
+    /// When the last `n` received bytes arrived; they were noticed at `noticed`.
     pub fn at(&mut self, noticed: Nanos, n: usize) -> Nanos {
         self.piles_up |= n >= PILE_BYTES;
         let timestamp_ns = self.timestamp_ns.take().filter(|_| self.is_steady);
@@ -170,13 +170,13 @@ impl Arrivals {
     }
 }
 
-/// Has the kernel timestamp what a socket receives from now on.
+/// Makes the kernel timestamp what a socket receives from now on.
 pub fn timestamp(fd: &OwnedFd) {
-    // Where it fails nothing has a timestamp.
+    // If this fails, nothing has a timestamp.
     set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
 }
 
-/// The moment in a preface, in nanoseconds of the wall clock; `None`: there is none.
+/// The timestamp in a preface, in nanoseconds of the wall clock, if there is one.
 fn timestamp_in_preface_ns(preface: &[u8]) -> Option<u64> {
     let (header, control) = preface.split_at_checked(HEADER_BYTES)?;
     let length = u32::from_ne_bytes(*header.get(4..)?.first_chunk()?) as usize;
@@ -187,11 +187,11 @@ fn last_error() -> Errno {
     io::Error::last_os_error().raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error)
 }
 
-/// A control message where the kernel may write it.
+/// A control message for the kernel to write.
 #[repr(C, align(8))]
 struct Control([u8; CONTROL_BYTES]);
 
-/// The moment in a control message as 64-bit systems write it, in nanoseconds of the wall clock; `None`: there is none.
+/// The timestamp in a control message of 64-bit systems, in nanoseconds of the wall clock, if there is one.
 fn timestamp_ns(control: &[u8]) -> Option<u64> {
     let word = |at: usize| Some(u32::from_ne_bytes(*control.get(at..)?.first_chunk()?));
     let number = |at: usize| Some(u64::from_ne_bytes(*control.get(at..)?.first_chunk()?));
@@ -234,7 +234,7 @@ mod tests {
         (arrivals, first, second)
     }
 
-    /// Whether what arrives next is gathered, and looks at it.
+    /// Whether the next arrivals are gathered; also reaps them.
     fn gathers(arrivals: &mut Arrivals) -> bool {
         let now = arrivals.clock.now();
         let gathers = arrivals.gather(now, now + 1);
@@ -242,7 +242,7 @@ mod tests {
         gathers
     }
 
-    /// When bytes arrived whose timestamp is so long before the last wait's end.
+    /// When bytes arrived whose timestamp is this long before the end of the last wait.
     fn at(arrivals: &mut Arrivals, before_ns: i64, n: usize) -> Nanos {
         let reaped_at = arrivals.reaped_at;
         arrivals.timestamp_ns = Some((reaped_at.0 as i64 + arrivals.ahead_ns - before_ns) as u64);
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(at(&mut arrivals, -1, 100), second, "they are noticed by then");
         assert_eq!(at(&mut arrivals, 1_000_000_000, 100), first, "they could not be read before");
         assert!(gathers(&mut arrivals));
-        assert_eq!(arrivals.at(Nanos::MAX, 100), Nanos::MAX, "without a timestamp");
+        assert_eq!(arrivals.at(Nanos::MAX, 100), Nanos::MAX, "it has no timestamp");
         assert_eq!(arrivals.take_untimestamped(), 1);
         assert!(!gathers(&mut arrivals));
     }
@@ -272,7 +272,7 @@ mod tests {
             assert!(!gathers(&mut arrivals));
             arrivals.reaped(true, true);
             assert_eq!(at(&mut arrivals, 0, 100), arrivals.reaped_at);
-            assert!(gathers(&mut arrivals), "after that they are again");
+            assert!(gathers(&mut arrivals), "after that they are gathered again");
         }
     }
 
@@ -281,7 +281,7 @@ mod tests {
         let (mut arrivals, first, second) = waited();
         at(&mut arrivals, 0, 100);
         arrivals.missed();
-        assert!(!arrivals.gather(second, second + 1), "it is not to wait for the end of another slice");
+        assert!(!arrivals.gather(second, second + 1), "it must not wait for the end of another slice");
         arrivals.reaped(true, true);
         assert_eq!(at(&mut arrivals, 1_000_000_000, 100), first);
     }

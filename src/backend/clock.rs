@@ -1,11 +1,11 @@
-//! The monotonic clock, in nanoseconds since the run was set up, and the others that are needed beside it.
+//! The monotonic clock, in nanoseconds since the run was set up, and other clocks.
 
 use std::mem::MaybeUninit;
 use std::time::Instant;
 
 use onrush_proto::Nanos;
 
-/// A monotonic clock with an origin that all threads of a run share.
+/// A monotonic clock whose origin all threads of a run share.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     origin: Instant,
@@ -22,13 +22,13 @@ impl Clock {
         Nanos(self.origin.elapsed().as_nanos() as u64)
     }
 
-    /// The nanoseconds from the origin to a moment; none to an earlier one.
+    /// The nanoseconds from the origin to a moment; zero for an earlier one.
     pub fn at(&self, moment: Instant) -> Nanos {
         Nanos(moment.saturating_duration_since(self.origin).as_nanos() as u64)
     }
 }
 
-/// Has the kernel wake this thread as exactly as it can: usually it gathers what is due within 50 µs.
+/// Makes the kernel wake this thread as precisely as it can; by default it groups timers within 50 µs.
 pub fn precise_timers() {
     // SAFETY: it changes how long this thread sleeps, and touches no memory.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
@@ -39,10 +39,10 @@ pub fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// How much of that was inside the kernel, in nanoseconds, as far as it knows: it may be a tick late.
+/// How much of that was inside the kernel, in nanoseconds; may be a tick late.
 pub fn thread_system_ns() -> u64 {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the record is ours, a thread always has it, and zeros would be one, too.
+    // SAFETY: the struct is ours, a thread always has these figures, and zeros are valid.
     let system = unsafe {
         libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
         usage.assume_init().ru_stime
@@ -50,35 +50,36 @@ pub fn thread_system_ns() -> u64 {
     system.tv_sec as u64 * 1_000_000_000 + system.tv_usec as u64 * 1_000
 }
 
-/// The monotonic time in nanoseconds, since a moment of the kernel's choice.
+/// The monotonic time in nanoseconds, with an origin that the kernel chose.
 pub fn monotonic_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// The wall clock, in nanoseconds since 1970. It may be set at any time: only differences over a short while mean anything.
+/// The wall clock, in nanoseconds since 1970. It may be set at any time: only differences over a short time mean
+/// anything.
 pub fn wall_ns() -> u64 {
     read(libc::CLOCK_REALTIME)
 }
 
-/// How long this machine has been suspended since it was started, in nanoseconds: the monotonic clock stands still then, the
-/// other one does not. In a time namespace there is a constant in it, so that only a difference of two readings is a time.
+/// How long this machine has been suspended since it booted, in nanoseconds: the boot-time clock runs meanwhile, the
+/// monotonic one does not. A time namespace adds a constant, so that only the difference of two readings is a time.
 pub fn suspended_ns() -> i64 {
     let reading = || {
         let awake_ns = monotonic_ns();
         read(libc::CLOCK_BOOTTIME) as i64 - awake_ns as i64
     };
-    // Time passes between the two clocks; of several readings the least has the least of it.
+    // Time passes between reading the two clocks; the least of several readings contains the least of it.
     (0..4).map(|_| reading()).min().unwrap_or_default()
 }
 
-/// How far the wall clock is ahead of the time since this machine was started, suspended or not, in nanoseconds: the
-/// difference of two readings is how far the clock was set in between.
+/// How far the wall clock is ahead of the time since boot, suspended or not, in nanoseconds: the difference of two
+/// readings is how far it was set in between.
 pub fn wall_offset_ns() -> i64 {
     offset_ns(read)
 }
 
-/// Reads the wall clock between two readings of the other one. A thread that loses its processor there reads them far apart:
-/// of several tries the quickest counts.
+/// Reads the wall clock between two readings of the other clock. A thread that is preempted in between reads them far
+/// apart: of several tries the quickest counts.
 fn offset_ns(mut read: impl FnMut(libc::clockid_t) -> u64) -> i64 {
     let tries = (0..4).map(|_| {
         let before_ns = read(libc::CLOCK_BOOTTIME);
@@ -88,17 +89,17 @@ fn offset_ns(mut read: impl FnMut(libc::clockid_t) -> u64) -> i64 {
     tries.min().map_or(0, |(_, offset_ns)| offset_ns)
 }
 
-/// A monotonic time in nanoseconds that moves on with the ticks of the kernel only, of up to 10 ms each: what to read costs
-/// next to nothing.
+/// A monotonic time in nanoseconds that only advances with the kernel's ticks, of up to 10 ms each, and costs next to
+/// nothing to read.
 pub fn coarse_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC_COARSE)
 }
 
 fn read(clock: libc::clockid_t) -> u64 {
-    // Other C libraries have more fields in it than the two that matter.
+    // Other C libraries have more fields in it than these two.
     let mut time = MaybeUninit::<libc::timespec>::zeroed();
-    // The C library's way, not rustix's: that one reads the kernel's vDSO, which valgrind takes away.
-    // SAFETY: the record is ours, these clocks are always there, and zeros would be a time, too.
+    // Through the C library, not rustix, which reads the kernel's vDSO; valgrind removes that.
+    // SAFETY: the struct is ours, these clocks always exist, and zeros are a valid time.
     let time = unsafe {
         libc::clock_gettime(clock, time.as_mut_ptr());
         time.assume_init()
@@ -113,7 +114,7 @@ mod tests {
     #[test]
     fn a_thread_that_loses_its_processor_between_two_clocks_sees_no_step() {
         const OFFSET_NS: u64 = 1_700_000_000_000_000_000;
-        // The three readings of the one try that is left alone are 50 ns apart.
+        // The three readings of the one undisturbed try are 50 ns apart.
         for lucky in 0..4 {
             for preempted in 0..3 {
                 let (mut now_ns, mut readings) = (1_000, 0);

@@ -1,4 +1,4 @@
-//! Connections begun: from which address and port, and to where.
+//! Creates sockets and connects them, from the planned addresses and ports.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -17,30 +17,30 @@ use super::ports::{Advice, Chooser, PairId};
 use super::socket::{come_from, family, is_quiet, open, read_sizes, tell};
 use super::{What, arrival};
 
-/// Makes sockets that come from where the plan says, and knows where they go.
+/// Makes sockets with the plan's source addresses and options, and connects them.
 #[derive(Clone, Debug, Default)]
 pub struct Dialer {
-    /// Where all connections go, in place of any address.
+    /// The Unix socket that all connections use, instead of an address.
     unix: Option<SocketAddrUnix>,
     sources: Option<Sources>,
-    /// Whose turn it is among the sources.
+    /// The next connection's turn among the sources.
     next: usize,
-    /// Chooses local ports; none: the kernel does.
+    /// Chooses local ports; `None`: the kernel does.
     ports: Option<Chooser>,
-    /// Whether the kernel is to timestamp what connections receive.
+    /// Whether the kernel timestamps what connections receive.
     timestamps: bool,
-    /// What every socket is told.
+    /// The options of every socket.
     options: SocketOptions,
-    /// What the kernel made of that.
+    /// The buffer sizes that the kernel made of them.
     buffers: Buffers,
 }
 
-/// A socket that is to be connected.
+/// A socket to be connected.
 #[derive(Debug)]
 pub struct Dial {
     /// The socket.
     pub fd: OwnedFd,
-    /// The addresses that its local port was chosen for, if we chose it.
+    /// The addresses for which its local port was chosen, if we chose it.
     pub pair: Option<PairId>,
 }
 
@@ -53,38 +53,38 @@ impl From<DialError> for What {
     }
 }
 
-/// Why a connection is not on its way.
+/// Why a connect did not start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DialError {
-    /// It never will be.
+    /// It failed.
     Failed(Errno),
     /// All local ports that could be tried in this turn of the loop are taken; others may be free.
     Postponed,
 }
 
 impl Dialer {
-    /// A dialer whose first connection is that one of the run.
+    /// A dialer; `first_connection` is the run-wide number of its first connection.
     ///
     /// # Errors
     ///
-    /// When the path of a Unix socket is too long.
+    /// If the path of a Unix socket is too long.
     pub fn new(way: &Way, first_connection: usize) -> Result<Self, Errno> {
         let unix = way.unix.as_ref().map(SocketAddrUnix::new).transpose()?;
         let options = way.socket.clone();
         Ok(Self { unix, sources: way.sources, next: first_connection, options, ..Self::default() })
     }
 
-    /// The same with local ports that are chosen like that.
+    /// The same, choosing local ports like this.
     #[must_use]
     pub fn with_ports(self, ports: Option<Chooser>) -> Self {
-        // A Unix socket has none.
+        // A Unix socket has no port.
         Self { ports: ports.filter(|_| self.unix.is_none()), ..self }
     }
 
-    /// The same with connections of which the kernel timestamps what they receive, or not.
+    /// The same, with or without kernel receive timestamps.
     #[must_use]
     pub fn with_timestamps(self, timestamps: bool) -> Self {
-        // It does so for what comes over a network.
+        // The kernel only timestamps what arrives over a network.
         Self { timestamps: timestamps && self.is_tcp(), ..self }
     }
 
@@ -93,29 +93,29 @@ impl Dialer {
         self.timestamps
     }
 
-    /// How large the buffers of all sockets so far were when they were opened, where the plan says something about that. Of
-    /// those that are open the present size counts, too, where the kernel may let them grow.
+    /// How large the sockets' buffers were when they were opened, if the plan sets or reads them. If the kernel may let
+    /// them grow, the current sizes of open sockets count as well.
     pub fn buffers<'a>(&self, open: impl Iterator<Item = &'a OwnedFd>) -> Buffers {
         let mut buffers = self.buffers;
         if self.options.reads_sizes {
-            // A socket that says nothing adds nothing.
+            // A socket that reports no size adds nothing.
             open.for_each(|fd| _ = read_sizes(fd, &self.options, &mut buffers));
         }
         buffers
     }
 
-    /// A new turn of the loop begins, in which ports may be tried again.
+    /// A new turn of the loop begins, and ports may be tried again.
     pub fn begin_turn(&mut self) {
         self.ports.iter_mut().for_each(Chooser::begin_turn);
     }
 
-    /// Whether connections are TCP's: only those can throw received bytes away inside the kernel, and only of those the
-    /// kernel says when bytes came.
+    /// Whether connections are TCP: only those can discard received bytes inside the kernel, and only those have receive
+    /// timestamps.
     pub fn is_tcp(&self) -> bool {
         self.unix.is_none()
     }
 
-    /// Where a connection to this address really goes.
+    /// The real destination of a connection to this address.
     pub fn destination(&self, address: SocketAddr) -> SocketAddrAny {
         self.unix.as_ref().map_or_else(|| address.as_any(), SocketAddrArg::as_any)
     }
@@ -145,7 +145,7 @@ impl Dialer {
         Ok(Dial { fd, pair })
     }
 
-    /// Makes a connection that another dialer began one of this; returns whether it is still there and nothing has arrived.
+    /// Takes over a connection of another dialer; returns whether it is still open and nothing has arrived.
     pub fn adopt(&mut self, fd: &OwnedFd) -> bool {
         if self.timestamps {
             arrival::timestamp(fd);
@@ -153,14 +153,14 @@ impl Dialer {
         is_quiet(fd) && read_sizes(fd, &self.options, &mut self.buffers).is_ok()
     }
 
-    /// Opens a connection. `Ok` means that it is under way (or there already, which the first readiness tells).
+    /// Opens a connection. `Ok`: it is under way, or established already, which the first readiness shows.
     pub fn dial(&mut self, address: SocketAddr) -> Result<OwnedFd, DialError> {
         let Dial { fd, pair } = self.create(address).map_err(DialError::Failed)?;
         self.start(&fd, pair, address)?;
         Ok(fd)
     }
 
-    /// Starts to connect a socket; where we choose its local port, from the next one that is free.
+    /// Starts to connect a socket; if we choose its local port, from the next one that is free.
     pub fn start(&mut self, fd: &OwnedFd, pair: Option<PairId>, address: SocketAddr) -> Result<(), DialError> {
         let destination = self.destination(address);
         loop {
@@ -174,8 +174,8 @@ impl Dialer {
         }
     }
 
-    /// Looks at the outcome of an attempt to connect. `Ok(true)`: its local port is taken, and the socket has been given
-    /// the next one to try. `Ok(false)`: all is well.
+    /// Checks the outcome of an attempt to connect. `Ok(true)`: its local port is taken, and the socket has been given
+    /// the next one to try. `Ok(false)`: the attempt has not failed.
     pub fn steps_on(
         &mut self,
         fd: &OwnedFd,
@@ -196,17 +196,17 @@ impl Dialer {
         Ok(true)
     }
 
-    /// Where the addresses lead that a port was chosen for.
+    /// The target of the addresses for which a port was chosen.
     pub fn target(&self, pair: PairId) -> Option<SocketAddr> {
         Some(self.ports.as_ref()?.target(pair))
     }
 }
 
-/// Connects and closes again, within `patience`. `is_asked` is asked ten times a second whether to end early.
+/// Connects and closes again, within `patience`. Calls `is_asked` ten times a second to find out whether to end early.
 ///
 /// # Errors
 ///
-/// The system's; [`Errno::TIMEDOUT`] without an answer, [`Errno::INTR`] if it ended early.
+/// The system's; [`Errno::TIMEDOUT`] if there was no reply, [`Errno::INTR`] if it ended early.
 pub fn try_connect(
     dialer: &mut Dialer,
     address: SocketAddr,
@@ -216,7 +216,7 @@ pub fn try_connect(
     let fd = match dialer.dial(address) {
         Ok(fd) => fd,
         Err(DialError::Failed(errno)) => return Err(errno),
-        // It never is where the kernel chooses ports.
+        // Does not happen while the kernel chooses ports.
         Err(DialError::Postponed) => return Err(Errno::ADDRNOTAVAIL),
     };
     let deadline = Instant::now() + patience;

@@ -1,8 +1,8 @@
-//! Completions emulated on epoll, lean: one registration per connection, edge-triggered, one receive per wake-up.
+//! Completions emulated on epoll: one registration per connection, edge-triggered, one receive per wake-up.
 //!
-//! Receiving happens when the engine asks for the next completion, into one buffer of the thread, so that a response
-//! is parsed while it is warm and the next request leaves at once. The clock is read once per receive; that moment
-//! also stamps the send that follows.
+//! A receive happens when the engine takes the next completion, into one buffer per thread, so that a response is
+//! parsed while it is in the cache and the next request leaves at once. The clock is read once per receive; the same
+//! time stamps the send that follows.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -24,9 +24,9 @@ use crate::stats::{Buffers, TcpInfo};
 
 /// The most events taken from the kernel at once.
 const EVENTS_MAX: usize = 512;
-/// One receive takes at most this much. A large response needs few system calls, and the buffer stays in the cache.
+/// The most that one receive takes. A large response needs few system calls, and the buffer stays in the cache.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// After an answer of which most was thrown away, so much is enough for the head of the next: the less is copied.
+/// After a response of which most was discarded, this much is enough for the head of the next, and less is copied.
 const HEAD_BYTES: usize = 4 * 1024;
 /// Receives from one connection before the others get their turn.
 const RECEIVES_IN_A_ROW: u32 = 8;
@@ -37,21 +37,21 @@ pub struct Epoll {
     dialer: Dialer,
     clock: Clock,
     sockets: Vec<Socket>,
-    /// Readiness as the kernel told it, not yet looked at.
+    /// Readiness reported by the kernel and not handled yet.
     events: Vec<epoll::Event>,
-    /// Connections that have something to do, in turn.
+    /// Connections that have something to do, in order.
     ready: VecDeque<Ready>,
     /// How many of `ready` belong to the current round.
     round: usize,
-    /// Outcomes that were known at once, with the generation they belong to.
+    /// Outcomes known at once, with the generation of their connection.
     immediate: VecDeque<(u32, Completion)>,
     buffer: Box<[u8]>,
     received: usize,
-    /// Bytes that the kernel took and nobody has asked for yet.
+    /// Bytes that the kernel took since [`Backend::taken`] was last called.
     taken: u64,
-    /// When bytes arrived, where the kernel is asked for it.
+    /// Receive timestamps, if the kernel is asked for them.
     arrivals: Option<Arrivals>,
-    /// How many connections have something under way whose end is to be noticed without delay.
+    /// How many connections have something in flight whose end must be noticed without delay.
     urgent: u32,
 }
 
@@ -63,13 +63,13 @@ struct Socket {
     generation: u32,
     connecting: bool,
     delay: Delay,
-    /// How many of the next bytes nobody wants to see.
+    /// How many of the next bytes can be discarded.
     unwanted: u64,
-    /// Most of the last answer was thrown away.
+    /// Most of the last response was discarded.
     is_large: bool,
     /// What could not be sent at once, and how much of it has been accepted.
     unsent: Option<(Transmit, usize)>,
-    /// Whether it is counted among those that have something urgent under way.
+    /// Whether it is counted in `urgent`.
     is_urgent: bool,
 }
 
@@ -80,7 +80,8 @@ struct Ready {
     generation: u32,
     writable: bool,
     readable: bool,
-    /// A short read is not the end of what is there: the peer will send no more, or a receive stops at urgent data.
+    /// A short read does not mean that the socket is empty: the peer will send no more, or a receive stopped at urgent
+    /// data.
     exhaust: bool,
     receives: u32,
     /// The socket has an error, or is closed in both directions.
@@ -92,8 +93,8 @@ impl Epoll {
     ///
     /// # Errors
     ///
-    /// When the kernel gives no epoll instance, for instance for want of descriptors, or cannot wait for nanoseconds
-    /// (older than 5.11, or a filter forbids it).
+    /// If the kernel provides no epoll instance, for instance for want of descriptors, or cannot wait with nanosecond
+    /// timeouts (older than 5.11, or a filter forbids it).
     pub fn new(connections: u32, clock: Clock, dialer: Dialer) -> std::io::Result<Self> {
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let no_time = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -116,7 +117,7 @@ impl Epoll {
         })
     }
 
-    /// Counts a connection among those that have something urgent under way, or no longer.
+    /// Updates whether a connection has something urgent in flight.
     fn count_urgent(&mut self, conn: ConnId) {
         let socket = &mut self.sockets[conn.index()];
         let is_urgent = socket.connecting || socket.unwanted > 0 || socket.unsent.is_some();
@@ -133,7 +134,7 @@ impl Epoll {
         let fd = socket.fd.as_ref()?;
         if socket.connecting {
             socket.connecting = false;
-            // Only where the kernel says that something is wrong it need be asked what.
+            // Asks for the error only if the kernel reports one.
             let outcome = if ready.has_failed { sockopt::socket_error(fd).and_then(|outcome| outcome) } else { Ok(()) };
             self.count_urgent(ready.conn);
             return Some(What::Connected(outcome));
@@ -161,7 +162,7 @@ impl Epoll {
             if discarded == Err(Errno::AGAIN) {
                 return None;
             }
-            // At the end, or after an error, the receive below tells which.
+            // At the end of the stream or after an error, the receive below returns which.
             let n = discarded.unwrap_or(0);
             socket.unwanted = if n == 0 { 0 } else { socket.unwanted - n as u64 };
             if socket.unwanted == 0 {
@@ -186,7 +187,7 @@ impl Epoll {
                 outcome => break outcome,
             }
         };
-        // A short read means that nothing more was there; whatever comes later is a new event.
+        // A short read means that nothing more was there; whatever arrives later is a new event.
         ready.readable = outcome.is_ok_and(|n| n > 0 && (n == room || ready.exhaust));
         self.received = outcome.unwrap_or(0);
         Some(What::Received(outcome))
@@ -194,7 +195,7 @@ impl Epoll {
 }
 
 impl Socket {
-    /// Goes on with a send that could not be finished. `None`: there is none, or nothing could be sent.
+    /// Continues an unfinished send. `None`: there is none, or nothing could be sent.
     fn resume_send(&mut self) -> Option<Result<usize, Errno>> {
         let (transmit, sent) = self.unsent.as_mut()?;
         match send_some(self.fd.as_ref()?, &transmit.bytes()[*sent..]) {
@@ -214,7 +215,7 @@ impl Socket {
     }
 }
 
-/// Has the kernel tell of whatever happens to a connection.
+/// Registers a connection for all events.
 fn watch(poll: &OwnedFd, fd: &OwnedFd, conn: ConnId, generation: u32) -> Result<(), Errno> {
     let data = epoll::EventData::new_u64(u64::from(generation) << 32 | u64::from(conn.0));
     epoll::add(poll, fd, data, Flags::IN | Flags::OUT | Flags::RDHUP | Flags::PRI | Flags::ET)
@@ -308,7 +309,7 @@ impl Backend for Epoll {
     fn send_last(&mut self, conn: ConnId, bytes: &[u8]) {
         let socket = &self.sockets[conn.index()];
         if let Some(fd) = socket.fd.as_ref().filter(|_| socket.unsent.is_none()) {
-            // Nobody waits for them.
+            // No completion is needed for these.
             let _ = send_some(fd, bytes);
         }
     }
@@ -343,7 +344,7 @@ impl Backend for Epoll {
         let left = if busy { 0 } else { until.since(self.clock.now()) };
         let timeout = Timespec::try_from(Duration::from_nanos(left)).ok();
         self.events.clear();
-        // An interrupted wait gives no events, and the engine looks at its timers: nothing is lost.
+        // An interrupted wait reports no events, and the engine checks its timers: nothing is lost.
         let _ = epoll::wait(&self.poll, spare_capacity(&mut self.events), timeout.as_ref());
         for event in &self.events {
             let (data, flags) = (event.data.u64(), event.flags);

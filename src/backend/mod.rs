@@ -1,22 +1,20 @@
-//! The operating system as completions.
+//! The operating system's I/O, as completions.
 //!
-//! A backend opens connections, sends and receives, and says afterwards what happened: one [`Completion`] at a time.
-//! It knows neither HTTP nor statistics, takes no lock, writes no log, and never decides anything: retries, timeouts
-//! and limits are the engine's.
+//! A backend opens connections, sends and receives, and reports what happened: one [`Completion`] at a time. It knows
+//! neither HTTP nor statistics, takes no lock, writes no log, and makes no decisions: retries, timeouts and limits are
+//! the engine's.
 //!
 //! # What every backend provides
 //!
-//! * Connections are named by small numbers that the engine chose ([`ConnId`]) and that it uses again and again. After
-//!   [`Backend::close`] nothing of the closed connection is ever reported, also when its number is in use again.
-//! * A connection that [`Backend::connect`] was asked for ends in exactly one [`What::Connected`] or [`What::Postponed`].
-//!   From a successful one on, everything that arrives is reported until the end of the stream or an error, without being
-//!   asked for.
-//! * At most one send is under way on a connection; the engine waits until it has been accepted whole.
-//! * [`Backend::wait`] starts what was asked for and sleeps until something happened or a moment came;
-//!   [`Backend::next`] then gives the completions one by one until it gives none. Received bytes are lent until
-//!   the next call.
-//! * Time never goes backwards, and [`Completion::at`] is never later than [`Backend::now`]. Of completions that one
-//!   [`Backend::gather`] brings, a later one may have an earlier time.
+//! * The engine names connections by small numbers ([`ConnId`]) and reuses them. After [`Backend::close`] nothing of
+//!   the closed connection is ever reported, even when its number is in use again.
+//! * Each [`Backend::connect`] ends in exactly one [`What::Connected`] or [`What::Postponed`]. After a successful one
+//!   everything that arrives is reported, without further calls, until the end of the stream or an error.
+//! * At most one send is in flight on a connection; the engine waits until all of it has been accepted.
+//! * [`Backend::wait`] starts the queued operations and blocks until something happened or a moment has come;
+//!   [`Backend::next`] then returns the completions one by one. Received bytes are lent until the next call.
+//! * Time never goes backwards, and [`Completion::at`] is never later than [`Backend::now`]. Among the completions of
+//!   one [`Backend::gather`], a later one may have an earlier time.
 
 mod alarm;
 mod arrival;
@@ -60,45 +58,44 @@ impl ConnId {
     }
 }
 
-/// Something that happened to a connection.
+/// Something that happened on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// The connection.
     pub conn: ConnId,
-    /// When it was noticed; of bytes that were gathered, when they arrived.
+    /// When it was noticed; for gathered bytes, when they arrived.
     pub at: Nanos,
     /// What happened.
     pub what: What,
 }
 
-/// What happened to a connection.
+/// What happened on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// The connection is there, or will not be.
+    /// The connect succeeded, or failed.
     Connected(Result<(), Errno>),
-    /// No local port was found in the time of one turn: [`Backend::close`] it and ask again to go on looking.
+    /// No free local port was found within one turn: [`Backend::close`] it and connect again to continue the search.
     Postponed,
-    /// So many more bytes were accepted of what [`Backend::send`] could not take at once; or the send failed.
+    /// More bytes were accepted of what [`Backend::send`] could not take at once, or the send failed.
     Sent(Result<usize, Errno>),
-    /// So many bytes arrived, see [`Backend::received`]; none: the peer will send no more.
+    /// Bytes arrived, see [`Backend::received`]; zero: the peer will send no more.
     Received(Result<usize, Errno>),
-    /// So many bytes arrived and were thrown away unseen, as [`Backend::discard`] allowed.
+    /// Bytes arrived and were discarded, as [`Backend::discard`] allowed.
     Discarded(usize),
 }
 
-/// Input and output as completions. The module documentation says what is expected.
+/// Input and output as completions. The module documentation has the contract.
 pub trait Backend {
-    /// The name that reports and `-v` use.
+    /// The name in reports and for `-v`.
     const NAME: &'static str;
 
-    /// Whether a send leaves only with the next [`Backend::wait`], which then is when it is to be stamped; if not, it
-    /// leaves at once.
+    /// Whether a send leaves only with the next [`Backend::wait`], and must be stamped then; if not, it leaves at once.
     const GATHERS: bool;
 
     /// The time now.
     fn now(&mut self) -> Nanos;
 
-    /// The time at a moment of the system's monotonic clock; now, where time is virtual.
+    /// The time at a moment of the system's monotonic clock; in virtual time, now.
     fn time_at(&mut self, moment: Instant) -> Nanos {
         let _ = moment;
         self.now()
@@ -107,8 +104,8 @@ pub trait Backend {
     /// Opens a connection. `conn` must be closed or never used.
     fn connect(&mut self, conn: ConnId, address: SocketAddr);
 
-    /// Goes on with a connection that another backend has [released](Self::release), if it is still as it was: the other side
-    /// has neither closed it nor sent anything. `conn` must be closed or never used.
+    /// Takes over a connection that another backend [released](Self::release), unless the peer has closed it or sent
+    /// something since. `conn` must be closed or never used.
     fn adopt(&mut self, conn: ConnId, fd: OwnedFd) -> bool {
         let _ = (conn, fd);
         false
@@ -118,67 +115,67 @@ pub trait Backend {
     /// [`What::Sent`].
     fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize;
 
-    /// Allows the backend to throw the next `n` received bytes of a connection away without looking at them, in place
-    /// of an earlier permission. Those it does throw away are reported as [`What::Discarded`].
+    /// Allows the backend to discard the next `n` received bytes of a connection, instead of what was allowed before.
+    /// Those it discards are reported as [`What::Discarded`].
     fn discard(&mut self, conn: ConnId, n: u64);
 
-    /// Says that the next `n` received bytes of a connection belong to a large body that has to be received: the backend
-    /// may take them in larger pieces.
+    /// Announces that the next `n` received bytes of a connection belong to a large body that must be received: the
+    /// backend may receive them in larger pieces.
     fn expect(&mut self, conn: ConnId, n: u64) {
         let _ = (conn, n);
     }
 
-    /// Sends bytes on a connection that is about to be closed, if they can leave at once and follow what was sent.
+    /// Sends bytes on a connection that is about to be closed, if they can leave at once and in order.
     fn send_last(&mut self, conn: ConnId, bytes: &[u8]);
 
-    /// Closes a connection, with all that is under way on it.
+    /// Closes a connection, with everything in flight on it.
     fn close(&mut self, conn: ConnId);
 
-    /// The number of bytes that the kernel has taken since this was last called, of closed connections too: what
-    /// [`Backend::send`] accepted and the kernel never saw is not among them. What it takes of a send that is cut off by
-    /// [`Backend::close`] may be known later.
+    /// How many bytes the kernel has taken since this was last called, including closed connections. Bytes that
+    /// [`Backend::send`] accepted but the kernel never saw do not count. What it takes of a send cut off by
+    /// [`Backend::close`] may be counted later.
     fn taken(&mut self) -> u64;
 
-    /// Ends every send that is under way, so that [`Backend::taken`] knows what became of it. The run is over: what was
-    /// not handed over yet never is, and nothing is reported any more.
+    /// Ends every send in flight, so that [`Backend::taken`] is final. The run is over: what was not handed over never
+    /// will be, and nothing more is reported.
     fn stop(&mut self) {}
 
-    /// Lets go of connections on which nothing is under way, so that another backend can [adopt](Self::adopt) them; those on
-    /// which something arrives meanwhile stay. The run is over, as for [`Self::stop`], which comes after it.
+    /// Gives up connections with nothing in flight, so that another backend can [adopt](Self::adopt) them; those on
+    /// which something arrives meanwhile stay. Called at the end of the run, before [`Self::stop`].
     fn release(&mut self, conns: &[ConnId]) -> Vec<(ConnId, OwnedFd)> {
         let _ = conns;
         Vec::new()
     }
 
-    /// What the kernel says of a connection, and a number that the next one in its place does not have; `None`: it is not
-    /// there, no TCP, or the kernel says nothing.
+    /// The kernel's figures for a connection, and a number that its successor does not share; `None` if it is not open
+    /// or not TCP, or the kernel has no figures.
     fn tcp_info(&self, conn: ConnId) -> Option<(u32, TcpInfo)> {
         let _ = conn;
         None
     }
 
-    /// How large the kernel made the buffers of all connections so far, where it was told how large they are to be.
+    /// How large the kernel made the buffers of all connections so far, if the plan sets them.
     fn buffers(&self) -> Buffers {
         Buffers::default()
     }
 
-    /// How many receives were gathered without a timestamp that could be believed since this was last called: they have the
-    /// time at which they were noticed.
+    /// How many receives were gathered without a trustworthy timestamp since this was last called: they have the time
+    /// at which they were noticed.
     fn untimestamped(&mut self) -> u64 {
         0
     }
 
-    /// Starts what was asked for, then sleeps until there are completions, but not past `until`. Returns whether there
-    /// may be any.
+    /// Starts the queued operations, then blocks until there are completions, but not past `until`. Returns whether
+    /// there may be any.
     fn wait(&mut self, until: Nanos) -> bool;
 
-    /// Sleeps until then whatever arrives meanwhile, if the kernel says of all of it when it arrived and nobody waits for it
-    /// to be read; a [`Backend::wait`] that follows brings it. `next` is when the next such sleep is likely to end. Returns
-    /// whether it has; if not, only a wait can tell what is to be done.
+    /// Sleeps until then, whatever arrives meanwhile, if the kernel timestamps all of it and no peer waits for it to be
+    /// read; the next [`Backend::wait`] brings it. `next` is when the next such sleep will probably end. Returns
+    /// whether it slept; if not, [`Backend::wait`] must be called instead.
     fn gather(&mut self, until: Nanos, next: Nanos) -> bool;
 
-    /// Looks for completions of what was handed over, without handing anything over or waiting. Returns whether there may be
-    /// any.
+    /// Collects completions of what was handed over, without handing anything over or waiting. Returns whether there
+    /// may be any.
     fn reap(&mut self) -> bool {
         self.wait(Nanos::default())
     }
@@ -186,11 +183,11 @@ pub trait Backend {
     /// The next completion, if there is one.
     fn next(&mut self) -> Option<Completion>;
 
-    /// The bytes of the [`What::Received`] that [`Backend::next`] gave last. They may be changed where they lie.
+    /// The bytes of the last [`What::Received`] that [`Backend::next`] returned. They may be changed in place.
     fn received(&mut self) -> &mut [u8];
 }
 
-/// The name of the backend that `--io auto` takes on this machine.
+/// The name of the backend that `--io auto` uses on this machine.
 pub fn default_name() -> &'static str {
     if Uring::probe().is_ok() { Uring::NAME } else { Epoll::NAME }
 }

@@ -1,13 +1,13 @@
-//! Local ports, chosen by us where the kernel allows it.
+//! Local ports, which onrush chooses if the kernel allows it.
 //!
-//! Left to itself, the kernel searches for a free port each time a connection is made, and once half of them are in use
-//! it looks at thousands before it finds one. So each socket is given a range of exactly one port
-//! (`IP_LOCAL_PORT_RANGE`, Linux 6.3), and the kernel only has to say whether that one is free.
+//! Left to itself, the kernel searches for a free port for every connect, and once half of the ports are in use it
+//! tries thousands before it finds one. So each socket gets a range of exactly one port (`IP_LOCAL_PORT_RANGE`, Linux
+//! 6.3), and the kernel only has to check that one.
 //!
-//! The ports of a run form a ring, which begins at a random place so that two processes do not meet. Each worker starts
-//! its own part of the way round and steps on; past the end of its part it goes on through the parts of the others.
-//! Nothing is shared but the list of ports: the kernel decides who gets one. Stepping on also means that the port that
-//! was released longest ago comes next, which is the first to leave TIME_WAIT.
+//! The ports of a run form a ring, which begins at a random place so that two processes do not collide. Each worker
+//! steps through its own part of the ring, then through the parts of the others. Workers share nothing but the list of
+//! ports: the kernel decides who gets one. Stepping on also means that the port released longest ago comes next, and
+//! that one leaves TIME_WAIT first.
 
 use std::collections::HashMap;
 use std::fs;
@@ -21,48 +21,48 @@ use thiserror::Error;
 
 use super::socket::set_option;
 
-/// `IP_LOCAL_PORT_RANGE` of `linux/in.h`, at `SOL_IP` for IPv6 sockets too: the lowest port in the lower half of the
-/// value, the highest in the upper.
+/// `IP_LOCAL_PORT_RANGE` of `linux/in.h`, with `SOL_IP` for IPv6 sockets as well: the lowest port in the lower half of
+/// the value, the highest in the upper.
 const IP_LOCAL_PORT_RANGE: libc::c_int = 51;
-/// So many ports that are taken may be stepped over in one turn of the loop, so that answers do not have to wait.
+/// The most taken ports to step over in one turn of the loop, so that responses need not wait.
 const STEPS_PER_TURN: u32 = 64;
 
-/// The local ports that connections of this machine may use. All workers share it, and nothing in it changes.
+/// The local ports for connections from this machine. All workers share the list, which never changes.
 #[derive(Clone, Debug)]
 pub struct PortRing {
     usable: Arc<[u16]>,
-    /// Where in them the run begins.
+    /// Where in the list the run begins.
     begin: usize,
 }
 
-/// Why the kernel has to choose local ports.
+/// Why the kernel must choose local ports.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Unchosen {
-    /// The option is missing.
+    /// The option is not supported.
     #[error("the kernel chooses local ports, because choosing them ourselves takes Linux 6.3")]
     Kernel,
-    /// Nobody says which there are.
+    /// The range of ports is unknown.
     #[error("the kernel chooses local ports, because /proc/sys/net/ipv4/ip_local_port_range cannot be read")]
     Range,
 }
 
 impl PortRing {
-    /// Those that the kernel would choose from, which leaves out what the administrator has reserved.
+    /// The ports that the kernel would choose from, without those that the administrator has reserved.
     ///
     /// # Errors
     ///
-    /// When the kernel has to choose.
+    /// If the kernel must choose.
     pub fn of_this_machine() -> Result<Self, Unchosen> {
         let usable = usable().filter(|ports| !ports.is_empty()).ok_or(Unchosen::Range)?;
         let fd = socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::TCP));
         let is_possible = fd.is_ok_and(|fd| assign(&fd, usable[0]));
-        // Not from the seed of the run: two processes with the same one would meet at every port.
+        // Independent of the run's seed: two processes with the same seed would collide at every port.
         let begin = RandomState::new().hash_one(()) as usize % usable.len();
         if is_possible { Ok(Self { usable: usable.into(), begin }) } else { Err(Unchosen::Kernel) }
     }
 }
 
-/// The ports that the kernel would choose from, in order; `None` where it does not say.
+/// The ports that the kernel would choose from, in order; `None` if the range is unknown.
 pub fn usable() -> Option<Vec<u16>> {
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     // Kernels before 2.6.35 reserve none.
@@ -85,20 +85,20 @@ fn parse(range: &str, reserved: &str) -> Option<Vec<u16>> {
     Some((first..=last).filter(|port| !reserved.iter().any(|range| range.contains(port))).collect())
 }
 
-/// Has a socket take this port or none; returns whether the kernel can do that.
+/// Restricts a socket to this port; returns whether the kernel supports that.
 fn assign(fd: &OwnedFd, port: u16) -> bool {
     let range = u32::from(port) << 16 | u32::from(port);
     set_option(fd, libc::SOL_IP, IP_LOCAL_PORT_RANGE, range as libc::c_int)
 }
 
-/// One worker's way through the ports.
+/// One worker's position in the ring.
 #[derive(Clone, Debug)]
 pub struct Chooser {
     ports: PortRing,
-    /// Its state for each two addresses: the same port can serve between others.
+    /// The position for each pair of addresses: the same port can be used for several pairs.
     pairs: Vec<Pair>,
     numbers: HashMap<(Option<IpAddr>, SocketAddr), PairId>,
-    /// How many taken ports may still be stepped over in this turn.
+    /// How many more taken ports may be stepped over in this turn.
     steps_left: u32,
 }
 
@@ -109,25 +109,25 @@ pub struct PairId(u32);
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     target: SocketAddr,
-    /// The place of the next port.
+    /// The index of the next port.
     next: usize,
-    /// How many ports in a row turned out to be taken.
+    /// How many ports in a row were taken.
     taken: usize,
 }
 
-/// What to do when a port turned out to be taken.
+/// What to do when a port was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
     /// Try the next one.
     StepOn,
-    /// Try the next one in another turn of the loop.
+    /// Try the next one in a later turn of the loop.
     Later,
-    /// There is none: a whole round found only ports that are taken.
+    /// A whole round found only taken ports.
     Exhausted,
 }
 
 impl Chooser {
-    /// The way of a worker before which that share (0 to 1) of the connections is other workers'.
+    /// The chooser of a worker; `share_before` (0 to 1) is the share of connections that earlier workers have.
     pub fn new(ports: &PortRing, share_before: f64) -> Self {
         let PortRing { usable, begin } = ports;
         let begin = (begin + (usable.len() as f64 * share_before) as usize) % usable.len();
@@ -140,7 +140,7 @@ impl Chooser {
         self.steps_left = STEPS_PER_TURN;
     }
 
-    /// The name of two addresses; no source: the kernel chooses that.
+    /// The name of a pair of addresses; without a source the kernel chooses it.
     pub fn pair(&mut self, source: Option<IpAddr>, target: SocketAddr) -> PairId {
         *self.numbers.entry((source, target)).or_insert_with(|| {
             self.pairs.push(Pair { target, next: self.ports.begin, taken: 0 });
@@ -148,15 +148,15 @@ impl Chooser {
         })
     }
 
-    /// Where a pair leads.
+    /// The target of a pair.
     pub fn target(&self, pair: PairId) -> SocketAddr {
         self.pairs[pair.0 as usize].target
     }
 
-    /// Has a socket take the next port.
+    /// Gives a socket the next port.
     pub fn assign_next(&mut self, fd: &OwnedFd, pair: PairId) {
         let port = self.next(pair);
-        // It was possible when the run began.
+        // It worked when the run began.
         assign(fd, port);
     }
 
@@ -168,23 +168,23 @@ impl Chooser {
             *next = (*next + 1) % usable.len();
             port
         };
-        // From the target's own port a connection on this machine could reach itself, if nobody listens there.
+        // On the target's own port a connection within this machine could reach itself, if nothing listens there.
         let port = step();
         if port == target.port() { step() } else { port }
     }
 
-    /// The port that the pair was given last was free.
+    /// The last port given to the pair was free.
     pub fn was_free(&mut self, pair: PairId) {
         self.pairs[pair.0 as usize].taken = 0;
     }
 
-    /// It was not.
+    /// The last port given to the pair was taken.
     pub fn was_taken(&mut self, pair: PairId) -> Advice {
         let count = self.ports.usable.len();
         let Pair { taken, .. } = &mut self.pairs[pair.0 as usize];
         *taken += 1;
         if *taken >= count {
-            // Whoever tries again looks at some more, lest a port that becomes free is found only a round later.
+            // A retry checks a few more, so that a port that becomes free is found before the next round.
             *taken = count.saturating_sub(STEPS_PER_TURN as usize);
             return Advice::Exhausted;
         }
@@ -200,7 +200,7 @@ impl Chooser {
 pub(super) mod tests {
     use super::*;
 
-    /// A worker that may use only these ports, where the kernel allows choosing.
+    /// A chooser limited to these ports, if the kernel allows choosing.
     pub fn only(ports: &[u16]) -> Option<Chooser> {
         let possible = PortRing::of_this_machine().is_ok();
         possible.then(|| Chooser::new(&PortRing { usable: ports.into(), begin: 0 }, 0.0))
@@ -269,7 +269,7 @@ pub(super) mod tests {
         assert_eq!(advice(&mut worker, 34), [Advice::StepOn; 34]);
         assert_eq!(advice(&mut worker, 1), [Advice::Exhausted]);
         worker.begin_turn();
-        assert_eq!(advice(&mut worker, 63), [Advice::StepOn; 63], "the next attempt looks a little further");
+        assert_eq!(advice(&mut worker, 63), [Advice::StepOn; 63], "the next attempt tries a few more");
         assert_eq!(advice(&mut worker, 1), [Advice::Exhausted]);
         worker.was_free(pair);
         worker.begin_turn();

@@ -1,4 +1,4 @@
-//! Sockets as a load generator wants them: non-blocking, closed in children, without delay once that matters.
+//! Sockets for a load generator: non-blocking, close-on-exec, and without Nagle's delay once that matters.
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
@@ -13,12 +13,12 @@ use crate::plan::SocketOptions;
 use crate::stats::TcpInfo;
 use crate::stats::buffers::{Buffers, Sizes};
 
-/// Whether this machine has an address, so that connections can come from it.
+/// Whether this machine has an address, so that connections can use it as their source.
 pub fn try_source(address: IpAddr) -> Result<(), Errno> {
     come_from(&open(family(address))?, address)
 }
 
-/// Whether the kernel has a congestion control for connections to this address, and we may use it.
+/// Whether connections to this address can use a congestion control: the kernel has it, and we may use it.
 pub fn try_congestion(address: IpAddr, name: &str) -> Result<(), Errno> {
     sockopt::set_tcp_congestion(open(family(address))?, name)
 }
@@ -35,16 +35,16 @@ pub fn open(family: AddressFamily) -> Result<OwnedFd, Errno> {
     socket_with(family, SocketType::STREAM, flags, protocol)
 }
 
-/// Has a socket come from an address. The kernel chooses the port when it knows the other side, so that one port can
-/// serve for several targets.
+/// Binds a socket to a source address. The kernel chooses the port when it knows the destination, so that one port can
+/// be used for several targets.
 pub fn come_from(fd: &OwnedFd, address: IpAddr) -> Result<(), Errno> {
     // A kernel without the option chooses the port now.
     set_option(fd, libc::SOL_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1);
     bind(fd, &SocketAddr::new(address, 0))
 }
 
-/// Tells a socket that is not connected yet what the plan wants, and adds to `buffers` how large they are now. The size of the
-/// receive buffer decides which window the connection can have, and is too late once it is there.
+/// Sets the plan's options on a socket that is not connected yet, and adds its buffer sizes to `buffers`. The size of
+/// the receive buffer limits the connection's window, and must be set before the connect.
 pub fn tell(fd: &OwnedFd, options: &SocketOptions, buffers: &mut Buffers) -> Result<(), Errno> {
     if let Some(bytes) = options.rcvbuf {
         sockopt::set_socket_recv_buffer_size(fd, bytes as usize)?;
@@ -58,7 +58,7 @@ pub fn tell(fd: &OwnedFd, options: &SocketOptions, buffers: &mut Buffers) -> Res
     read_sizes(fd, options, buffers)
 }
 
-/// Adds to `buffers` how large those of a socket are, where the plan says something about that.
+/// Adds a socket's buffer sizes to `buffers`, if the plan sets or reads them.
 pub fn read_sizes(fd: &OwnedFd, options: &SocketOptions, buffers: &mut Buffers) -> Result<(), Errno> {
     if options.rcvbuf.is_some() || options.reads_sizes {
         *buffers += Buffers { rcvbuf: Some(Sizes::of(sockopt::socket_recv_buffer_size(fd)?)), sndbuf: None };
@@ -69,13 +69,13 @@ pub fn read_sizes(fd: &OwnedFd, options: &SocketOptions, buffers: &mut Buffers) 
     Ok(())
 }
 
-/// Whether nothing has arrived on a connection, nor its end.
+/// Whether nothing has arrived on a connection, not even its end.
 pub fn is_quiet(fd: &OwnedFd) -> bool {
     recv(fd, &mut [0_u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) == Err(Errno::AGAIN)
 }
 
 /// Whether a connection's sends may wait for acknowledgements of earlier ones (Nagle). The first send has none to wait
-/// for, unless it is longer than a segment: a connection that serves for one short request is never asked about it.
+/// for, unless it is longer than a segment: a connection with one short request needs no system call for this.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delay {
     /// Nothing has been sent.
@@ -83,18 +83,18 @@ pub enum Delay {
     Unknown,
     /// One short send was made.
     SentOnce,
-    /// The connection goes without delay.
+    /// The delay is off.
     Off,
 }
 
 impl Delay {
-    /// Switches the delay off before a send of that many bytes, if it could matter.
+    /// Switches the delay off before a send of `length` bytes, if it could matter.
     pub fn before_send(&mut self, fd: &OwnedFd, length: usize) {
         match self {
             Self::Off => {}
             Self::Unknown if length <= SEGMENT_MIN => *self = Self::SentOnce,
             Self::Unknown | Self::SentOnce => {
-                // Where it fails the connection is gone, which the send will tell.
+                // If this fails, the connection is gone, and the send will report it.
                 let _ = sockopt::set_tcp_nodelay(fd, true);
                 *self = Self::Off;
             }
@@ -102,19 +102,19 @@ impl Delay {
     }
 }
 
-/// From how many bytes on a connection counts as readable, if not from the first. In the middle of a large body nothing
-/// depends on a piece: where the server is slower than we are, being woken for each costs more than reading it.
+/// How many bytes make a connection readable, if not the first. In the middle of a large body no single piece matters:
+/// if the server is slower than we are, being woken for each costs more than reading it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Threshold(Option<NonZeroU32>);
 
 impl Threshold {
-    /// Sets it, if need be, before a receive of at most `most` bytes where `rest` bytes of a body are still to come.
-    /// Returns whether pieces are worth waiting for.
+    /// Sets it, if need be, before a receive of at most `most` bytes when `rest` bytes of a body are still to come.
+    /// Returns whether it is worth waiting for that many.
     pub fn before_receive(&mut self, fd: &OwnedFd, rest: u64, most: u32) -> bool {
         match self.0 {
             None if rest < THRESHOLD_REST => {}
             None => {
-                // So little of what the kernel would hold that the server may always send on.
+                // A small part of the kernel's buffer, so that the server can always send more.
                 let room = sockopt::socket_recv_buffer_size(fd).unwrap_or(0) / 8;
                 self.set(fd, NonZeroU32::new(most.min(u32::try_from(room).unwrap_or(u32::MAX))));
             }
@@ -125,32 +125,32 @@ impl Threshold {
     }
 
     fn set(&mut self, fd: &OwnedFd, bytes: Option<NonZeroU32>) {
-        // Where it fails every piece is told, as before.
+        // If this fails, every piece is reported, as before.
         set_option(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes.map_or(1, NonZeroU32::get) as libc::c_int);
         self.0 = bytes;
     }
 }
 
-/// Sets an option of a socket that the library has no name for; returns whether the kernel knows it. Where it does not,
-/// the socket does without.
+/// Sets a socket option that rustix does not have; returns whether the kernel supports it. If not, the socket does
+/// without.
 pub fn set_option(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> bool {
     let size = size_of::<libc::c_int>() as libc::socklen_t;
     // SAFETY: the value is an integer that lives as long as the call.
     unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), size) == 0 }
 }
 
-/// What the kernel says of a connection; `None` of a socket that is no TCP.
+/// The kernel's figures for a connection; `None` if the socket is not TCP.
 pub fn tcp_info(fd: &OwnedFd) -> Option<TcpInfo> {
     let mut bytes = [0_u8; TCP_INFO_MAX];
     let mut size = bytes.len() as libc::socklen_t;
     let (level, place) = (libc::IPPROTO_TCP, bytes.as_mut_ptr().cast());
-    // SAFETY: the place is as large as `size` says, and both live as long as the call.
+    // SAFETY: the buffer is as large as `size` says, and both live as long as the call.
     let result = unsafe { libc::getsockopt(fd.as_raw_fd(), level, libc::TCP_INFO, place, &raw mut size) };
     let filled = bytes.get(..size as usize).filter(|_| result == 0)?;
     TcpInfo::decode(filled)
 }
 
-/// The cookie of the network namespace that this process is in: no other has the same until the next boot.
+/// The cookie of this process's network namespace, unique until the next boot.
 ///
 /// # Errors
 ///
@@ -159,19 +159,19 @@ pub fn namespace() -> Result<u64, Errno> {
     let fd = open(AddressFamily::UNIX)?;
     let (mut cookie, mut size) = (0_u64, size_of::<u64>() as libc::socklen_t);
     let place = (&raw mut cookie).cast();
-    // SAFETY: the place is as large as `size` says, and both live as long as the call.
+    // SAFETY: the buffer is as large as `size` says, and both live as long as the call.
     let result =
         unsafe { libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_NETNS_COOKIE, place, &raw mut size) };
     if result == 0 { Ok(cookie) } else { Err(Errno::NOPROTOOPT) }
 }
 
-/// Room for what a newer kernel says, too.
+/// Room for the fields that newer kernels add.
 const TCP_INFO_MAX: usize = 512;
 
-/// A shorter rest of a body is not worth the calls.
+/// If less of a body is left, the extra calls do not pay.
 const THRESHOLD_REST: u64 = 256 * 1024;
 
-/// So many bytes fit into one segment on every path (RFC 9293, 3.7.1).
+/// This many bytes fit into one segment on every path (RFC 9293, 3.7.1).
 const SEGMENT_MIN: usize = 536;
 
 /// Sends what the kernel takes now; zero bytes if it takes none.
@@ -185,7 +185,7 @@ pub fn send_some(fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
     }
 }
 
-/// Throws received bytes away inside the kernel, `n` at most, without copying them; returns how many. TCP only.
+/// Discards up to `n` received bytes inside the kernel, without copying them; returns how many. TCP only.
 pub fn discard(fd: &OwnedFd, n: u64) -> Result<usize, Errno> {
     let most = usize::try_from(n).unwrap_or(usize::MAX).min(DISCARD_MAX);
     loop {
@@ -201,7 +201,7 @@ pub fn discard(fd: &OwnedFd, n: u64) -> Result<usize, Errno> {
     }
 }
 
-/// The most that is thrown away at once: a gigabyte, far more than a socket holds.
+/// The most to discard at once: a gigabyte, far more than a socket holds.
 const DISCARD_MAX: usize = 1 << 30;
 
 #[cfg(test)]
@@ -218,7 +218,7 @@ mod tests {
         let bytes = || {
             let (mut value, mut size) = (0u32, size_of::<u32>() as libc::socklen_t);
             let place = (&raw mut value).cast();
-            // SAFETY: both places live as long as the call and are as large as it is told.
+            // SAFETY: both places live as long as the call and have the size that is passed.
             let result =
                 unsafe { libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, place, &mut size) };
             assert_eq!(result, 0);

@@ -1,5 +1,5 @@
-//! What the backends of the system owe, against the kernel itself: with local ports that we choose, and with answers that
-//! are gathered. Where the kernel cannot do it there is nothing to test.
+//! The two kernel backends against the kernel itself: with local ports that we choose, and with gathered responses.
+//! Skipped where the kernel does not support it.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use super::*;
 use crate::plan::Way;
 use crate::plan::way::Sources;
 
-/// A port that is free, at least a moment ago.
+/// A port that was free a moment ago.
 fn free(ip: &str) -> u16 {
     TcpListener::bind((ip, 0)).unwrap().local_addr().unwrap().port()
 }
@@ -21,7 +21,7 @@ fn dialer(ports: &[u16], source: Option<&str>) -> Option<Dialer> {
     Some(Dialer::new(&way, 0).unwrap().with_ports(Some(only(ports)?)))
 }
 
-/// Runs a test on both.
+/// Runs a test on both backends.
 fn on_both(ports: &[u16], source: Option<&str>, test: impl Fn(&mut dyn FnMut(ConnId, SocketAddr) -> What)) {
     fn connect(backend: &mut impl Backend, conn: ConnId, address: SocketAddr) -> What {
         backend.connect(conn, address);
@@ -93,11 +93,11 @@ fn who_refuses_is_no_port_that_is_taken() {
     });
 }
 
-/// In nanoseconds: long enough for anything that happens at once, and longer than that.
+/// In nanoseconds: long enough for anything immediate, and a longer time.
 const SOON_NS: u64 = 100_000_000;
 const LATE_NS: u64 = 500_000_000;
 
-/// Gathers for so long; returns how long that took and what arrived when.
+/// Gathers for this long; returns how long that took and what arrived when.
 fn gather(backend: &mut impl Backend, ns: u64) -> (u64, Vec<(What, Nanos)>) {
     let began = backend.now();
     if !backend.gather(began + ns, began + 2 * ns) {
@@ -112,7 +112,7 @@ fn gather(backend: &mut impl Backend, ns: u64) -> (u64, Vec<(What, Nanos)>) {
     (took_ns, arrived)
 }
 
-/// Connects, and has answers come until they can be gathered.
+/// Connects, and receives responses until they can be gathered.
 fn settle(backend: &mut impl Backend, listener: &TcpListener) -> TcpStream {
     backend.connect(ConnId(0), listener.local_addr().unwrap());
     gather(backend, SOON_NS);
@@ -145,13 +145,13 @@ fn answers_are_gathered_and_have_the_time_of_their_arrival(backend: &mut impl Ba
     let noise_ns = 100_000;
     assert!(before <= at + noise_ns && at <= after + noise_ns, "{before:?} {at:?} {after:?}");
 
-    // Of a connect nobody knows when it was answered, and its first answer may be a long one.
+    // A connect has no timestamp of its own, and the first response may take long.
     backend.connect(ConnId(1), listener.local_addr().unwrap());
     assert!(gather(backend, LATE_NS).0 < LATE_NS);
     backend.close(ConnId(1));
     backend.wait(Nanos::default());
 
-    // Where much arrives at once, a server may have to wait until it is read.
+    // If much arrives at once, the server may be waiting until it is read.
     peer.write_all(&[b'x'; 20_000]).unwrap();
     let began = backend.now();
     let mut n = 0;
@@ -162,7 +162,7 @@ fn answers_are_gathered_and_have_the_time_of_their_arrival(backend: &mut impl Ba
     }
     peer.write_all(b"x").unwrap();
     gather(backend, 2 * LATE_NS);
-    assert!(backend.now().since(began) < 3 * LATE_NS, "what is long is gathered once at most");
+    assert!(backend.now().since(began) < 3 * LATE_NS, "a pile is gathered once at most");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn nothing_is_gathered_without_timestamps() {
     }
 }
 
-/// What completes next, other than that nothing has.
+/// The next completion, other than an empty wait.
 fn await_one(backend: &mut impl Backend) -> Completion {
     loop {
         let until = backend.now() + 5 * SECOND_NS;
@@ -201,7 +201,7 @@ fn await_one(backend: &mut impl Backend) -> Completion {
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Asks on a connection, and has the answer arrive there, whatever somebody else does meanwhile.
+/// Sends a request on a connection and has the response arrive, while `meanwhile` runs.
 fn ask(backend: &mut impl Backend, conn: ConnId, peer: &mut TcpStream, mut meanwhile: impl FnMut()) {
     assert_eq!(backend.send(conn, Transmit::Owned(b"ping".to_vec())), 4);
     backend.wait(Nanos::default());
@@ -213,7 +213,7 @@ fn ask(backend: &mut impl Backend, conn: ConnId, peer: &mut TcpStream, mut meanw
     assert_eq!(backend.received(), b"answer");
 }
 
-/// Has connections go from one backend to the next, after a number of answers on the first of them.
+/// Passes connections from one backend to the next, after some responses on the first.
 fn hand_over<B: Backend>(make: impl Fn() -> B, answers: usize) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut first = make();

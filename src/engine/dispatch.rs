@@ -115,8 +115,8 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Notes that a scheduled request has waited for a connection since it might have started: a silence counts from then.
-    /// One that a script delays does not count.
+    /// Notes that a scheduled request has waited for a connection since it might have started: a silence counts from
+    /// then. One that a script delays does not.
     fn ask(&mut self, now: Nanos) {
         let since = self.dispatch.pacer.next_at();
         if since < now && self.books.tally.left_of(self.dispatch.pacer.due_at()) > 0 && !self.script.wants.delay {

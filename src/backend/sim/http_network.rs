@@ -1,4 +1,4 @@
-//! The network of one thread in which every address leads to the server of a [`Scenario`].
+//! The network of one thread, in which every address is the server of a [`Scenario`].
 
 use std::cell::Cell;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use super::{Network, Peer};
 use crate::random::Random;
 
 impl Scenario {
-    /// The network of one thread, in which this server is reached. Seeds differ between threads.
+    /// The network of one thread, with this server. Seeds differ between threads.
     pub fn network(self, seed: u64) -> Box<dyn Network> {
         Box::new(HttpNetwork {
             shared: Rc::new(Shared { scenario: self, requests: Cell::new(0), open: Cell::new(0) }),

@@ -1,4 +1,4 @@
-//! One connection of a simulated HTTP/1.1 server: finds the requests in what arrives and answers each as its
+//! One connection of a simulated HTTP/1.1 server: finds the requests in what arrives and responds to each as its
 //! [`Scenario`](super::Scenario) says. It checks nothing: what the client sends is for other tests.
 
 use std::cell::Cell;
@@ -13,9 +13,9 @@ use crate::random::Random;
 /// What the connections of one thread share.
 pub(super) struct Shared {
     pub scenario: Scenario,
-    /// Requests that have arrived so far.
+    /// Requests received so far.
     pub requests: Cell<u64>,
-    /// Connections that are open.
+    /// Open connections.
     pub open: Cell<usize>,
 }
 
@@ -23,19 +23,19 @@ pub(super) struct Shared {
 pub(super) struct HttpPeer {
     shared: Rc<Shared>,
     random: Random,
-    /// The head of a request, as far as it has come.
+    /// The head of a request, as far as it has arrived.
     head: Vec<u8>,
     /// Bytes of a request body still to come.
     body_left: u64,
-    /// The request under way has been answered before its body was there.
+    /// The response to the current request was sent before its body arrived.
     answered_early: bool,
-    /// When the last answer so far ends; the next cannot overtake it.
+    /// When the last response so far ends; the next cannot overtake it.
     busy_until: Nanos,
     /// What is still to go wrong with the connection.
     fault: Option<ConnectionFault>,
-    /// Bytes that have arrived in all.
+    /// How many bytes have arrived.
     arrived: usize,
-    /// It does nothing any more, whatever comes.
+    /// It does nothing any more, whatever arrives.
     hangs: bool,
 }
 
@@ -55,7 +55,7 @@ impl HttpPeer {
         }
     }
 
-    /// Lets go wrong with the connection what is to, once enough has arrived.
+    /// Carries out the connection's fault, once enough has arrived.
     fn go_wrong(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         let arrived = self.arrived;
         let Some(fault) = self.fault.take_if(|fault| fault.after_bytes <= arrived) else { return };
@@ -72,7 +72,7 @@ impl HttpPeer {
         actions.push(Action { at: now + nanos(fault.after_us), act });
     }
 
-    /// Reads what has arrived, and answers the requests in it.
+    /// Reads what has arrived, and responds to the requests in it.
     fn read(&mut self, now: Nanos, mut bytes: &[u8], actions: &mut Vec<Action>) {
         while let Some((&first, rest)) = bytes.split_first() {
             if self.body_left > 0 {
@@ -92,7 +92,7 @@ impl HttpPeer {
         }
     }
 
-    /// Looks after `idle_us` whether anything was asked meanwhile.
+    /// Checks after `idle_us` whether there was a request meanwhile.
     fn look_later(&self, actions: &mut Vec<Action>) {
         let idle_us = self.shared.scenario.idle_us;
         if idle_us > 0.0 {
@@ -178,8 +178,8 @@ impl Drop for HttpPeer {
     }
 }
 
-/// Reads every line, also those behind the one it looks for: what a request costs here must not depend on the order of
-/// its lines, or counted instructions could not be compared.
+/// Reads every line, including those after the one it looks for: the cost of a request here must not depend on the
+/// order of its lines, or instruction counts could not be compared.
 fn content_length(head: &[u8]) -> u64 {
     let lengths = head.split(|&byte| byte == b'\n').filter_map(|line| {
         let (name, value) = line.split_at_checked("content-length:".len())?;

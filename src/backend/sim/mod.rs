@@ -1,9 +1,8 @@
-//! In-memory peers and virtual time: a minute of stalls, resets and short writes takes milliseconds, and comes out the
-//! same every time.
+//! In-memory peers and virtual time: a minute of stalls, resets and short writes takes milliseconds, and gives the same
+//! result every time.
 //!
-//! Time stands still while the engine works and jumps to the next event when it waits. What the other side does is
-//! decided by a [`Peer`] for each connection; [`scenario`] makes HTTP/1.1 peers from a file. No socket, no
-//! clock, no thread.
+//! Time stands still while the engine works, and jumps to the next event when it waits. A [`Peer`] per connection
+//! decides what the other side does; [`scenario`] makes HTTP/1.1 peers from a file. No socket, no clock, no thread.
 
 mod http_network;
 mod http_peer;
@@ -24,15 +23,15 @@ use super::{Backend, Completion, ConnId, What};
 
 /// The other end of one simulated connection.
 pub trait Peer {
-    /// The connection is there.
+    /// The connection is established.
     fn accepted(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         let _ = (now, actions);
     }
 
-    /// Bytes of the client arrived.
+    /// Bytes from the client arrived.
     fn receive(&mut self, now: Nanos, bytes: &[u8], actions: &mut Vec<Action>);
 
-    /// A moment asked for by [`Act::Wake`] has come.
+    /// The time requested with [`Act::Wake`] has come.
     fn wake(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         let _ = (now, actions);
     }
@@ -56,26 +55,26 @@ pub enum Act {
     Close,
     /// Resets the connection.
     Reset,
-    /// Asks to be woken.
+    /// Requests to be woken.
     Wake,
 }
 
 /// The network as a whole: what becomes of a connect.
 pub trait Network {
-    /// Says when a connect to `address`, started `now`, is decided, and how: with a peer or an error.
+    /// When a connect to `address`, started `now`, ends, and how: with a peer or an error.
     fn connect(&mut self, now: Nanos, address: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>);
 
-    /// The other end of a connection that an earlier simulation has left; `None`: it is closed.
+    /// The peer of a connection that an earlier simulation left; `None`: it is closed.
     fn adopt(&mut self) -> Option<Box<dyn Peer>> {
         None
     }
 
-    /// When a thread goes on that is to do so at that moment: later, if it stands still.
+    /// When a thread that should wake at this moment does: later, if it is stalled.
     fn awakes(&self, at: Nanos) -> Nanos {
         at
     }
 
-    /// How many bytes a send takes at once before the rest has to wait, and for how long it waits.
+    /// How many bytes a send takes at once before the rest must wait, and for how long.
     fn send_window(&mut self) -> (usize, u64) {
         (usize::MAX, 0)
     }
@@ -86,14 +85,14 @@ pub struct Sim {
     network: Box<dyn Network>,
     now: Nanos,
     lines: Vec<Line>,
-    /// What will happen, the earliest first; events of one moment in the order they were made.
+    /// Future events, the earliest first; events of one moment in the order in which they were made.
     agenda: BinaryHeap<Reverse<Planned>>,
     planned: u64,
-    /// What happened while it was gathered, in order.
+    /// What happened while gathering, in order.
     gathered: VecDeque<Planned>,
     received: Vec<u8>,
     actions: Vec<Action>,
-    /// Bytes that the network took and nobody has asked for yet.
+    /// Bytes that the network took since [`Backend::taken`] was last called.
     taken: u64,
 }
 
@@ -103,7 +102,7 @@ struct Line {
     generation: u32,
     peer: Option<Box<dyn Peer>>,
     unsent: Option<(Transmit, usize)>,
-    /// How many of the next bytes nobody wants to see.
+    /// How many of the next bytes can be discarded.
     unwanted: u64,
     /// The peer has closed or reset it: nothing more arrives.
     over: bool,
@@ -155,7 +154,7 @@ impl Sim {
         self.actions = actions;
     }
 
-    /// Gives the peer what the network takes now of `bytes`, and returns how much that was.
+    /// Passes the peer as much of `bytes` as the network takes now, and returns how much that was.
     fn deliver(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
         let (window, pause) = self.network.send_window();
         let n = bytes.len().min(window);
@@ -170,7 +169,7 @@ impl Sim {
         n
     }
 
-    /// Throws away what nobody wants to see of bytes that arrive, and returns how much that was.
+    /// Discards the unwanted part of bytes that arrive, and returns how much that was.
     fn discard_some(&mut self, planned: &mut Planned) -> Option<usize> {
         let line = &mut self.lines[planned.conn.index()];
         let Event::Peer(Act::Send(bytes)) = &mut planned.event else { return None };
@@ -180,7 +179,7 @@ impl Sim {
         (n > 0).then_some(n)
     }
 
-    /// Nobody wakes up for what happens to a connection that is closed.
+    /// Removes events of connections that are closed: nothing wakes up for those.
     fn forget_closed(&mut self) {
         while let Some(Reverse(planned)) = self.agenda.peek()
             && self.lines[planned.conn.index()].generation != planned.generation
@@ -189,14 +188,14 @@ impl Sim {
         }
     }
 
-    /// What happens next, until then.
+    /// The next event, until then.
     fn next_until(&mut self, until: Nanos) -> Option<Planned> {
         self.forget_closed();
         self.agenda.peek().filter(|Reverse(planned)| planned.at <= until)?;
         self.agenda.pop().map(|Reverse(planned)| planned)
     }
 
-    /// Lets an event happen; `None`: it concerns nobody but the peer.
+    /// Carries out an event; `None`: it only concerns the peer.
     fn happen(&mut self, conn: ConnId, event: Event) -> Option<What> {
         let line = &mut self.lines[conn.index()];
         match event {
@@ -281,7 +280,7 @@ impl Backend for Sim {
     }
 
     fn send_last(&mut self, _: ConnId, _: &[u8]) {
-        // Only TLS says anything at the end, and it is not simulated.
+        // Only TLS sends anything last, and it is not simulated.
     }
 
     fn close(&mut self, conn: ConnId) {
@@ -290,7 +289,7 @@ impl Backend for Sim {
     }
 
     fn release(&mut self, conns: &[ConnId]) -> Vec<(ConnId, OwnedFd)> {
-        // In memory there is no descriptor. Any other will do in its place: nobody reads it.
+        // There is no descriptor in memory. Any other will do: it is never read.
         let release = |&conn: &ConnId| Some((conn, eventfd(0, EventfdFlags::CLOEXEC).ok()?));
         conns.iter().filter(|conn| !self.lines[conn.index()].over).filter_map(release).collect()
     }
@@ -311,7 +310,7 @@ impl Backend for Sim {
         }
         let target = target.max(self.now);
         self.now = self.network.awakes(target);
-        // A wait that is interrupted knows of nothing that happened meanwhile.
+        // An interrupted wait has not seen what happened meanwhile.
         next <= self.now && self.now == target
     }
 
@@ -339,7 +338,7 @@ impl Backend for Sim {
     fn next(&mut self) -> Option<Completion> {
         loop {
             let mut planned = match self.gathered.pop_front() {
-                // The network says when bytes arrived, and of everything else only that it has happened.
+                // The network timestamps bytes; everything else is only noticed.
                 Some(planned @ Planned { event: Event::Peer(Act::Send(_)), .. }) => planned,
                 Some(planned) => Planned { at: self.now, ..planned },
                 None => Planned { at: self.now, ..self.next_until(self.now)? },
@@ -349,7 +348,7 @@ impl Backend for Sim {
                 continue;
             }
             if let Some(n) = self.discard_some(&mut planned) {
-                // What is left keeps its place before everything else.
+                // What is left stays ahead of everything else.
                 self.gathered.push_front(planned);
                 return Some(Completion { conn, at, what: What::Discarded(n) });
             }

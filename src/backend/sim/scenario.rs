@@ -1,18 +1,18 @@
 //! What a simulated server does, as a file: `--io sim:FILE` runs any command line against it.
 //!
 //! ```toml
-//! latency_us = 1000.0            # a request is answered so much later
+//! latency_us = 1000.0            # how long after a request its response arrives
 //!
-//! [[stall]]                      # nothing is answered in these seconds; what is due then comes at their end
+//! [[stall]]                      # no responses in these seconds; those that are due arrive at their end
 //! from_s = 20.0
 //! for_s = 10.0
 //!
-//! [[fault]]                      # every third request loses its connection inside the answer
+//! [[fault]]                      # every third request loses its connection within the response
 //! every = 3
 //! what = "reset"
 //! after_bytes = 20
 //!
-//! [[connection_fault]]           # every second connection is greeted, two milliseconds after it was accepted
+//! [[connection_fault]]           # every second connection gets a response two milliseconds after it was accepted
 //! every = 2
 //! what = { answer = "HTTP/1.1 408 Request Timeout\r\n\r\n" }
 //! after_us = 2000.0
@@ -27,53 +27,53 @@ use onrush_proto::Nanos;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-/// A simulated server. Times count from the start of the run; every thread has a server of its own.
+/// A simulated server. Times count from the start of the run; every thread has its own server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Scenario {
     /// How long a connect takes, in microseconds.
     pub connect_us: f64,
-    /// How long after a request its answer comes, in microseconds.
+    /// How long after a request its response arrives, in microseconds.
     pub latency_us: f64,
-    /// Up to so much is added to the latency, evenly distributed, in microseconds.
+    /// The most that is added to the latency at random, evenly distributed, in microseconds.
     pub jitter_us: f64,
-    /// The answer, with everything that belongs to it.
+    /// The response, head and body.
     pub answer: String,
-    /// Whether the server closes after each answer (that it does so is for `answer` to announce).
+    /// Whether the server closes after each response (`answer` should say so).
     pub close: bool,
-    /// The answer comes in pieces of so many bytes; zero: whole.
+    /// The size in bytes of the pieces in which the response arrives; zero: in one piece.
     pub split: usize,
-    /// How long after each other the pieces come, in microseconds.
+    /// How long after each other the pieces arrive, in microseconds.
     pub split_pause_us: f64,
-    /// A send takes so many bytes at once; zero: any number.
+    /// How many bytes a send takes at once; zero: any number.
     pub window: usize,
     /// How long the rest of a send waits, in microseconds.
     pub window_pause_us: f64,
-    /// Whether `split` and `window` are the most, and each piece and each send is of any size up to that.
+    /// Whether `split` and `window` are only maximums, and each piece and each send has a random size up to that.
     pub uneven: bool,
-    /// For how long a connection may have nothing to answer before the server closes it, in microseconds; zero: any time.
+    /// How long a connection may be idle before the server closes it, in microseconds; zero: forever.
     pub idle_us: f64,
     /// How many connections can be open at a time before local ports run out; zero: any number.
     pub ports: usize,
-    /// The addresses on which somebody listens; empty: all.
+    /// The addresses that accept connections; empty: all.
     pub listens: HashSet<IpAddr>,
-    /// When nothing is answered.
+    /// When the server does not respond.
     pub stall: Vec<Span>,
     /// When connects are refused.
     pub refuse: Vec<Span>,
     /// The error number of a refused connect.
     pub refuse_errno: i32,
-    /// When connects wait in the server's backlog: it takes all of them at the end.
+    /// When connects wait in the server's backlog: it accepts all of them at the end.
     pub backlog: Vec<Span>,
-    /// When onrush itself stands still, as if it had been stopped.
+    /// When onrush itself stalls, as if it had been stopped.
     pub standstill: Vec<Span>,
     /// What goes wrong with single requests.
     pub fault: Vec<Fault>,
-    /// What goes wrong with single connections, whatever is asked on them.
+    /// What goes wrong with single connections, whatever is sent on them.
     pub connection_fault: Vec<ConnectionFault>,
 }
 
-/// A stretch of time.
+/// A span of time.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Span {
@@ -83,28 +83,28 @@ pub struct Span {
     pub for_s: f64,
 }
 
-/// Something that goes wrong with every so many requests.
+/// Something that goes wrong with every n-th request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// The requests it concerns: the `every`-th, the `2 × every`-th and so on, counted over all connections of a thread.
+    /// The requests concerned: the `every`-th, the `2 × every`-th and so on, counted over all connections of a thread.
     pub every: u64,
     /// What happens.
     pub what: Mischief,
-    /// How much of the answer is sent before it happens.
+    /// How much of the response is sent before it happens.
     #[serde(default)]
     pub after_bytes: usize,
 }
 
-/// Something that goes wrong with every so many connections, once on each.
+/// Something that goes wrong with every n-th connection, once on each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectionFault {
-    /// The connections it concerns, counted like the requests of a [`Fault`].
+    /// The connections concerned, counted like the requests of a [`Fault`].
     pub every: u64,
     /// What happens; [`Mischief::Early`] is the same as [`Mischief::Answer`].
     pub what: Mischief,
-    /// How many bytes of the client have arrived when it happens; zero: it happens as soon as the server has accepted.
+    /// How many bytes from the client must have arrived; zero: it happens as soon as the server has accepted.
     #[serde(default)]
     pub after_bytes: usize,
     /// How much later it happens, in microseconds.
@@ -120,13 +120,13 @@ pub enum Mischief {
     Reset,
     /// The connection is closed.
     Close,
-    /// Nothing more comes.
+    /// Nothing more arrives.
     Hang,
-    /// The thread falls, as over a bug of ours.
+    /// The thread panics, as if onrush had a bug.
     Bug,
-    /// Other bytes are answered.
+    /// A different response.
     Answer(String),
-    /// Other bytes are answered as soon as the head of the request is there, before its body.
+    /// A different response, sent as soon as the head of the request has arrived, before its body.
     Early(String),
 }
 
@@ -162,23 +162,23 @@ impl Scenario {
     ///
     /// # Errors
     ///
-    /// When the file cannot be read or says something a scenario does not know.
+    /// If the file cannot be read or is not a valid scenario.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read scenario {path:?}"))?;
         let scenario = toml::from_str(&text).map_err(|error| anyhow::anyhow!(error.message().to_owned()));
         scenario.with_context(|| format!("cannot understand scenario {path:?}"))
     }
 
-    /// How a connect at the start of the run is answered, for the probe that compatible runs make.
+    /// The outcome of a connect at the start of the run, for the probe that compatible runs make.
     ///
     /// # Errors
     ///
-    /// When nobody listens there.
+    /// If nothing listens there.
     pub fn probe(&self, address: SocketAddr) -> Result<(), Errno> {
         self.accepts(address, Nanos::default())
     }
 
-    /// When an answer that is due at `at` comes: at the end of the stalls that hold it up.
+    /// When a response due at `at` arrives: at the end of the stalls that delay it.
     pub(super) fn release(&self, at: Nanos) -> Nanos {
         after(&self.stall, at)
     }
@@ -193,13 +193,13 @@ impl Scenario {
     }
 }
 
-/// When something takes place that is due at `at`: at the end of the spans that hold it up.
+/// When something due at `at` happens: at the end of the spans that delay it.
 pub(super) fn after(spans: &[Span], at: Nanos) -> Nanos {
     spans.iter().filter(|span| span.contains(at)).map(|span| span.end()).fold(at, Nanos::max)
 }
 
 impl Span {
-    /// Whether this moment lies in it.
+    /// Whether this moment is in it.
     fn contains(&self, at: Nanos) -> bool {
         nanos(self.from_s * 1e6) <= at.0 && at < self.end()
     }

@@ -1,6 +1,6 @@
-//! Receive buffers that belong to the thread, in two groups: many small ones for whatever arrives, and a few large ones for
-//! large bodies, so few that they stay in the cache. From each group the kernel takes one when something has arrived,
-//! and it goes back as soon as its bytes have been read.
+//! Receive buffers that belong to the thread, in two groups: many small ones for whatever arrives, and a few large ones
+//! for large bodies, few enough to stay in the cache. The kernel takes a buffer from a group when something has
+//! arrived, and gets it back as soon as its bytes have been read.
 
 use std::alloc::{self, Layout};
 use std::io;
@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use io_uring::Submitter;
 use io_uring::types::BufRingEntry;
 
-/// The number of small buffers, a power of two. A thread that falls behind more than that is told so by the kernel.
+/// The number of small buffers, a power of two. If they run out, the kernel reports that.
 const SMALL_COUNT: u16 = 512;
-/// The size of a small buffer. Small answers fit.
+/// The size of a small buffer. Small responses fit.
 const SMALL_BYTES: usize = 8192;
 /// The number of large buffers, a power of two.
 const LARGE_COUNT: u16 = 16;
-/// The size of a large buffer: several records of TLS.
+/// The size of a large buffer: several TLS records.
 pub const LARGE_BYTES: usize = 64 * 1024;
 
 /// The group of small buffers.
@@ -31,12 +31,12 @@ pub struct Buffers {
     large: Group,
 }
 
-/// Buffers of one size, and the ring that offers them.
+/// Buffers of one size, and the ring that offers them to the kernel.
 struct Group {
-    /// One entry for each buffer, the ring proper; page-aligned, as the kernel asks.
+    /// The ring proper, with one entry per buffer; page-aligned, as the kernel requires.
     entries: NonNull<BufRingEntry>,
     count: u16,
-    /// What is never written to takes no memory.
+    /// Pages that are never written to take no memory.
     memory: Box<[u8]>,
     /// The size of one buffer.
     size: usize,
@@ -46,11 +46,11 @@ struct Group {
 }
 
 impl Buffers {
-    /// Makes the buffers and registers their rings (kernel 5.19).
+    /// Allocates the buffers and registers their rings (kernel 5.19).
     ///
     /// # Errors
     ///
-    /// When the kernel does not know rings of buffers, or has no memory to pin.
+    /// If the kernel does not support buffer rings, or has no memory to pin.
     pub fn register(submitter: &Submitter<'_>) -> io::Result<Self> {
         Ok(Self {
             small: Group::register(submitter, SMALL, 0, SMALL_COUNT, SMALL_BYTES)?,

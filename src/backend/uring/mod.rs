@@ -1,12 +1,12 @@
-//! Completions from the kernel itself: io_uring.
+//! Completions directly from the kernel, through io_uring.
 //!
-//! Everything asked for while completions are handled goes to the kernel in one call, together with the wait. Received
-//! bytes come in buffers that belong to the thread. `sending` says how bytes leave, and `receiving` how they arrive.
+//! Everything queued while completions are handled goes to the kernel in one call, together with the wait. Received
+//! bytes arrive in buffers that belong to the thread. See `sending` and `receiving`.
 //!
 //! # Kernels
 //!
 //! Send and receive 5.6 · silent completions 5.17 · buffer rings and `MSG_WAITALL` for sends 5.19 · armed receives and
-//! one issuer 6.0 · deferred work 6.1. Anything less, or a filter that forbids it, fails in [`Uring::new`].
+//! single issuer 6.0 · deferred work 6.1. On anything less, or if a filter forbids it, [`Uring::new`] fails.
 
 mod buffers;
 mod names;
@@ -45,44 +45,45 @@ use sending::Sending;
 use socket::{Ended, Socket};
 use taken::Taken;
 
-/// From so many operations on, handing them over takes so long that it is told apart from the wait.
+/// With this many operations or more, handing them over takes long enough to be done before the wait.
 const MANY: usize = 16;
-/// How long sends that were cut off may take to end, in nanoseconds. They take microseconds.
+/// How long to wait for cut-off sends to end, in nanoseconds. They take microseconds.
 const END_NS: u64 = 100_000_000;
 
 /// The io_uring backend of one thread.
 pub struct Uring {
-    /// Declared, and so dropped, before everything that the kernel reads and writes.
+    /// Declared first, and so dropped before everything that the kernel reads and writes.
     ring: Ring,
     dialer: Dialer,
     buffers: Buffers,
-    /// Addresses as the kernel reads them, which it does when a connect is handed over.
+    /// Addresses for the kernel, which reads them when a connect is handed over.
     addresses: HashMap<SocketAddr, Box<SocketAddrAny>>,
-    /// What connections were sending when they were closed: the kernel reads it until the send with that name has ended.
+    /// What connections were sending when they were closed: the kernel reads it until the send with that name has
+    /// ended.
     orphans: HashMap<u64, Transmit>,
     sockets: Vec<Socket>,
     clock: Clock,
     /// When the completions at hand were noticed.
     reaped_at: Nanos,
-    /// Whether the kernel can keep sockets in a table of its own, by the number of their connection. It makes that table
-    /// no larger than the limit of open files.
+    /// Whether the kernel can keep sockets in a table, indexed by connection. The table cannot be larger than the limit
+    /// of open files.
     has_table: bool,
-    /// When bytes arrived, where the kernel is asked for it.
+    /// Receive timestamps, if the kernel is asked for them.
     arrivals: Option<Arrivals>,
-    /// How many operations are under way whose end is to be noticed without delay.
+    /// How many operations in flight must be noticed without delay when they end.
     urgent: u32,
     taken: Taken,
-    /// Connections that have something to send behind a silent send.
+    /// Connections that have something to send after a silent send.
     behind: Vec<ConnId>,
-    /// Closed sockets that operations in the queue still name, and what those are to send.
+    /// Closed sockets that queued operations still name, and the bytes those will send.
     closing: Vec<(OwnedFd, Option<Transmit>)>,
     /// Counts the waits that handed everything over.
     turn: u32,
-    /// Outcomes that were known at once, with the generation they belong to.
+    /// Outcomes known at once, with the generation of their connection.
     immediate: Vec<(u32, Completion)>,
-    /// The buffer of the last receive, and where in it the bytes are.
+    /// The buffer of the last receive, and the range of its bytes.
     received: Option<(u16, Range<usize>)>,
-    /// The connection whose receive or discard has ended: it goes on when the engine has seen what came.
+    /// The connection whose receive or discard has ended: it continues when the engine has handled it.
     resume: Option<(ConnId, Ended)>,
 }
 
@@ -91,7 +92,7 @@ impl Uring {
     ///
     /// # Errors
     ///
-    /// When the kernel has no io_uring, forbids it, or lacks one of the features named above.
+    /// If the kernel has no io_uring, forbids it, or lacks one of the features listed above.
     pub fn new(connections: u32, clock: Clock, dialer: Dialer) -> io::Result<Self> {
         let ring = Ring::new()?;
         let has_table = ring.submitter().register_files_sparse(connections).is_ok();
@@ -121,7 +122,7 @@ impl Uring {
         })
     }
 
-    /// Gives a connection its place in the kernel's table of sockets, which spares every operation a look-up.
+    /// Enters a connection in the kernel's table of sockets, which saves every operation a look-up.
     fn enter_table(&mut self, conn: ConnId) {
         let socket = &mut self.sockets[conn.index()];
         if let Some(fd) = socket.fd.as_ref().filter(|_| self.has_table && !socket.in_table) {
@@ -130,7 +131,7 @@ impl Uring {
         }
     }
 
-    /// What names the socket of a connection in an operation.
+    /// The descriptor or table index that names a connection's socket in an operation.
     fn file(&self, conn: ConnId) -> Fd {
         let socket = &self.sockets[conn.index()];
         let fd = socket.fd.as_ref().filter(|_| !socket.in_table);
@@ -146,11 +147,12 @@ impl Uring {
         if socket.in_table && operation != Operation::Cancel {
             entry = entry.flags(squeue::Flags::FIXED_FILE);
         }
-        // SAFETY: what operations point to outlives them: what sockets send, orphans, addresses, and the buffers.
+        // SAFETY: what operations point to outlives them: the bytes that sockets send, orphans, addresses, and the
+        // buffers.
         unsafe { self.ring.push(entry) };
     }
 
-    /// What a completion of the kernel means to the engine; `None`: nothing.
+    /// What a kernel completion means to the engine; `None`: nothing.
     fn translate(&mut self, entry: &cqueue::Entry) -> Option<Completion> {
         let (conn, operation) = named(entry.user_data());
         self.urgent -= u32::from(operation.is_urgent());
@@ -190,7 +192,7 @@ impl Uring {
         arrivals.at(self.reaped_at, n)
     }
 
-    /// A connect has ended, or the wait for one, which says what is ready.
+    /// A connect has ended, or the poll for one, whose result is the readiness.
     fn connected(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Option<What> {
         let Socket { fd, pair, is_busy, .. } = &mut self.sockets[conn.index()];
         let (fd, pair) = (fd.as_ref()?, *pair);
@@ -293,11 +295,12 @@ impl Backend for Uring {
         self.resume.take_if(|(resumed, _)| *resumed == conn);
         let Some(fd) = socket.fd.take() else { return };
         if unsent.is_none() && (socket.in_table || socket.is_busy || is_sending) {
-            // The table holds the socket until its place is taken again, and so does what is under way; this ends it now.
+            // The table holds the socket until its entry is reused, and so do operations in flight; this ends it now.
             let _ = shutdown(&fd, Shutdown::Both);
         }
         if socket.queued_in == self.turn {
-            // Its number must not name another socket before the queue is handed over, and its bytes must be there.
+            // Its descriptor must not name another socket before the queue is handed over, and its bytes must stay
+            // valid.
             self.closing.push((fd, unsent));
         }
     }
@@ -321,7 +324,7 @@ impl Backend for Uring {
         }
         let end_at = self.clock.now() + END_NS;
         loop {
-            // The kernel lets go of them now, and takes nothing of what is queued.
+            // The kernel reports those that have ended; nothing that is queued is handed over.
             let _ = self.ring.enter(0);
             while let Some(entry) = self.ring.take() {
                 self.count(&entry);
@@ -349,10 +352,10 @@ impl Backend for Uring {
             return false;
         }
         if self.ring.queued() >= MANY {
-            // What cannot be handed over now is with the wait.
+            // What cannot be handed over now goes with the wait.
             let _ = self.ring.submit();
         }
-        // Out of time or interrupted: the engine looks at its timers, and nothing is lost.
+        // On a timeout or interruption the engine checks its timers; nothing is lost.
         let _ = if until == Nanos::default() {
             let queued = self.ring.queued() as u32;
             self.ring.enter(queued)
@@ -365,7 +368,7 @@ impl Backend for Uring {
             self.turn = self.turn.wrapping_add(1);
             for (fd, unsent) in self.closing.drain(..) {
                 if unsent.is_some() {
-                    // What was asked for before the close has left, as it does on epoll.
+                    // What was queued before the close has left, as it does with epoll.
                     let _ = shutdown(&fd, Shutdown::Both);
                 }
             }

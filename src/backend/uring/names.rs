@@ -1,32 +1,32 @@
-//! What names an operation: its connection, the generation of that, and what it does, in the 64 bits that the kernel
-//! gives back with its completion.
+//! The name of an operation, in the 64 bits that the kernel returns with its completion: the connection, its
+//! generation, and the kind.
 
 use super::ConnId;
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Waits until the connection is there, or not.
+    /// Waits until the connect has succeeded or failed.
     Connect,
     /// Sends, and reports the end.
     Send,
-    /// Sends without waiting, and reports only that it could not.
+    /// Sends without waiting, and reports only a refusal.
     SendSilently,
     /// Receives once, into a buffer.
     Receive,
-    /// Stays armed and receives into a buffer whatever comes.
+    /// Stays armed and receives whatever arrives into buffers.
     Armed,
     /// The same, with the kernel's timestamps.
     Timestamped,
-    /// Receives and throws away.
+    /// Receives and discards.
     Discard,
     /// Cancels a receive.
     Cancel,
 }
 
 impl Operation {
-    /// Whether its end is to be noticed without delay, because nobody else knows the moment, or because something like that
-    /// follows it. Such an operation ends exactly once.
+    /// Whether its end must be noticed without delay, because the moment is not timestamped, or because such an
+    /// operation follows. It ends exactly once.
     pub fn is_urgent(self) -> bool {
         match self {
             Self::Connect | Self::Send | Self::Receive | Self::Discard | Self::Cancel => true,
@@ -35,8 +35,8 @@ impl Operation {
     }
 }
 
-/// Generations are counted in the bits that connection and operation leave; after that many connections of one slot
-/// nothing of the first can be under way any more.
+/// The bits left over by connection and kind count generations; after that many connections of one slot nothing of the
+/// first can be in flight any more.
 const GENERATION_BITS: u32 = 28;
 
 /// The name of an operation.

@@ -1,14 +1,14 @@
-//! Whether there is an io_uring to be had.
+//! Whether io_uring can be used.
 
 use super::Uring;
 use crate::backend::{Clock, Dialer};
 
 impl Uring {
-    /// Whether this kernel gives a process like this one what [`Uring::new`] needs; if not, why, in plain words.
+    /// Whether this process can use what [`Uring::new`] needs.
     ///
     /// # Errors
     ///
-    /// The reason.
+    /// The reason, worded for the user.
     pub fn probe() -> Result<(), String> {
         Self::new(1, Clock::start(), Dialer::default()).map(drop).map_err(|error| match error.raw_os_error() {
             Some(libc::EPERM) if is_switched_off() => {

@@ -1,11 +1,11 @@
-//! How bytes arrive: in one of two ways.
+//! How bytes are received: in one of two modes.
 //!
-//! *Small*: one receive stays armed and completes for whatever arrives. *Large*: one receive for the head of an
-//! answer, then one that throws the rest away inside the kernel, or receives it in large pieces. The engine's word about
-//! the length of a body leads from small to large: the armed receive is cancelled, and when its last completion has come,
-//! nothing else reads the socket. An answer that is not large leads back.
+//! *Small*: one receive stays armed and completes for whatever arrives. *Large*: one receive for the head of a
+//! response, then one that discards the rest inside the kernel, or receives it in large pieces. When the engine
+//! announces a large body, small becomes large: the armed receive is cancelled, and after its last completion nothing
+//! else reads the socket. A response that is not large leads back to small.
 //!
-//! A connection begins large, and without what pays only where it lives longer than one answer: an armed receive and a
+//! A connection begins large, and without what only pays if it lasts longer than one response: an armed receive and a
 //! place in the kernel's table of sockets.
 
 use io_uring::{opcode, squeue};
@@ -17,24 +17,24 @@ use super::names::{Operation, name};
 use super::socket::{Ended, Mode};
 use crate::backend::{ConnId, What};
 
-/// The most that one operation throws away.
+/// The most that one operation discards.
 const DISCARD_MAX: u64 = 1 << 30;
-/// So much is thrown away at once where the server sends more slowly than that goes.
+/// The most discarded at once if the server sends more slowly than that.
 const DISCARDED_AT_ONCE: u32 = 256 * 1024;
-/// `IORING_RECVSEND_POLL_FIRST`: nothing can be there yet, so that the kernel need not look before it waits.
+/// `IORING_RECVSEND_POLL_FIRST`: nothing can have arrived yet, so the kernel need not check before it waits.
 const POLL_FIRST: u16 = 1;
 
 impl Uring {
-    /// Starts to receive on a connection that is there.
+    /// Starts to receive on a new connection.
     pub(super) fn receive_first(&mut self, conn: ConnId) {
         if self.arrivals.is_some() {
-            // The first answer is to be timestamped, too.
+            // The first response needs a timestamp as well.
             self.settle(conn);
         }
         self.receive(conn);
     }
 
-    /// Starts the receive that the connection's mode asks for.
+    /// Starts the receive of the connection's mode.
     pub(super) fn receive(&mut self, conn: ConnId) {
         let socket = &mut self.sockets[conn.index()];
         socket.is_busy = true;
@@ -63,12 +63,12 @@ impl Uring {
         }
     }
 
-    /// What an armed receive is called.
+    /// The operation that an armed receive is.
     pub(super) fn armed(&self) -> Operation {
         if self.arrivals.is_some() { Operation::Timestamped } else { Operation::Armed }
     }
 
-    /// Makes a connection one that lives longer than one answer.
+    /// Prepares a connection to last longer than one response.
     pub(super) fn settle(&mut self, conn: ConnId) {
         self.sockets[conn.index()].mode = Mode::Small;
         self.enter_table(conn);
@@ -89,14 +89,14 @@ impl Uring {
             socket.mode = Mode::Large;
         }
         if let Ok(n @ 1..) = outcome {
-            // Bytes that came before the cancellation are part of the body.
+            // Bytes that arrived before the cancellation are part of the body.
             socket.large = socket.large.saturating_sub(n as u64);
         }
         if !is_armed {
             let ended = if place.is_some_and(|(id, _)| Buffers::is_large(id)) { Ended::Body } else { Ended::Head };
             self.resume = Some((conn, ended));
         }
-        // The armed receive ended because it was cancelled, or because all buffers were full: it goes on as it must.
+        // The armed receive ended because it was cancelled, or because all buffers were full: another one follows.
         let is_pause = outcome == Err(Errno::NOBUFS) || (outcome == Err(Errno::CANCELED) && mode == Mode::Leaving);
         if is_pause {
             if let Some(arrivals) = self.arrivals.as_mut().filter(|_| outcome == Err(Errno::NOBUFS)) {
@@ -112,7 +112,7 @@ impl Uring {
         Some(What::Received(outcome))
     }
 
-    /// Bytes have been thrown away, or none could be.
+    /// Bytes have been discarded, or none could be.
     pub(super) fn discarded(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> What {
         let socket = &mut self.sockets[conn.index()];
         socket.is_busy = false;
@@ -142,7 +142,7 @@ impl Uring {
         self.push(opcode::AsyncCancel::new(armed).build(), conn, Operation::Cancel);
     }
 
-    /// The engine has seen what was received last.
+    /// The engine has read what was received last.
     pub(super) fn give_back(&mut self) {
         if let Some((id, _)) = self.received.take() {
             self.buffers.give_back(id);
@@ -150,12 +150,12 @@ impl Uring {
         self.resume_receive();
     }
 
-    /// Goes on where a receive or discard has ended, now that the engine has had its say.
+    /// Continues after a receive or discard that has ended, now that the engine has handled it.
     fn resume_receive(&mut self) {
         let Some((conn, ended)) = self.resume.take() else { return };
         let socket = &mut self.sockets[conn.index()];
         if ended == Ended::Head && socket.mode == Mode::Large && socket.large == 0 {
-            // This answer was not large.
+            // This response was not large.
             self.settle(conn);
         }
         if self.sockets[conn.index()].fd.is_some() {

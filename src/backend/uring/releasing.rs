@@ -1,6 +1,6 @@
 //! How connections leave the ring without being closed.
 //!
-//! A receive waits on each. It has to end first, or it would take what the next backend is to receive.
+//! Each has a receive in flight, which must end first, or it would take what the next backend should receive.
 
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
@@ -16,8 +16,8 @@ use super::{END_NS, Uring};
 use crate::backend::ConnId;
 
 impl Uring {
-    /// Ends the receives of these connections and takes their sockets out, if nothing else is under way on them and nothing
-    /// arrives meanwhile. Nothing that is queued is handed over.
+    /// Ends the receives of these connections and takes their sockets out, if nothing else is in flight on them and
+    /// nothing arrives meanwhile. Queued operations are not handed over.
     pub(super) fn release_idle(&mut self, conns: &[ConnId]) -> Vec<(ConnId, OwnedFd)> {
         let turn = self.turn;
         let is_idle = |socket: &Socket| {
@@ -37,7 +37,7 @@ impl Uring {
         }
         let end_at = self.clock.now() + END_NS;
         loop {
-            // What has ended is told now.
+            // The kernel reports what has ended.
             let _ = self.ring.enter(0);
             while let Some(entry) = self.ring.take() {
                 self.count(&entry);
@@ -60,8 +60,8 @@ impl Uring {
         released.filter_map(|&conn| Some((conn, self.sockets[conn.index()].fd.take()?))).collect()
     }
 
-    /// Has the receive of a connection end; returns whether there was one. Where it was queued and not handed over, or has
-    /// ended already, there was none.
+    /// Cancels a connection's receive; returns whether there was one: not if it was queued but not handed over, or has
+    /// ended already.
     fn end_receive(&self, conn: ConnId) -> io::Result<bool> {
         let Socket { generation, mode, .. } = self.sockets[conn.index()];
         let operation = if mode == Mode::Small { self.armed() } else { Operation::Receive };

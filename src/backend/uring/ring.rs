@@ -1,4 +1,4 @@
-//! The queues that are shared with the kernel, and what does not fit into them.
+//! The queues shared with the kernel, and a backlog for what does not fit.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use io_uring::types::{SubmitArgs, Timespec};
 use io_uring::{IoUring, Submitter, cqueue, squeue};
 
-/// Operations that one call hands over.
+/// How many operations one call hands over.
 const ENTRIES: u32 = 4096;
-/// Completions that the kernel may have ready.
+/// How many completions the kernel can have ready.
 const COMPLETIONS: u32 = 16384;
 /// `IORING_ENTER_GETEVENTS`: completions are wanted.
 const ENTER_GETEVENTS: u32 = 1;
 
-/// Operations on their way to the kernel, and completions on theirs from it.
+/// Operations on their way to the kernel, and completions on their way back.
 pub struct Ring {
     uring: IoUring,
     /// Operations beyond [`ENTRIES`]: they follow within the same wait.
@@ -26,14 +26,14 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// When the kernel has no io_uring, forbids it, or lacks one of the features that are asked for.
+    /// If the kernel has no io_uring, forbids it, or lacks a required feature.
     pub fn new() -> io::Result<Self> {
         let mut builder = IoUring::builder();
         builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().setup_cqsize(COMPLETIONS);
         Ok(Self { uring: builder.build(ENTRIES)?, backlog: VecDeque::new() })
     }
 
-    /// What is registered with the kernel goes through this.
+    /// For registering things with the kernel.
     pub fn submitter(&self) -> Submitter<'_> {
         self.uring.submitter()
     }
@@ -60,12 +60,12 @@ impl Ring {
         unsafe { self.uring.submission().push(entry) }.is_ok()
     }
 
-    /// Hands over queue after queue until what is left fits into the next.
+    /// Hands over queue after queue until what is left fits into one.
     pub fn submit_backlog(&mut self) {
-        // Short of memory or of room for completions, the kernel takes the rest when the engine has taken those.
+        // If the kernel lacks memory or room for completions, it takes the rest after the engine has taken those.
         while !self.backlog.is_empty() && self.uring.submit().is_ok() {
             while let Some(entry) = self.backlog.pop_front() {
-                // SAFETY: whoever pushed it has promised what is needed.
+                // SAFETY: as the caller of `push` promised.
                 if !unsafe { self.queue(&entry) } {
                     self.backlog.push_front(entry);
                     break;
@@ -89,13 +89,14 @@ impl Ring {
         self.uring.submit()
     }
 
-    /// Hands over so many queued operations and lets the kernel do its work, without the timer that a wait would cost.
+    /// Hands over this many queued operations and lets the kernel do its work, without the timer that a wait would
+    /// cost.
     pub fn enter(&mut self, queued: u32) -> io::Result<usize> {
-        // SAFETY: no argument is passed, and what operations point to outlives them, as whoever pushed them has promised.
+        // SAFETY: no argument is passed, and what operations point to outlives them, as the callers of `push` promised.
         unsafe { self.uring.submitter().enter::<libc::sigset_t>(queued, 0, ENTER_GETEVENTS, None) }
     }
 
-    /// Hands over what is in the queue and sleeps until there is a completion, but no longer than that.
+    /// Hands over what is in the queue and blocks until there is a completion, but no longer than `ns`.
     pub fn sleep(&mut self, ns: u64) -> io::Result<usize> {
         let timeout = Timespec::from(Duration::from_nanos(ns));
         self.uring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timeout))
@@ -106,7 +107,7 @@ impl Ring {
         !self.uring.completion().is_empty()
     }
 
-    /// Whether the kernel has more to tell when it is entered again.
+    /// Whether the kernel will have more completions when it is entered again.
     pub fn has_more(&mut self) -> bool {
         let submission = self.uring.submission();
         submission.taskrun() || submission.cq_overflow()
@@ -117,7 +118,7 @@ impl Ring {
         self.uring.completion().next()
     }
 
-    /// Whether the kernel has something to do or to tell: a look at memory that it shares, and no call.
+    /// Whether the kernel has work or completions: only reads memory that it shares, without a call.
     pub fn has_work(&mut self) -> bool {
         self.queued() > 0 || self.has_more() || self.has_completion()
     }

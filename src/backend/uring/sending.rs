@@ -1,8 +1,8 @@
-//! How bytes leave.
+//! How bytes are sent.
 //!
-//! A small send completes while it is handed over, or not at all (`MSG_DONTWAIT`), and is silent if it does. So nobody is
-//! woken for it, and its bytes are free with the next wait. What the kernel could not take of it, and every large send,
-//! is sent in the usual way: the kernel waits for room, and reports the end.
+//! A small send that fits the socket buffer finishes during submission and posts no completion (`MSG_DONTWAIT`,
+//! silent). So nothing wakes up for it, and its bytes are free after the next wait. What the kernel could not take of
+//! it, and every large send, is sent in the usual way: the kernel waits for room, and reports the end.
 
 use io_uring::{cqueue, opcode, squeue};
 use onrush_proto::Transmit;
@@ -14,7 +14,7 @@ use super::names::{Operation, name, named};
 use crate::backend::socket::send_some;
 use crate::backend::{ConnId, What};
 
-/// A larger send waits for room at once.
+/// A larger send waits for room from the start.
 const SILENT_MAX: usize = 16 * 1024;
 
 /// A send that the kernel may still read or refuse.
@@ -22,11 +22,11 @@ pub struct Sending {
     bytes: Transmit,
     /// How much of it has been accepted.
     start: usize,
-    /// The engine has been told that all of it was.
+    /// The engine was told that all of it was accepted.
     is_told: bool,
-    /// It is silent, and was queued in that turn.
+    /// The turn in which it was queued, if it is silent.
     silent_in: Option<u32>,
-    /// The length of the silent send before it, whose refusal may be heard after this one was queued.
+    /// The length of the silent send before it, whose refusal may be reported after this one was queued.
     before: usize,
 }
 
@@ -35,13 +35,13 @@ impl Sending {
         Self { bytes, start: 0, is_told: false, silent_in: None, before: 0 }
     }
 
-    /// Whether the kernel may go on with it for long.
+    /// Whether the kernel may take long over it.
     pub(super) fn may_last(&self) -> bool {
         self.silent_in.is_none()
     }
 
-    /// Whether it is silent and was handed over before that turn: it has been accepted, or its refusal has been seen or
-    /// is about to be.
+    /// Whether it is silent and was handed over in an earlier turn: it has been accepted, or its refusal has been seen
+    /// or is about to be.
     pub(super) fn is_over(&self, turn: u32) -> bool {
         self.silent_in.is_some_and(|silent_in| silent_in != turn)
     }
@@ -73,7 +73,7 @@ impl Uring {
         length
     }
 
-    /// Sends what is left, and wants to know how it ends.
+    /// Sends what is left, with a completion.
     fn send_rest(&mut self, conn: ConnId, sending: Sending) {
         let entry = self.send_operation(conn, &sending.bytes.bytes()[sending.start..], 0);
         self.sockets[conn.index()].sending = Some(Sending { silent_in: None, ..sending });
@@ -104,8 +104,8 @@ impl Uring {
         }
     }
 
-    /// A silent send was refused, in whole or in part: the rest is sent next. If another send is on its way already,
-    /// because bytes were received before this was heard, the order is lost, and the connection with it.
+    /// A silent send was refused, in whole or in part: the rest is sent next. If another send is already on its way,
+    /// because bytes were received before the refusal was seen, the order is lost, and the connection with it.
     pub(super) fn refused(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Option<What> {
         let socket = &self.sockets[conn.index()];
         if socket.sending.as_ref().is_some_and(|sending| sending.is_over(self.turn)) {
@@ -117,8 +117,8 @@ impl Uring {
         Some(What::Sent(Err(outcome.err().filter(|errno| *errno != Errno::AGAIN).unwrap_or(Errno::CONNABORTED))))
     }
 
-    /// A send has ended, or not quite: the rest is sent next. What the engine takes for accepted it hears of only if
-    /// that has failed.
+    /// A send has ended, perhaps incompletely: then the rest is sent next. If the engine counts it as accepted already,
+    /// only a failure is reported.
     pub(super) fn sent(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Option<What> {
         let mut sending = self.sockets[conn.index()].sending.take()?;
         let is_told = sending.is_told;
@@ -134,7 +134,7 @@ impl Uring {
         if is_told { taken.err().map(|errno| What::Sent(Err(errno))) } else { Some(What::Sent(taken)) }
     }
 
-    /// Sends what had to wait for an earlier send.
+    /// Sends what waited for an earlier send.
     fn send_behind(&mut self, conn: ConnId) {
         if let Some(bytes) = self.sockets[conn.index()].behind.take() {
             self.send_rest(conn, Sending::new(*bytes));
@@ -149,7 +149,7 @@ impl Uring {
                 Some(sending) if sending.is_over(self.turn) => self.send_behind(conn),
                 // It cannot be handed over yet.
                 Some(sending) if sending.silent_in.is_some() => self.behind.push(conn),
-                // Its end is reported, and what is behind it follows then.
+                // Its end will be reported, and what waits for it follows then.
                 Some(_) | None => {}
             }
         }
@@ -160,12 +160,12 @@ impl Uring {
         let socket = &self.sockets[conn.index()];
         let is_free = socket.sending.as_ref().is_none_or(|sending| sending.is_over(self.turn));
         if let Some(fd) = socket.fd.as_ref().filter(|_| is_free) {
-            // Nobody waits for them.
+            // No completion is needed for these.
             let _ = send_some(fd, bytes);
         }
     }
 
-    /// Takes what a connection was sending, lest it is freed while the kernel may read it; `None`: it never will.
+    /// Keeps what a connection was sending as long as the kernel may read it; returns it if it is still queued.
     pub(super) fn abandon_send(&mut self, conn: ConnId) -> Option<Transmit> {
         let socket = &mut self.sockets[conn.index()];
         socket.behind = None;

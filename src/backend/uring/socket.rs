@@ -1,4 +1,4 @@
-//! One connection, as the kernel has it.
+//! One connection's state with the kernel.
 
 use std::os::fd::OwnedFd;
 
@@ -11,21 +11,21 @@ use crate::backend::socket::{Delay, Threshold};
 /// One connection.
 #[derive(Default)]
 pub struct Socket {
-    /// None while there is no connection.
+    /// `None` while there is no connection.
     pub fd: Option<OwnedFd>,
     /// Tells completions of this connection from those of an earlier one with the same number.
     pub generation: u32,
     /// What was sent last.
     pub sending: Option<Sending>,
-    /// What is to be sent behind it.
+    /// What is to be sent after it.
     pub behind: Option<Box<Transmit>>,
     /// Whether its sends may wait for acknowledgements.
     pub delay: Delay,
     /// The addresses that its local port was chosen for.
     pub pair: Option<PairId>,
-    /// Whether the kernel's table has it.
+    /// Whether it is in the kernel's table of sockets.
     pub in_table: bool,
-    /// Whether a connect, receive or discard is under way, which keeps the socket open.
+    /// Whether a connect, receive or discard is in flight, which keeps the socket open.
     pub is_busy: bool,
     /// The turn in which something was last queued.
     pub queued_in: u32,
@@ -33,9 +33,9 @@ pub struct Socket {
     pub mode: Mode,
     /// How many of the next bytes belong to a large body.
     pub large: u64,
-    /// Whether anybody wants to see those.
+    /// Whether those must be received, not discarded.
     pub is_wanted: bool,
-    /// From how many bytes on it counts as readable.
+    /// How many bytes make it readable.
     pub threshold: Threshold,
 }
 
@@ -54,7 +54,7 @@ pub enum Mode {
 /// A receive that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It was for the head of an answer, or for all of it.
+    /// It was for the head of a response, or for all of it.
     Head,
     /// It was for a large body.
     Body,

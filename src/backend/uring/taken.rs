@@ -1,7 +1,8 @@
 //! How many bytes the kernel has taken.
 //!
-//! A send that reports its end says so itself. A silent one counts as taken whole when it is handed over; where the kernel
-//! took less, that is among the completions of the same wait, and taken back. Connections may be closed meanwhile.
+//! A send that reports its end reports the number. A silent one counts as taken completely when it is handed over; if
+//! the kernel took less, a completion of the same wait says so, and the count is corrected. Connections may be closed
+//! meanwhile.
 
 /// The count, and what it still depends on.
 #[derive(Default)]
@@ -9,10 +10,10 @@ pub struct Taken {
     bytes: i64,
     /// Bytes of silent sends that are handed over with the next wait.
     queued: i64,
-    /// Sends under way that will report their end, and those of them that are handed over with the next wait.
+    /// Sends in flight that will report their end, and how many of them are handed over with the next wait.
     reporting: i64,
     reporting_queued: i64,
-    /// Silent sends of closed connections that the kernel may yet report as refused.
+    /// Silent sends of closed connections that the kernel may still report as refused.
     closed: Vec<Silent>,
 }
 
@@ -36,25 +37,25 @@ impl Taken {
         self.reporting_queued += 1;
     }
 
-    /// All that was queued in this turn has been handed over. `has_seen_all`: no completion of earlier turns is left.
+    /// Everything queued in this turn has been handed over. `has_seen_all`: no completion of earlier turns is left.
     pub fn handed_over(&mut self, turn: u32, has_seen_all: bool) {
         self.bytes += std::mem::take(&mut self.queued);
         self.reporting += std::mem::take(&mut self.reporting_queued);
         self.closed.retain(|silent| silent.turn == turn || !has_seen_all);
     }
 
-    /// A send has reported its end, and that the kernel took so many bytes.
+    /// A send has ended; the kernel took `n` bytes.
     pub fn reported(&mut self, n: usize) {
         self.reporting -= 1;
         self.bytes += n as i64;
     }
 
-    /// Of a silent send of that length the kernel took only so many bytes.
+    /// The kernel took only `n` bytes of a silent send of this length.
     pub fn refused(&mut self, length: usize, n: usize) {
         self.bytes -= length as i64 - n as i64;
     }
 
-    /// A connection was closed after a silent send that was queued in that turn.
+    /// A connection was closed after a silent send that was queued in this turn.
     pub fn closed(&mut self, name: u64, length: usize, turn: u32) {
         self.closed.push(Silent { name, length, turn });
     }
@@ -72,7 +73,7 @@ impl Taken {
         self.reporting <= 0
     }
 
-    /// The bytes taken since the last time.
+    /// The bytes taken since this was last called.
     pub fn take(&mut self) -> u64 {
         let bytes = self.bytes.max(0);
         self.bytes -= bytes;
@@ -92,7 +93,7 @@ mod tests {
         taken.handed_over(0, true);
         taken.refused(100, 30);
         assert_eq!(taken.take(), 30);
-        // What turns out too late to have been too much is made up for by what follows.
+        // A correction that comes too late is made up for by what follows.
         taken.refused(10, 0);
         assert_eq!(taken.take(), 0);
         taken.queued();

@@ -1,4 +1,4 @@
-//! What a server can do that reads nothing, against the kernel itself. Where there is no io_uring there is nothing to test.
+//! Servers that read nothing or close early, against the kernel itself. Skipped where there is no io_uring.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use super::*;
 /// Bytes of one send, small enough to be silent.
 const BYTES: usize = 16 * 1024;
 
-/// Lets the backend work for a moment; returns how many bytes of sends it has reported.
+/// Runs the backend for a moment; returns how many sent bytes it has reported.
 fn work(uring: &mut Uring) -> usize {
     let until = uring.now() + 5_000_000;
     uring.wait(until);
@@ -27,15 +27,15 @@ fn work(uring: &mut Uring) -> usize {
 #[test]
 fn what_waits_to_be_sent_stays_what_it_is_and_where_it_is() {
     for burst in [1, 2, 3] {
-        // Where there is no io_uring there is nothing to test.
+        // Skipped where there is no io_uring.
         let Ok(mut uring) = Uring::new(1, Clock::start(), Dialer::default()) else { return };
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         uring.connect(ConnId(0), listener.local_addr().unwrap());
         work(&mut uring);
         let (mut peer, _) = listener.accept().unwrap();
 
-        // The engine sends the next request when the one before has been accepted, here without an answer: as many in
-        // one turn as may be, until the kernel takes no more.
+        // The engine sends the next request when the last one has been accepted, here without a response: as many as
+        // possible in one turn, until the kernel takes no more.
         let (mut sends, mut accepted) = (0, 0);
         while sends < 1_000 && accepted == sends * BYTES {
             for _ in 0..burst {
@@ -65,7 +65,7 @@ fn what_waits_to_be_sent_goes_with_its_connection() {
         uring.connect(ConnId(0), listener.local_addr().unwrap());
         work(&mut uring);
         let (mut peer, _) = listener.accept().unwrap();
-        // One that the kernel has, one that it could not take, one behind, and one that it has not seen.
+        // A send that the kernel has, one that it could not take, one after it, and one that it has not seen.
         while uring.send(ConnId(0), Transmit::Owned(vec![b'x'; length])) == length {
             work(&mut uring);
         }
@@ -81,7 +81,7 @@ fn what_waits_to_be_sent_goes_with_its_connection() {
         uring.send(ConnId(0), Transmit::Owned(vec![b'y'; length]));
         uring.close(ConnId(0));
         work(&mut uring);
-        assert!(uring.orphans.is_empty() && uring.closing.is_empty(), "nothing is kept for longer than it is needed");
+        assert!(uring.orphans.is_empty() && uring.closing.is_empty(), "nothing is kept longer than needed");
         assert_eq!(uring.taken(), 7 + rest(&mut peer).len() as u64);
     }
 }
@@ -94,7 +94,7 @@ fn what_was_asked_for_in_the_turn_of_the_close_leaves_before_it() {
         uring.connect(ConnId(0), listener.local_addr().unwrap());
         work(&mut uring);
         let (mut peer, _) = listener.accept().unwrap();
-        // From the second answer on the receive stays armed, and the kernel's table has the socket.
+        // After the second response the receive stays armed, and the socket is in the kernel's table.
         for _ in 0..2 {
             uring.send(ConnId(0), Transmit::Owned(b"ask".to_vec()));
             assert_eq!(read(&mut uring, &mut peer, 3), b"ask");
@@ -102,7 +102,7 @@ fn what_was_asked_for_in_the_turn_of_the_close_leaves_before_it() {
             work(&mut uring);
         }
         assert_eq!(uring.taken(), 6);
-        // The answer makes room for the next request; that the peer has closed is the next thing that is heard.
+        // The response makes room for the next request; the next thing to be noticed is that the peer has closed.
         uring.send(ConnId(0), Transmit::Owned(b"ask".to_vec()));
         uring.close(ConnId(0));
         work(&mut uring);
@@ -118,7 +118,7 @@ fn a_closed_connection_sends_nothing_more_whoever_ended_it() {
     uring.connect(ConnId(0), listener.local_addr().unwrap());
     work(&mut uring);
     let (peer, _) = listener.accept().unwrap();
-    // Much more than the kernel takes, to somebody who ends its side and reads nothing.
+    // Much more than the kernel takes, to a peer that closes its side and reads nothing.
     assert_eq!(uring.send(ConnId(0), Transmit::Owned(vec![b'x'; 1024 * BYTES])), 0);
     assert_eq!(work(&mut uring), 0);
     peer.shutdown(std::net::Shutdown::Write).unwrap();
@@ -126,7 +126,7 @@ fn a_closed_connection_sends_nothing_more_whoever_ended_it() {
     uring.close(ConnId(0));
     assert_eq!(work(&mut uring), 0);
     assert!(uring.orphans.is_empty(), "the kernel has let go of it");
-    assert_eq!(uring.send(ConnId(0), Transmit::Owned(vec![b'x'])), 0, "nobody is there");
+    assert_eq!(uring.send(ConnId(0), Transmit::Owned(vec![b'x'])), 0, "the connection is gone");
     assert!(uring.ring.queued() == 0);
 }
 
@@ -142,7 +142,7 @@ fn a_refusal_that_is_heard_behind_the_next_send_ends_the_connection() {
         set_socket_send_buffer_size(uring.sockets[0].fd.as_ref().unwrap(), 1).unwrap();
         peer.write_all(b"1").unwrap();
         work(&mut uring);
-        // The next receive is in the queue, and finds something there; behind it is what the kernel takes in part.
+        // The next receive is queued, and finds something; after it comes a send that the kernel takes in part.
         peer.write_all(b"2").unwrap();
         assert_eq!(uring.send(ConnId(0), Transmit::Owned(vec![b'a'; BYTES])), BYTES);
         let until = uring.now() + 1_000_000_000;
@@ -198,7 +198,7 @@ fn what_the_kernel_took_of_a_send_that_was_cut_off_counts_and_what_it_never_saw_
     }
 }
 
-/// What is still to be read before the end.
+/// What can still be read before the end.
 fn rest(peer: &mut TcpStream) -> Vec<u8> {
     peer.set_nonblocking(false).unwrap();
     let mut received = Vec::new();
@@ -206,7 +206,7 @@ fn rest(peer: &mut TcpStream) -> Vec<u8> {
     received
 }
 
-/// Reads so many bytes while the backend works.
+/// Reads this many bytes while the backend runs.
 fn read(uring: &mut Uring, peer: &mut TcpStream, length: usize) -> Vec<u8> {
     peer.set_nonblocking(true).unwrap();
     let (mut received, mut buffer) = (Vec::new(), vec![0; 1 << 20]);

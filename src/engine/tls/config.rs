@@ -1,4 +1,4 @@
-//! What all connections of a run have in common: made once, from the plan.
+//! The TLS settings that all connections of a run share, made once from the plan.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::trust::{Checked, Unchecked};
 use crate::plan::tls::{Identity, Version};
 use crate::plan::{Material, Tls, Unreadable};
 
-/// What all connections of a run have in common; copies share it.
+/// The TLS settings that all connections of a run share; clones share them too.
 #[derive(Clone, Debug)]
 pub struct Config {
     client: Arc<ClientConfig>,
@@ -24,46 +24,46 @@ pub struct Config {
     resume: bool,
 }
 
-/// TLS cannot be spoken as the plan says. Displayed, it says what is wrong with which option or file.
+/// Why TLS cannot be used as planned. `Display` gives what is wrong with which option or file.
 #[derive(Debug, Error)]
 pub enum Unusable {
-    /// The contents of a file did not come with the plan.
+    /// A file's contents did not come with the plan.
     #[error(transparent)]
     Missing(#[from] Unreadable),
-    /// A file holds no certificate.
+    /// A file contains no certificate.
     #[error("{0}: no certificate in it; it has to be a PEM file, which begins with -----BEGIN CERTIFICATE-----")]
     NoCertificate(String),
-    /// A file holds no key.
+    /// A file contains no key.
     #[error("{0}: no private key in it; it has to be a PEM file: --key names it if it is another than that of --cert")]
     NoKey(String),
     /// A key is encrypted.
     #[error("{0}: the key is encrypted; 'openssl pkey -in FILE -out PLAIN' takes the password off")]
     EncryptedKey(String),
-    /// Certificate and key do not fit, or cannot be used.
+    /// Certificate and key do not match, or cannot be used.
     #[error("{certificates} and {key}: {reason}")]
     Identity {
-        /// The file of the certificate.
+        /// The certificate's file.
         certificates: String,
-        /// The file of the key.
+        /// The key's file.
         key: String,
         /// What is wrong.
         reason: String,
     },
-    /// The system has no roots.
+    /// The system has no root certificates.
     #[error(
         "this machine has no certificates to trust (Debian: apt-get install ca-certificates); --cacert names a file with some, -k checks nothing"
     )]
     NoRoots,
-    /// The name can be no server's.
+    /// The name cannot be a server's.
     #[error("\"{0}\" cannot be the name of a TLS server; --sni names another")]
     Name(String),
-    /// Versions, suites and groups leave nothing to offer.
+    /// The versions, suites and groups leave nothing to offer.
     #[error("the suites, groups and versions asked for leave nothing to offer: {0}")]
     Nothing(String),
 }
 
 impl Config {
-    /// Puts together what is to be offered.
+    /// Builds the settings.
     pub fn new(tls: &Tls) -> Result<Self, Unusable> {
         let provider = Arc::new(provider(tls));
         let versions: Vec<&'static SupportedProtocolVersion> =
@@ -96,11 +96,11 @@ impl Config {
 
     /// Seeds the thread's random generator now, because doing so costs as much as many requests.
     pub fn warm_up(&self) {
-        // Without any the first handshake fails, and says so.
+        // If it fails, the first handshake fails too, with a message.
         let _ = self.client.crypto_provider().secure_random.fill(&mut [0; 32]);
     }
 
-    /// The link of one slot, with a place of its own for its session.
+    /// A link for one slot, which keeps its own session.
     pub fn link(&self) -> Link {
         let mut client = Arc::clone(&self.client);
         if self.resume {
@@ -110,7 +110,7 @@ impl Config {
     }
 }
 
-/// The suites and groups to offer, the preferred first.
+/// The suites and groups to offer, in order of preference.
 fn provider(tls: &Tls) -> CryptoProvider {
     let mut provider = aws_lc_rs::default_provider();
     if !tls.suites.is_empty() {
@@ -122,7 +122,7 @@ fn provider(tls: &Tls) -> CryptoProvider {
     provider
 }
 
-/// Those of `all` that have these numbers, in their order.
+/// Those of `all` with these numbers, in the order of the numbers.
 fn pick<T: Copy>(numbers: &[u16], all: &[T], number: impl Fn(T) -> u16) -> Vec<T> {
     numbers.iter().filter_map(|wanted| all.iter().copied().find(|one| number(*one) == *wanted)).collect()
 }
@@ -139,7 +139,7 @@ fn verifier(tls: &Tls, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerC
         None => (Vec::new(), rustls_native_certs::load_native_certs().certs),
     };
     let mut roots = RootCertStore::empty();
-    // What cannot be a root may still be a server's own certificate.
+    // A certificate that cannot be a root may still be a server's own.
     roots.add_parsable_certificates(trusted);
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
     let roots = verifier.map_err(|_| match &tls.roots {

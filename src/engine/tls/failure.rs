@@ -1,4 +1,4 @@
-//! What went wrong in a handshake or behind it: which kind of failure, and an example in words.
+//! What went wrong in TLS, during the handshake or after it: the kind of failure, and an example in words.
 
 use rustls::pki_types::{ServerName, UnixTime};
 use rustls::{CertificateError, Error, InvalidMessage, PeerIncompatible};
@@ -6,30 +6,30 @@ use time::OffsetDateTime;
 
 use crate::stats::TlsFailure;
 
-/// How much of what a server sent is kept as an example, in bytes.
+/// How many bytes from a server are kept as an example.
 const EXAMPLE_BYTES: usize = 60;
-/// So many names of a certificate are enough for a message.
+/// The most names of a certificate that a message lists.
 const NAMES_MAX: usize = 3;
-/// Types of records, and the only byte every version of TLS begins with.
+/// The record types: the only first byte that every version of TLS allows.
 const RECORDS: std::ops::RangeInclusive<u8> = 20..=23;
 const MAJOR: u8 = 3;
 
 /// A failure of TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkFailure {
-    /// Which one.
+    /// The kind of failure.
     pub cause: TlsFailure,
-    /// What it was about in this case, unescaped; empty if there is nothing to add.
+    /// The details of this case, unescaped; empty if there are none.
     pub example: Vec<u8>,
 }
 
 impl LinkFailure {
-    /// The server has closed.
+    /// The server has closed the connection.
     pub fn closed() -> Self {
         Self { cause: TlsFailure::Closed, example: Vec::new() }
     }
 
-    /// What the library's error means.
+    /// Translates the library's error.
     pub(super) fn of(error: &Error) -> Self {
         let (cause, example) = match error {
             Error::InvalidCertificate(error) => certificate(error),
@@ -44,7 +44,7 @@ impl LinkFailure {
     }
 }
 
-/// Looks at the first bytes that a server sends, whether they can be TLS.
+/// Checks that the first bytes from a server can be TLS.
 pub(super) fn look_at(bytes: &[u8]) -> Result<(), LinkFailure> {
     let is_tls = match bytes {
         [kind, major, ..] => RECORDS.contains(kind) && *major == MAJOR,
@@ -75,13 +75,13 @@ fn certificate(error: &CertificateError) -> (TlsFailure, String) {
         }
         CertificateError::NotValidForName => (TlsFailure::WrongName, String::new()),
         CertificateError::UnknownIssuer => (TlsFailure::UnknownIssuer, String::new()),
-        // What `trust` makes of an unknown issuer that is the certificate itself.
+        // What `trust` returns for an unknown issuer if the certificate signed itself.
         CertificateError::ApplicationVerificationFailure => (TlsFailure::SelfSigned, String::new()),
         error => (TlsFailure::Certificate, error.to_string()),
     }
 }
 
-/// What the certificate is for: `DnsName("a.example")` is the library's way to write a name.
+/// Which names the certificate is for. The library writes a name as `DnsName("a.example")`.
 fn wrong_name(expected: &ServerName<'_>, presented: &[String]) -> String {
     let plain = |name: &String| {
         let inside = name.split_once('(').map_or(name.as_str(), |(_, inside)| inside);

@@ -1,8 +1,8 @@
-//! TLS between the transport and the protocol, without input and output; the only place that knows the library.
+//! TLS between the transport and the protocol, without I/O; the only module that uses the TLS library.
 //!
-//! A [`Config`] is made once per run and shared by all threads. Every slot has a [`Link`] from it, which outlives the
-//! slot's connections and keeps their session, so that the next one can resume it. Received bytes are decrypted where
-//! they lie; only the beginning of a record that has not come whole is kept.
+//! A [`Config`] is made once per run and shared by all threads. It makes a [`Link`] for every slot, which outlives the
+//! slot's connections and keeps their session, so that the next one can resume it. Received bytes are decrypted in
+//! place; only the beginning of an incomplete record is kept.
 
 mod config;
 mod failure;
@@ -25,37 +25,37 @@ use rustls::{HandshakeKind, client::ClientConnectionData};
 
 use crate::stats::Negotiated;
 
-/// What comes before every record: its type, a version and its length.
+/// The header of a record: type, version and length.
 const HEADER: usize = 5;
-/// The longest record that the standards allow, without its header.
+/// The longest record that the standards allow, without the header.
 const RECORD_MAX: usize = 16 * 1024 + 2048;
 /// The most that is encrypted at once, so that a large body is not in memory twice.
 const SEALED_MAX: usize = 64 * 1024;
 /// More than encrypting adds to [`SEALED_MAX`] bytes.
 const OVERHEAD_MAX: usize = 512;
 
-/// One slot's way to speak TLS.
+/// One slot's TLS.
 pub struct Link {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
     connection: Option<UnbufferedClientConnection>,
-    /// Received records that are not whole yet.
+    /// Received records that are incomplete.
     incoming: Vec<u8>,
-    /// What the handshake has to say, encrypted where it has to be.
+    /// What the handshake has to send, encrypted if need be.
     outgoing: Vec<u8>,
     /// What the protocol sends, and how much of it has been encrypted.
     plain: Option<(Transmit, usize)>,
-    /// Encrypted bytes under way that the transport has not accepted yet.
+    /// Encrypted bytes handed over that the transport has not accepted yet.
     unsent: usize,
-    /// How many bytes of the protocol are in them.
+    /// How many plain bytes they contain.
     unsent_plain: usize,
     is_established: bool,
     is_closed: bool,
-    /// It has said goodbye.
+    /// Whether close_notify or an alert has been sent.
     has_taken_leave: bool,
 }
 
-/// A connection whose handshake is complete and on which nothing is under way, without its link.
+/// An established connection on which nothing is in flight, without its link.
 pub struct Session(UnbufferedClientConnection);
 
 impl Link {
@@ -84,23 +84,23 @@ impl Link {
         self.process(&mut [], &mut |_| {}).map(drop)
     }
 
-    /// Forgets the connection, but not its session.
+    /// Forgets the connection, but keeps its session.
     pub fn end(&mut self) {
         *self = Self::new(Arc::clone(&self.config), self.name.clone());
     }
 
-    /// Whether nothing is under way on a connection whose handshake is complete.
+    /// Whether the connection is established and nothing is in flight on it.
     pub fn is_quiet(&self) -> bool {
         let has_nothing = self.incoming.is_empty() && self.outgoing.is_empty() && self.plain.is_none();
         self.is_established && !self.is_closed && has_nothing && self.unsent == 0
     }
 
-    /// Gives up a connection on which nothing is under way, for another link to go on with.
+    /// Gives away an established connection on which nothing is in flight, for another link to resume.
     pub fn suspend(&mut self) -> Option<Session> {
         self.connection.take().map(Session)
     }
 
-    /// Goes on with what another link has given up.
+    /// Continues with a connection that another link gave away.
     pub fn resume(&mut self, session: Session) {
         self.end();
         (self.connection, self.is_established) = (Some(session.0), true);
@@ -116,17 +116,17 @@ impl Link {
         self.is_established
     }
 
-    /// Whether the server has said that it will send nothing more.
+    /// Whether the server has announced that it will send nothing more.
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }
 
-    /// How many received bytes belong to a record that is not whole yet.
+    /// How many received bytes belong to an incomplete record.
     pub fn pending(&self) -> u64 {
         self.incoming.len() as u64
     }
 
-    /// Takes received bytes, which it overwrites, and gives what was in them to `take`, piece by piece.
+    /// Takes received bytes, which it overwrites, and passes the decrypted ones to `take`, piece by piece.
     pub fn receive(&mut self, bytes: &mut [u8], take: &mut dyn FnMut(&[u8])) -> Result<(), LinkFailure> {
         if self.connection.is_none() || self.is_closed {
             return Ok(());
@@ -136,7 +136,7 @@ impl Link {
         }
         let mut rest = bytes;
         while !self.incoming.is_empty() && !rest.is_empty() {
-            // Completing one record leaves the others where they lie; a handshake message may need several.
+            // Completing one record leaves the others in place; a handshake message may need several.
             let missing = if self.is_established { missing(&self.incoming) } else { 0 };
             let (piece, behind) = rest.split_at_mut(if missing > 0 { missing.min(rest.len()) } else { rest.len() });
             self.incoming.extend_from_slice(piece);
@@ -155,14 +155,14 @@ impl Link {
         Ok(())
     }
 
-    /// Hands over what the protocol sends; the last must have been accepted whole.
+    /// Hands over what the protocol sends; all of the previous bytes must have been accepted.
     pub fn send(&mut self, plain: Transmit) {
         debug_assert!(self.plain.is_none(), "one send at a time");
         self.plain = Some((plain, 0));
     }
 
-    /// The next bytes for the transport, unless some are under way or there are none. Once they are handed over,
-    /// whatever of them is accepted has to be told to [`Self::accepted`].
+    /// The next bytes for the transport, unless some are in flight or there are none. After handing them over, report
+    /// how many were accepted with [`Self::accepted`].
     pub fn seal(&mut self) -> Result<Option<Transmit>, LinkFailure> {
         if self.unsent > 0 || (self.outgoing.is_empty() && (self.plain.is_none() || !self.is_established)) {
             return Ok(None);
@@ -183,27 +183,27 @@ impl Link {
         Ok(Some(Transmit::Owned(records)))
     }
 
-    /// What is left to say to a peer before the connection is closed: what went wrong, or that nothing more will come.
-    /// Nothing where that cannot follow what was sent, or was said before.
+    /// The alert or close_notify to send before the connection is closed. Empty if it cannot follow what was sent, or
+    /// was sent before.
     pub fn last_words(&mut self) -> Vec<u8> {
         if self.unsent > 0 || std::mem::replace(&mut self.has_taken_leave, true) {
             return Vec::new();
         }
         let mut words = std::mem::take(&mut self.outgoing);
         if self.is_established && words.is_empty() {
-            // Whoever cannot be told need not be told.
+            // If it cannot be sent, the peer does without.
             let _ = self.write(&mut words, say_goodbye);
         }
         words
     }
 
-    /// Takes note that the transport accepted so many more bytes; returns how many bytes of the protocol that makes.
+    /// Notes that the transport accepted `n` more bytes; returns how many plain bytes those are.
     pub fn accepted(&mut self, n: usize) -> usize {
         self.unsent = self.unsent.saturating_sub(n);
         if self.unsent == 0 { std::mem::take(&mut self.unsent_plain) } else { 0 }
     }
 
-    /// What the handshake led to, and whether it resumed a session.
+    /// What was negotiated, and whether a session was resumed.
     pub fn negotiated(&self) -> (Negotiated, bool) {
         let Some(connection) = &self.connection else { return (Negotiated::default(), false) };
         let negotiated = Negotiated {
@@ -214,12 +214,12 @@ impl Link {
         (negotiated, connection.handshake_kind() == Some(HandshakeKind::Resumed))
     }
 
-    /// The protocol that the handshake agreed on (ALPN), if it named one.
+    /// The protocol that was negotiated (ALPN), if any.
     pub fn alpn(&self) -> Option<&[u8]> {
         self.connection.as_ref().and_then(|connection| connection.alpn_protocol())
     }
 
-    /// Has the library work through whole records; returns how many bytes are done with.
+    /// Lets the library process complete records; returns how many bytes it used up.
     fn process(&mut self, bytes: &mut [u8], take: &mut dyn FnMut(&[u8])) -> Result<usize, LinkFailure> {
         let Some(connection) = &mut self.connection else { return Ok(bytes.len()) };
         let mut used = 0;
@@ -228,8 +228,8 @@ impl Link {
             let state = match state {
                 Ok(state) => state,
                 Err(error) => {
-                    // The next is what the server is to be told about it. It is the last: the library may count on
-                    // finding the bytes of half a message again, and they go now.
+                    // Next comes the alert for the server. After that the connection is dropped: the library may expect
+                    // to find the bytes of half a message again, and they are gone.
                     let next = connection.process_tls_records(&mut bytes[used + discard..]);
                     if let Ok(ConnectionState::EncodeTlsData(data)) = next.state {
                         encode(data, &mut self.outgoing);
@@ -245,7 +245,7 @@ impl Link {
                         discard += record.discard;
                         take(record.payload);
                     }
-                    // If nothing is behind it, the library need not be asked again.
+                    // If nothing follows, there is no need to call the library again.
                     self.is_established && used + discard == bytes.len()
                 }
                 ConnectionState::EncodeTlsData(data) => {
@@ -278,7 +278,7 @@ impl Link {
         self.write(records, |traffic, records| encrypt(traffic, plain, records))
     }
 
-    /// Has `act` append something to `records`, after what the library has to say.
+    /// Calls `act` to append something to `records`, after what the library has to send.
     fn write(
         &mut self,
         records: &mut Vec<u8>,
@@ -286,7 +286,7 @@ impl Link {
     ) -> Result<(), LinkFailure> {
         let Some(connection) = &mut self.connection else { return Err(LinkFailure::closed()) };
         loop {
-            // The library remembers where in them a message has begun that is not whole.
+            // The library remembers where in them an incomplete message begins.
             match connection.process_tls_records(&mut self.incoming).state.map_err(|error| LinkFailure::of(&error))? {
                 ConnectionState::WriteTraffic(traffic) => return act(traffic, records),
                 ConnectionState::EncodeTlsData(data) => encode(data, records),
@@ -297,17 +297,17 @@ impl Link {
     }
 }
 
-/// Appends what the handshake has to say.
+/// Appends what the handshake has to send.
 fn encode(mut data: EncodeTlsData<'_, ClientConnectionData>, out: &mut Vec<u8>) {
     let start = out.len();
     if let Err(EncodeError::InsufficientSize(size)) = data.encode(&mut []) {
         out.resize(start + size.required_size, 0);
         let encoded = data.encode(&mut out[start..]);
-        debug_assert!(encoded.is_ok(), "it is as large as was asked for");
+        debug_assert!(encoded.is_ok(), "it has the size that was asked for");
     }
 }
 
-/// Appends that nothing more will come.
+/// Appends a close_notify.
 fn say_goodbye(mut traffic: WriteTraffic<'_, ClientConnectionData>, out: &mut Vec<u8>) -> Result<(), LinkFailure> {
     let start = out.len();
     out.resize(start + OVERHEAD_MAX, 0);
@@ -332,8 +332,8 @@ fn encrypt(
     }
 }
 
-/// How many bytes are missing to the end of the first record, or of its header as long as that is not whole. A record
-/// that is too long is not waited for.
+/// How many bytes are missing from the first record, or from its header if that is incomplete. Zero if the record is
+/// too long to be valid.
 fn missing(bytes: &[u8]) -> usize {
     let whole = bytes
         .first_chunk()
@@ -341,7 +341,7 @@ fn missing(bytes: &[u8]) -> usize {
     if whole > HEADER + RECORD_MAX { 0 } else { whole.saturating_sub(bytes.len()) }
 }
 
-/// Whether the first record is whole.
+/// Whether the first record is complete.
 fn has_record(bytes: &[u8]) -> bool {
     bytes.len() >= HEADER && missing(bytes) == 0
 }

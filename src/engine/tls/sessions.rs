@@ -1,7 +1,7 @@
 //! The session that a slot keeps for its next connection.
 //!
-//! Every slot has a place of its own, as wrk keeps one session per connection: connections that exist at the same time
-//! never share one. The places take no lock: each belongs to one thread.
+//! Every slot has its own, just as wrk keeps one session per connection: concurrent connections never share one. No
+//! lock is needed, because each is used by one thread only.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -11,12 +11,12 @@ use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 
-/// One slot's place for a session.
+/// The session of one slot.
 #[derive(Default)]
 pub struct Kept {
     old: AtomicCell<Option<Box<Tls12ClientSessionValue>>>,
     new: AtomicCell<Option<Box<Tls13ClientSessionValue>>>,
-    /// The group that the server chose last; zero: none yet.
+    /// The group that the server last chose; zero: none yet.
     group: AtomicU16,
 }
 

@@ -1,4 +1,4 @@
-//! Links against a server of the same library, with every byte where the test wants it.
+//! Links against a server of the same library, with full control over the bytes.
 
 #![cfg(test)]
 
@@ -38,7 +38,7 @@ fn server() -> Arc<ServerConfig> {
     Arc::new(builder.with_single_cert(vec![certificate], key).unwrap())
 }
 
-/// Carries what the link has to say to the server; returns how many bytes of the protocol the server accepted.
+/// Carries what the link sends to the server; returns how many plain bytes the server accepted.
 fn up(link: &mut Link, server: &mut ServerConnection) -> usize {
     let mut plain = 0;
     while let Some(encrypted) = link.seal().unwrap() {
@@ -52,7 +52,7 @@ fn up(link: &mut Link, server: &mut ServerConnection) -> usize {
     plain
 }
 
-/// Carries what the server has to say to the link in pieces of `size`; returns what was in it.
+/// Carries what the server sends to the link, in pieces of `size`; returns the plain bytes.
 fn down(server: &mut ServerConnection, link: &mut Link, size: usize) -> Result<Vec<u8>, LinkFailure> {
     let (mut encrypted, mut plain) = (Vec::new(), Vec::new());
     while server.wants_write() {
@@ -84,7 +84,7 @@ fn the_same_bytes_come_out_however_they_are_split() {
             assert_eq!(link.negotiated().0.version, version.number());
             server.writer().write_all(&sent).unwrap();
             assert_eq!(down(&mut server, &mut link, size), Ok(sent.clone()), "{size}");
-            assert!(link.incoming.is_empty() && link.incoming.capacity() == 0, "nothing is kept behind a whole record");
+            assert!(link.incoming.is_empty() && link.incoming.capacity() == 0, "nothing is kept after a whole record");
             server.send_close_notify();
             assert_eq!(down(&mut server, &mut link, size), Ok(Vec::new()));
             assert!(link.is_closed());
@@ -108,7 +108,7 @@ fn the_protocol_that_was_agreed_on_is_known() {
 #[test]
 fn a_request_may_leave_while_a_message_of_the_server_is_on_its_way() {
     let mut config = Arc::unwrap_or_clone(server());
-    // A ticket is longer than a record may be here.
+    // A ticket does not fit into such a record.
     config.max_fragment_size = Some(32);
     config.ticketer = rustls::crypto::aws_lc_rs::Ticketer::new().unwrap();
     let mut server = ServerConnection::new(Arc::new(config)).unwrap();
@@ -124,7 +124,7 @@ fn a_request_may_leave_while_a_message_of_the_server_is_on_its_way() {
     }
     assert!(encrypted.len() > 100, "a ticket of several records");
     for byte in encrypted {
-        link.receive(&mut [byte], &mut |_| panic!("a ticket is no answer")).unwrap();
+        link.receive(&mut [byte], &mut |_| panic!("a ticket is no data")).unwrap();
         link.send(Transmit::Owned(b"GET".to_vec()));
         assert_eq!(up(&mut link, &mut server), 3);
     }
@@ -139,7 +139,7 @@ fn the_last_words_say_what_went_wrong_or_that_nothing_did() {
     shake_hands(&mut link, &mut server, usize::MAX);
     server.read_tls(&mut &link.last_words()[..]).unwrap();
     assert!(server.process_new_packets().unwrap().peer_has_closed());
-    assert_eq!(link.last_words(), b"", "they are said once");
+    assert_eq!(link.last_words(), b"", "sent only once");
 
     for broken in [&b"\x17\x03\x03\x00\x14aaaaaaaaaaaaaaaaaaaa"[..], b"\x16\x03\x03\xff\xff"] {
         let mut server = ServerConnection::new(Arc::clone(&config)).unwrap();
@@ -150,7 +150,7 @@ fn the_last_words_say_what_went_wrong_or_that_nothing_did() {
     }
 }
 
-/// Seals records as the server of a connection, but any.
+/// Seals records with the server's key, valid or not.
 struct Forger {
     version: Version,
     key: LessSafeKey,
@@ -159,12 +159,12 @@ struct Forger {
 }
 
 impl Forger {
-    /// A link whose handshake is complete, and who can send it any record.
+    /// An established link, and a forger that can send it any record.
     fn with_link(version: Version) -> (Self, Link) {
         let mut config = Arc::unwrap_or_clone(server());
         config.enable_secret_extraction = true;
         let mut server = ServerConnection::new(Arc::new(config)).unwrap();
-        // ChaCha20, in the two names that it has.
+        // ChaCha20, under its two names.
         let mut link = Config::new(&Tls { suites: vec![0x1303, 0xcca9], ..tls(version) }).unwrap().link();
         shake_hands(&mut link, &mut server, usize::MAX);
         down(&mut server, &mut link, usize::MAX).unwrap();
@@ -213,7 +213,7 @@ fn whatever_breaks_off_inside_a_message_ends_the_connection_and_nothing_else() {
                 if is_whole {
                     pieces = vec![pieces.concat()];
                 }
-                let mut take = |_: &[u8]| panic!("nothing of it is an answer");
+                let mut take = |_: &[u8]| panic!("none of it is data");
                 let outcome = pieces.iter_mut().try_for_each(|piece| link.receive(piece, &mut take));
                 assert!(outcome.is_err(), "{records:?}");
                 link.last_words();
@@ -226,7 +226,7 @@ fn whatever_breaks_off_inside_a_message_ends_the_connection_and_nothing_else() {
 fn a_farewell_is_heard_behind_anything_that_wants_an_answer() {
     for is_whole in [false, true] {
         let (mut forger, mut link) = Forger::with_link(Version::V12);
-        // What asks for a new handshake is refused.
+        // A request to renegotiate is refused.
         let mut pieces = vec![forger.record(HANDSHAKE, &[0, 0, 0, 0]), forger.record(ALERT, &[1, 0])];
         if is_whole {
             pieces = vec![pieces.concat()];

@@ -1,4 +1,4 @@
-//! Whose certificates are accepted.
+//! Which certificates are accepted.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
-/// Accepts certificates that lead to a root, and those that were named themselves.
+/// Accepts certificates that lead to a root, and those that `--cacert` names.
 #[derive(Debug)]
 pub struct Checked {
-    /// Follows certificates to a root.
+    /// Verifies chains up to a root.
     pub roots: Arc<WebPkiServerVerifier>,
-    /// Certificates that a server may have itself. They are accepted by their bytes, because a certificate that is
-    /// its own root is refused otherwise.
+    /// Certificates that a server may present itself. They are compared byte by byte, because a certificate that is its
+    /// own root would be refused otherwise.
     pub named: Vec<CertificateDer<'static>>,
 }
 
@@ -63,7 +63,7 @@ impl ServerCertVerifier for Checked {
     }
 }
 
-/// Accepts everybody: who the server is does not matter, and nothing is spent on finding out.
+/// Accepts any certificate: the server's identity does not matter, and no time is spent on checking it.
 #[derive(Debug)]
 pub struct Unchecked(pub Vec<SignatureScheme>);
 
@@ -107,7 +107,7 @@ pub fn is_self_signed(certificate: &[u8]) -> bool {
     names(certificate).is_some_and(|(issuer, subject)| issuer == subject)
 }
 
-/// Issuer and subject of a certificate, in their bytes.
+/// Issuer and subject of a certificate, as bytes.
 fn names(certificate: &[u8]) -> Option<(&[u8], &[u8])> {
     const VERSION: u8 = 0xa0;
     let (_, certificate, _) = element(certificate)?;
@@ -122,7 +122,7 @@ fn names(certificate: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((issuer, subject))
 }
 
-/// The tag and the content of the first element (DER), and what follows it.
+/// The tag and the content of the first DER element, and what follows it.
 fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&[tag, first], mut rest) = bytes.split_first_chunk()?;
     let mut length = usize::from(first);
