@@ -1,21 +1,22 @@
-//! What all points say together: the highest load that holds, and the lowest above it that does not.
+//! The conclusion from all points: the highest load that holds, and the lowest load above it that does not.
 //!
-//! A machine has bad moments, so one point may contradict the others. The limit is where the fewest do.
+//! A machine has bad moments, so one point may contradict the others. The limit is where the fewest points contradict
+//! it.
 
 use std::collections::BTreeMap;
 
 use super::Point;
 
-/// The loads between which the limit is.
+/// The two loads that enclose the limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bracket {
     /// The highest load that holds; `None`: none does.
     pub holds: Option<u64>,
-    /// The lowest load above that does not; `None`: all hold.
+    /// The lowest load above it that does not; `None`: all hold.
     pub fails: Option<u64>,
 }
 
-/// How the runs under one load ended.
+/// How the runs at one load ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Votes {
     /// Runs in which it held.
@@ -24,11 +25,11 @@ pub struct Votes {
     pub fails: u32,
 }
 
-/// From this many runs on the majority decides.
+/// The number of runs from which the majority decides.
 const ENOUGH: u32 = 3;
 
 impl Votes {
-    /// What became of each load, in ascending order.
+    /// Counts the runs at each load, in ascending order.
     pub fn of(points: &[Point]) -> BTreeMap<u64, Self> {
         let mut all = BTreeMap::<u64, Self>::new();
         for point in points.iter().filter(|point| point.is_clean()) {
@@ -43,7 +44,7 @@ impl Votes {
         self.holds + self.fails
     }
 
-    /// Whether the load holds; `None`: it is not known yet. A failure is believed when it was repeated.
+    /// Whether the load holds; `None`: not known yet. A failure is believed once it was repeated.
     pub fn decision(self) -> Option<bool> {
         match self {
             Self { fails: 0, .. } => Some(true),
@@ -55,7 +56,7 @@ impl Votes {
 }
 
 impl Bracket {
-    /// What these points say.
+    /// The bracket that these points give.
     pub fn of(points: &[Point]) -> Self {
         let decided: Vec<(u64, Votes)> =
             Votes::of(points).into_iter().filter(|(_, votes)| votes.decision().is_some()).collect();
@@ -64,7 +65,7 @@ impl Bracket {
             let (below, above) = decided.split_at(cut);
             below.iter().map(|(_, votes)| votes.fails).chain(above.iter().map(|(_, votes)| votes.holds)).sum::<u32>()
         };
-        // Of several the lowest: what is said to hold is to hold.
+        // Of several, the lowest: a load that is reported to hold should hold.
         let cut = (0..=decided.len()).min_by_key(|cut| against(*cut)).unwrap_or(0);
         let load = |(load, votes): &(u64, Votes), holds| (votes.decision() == Some(holds)).then_some(*load);
         Self {
@@ -104,7 +105,7 @@ mod tests {
         assert_eq!(bracket(&bad_moment), (Some(14), Some(16)));
         // A single good moment above two failures is not believed.
         assert_eq!(bracket(&[(8, true), (10, false), (10, false), (12, true)]), (Some(8), Some(10)));
-        // What has failed once is unknown.
+        // A load that has failed once is unknown.
         assert_eq!(bracket(&[(8, true), (10, false)]), (Some(8), None));
     }
 }

@@ -1,6 +1,7 @@
-//! A search as one document: what a `.json` file of it holds.
+//! The document of a search, as a `.json` file holds it.
 //!
-//! These structs are the format, from which `docs/search.schema.json` is generated. A key that does not apply is left out.
+//! These structs define the format; `docs/search.schema.json` is generated from them. A key that does not apply is left
+//! out.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,35 +18,35 @@ pub struct Document {
     pub schema: u32,
     /// Always `search`: the document of a run has no kind.
     pub kind: String,
-    /// What measured.
+    /// The program that measured.
     pub tool: Tool,
-    /// Where it ran.
+    /// The machine that it ran on.
     pub host: Host,
     /// The command line, quoted for a shell; secrets are redacted.
     pub command: String,
-    /// The plan of the last run; they differ in what was varied. Secrets are redacted.
+    /// The plan of the last run; the plans differ only in what was varied. Secrets are redacted.
     pub plan: result::Plan,
     /// When the first run began: RFC 3339, UTC.
     #[cfg_attr(test, schemars(with = "String"))]
     pub started_at: Moment,
     /// How long the search took, in seconds.
     pub duration_s: f64,
-    /// What has to hold.
+    /// The condition that must hold.
     pub objective: String,
     /// What was varied: `rate`, `connections` or `threads`.
     pub over: String,
-    /// Why it ended: `done`, `time` (`-d` was over), `signal`, `died` (the target answered nothing any more) or `limited`.
+    /// Why it ended: `done`, `time` (`-d` was over), `signal`, `died` (the target stopped responding) or `limited`.
     pub ended: String,
-    /// What was the limit in the place of the target, if it ended because of that.
+    /// What was the limit instead of the target, if the search ended because of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limited_by: Option<String>,
-    /// What it found; left out if the limit of the target is not known.
+    /// The highest load that holds; left out if the limit of the target is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub highest: Option<Highest>,
-    /// Where the limit of the target is not known: the highest load that held, if any did.
+    /// If the limit of the target is unknown: the highest load that held, if any did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
-    /// The runs, one after the other.
+    /// The runs, in order.
     pub points: Vec<Run>,
 }
 
@@ -55,20 +56,20 @@ pub struct Document {
 pub struct Highest {
     /// The highest load that held.
     pub load: f64,
-    /// The lowest load above that did not.
+    /// The lowest load above it that did not.
     pub fails: f64,
-    /// Between which loads the limit is in 95 of 100 cases; left out with too few runs.
+    /// The 95 % interval of the limit; left out with too few runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_95: Option<Interval>,
 }
 
-/// Between which loads the limit is.
+/// The loads between which the limit is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Interval {
-    /// The lower one.
+    /// The lower end.
     pub low: f64,
-    /// The higher one.
+    /// The upper end.
     pub high: f64,
 }
 
@@ -80,21 +81,22 @@ pub struct Run {
     pub load: f64,
     /// Whether the load holds.
     pub holds: bool,
-    /// If not, why: `unanswered`, `objective` (a term does not hold), `unreached` (fewer responses or connections than were
-    /// asked for), `rising` (the latency was) or what was the limit in the place of the target: `stood_still`
-    /// (onrush itself), `open_files`, or what the verdict says. Then the run says nothing about the target.
+    /// If not, why: `unanswered`, `objective` (a term does not hold), `unreached` (fewer responses or connections than
+    /// asked for), `rising` (the latency rises), or the limit that was not the target: `stood_still` (onrush was
+    /// stalled), `open_files`, or the limit that the verdict names. With such a limit the run says nothing about the
+    /// target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// How long was measured, in seconds.
+    /// How long the run measured, in seconds.
     pub duration_s: f64,
-    /// Complete responses per second meanwhile.
+    /// Complete responses per second in that time.
     pub rate_per_s: f64,
-    /// Complete responses, with those that came when nothing more was sent.
+    /// Complete responses, including those that arrived after the last request was sent.
     pub completed: u64,
-    /// How fast the mean latency rose, in microseconds per second; left out where hardly anything was answered.
+    /// How fast the mean latency rose, in microseconds per second; left out with too few responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slope_us_per_s: Option<f64>,
-    /// How long onrush itself was stalled meanwhile, in seconds; left out if it did not.
+    /// How long onrush itself was stalled in that time, in seconds; left out if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stood_still_s: Option<f64>,
     /// The terms of the objective.
@@ -108,11 +110,11 @@ pub enum Ended {
     Done,
     /// Its time was over.
     Time,
-    /// A signal came.
+    /// A signal ended it.
     Signal,
-    /// The target answered nothing any more.
+    /// The target stopped responding.
     Died,
-    /// Something else than the target was the limit.
+    /// Something other than the target was the limit.
     Limited(Limit),
 }
 
@@ -129,7 +131,7 @@ impl Ended {
 }
 
 impl Document {
-    /// The document of a search that took so many seconds; `first` and `last` are the documents of its first and last run.
+    /// The document of a search that took `duration_s` seconds; `runs` are the documents of its first and its last run.
     pub fn of(search: &Search, points: &[Point], ended: Ended, runs: [&result::Document; 2], duration_s: f64) -> Self {
         let [first, last] = runs;
         let bracket = Bracket::of(points);
@@ -171,7 +173,7 @@ impl Document {
     }
 }
 
-/// What tells the document of a search from that of a run.
+/// The `kind` that distinguishes the document of a search from that of a run.
 pub const KIND: &str = "search";
 
 impl Run {

@@ -1,29 +1,29 @@
-//! Between which loads the limit is, with a confidence of 95 %: a logistic curve over the logarithm of the load, for the
-//! probability that a run holds, and a bootstrap of it.
+//! Computes the 95 % interval of the limit: a logistic curve for the probability that a run holds, over the logarithm
+//! of the load, and a bootstrap of it.
 
 use super::{Bracket, Point};
 use crate::random::Random;
 
-/// Points that are further from the limit than this factor say nothing about where it is.
+/// Points further from the limit than this factor say nothing about where it is.
 const NEAR: f64 = 1.25;
 
-/// The fewest points near the limit, and the fewest of either kind, that say how sure it is.
+/// The fewest points near the limit, and the fewest of either kind, that allow an interval.
 const POINTS_MIN: usize = 8;
 const OF_EACH_MIN: usize = 3;
 
-/// How often points are drawn anew.
+/// The number of bootstrap samples.
 const DRAWS: usize = 200;
 
-/// The widths of the curve that are tried, in logarithms: about a quarter of a per cent of the load to eight per cent.
+/// The widths of the curve that are tried, in logarithms: from a quarter of a per cent to eight per cent of the load.
 const WIDTHS: [f64; 6] = [0.0025, 0.005, 0.01, 0.02, 0.04, 0.08];
 
-/// Into how many steps the loads are cut.
+/// The number of steps between the lowest and the highest load at which the middle of the curve is tried.
 const STEPS: u32 = 60;
 
-/// Likelihoods that differ by less, in logarithms, are as good.
+/// Likelihoods whose logarithms differ by less count as equal.
 const AS_GOOD: f64 = 1e-3;
 
-/// Between which loads, in the unit of the points, the limit is in 95 of 100 cases. `None`: there are too few points to say.
+/// The 95 % interval of the limit, in the unit of the points. `None`: there are too few points.
 pub fn interval(points: &[Point], bracket: Bracket) -> Option<(f64, f64)> {
     let (highest, lowest) = (bracket.holds? as f64, bracket.fails? as f64);
     let near = |load: f64| load >= highest / NEAR && load <= lowest * NEAR;
@@ -38,16 +38,16 @@ pub fn interval(points: &[Point], bracket: Bracket) -> Option<(f64, f64)> {
     let mut random = Random::new(1);
     let mut again =
         |from: &[f64]| -> Vec<f64> { from.iter().map(|_| from[random.below(from.len() as u64) as usize]).collect() };
-    // Each kind by itself: without one of them there is no limit.
+    // Each kind is drawn by itself: without one of them there is no limit.
     let mut limits: Vec<f64> = (0..DRAWS).map(|_| limit(&again(&held), &again(&failed))).collect();
     limits.sort_by(f64::total_cmp);
     let at = |share: f64| limits[(share * (DRAWS - 1) as f64).round() as usize].exp();
-    // The highest load that held is within.
+    // The interval includes the highest load that held.
     Some((at(0.025).min(highest), at(0.975).max(highest)))
 }
 
-/// The load, in logarithms, under which a run holds as often as not: where the curve is that makes these runs most likely. A
-/// range of loads that are as likely is given by its middle.
+/// The logarithm of the load at which a run holds as often as not, by the curve that makes these runs most likely. A
+/// range of equally likely loads is represented by its middle.
 fn limit(held: &[f64], failed: &[f64]) -> f64 {
     let all = || held.iter().chain(failed).copied();
     let (from, to) = (all().fold(f64::MAX, f64::min), all().fold(f64::MIN, f64::max));

@@ -5,24 +5,24 @@ use std::time::Duration;
 use crate::plan::Condition;
 use crate::plan::condition::{Metric, Statistic};
 
-/// The shortest time that is measured under one load.
+/// The shortest time that a run measures.
 const SHORTEST: Duration = Duration::from_secs(2);
 
-/// Lengths are multiples of this, so that each of the parts is one of a tenth of a second.
+/// Lengths are multiples of this, so that each part is a multiple of a tenth of a second.
 const GRAIN: Duration = Duration::from_millis(500);
 
-/// Into how many runs the time for a search is divided, if they may be longer than they have to be.
+/// The number of runs that share the time of a search, if they may be longer than necessary.
 const RUNS: u32 = 24;
 
-/// The shortest warm-up of a run, and its share of what is measured.
+/// The shortest warm-up of a run, and the part of the measured time that it takes otherwise.
 const WARM_UP: Duration = Duration::from_millis(500);
 const WARM_UP_SHARE: u32 = 5;
 
-/// The fewest requests of a run: as many beyond a percentile, or as many in all where the objective has none.
+/// The fewest requests of a run: beyond each percentile of the objective, and in total.
 const BEYOND: f64 = 10.0;
 const REQUESTS_MIN: f64 = 100.0;
 
-/// How many responses it takes to say whether an objective holds.
+/// The number of responses that it takes to judge an objective.
 pub fn needed(objective: &Condition) -> f64 {
     let needed = objective.terms.iter().map(|term| match term.metric {
         Metric::Latency(_, Statistic::Percentile(percent)) if percent.value() < 100.0 => {
@@ -30,11 +30,11 @@ pub fn needed(objective: &Condition) -> f64 {
         }
         _ => REQUESTS_MIN,
     });
-    // What the subtraction leaves of a fraction is no request.
+    // The rounding error of the subtraction is no request.
     needed.fold(REQUESTS_MIN, f64::max).round()
 }
 
-/// How long is measured, of a search that may take so long in all, where so many responses come per second.
+/// How long a run measures, in a search that may take `budget` in total, at `per_s` responses per second.
 pub fn length(budget: Duration, needed: f64, per_s: f64) -> Duration {
     let for_requests = Duration::try_from_secs_f64(needed / per_s).unwrap_or(Duration::MAX);
     let length = SHORTEST.max(budget / RUNS).max(for_requests);
@@ -42,7 +42,7 @@ pub fn length(budget: Duration, needed: f64, per_s: f64) -> Duration {
     GRAIN.saturating_mul(u32::try_from(grains).unwrap_or(u32::MAX))
 }
 
-/// How long load is put on the target before a run of this length.
+/// The warm-up before a run of this length.
 pub fn warm_up(length: Duration) -> Duration {
     WARM_UP.max(length / WARM_UP_SHARE)
 }

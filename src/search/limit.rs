@@ -1,30 +1,30 @@
-//! What was the limit of a run that does not hold, where it was not the target.
+//! What was the limit of a run that does not hold, if it was not the target.
 
 use crate::plan::search::Over;
 use crate::run::Outcome;
 use crate::verdict::{LimitedBy, QUEUEING, Verdict};
 
-/// What was the limit in the place of the target.
+/// What was the limit instead of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// By the verdict on the run.
+    /// The limit that the verdict on the run names.
     Verdict(LimitedBy),
-    /// There may be fewer open files than it takes.
+    /// The load needs more open files than are allowed.
     OpenFiles,
-    /// onrush itself was stalled in one run after the other.
+    /// onrush itself was stalled in run after run.
     StoodStill,
 }
 
 impl Limit {
-    /// What was the limit of a run by its verdict; `None`: the target, or it is unknown. `calm_ns`: the lowest median of any
+    /// The limit of a run by its verdict; `None`: it was the target, or is unknown. `calm_ns`: the lowest median of any
     /// run of the search.
     pub fn of(over: Over, outcome: &Outcome, verdict: Option<&Verdict>, calm_ns: u64) -> Option<Self> {
         if over != Over::Rate && outcome.descriptors.is_some() {
             return Some(Self::OpenFiles);
         }
         let limited_by = verdict?.limited_by;
-        // The number of connections is what a closed loop is searched by. In a run that is overloaded from its beginning to its
-        // end all responses take as long; only other runs tell that the target has a queue.
+        // In a closed loop, the number of connections is what is varied. In a run that is overloaded throughout, all
+        // responses take equally long; only other runs show that the target has a queue.
         let is_queue = outcome.totals.latency.percentile(50.0) as f64 >= QUEUEING * calm_ns as f64;
         let is_limit = match limited_by {
             LimitedBy::Connections => over == Over::Rate && !is_queue,
@@ -50,7 +50,7 @@ impl Limit {
         }
     }
 
-    /// What it is, in the middle of a sentence.
+    /// Its words for the middle of a sentence.
     pub fn words(self) -> &'static str {
         match self {
             Self::Verdict(LimitedBy::Connections) => "the number of connections",
@@ -80,7 +80,7 @@ mod tests {
             let is_limit = limited_by == LimitedBy::Connections || limited_by.is_our_fault();
             assert_eq!(of(limited_by, 20_000_000), is_limit.then_some(Limit::Verdict(limited_by)), "{limited_by:?}");
         }
-        // What other runs had in a tenth of the time waits in a queue of the target.
+        // Responses that take ten times as long as in other runs wait in a queue of the target.
         assert_eq!(of(LimitedBy::Connections, 2_000_000), None);
         assert_eq!(of(LimitedBy::GeneratorCpu, 2_000_000), Some(Limit::Verdict(LimitedBy::GeneratorCpu)));
         assert_eq!(Limit::of(Over::Rate, &outcome, None, 1), None);

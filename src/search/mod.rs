@@ -1,9 +1,9 @@
-//! The highest load under which a condition holds, found by runs that follow one another.
+//! Searches for the highest load at which a condition holds, with one run after the other.
 //!
-//! A [`Point`] is what one run says about its load. [`Bracket`] is what all of them say, [`next`] which load is to be
-//! tried, [`length`] for how long, [`interval`] between which loads the limit is, and [`Limit`] what else than the target it was. All of it is a pure function of the
-//! points: nothing here runs, waits, prints or reads a clock. [`words`] has the lines that are shown, [`Document`] is the
-//! search as a file.
+//! A [`Point`] judges one run. From all points, [`Bracket`] gives the two loads that enclose the limit and [`interval`]
+//! its 95 % interval; [`next`] chooses the load to try and [`length`] for how long. [`Limit`] says what was the limit
+//! if it was not the target. All of these are pure functions: nothing here runs, waits, prints or reads a clock.
+//! [`words`] has the lines for the user, and [`Document`] is the search as a file.
 
 mod bracket;
 mod document;

@@ -1,4 +1,4 @@
-//! What one run says about its load: whether the objective holds under it, and if not, why.
+//! One run of a search, judged: whether its load holds, and if not, why.
 
 use std::time::Duration;
 
@@ -16,17 +16,17 @@ use crate::stats::{Gap, silences};
 pub struct Point {
     /// The load, in the unit of [`Over`].
     pub load: u64,
-    /// How long was measured.
+    /// How long the run measured.
     pub length: Duration,
-    /// Complete responses per second meanwhile.
+    /// Complete responses per second in that time.
     pub per_s: f64,
-    /// Complete responses, those included that came when nothing more was sent.
+    /// Complete responses, including those that arrived after the last request was sent.
     pub completed: u64,
     /// The terms of the objective.
     pub terms: Vec<Judged>,
-    /// How fast the latency rose, in nanoseconds per second; `None`: too few of the sub-windows have any.
+    /// How fast the mean latency rose, in nanoseconds per second; `None`: too few windows have responses.
     pub slope_ns_per_s: Option<f64>,
-    /// How long onrush itself was stalled meanwhile.
+    /// How long onrush itself was stalled in that time.
     pub stood_still: Duration,
     /// Why the load does not hold; `None`: it does.
     pub fault: Option<Fault>,
@@ -35,25 +35,25 @@ pub struct Point {
 /// Why a load does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing was answered.
+    /// There was no response.
     Unanswered,
     /// A term of the objective does not hold.
     Objective,
-    /// The load itself was not reached: fewer responses than requests were due, or fewer connections than were asked for.
+    /// The load was not reached: there were fewer responses than due requests, or fewer connections than asked for.
     Unreached,
     /// The latency was still rising: the load would not hold for long.
     Rising,
-    /// It does not hold, but because of something else: this says nothing about the target.
+    /// Something other than the target was the limit: the run says nothing about the target.
     Limited(Limit),
 }
 
 /// What a run measured, as far as it matters here.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// How much of the load was asked for, how much was reached, and by how much the two may differ by chance: requests or
-    /// connections. `None`: any number of threads is reached.
+    /// The load asked for, the load reached, and by how much the two may differ by chance, in requests or connections.
+    /// `None` for threads, which are always reached.
     pub reached: Option<(f64, f64, f64)>,
-    /// Equal parts of the time that was measured.
+    /// Equal parts of the measured time.
     pub windows: Vec<Window>,
     /// Complete responses.
     pub completed: u64,
@@ -63,7 +63,7 @@ pub struct Measured {
     pub terms: Vec<Judged>,
 }
 
-/// A part of the time that was measured.
+/// A part of the measured time.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     /// Complete responses.
@@ -72,26 +72,26 @@ pub struct Window {
     pub sum_ns: f64,
 }
 
-/// Into how many parts a run is cut.
+/// The number of windows of a run.
 pub const WINDOWS: u32 = 5;
 
 /// What may be missing of a load that was reached: this share of it, or a few requests.
 const MISSING: f64 = 0.01;
 const MISSING_REQUESTS: f64 = 2.0;
 
-/// A run that onrush itself was stalled in for this share of the time is not held against the target.
+/// A run in which onrush itself was stalled for this share of the time is not held against the target.
 const STILL: f64 = 0.01;
 
-/// The latency is rising if its slope is this many times its standard error (one in forty by chance, with as many
-/// windows) ...
+/// The latency is rising if its slope is this many times its standard error (with five windows, once in forty runs by
+/// chance) ...
 const STEEP: f64 = 3.2;
-/// ... and if it rose meanwhile by this share of the lowest latency that the objective allows ...
+/// ... and if it rose during the run by this share of the lowest latency that the objective allows ...
 const RISE_OF_LIMIT: f64 = 0.1;
-/// ... or, where that says nothing about latencies, of its mean.
+/// ... or, if the objective has no latency, of its own mean.
 const RISE_OF_MEAN: f64 = 0.5;
 
 impl Point {
-    /// What a run says, of which this length was measured.
+    /// Judges a run that measured for this length.
     pub fn of(search: &Search, plan: &Plan, load: u64, length: Duration, outcome: &Outcome) -> Self {
         let timeline = &outcome.timeline;
         let whole = (length.as_nanos() / u128::from(timeline.length_ns.max(1))) as usize;
@@ -116,7 +116,7 @@ impl Point {
         Self::judge(load, length, measured, limit_ns(&search.objective))
     }
 
-    /// What a run says in which this was measured; `limit_ns`: the lowest latency that the objective allows.
+    /// Judges what a run measured; `limit_ns`: the lowest latency that the objective allows.
     pub fn judge(load: u64, length: Duration, measured: Measured, limit_ns: Option<f64>) -> Self {
         let Measured { reached, windows, completed, stood_still, terms } = measured;
         let in_time: u64 = windows.iter().map(|window| window.completed).sum();
@@ -146,7 +146,7 @@ impl Point {
         !matches!(self.fault, Some(Fault::Limited(_)))
     }
 
-    /// Takes note of what was the limit, if the load does not hold.
+    /// Records what was the limit, if the load does not hold.
     pub fn blame(&mut self, limit: Option<Limit>) {
         if let (Some(fault), Some(limit)) = (&mut self.fault, limit) {
             *fault = Fault::Limited(limit);
@@ -159,7 +159,7 @@ impl Point {
     }
 }
 
-/// How long onrush itself was stalled within the first so long of a run.
+/// How long onrush itself was stalled within the first `length` of a run.
 fn stood_still(outcome: &Outcome, length: Duration) -> Duration {
     let run = Gap { until_ns: nanos(length), ..Gap::ALL };
     silences::common(&outcome.standstills, &[run]).iter().map(|gap| Duration::from_nanos(gap.length_ns())).sum()
@@ -183,8 +183,8 @@ fn limit_ns(objective: &Condition) -> Option<f64> {
     limits.min_by(f64::total_cmp)
 }
 
-/// How fast the mean latency of the windows rises, in nanoseconds per second, and the standard error of that: the line of
-/// least squares. `None`: too few windows have any.
+/// How fast the mean latency of the windows rises, in nanoseconds per second, and its standard error, by least squares.
+/// `None`: too few windows have responses.
 fn slope(windows: &[Window], length: Duration) -> Option<(f64, f64)> {
     let step_s = length.as_secs_f64() / windows.len().max(1) as f64;
     let points: Vec<(f64, f64)> = (0..)
@@ -213,7 +213,7 @@ mod tests {
         stalled(means_ms, completed, holds, Duration::ZERO)
     }
 
-    /// The same, and onrush itself was stalled for so long.
+    /// The same, and onrush itself was stalled for this long.
     fn stalled(means_ms: [f64; 5], completed: f64, holds: bool, stood_still: Duration) -> Point {
         let per_window = completed / 5.0;
         let window = |ms: f64| Window { completed: per_window as u64, sum_ns: ms * 1e6 * per_window };
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(fault(2_000.0, false, ms(20)), Some(Fault::Limited(Limit::StoodStill)));
         assert_eq!(fault(1_500.0, true, ms(500)), Some(Fault::Limited(Limit::StoodStill)));
         assert_eq!(fault(0.0, false, ms(500)), Some(Fault::Unanswered));
-        assert_eq!(fault(2_000.0, true, ms(500)), None, "what holds in spite of it holds");
+        assert_eq!(fault(2_000.0, true, ms(500)), None, "a load that holds nevertheless holds");
     }
 
     #[test]

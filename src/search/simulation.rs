@@ -11,7 +11,7 @@ use crate::plan::{Condition, Dialect};
 use crate::random::Random;
 use crate::report::{Judged, fixtures};
 
-/// Runs that ended like this, and nothing else about them.
+/// Points of runs that ended like this, without any figures.
 pub fn points(runs: &[(u64, bool)]) -> Vec<Point> {
     let point = |&(load, holds): &(u64, bool)| Point {
         load,
@@ -41,19 +41,19 @@ pub fn search(over: Over) -> Search {
     }
 }
 
-/// A target with one queue, and requests at even distances.
+/// A target with one queue, and evenly spaced requests.
 struct Target {
     per_s: f64,
     /// The standard deviation of a service, as a share of its mean.
     spread: f64,
-    /// One run in as many is spoilt by something else on the machine.
+    /// One run in this many is disturbed by something else on the machine.
     bad_every: u64,
     random: Random,
 }
 
 impl Target {
     fn normal(&mut self) -> f64 {
-        // Twelve uniform numbers are nearly normal, and need no logarithm.
+        // The sum of twelve uniform numbers is nearly normal, and needs no logarithm.
         (0..12).map(|_| self.random.below(1 << 32) as f64 / (1u64 << 32) as f64).sum::<f64>() - 6.0
     }
 
@@ -96,7 +96,7 @@ impl Target {
         Point::judge(load, length, measured, Some(5e7))
     }
 
-    /// A search in a minute of virtual time from this rate on: what it found, and the points.
+    /// A search in a minute of virtual time that begins at this rate: the bracket, and the points.
     fn search(&mut self, first_per_s: f64) -> (Bracket, Vec<Point>) {
         let (search, mut points, mut left_s) = (search(Over::Rate), Vec::new(), 60.0);
         while let Some(load) = next(&search, Over::Rate.load(first_per_s), &points) {
@@ -113,7 +113,7 @@ impl Target {
     }
 }
 
-/// How far from the capacity the highest load is that holds, as a share, and the interval around it.
+/// How far the highest load that holds is from the capacity, as a share, and the interval around it.
 fn found(target: &mut Target, first_per_s: f64) -> (f64, Option<(f64, f64)>) {
     let (bracket, points) = target.search(first_per_s);
     let shares = |load: f64| load / 60.0 / target.per_s - 1.0;

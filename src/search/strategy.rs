@@ -1,5 +1,5 @@
-//! Which load is tried next: steps that grow until the limit lies between two loads, then halves of what is between them,
-//! then the neighbourhood again and again.
+//! Chooses the next load: growing steps until two loads enclose the limit, then halves of the distance between them,
+//! then loads near the limit again and again.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,29 @@ use super::bracket::{Bracket, Votes};
 use super::{Fault, Limit, Point};
 use crate::plan::search::{Over, Search};
 
-/// By which factor the load grows, or shrinks, as long as all runs end alike: slowly at first, for the first load is close
-/// to the limit if the target is limited by its processor.
+/// The factors by which the load grows, or shrinks, as long as all runs end alike: slowly at first, because the first
+/// load is close to the limit if the target is limited by its processor.
 const STEPS: [f64; 3] = [1.25, 1.5, 2.0];
 
 /// Two loads with at most this factor between them are close enough.
 const CLOSE: f64 = 1.01;
 
-/// How far from the limit runs say something about how sure it is.
+/// Runs at the limit times and divided by this factor narrow its interval.
 const NEXT: f64 = 1.02;
 
-/// Where the limit may be anywhere within this factor, what an overloaded target still did is the best guess ...
+/// If the limit may be anywhere within this factor, the rate that an overloaded target still reached is the best guess
+/// ...
 const WIDE: f64 = 1.1;
-/// ... but for a little, since it is to hold.
+/// ... reduced by a little, because it should hold.
 const GUESS: f64 = 0.985;
 
-/// After as many runs under a load in which something else than the target was the limit there are no more.
+/// A search ends after this many runs at one load in which something other than the target was the limit.
 const LIMITED_MAX: usize = 3;
 
-/// As many points are enough.
+/// The number of points that is enough.
 const POINTS_MAX: usize = 40;
 
-/// The load to be tried after these points; `None`: there is nothing left to find out. `first`: the one to begin with.
+/// The load to try after these points; `None`: there is nothing left to find out. `first`: the load to begin with.
 pub fn next(search: &Search, first: u64, points: &[Point]) -> Option<u64> {
     let range = Range { over: search.over, least: search.over.least(), most: search.most };
     let Some(last) = points.last() else { return Some(first.clamp(range.least, range.most)) };
@@ -51,7 +52,7 @@ pub fn next(search: &Search, first: u64, points: &[Point]) -> Option<u64> {
     }
 }
 
-/// What ends a search: the last load was not decided on because of it, in one run after the other.
+/// The limit that ends a search: because of it, run after run left the last load undecided.
 pub fn limited(points: &[Point]) -> Option<Limit> {
     let last = points.last()?;
     let Some(Fault::Limited(limit)) = last.fault else { return None };
@@ -60,12 +61,12 @@ pub fn limited(points: &[Point]) -> Option<Limit> {
     (is_undecided && runs >= LIMITED_MAX).then_some(limit)
 }
 
-/// What the target did per second under a load, the last time.
+/// The responses per second of the last run at a load.
 fn reached(points: &[Point], load: u64) -> Option<f64> {
     points.iter().rev().find(|point| point.load == load).map(|point| point.per_s)
 }
 
-/// The loads there are.
+/// The range of possible loads.
 struct Range {
     over: Over,
     least: u64,
@@ -104,7 +105,7 @@ impl Range {
         guess.filter(is_between).or_else(halves)
     }
 
-    /// The load near the limit of which the fewest runs are known.
+    /// The load near the limit that has the fewest runs.
     fn least_known(&self, holds: u64, fails: u64, votes: &BTreeMap<u64, Votes>) -> u64 {
         let factor = (fails as f64 / holds as f64).max(NEXT);
         let near = [fails, self.above(fails, factor), holds, self.below(holds.max(2), factor)];
@@ -119,7 +120,7 @@ mod tests {
     use crate::search::simulation::{points, search};
     use crate::verdict::LimitedBy;
 
-    /// Runs that failed under these loads, because of something else where that is said.
+    /// Runs that failed at these loads; `true`: because of something other than the target.
     fn failed(runs: &[(u64, bool)]) -> Vec<Point> {
         let mut points = points(&runs.iter().map(|(load, _)| (*load, false)).collect::<Vec<_>>());
         for (point, (_, is_limited)) in points.iter_mut().zip(runs) {

@@ -9,16 +9,16 @@ use crate::report::{Judged, units};
 /// The line before the first run.
 pub fn opening(search: &Search) -> String {
     let Search { objective, over, budget, .. } = search;
-    format!("searching up to {} for the highest {} under which {objective} holds", units::exact(*budget), noun(*over))
+    format!("searching for the highest {} at which {objective} holds, for up to {}", noun(*over), units::exact(*budget))
 }
 
-/// How the first rate was found.
+/// The line about the closed loop that the first rate comes from.
 pub fn first(connections: u32, per_s: f64) -> String {
     let plural = if connections == 1 { "" } else { "s" };
-    format!("a closed loop on {connections} connection{plural} did {per_s:.1}/s")
+    format!("a closed loop on {connections} connection{plural} reached {per_s:.1}/s")
 }
 
-/// What is to be known of high rates.
+/// The note on high rates.
 pub const GATHERED: &str = "note: above 10,000/s sends are batched every 200us, which adds up to 200us of latency";
 
 /// The line of a run.
@@ -37,11 +37,11 @@ pub fn run(search: &Search, point: &Point) -> String {
         }
         Some(Fault::Limited(limit)) => format!(", but {} was the limit", limit.words()),
         None | Some(Fault::Objective) => String::new(),
-        Some(Fault::Unanswered) => ", nothing was answered".to_owned(),
-        Some(Fault::Unreached) => ", not reached".to_owned(),
+        Some(Fault::Unanswered) => ", no response".to_owned(),
+        Some(Fault::Unreached) => ", load not reached".to_owned(),
         Some(Fault::Rising) => {
             let slope = units::time_us(point.slope_ns_per_s.unwrap_or_default() / 1e3);
-            format!(", and rising by {slope} a second")
+            format!(", but the mean rises by {slope} per second")
         }
     };
     format!("{load:>12}  {holds:<7}  {:.1}/s, {}{why}", point.per_s, terms.join(", "))
@@ -74,15 +74,15 @@ pub fn result(search: &Search, points: &[Point], ended: Ended) -> String {
     let last = points.last().map_or_else(|| "first".to_owned(), |point| show(point.load));
     let spoilt = match ended {
         Ended::Died if points.iter().any(|point| point.completed > 0) => {
-            Some(format!("the target answered nothing any more at {last}"))
+            Some(format!("the target stopped responding at {last}"))
         }
-        Ended::Died => Some(format!("the target answered nothing at {last}")),
-        Ended::Limited(limit) => Some(format!("{} was the limit at {last}, and not the target", limit.words())),
+        Ended::Died => Some(format!("the target did not respond at {last}")),
+        Ended::Limited(limit) => Some(format!("{} was the limit at {last}, not the target", limit.words())),
         Ended::Done | Ended::Time | Ended::Signal => None,
     };
     let early = match ended {
-        Ended::Time => "; for more give the search longer (-d)",
-        Ended::Signal => "; it was interrupted",
+        Ended::Time => "; give the search more time (-d)",
+        Ended::Signal => "; the search was interrupted",
         Ended::Done | Ended::Died | Ended::Limited(_) => "",
     };
     match (bracket.holds, bracket.fails, spoilt) {
@@ -131,7 +131,7 @@ fn plain(over: Over, load: f64) -> String {
     if number >= 100.0 || over != Over::Rate { format!("{number:.0}") } else { format!("{number:.1}") }
 }
 
-/// What is varied, as a sentence has it.
+/// What is varied, for the middle of a sentence.
 fn noun(over: Over) -> &'static str {
     match over {
         Over::Rate => "rate",
@@ -165,29 +165,30 @@ mod tests {
             (&narrow[..], Ended::Time, "Highest rate: 2950.0/s holds p99<50ms (2950 … 3010)"),
             (&sure, Ended::Done, "Highest rate: 2950.0/s holds p99<50ms (95 %: 2950 … 2983)"),
             (&none, Ended::Done, "No rate holds p99<50ms, down to 10.0/s"),
-            (&none, Ended::Time, "No rate holds p99<50ms, down to 10.0/s; for more give the search longer (-d)"),
+            (&none, Ended::Time, "No rate holds p99<50ms, down to 10.0/s; give the search more time (-d)"),
             (
                 &once,
                 Ended::Signal,
-                "Highest rate: unknown, at least 2950.0/s: 3010.0/s failed and was not repeated; it was interrupted",
+                "Highest rate: unknown, at least 2950.0/s: 3010.0/s failed and was not repeated; the search was \
+                 interrupted",
             ),
             (&all, Ended::Done, "Every rate tried holds p99<50ms, up to 20.0/s"),
             (
                 &narrow,
                 died(),
-                "Highest rate: unknown, at least 2950.0/s: the target answered nothing any more at 3010.0/s",
+                "Highest rate: unknown, at least 2950.0/s: the target stopped responding at 3010.0/s",
             ),
             (
                 &none,
                 limited(),
-                "Highest rate: unknown: the number of connections was the limit at 10.0/s, and not the target",
+                "Highest rate: unknown: the number of connections was the limit at 10.0/s, not the target",
             ),
         ] {
             assert_eq!(result(&rate, &per_s(runs), ended), line);
         }
         let silent = points(&[(600, false)]).remove(0);
         let silent = [Point { completed: 0, ..silent }];
-        assert_eq!(result(&rate, &silent, died()), "Highest rate: unknown: the target answered nothing at 10.0/s");
+        assert_eq!(result(&rate, &silent, died()), "Highest rate: unknown: the target did not respond at 10.0/s");
         let (connections, threads) = (search(Over::Connections), search(Over::Threads));
         let runs = points(&[(64, true), (65, false), (65, false)]);
         assert_eq!(result(&connections, &runs, Ended::Done), "Highest connections: 64 holds p99<50ms (64 … 65)");
@@ -202,7 +203,11 @@ mod tests {
         for (fault, was, line) in [
             (None, Some("1.21ms"), "     500.0/s  holds    493.2/s, p99<50ms: 1.21ms"),
             (Some(Fault::Objective), Some("60.00ms"), "     500.0/s  fails    493.2/s, p99<50ms: 60.00ms"),
-            (Some(Fault::Unreached), Some("1.21ms"), "     500.0/s  fails    493.2/s, p99<50ms: 1.21ms, not reached"),
+            (
+                Some(Fault::Unreached),
+                Some("1.21ms"),
+                "     500.0/s  fails    493.2/s, p99<50ms: 1.21ms, load not reached",
+            ),
             (
                 Some(Fault::Limited(Limit::Verdict(LimitedBy::Ports))),
                 Some("9.00ms"),
@@ -211,9 +216,9 @@ mod tests {
             (
                 Some(Fault::Rising),
                 Some("9.00ms"),
-                "     500.0/s  fails    493.2/s, p99<50ms: 9.00ms, and rising by 1.50ms a second",
+                "     500.0/s  fails    493.2/s, p99<50ms: 9.00ms, but the mean rises by 1.50ms per second",
             ),
-            (Some(Fault::Unanswered), None, "     500.0/s  fails    493.2/s, p99<50ms: unknown, nothing was answered"),
+            (Some(Fault::Unanswered), None, "     500.0/s  fails    493.2/s, p99<50ms: unknown, no response"),
         ] {
             let point = Point { fault, terms: vec![judged(was)], ..point.clone() };
             assert_eq!(run(&search(Over::Rate), &point), line);
