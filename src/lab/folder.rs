@@ -1,4 +1,4 @@
-//! The folder of an experiment: written after every run, so that nothing that was measured is lost.
+//! The folder of an experiment. It is written after every run, so that no result is lost.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -17,27 +17,27 @@ use super::host::Host;
 use crate::reason::reason;
 use crate::report::printable;
 
-/// The names of files in it that are no results.
+/// The names of the files in it that are not results.
 pub const PLAN: &str = "plan.toml";
 const HOST: &str = "host.json";
 const JOURNAL: &str = "journal";
 
-/// How an experiment was begun: what has to be the same when it goes on.
+/// How an experiment was begun: what must be the same when it is continued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Made {
     /// What all results of the experiment have in common.
     pub id: String,
-    /// When: RFC 3339, UTC.
+    /// When it was begun: RFC 3339, UTC.
     pub at: String,
     /// The version of onrush.
     pub version: String,
     /// The kernel's release.
     pub kernel: String,
-    /// The boot.
+    /// The kernel's identifier of the boot.
     pub boot: String,
     /// The SHA-256 of the experiment, secrets and materials included.
     pub digest: String,
-    /// Whether secrets were left out, so that the file that was written is needed to go on.
+    /// Whether secrets were left out, so that the original file or command line is needed to continue.
     pub redacted: bool,
     /// The SHA-256 of every file that runs need, by its name.
     pub materials: BTreeMap<String, String>,
@@ -49,21 +49,21 @@ struct Begun {
     made: Made,
 }
 
-/// The folder of an experiment, which this process alone writes to.
+/// The folder of an experiment, to which only this process writes.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
     journal: File,
-    /// Whether nobody else may read what is in it.
+    /// Whether only its owner may read it.
     is_private: bool,
 }
 
 impl Folder {
-    /// A new one.
+    /// Creates a new folder.
     ///
     /// # Errors
     ///
-    /// When it is there already, or cannot be made.
+    /// When it exists already or cannot be created.
     pub fn create(path: &Path, is_private: bool) -> anyhow::Result<Self> {
         match fs::DirBuilder::new().mode(if is_private { 0o700 } else { 0o777 }).create(path) {
             Ok(()) => {}
@@ -73,20 +73,20 @@ impl Folder {
                     path.display()
                 )
             }
-            Err(error) => bail!("the folder {} cannot be made: {}", path.display(), reason(&error)),
+            Err(error) => bail!("the folder {} cannot be created: {}", path.display(), reason(&error)),
         }
         Self::open(path, is_private)
     }
 
-    /// One that is there.
+    /// Opens the folder of an experiment that is to be continued.
     ///
     /// # Errors
     ///
-    /// When it is no experiment's, or another process writes to it.
+    /// When it is not the folder of an experiment, or another process writes to it.
     pub fn resume(path: &Path, is_private: bool) -> anyhow::Result<(Self, Made)> {
         let plan = fs::read_to_string(path.join(PLAN)).ok();
         let begun = plan.and_then(|plan| toml::from_str::<Begun>(&plan).ok());
-        let missing = || anyhow!("{} is not the folder of an experiment: it has no {PLAN} of one", path.display());
+        let missing = || anyhow!("{} is not the folder of an experiment: it has no valid {PLAN}", path.display());
         let made = begun.ok_or_else(missing)?.made;
         Ok((Self::open(path, is_private)?, made))
     }
@@ -107,18 +107,18 @@ impl Folder {
         &self.path
     }
 
-    /// Writes what an experiment begins with.
+    /// Writes the files of an experiment that begins.
     ///
     /// # Errors
     ///
-    /// When a file cannot be written, or one of those to be attached not read.
+    /// When a file cannot be written, or a file to be attached cannot be read.
     pub fn begin(&self, made: &Made, plan: &str, host: &Host, attached: &[PathBuf]) -> anyhow::Result<()> {
         let mut content = serde_json::to_vec_pretty(host)?;
         content.push(b'\n');
         self.write(HOST, &content)?;
         for path in attached {
             let name = path.file_name().ok_or_else(|| anyhow!("attach: {} has no name", path.display()))?;
-            fs::create_dir_all(self.path.join("attached")).context("the folder for attached files cannot be made")?;
+            fs::create_dir_all(self.path.join("attached")).context("the folder for attached files cannot be created")?;
             let content = fs::read(path);
             let content =
                 content.map_err(|error| anyhow!("attach: {} cannot be read: {}", path.display(), reason(&error)))?;
@@ -127,31 +127,31 @@ impl Folder {
                 1 => format!("attached/{name}"),
                 _ => format!("attached/{number}-{name}"),
             });
-            // Files of two folders may have one name.
+            // Files from different folders may have the same name.
             let vacant = names.into_iter().find(|name| !self.has(name)).unwrap_or_default();
             self.write(&vacant, &content)?;
         }
-        // With this file the folder is one of an experiment.
+        // Written last: this file makes the folder that of an experiment.
         let made = toml::to_string(&Begun { made: made.clone() })?;
         self.write(PLAN, format!("{plan}\n{made}").as_bytes())
     }
 
-    /// Whether it has a file of that name.
+    /// Whether it has a file with this name.
     pub fn has(&self, name: &str) -> bool {
         self.path.join(name).exists()
     }
 
-    /// The first name of this form that no result has: `begin.kind-1`, `begin.kind-2` and so on.
+    /// The first unused name of this form: `begin.kind-1`, `begin.kind-2` and so on.
     pub fn vacant(&self, begin: &str, kind: &str) -> String {
         let mut names = (1_u32..).map(|number| format!("{begin}.{kind}-{number}"));
         names.find(|name| !self.has(&format!("{name}.json"))).unwrap_or_default()
     }
 
-    /// Gives a file another name, if it is there.
+    /// Renames a file, if it exists.
     ///
     /// # Errors
     ///
-    /// Why it cannot have it.
+    /// When it cannot be renamed.
     pub fn rename(&self, from: &str, to: &str) -> anyhow::Result<()> {
         match fs::rename(self.path.join(from), self.path.join(to)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -161,18 +161,18 @@ impl Folder {
         }
     }
 
-    /// The path of a file for what a program prints, in a folder of its own.
+    /// The path of a file for the output of a hook or a target's command; such files have their own folder.
     pub fn output(&self, name: &str) -> io::Result<PathBuf> {
         let folder = self.path.join("output");
         fs::create_dir_all(&folder)?;
         Ok(folder.join(name))
     }
 
-    /// Writes a file; whoever looks finds all of it or nothing.
+    /// Writes a file atomically: a reader finds all of it or nothing.
     ///
     /// # Errors
     ///
-    /// Why it cannot be written.
+    /// When it cannot be written.
     pub fn write(&self, name: &str, content: &[u8]) -> anyhow::Result<()> {
         let path = self.path.join(name);
         let directory = path.parent().unwrap_or(&self.path);
@@ -180,18 +180,18 @@ impl Folder {
             let usual = fs::Permissions::from_mode(if self.is_private { 0o600 } else { 0o666 });
             let mut file = tempfile::Builder::new().permissions(usual).tempfile_in(directory)?;
             file.write_all(content)?;
-            // A full disk may only show now.
+            // A full disk may show only here.
             file.as_file().sync_all()?;
             file.persist(&path).map_err(|error| error.error).map(drop)
         };
         written().map_err(|error| anyhow!("{} cannot be written: {}", path.display(), reason(&error)))
     }
 
-    /// Adds a line about what happened.
+    /// Adds a line to the journal.
     ///
     /// # Errors
     ///
-    /// Why it cannot be written.
+    /// When it cannot be written.
     pub fn log(&self, what: &str) -> anyhow::Result<()> {
         let at = OffsetDateTime::now_utc().format(&Rfc3339)?;
         let line = format!("{at} {}\n", printable(what));
@@ -216,7 +216,7 @@ mod tests {
         assert!(Folder::resume(&path, false).unwrap_err().to_string().contains("is not the folder of an experiment"));
         assert!(Folder::open(&path, false).unwrap_err().to_string().contains("another onrush is writing"));
         drop(folder);
-        // A process that another test is just starting may have the lock for a moment.
+        // A process that another test is just starting may hold the lock for a moment.
         let mut opened = (0..500).map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(2));
             Folder::open(&path, false)

@@ -1,4 +1,4 @@
-//! Processes that are started by one command and ended together.
+//! Process groups: a shell command and everything that it starts, ended together.
 
 use std::fs::{self, DirEntry, File};
 use std::io;
@@ -10,39 +10,39 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process_group, test_kill_process_group};
 
-/// The process groups that are there now. Copies are one and the same.
+/// The process groups that exist now. Clones share one list.
 #[derive(Clone, Debug)]
 pub struct Groups {
     known: Arc<Mutex<Known>>,
-    /// How many files each process may have open: as many as this one might before its first run, which raises that for
-    /// itself. `None`: any number.
+    /// How many files each process may have open: the limit that this process was started with. (A run raises its own.)
+    /// `None`: unlimited.
     files: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 struct Known {
     ids: Vec<Pid>,
-    /// Whether no other is to be started.
+    /// Whether no more may be started.
     is_over: bool,
 }
 
-/// A shell command and everything it starts. Dropped, it is ended.
+/// A shell command and everything that it starts. Dropping it ends them.
 #[derive(Debug)]
 pub(super) struct Group {
     child: Child,
     id: Pid,
-    /// How long it has between SIGTERM and SIGKILL.
+    /// The time between SIGTERM and SIGKILL.
     grace: Duration,
     groups: Groups,
 }
 
 impl Groups {
-    /// Kills them all and starts no others, for whoever is about to end the process without another step.
+    /// Kills them all and prevents new ones, for a caller that is about to end this process at once.
     pub fn kill(&self) {
         let mut known = self.lock();
         known.is_over = true;
         for &id in &known.ids {
-            // Whoever has ended meanwhile needs no signal.
+            // A group that has ended meanwhile needs no signal.
             let _ = kill_process_group(id, Signal::KILL);
         }
     }
@@ -59,7 +59,7 @@ impl Default for Groups {
 }
 
 impl Group {
-    /// Has a shell carry out a command, with this added to the environment. It reads nothing and writes into a file.
+    /// Starts a command in a shell, with additions to its environment, no input, and its output in a file.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ impl Group {
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", LIMITED, &files, command]).envs(environment.iter().map(|(name, value)| (name, value)));
         shell.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?).process_group(0);
-        // A process that is about to end kills a group that it knows.
+        // Locked until the group is in the list, so that `kill` misses none.
         let mut known = groups.lock();
         if known.is_over {
             return Err(io::Error::other("the experiment has ended"));
@@ -86,20 +86,20 @@ impl Group {
         Ok(Self { child, id, grace, groups: groups.clone() })
     }
 
-    /// How the command ended; `None`: it has not.
+    /// How the command ended; `None`: it is running.
     pub fn status(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Ends whatever is left of it: first with SIGTERM, then with SIGKILL.
+    /// Ends what is left of it: first with SIGTERM, then with SIGKILL.
     pub fn end(&mut self) {
         if !self.groups.lock().ids.contains(&self.id) {
             return;
         }
         let deadline = Instant::now() + self.grace;
-        // Whoever has ended by itself needs no signal.
+        // A group that has ended by itself needs no signal.
         let _ = kill_process_group(self.id, Signal::TERM);
-        // One that has ended is in its group until somebody has waited for it.
+        // A process that has ended stays in its group until it is waited for.
         while self.status().is_none() || lives(self.id) {
             if Instant::now() >= deadline {
                 let _ = kill_process_group(self.id, Signal::KILL);
@@ -112,12 +112,12 @@ impl Group {
         self.forget();
     }
 
-    /// Leaves to themselves what a command has started that has ended.
+    /// Lets the processes live that an ended command has started.
     pub fn leave(self) {
         self.forget();
     }
 
-    /// Takes it off the list of those that are to be ended.
+    /// Removes it from the list of groups to be ended.
     fn forget(&self) {
         self.groups.lock().ids.retain(|&id| id != self.id);
     }
@@ -129,7 +129,7 @@ impl Drop for Group {
     }
 }
 
-/// Whether a process group has a process that has not ended. What nobody has waited for yet has ended.
+/// Whether a process group has a process that has not ended. Zombies have ended.
 pub(super) fn lives(id: Pid) -> bool {
     let is_living = |process: DirEntry| -> Option<bool> {
         let stat = fs::read_to_string(process.path().join("stat")).ok()?;
@@ -141,10 +141,10 @@ pub(super) fn lives(id: Pid) -> bool {
     test_kill_process_group(id).is_ok() && processes.any(|process| is_living(process).unwrap_or_default())
 }
 
-/// Carries out its second argument with the first one as the limit of open files.
+/// Runs its second argument with the first one as the limit on open files.
 const LIMITED: &str = r#"ulimit -S -n "$0"; exec /bin/sh -c "$1""#;
 
-/// How often somebody looks whether a process has ended.
+/// How often a process is polled for its end.
 pub(super) const POLL: Duration = Duration::from_millis(5);
 
 /// How a command ended, in words.

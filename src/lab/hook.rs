@@ -1,4 +1,4 @@
-//! A command that is carried out around runs or points.
+//! Hooks: commands that are run before and after runs and points.
 
 use std::fmt;
 use std::fs::File;
@@ -10,12 +10,12 @@ use super::group::{Group, Groups, POLL, words};
 use crate::reason::reason;
 use crate::run::Interrupt;
 
-/// A shell command that has to succeed in time.
+/// A shell command that must succeed within its timeout.
 #[derive(Debug)]
 pub struct Hook<'a> {
-    /// What `/bin/sh -c` gets.
+    /// The command, for `/bin/sh -c`.
     pub command: &'a str,
-    /// What is added to its environment.
+    /// Additions to its environment.
     pub environment: &'a [(String, String)],
     /// Where its output goes.
     pub output: &'a File,
@@ -23,23 +23,23 @@ pub struct Hook<'a> {
     pub timeout: Duration,
 }
 
-/// How a hook ended; as text, what follows the hook's name in a sentence.
+/// How a hook ended. As text, it follows the hook's name in a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HookEnded {
-    /// With exit status 0. Processes that it has left in the background are still there.
+    /// With exit status 0. Processes that it has left in the background live on.
     Succeeded,
-    /// With another status, or by a signal; its process group was killed.
+    /// With another exit status, or by a signal; its process group was killed.
     Failed(ExitStatus),
-    /// It took longer than this; its process group was killed.
+    /// It took longer than its timeout; its process group was killed.
     TimedOut(Duration),
-    /// The experiment is to end; the hook's process group was killed.
+    /// The experiment was interrupted; the hook's process group was killed.
     Interrupted,
-    /// There is no such process, for this reason.
+    /// It could not be started, for this reason.
     NotStarted(String),
 }
 
 impl Hook<'_> {
-    /// Carries it out and waits for its end, that of its time, or until the interrupt is asked.
+    /// Runs it and waits until it ends, its timeout passes, or the interrupt is asked for.
     pub fn run(&self, interrupt: &Interrupt, groups: &Groups) -> HookEnded {
         let deadline = Instant::now() + self.timeout;
         let mut group = match Group::start(self.command, self.environment, self.output, GRACE, groups) {
@@ -77,7 +77,7 @@ impl fmt::Display for HookEnded {
     }
 }
 
-/// How long a hook that is to end has between SIGTERM and SIGKILL.
+/// The time between SIGTERM and SIGKILL for a hook.
 const GRACE: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
@@ -101,10 +101,10 @@ mod tests {
         (ended, fs::read_to_string(path).unwrap())
     }
 
-    /// Whether the process exists whose id a hook wrote.
+    /// Whether the process whose id a hook wrote is alive.
     fn lives(output: &str) -> bool {
         let id = output.trim().parse().ok().and_then(Pid::from_raw).expect("the hook wrote a process id");
-        // One that has ended is there until whoever inherited it has noticed.
+        // A process that has ended exists until the one that inherited it has waited for it.
         let is_dead = |stat: String| stat.contains(") Z ");
         test_kill_process(id).is_ok()
             && !fs::read_to_string(format!("/proc/{}/stat", id.as_raw_pid())).is_ok_and(is_dead)
@@ -137,7 +137,7 @@ mod tests {
     fn one_that_ignores_the_first_signal_gets_the_second() {
         let start = Instant::now();
         let command = "trap '' TERM; sh -c 'echo $$; exec sleep 60' & wait; exit 0";
-        // On a busy machine a shell takes a while to ignore it.
+        // On a busy machine it takes a while until the shell ignores the signal.
         let (ended, output) = run(command, Duration::from_secs(1), &Interrupt::default());
         assert!(matches!(ended, HookEnded::TimedOut(_)) && start.elapsed() >= GRACE);
         assert!(!lives(&output));

@@ -1,4 +1,4 @@
-//! What there is to know about the machine that an experiment runs on. What cannot be read is left out.
+//! Facts about the machine that an experiment runs on. What cannot be read is left out.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,32 +10,32 @@ use crate::run::host;
 /// The machine.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Host {
-    /// The processor's name.
+    /// The processor's model name.
     pub cpu_model: Option<String>,
-    /// Processors that this process may use.
+    /// Number of processors that this process may use.
     pub cpus: usize,
-    /// The threads of the first core: more than one with simultaneous multithreading.
+    /// Threads of the first core: more than one with simultaneous multithreading.
     pub threads_per_core: Option<usize>,
-    /// How the clock of the first processor is governed.
+    /// The frequency governor of the first processor.
     pub governor: Option<String>,
-    /// In KiB.
+    /// Total memory, in KiB.
     pub memory_kib: Option<u64>,
-    /// What it runs in, if it is virtual; `yes` where only that is known.
+    /// The hypervisor or product name of a virtual machine; `yes` if only its being virtual is known.
     pub virtualisation: Option<String>,
     /// The kernel's release.
     pub kernel: Option<String>,
-    /// What tells one start of the machine from another.
+    /// The kernel's identifier of the boot.
     pub boot: Option<String>,
-    /// Limits on open files.
+    /// The soft limit on open files.
     pub open_files_soft: Option<u64>,
-    /// The highest that could be set.
+    /// The hard limit on open files, to which the soft one can be raised.
     pub open_files_hard: Option<u64>,
-    /// Settings that change what a load test measures.
+    /// Settings that affect what a load test measures.
     pub sysctls: BTreeMap<String, String>,
 }
 
 impl Host {
-    /// Reads it.
+    /// Reads the facts.
     pub fn read() -> Self {
         let facts = host::facts();
         let memory = file("/proc/meminfo").and_then(|text| {
@@ -70,7 +70,7 @@ fn file(path: &str) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned())
 }
 
-/// How many numbers a list of the kernel's has, such as `0-1,4`.
+/// How many numbers are in a list as the kernel writes it, such as `0-1,4`.
 fn members(list: &str) -> usize {
     let range = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));

@@ -1,5 +1,5 @@
-//! What an experiment is beside its runs: their [`order`], the [`Folder`] with what is known of the [`Host`], the [`words`]
-//! that are shown, and what is started around runs: a [`Hook`], a [`Target`].
+//! The parts of an experiment other than its runs: their [`order`], the [`Folder`], facts about the [`Host`], the
+//! [`words`] that are shown, and the commands that are run around the runs: a [`Hook`], a [`Target`].
 
 mod folder;
 mod group;

@@ -1,18 +1,18 @@
-//! In which order the runs of an experiment are made.
+//! The order in which the runs of an experiment are made.
 
 use crate::plan::Order;
 use crate::random::Random;
 
-/// One run: which point, and in which round, both from 0 on.
+/// One run: a point in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// The number of the point.
+    /// The number of the point, from 0.
     pub point: usize,
-    /// The number of the round.
+    /// The number of the round, from 0.
     pub round: u32,
 }
 
-/// All runs in their order. The same seed gives the same order.
+/// All runs in order. The same seed gives the same order.
 pub fn order(order: Order, points: usize, rounds: u32, seed: u64) -> Vec<Turn> {
     let mut random = Random::new(seed);
     match order {
@@ -20,7 +20,7 @@ pub fn order(order: Order, points: usize, rounds: u32, seed: u64) -> Vec<Turn> {
         Order::Random => {
             let mut turns = sequential(points, rounds);
             shuffle(&mut turns, &mut random);
-            // The first run of a point is that of its first round.
+            // The first run of a point belongs to its first round.
             let mut next = vec![0; points];
             for turn in &mut turns {
                 turn.round = next[turn.point];
@@ -36,10 +36,10 @@ fn sequential(points: usize, rounds: u32) -> Vec<Turn> {
     (0..points).flat_map(|point| (0..rounds).map(move |round| Turn { point, round })).collect()
 }
 
-/// Rounds in which points come early and late equally often, so that a drift of the machine that is a straight line has the
-/// same share in each point: two rounds are each other's reverse, and where their number is odd, the last three fit
-/// together. Then the places of a point add up to the same number for all of them; with an odd number of rounds and an even one of points they
-/// differ by one at most, which is as little as there can be.
+/// Rounds in which every point comes equally early on average, so that a linear drift of the machine affects all points
+/// alike. Rounds come in pairs, one the reverse of the other; if their number is odd, the last three are balanced
+/// together. Then the places of each point add up to the same sum. With an odd number of rounds and an even number of
+/// points that is impossible; the sums then differ by at most one.
 fn interleaved(points: usize, rounds: u32, random: &mut Random) -> Vec<Turn> {
     let mut places = Vec::new();
     let triples = u32::from(!rounds.is_multiple_of(2) && rounds > 1);
@@ -58,7 +58,7 @@ fn interleaved(points: usize, rounds: u32, random: &mut Random) -> Vec<Turn> {
         .collect()
 }
 
-/// Rounds by the place of each point in them, with points that are drawn at random.
+/// Rounds that are given by the place of each index, with the points assigned to indexes at random.
 fn drawn<const N: usize>(
     places: [fn(usize, usize) -> usize; N],
     points: usize,
@@ -78,13 +78,13 @@ fn drawn<const N: usize>(
     rounds
 }
 
-/// The place in the second of three rounds whose places, with [`third`], add up to the same for all: columns of a Kotzig array
-/// (A. Kotzig, "On magic valuations of trichromatic graphs", 1971).
+/// The place in the second of three rounds. Together with the first and the [`third`] place it adds up to the same sum for
+/// all points: the three are a column of a Kotzig array (A. Kotzig, "On magic valuations of trichromatic graphs", 1971).
 fn second(place: usize, points: usize) -> usize {
     if place.is_multiple_of(2) { (points - 1) / 2 - place / 2 } else { points - 1 - place / 2 }
 }
 
-/// The place in the third.
+/// The place in the third of three rounds.
 fn third(place: usize, points: usize) -> usize {
     if place.is_multiple_of(2) {
         points - 1 - place / 2
@@ -103,7 +103,7 @@ fn shuffle<T>(values: &mut [T], random: &mut Random) {
 mod tests {
     use super::*;
 
-    /// The sum of the places of each point, over all rounds.
+    /// The sum of the places of each point over all rounds.
     fn sums(points: usize, rounds: u32, seed: u64) -> Vec<usize> {
         let mut sums = vec![0; points];
         for (place, turn) in order(Order::Interleaved, points, rounds, seed).iter().enumerate() {
@@ -132,7 +132,7 @@ mod tests {
                 let sums = sums(points, rounds, seed);
                 assert!(sums.iter().all(|sum| *sum == sums[0]), "{points} × {rounds}: {sums:?}");
             }
-            // There is no such order of an even number of points in an odd number of rounds.
+            // An even number of points in an odd number of rounds cannot be balanced exactly.
             for (points, rounds) in [(2, 3), (4, 5), (8, 3)] {
                 let sums = sums(points, rounds, seed);
                 assert_eq!(sums.iter().max().unwrap() - sums.iter().min().unwrap(), 1, "{points} × {rounds}: {sums:?}");
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_drift_of_the_target_cancels_out() {
-        // Each run is half a per cent slower than the one before it.
+        // Each run is slower than the one before it by half a per cent of the first rate.
         for (points, rounds) in [(4, 10), (7, 3), (2, 4)] {
             let mut rates = vec![0.0; points];
             for (place, turn) in order(Order::Interleaved, points, rounds, 7).iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A server that is started for a while.
+//! The target's command: starts a server, waits until it is ready, and ends it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -14,59 +14,59 @@ use crate::reason::reason;
 use crate::report::escape;
 use crate::run::Interrupt;
 
-/// How a target is started.
+/// How the target's command is started.
 #[derive(Debug)]
 pub struct Start<'a> {
-    /// What `/bin/sh -c` gets.
+    /// The command, for `/bin/sh -c`.
     pub command: &'a str,
-    /// What is added to its environment.
+    /// Additions to its environment.
     pub environment: &'a [(String, String)],
-    /// The file to whose end its output is added.
+    /// The file that its output is appended to.
     pub output: &'a Path,
-    /// How long it may take until it is ready.
+    /// How long it may take until the target is ready.
     pub timeout: Duration,
 }
 
-/// A server that was started and is ready. Dropped, its process group is ended.
+/// A target that was started and is ready. Dropping it ends its process group.
 #[derive(Debug)]
 pub struct Target(Group);
 
-/// Why a target is not ready; as text, what follows "the target" in a sentence.
+/// Why a target is not ready, in a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unready {
-    /// There is no such process, for this reason.
-    #[error("could not be started: {0}")]
+    /// The command could not be started, for this reason.
+    #[error("the target's command could not be started: {0}")]
     NotStarted(String),
-    /// Another server is in its place.
-    #[error("was not started: its ready URL is answered already; end the server that does")]
+    /// Another server responds in its place.
+    #[error("the target's command was not started: a server already responds at the target's URL; end it first")]
     Taken,
-    /// It ended before it was ready.
-    #[error("ended before it was ready, with {}{}", words(*.status), told(.output))]
+    /// The command ended before the target was ready.
+    #[error("the target's command ended before the target was ready, with {}{}", words(*.status), told(.output))]
     Died {
-        /// How.
+        /// How it ended.
         status: ExitStatus,
         /// The last lines of its output.
         output: String,
     },
-    /// It was not ready in time, and was ended.
-    #[error("was not ready within {timeout:?} and was ended{}", told(.output))]
+    /// The target was not ready in time; its command was ended.
+    #[error("the target was not ready within {timeout:?}, so its command was ended{}", told(.output))]
     Late {
         /// The time it had.
         timeout: Duration,
         /// The last lines of its output.
         output: String,
     },
-    /// The experiment is to end; the target was ended.
-    #[error("was ended before it was ready: interrupted")]
+    /// The experiment was interrupted; the command was ended.
+    #[error("the target's command was ended before the target was ready: interrupted")]
     Interrupted,
 }
 
 impl Target {
-    /// Starts a target and waits until it is ready.
+    /// Starts the target's command and waits until the target is ready.
     ///
     /// # Errors
     ///
-    /// When it is not ready in time. Then nothing of it is left.
+    /// When it does not become ready in time. Then no process of it is left.
     pub fn start(
         start: &Start,
         mut is_ready: impl FnMut() -> bool,
@@ -101,13 +101,13 @@ impl Target {
         }
     }
 
-    /// How the command ended by itself; `None`: it runs.
+    /// How the command ended by itself; `None`: it is running.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.0.status()
     }
 }
 
-/// The last lines of what was written into a file from this place on; empty if they cannot be read.
+/// The last lines that were written to a file after its first `before` bytes; empty if they cannot be read.
 fn last_lines(file: &mut File, before: u64) -> String {
     let mut read = || {
         let end = file.seek(SeekFrom::End(0))?;
@@ -124,16 +124,16 @@ fn last_lines(file: &mut File, before: u64) -> String {
 
 /// The end of a sentence that quotes output.
 fn told(output: &str) -> String {
-    if output.is_empty() { "; it has said nothing".to_owned() } else { format!("; it said: {output}") }
+    if output.is_empty() { "; it printed nothing".to_owned() } else { format!("; it printed: {output}") }
 }
 
-/// How often somebody looks whether a target is ready.
+/// How often a target that was started is polled.
 const POLL: Duration = Duration::from_millis(20);
-/// How long a target that is to end has between SIGTERM and SIGKILL.
+/// The time between SIGTERM and SIGKILL for a target's command.
 const GRACE: Duration = Duration::from_secs(5);
 /// How many lines of a target's output are quoted.
 const OUTPUT_LINES: usize = 3;
-/// In how many bytes at the end of the output they are looked for.
+/// How many bytes at the end of the output are searched for them.
 const OUTPUT_BYTES: u64 = 4096;
 
 #[cfg(test)]
@@ -147,7 +147,7 @@ mod tests {
     use super::super::group::lives;
     use super::*;
 
-    /// Starts a target that is ready when a file is there.
+    /// Starts a target that is ready as soon as a file exists.
     fn start(command: &str, timeout: Duration, scratch: &TempDir) -> Result<Target, Unready> {
         let path = scratch.path().to_str().unwrap().to_owned();
         let (environment, output) = ([("IN".to_owned(), path)], scratch.path().join("output"));
@@ -156,7 +156,7 @@ mod tests {
         Target::start(&start, || ready.exists(), &Interrupt::default(), &Groups::default())
     }
 
-    /// Whether anything is left of the process group whose id is in the output.
+    /// Whether a process is left of the group whose id is in the output.
     fn is_left(scratch: &TempDir) -> bool {
         let output = fs::read_to_string(scratch.path().join("output")).unwrap();
         let id = output.split_whitespace().next().and_then(|id| Pid::from_raw(id.parse().ok()?));
@@ -191,16 +191,18 @@ mod tests {
         fs::write(scratch.path().join("output"), "of another round\n").unwrap();
         let unready =
             start("printf 'a\\nb\\n\\nc\\n\\033[31md\\n' >&2; exit 1", LONG, &scratch).unwrap_err().to_string();
-        assert_eq!(unready, "ended before it was ready, with exit status 1; it said: b | c | \\x1b[31md");
+        let died = "the target's command ended before the target was ready, with exit status ";
+        assert_eq!(unready, format!("{died}1; it printed: b | c | \\x1b[31md"));
         let unready = start("exit 2", LONG, &scratch).unwrap_err().to_string();
-        assert_eq!(unready, "ended before it was ready, with exit status 2; it has said nothing");
+        assert_eq!(unready, format!("{died}2; it printed nothing"));
     }
 
     #[test]
     fn one_that_is_never_ready_is_ended() {
         let scratch = TempDir::new().unwrap();
         let unready = start("echo $$; sleep 60", Duration::from_millis(100), &scratch).unwrap_err().to_string();
-        assert!(unready.starts_with("was not ready within 100ms and was ended; it said: "), "{unready}");
+        let late = "the target was not ready within 100ms, so its command was ended; it printed: ";
+        assert!(unready.starts_with(late), "{unready}");
         assert!(!is_left(&scratch));
     }
 

@@ -1,4 +1,4 @@
-//! The lines of an experiment: what is planned, each run, and the end.
+//! The lines that an experiment prints: its plan, each run, and samples of sockets.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::plan::{Order, Percent, Stop, secrets};
 use crate::report::result::{Buffer, Document, Extent, Sockets, Watched};
 use crate::report::units;
 
-/// What an experiment is, for `--plan`: points, order and time.
+/// The text of `--plan`: points, order and time.
 pub fn plan(experiment: &Experiment, turns: &[Turn]) -> String {
     let Experiment { name, rounds, order, points, .. } = experiment;
     let order = match order {
@@ -32,17 +32,17 @@ pub fn plan(experiment: &Experiment, turns: &[Turn]) -> String {
         text.extend(command.map(|command| format!("       target: {command}\n")));
     }
     if points.iter().any(|point| !point.settings.is_empty()) && !experiment.may_change_host {
-        text.push_str("Settings of this host are changed, which takes --allow-host-changes.\n");
+        text.push_str("This changes settings of this host, which needs --allow-host-changes.\n");
     }
     let numbers: Vec<String> = turns.iter().map(|turn| (turn.point + 1).to_string()).collect();
     text.push_str("Order of the points:\n");
-    // Interleaved rounds have a line each.
+    // Each interleaved round has its own line.
     let per_line = if experiment.order == Order::Interleaved { points.len() } else { 20 };
     numbers.chunks(per_line.clamp(1, 40)).for_each(|line| text.push_str(&format!("  {}\n", line.join(" "))));
     text
 }
 
-/// How long the runs take, warm-ups included; `None`: that is not known beforehand.
+/// How long the runs take, warm-ups included; `None`: unknown beforehand.
 pub fn length(experiment: &Experiment) -> Option<Duration> {
     let of = |point: &Point| {
         let Stop { duration, .. } = point.plan.stop;
@@ -52,14 +52,14 @@ pub fn length(experiment: &Experiment) -> Option<Duration> {
     Some(round * experiment.rounds)
 }
 
-/// The line before a run, and the beginning of the one about it.
+/// The beginning of the line about a run: its number, point and round.
 pub fn run(experiment: &Experiment, point: &Point, turn: Turn, number: u64) -> String {
     let (runs, words) = (experiment.runs(), experiment.words(point));
     let blank = if words.is_empty() { "" } else { " " };
     format!("[{number:>width$}/{runs}] {words}{blank}round {}", turn.round + 1, width = runs.to_string().len())
 }
 
-/// What a run measured, in a line's space.
+/// What a run measured, as a part of a line.
 pub fn measured(document: &Document) -> String {
     let per_s = document.rate_per_s;
     let figure = |percent: &str| {
@@ -94,8 +94,8 @@ pub fn measured(document: &Document) -> String {
     words
 }
 
-/// What samples of sockets say of the runs of a point: the least, the median of the medians and the greatest of each figure.
-/// `None`: there are none.
+/// The samples of sockets of the runs of a point: the median of the medians, the lowest and the highest value of each
+/// figure. `None`: there are no samples.
 pub fn sockets(watched: &[Watched]) -> Option<String> {
     let figure = |of: fn(&Watched) -> Option<Extent>, scale: f64, name: &str, unit: &str| {
         let extents: Vec<Extent> = watched.iter().filter_map(of).collect();
@@ -121,7 +121,7 @@ pub fn sockets(watched: &[Watched]) -> Option<String> {
     has_samples.then(|| format!("{}, {}", units::counted(retransmits, "retransmit"), figures.join(", ")))
 }
 
-/// A number with three digits that count.
+/// A number with three significant digits.
 fn significant(value: f64) -> String {
     let decimals = if value == 0.0 { 0 } else { (2 - value.abs().log10().floor() as i32).clamp(0, 6) };
     format!("{value:.*}", decimals as usize)

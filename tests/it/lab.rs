@@ -267,7 +267,7 @@ fn a_target_that_cannot_be_started_stops_everything(context: &Context) {
     let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
     assert_eq!((output.code, lab.results().len()), (5, 0), "{output:?}");
     assert!(
-        output.stderr.contains("ended before it was ready, with exit status 7")
+        output.stderr.contains("ended before the target was ready, with exit status 7")
             && output.stderr.contains("no such thing"),
         "{output:?}"
     );

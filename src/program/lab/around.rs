@@ -227,7 +227,7 @@ impl<'a> Around<'a> {
         let start = Start { command, environment: &environment, output: &output, timeout: server.timeout };
         let ready = server.ready.as_deref().unwrap_or(&point.plan);
         let target = Target::start(&start, || ask::answers(ready, interrupt), interrupt, &self.groups);
-        self.target = Some(target.map_err(|unready| format!("the target {unready}"))?);
+        self.target = Some(target.map_err(|unready| unready.to_string())?);
         Ok(())
     }
 
