@@ -1,25 +1,25 @@
-//! The ways in which a peer breaks the protocol.
+//! How a peer can break the protocol.
 
-/// Why a response did not come, or not whole. Lower case, no full stop: it follows "read: 28 × ".
+/// Why a response is missing or incomplete. Lower case, no full stop: it follows "read: 28 × ".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The stream ended although no byte of the response had come; interim responses do not count.
+    /// The stream ended before any byte of the response; interim responses do not count.
     #[error("closed by the server before a response began")]
     ClosedBeforeResponse,
-    /// The stream ended inside the head.
+    /// The stream ended within the head.
     #[error("closed by the server inside a response head")]
     ClosedInHead,
-    /// The stream ended inside a body whose length was announced.
+    /// The stream ended within a body whose length was known.
     #[error("closed by the server inside a response body")]
     ClosedInBody,
     /// The first bytes are not `HTTP/`.
     #[error("not an HTTP response")]
     NotHttp,
-    /// The first bytes are a record of TLS.
+    /// The first bytes are a TLS record.
     #[error("the server speaks TLS")]
     SpeaksTls,
-    /// The status line starts like one but is none.
+    /// The status line begins like one but is malformed.
     #[error("malformed status line")]
     StatusLine,
     /// The head is longer than [`crate::http1::HEAD_MAX`].
@@ -31,10 +31,10 @@ pub enum Error {
     /// `Content-Length` is not a plain decimal number of at most 64 bits.
     #[error("bad Content-Length")]
     Length,
-    /// `Content-Length` is there twice.
+    /// There are two `Content-Length` fields.
     #[error("two Content-Length fields")]
     LengthTwice,
-    /// Both `Content-Length` and `Transfer-Encoding` are there.
+    /// There are both `Content-Length` and `Transfer-Encoding`.
     #[error("both Content-Length and Transfer-Encoding")]
     LengthAndEncoding,
     /// A chunk's size is not a hexadecimal number of at most 64 bits.
@@ -49,16 +49,16 @@ pub enum Error {
     /// A trailer is not `name: value`.
     #[error("malformed trailer field")]
     Trailer,
-    /// Bytes came after the last response that answer no request.
+    /// Bytes arrived after the last response, without a request.
     #[error("bytes after a complete response")]
     ExtraBytes,
-    /// Bytes came on a connection that has had no request.
+    /// Bytes arrived on a connection that has had no request.
     #[error("bytes before any request")]
     EarlyBytes,
-    /// The server switched to a protocol that was not asked for (101).
+    /// The server switched to a protocol that was not requested (101).
     #[error("the server switched to another protocol")]
     Switched,
-    /// The connection ended before the request was looked at.
+    /// The connection ended before the request was processed.
     #[error("the connection was closed before the request was answered")]
     ConnectionEnded,
 }
@@ -73,7 +73,7 @@ pub enum Part {
 }
 
 impl Error {
-    /// The part of the response it happened in.
+    /// The part of the response in which it happened.
     pub fn part(self) -> Part {
         match self {
             Self::ClosedInBody

@@ -2,12 +2,12 @@
 
 use std::ops::Add;
 
-/// A moment, in nanoseconds since the driver's origin. Never read from a clock here.
+/// A moment, in nanoseconds since the driver's origin. It is never read from a clock here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// The latest moment there is: "never".
+    /// The latest moment: "never".
     pub const MAX: Self = Self(u64::MAX);
 
     /// The nanoseconds from `earlier` to this moment; zero if it is not later.

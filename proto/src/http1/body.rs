@@ -1,12 +1,12 @@
 //! Removes the framing of a response's body in place.
 //!
-//! It never copies or keeps a byte of the body.
+//! It neither copies nor keeps any byte of the body.
 
 use super::chunked::Chunked;
 use super::taken::Taken;
 use crate::Error;
 
-/// A body that is being read; each variant knows its own end.
+/// A body that is being read, with what decides its end.
 #[derive(Debug)]
 pub(super) enum Body {
     /// This many bytes are still to come.
@@ -18,7 +18,7 @@ pub(super) enum Body {
 }
 
 impl Body {
-    /// Takes bytes up to the end of the first piece of data or of trailer fields among them, or of the body.
+    /// Takes bytes up to the end of the first piece of data or of trailer fields in them, or of the body.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Taken, Error> {
         if let Self::Chunked(chunked) = self {
             return chunked.take(bytes);
@@ -29,7 +29,7 @@ impl Body {
         Ok(Taken { used, piece: 0..used, is_trailer: false, is_last })
     }
 
-    /// How many of the next bytes are data; [`u64::MAX`] until the end of the stream.
+    /// How many of the next bytes are data; [`u64::MAX`] if all are until the end of the stream.
     pub(super) fn data_left(&self) -> u64 {
         match self {
             Self::Length(left) => *left,
@@ -38,7 +38,7 @@ impl Body {
         }
     }
 
-    /// Passes over `n` bytes of data, at most [`Self::data_left`]; returns whether the body ends with them.
+    /// Skips `n` bytes of data, at most [`Self::data_left`]; returns whether the body ends with them.
     pub(super) fn skip(&mut self, n: u64) -> bool {
         match self {
             Self::Length(left) => {

@@ -1,7 +1,7 @@
 //! The chunked transfer coding (RFC 9112, 7.1), decoded in place.
 //!
 //! It reads sizes, extensions and trailers byte by byte and keeps none of them, so that any split of the same bytes
-//! gives the same result and nothing that a peer sends can make it grow. Trailers are reported as they pass.
+//! gives the same result, and nothing that a peer sends can make it grow. Trailers are reported as they pass.
 
 use super::HEAD_MAX;
 use super::head::{is_text, is_token};
@@ -12,9 +12,9 @@ use crate::Error;
 #[derive(Debug)]
 pub(super) struct Chunked {
     state: State,
-    /// The size of the chunk as far as it was read, then how many of its bytes are still to come.
+    /// The size of the chunk as far as it has been read, then how many of its bytes are still to come.
     size: u64,
-    /// How many bytes of the current chunk's first line, or of the trailers, have come.
+    /// How many bytes of the current chunk's first line, or of the trailers, have been read.
     framing: usize,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Chunked {
 enum State {
     /// The first digit of a chunk's size.
     Size,
-    /// A further digit, or what ends the size.
+    /// Another digit, or what ends the size.
     Digits,
     /// White space between the size and what follows it.
     Padding,
@@ -33,7 +33,7 @@ enum State {
     SizeLf,
     /// The line end after a chunk's data.
     DataEnd,
-    /// The LF after the CR of that one.
+    /// The LF after the CR of that line end.
     DataLf,
     /// A chunk's data.
     Data,
@@ -52,12 +52,12 @@ enum State {
 }
 
 impl Chunked {
-    /// A body of which nothing has come.
+    /// A body of which nothing has arrived.
     pub(super) fn new() -> Self {
         Self { state: State::Size, size: 0, framing: 0 }
     }
 
-    /// Takes bytes up to the end of the first piece of data or of trailer fields among them, or of the body.
+    /// Takes bytes up to the end of the first piece of data or of trailer fields in them, or of the body.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Taken, Error> {
         let mut used = 0;
         while self.state < State::Data {
@@ -74,7 +74,7 @@ impl Chunked {
         Ok(Taken { used: end, piece: used..end, is_trailer: false, is_last: false })
     }
 
-    /// Takes the bytes of trailer fields that come next, from `start` on, or the empty line after them.
+    /// Takes the next bytes of trailer fields, from `start` on, or the empty line after them.
     fn take_end(&mut self, bytes: &[u8], start: usize) -> Result<Taken, Error> {
         let mut used = start;
         while let Some(&byte) = bytes.get(used).filter(|byte| self.is_field(**byte)) {
@@ -82,7 +82,7 @@ impl Chunked {
                 Ok(()) => used += 1,
                 Err(error) if used == start => return Err(error),
                 Err(_) => {
-                    // What came before it is told first. It comes again, and is counted then.
+                    // The bytes before it are reported first. It is read again then, and counted.
                     self.framing -= 1;
                     break;
                 }
@@ -113,7 +113,7 @@ impl Chunked {
         if self.state == State::Data { self.size } else { 0 }
     }
 
-    /// Passes over `n` bytes of data, at most [`Self::data_left`].
+    /// Skips `n` bytes of data, at most [`Self::data_left`].
     pub(super) fn skip(&mut self, n: u64) {
         if self.state == State::Data {
             self.size -= n;
@@ -154,7 +154,7 @@ impl Chunked {
                 return Err(Error::Trailer);
             }
 
-            (State::Data | State::Done, _) => unreachable!("data is not walked over, and nothing follows the end"),
+            (State::Data | State::Done, _) => unreachable!("data is not read here, and nothing follows the end"),
         };
         Ok(())
     }
@@ -166,13 +166,13 @@ impl Chunked {
         Ok(State::Digits)
     }
 
-    /// The line with the size has ended.
+    /// Handles the end of the line with the size.
     fn sized(&mut self) -> State {
         self.framing = 0;
         if self.size == 0 { State::Trailer } else { State::Data }
     }
 
-    /// The next chunk begins.
+    /// Starts the next chunk.
     fn chunk(&mut self) -> State {
         self.framing = 0;
         State::Size

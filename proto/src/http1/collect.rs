@@ -1,9 +1,9 @@
 //! Assembles a response head from the pieces in which it arrives.
 //!
-//! It searches every byte once, however finely the head is cut, keeps a head only if it comes in several pieces, and
-//! never keeps a byte of a body.
+//! It searches every byte once, into however many pieces the head is cut, keeps a head only if it arrives in several,
+//! and never keeps a byte of a body.
 //!
-//! A server's heads are mostly the same, byte for byte: one that equals the head before it need not be parsed.
+//! Most heads of a server are the same, byte for byte: one that equals the head before it is not parsed again.
 
 use std::mem::replace;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use super::HEAD_MAX;
 use super::head::{Head, StatusLine};
 use crate::Error;
 
-/// A larger buffer is given back after use, so that one long head does not cost memory for the rest of the run.
+/// A larger buffer is freed after use, so that one long head does not cost memory for the rest of the run.
 const KEPT_MAX: usize = 4096;
 
 /// A longer head is not compared with the next.
@@ -21,33 +21,33 @@ const USUAL_MAX: usize = 512;
 /// How every head begins.
 const PREFIX: &[u8] = b"HTTP/";
 
-/// How an alert or a handshake message of TLS begins: its type, then the only byte every version begins with.
+/// How a TLS alert or handshake message begins: its type, then the first byte that all versions share.
 const TLS_TYPES: [u8; 2] = [0x15, 0x16];
 const TLS_MAJOR: u8 = 3;
 
-/// One head after the other.
+/// Collects one head after another.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
-    /// What came of this head before the current input; empty if it lies whole in that.
+    /// What arrived of this head before the current input; empty if all of it is in that.
     kept: Vec<u8>,
-    /// Where in the current input the head lies, unless it was kept.
+    /// The head's range in the current input, unless it was kept.
     place: Range<usize>,
-    /// How many bytes of line ends were passed over before this head.
+    /// How many bytes of line ends were skipped before this head.
     leading: usize,
-    /// The status line and its length, once it has come.
+    /// The status line and its length, once it has arrived.
     status_line: Option<(StatusLine, usize)>,
-    /// How many bytes its lines have that have come whole.
+    /// How many bytes its complete lines have.
     lines: usize,
-    /// Whether the head is complete, and kept only for those who want to read it.
+    /// Whether the head is complete, and only kept to be read.
     is_complete: bool,
-    /// A head of this connection and what it says, from the second one on: many connections have only one.
+    /// A head of this connection and its meaning, from the second one on: many connections have only one.
     usual: Option<Box<(Vec<u8>, Head)>>,
-    /// Whether a head has come.
+    /// Whether a head has been read.
     has_read: bool,
 }
 
 impl Collector {
-    /// Forgets the head if it is complete; to be called with every new input.
+    /// Forgets the head if it is complete; called with every new input.
     pub(super) fn release(&mut self) {
         if !self.is_complete {
             return;
@@ -63,12 +63,12 @@ impl Collector {
         self.is_complete = false;
     }
 
-    /// Whether a byte of the head came before the current input.
+    /// Whether a byte of the head arrived before the current input.
     pub(super) fn is_begun(&self) -> bool {
         !self.kept.is_empty()
     }
 
-    /// The complete head, if `input` is what the last [`Self::take`] was given.
+    /// The complete head, if `input` is what [`Self::take`] was last passed.
     pub(super) fn head<'a>(&'a self, input: &'a [u8]) -> &'a [u8] {
         match self.is_complete {
             true if self.is_begun() => &self.kept,
@@ -77,10 +77,10 @@ impl Collector {
         }
     }
 
-    /// Takes bytes up to the end of the head; returns the head if they reach it, and how many they were.
+    /// Takes bytes up to the end of the head; returns how many it took, and the head if it is complete.
     ///
-    /// What is wrong with a head is found at a byte that does not depend on how the bytes were split: at the first one
-    /// that cannot begin a head, at the end of the status line, at the end of the head, or at the one too many.
+    /// An error is found at a byte that does not depend on how the bytes were split: the first one that cannot begin a
+    /// head, the end of the status line, the end of the head, or the first byte beyond the limit.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(usize, Option<Head>), Error> {
         if let Some((usual, head)) = self.usual.as_deref()
             && self.leading == 0
@@ -136,7 +136,7 @@ impl Collector {
         }
     }
 
-    /// Passes over line ends before the status line (RFC 9112, 2.2); returns how many bytes they are.
+    /// Skips line ends before the status line (RFC 9112, 2.2); returns how many bytes they are.
     fn pass_empty_lines(&mut self, bytes: &[u8]) -> usize {
         if self.is_begun() {
             return 0;
@@ -146,7 +146,7 @@ impl Collector {
         empty
     }
 
-    /// Whether bytes that begin a head, or go on with what was kept of one, can be one.
+    /// Checks that bytes which begin a head, or continue a kept one, can be a head.
     pub(super) fn check_prefix(&self, bytes: &[u8]) -> Result<(), Error> {
         if self.kept.iter().chain(bytes).zip(PREFIX).all(|(byte, wanted)| byte == wanted) {
             return Ok(());
@@ -203,7 +203,7 @@ mod tests {
             collector.release();
             assert!(collector.head(bytes).is_empty());
         }
-        // In pieces it is read as ever.
+        // In pieces it is parsed as usual.
         assert_eq!(collector.take(&other[..20]).unwrap(), (20, None));
         assert_eq!(collector.take(&other[20..]).unwrap().1, Collector::default().take(other).unwrap().1);
     }

@@ -1,13 +1,13 @@
 //! Encodes a request as HTTP/1.1.
 //!
-//! It never checks or repairs what it is given: the command line refuses line ends in names and values.
+//! It neither checks nor repairs its input: the command line rejects line ends in names and values.
 
 use crate::Parts;
 
-/// Methods that enclose a body by nature (RFC 9110, 8.6): a server may insist on a length, be it zero.
+/// Methods that normally have a body (RFC 9110, 8.6): a server may require a length, even if it is zero.
 const METHODS_WITH_BODY: [&str; 3] = ["POST", "PUT", "PATCH"];
 
-/// Writes a request: its line, its headers in their order, `Content-Length` where the body needs one and the headers
+/// Encodes a request: its request line, its headers in order, a `Content-Length` if the body needs one and the headers
 /// have neither that nor `Transfer-Encoding`, an empty line, the body.
 pub fn encode(parts: &Parts) -> Vec<u8> {
     let Parts { method, target, headers, body } = parts;
@@ -22,8 +22,8 @@ pub fn encode(parts: &Parts) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// A request's head, its empty line included, that tells the server to close after the answer; `None` if it does that
-/// already. Anything else it said about the connection gives way.
+/// A request's head, including the empty line, changed so that it tells the server to close after the response; `None`
+/// if it already does. Replaces whatever else it said about the connection.
 pub(super) fn closing(head: &[u8]) -> Option<Vec<u8>> {
     const CLOSE: &[u8] = b"Connection: close\r\n";
     let mut lines: Vec<&[u8]> = head.split_inclusive(|&byte| byte == b'\n').collect();

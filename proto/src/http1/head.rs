@@ -1,23 +1,23 @@
 //! What a response head says about the response's framing (RFC 9112).
 //!
-//! It reads only complete lines and complete heads and keeps nothing; [`super::collect`] collects them.
+//! It only reads complete lines and heads and keeps nothing; [`super::collect`] collects them.
 
 use httparse::{EMPTY_HEADER, Header, Status};
 
 use crate::Error;
 
-/// How many fields a head may have before it costs an allocation. Clearing the places costs every response something:
-/// 64 of them 30 ns, 32 less than 10.
+/// How many fields a head may have without an allocation. Clearing the array costs every response some time: 30 ns for
+/// 64 fields, less than 10 for 32.
 const FIELDS_USUAL: usize = 32;
 
-/// A response head, as far as it matters here.
+/// The relevant parts of a response head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     /// The status, 100 to 999.
     pub(super) status: u16,
-    /// What the fields say about the body; the status or the request's method may say that there is none.
+    /// What the fields say about the body; the status or the request's method may rule a body out.
     pub(super) framing: Framing,
-    /// Whether version and fields let the connection live on.
+    /// Whether version and fields allow the connection to stay open.
     pub(super) keep_alive: bool,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Head {
 pub(super) enum Framing {
     /// After this many bytes.
     Length(u64),
-    /// With the chunk that says so.
+    /// With a chunk that marks the end.
     Chunked,
     /// With the stream.
     UntilEof,
@@ -37,12 +37,12 @@ pub(super) enum Framing {
 pub(super) struct StatusLine {
     status: u16,
     /// Whether the version keeps connections alive unless the head says otherwise: HTTP/1.1 and higher, but not 2.0,
-    /// which cannot be spoken in this syntax.
+    /// which does not use this syntax.
     is_persistent: bool,
 }
 
 impl StatusLine {
-    /// Reads a status line, given with its line end.
+    /// Reads a status line, including its line end.
     pub(super) fn parse(line: &[u8]) -> Result<Self, Error> {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -63,7 +63,7 @@ impl StatusLine {
 }
 
 impl Head {
-    /// Reads the fields that follow a status line, up to and with the empty line.
+    /// Reads the fields that follow a status line, up to and including the empty line.
     pub(super) fn parse(line: StatusLine, fields: &[u8]) -> Result<Self, Error> {
         let mut usual = [EMPTY_HEADER; FIELDS_USUAL];
         let mut many;
@@ -84,7 +84,7 @@ impl Head {
     }
 }
 
-/// What the fields of a head, a response's or a request's, have said so far.
+/// What the fields of a response's or request's head have said so far.
 #[derive(Default)]
 pub(super) struct Facts {
     /// The `Content-Length`, if there is any.
@@ -98,10 +98,10 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// Takes note of a field.
+    /// Notes a field.
     #[inline(always)]
     pub(super) fn note(&mut self, name: &[u8], value: &[u8]) -> Result<(), Error> {
-        // Most fields are dismissed by their length alone.
+        // The length alone rules out most fields.
         match name.len() {
             10 if name.eq_ignore_ascii_case(b"connection") => self.note_connection(value),
             14 if name.eq_ignore_ascii_case(b"content-length") => self.note_length(value)?,
@@ -132,7 +132,7 @@ impl Facts {
         }
     }
 
-    /// Whether the connection lives on; `is_persistent` is what the version says.
+    /// Whether the connection stays open; `is_persistent` is what the version says.
     pub(super) fn keep_alive(&self, is_persistent: bool) -> bool {
         !self.close && (is_persistent || self.keep)
     }
@@ -153,7 +153,7 @@ fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|element| !element.is_empty())
 }
 
-/// Digits and nothing else, as a number of at most 64 bits.
+/// Digits only, as a number of at most 64 bits.
 fn plain_number(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;

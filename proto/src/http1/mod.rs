@@ -1,4 +1,4 @@
-//! HTTP/1.x, several requests in flight on one connection.
+//! HTTP/1.x, with several requests in flight on one connection.
 //!
 //! ```text
 //!             ┌ interim (1xx) ┐
@@ -10,11 +10,11 @@
 //!           Ending ── all events taken ──────────► Over
 //! ```
 //!
-//! Responses come in the order of the requests, so the state is that of the response to the oldest request in flight:
-//! its head is read by `collect` and `head`, its body by `body` and `chunked`. Anything that ends the connection makes it
-//! *ending*: the requests still in flight fail, then it drains, and from then on all bytes are ignored.
+//! Responses arrive in the order of the requests, so the state is that of the response to the oldest request in flight:
+//! `collect` and `head` read its head, `body` and `chunked` its body. Whatever ends the connection makes it *ending*:
+//! the requests still in flight fail, then it drains, and from then on all bytes are ignored.
 //!
-//! It never buffers a body, never allocates for a response whose head is of usual size and comes in one piece, and
+//! It never buffers a body, never allocates for a response whose head has a usual size and arrives in one piece, and
 //! never sends a request again: that is the driver's decision.
 
 mod body;
@@ -45,23 +45,23 @@ pub use self::outline::{Malformed, Outline, outline};
 pub use self::tunnel::Tunnel;
 pub use self::wire::Wire;
 
-/// The longest response head that is read, in bytes, empty lines before it included; also the longest line that begins
-/// a chunk, and the longest trailer section. It is the limit of wrk's parser.
+/// The longest response head to read, in bytes, including empty lines before it; also the longest line that begins a
+/// chunk, and the longest trailer section. It is the limit of wrk's parser.
 pub const HEAD_MAX: usize = 80 * 1024;
 
-/// What a request's method says about the body of the answer.
+/// What a request's method says about the response's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The answer's head decides.
+    /// The response's head decides.
     Usual,
-    /// There is none, no matter what the head says (`HEAD`).
+    /// There is none, whatever the head says (`HEAD`).
     Bodiless,
     /// A 2xx has none, and the connection becomes a tunnel after it (`CONNECT`).
     Tunnel,
 }
 
 impl Answer {
-    /// The answer to a method; methods are case-sensitive.
+    /// The kind of response that a method has; methods are case-sensitive.
     pub fn to(method: &str) -> Self {
         match method {
             "HEAD" => Self::Bodiless,
@@ -78,21 +78,21 @@ pub struct Http1 {
     depth: usize,
     /// The requests whose responses are not complete, oldest first.
     in_flight: VecDeque<InFlight>,
-    /// How many of them [`Client::poll_transmit`] has given out.
+    /// How many of them [`Client::poll_transmit`] has returned.
     given: usize,
     next_stream: u32,
     /// The bytes of all requests started so far.
     bytes_started: u64,
-    /// The bytes the transport has accepted.
+    /// The bytes that the transport has accepted.
     bytes_sent: u64,
     collector: Collector,
-    /// The body being read; none where a head comes next.
+    /// The body being read; `None` if a head comes next.
     body: Option<Body>,
     /// Whether the connection outlives the response being read, as far as is known.
     keep_alive: bool,
     life: Life,
-    /// The next event. No input makes more than this, the one in `complete`, and those of [`Life::Ending`]: they need
-    /// no queue.
+    /// The next event. No input causes more than this, the one in `complete`, and those of [`Life::Ending`], so that no
+    /// queue is needed.
     event: Option<Event>,
     /// The request whose [`Event::Complete`] comes next.
     complete: Option<StreamId>,
@@ -105,25 +105,25 @@ struct InFlight {
     wire: Rc<[u8]>,
     range: Range<usize>,
     answer: Answer,
-    /// How many bytes have been sent on the connection once this request is.
+    /// How many bytes have been sent on the connection when this request has.
     sent_at: u64,
 }
 
 /// Whether the connection can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Life {
-    /// It can.
+    /// Yes.
     Open,
-    /// It cannot, and the events that say so are still to be taken.
+    /// No, and some events about that are still to be taken.
     Ending {
-        /// What the requests still in flight fail with.
+        /// The error of the requests still in flight.
         unanswered: Error,
-        /// Whether the server has said that it did not look at them.
+        /// Whether the server has said that it did not process them.
         retryable: bool,
-        /// What the connection as a whole failed with.
+        /// The error of the connection as a whole.
         error: Option<Error>,
     },
-    /// It cannot, and everything has been said.
+    /// No, and all events have been taken.
     Over,
 }
 
@@ -193,22 +193,22 @@ impl Http1 {
         Ok(())
     }
 
-    /// The oldest response is complete, and with it its request.
+    /// The oldest response is complete, and so is its request.
     fn end_response(&mut self) {
         self.body = None;
         let Some(request) = self.in_flight.pop_front() else { return };
         self.given = self.given.saturating_sub(1);
         self.complete = Some(request.stream);
-        // An answer that does not wait for the whole request says that the rest is not wanted; HTTP/1 has no way to
-        // leave it out and go on.
+        // A response that does not wait for the whole request means that the rest is not wanted; HTTP/1 has no way to
+        // leave it out and continue.
         let is_early = self.bytes_sent < request.sent_at;
         if is_early || !self.keep_alive {
-            // Only an announced end says that the later requests were not looked at.
+            // Only if the end was announced, the later requests have certainly not been processed.
             self.end(Error::ConnectionEnded, !self.keep_alive, None);
         }
     }
 
-    /// The oldest response cannot be read, so that those after it cannot either.
+    /// The oldest response cannot be read, and so neither can those after it.
     fn fail(&mut self, error: Error) {
         if let Some(request) = self.in_flight.pop_front() {
             self.event = Some(Event::Failed { stream: request.stream, error, retryable: false });
@@ -216,7 +216,7 @@ impl Http1 {
         self.end(Error::ConnectionEnded, false, None);
     }
 
-    /// The connection ends; [`Client::poll_event`] tells it request by request.
+    /// Ends the connection; [`Client::poll_event`] reports it request by request.
     fn end(&mut self, unanswered: Error, retryable: bool, error: Option<Error>) {
         self.life = Life::Ending { unanswered, retryable, error };
     }
@@ -280,7 +280,7 @@ impl Client for Http1 {
     }
 
     fn handle_skipped(&mut self, n: u64) {
-        assert!(n <= self.may_skip(), "only what may be skipped is skipped");
+        assert!(n <= self.may_skip(), "no more may be skipped");
         self.collector.release();
         if self.body.as_mut().is_some_and(|body| body.skip(n)) {
             self.end_response();
@@ -305,7 +305,7 @@ impl Client for Http1 {
 
     fn handle_sent(&mut self, n: usize) {
         self.bytes_sent += n as u64;
-        debug_assert!(self.bytes_sent <= self.bytes_started, "only what was given out can be sent");
+        debug_assert!(self.bytes_sent <= self.bytes_started, "no more was started");
     }
 
     fn handle_timeout(&mut self, _now: Nanos) {}
@@ -317,7 +317,7 @@ impl Client for Http1 {
         let InFlight { wire, range, .. } = self.in_flight.get(self.given)?;
         let (wire, mut range) = (Rc::clone(wire), range.clone());
         self.given += 1;
-        // Requests that lie one after the other leave together.
+        // Requests that follow one another in memory leave together.
         while let Some(next) = self.in_flight.get(self.given)
             && Rc::ptr_eq(&next.wire, &wire)
             && next.range.start == range.end

@@ -1,9 +1,8 @@
-//! Where the requests lie in bytes from another source.
+//! Finds the requests in bytes from another source.
 //!
-//! What it accepts and refuses, and the words for it, are those of the parser in wrk, so that a script is told the same
-//! thing at the same place. It differs where the answer could not be read (a request without a version) and where no
-//! server would understand what that parser lets pass (folded fields, blanks inside a length). A batch is read in
-//! one pass and nothing is copied.
+//! It accepts and refuses what wrk's parser does, in the same words, so that a script gets the same message for the
+//! same place. The exceptions: requests whose response could not be read (no version), and what no server would
+//! understand (folded fields, blanks in a length). A batch is read in one pass and nothing is copied.
 
 use std::ops::Range;
 
@@ -12,14 +11,14 @@ use super::chunked::Chunked;
 use super::head::{Facts, Framing, is_text, is_token};
 use crate::Error;
 
-/// One complete request among given bytes.
+/// One complete request within given bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outline {
-    /// Where its bytes lie.
+    /// The range of its bytes.
     pub range: Range<usize>,
-    /// How many of the last of them are the body.
+    /// How many of the last ones are the body.
     pub body_length: usize,
-    /// What its method says about the body of the answer.
+    /// What its method says about the response's body.
     pub answer: Answer,
 }
 
@@ -27,7 +26,7 @@ pub struct Outline {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at {line}:{column}")]
 pub struct Malformed {
-    /// What is wrong, in the words of wrk.
+    /// What is wrong, in wrk's words.
     pub reason: &'static str,
     /// The line, from 1.
     pub line: usize,
@@ -36,16 +35,17 @@ pub struct Malformed {
 }
 
 impl Malformed {
-    /// Whether there is nothing wrong but that the bytes end too soon.
+    /// Whether the only thing wrong is that the bytes end too soon.
     pub fn is_incomplete(&self) -> bool {
         self.reason == INCOMPLETE
     }
 }
 
-/// Finds the requests in `bytes`, which must be one or more complete ones and nothing else, and appends them to `found`.
+/// Finds the requests in `bytes`, which must be one or more complete ones and nothing else, and appends them to
+/// `found`.
 ///
-/// They lie one after the other from the first byte on. Line ends before a request belong to it; line ends after the
-/// last one belong to none.
+/// They follow one another from the first byte on. Line ends before a request belong to it; line ends after the last
+/// one belong to none.
 ///
 /// # Errors
 ///
@@ -60,7 +60,7 @@ pub fn outline(bytes: &[u8], found: &mut Vec<Outline>) -> Result<(), Malformed> 
     })
 }
 
-/// Why bytes are no requests. The place is where the reader stopped.
+/// Why bytes are not requests. The place is where the reader stopped.
 type Reason = &'static str;
 
 const INCOMPLETE: Reason = "incomplete request";
@@ -77,7 +77,7 @@ const CHUNK_SIZE: Reason = "invalid character in chunk size header";
 const CHUNK_END: Reason = "chunk longer than its size";
 const CHUNKS_TOO_LONG: Reason = "too many header bytes seen; overflow detected";
 
-/// The methods with the blank after them, those that are used most first.
+/// The methods, each with the blank after it, the most common first.
 const METHODS: [&str; 33] = [
     "GET ",
     "POST ",
@@ -150,14 +150,14 @@ impl<'a> Reader<'a> {
             self.at += method.len();
             return Ok(Answer::to(method.trim_ascii_end()));
         }
-        // The first byte with which it can be no method any more.
+        // The first byte at which no method matches any more.
         let agreement =
             |method: &&str| rest.iter().zip(method.bytes()).take_while(|(is, should)| **is == *should).count();
         self.at += METHODS.iter().map(agreement).max().unwrap_or_default();
         self.peek().and(Err(METHOD))
     }
 
-    /// A path, `*`, a URL or, to build a tunnel, host and port.
+    /// A path, `*`, a URL or, for a tunnel, host and port.
     fn target(&mut self, answer: Answer) -> Result<(), Reason> {
         self.run(BLANK);
         let first = self.peek()?;
@@ -238,7 +238,7 @@ impl<'a> Reader<'a> {
                 if length > left as u64 { Err(INCOMPLETE) } else { Ok(()) }
             }
             Ok(Framing::Chunked) => self.chunks(),
-            // Unlike an answer, a request does not last until the end of the stream.
+            // Unlike a response, a request does not last until the end of the stream.
             Ok(Framing::UntilEof) => Ok(()),
             Err(_) => {
                 self.at -= 1;
@@ -250,7 +250,7 @@ impl<'a> Reader<'a> {
     fn chunks(&mut self) -> Result<(), Reason> {
         let mut chunked = Chunked::new();
         loop {
-            // Framing is handed over byte by byte, so that the place of what is wrong with it is known.
+            // Framing is passed byte by byte, to find out where it is wrong.
             let left = (self.bytes.len() - self.at) as u64;
             let next = chunked.data_left().clamp(1, left.max(1)) as usize;
             let piece = self.bytes.get(self.at..self.at + next).ok_or(INCOMPLETE)?;
@@ -289,7 +289,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// As many bytes of a class as there are.
+    /// As many bytes of a class as follow.
     fn run(&mut self, class: u8) -> &'a [u8] {
         let rest = &self.bytes[self.at..];
         let length = rest.iter().position(|&byte| CLASSES[usize::from(byte)] & class == 0).unwrap_or(rest.len());
@@ -297,7 +297,7 @@ impl<'a> Reader<'a> {
         &rest[..length]
     }
 
-    /// The next byte. It is an error that there is none.
+    /// The next byte, or an error at the end.
     fn peek(&self) -> Result<u8, Reason> {
         self.bytes.get(self.at).copied().ok_or(INCOMPLETE)
     }
@@ -309,11 +309,11 @@ const TOKEN: u8 = 1;
 const TEXT: u8 = 1 << 1;
 /// Part of a path or a query.
 const VISIBLE: u8 = 1 << 2;
-/// Part of the name of a user, a host or a port.
+/// Part of a user name, a host or a port.
 const AUTHORITY: u8 = 1 << 3;
 /// Part of a scheme.
 const LETTER: u8 = 1 << 4;
-/// What may be between words.
+/// Allowed between words.
 const BLANK: u8 = 1 << 5;
 /// Part of an empty line.
 const LINE_END: u8 = 1 << 6;

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-/// What a body took out of the bytes it was given.
+/// What a body took of the bytes it was passed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Taken {
-    /// How many bytes, framing included.
+    /// How many bytes, including framing.
     pub(super) used: usize,
-    /// Where the data lies among them, or the trailer fields.
+    /// The range of the data in them, or of the trailer fields.
     pub(super) piece: Range<usize>,
-    /// Whether it is the trailer fields.
+    /// Whether the range is trailer fields.
     pub(super) is_trailer: bool,
     /// Whether the body ends with them.
     pub(super) is_last: bool,

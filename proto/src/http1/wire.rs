@@ -1,4 +1,4 @@
-//! A request encoded as HTTP/1: bytes that are written once and sent without a copy.
+//! A request encoded as HTTP/1: bytes that are written once and sent without copying.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -9,22 +9,22 @@ use super::outline::Outline;
 use super::{Answer, Request};
 use crate::Parts;
 
-/// One request among bytes that never change. Cloning it copies none of them.
+/// One request within bytes that never change. Cloning it copies none of them.
 #[derive(Clone, Debug)]
 pub struct Wire {
     pub(super) bytes: Rc<[u8]>,
-    /// Where among them it lies; the last ones are its body.
+    /// Its range in them; the last bytes are its body.
     pub(super) range: Range<usize>,
-    /// How long the body is, in bytes.
+    /// The length of the body in bytes.
     body_length: usize,
-    /// What the method says about the body of the answer.
+    /// What the method says about the response's body.
     pub(super) answer: Answer,
-    /// The same request as the last one on its connection, once that was needed.
+    /// The same request as the last one on its connection, once it has been needed.
     last: OnceCell<Rc<Wire>>,
 }
 
 impl Wire {
-    /// Writes what `parts` say.
+    /// Encodes `parts`.
     pub fn of(parts: &Parts) -> Self {
         let bytes: Rc<[u8]> = encode(parts).into();
         Self {
@@ -36,8 +36,7 @@ impl Wire {
         }
     }
 
-    /// A request from another source: where it lies in `bytes` and what it is, as [`outline`](super::outline())
-    /// found out.
+    /// A request from another source, as [`outline`](super::outline()) found it in `bytes`.
     pub fn among(bytes: &Rc<[u8]>, Outline { range, body_length, answer }: Outline) -> Self {
         Self { bytes: Rc::clone(bytes), range, body_length, answer, last: OnceCell::new() }
     }
@@ -53,7 +52,7 @@ impl Wire {
         &bytes[bytes.len() - self.body_length..]
     }
 
-    /// The same request as the last one on its connection, which tells the server to close. It is written once.
+    /// The same request as the last one on its connection, which tells the server to close. It is encoded once.
     pub fn closing(&self) -> &Self {
         self.last.get_or_init(|| {
             let (head, body) = self.bytes().split_at(self.range.len() - self.body_length);
@@ -65,7 +64,7 @@ impl Wire {
 }
 
 impl Request {
-    /// Its HTTP/1 form, as the last request on its connection or as any other.
+    /// Its HTTP/1 encoding, as the last request on its connection or as any other.
     pub(super) fn wire(&self, is_last: bool) -> &Wire {
         let wire = match self {
             Self::Parts(said) => said.http1.get_or_init(|| Wire::of(&said.parts)),

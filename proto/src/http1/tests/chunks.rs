@@ -131,7 +131,7 @@ fn check_trailers_fail(before: &str, wrong: &str, error: Error) {
     check("GET", input, &events);
 }
 
-/// Checks that a chunked body that is `hi` has these trailers, and that the connection lives on.
+/// Checks that a chunked body is `hi` with these trailers, and that the connection stays open.
 #[track_caller]
 fn check_trailers(chunks: &str, trailers: &str) {
     let input = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}");
@@ -145,7 +145,7 @@ fn check_chunks_fail(rest: &str, error: Error) {
     check("GET", input, &["0 head 200", "0 data hi", &format!("0 failed: {error}"), "draining"]);
 }
 
-/// Checks that a chunked body that ends in `rest` is `hi`, and that the connection lives on.
+/// Checks that a chunked body that ends in `rest` is `hi`, and that the connection stays open.
 #[track_caller]
 fn check_chunks(chunks: &str) {
     let input = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}");

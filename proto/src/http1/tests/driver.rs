@@ -32,7 +32,7 @@ fn a_request_is_shared_and_not_copied() {
     let sent = client.poll_transmit().unwrap();
     let mut another = Http1::new(1);
     another.start(&request, false).unwrap();
-    assert_eq!(another.poll_transmit().unwrap().bytes().as_ptr(), sent.bytes().as_ptr(), "it was written once");
+    assert_eq!(another.poll_transmit().unwrap().bytes().as_ptr(), sent.bytes().as_ptr(), "it was encoded once");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Heads: untidy ones, wrong ones, endless ones.
+//! Heads: untidy, wrong, endless.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! How the connection lives and ends.
+//! How connections stay open and how they end.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Conversations: what is sent, what comes back, and the events it makes, in every split.
+//! Conversations: what is sent, what comes back, and the resulting events, for every split.
 
 mod chunks;
 mod driver;
@@ -13,9 +13,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::{Parts, Request};
 
-/// Checks the events that `input` makes as the answer to requests with `methods`, all sent before. `<eof>` at the end
-/// of the input ends the stream. The events must be the same for the input in one piece, byte by byte, and cut in two
-/// anywhere (a long one at some places).
+/// Checks the events of `input` as the response to requests with `methods`, all sent before. `<eof>` at the end of the
+/// input ends the stream. The events must be the same for the input in one piece, byte by byte, and cut in two anywhere
+/// (a long one at some places).
 #[track_caller]
 fn check(methods: &str, input: impl AsRef<[u8]>, events: &[&str]) {
     let input = input.as_ref();
@@ -27,7 +27,7 @@ fn check(methods: &str, input: impl AsRef<[u8]>, events: &[&str]) {
     }
 }
 
-/// The events as text, data and trailers joined. The sizes of the pieces are repeated as long as there is input.
+/// The events as text, with data and trailers joined. The sizes of the pieces repeat until the input ends.
 fn converse(methods: &str, input: &[u8], sizes: impl IntoIterator<Item = usize, IntoIter: Clone>) -> Vec<String> {
     let mut client = connected(methods);
     let mut sizes = sizes.into_iter().cycle();
@@ -98,7 +98,7 @@ fn take_events(client: &mut Http1, input: &[u8], events: &mut Vec<String>) -> bo
     any
 }
 
-/// Adds bytes to the last event if it begins like this, and as an event of their own if not.
+/// Appends bytes to the last event if it has this prefix, or else adds an event for them.
 fn join(events: &mut Vec<String>, prefix: String, bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     match events.last_mut().filter(|last| last.starts_with(&prefix)) {
@@ -107,13 +107,13 @@ fn join(events: &mut Vec<String>, prefix: String, bytes: &[u8]) {
     }
 }
 
-/// Checks that the answer to a `GET` fails with `error` before its head is told.
+/// Checks that the response to a `GET` fails with `error` before its head is reported.
 #[track_caller]
 fn check_fails(input: impl AsRef<[u8]>, error: Error) {
     check("GET", input, &[&format!("0 failed: {error}"), "draining"]);
 }
 
-/// Conversations with everything in them, good and bad, for random splits.
+/// Conversations with a bit of everything, good and bad, for random splits.
 const SAMPLES: [(&str, &str); 6] = [
     (
         "GET GET",

@@ -1,4 +1,4 @@
-//! Requests from another source: where they lie, and what is said of those that are none.
+//! Requests from another source: where they are, and the messages for bytes that are not requests.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 const POST: &str = "POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: 16\r\n\r\nfoo=bar&baz=quux";
 const CHUNKS: &str = "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nA: b\r\n\r\n";
 
-/// Checks that `bytes` are requests, and which: their texts, the lengths of their bodies and what answers them.
+/// Checks that `bytes` are these requests: their texts, the lengths of their bodies and the kinds of their responses.
 #[track_caller]
 fn check(bytes: impl AsRef<[u8]>, requests: &[(&str, usize, Answer)]) {
     let bytes = bytes.as_ref();
@@ -19,7 +19,7 @@ fn check(bytes: impl AsRef<[u8]>, requests: &[(&str, usize, Answer)]) {
     assert_eq!(found, requests);
 }
 
-/// Checks that `bytes` are one request with a usual answer and no body.
+/// Checks that `bytes` are one request with a usual response and no body.
 #[track_caller]
 fn check_plain(bytes: &str) {
     check(bytes, &[(bytes, 0, Answer::Usual)]);
