@@ -1,4 +1,4 @@
-//! How long due requests wait because all connections are taken, and for what else they may wait.
+//! How long due requests wait because all connections are busy, and what else they may wait for.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use crate::plan::Levels;
 use crate::plan::Part;
 use crate::plan::levels::Level;
 
-/// Runs a second with a request due every so many milliseconds.
+/// Runs a second with a request due every `step_ms` milliseconds.
 fn run(settings: Settings, step_ms: u64, scenario: &str) -> Totals {
-    let scenario: Scenario = toml::from_str(scenario).expect("the scenario is well written");
+    let scenario: Scenario = toml::from_str(scenario).expect("the scenario is valid");
     let pacer = every(step_ms * MS, None);
     let ran = run_job(settings, scenario.network(1), Job { pacer, ..job(get(), http1(1)) });
     assert_conserved(&ran.totals);
@@ -21,7 +21,7 @@ fn connections(connections: u32) -> Settings {
     Settings { max_inflight: connections, ..open_loop(OpenLoop::default()) }
 }
 
-/// How long all connections were taken, and the longest that a request waited meanwhile, in milliseconds.
+/// How long all connections were busy, and the longest that a request waited meanwhile, in milliseconds.
 fn all_busy_ms(totals: &Totals) -> (u64, u64) {
     let open_loop = totals.open_loop.as_deref().expect("there is a schedule");
     (open_loop.all_busy_ns / MS, open_loop.all_busy_max_ns / MS)
@@ -36,7 +36,7 @@ fn while_connections_are_too_few_the_time_counts() {
 
 #[test]
 fn connections_that_are_missing_are_not_busy() {
-    // The hundredth request, at 0.2 s, breaks the connection, and until 0.4 s there is no other.
+    // The request due at 0.2 s breaks the connection, and until 0.4 s there is no other.
     let scenario = "connect_us = 0.0\nlatency_us = 100.0\nrefuse = [{ from_s = 0.15, for_s = 0.25 }]\n\
                     [[fault]]\nevery = 100\nwhat = 'reset'";
     let totals = run(connections(1), 2, scenario);
@@ -48,7 +48,7 @@ fn connections_that_are_missing_are_not_busy() {
 
 #[test]
 fn connections_that_wait_for_the_server_to_close_them_are_not_busy() {
-    // The server does not close after the third request: until a second has passed, nobody can be asked.
+    // The server does not close after the third request: for a second no request can be sent.
     let settings = Settings { requests_per_connection: Some(per_connection(3)), ..connections(1) };
     let totals = run(settings, 100, "connect_us = 0.0\nlatency_us = 1000.0");
     let open_loop = totals.open_loop.as_deref().unwrap();
@@ -74,7 +74,7 @@ fn what_became_due_while_the_worker_stood_still_does_not_lack_connections() {
     let totals = run(connections(40), 1, scenario);
     assert!(totals.open_loop.as_deref().unwrap().late > 300);
     assert_eq!(all_busy_ms(&totals), (0, 0));
-    // Nor does it have others opened.
+    // Nor does it open more connections.
     let growing = Settings { demand: Demand::Growing(40), ..connections(500) };
     assert_eq!(run(growing, 1, scenario).counters.slots_opened, 40);
 }

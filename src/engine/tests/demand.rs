@@ -1,4 +1,4 @@
-//! How many connections there are: all the time, while due requests wait, and over time.
+//! How many connections there are: at all times, while due requests wait, and over time.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -14,10 +14,10 @@ use crate::plan::Levels;
 use crate::plan::Part;
 use crate::plan::levels::Level;
 
-/// When connections were made and closed: how many more there were then than before.
+/// When connections were established and closed: the change in their number.
 type Changes = Rc<RefCell<BTreeMap<u64, i64>>>;
 
-/// Servers that answer after a time, and note how many connections there are.
+/// Servers that respond after a time, and record how many connections there are.
 struct Counting {
     latency_ns: u64,
     connect_ns: u64,
@@ -48,12 +48,12 @@ impl Peer for Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        // It is closed with the answer to its last request.
+        // It is closed with the response to its last request.
         *self.changes.borrow_mut().entry(self.now + self.peer.latency_ns).or_default() -= 1;
     }
 }
 
-/// How many connections there were from each moment on, in milliseconds.
+/// The number of connections from each moment on, in milliseconds.
 fn over_time(changes: &Changes) -> Vec<(u64, i64)> {
     let mut count = 0;
     let sum = |(at, change): (&u64, &i64)| {
@@ -78,7 +78,7 @@ fn levels(stages: &[(u64, u32, u32)]) -> Demand {
 
 #[test]
 fn connections_are_opened_while_due_requests_wait_and_no_more_than_it_takes() {
-    // One request in a millisecond, each answered after 20 ms: it takes 20 connections.
+    // One request per millisecond with a response after 20 ms each: that takes 20 connections.
     for (most, expected) in [(100, 20), (12, 12)] {
         let settings = Settings { max_inflight: most, demand: Demand::Growing(2), ..open_loop(OpenLoop::default()) };
         let (Ran { totals, .. }, there) = run(settings, every(MS, None), 20 * MS, 0);
@@ -98,7 +98,7 @@ fn where_connecting_takes_long_the_number_at_most_doubles_in_that_time() {
     let (Ran { totals, .. }, there) = run(settings, every(MS, None), 50 * MS, 50 * MS);
     assert_accounted(&totals);
     let at = |ms: u64| there.iter().take_while(|(at, _)| *at <= ms).last().map_or(0, |(_, count)| *count);
-    // The first finds the way, and the second follows.
+    // The first finds a working address, and the second follows.
     assert_eq!([at(50), at(100)], [1, 2], "{there:?}");
     for (before, after) in [(100, 150), (150, 200), (200, 250), (250, 300)] {
         assert!(at(after) > at(before) && at(after) <= 2 * at(before), "{there:?}");
@@ -106,7 +106,7 @@ fn where_connecting_takes_long_the_number_at_most_doubles_in_that_time() {
     assert!((50..=100).contains(&totals.counters.slots_opened), "{there:?}");
 }
 
-/// A server that answers one request at a time, whichever connection it comes on.
+/// A server that responds to one request at a time, whichever connection it comes on.
 struct OneByOne {
     service_ns: u64,
     free_at: Rc<Cell<Nanos>>,
@@ -159,7 +159,7 @@ fn stages_open_and_close_connections_evenly() {
     let stages = levels(&[(200, 2, 2), (400, 2, 6), (400, 4, 0)]);
     let settings = Settings { max_inflight: 6, demand: stages, ..settings() };
     let (Ran { totals, end }, there) = run(settings, Pacer::Closed, 10 * MS, 0);
-    // Each closes when its answer is there, up to 10 ms later.
+    // Each closes when its response has arrived, up to 10 ms later.
     let expected = [(0, 2), (250, 3), (350, 4), (450, 5), (550, 6), (600, 4), (650, 3), (750, 2), (850, 1), (950, 0)];
     for (from, count) in expected {
         let reached = there.iter().find(|(at, there)| *at >= from && *there == count);
@@ -193,7 +193,7 @@ fn a_worker_is_idle_until_it_first_has_a_connection_to_open() {
         let (backend, desk) = (Sim::new(1, Box::new(noting)), Arc::new(Desk::default()));
         let job = job(get(), http1(1));
         let mut engine = Engine::new(settings, backend, job, Arc::default(), Arc::clone(&desk));
-        assert!(!desk.is_idle(), "nobody knows before it begins");
+        assert!(!desk.is_idle(), "unknown before it begins");
         engine.begin(Instant::now());
         let mut seen = vec![desk.is_idle()];
         while engine.turn().is_none() {

@@ -1,4 +1,4 @@
-//! What a worker did with its own time: how much its waits found, since when, in which interval.
+//! What a worker did with its own time: how much its waits found, how late requests were sent, in which interval.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use super::*;
 use crate::backend::sim::Peer;
 
-/// Runs so many connections that are open at once and get every answer 10 ms after its request.
+/// Runs this many connections, opened at once, with every response 10 ms after its request.
 fn run_together(connections: u32, more: &str) -> Ran {
     let settings = Settings { max_inflight: connections, ..settings() };
     run_http(settings, &format!("connect_us = 0.0\nlatency_us = 10000.0\n{more}"))
@@ -22,7 +22,7 @@ fn every_completion_is_found_by_a_wait() {
         assert_eq!(evidence.submissions, 0, "in a closed loop what is sent at once is not late");
         let at_most = HANDLED_PER_TURN as u64;
         assert_eq!(evidence.completions_max, u64::from(connections).min(at_most), "{connections}");
-        // One for each round of answers, and those that end with a timer or with connections left to open.
+        // One for each round of responses, and those that end with a timer or while connections are left to open.
         let rounds = 100 * u64::from(connections).div_ceil(at_most);
         assert!((rounds..rounds + 400).contains(&evidence.waits), "{connections}: {evidence:?}");
     }
@@ -37,7 +37,7 @@ fn what_arrived_while_the_worker_stood_still_is_one_backlog() {
     assert!(evidence.completions_max > HANDLED_PER_TURN as u64, "{evidence:?}");
 }
 
-/// A network on which a connect keeps the worker for a while, in real time.
+/// A network on which a connect keeps the worker busy for a while, in real time.
 struct Busy(Box<dyn Network>);
 
 impl Network for Busy {
@@ -51,7 +51,7 @@ const BUSY: Duration = Duration::from_millis(200);
 
 #[test]
 fn nothing_of_a_warm_up_is_evidence() {
-    // It is over before anybody looks at anything.
+    // The warm-up is over before anything is handled.
     let warm = Settings { max_inflight: 1, warmup_ns: 50 * MS, duration_ns: Some(100 * MS), ..settings() };
     let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 1000.0").unwrap();
     let network = Box::new(Busy(scenario.network(1)));
@@ -63,11 +63,11 @@ fn nothing_of_a_warm_up_is_evidence() {
 
 #[test]
 fn every_interval_has_its_evidence() {
-    // Nobody collects what was handed over: the first interval is in the mailbox, all others are in one.
+    // Nothing is collected: the first interval is in the mailbox, all others are in one.
     let Ran { totals, end } = run_together(1, "");
     let (all, others) = (totals.evidence, end.interval.evidence);
     assert!(others.wall_ns > 0 && all.wall_ns > others.wall_ns, "{all:?}, {others:?}");
     assert!(others.cpu_ns() > 0 && all.cpu_ns() > others.cpu_ns(), "{all:?}, {others:?}");
-    // A connect and the answers up to the end of the interval.
+    // A connect, and the responses up to the end of the interval.
     assert_eq!(all.completions - others.completions, 1 + 10);
 }

@@ -1,9 +1,9 @@
-//! Broken and hostile servers in virtual time: whatever a server says, and wherever what it says is cut, every request
-//! ends in one known way, with one row in the ledger, and every byte is counted.
+//! Broken and hostile servers in virtual time: whatever a server sends, and wherever it is cut, every request ends in
+//! one known way, with one row in the ledger, and every byte is counted.
 //!
-//! Each server meets three requests, one after the other, with the same bytes. A `|` in them stands where the fault
-//! shows (or the answer is complete), not on the wire: nothing behind it is looked at. `docs/robustness.md` lists it
-//! all.
+//! Each server gets three requests, one after the other, and sends the same bytes each time. A `|` in them marks where
+//! the fault shows (or the response is complete), and is not sent: nothing after it is read. `docs/robustness.md` lists
+//! all of it.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -23,7 +23,7 @@ const RESET: Cause = Cause::Errno(104);
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, World!";
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-/// Answers that cannot be read, and where that is noticed: before the body, so the phase is the head.
+/// Responses that cannot be read, and where that is noticed: before the body, so the phase is the head.
 const BAD_HEADS: &[(&str, Error)] = &[
     ("n|onsense", Error::NotHttp),
     ("S|SH-2.0-OpenSSH_9.2\r\n", Error::NotHttp),
@@ -73,7 +73,7 @@ const BAD_CHUNKS: &[(&str, Error)] = &[
     ("0\r\nA: \0|\r\n\r\n", Error::Trailer),
 ];
 
-/// Answers that are odd, or rude, and complete.
+/// Responses that are odd, or rude, but complete.
 const ODD_ANSWERS: &[(&str, u64)] = &[
     ("HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nhi|", 1),
     ("HTTP/1.1 200 \r\nContent-Length: 2\r\n\r\nhi|", 1),
@@ -89,10 +89,10 @@ const ODD_ANSWERS: &[(&str, u64)] = &[
     ("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi|bytes nobody asked for", REQUESTS),
 ];
 
-/// A network of servers that meet every request with the same acts.
+/// A network of servers that react to every request with the same acts.
 struct Hostile {
     acts: Rc<[(u64, Act)]>,
-    /// A send takes so many bytes at once.
+    /// How many bytes a send takes at once.
     window: usize,
 }
 
@@ -121,8 +121,8 @@ impl Peer for Line {
     }
 }
 
-/// Three requests with up to `slots` in flight, the acts counted in nanoseconds from each of them or from the end of
-/// those for the one before. A request is late after 1 s and given up after 9.5 s.
+/// Three requests with up to `slots` in flight; the acts' times in nanoseconds count from each request, or from the end
+/// of the acts for the one before. A request is late after 1 s and abandoned after 9.5 s.
 fn run_with(acts: Vec<(u64, Act)>, slots: usize, request: Request, window: usize) -> Totals {
     let three = Settings {
         depth: slots,
@@ -154,20 +154,20 @@ fn pieces(bytes: &[u8], size: usize) -> Vec<(u64, Act)> {
     (1..).zip(bytes.chunks(size)).map(|(index, piece)| (index * 1_000, Act::Send(piece.to_vec()))).collect()
 }
 
-/// Bytes in pieces of `size`, and something else with the last of them.
+/// Bytes in pieces of `size`, and something else after the last of them.
 fn pieces_then(bytes: &[u8], size: usize, act: Act) -> Vec<(u64, Act)> {
     let mut acts = pieces(bytes, size);
     acts.push((acts.last().map_or(1_000, |&(after_ns, _)| after_ns), act));
     acts
 }
 
-/// What is on the wire, and how much of it is looked at.
+/// The bytes on the wire, and how many of them are read.
 fn unmarked(answer: &str) -> (Vec<u8>, usize) {
     let (before, after) = answer.split_once('|').expect("a mark");
     ([before, after].concat().into_bytes(), before.len())
 }
 
-/// The sizes in which bytes are cut: every one, or some of them where they are many.
+/// The sizes in which bytes are cut: all of them, or some if there are many.
 fn sizes(len: usize) -> Vec<usize> {
     if len <= 200 { (1..=len).collect() } else { vec![7, 1000, 4096, len] }
 }
@@ -177,8 +177,8 @@ fn rows(totals: &Totals) -> Vec<(Phase, Cause, u64)> {
     totals.ledger.rows().iter().map(|&Row { phase, cause, count, .. }| (phase, cause, count)).collect()
 }
 
-/// The server's bytes make all requests fail alike, however they are cut; the bytes are counted up to the end of the
-/// piece in which the fault lies.
+/// The server's bytes make all requests fail in the same way, however they are cut; the bytes are counted up to the end
+/// of the piece with the fault.
 fn check_fails(answer: &str, phase: Phase, error: Error) {
     let (bytes, used) = unmarked(answer);
     for size in sizes(bytes.len()) {
@@ -284,7 +284,7 @@ fn a_reset_after_every_byte_is_named_by_the_part_it_cut() {
     }
 }
 
-/// All requests meet `bytes`, whole and byte by byte, and the end of the connection.
+/// All requests get `bytes`, whole and byte by byte, and then the end of the connection.
 fn check_cut(bytes: &[u8], end: Act, expected: Option<(Phase, Cause, u64)>) {
     for size in [1, bytes.len().max(1)] {
         let totals = run(pieces_then(bytes, size, end.clone()));
@@ -319,7 +319,7 @@ fn a_byte_a_second_is_late_and_then_given_up() {
 fn interim_answers_without_end_are_counted_and_given_up() {
     let interim = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
     let ten_a_second = (1..1_000).map(|tenth| (tenth * SECOND / 10, Act::Send(interim.to_vec())));
-    // The last one that counts comes at the moment of giving up, 9.5 s.
+    // The last one that counts arrives when the request is abandoned, at 9.5 s.
     check_given_up(ten_a_second.collect(), 95 * interim.len() as u64, 95);
     let at_once = [interim.repeat(10_000), b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec()].concat();
     for size in [1000, 4096, at_once.len()] {
@@ -329,7 +329,7 @@ fn interim_answers_without_end_are_counted_and_given_up() {
     }
 }
 
-/// Every request is late, and given up, after so many bytes and interim answers each.
+/// Every request is late and abandoned, after this many bytes and interim responses each.
 fn check_given_up(acts: Vec<(u64, Act)>, bytes: u64, interim: u64) {
     let totals = run(acts);
     assert_eq!(rows(&totals), [(LATE.0, LATE.1, REQUESTS)]);
@@ -347,7 +347,7 @@ fn bytes_after_a_response_are_an_error_at_every_split() {
     for size in 1..=bytes.len() {
         let totals = run(pieces(&bytes, size));
         if OK.len().is_multiple_of(size) {
-            // They come when the next request has been sent, and can only be an answer to that.
+            // They arrive when the next request has been sent, and can only be a response to that.
             assert_eq!(rows(&totals), [(Phase::Head, Cause::Protocol(Error::NotHttp), 1)], "in pieces of {size}");
             assert_eq!((totals.counters.completed, totals.counters.failed), (2, 1), "in pieces of {size}");
         } else {

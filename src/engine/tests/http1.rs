@@ -1,4 +1,4 @@
-//! HTTP/1.1 in virtual time, where every figure is known beforehand.
+//! HTTP/1.1 in virtual time, where every figure is known in advance.
 
 use onrush_proto::http1::encode;
 
@@ -41,7 +41,7 @@ fn idle_stretches_are_zeros_in_native_rates_and_grow_in_compatible_ones() {
     assert_eq!(native.totals.rates.min(), Some(0));
     let rules = Rules { scale: Scale::WRK, ..settings().rules };
     let compat = run_http(Settings { rules, ..settings() }, scenario);
-    assert_eq!(compat.totals.rates.count(), 7, "five before the stall, none within, two behind it");
+    assert_eq!(compat.totals.rates.count(), 7, "five before the stall, none within, two after it");
     assert!(compat.totals.rates.min() > Some(0));
 }
 
@@ -122,11 +122,11 @@ fn giving_up_the_first_of_a_batch_gives_up_those_behind_it() {
 fn an_unanswered_request_is_counted_when_it_passes_the_timeout_and_abandoned_later() {
     let give_up = Settings { duration_ns: Some(10 * SECOND), give_up_ns: Some(4 * SECOND), ..settings() };
     let totals = run_http(give_up, "connect_us = 0.0\n[[fault]]\nevery = 1\nwhat = 'hang'").totals;
-    // Sent at 0, 4 and 8 s: all three pass 2 s (the third exactly at the end, which is not longer), two are given up.
+    // Sent at 0, 4 and 8 s: all three exceed 2 s (the third only reaches it at the end), two are abandoned.
     assert_eq!((totals.counters.started, totals.counters.abandoned), (3, 2));
     assert_eq!(totals.counters.late, 2);
     assert_eq!((totals.counters.open_at_end, totals.counters.open_late_at_end), (1, 0));
-    let censored = totals.censored.as_ref().expect("three requests got no answer");
+    let censored = totals.censored.as_ref().expect("three requests got no response");
     assert_eq!((censored.count(), censored.min(), censored.max()), (3, Some(2 * SECOND), Some(4 * SECOND)));
     assert_eq!(totals.ledger.totals().timeout, 2);
     assert_eq!(totals.counters.completed, 0);
@@ -150,7 +150,7 @@ fn late_answers_count_once_and_keep_their_latency_unless_compatible() {
 fn a_refusing_server_is_asked_ever_more_slowly() {
     let minute = Settings { duration_ns: Some(60 * SECOND), ..settings() };
     let ran = run_http(minute, "[[refuse]]\nfrom_s = 0.0\nfor_s = 100.0");
-    // 1 ms doubling to 1 s takes about 1 s; then once a second, a quarter more or less.
+    // 1 ms doubling to 1 s takes about 1 s; then once a second, plus or minus a quarter.
     let refused = ran.totals.ledger.totals().connect;
     assert!((60..90).contains(&refused), "{refused}");
     assert!(ran.end.refusal.is_some());
@@ -182,7 +182,7 @@ fn a_run_of_requests_waits_for_its_target_and_gives_up_in_the_end() {
 fn connections_that_are_closed_as_announced_are_replaced_at_once_and_without_an_error() {
     let scenario = "connect_us = 1000.0\nclose = true\nanswer = \"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: 0\\r\\n\\r\\n\"";
     let totals = run_http(settings(), scenario).totals;
-    assert_eq!(totals.counters.completed, 500, "connect and answer take 1 ms each");
+    assert_eq!(totals.counters.completed, 500, "connect and response take 1 ms each");
     assert!(totals.ledger.rows().is_empty());
 }
 
@@ -244,7 +244,7 @@ fn a_large_body_arrives_whole_through_short_writes() {
     let scenario: Scenario = toml::from_str(scenario).unwrap();
     let three = Settings { requests: Some(3), duration_ns: None, ..settings() };
     let post = request("POST", vec![b'x'; 1_000_000]);
-    let Request::Parts(said) = &post else { unreachable!("it is said in parts") };
+    let Request::Parts(said) = &post else { unreachable!("it is given in parts") };
     let bytes = encode(&said.parts).len() as u64;
     let ran = run_on(three, scenario.network(1), post, http1(1));
     assert_eq!((ran.totals.counters.completed, ran.totals.counters.bytes_sent), (3, 3 * bytes));

@@ -1,5 +1,5 @@
-//! A look into an engine between two turns of its loop, for runs that are drawn at random: whether anything waits for
-//! nothing, and whether it keeps more than it needs.
+//! Inspects an engine between two turns of its loop, for runs that are drawn at random: whether anything waits without
+//! end, and whether anything is kept that is not needed.
 
 use std::time::Instant;
 
@@ -7,28 +7,28 @@ use super::*;
 use crate::engine::end::End;
 use crate::engine::slot::{Pause, Slot};
 
-/// How the end of a connection looks to whoever made it: the backend.
+/// The state of a connection for the backend, which made it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Way {
-    /// There is none.
+    /// Not open.
     #[default]
     Closed,
     /// A connect is under way.
     Connecting,
-    /// It is there.
+    /// Open.
     Open,
-    /// It is there, and a send has failed.
+    /// Open, and a send has failed.
     Broken,
     /// Its end has been reported.
     Over,
 }
 
-/// A connection as the backend knows it.
+/// A connection as the backend sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// How it stands.
+    /// Its state.
     pub way: Way,
-    /// Bytes of a send that has not been accepted whole.
+    /// Bytes of a send that have not all been accepted.
     pub unsent: usize,
 }
 
@@ -38,12 +38,12 @@ impl<B: Backend> Engine<B> {
         self.begin(Instant::now());
     }
 
-    /// Takes one turn; says how the run has ended, if it has.
+    /// Takes one turn; returns how the run ended, if it has.
     pub(crate) fn step(&mut self) -> Option<Over> {
         self.turn().map(Over)
     }
 
-    /// What it gives back.
+    /// Its results.
     pub(crate) fn step_out(self, Over(end): Over) -> WorkerEnd {
         self.finish(end)
     }
@@ -53,13 +53,13 @@ impl<B: Backend> Engine<B> {
         &mut self.backend
     }
 
-    /// Responses that were complete since the start, those of the warm-up included.
+    /// Complete responses since the start, including the warm-up.
     pub(crate) fn completed_in_all(&self) -> u64 {
         self.books.tally.completed
     }
 
-    /// A request that is due and waits while another connection may be opened and none is being: how many there are, and when
-    /// it may start. The next turn opens one.
+    /// Whether a due request waits, another connection may be opened and none is being opened: how many there are, and
+    /// when the request may start. The next turn opens one.
     pub(crate) fn waits_for_another(&self, now: Nanos) -> Option<(u32, Nanos)> {
         let start_at = self.next_start_at();
         let is_waiting = start_at <= now && now < self.books.end_at && !self.has_ready();
@@ -68,11 +68,11 @@ impl<B: Backend> Engine<B> {
         (is_waiting && may_open).then_some((self.connecting.wanted, start_at))
     }
 
-    /// What is wrong with it between two turns, beside a backend that has seen this of its connections; each has so many
-    /// requests in flight at most.
+    /// What is wrong with it between two turns, given the backend's view of its connections; each has at most `most`
+    /// requests in flight.
     pub(crate) fn flaw(&self, now: Nanos, seen: &[Seen], most: usize) -> Option<String> {
         if now > self.books.end_at {
-            // Nobody looks any more at what comes too late.
+            // What arrives too late is not handled any more.
             return None;
         }
         let mut agenda = vec![Agenda::default(); self.slots.len()];
@@ -109,14 +109,14 @@ impl<B: Backend> Engine<B> {
         })
     }
 
-    /// What is wrong with it if time moved on while a request might leave and a connection was ready for it.
+    /// What is wrong with it if time moved on although a request was due and a connection was ready for it.
     pub(crate) fn held_up(&self, now: Nanos) -> Option<String> {
         let next_at = self.next_start_at();
         let is_held_up = self.has_ready() && self.books.tally.may_start() && (Nanos(1)..now).contains(&next_at);
         is_held_up.then(|| format!("a request might have left at {} ns, and a connection was ready", next_at.0))
     }
 
-    /// What one connection waits for in vain.
+    /// What is wrong with one connection.
     fn flaw_of(&self, slot: &Slot, seen: Seen, agenda: &Agenda, most: usize, is_needed: bool) -> Option<String> {
         let expected = match &slot.state {
             State::Parked | State::Queued | State::Waiting => Way::Closed,
@@ -133,23 +133,23 @@ impl<B: Backend> Engine<B> {
         }
         match &slot.state {
             State::Open(_) | State::Connecting(_) | State::Tunnelling(_) if agenda.turns > 0 => {
-                Some("it is to be opened again".to_owned())
+                Some("it will be opened again".to_owned())
             }
-            State::Connecting(_) | State::Tunnelling(_) if !is_needed => Some("it is opened for nothing".to_owned()),
+            State::Connecting(_) | State::Tunnelling(_) if !is_needed => Some("it is opened without need".to_owned()),
             State::Open(live) if !is_needed && (!live.draining || live.open.is_empty()) => {
-                Some("it is kept for nothing".to_owned())
+                Some("it is kept without need".to_owned())
             }
-            State::Queued if agenda.turns != 1 => Some(format!("it is to be opened {} times", agenda.turns)),
-            State::Parked | State::Waiting if agenda.turns > 0 => Some("it is to be opened unnoticed".to_owned()),
-            State::Parked if is_wanted && is_needed => Some("nobody opens it".to_owned()),
-            State::Waiting if !agenda.reopens => Some("nobody opens it again".to_owned()),
+            State::Queued if agenda.turns != 1 => Some(format!("it will be opened {} times", agenda.turns)),
+            State::Parked | State::Waiting if agenda.turns > 0 => Some("it will be opened unnoticed".to_owned()),
+            State::Parked if is_wanted && is_needed => Some("it is never opened".to_owned()),
+            State::Waiting if !agenda.reopens => Some("it is never opened again".to_owned()),
             State::Open(live) => self.flaw_of_live(live, slot.pause, seen, agenda, most),
             _ => None,
         }
     }
 
-    /// Whether nobody may be idle. A request of a batch may come back when all have been started: it is looked after by
-    /// whoever had it, or by the next sweep.
+    /// Whether no connection may be idle. A request of a batch may be returned when all have been started: the
+    /// connection that had it sends it again, or the next sweep does.
     fn is_short(&self, most: usize) -> bool {
         let may_come_back = self.settings.requests.is_some() && most > 1;
         self.books.tally.may_start() && !may_come_back
@@ -171,12 +171,12 @@ impl<B: Backend> Engine<B> {
     }
 }
 
-/// What is set for a connection.
+/// What is scheduled for a connection.
 #[derive(Clone, Debug, Default)]
 struct Agenda {
-    /// How many times it is in the queue of those to be opened.
+    /// How many times it is in the queue of slots to be opened.
     turns: usize,
-    /// It is in the list of those that are ready for a request.
+    /// It is in the list of ready connections.
     is_ready: bool,
     /// There is a timer to open it again.
     reopens: bool,
@@ -191,11 +191,11 @@ fn open_requests(slot: &Slot) -> Option<usize> {
     }
 }
 
-/// The end of a run, as [`Engine::turn`] says it.
+/// The end of a run, as [`Engine::turn`] returns it.
 pub(crate) struct Over(End);
 
 impl Over {
-    /// When it is.
+    /// When the run ended.
     pub(crate) fn at(&self) -> Nanos {
         self.0.at
     }

@@ -1,4 +1,4 @@
-//! A limit on the requests of a connection, with servers that close it and servers that do not.
+//! A limit on the requests per connection, with servers that close and servers that do not.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,24 +12,24 @@ use crate::backend::sim::{Act, Action, Peer};
 /// What a server does when a request asks it to close.
 #[derive(Clone, Copy, PartialEq)]
 enum Manners {
-    /// It closes, so long behind its answer, in nanoseconds.
+    /// It closes, this long after its response, in nanoseconds.
     Closes(u64),
     /// It resets the connection.
     Resets,
-    /// It does not listen.
+    /// It ignores that.
     Stays,
-    /// It never answers.
+    /// It never responds.
     Hangs,
 }
 
 /// For every connection, whether each of its requests asked to close.
 type Seen = Rc<RefCell<Vec<Vec<bool>>>>;
 
-/// Servers that answer after a millisecond.
+/// Servers that respond after a millisecond.
 #[derive(Clone)]
 struct Servers {
     manners: Manners,
-    /// The answer of a connection with this number says that it is the last.
+    /// The number of the response that announces the end of its connection.
     tired_after: Option<usize>,
     seen: Seen,
 }
@@ -78,7 +78,7 @@ impl Peer for Server {
     }
 }
 
-/// Runs against such servers; returns what was measured and what they saw.
+/// Runs against such servers; returns what was measured and what they received.
 fn run(settings: Settings, manners: Manners, script: Option<Script>) -> (Ran, Vec<Vec<bool>>) {
     let servers = Servers { manners, tired_after: None, seen: Seen::default() };
     run_against(settings, servers, script)
@@ -97,7 +97,7 @@ fn run_against(settings: Settings, servers: Servers, script: Option<Script>) -> 
     (ran, seen.take())
 }
 
-/// So many requests, at most `most` on each connection, and no other end.
+/// This many requests, at most `most` per connection, and no other end.
 fn limited(most: u64, requests: u64) -> Settings {
     Settings {
         requests_per_connection: Some(per_connection(most)),
@@ -123,7 +123,7 @@ fn the_last_request_says_so_and_the_next_connection_waits_for_the_end_of_this_on
         assert!(seen.iter().all(|requests| requests[6]));
         assert_eq!((ran.totals.counters.closed_first, ran.totals.ledger.rows().len()), (0, 0));
         assert_eq!((ran.totals.latency.min(), ran.totals.latency.max()), (Some(MS), Some(MS)), "{after}");
-        assert_eq!(ran.end.elapsed_ns, elapsed, "the wait behind the last answer is nobody's");
+        assert_eq!(ran.end.elapsed_ns, elapsed, "the wait after the last response does not count");
     }
 }
 
@@ -131,7 +131,7 @@ fn the_last_request_says_so_and_the_next_connection_waits_for_the_end_of_this_on
 fn a_server_that_does_not_close_is_left_after_a_second_and_counted() {
     let (ran, seen) = run(limited(5, 20), Manners::Stays, None);
     assert_eq!(seen.iter().map(Vec::len).collect::<Vec<_>>(), [5, 5, 5, 5]);
-    assert_eq!(ran.totals.counters.closed_first, 3, "the run ends with the last answer");
+    assert_eq!(ran.totals.counters.closed_first, 3, "the run ends with the last response");
     assert!(ran.totals.ledger.rows().is_empty());
     assert_eq!(ran.totals.latency.max(), Some(MS));
     let waited_ns = ran.end.elapsed_ns - 20 * MS;
@@ -180,8 +180,8 @@ fn batches_of_a_script_stay_whole() {
     assert_eq!(seen.iter().map(Vec::len).collect::<Vec<_>>(), [9, 9, 9]);
     assert!(seen.iter().all(|requests| requests[8]));
 
-    // The third batch does not fit behind the first two, which was not to be foreseen: it comes on a connection of its
-    // own, and the server, which was told nothing, is not waited for.
+    // The third batch does not fit after the first two, which could not be foreseen: it goes out on its own connection,
+    // and the run does not wait for the server to close the other, because it was not told to.
     let (ran, seen) = run(limited(10, 20), Manners::Closes(0), Some(Script::writing(&[3, 3, 9, 5])));
     assert_eq!(seen.iter().map(Vec::len).collect::<Vec<_>>(), [6, 9, 5]);
     assert_eq!(ran.totals.counters.closed_first, 1);
@@ -192,7 +192,7 @@ fn batches_of_a_script_stay_whole() {
 fn a_batch_that_fits_on_no_connection_ends_the_run() {
     let (ran, seen) = run(limited(10, 100), Manners::Closes(0), Some(Script::writing(&[2, 11])));
     assert_eq!(seen.iter().flatten().count(), 2);
-    let Some(ScriptFailure::Raised(failure)) = ran.end.failure else { panic!("it says why") };
+    let Some(ScriptFailure::Raised(failure)) = ran.end.failure else { panic!("there is a reason") };
     assert!(failure.starts_with("request() of the script returned a batch of 11 requests, which go out"), "{failure}");
     assert!(
         failure.contains("but with --requests-per-connection a connection has at most 10 requests: raise that"),

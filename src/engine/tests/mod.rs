@@ -34,7 +34,7 @@ use crate::stats::Totals;
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
 
-/// At most so many requests on a connection.
+/// A limit on the requests per connection.
 pub fn scale(is_compat: bool) -> Scale {
     if is_compat { Scale::WRK } else { Scale::EXACT }
 }
@@ -43,7 +43,7 @@ pub fn per_connection(most: u64) -> PerConnection {
     PerConnection { most, option: Limiter::RequestsPerConnection }
 }
 
-/// One worker with one connection and no limits; tests change what they are about.
+/// One worker with one connection and no limits; each test changes what it is about.
 pub fn settings() -> Settings {
     Settings {
         max_inflight: 1,
@@ -72,7 +72,7 @@ pub fn settings() -> Settings {
     }
 }
 
-/// What a run measured in all, and how it ended.
+/// What a run measured, and how it ended.
 pub struct Ran {
     pub totals: Totals,
     pub end: WorkerEnd,
@@ -80,28 +80,28 @@ pub struct Ran {
 
 /// Runs HTTP/1.1 against a scenario.
 pub fn run_http(settings: Settings, scenario: &str) -> Ran {
-    let scenario: Scenario = toml::from_str(scenario).expect("the scenario is well written");
+    let scenario: Scenario = toml::from_str(scenario).expect("the scenario is valid");
     run_on(settings, scenario.network(1), get(), http1(1))
 }
 
-/// Sends one request again and again, in any protocol on any network.
+/// Sends one request repeatedly, in any protocol on any network.
 pub fn run_on(settings: Settings, network: Box<dyn Network>, request: Request, make_protocol: MakeProtocol) -> Ran {
     run_job(settings, network, job(request, make_protocol))
 }
 
-/// A closed loop that sends one request again and again.
+/// A closed loop that sends one request repeatedly.
 pub fn job(request: Request, make_protocol: MakeProtocol) -> Job {
     let source = Box::new(Repeated(vec![request]));
     Job { source, pacer: Pacer::Closed, make_protocol, callbacks: Callbacks::default() }
 }
 
-/// Does any job on any network.
+/// Runs any job on any network.
 pub fn run_job(settings: Settings, network: Box<dyn Network>, job: Job) -> Ran {
     let backend = Sim::new(settings.max_inflight, network);
     run_backend(Control::default(), settings, backend, job)
 }
 
-/// The same on any backend, with something that all workers share.
+/// The same on any backend, with a given [`Control`].
 pub fn run_backend(control: Control, settings: Settings, backend: impl Backend, job: Job) -> Ran {
     let (control, desk) = (Arc::new(control), Arc::new(Desk::default()));
     let end = Engine::new(settings, backend, job, control, Arc::clone(&desk)).run(Instant::now());

@@ -1,4 +1,4 @@
-//! The second protocol through the unchanged engine: what HTTP/2 and HTTP/3 will ask of it.
+//! The second protocol through the unchanged engine: what HTTP/2 and HTTP/3 will need from it.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -14,7 +14,7 @@ use super::*;
 use crate::backend::sim::{Act, Action, Peer};
 use crate::stats::{Cause, Phase};
 
-/// What the server saw, over all connections.
+/// What the server received, over all connections.
 #[derive(Default)]
 struct Seen {
     connections: u32,
@@ -27,7 +27,7 @@ struct Seen {
     alive: Vec<Nanos>,
 }
 
-/// What the server does with a complete request: given its number (from 1), the frames to send and after how long.
+/// What the server does with a complete request: given its number (from 1), the frames to send and their delays.
 type Behaviour = fn(number: u32, stream: u8, open: &[u8]) -> Vec<(u64, Vec<u8>)>;
 
 struct Server {
@@ -76,7 +76,7 @@ impl Peer for ServerPeer {
                     if self.uploading.insert(stream) {
                         seen.bodies.push(payload[0]);
                     }
-                    // Every part that arrives makes room for 100 bytes more, 1 ms later.
+                    // Every part that arrives makes room for another 100 bytes, 1 ms later.
                     send((MS, frame(kind::WINDOW, 0, &[1])));
                 }
                 _ => {
@@ -109,7 +109,7 @@ fn run(
     run_against(settings, job(request("POST", vec![b'x'; body]), make_protocol), greeting, behaviour)
 }
 
-/// Does a job against such a server.
+/// Runs a job against such a server.
 fn run_against(
     settings: Settings,
     job: Job,
@@ -135,7 +135,7 @@ fn streams(slots: usize, requests: u64) -> Settings {
 
 #[test]
 fn answers_may_come_in_any_order() {
-    // Four at a time, answered last first: the one started first waits for 4 ms, the last for 1 ms.
+    // Four at a time, responses in reverse order: the first request waits for 4 ms, the last for 1 ms.
     let (ran, seen) = run(
         streams(4, 40),
         0,
@@ -212,7 +212,7 @@ fn one_request_fails_while_the_others_live() {
     let rows = ran.totals.ledger.rows();
     assert_eq!((rows.len(), rows[0].phase, rows[0].count), (1, Phase::Head, 20));
     assert!(matches!(rows[0].cause, Cause::Protocol(_)));
-    assert_eq!(seen.borrow().connections, 1, "the connection lives on");
+    assert_eq!(seen.borrow().connections, 1, "the connection stays open");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn one_request_may_have_several_answers() {
     };
     let (ran, _) = run(streams(2, 20), 0, || Second::new(2, 0), &[], behaviour);
     assert_eq!((ran.totals.counters.interim, ran.totals.counters.completed), (60, 20));
-    assert_eq!(ran.totals.latency.min(), Some(4 * MS), "the latency ends with the last answer");
+    assert_eq!(ran.totals.latency.min(), Some(4 * MS), "the latency ends with the last part");
 }
 
 #[test]
@@ -262,8 +262,8 @@ fn flow_control_stalls_an_upload_and_lets_it_go_on() {
     assert_eq!(ran.totals.latency.max(), Some(9 * MS));
 }
 
-/// Two answers whose pieces alternate, when there are two requests: the first begins after 1 ms and ends after 6 ms, the
-/// second begins after 2 ms and ends after 4 ms.
+/// Two responses whose pieces alternate, if there are two requests: the first begins after 1 ms and ends after 6 ms,
+/// the second begins after 2 ms and ends after 4 ms.
 fn interleaved(_: u32, _: u8, open: &[u8]) -> Vec<(u64, Vec<u8>)> {
     let &[a, b] = open else { return vec![] };
     vec![
@@ -284,13 +284,13 @@ fn interleaved_answers_have_first_bytes_of_their_own() {
     let two = Settings { rules: Rules { phases: true, ..two.rules }, ..two };
     let (ran, _) = run_against(two, second(2), &[], interleaved);
     let phases = ran.totals.phases.expect("they were wanted");
-    // A third request, when there is one to answer it with, starts with the second's end and waits for the first's.
+    // A third request, if there is another to pair it with, starts at the second's end and waits for the first's.
     assert_eq!((phases.ttfb.count(), phases.ttfb.min()), (20, Some(MS)));
     let table: Vec<(u64, u64)> = ran.totals.latency.values().map(|(ns, count)| (ns / MS, count)).collect();
     assert!(table.iter().any(|&(ms, _)| ms == 4) && table.iter().any(|&(ms, _)| ms >= 6), "{table:?}");
     let (ttfb, ttlb) = (phases.ttfb.mean().unwrap(), phases.ttlb.mean().unwrap());
     assert!((ttfb + ttlb - ran.totals.latency.mean().unwrap()).abs() < 1.0, "{ttfb} + {ttlb}");
-    assert!(phases.ttlb.min() >= Some(2 * MS), "the second answer takes 2 ms from its first byte, the first 5 ms");
+    assert!(phases.ttlb.min() >= Some(2 * MS), "the second response takes 2 ms from its first byte, the first 5 ms");
 }
 
 #[test]
@@ -304,14 +304,14 @@ fn a_first_byte_counts_before_its_frame_is_whole() {
     let (ran, _) =
         run_against(Settings { rules: Rules { phases: true, ..one.rules }, ..one }, second(1), &[], behaviour);
     let phases = ran.totals.phases.expect("they were wanted");
-    // The name of the stream came with the first bytes; nobody knew of it before they were read.
+    // The stream's name came with the first bytes, so the stream is only known after they were read.
     assert_eq!((phases.ttfb.min(), phases.ttlb.max()), (Some(5 * MS), Some(4 * MS)));
 }
 
-/// What a script was told of answers: their heads and bodies.
+/// The responses that a script was told: their heads and bodies.
 type Told = Rc<RefCell<Vec<(String, String)>>>;
 
-/// The same job, and somebody who hears heads and bodies.
+/// The same job, with a script that reads heads and bodies.
 fn heard(job: Job) -> (Job, Told) {
     let told = Told::default();
     let hears = Rc::clone(&told);
@@ -383,17 +383,17 @@ fn several_requests_in_flight_are_carried_over_the_end_of_a_warm_up() {
     let four = Settings { depth: 4, warmup_ns: 100 * MS, duration_ns: Some(300 * MS), ..settings() };
     let (ran, _) = run_against(four, second(4), &[], behaviour);
     let counters = &ran.totals.counters;
-    // Rounds of 30 ms: the fourth begins at 90 ms, and what it asked for is answered inside the window.
+    // Rounds of 30 ms: the fourth begins at 90 ms, and its responses arrive in the window.
     assert_eq!((counters.carried, counters.completed, counters.open_at_end), (4, 40, 4));
     assert_eq!(counters.occupancy.in_flight_ns, 4 * 300 * MS);
     assert_eq!((ran.totals.latency.count(), ran.totals.latency.min()), (40, Some(30 * MS)));
 }
 
-/// Batches of this many requests that say which one they are.
+/// Batches of this many requests, numbered in their bodies.
 struct Numbered {
     length: usize,
     next: usize,
-    /// How many there are.
+    /// How many batches there are.
     last: usize,
 }
 
@@ -428,7 +428,7 @@ fn what_a_connection_has_no_room_for_may_start_on_another() {
     let three = Settings { max_inflight: 3, ..streams(4, 60) };
     let (ran, seen) = run_against(three, job, &[], behaviour);
     assert_eq!((ran.totals.counters.started, ran.totals.counters.completed), (60, 60));
-    assert_eq!(seen.borrow().bodies, (0..60).collect::<Vec<u8>>(), "in the order of the source, whoever has room");
+    assert_eq!(seen.borrow().bodies, (0..60).collect::<Vec<u8>>(), "in the order of the source, on any connection");
 }
 
 #[test]
@@ -470,14 +470,14 @@ fn a_stream_that_lives_is_neither_late_nor_given_up() {
     let limited = Settings { rules, give_up_ns: Some(300 * MS), ..streams(2, 2) };
     let (ran, _) = run_against(limited, second(2), &[], behaviour);
     let counters = &ran.totals.counters;
-    // The second request hears nothing and is given up.
+    // The second request gets no response and is abandoned.
     assert_eq!((counters.completed, counters.abandoned, counters.late), (1, 1, 1));
     assert_eq!(ran.totals.latency.max(), Some(900 * MS));
 }
 
 #[test]
 fn connections_of_one_run_may_speak_different_protocols() {
-    /// Answers in whatever is spoken to it.
+    /// A server that responds in the client's protocol.
     struct Bilingual(Rc<RefCell<Vec<&'static str>>>);
     struct Heard(Rc<RefCell<Vec<&'static str>>>);
     impl Network for Bilingual {
@@ -498,7 +498,7 @@ fn connections_of_one_run_may_speak_different_protocols() {
     let heard = Rc::new(RefCell::new(Vec::new()));
     let mut count = 0;
     let make_protocol: MakeProtocol = Box::new(move |alpn| {
-        assert_eq!(alpn, None, "there is no TLS to agree on one");
+        assert_eq!(alpn, None, "there is no TLS to negotiate one");
         count += 1;
         if count % 2 == 0 { Protocol::Other(Box::new(Second::new(1, 0))) } else { http1(1)(None) }
     });

@@ -1,4 +1,4 @@
-//! Thousands of connections: they are opened in batches, between which everything else has its turn.
+//! Thousands of connections: they are opened in batches, and everything else has its turn in between.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -10,16 +10,16 @@ use super::*;
 use crate::backend::sim::{Act, Action, Peer};
 use crate::engine::opening::opened_per_turn;
 
-/// What the other side saw, in order: a `c` for each connect, an `r` for each request.
+/// What the peer saw, in order: a `c` for each connect, an `r` for each request.
 type Seen = Rc<RefCell<String>>;
 
 /// A network in which everything happens at once.
 struct Instant {
     seen: Seen,
     answer: Answer,
-    /// When all connects but the first are answered.
+    /// When all connects but the first succeed.
     others_at: Nanos,
-    /// Asked to stop at that connect.
+    /// Stops the run at this connect.
     stops: Option<(usize, Arc<Control>)>,
 }
 
@@ -85,7 +85,7 @@ fn run_where_others_connect(
 /// The most connections that are opened in one turn of the loop.
 const MOST: usize = opened_per_turn(HANDLED_PER_TURN);
 
-/// The most connects that followed one another without a request in between.
+/// The most connects in a row without a request in between.
 fn longest_burst(seen: &str) -> usize {
     seen.split('r').map(str::len).max().unwrap_or(0)
 }

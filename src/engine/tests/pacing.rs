@@ -12,22 +12,22 @@ use crate::plan::{Part, Schedule};
 use crate::stats::Gap;
 use crate::stats::silences::common;
 
-/// A request every so many nanoseconds, from zero on; a batch takes the time of as many.
+/// A request every `step_ns` nanoseconds, from zero on; a batch takes the time of all its requests.
 pub(super) fn every(step_ns: u64, catch_up: Option<CatchUp>) -> Pacer {
     Pacer::Scheduled(Scheduled::new(dues(step_ns, Span::default()), catch_up, 0))
 }
 
-/// A request every so many nanoseconds, from zero on.
+/// A request every `step_ns` nanoseconds, from zero on.
 fn dues(step_ns: u64, span: Span) -> Dues {
     let minute_ns = 60 * SECOND;
-    assert!(minute_ns.is_multiple_of(step_ns), "there are so many in a minute");
+    assert!(minute_ns.is_multiple_of(step_ns), "a minute is a multiple");
     let rate = Rate::from_per_minute(minute_ns / step_ns).unwrap();
     let (arrivals, stages) = (Arrivals::Uniform, vec![Stage::open(rate)]);
     let schedule = Schedule { arrivals, stages, part: Part::WHOLE, catch_up: None, max_late: None, send_slice: None };
     schedule.dues(Part::WHOLE, span, 1)
 }
 
-/// Servers that answer after `latency_ns`, but nothing before a moment, and note when they were asked.
+/// Servers that respond after `latency_ns`, but not before a given moment, and record when requests arrived.
 pub(super) struct Noting {
     pub latency_ns: u64,
     pub not_before: Nanos,
@@ -54,7 +54,7 @@ pub(super) fn open_loop(rules: OpenLoop) -> Settings {
     Settings { rules: Rules { open_loop: Some(rules), ..settings().rules }, ..settings() }
 }
 
-/// Every request that was due was sent, dropped, or waits at the end.
+/// Every request that was due was sent, dropped, or is unsent at the end.
 pub(super) fn assert_accounted(totals: &Totals) {
     let open_loop = totals.open_loop.as_deref().expect("there is a schedule");
     let counters = &totals.counters;
@@ -66,9 +66,9 @@ pub(super) fn assert_accounted(totals: &Totals) {
     assert_eq!(open_loop.censored.count(), unanswered);
 }
 
-/// Sends a request every `step_ns` to a scenario.
+/// Sends a request to a scenario every `step_ns`.
 fn run_scenario(settings: Settings, step_ns: u64, scenario: &str) -> Totals {
-    let scenario: Scenario = toml::from_str(scenario).expect("the scenario is well written");
+    let scenario: Scenario = toml::from_str(scenario).expect("the scenario is valid");
     let pacer = every(step_ns, None);
     let ran = run_job(settings, scenario.network(1), Job { pacer, ..job(get(), http1(1)) });
     assert_conserved(&ran.totals);
@@ -76,7 +76,7 @@ fn run_scenario(settings: Settings, step_ns: u64, scenario: &str) -> Totals {
     ran.totals
 }
 
-/// Asks every `step_ns`; returns what was measured and when the servers were asked.
+/// Sends a request every `step_ns`; returns what was measured and when the requests arrived.
 fn run(settings: Settings, step_ns: u64, latency_ns: u64) -> (Ran, Vec<u64>) {
     let asked = Rc::new(RefCell::new(Vec::new()));
     let network = Noting { latency_ns, not_before: Nanos::default(), asked: Rc::clone(&asked) };
@@ -99,7 +99,7 @@ fn a_request_starts_when_it_is_due_on_any_connection_that_is_ready() {
 
 #[test]
 fn what_no_connection_is_ready_for_starts_as_soon_as_one_is_and_is_late() {
-    // One connection answers a hundred times a second, and two hundred requests are due.
+    // One connection serves a hundred requests a second, and two hundred are due.
     let (ran, asked) = run(Settings { duration_ns: Some(995 * MS), ..open_loop(OpenLoop::default()) }, 5 * MS, 10 * MS);
     assert_eq!(asked, (0..100).map(|k| k * 10 * MS).collect::<Vec<_>>());
     let evidence = ran.totals.evidence;
@@ -131,7 +131,7 @@ fn pauses_of_a_script_come_before_what_is_due() {
 
 #[test]
 fn a_stall_is_in_the_latency_of_every_request_that_was_due_meanwhile() {
-    // 1,000 requests a second for 100 s over 100 connections, answered after 10 µs, but for 10 s in the middle.
+    // 1,000 requests a second for 100 s over 100 connections, responses after 10 µs, except for 10 s in the middle.
     let long = Settings {
         max_inflight: 100,
         duration_ns: Some(100 * SECOND - 1),
@@ -143,13 +143,13 @@ fn a_stall_is_in_the_latency_of_every_request_that_was_due_meanwhile() {
     let scheduled = &totals.open_loop.as_deref().unwrap().scheduled;
     assert_eq!(totals.counters.completed, 100_000);
     let at = |percentile: f64| scheduled.percentile(percentile) as f64;
-    // A tenth of all requests was due in the stall; each waited for what was left of it, which is evenly spread.
+    // A tenth of all requests was due in the stall; each waited for the rest of it, which is evenly distributed.
     for (percentile, seconds) in [(95.0, 5.0), (99.0, 9.0), (99.9, 9.9), (100.0, 10.0)] {
         let expected = seconds * SECOND as f64;
         assert!((at(percentile) - expected).abs() < 0.002 * expected, "p{percentile}: {}", at(percentile));
     }
     assert!(at(50.0) < 11_000.0 && at(89.0) < 11_000.0, "{}", at(50.0));
-    // Those who look at the service alone see it once for each connection.
+    // The service latency alone shows the stall once per connection.
     assert_eq!(totals.latency.values().filter(|&(ns, _)| ns > SECOND).map(|(_, count)| count).sum::<u64>(), 100);
 }
 
@@ -174,7 +174,7 @@ fn a_time_without_answers_is_one_in_which_something_was_asked_for() {
 
 #[test]
 fn a_request_that_finds_no_connection_has_asked_since_it_was_due() {
-    // Every answer ends its connection, and for a while nobody accepts another after the one that is there.
+    // Every response ends its connection, and for a while no connect succeeds after that.
     let down = |from_s: f64, for_s: f64| {
         let quick = "connect_us = 0.0\nlatency_us = 10.0\nclose = true";
         format!("{quick}\n[[refuse]]\nfrom_s = {from_s:.3}\nfor_s = {for_s:.3}")
@@ -195,7 +195,7 @@ fn a_request_that_finds_no_connection_has_asked_since_it_was_due() {
         assert!(outage.0 == 1_100 && (3_010..3_400).contains(&outage.1), "{max_late_ns:?}: {outage:?}");
         assert_eq!(silences(max_late_ns, 0, &down(3.01, 9.0)), [(3_100, u64::MAX / MS)], "{max_late_ns:?}");
     }
-    assert_eq!(silences(None, SECOND, &down(9.0, 1.0)), [], "it is the script that has them wait");
+    assert_eq!(silences(None, SECOND, &down(9.0, 1.0)), [], "the script makes them wait");
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn what_would_start_too_late_is_dropped_and_nothing_else_is() {
     assert_eq!((open_loop.due, open_loop.unsent), (1_000, 0));
     // One request waits for the server. Of the 199 that were due after it, the last 50 were due less than 500 ms ago.
     assert!((149..=151).contains(&open_loop.dropped), "{}", open_loop.dropped);
-    // They are sent a millisecond apart, and meanwhile a few more are due.
+    // They are sent a millisecond apart, and meanwhile a few more become due.
     assert!((50..=60).contains(&open_loop.late), "{}", open_loop.late);
     assert!(open_loop.lateness.max().unwrap() <= 500 * MS);
 }
@@ -216,17 +216,18 @@ fn what_would_start_too_late_is_dropped_and_nothing_else_is() {
 fn what_was_due_and_not_sent_at_the_end_is_counted_with_its_age() {
     let totals = run_scenario(open_loop(OpenLoop::default()), 10 * MS, "connect_us = 0.0\nlatency_us = 100000.0");
     let open_loop = totals.open_loop.as_deref().unwrap();
-    // A connection that takes 100 ms for each of the requests that are due every 10 ms.
+    // A connection that takes 100 ms per request, with a request due every 10 ms.
     assert_eq!((open_loop.due, open_loop.late, totals.counters.started), (100, 10, 11));
     assert_eq!((open_loop.unsent, open_loop.censored.count()), (89, 90));
     assert_eq!(open_loop.censored.max(), Some(900 * MS));
 }
 
-/// Batches of two, of which the server answers the first request a connection; to connect again takes longer than the run.
+/// Batches of two on a server that only responds to the first request of a connection; reconnecting takes longer than
+/// the run.
 fn given_back(rules: OpenLoop) -> Totals {
     let settings = Settings { depth: 2, requests: Some(6), duration_ns: Some(100 * MS), ..open_loop(rules) };
     let scenario = "connect_us = 0.0\nclose = true\nanswer = \"HTTP/1.0 200 OK\\r\\n\\r\\n\"\n[[refuse]]\nfrom_s = 0.0005\nfor_s = 9.0";
-    let scenario: Scenario = toml::from_str(scenario).expect("the scenario is well written");
+    let scenario: Scenario = toml::from_str(scenario).expect("the scenario is valid");
     let source = Box::new(Repeated(vec![get(), get()]));
     let pacer = every(10 * MS, None);
     let ran = run_job(settings, scenario.network(1), Job { source, pacer, ..job(get(), http1(2)) });
@@ -284,7 +285,7 @@ fn a_connection_that_the_server_closes_while_it_waits_is_no_error() {
     }
 }
 
-/// What is counted when a server freezes for the first half of two seconds, by a schedule of 100 requests a second.
+/// The counts when a server freezes for the first half of two seconds, with a schedule of 100 requests a second.
 fn after_a_stall(catch_up: Option<CatchUp>) -> Totals {
     let network = Noting { latency_ns: MS, not_before: Nanos(500 * MS), asked: Rc::default() };
     let two_seconds = Settings { duration_ns: Some(1_995 * MS), ..open_loop(OpenLoop::default()) };
@@ -323,7 +324,7 @@ fn what_is_dropped_because_it_was_made_up_for_slowly_was_held_back_and_what_an_o
     assert!((19..=21).contains(&dropped) && held_back == 0, "{held_back} of {dropped}");
 }
 
-/// When a server that freezes for the first half second is asked, by a schedule of 100 requests a second.
+/// When requests arrive at a server that freezes for the first half second, with a schedule of 100 requests a second.
 fn asked_after_a_stall(catch_up: Option<CatchUp>) -> Vec<u64> {
     let asked = Rc::new(RefCell::new(Vec::new()));
     let network = Noting { latency_ns: MS, not_before: Nanos(500 * MS), asked: Rc::clone(&asked) };
@@ -336,7 +337,7 @@ fn asked_after_a_stall(catch_up: Option<CatchUp>) -> Vec<u64> {
 #[test]
 fn late_requests_are_made_up_for_as_fast_as_possible_unless_somebody_asks_for_less() {
     let asked = asked_after_a_stall(None);
-    // Those that were due in the stall leave a millisecond apart, and five more that were due meanwhile.
+    // Those due in the stall leave a millisecond apart, and so do five more that became due meanwhile.
     let expected: Vec<u64> = [0].into_iter().chain((1..200).map(|k| (10 * k).max(499 + k))).collect();
     assert_eq!(asked, expected);
 }
@@ -344,7 +345,7 @@ fn late_requests_are_made_up_for_as_fast_as_possible_unless_somebody_asks_for_le
 #[test]
 fn after_a_stall_the_schedule_is_carried_out_so_much_faster_and_then_as_before() {
     let asked = asked_after_a_stall(Some(CatchUp::DOUBLE));
-    // From the request that was due at 10 ms and left at 500 ms on, one every 5 ms: it is caught up with at 990 ms.
+    // After the request that was due at 10 ms and left at 500 ms, one every 5 ms: caught up at 990 ms.
     let expected: Vec<u64> = [0].into_iter().chain((1..200).map(|k| (10 * k).max(495 + 5 * k))).collect();
     assert_eq!(asked, expected);
     // With the factor 1 the schedule stays as late as it was.
@@ -364,7 +365,8 @@ fn a_request_leaves_at_the_end_of_the_slice_that_it_is_due_in() {
     let pacer = Pacer::Scheduled(Scheduled::new(dues(30 * MS, span), None, slice_ns));
     let ten = Settings { max_inflight: 10, ..open_loop(OpenLoop { slice_ns, ..OpenLoop::default() }) };
     let ran = run_job(ten, Box::new(network), Job { pacer, ..job(get(), http1(1)) });
-    // What is due just at the end of a slice leaves there, and what would leave after the run's end when it is due.
+    // What is due exactly at the end of a slice leaves then, and what would leave after the end of the run leaves when
+    // it is due.
     let due = (0..).map(|k| 30 * k).take_while(|ms| *ms < 1_000);
     let expected: Vec<u64> = due.map(|ms: u64| if ms > 900 { ms } else { ms.next_multiple_of(100) } * MS).collect();
     assert_eq!(asked.take(), expected);
@@ -372,8 +374,8 @@ fn a_request_leaves_at_the_end_of_the_slice_that_it_is_due_in() {
     assert_eq!((open_loop.late, open_loop.unsent, open_loop.lateness.max()), (0, 0, Some(90 * MS)));
 }
 
-/// Sends a request every millisecond in slices of 10 ms to a server that answers after 3 ms in this way, and returns what was
-/// measured.
+/// Sends a request every millisecond in slices of 10 ms to a server that responds with these acts after 3 ms, and
+/// returns what was measured.
 fn run_in_slices(answer: Vec<Act>) -> Totals {
     let network = Answering { latency_ns: 3 * MS, answer };
     let slice_ns = 10 * MS;
@@ -469,7 +471,7 @@ fn what_was_dropped_has_lasted_until_the_end() {
     let rules = OpenLoop { max_late_ns: Some(20 * MS), ..OpenLoop::default() };
     let totals = run_scenario(open_loop(rules), 10 * MS, "connect_us = 0.0\nlatency_us = 500000.0");
     let open_loop = totals.open_loop.as_deref().unwrap();
-    // Two requests are sent, and what was due between them is dropped: the first of it was due at 10 ms.
+    // Two requests are sent, and what was due between them is dropped: the first of those was due at 10 ms.
     assert!(open_loop.dropped > 40, "{}", open_loop.dropped);
     assert!(open_loop.censored.max().unwrap() >= 985 * MS, "{:?}", open_loop.censored.max());
 }
@@ -518,7 +520,7 @@ fn who_stands_still_over_the_end_of_the_warm_up_drops_what_counts_where_it_count
     let settings = Settings { warmup_ns: SECOND, ..open_loop(rules) };
     let totals = run_scenario(settings, 10 * MS, "connect_us = 0.0\n[[standstill]]\nfrom_s = 0.805\nfor_s = 0.7");
     let open_loop = totals.open_loop.as_deref().unwrap();
-    // It counts from 1.505 s on, a second long, and what was due since the first: of that what is too late by then is dropped.
+    // It counts for a second from 1.505 s on, including what was due before; what is too late by then is dropped.
     assert_eq!(open_loop.due, 151);
     assert!((44..=46).contains(&(open_loop.dropped - open_loop.carried)), "{open_loop:?}");
 }

@@ -1,8 +1,8 @@
-//! What is measured beside the latency, and from when on.
+//! What is measured besides the latency, and from when on.
 
 use super::*;
 
-/// Answers come after 1 ms, in six pieces a microsecond apart, on connections that take 300 µs.
+/// Responses come after 1 ms, in six pieces a microsecond apart, on connections that take 300 µs.
 const PIECES: &str = "connect_us = 300.0\nlatency_us = 1000.0\nsplit = 10";
 
 fn with_phases() -> Settings {
@@ -28,7 +28,7 @@ fn pipelined_requests_have_first_bytes_of_their_own() {
     let pipelined = Settings { depth: 3, requests: Some(3), duration_ns: None, ..with_phases() };
     let ran = run_on(pipelined, scenario.network(1), get(), http1(3));
     let phases = ran.totals.phases.expect("they were wanted");
-    // The second answer begins where the first ends.
+    // The second response begins where the first ends.
     assert_eq!((phases.ttfb.min(), phases.ttfb.max()), (Some(MS), Some(MS + 10_000)));
     assert_eq!((phases.ttlb.count(), phases.ttlb.mean()), (3, Some(5_000.0)));
 }
@@ -49,7 +49,7 @@ fn an_imitated_tool_knows_whole_microseconds_and_leaves_out_what_is_late() {
     let ran = run_http(Settings { rules, ..settings() }, "latency_us = 999.7\n[[stall]]\nfrom_s = 0.1\nfor_s = 0.8");
     let phases = ran.totals.phases.expect("they were wanted");
     assert_eq!((phases.ttfb.min(), phases.ttfb.max()), (Some(999_000), Some(999_000)));
-    assert_eq!(phases.ttfb.count(), ran.totals.counters.completed - 1, "one answer was late");
+    assert_eq!(phases.ttfb.count(), ran.totals.counters.completed - 1, "one response was late");
 }
 
 #[test]
@@ -62,12 +62,12 @@ fn behind_a_warm_up_everything_starts_from_zero() {
     let warm = Settings { max_inflight: 4, warmup_ns: SECOND, ..with_phases() };
     let ran = run_http(warm, "connect_us = 100.0\nlatency_us = 10000.0\n[[refuse]]\nfrom_s = 0.0\nfor_s = 0.2");
     let counters = &ran.totals.counters;
-    // Of 100 answers in a second the first on each connection was asked for before it began.
+    // Of 100 responses in a second the first on each connection belongs to a request from before.
     assert_eq!((counters.carried, counters.completed, counters.open_at_end), (4, 4 * 100, 4));
     assert_eq!((counters.bytes_received, counters.started), (4 * 100 * 52, 4 * 100));
     assert_eq!((ran.totals.latency.count(), ran.totals.latency.min()), (4 * 100, Some(10 * MS)));
     assert_eq!((ran.totals.rates.count(), ran.end.elapsed_ns), (10, SECOND));
-    assert!(ran.totals.ledger.rows().is_empty(), "what was refused was refused before");
+    assert!(ran.totals.ledger.rows().is_empty(), "the refusals were before");
     assert_eq!((counters.connects, counters.slots_opened), (0, 4), "connections are kept");
     let phases = ran.totals.phases.as_ref().expect("they were wanted");
     assert_eq!((phases.connect.count(), phases.ttfb.count()), (0, 4 * 100));
@@ -79,9 +79,9 @@ fn exactly_so_many_requests_are_started_behind_a_warm_up() {
     let limited =
         Settings { max_inflight: 7, warmup_ns: SECOND, requests: Some(1_000), duration_ns: None, ..settings() };
     let ran = run_http(limited, "connect_us = 0.0");
-    // What was in flight comes on top.
+    // What was in flight is additional.
     assert_eq!((ran.totals.counters.started, ran.totals.counters.completed), (1_000, 1_007));
-    // A millisecond longer than without it: first what is in flight is waited for.
+    // A millisecond longer than without a warm-up: what is in flight is awaited first.
     assert_eq!(ran.end.elapsed_ns, 144 * MS);
 }
 
@@ -96,7 +96,7 @@ fn what_goes_wrong_in_the_window_counts_though_it_began_before() {
         let ran = run_http(warm, scenario);
         let counters = &ran.totals.counters;
         assert_eq!((counters.carried, counters.failed + counters.abandoned), (1, 1), "{scenario}");
-        assert!(counters.started > 0, "{scenario}: a slot goes on behind it");
+        assert!(counters.started > 0, "{scenario}: the slot continues after it");
         assert_conserved(&ran.totals);
     }
 }

@@ -1,4 +1,4 @@
-//! What the engine asks a script and tells it, in virtual time. The script is a few closures' worth of Rust.
+//! The script's callbacks, in virtual time. The script is a few closures' worth of Rust.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,14 +12,14 @@ use crate::backend::sim::Scenario;
 /// Status, length of head, of trailers and of body, latency.
 type Told = (u16, usize, usize, usize, u64);
 
-/// A script that sends batches of so many requests and keeps a record of what it was told.
+/// A script that sends batches of the given sizes and records what it was told.
 #[derive(Clone, Default)]
 pub struct Script {
     wants: Wants,
-    /// Requests of the first batch, of the second and so on; the last one is repeated.
+    /// The sizes of the batches; the last one repeats.
     batches: Vec<usize>,
     delay_ns: u64,
-    /// The answer with which it wants the worker to end.
+    /// The response at which it ends the worker.
     stops_at: Option<usize>,
     /// The batch at which it fails.
     fails_at: Option<usize>,
@@ -29,13 +29,13 @@ pub struct Script {
 }
 
 impl Script {
-    /// A script that does nothing but write batches of so many requests, one after the other.
+    /// A script that only writes batches of these sizes.
     pub fn writing(batches: &[usize]) -> Self {
         Self { wants: writes(), batches: batches.to_vec(), ..Self::default() }
     }
 }
 
-/// What it decides and hears, as callbacks share it.
+/// The script's state, shared by its callbacks.
 type Shared = Rc<RefCell<Script>>;
 
 /// The requests that a script writes.
@@ -66,7 +66,7 @@ impl Script {
         self.told.lock().unwrap().push((answer.status, lengths.0, lengths.1, lengths.2, answer.latency_ns));
     }
 
-    /// A job in which it decides whatever it wants to.
+    /// The job with all callbacks that the script wants.
     pub fn in_charge_of(self, job: Job) -> Job {
         let (wants, address) = (self.wants, self.address);
         let shared = Rc::new(RefCell::new(self));
@@ -146,7 +146,7 @@ fn a_request_in_a_large_batch_costs_no_more_than_one_in_a_small() {
     let many = Settings { requests: Some(200_000), duration_ns: None, ..settings() };
     let ran = run_script(many, INSTANT, Script { wants: writes(), batches: vec![200_000], ..Script::default() });
     assert_eq!((ran.totals.counters.completed, ran.totals.counters.batches), (200_000, 1));
-    // A second, and two minutes where each answer moves all requests behind it.
+    // It takes a second; it took two minutes when each response moved all requests after it.
     assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
 }
 
@@ -165,7 +165,7 @@ fn a_late_batch_is_one_timeout_where_wrk_is_imitated_and_one_for_each_request_na
 fn a_pause_precedes_every_batch_and_counts_into_no_latency() {
     let wants = Wants { delay: true, ..Wants::default() };
     let ran = run_script(settings(), INSTANT, Script { wants, delay_ns: 9 * MS, ..Script::default() });
-    // 9 ms of pause and 1 ms until the answer: one request every 10 ms, the first sent at 9 ms.
+    // 9 ms of pause and 1 ms until the response: one request every 10 ms, the first sent at 9 ms.
     assert_eq!(ran.totals.counters.completed, 100, "the last one at the very end");
     assert_eq!((ran.totals.latency.min(), ran.totals.latency.max()), (Some(MS), Some(MS)));
 }
@@ -197,7 +197,7 @@ fn a_batch_that_waits_for_another_connection_does_not_pause_again() {
     let script = Script { delay_ns: 9 * MS, ..Script::writing(&[1, 3]) };
     let script = Script { wants: Wants { delay: true, ..writes() }, ..script };
     let ran = run_script(limited, "connect_us = 0.0\nlatency_us = 1000.0", script);
-    // A pause and an answer, and the same once more: the second connection goes on where the first has no room.
+    // A pause and a response, twice: the second connection continues where the first has no room.
     assert_eq!((ran.totals.counters.connects, ran.end.elapsed_ns / MS), (2, 20));
 }
 

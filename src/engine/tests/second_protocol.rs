@@ -1,7 +1,7 @@
-//! A protocol that lives only here: many requests on one connection, answered in any order, with flow control, control
-//! frames and a timer of its own. What HTTP/2 needs of the engine, in little.
+//! A protocol for tests only: many requests on one connection, responses in any order, flow control, control frames and
+//! a timer. It is HTTP/2's demands on the engine, in miniature.
 //!
-//! A frame is a kind (one byte), a stream (one byte), a length (two bytes, big-endian) and so many bytes.
+//! A frame is a kind (one byte), a stream (one byte), a length (two bytes, big-endian) and that many bytes.
 
 use std::collections::VecDeque;
 
@@ -13,31 +13,31 @@ pub mod kind {
     pub const BODY: u8 = b'B';
     /// Client: the connection is in use.
     pub const ALIVE: u8 = b'K';
-    /// Client: the answer to a ping.
+    /// Client: the reply to a ping.
     pub const PONG: u8 = b'O';
-    /// Server: one of several answers to a request, not the last.
+    /// Server: one of several parts of a response, not the last.
     pub const PART: u8 = b'P';
-    /// Server: the last answer.
+    /// Server: the last part.
     pub const ANSWER: u8 = b'A';
     /// Server: this request failed.
     pub const ERROR: u8 = b'E';
-    /// Server: this request was not looked at.
+    /// Server: this request was not processed.
     pub const UNSEEN: u8 = b'U';
-    /// Server: so many requests may be open (one byte).
+    /// Server: how many requests may be in flight (one byte).
     pub const CAPACITY: u8 = b'C';
-    /// Server: so many more body bytes may be sent (one byte, times 100).
+    /// Server: how many more body bytes may be sent (one byte, times 100).
     pub const WINDOW: u8 = b'W';
-    /// Server: answer this.
+    /// Server: reply to this.
     pub const PING: u8 = b'I';
-    /// Server: no further requests.
+    /// Server: no more requests.
     pub const GOAWAY: u8 = b'G';
-    /// Server: the head of an answer.
+    /// Server: the head of a response.
     pub const HEAD: u8 = b'H';
     /// Server: part of its body.
     pub const DATA: u8 = b'D';
-    /// Server: the answer is complete.
+    /// Server: the response is complete.
     pub const END: u8 = b'Z';
-    /// Server: a message on a stream that lives.
+    /// Server: a message on a stream that stays open.
     pub const MESSAGE: u8 = b'M';
 }
 
@@ -49,7 +49,7 @@ pub fn frame(kind: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Takes the first whole frame off a buffer: kind, stream, payload.
+/// Takes the first complete frame off a buffer: kind, stream, payload.
 pub fn take_frame(buffer: &mut Vec<u8>) -> Option<(u8, u8, Vec<u8>)> {
     let length = usize::from(u16::from_be_bytes([*buffer.get(2)?, *buffer.get(3)?]));
     if buffer.len() < 4 + length {
@@ -65,12 +65,12 @@ pub struct Second {
     window: usize,
     open: Vec<u8>,
     next_stream: u8,
-    /// Bodies not sent whole: stream and what is left.
+    /// Bodies not sent completely: stream and what is left.
     uploads: VecDeque<(u8, Vec<u8>)>,
     output: VecDeque<Vec<u8>>,
-    /// A frame that is not whole, but for the payload of data.
+    /// An incomplete frame, except for the payload of data.
     input: Vec<u8>,
-    /// The stream whose data is being received, and how much of it is to come.
+    /// The stream whose data is being received, and how much is still to come.
     data: Option<(u8, usize)>,
     head: Vec<u8>,
     events: VecDeque<Event>,
@@ -98,7 +98,7 @@ impl Second {
         }
     }
 
-    /// Sends a sign of life every so many nanoseconds, for the first time at that moment.
+    /// Sends a keep-alive frame every `nanoseconds`, the first one after that time.
     pub fn alive_every(mut self, nanoseconds: u64) -> Self {
         self.alive_every = Some(nanoseconds);
         self.alive_at = Some(Nanos(nanoseconds));

@@ -1,4 +1,5 @@
-//! Connections that outlive a session: the next one opens none in their place, and loses nothing where they are closed.
+//! Connections that outlive a session: the next one uses them instead of connecting, and loses nothing if they are
+//! closed.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -8,17 +9,17 @@ use rustix::io::Errno;
 use super::*;
 use crate::backend::sim::{Act, Action, Peer};
 
-/// What became of connections.
+/// What happened to connections.
 #[derive(Clone, Default)]
 struct Seen {
     connects: Rc<Cell<u32>>,
     adopted: Rc<Cell<u32>>,
 }
 
-/// A network of servers that answer after 10 ms, and close where they are asked to.
+/// A network of servers that respond after 10 ms, and close when they are asked to.
 struct Servers {
     seen: Seen,
-    /// Whether connections of an earlier session are still there.
+    /// Whether connections of an earlier session are still open.
     are_there: bool,
 }
 
@@ -46,12 +47,12 @@ impl Peer for Server {
     }
 }
 
-/// Four connections that make this many requests.
+/// Four connections that send this many requests.
 fn requests(requests: u64) -> Settings {
     Settings { max_inflight: 4, requests: Some(requests), duration_ns: None, ..settings() }
 }
 
-/// One session; returns how many connections it made, and how many it wanted to adopt.
+/// One session; returns how many connects it made, and how many connections it tried to adopt.
 fn session(settings: Settings, are_there: bool, spares: Option<Vec<Spare>>) -> (Ran, [u32; 2]) {
     let (seen, desk) = (Seen::default(), Arc::new(Desk::default()));
     let backend = Sim::new(settings.max_inflight, Box::new(Servers { seen: seen.clone(), are_there }));
@@ -65,7 +66,7 @@ fn session(settings: Settings, are_there: bool, spares: Option<Vec<Spare>>) -> (
     (Ran { totals, end }, [seen.connects.get(), seen.adopted.get()])
 }
 
-/// What a session of twenty requests on four connections leaves.
+/// The connections that a session of twenty requests on four connections leaves.
 fn left(settings: Settings) -> Vec<Spare> {
     let (ran, connects) = session(settings, true, Some(Vec::new()));
     assert_eq!((ran.totals.counters.connects, connects), (4, [4, 0]));
@@ -100,8 +101,8 @@ fn only_what_is_idle_and_stays_open_is_left_and_only_where_somebody_asks() {
     let in_flight = Settings { requests: None, duration_ns: Some(SECOND), ..requests(0) };
     assert!(session(in_flight, true, Some(Vec::new())).0.end.spares.is_empty(), "all have a request in flight");
     let once = Settings { requests_per_connection: Some(per_connection(5)), ..requests(20) };
-    assert!(left(once).is_empty(), "each has had as many as it may have");
-    assert!(session(requests(20), true, None).0.end.spares.is_empty(), "nobody has asked");
+    assert!(left(once).is_empty(), "each has reached its limit");
+    assert!(session(requests(20), true, None).0.end.spares.is_empty(), "they are not wanted");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A generator that stands still, and a server that does not.
+//! A generator that stalls, and a server that does not.
 
 use rustix::io::Errno;
 
@@ -7,7 +7,7 @@ use crate::backend::sim::Peer;
 use crate::backend::thread_cpu_ns;
 use crate::stats::silences::GAP_MIN_NS;
 
-/// Answers after 10 ms, whatever the generator does.
+/// Responds after 10 ms, whatever the generator does.
 const QUICK: &str = "connect_us = 0.0\nlatency_us = 10000.0\n";
 
 fn standing(connections: u32, duration_ms: u64, span: &str) -> Ran {
@@ -18,12 +18,12 @@ fn standing(connections: u32, duration_ms: u64, span: &str) -> Ran {
 
 #[test]
 fn what_arrived_while_the_generator_stood_still_is_answered_and_not_given_up() {
-    // More connections than one turn of the loop has completions.
+    // More connections than one turn of the loop handles completions.
     for connections in [3 * HANDLED_PER_TURN as u32, 3, 1] {
         let Ran { totals, end } = standing(connections, 3_000, "from_s = 1.005\nfor_s = 1.0");
         let counters = &totals.counters;
         assert_eq!((counters.abandoned, counters.failed, counters.open_late_at_end), (0, 0, 0), "{connections}");
-        // They took that long all the same.
+        // They took that long nevertheless.
         assert_eq!(counters.late, u64::from(connections));
         assert!(totals.latency.max().unwrap() > 1_000 * MS);
         let [gap] = end.standstills[..] else { panic!("{:?}", end.standstills) };
@@ -34,7 +34,7 @@ fn what_arrived_while_the_generator_stood_still_is_answered_and_not_given_up() {
 
 #[test]
 fn a_run_ends_where_the_generator_stood_still_over_its_end() {
-    // The answers come long after the end in one case and before it in the other: nobody can know.
+    // The responses come long after the end in one case and before it in the other: the worker cannot tell.
     for latency_us in [10_000, 900_000] {
         let standstill =
             format!("connect_us = 0.0\nlatency_us = {latency_us}.0\n[[standstill]]\nfrom_s = 1.005\nfor_s = 2.0");
@@ -55,7 +55,8 @@ fn a_run_ends_where_the_generator_stood_still_over_its_end() {
 
 #[test]
 fn nothing_after_the_end_counts_for_who_stood_still_again_while_catching_up() {
-    // From 0.2 s to 0.5 s, and at once again to 2 s; an answer that comes then lasted longer than the run.
+    // Stalled from 0.2 s to 0.5 s, and again immediately until 2 s; a response that arrives then took longer than the
+    // run.
     let twice = "connect_us = 0.0\nlatency_us = 900000.0\n[[standstill]]\nfrom_s = 0.2\nfor_s = 0.3\n\
                  [[standstill]]\nfrom_s = 0.4\nfor_s = 1.6";
     let Ran { totals, end } = run_http(Settings { max_inflight: 3, ..settings() }, twice);
@@ -67,7 +68,7 @@ fn nothing_after_the_end_counts_for_who_stood_still_again_while_catching_up() {
 
 #[test]
 fn a_window_begins_when_the_worker_is_there_and_lasts_its_time() {
-    // Over the end of the warm-up, and over that and the planned end of the run.
+    // Past the end of the warm-up, and past that and the planned end of the run.
     for for_s in ["0.5", "3.0"] {
         let standstill = format!("{QUICK}[[standstill]]\nfrom_s = 0.9\nfor_s = {for_s}");
         let settings = Settings { warmup_ns: SECOND, duration_ns: Some(SECOND), ..settings() };
@@ -92,7 +93,7 @@ fn short_delays_are_kept_and_make_nobody_late() {
     assert!(matches!(lengths[..], [length] if length < GAP_MIN_NS) && totals.counters.late == 0, "{lengths:?}");
 }
 
-/// A network on which a worker that is late has worked until then.
+/// A network on which a worker that is late has been working.
 struct Working(Box<dyn Network>);
 
 impl Network for Working {

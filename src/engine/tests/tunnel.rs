@@ -1,4 +1,4 @@
-//! What the engine makes of the answers to a request for a tunnel.
+//! How the engine handles responses to a request for a tunnel.
 
 use onrush_proto::Error;
 use onrush_proto::http1::Wire;
@@ -8,7 +8,7 @@ use crate::engine::slot::{Slot, State};
 use crate::engine::tunnel::Tunnel;
 use crate::stats::ProxyFailure;
 
-/// What becomes of an answer that comes when so many bytes of the request have been accepted.
+/// The outcome of a response that arrives when this many bytes of the request have been accepted.
 fn answered(accepted: usize, answer: &[u8]) -> Result<Option<usize>, ProxyFailure> {
     let connect = Parts { method: "CONNECT".into(), target: "h:443".into(), ..Parts::default() };
     let tunnel = Tunnel::new(Nanos::default(), &Wire::of(&connect));
@@ -16,7 +16,7 @@ fn answered(accepted: usize, answer: &[u8]) -> Result<Option<usize>, ProxyFailur
     slot.accepted_before(accepted);
     match &mut slot.state {
         State::Tunnelling(tunnel) => tunnel.receive(answer),
-        _ => unreachable!("nothing has changed it"),
+        _ => unreachable!("the slot was not changed"),
     }
 }
 

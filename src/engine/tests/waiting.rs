@@ -7,7 +7,7 @@ use onrush_proto::Transmit;
 use super::*;
 use crate::backend::{Clock, Completion, Dialer, Epoll};
 
-/// A simulated network that sends leave for with the next wait, as on io_uring.
+/// A simulated network in which sends leave with the next wait, as with io_uring.
 struct Gathering {
     sim: Sim,
     queued: Vec<(ConnId, Transmit)>,
@@ -68,9 +68,9 @@ impl Backend for Gathering {
 
 #[test]
 fn only_what_was_handed_to_the_kernel_was_started() {
-    // The answers at the very end are the last thing that is handled, and what they make room for never leaves.
+    // The responses at the very end are handled last, and the requests that they make room for never leave.
     let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 10000.0").unwrap();
-    // In the window after a warm-up, the first answers are to requests from before.
+    // In the window after a warm-up, the first responses are to requests from before.
     for (warmup_ns, carried) in [(0, 0), (50 * MS, 3)] {
         let three = Settings { max_inflight: 3, warmup_ns, duration_ns: Some(100 * MS), ..settings() };
         let backend = Gathering { sim: Sim::new(3, scenario.clone().network(1)), queued: Vec::new() };
@@ -89,7 +89,7 @@ fn only_what_was_handed_to_the_kernel_was_started() {
 
 #[test]
 fn timers_allow_no_further_busy_polling() {
-    // Somebody who accepts, in the kernel, and never answers.
+    // A peer that accepts, in the kernel, and never responds.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let rules = Rules { timeout_ns: Some(MS), ..settings().rules };
     let addresses = vec![listener.local_addr().unwrap()];
@@ -98,7 +98,7 @@ fn timers_allow_no_further_busy_polling() {
     let ran = run_backend(Control::default(), settings, backend, job(get(), http1(1)));
     let counters = ran.totals.counters;
     assert_eq!((counters.started, counters.late), (1, 1));
-    // A millisecond for the connect and one for the request, and none for each sweep.
+    // A millisecond for the connect and one for the request, and nothing for each sweep.
     let evidence = ran.totals.evidence;
     assert!((1..20 * MS).contains(&evidence.spun_ns), "{evidence:?}");
     assert!(evidence.spun_ns <= evidence.cpu_ns(), "{evidence:?}");

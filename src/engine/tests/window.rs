@@ -1,8 +1,8 @@
-//! What belongs to the window that is measured: requests that began before it, and the time in which requests were open.
+//! What belongs to the measured window: requests that began before it, and the time in which requests were in flight.
 
 use super::*;
 
-/// So much load before anything is measured, then so much that is.
+/// A warm-up, then a measured window.
 fn window(warmup_ms: u64, duration_ms: u64) -> Settings {
     Settings { warmup_ns: warmup_ms * MS, duration_ns: Some(duration_ms * MS), ..settings() }
 }
@@ -62,7 +62,7 @@ fn time_in_flight_is_counted_whatever_becomes_of_the_request() {
     let ran = run_http(Settings { max_inflight: 10, give_up_ns: Some(200 * MS), ..window(0, 3000) }, faults);
     let counters = &ran.totals.counters;
     assert_conserved(&ran.totals);
-    // Between two requests there is nothing, but for the waits behind nonsense.
+    // Between two requests there is nothing except the back-off after nonsense.
     assert_eq!(counters.occupancy.in_flight_ns, counters.occupancy.busy_ns);
     assert_eq!(
         counters.occupancy.busy_ns + counters.occupancy.waiting_ns + counters.occupancy.connecting_ns,
