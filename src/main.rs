@@ -1,4 +1,4 @@
-//! The program: what was typed, what that asks for, and the exit code.
+//! The program: parses the command line, carries out what it asks for, and returns the exit code.
 
 use std::process::ExitCode;
 
@@ -19,7 +19,7 @@ fn main() -> ExitCode {
         Invocation::Merge(merge) => show("onrush merge", report::merge::run(&merge)),
         Invocation::Show(wanted) => {
             let codes: Vec<u8> = report::show::run(&wanted).map(|printed| show("onrush show", printed)).collect();
-            // What can be shown is shown.
+            // One result that could be shown is enough.
             codes.into_iter().min().unwrap_or(EXIT_WRONG)
         }
         Invocation::Table(table) => {
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Prints a report with its notes, or says why there is none; returns the exit code.
+/// Prints a report with its notes, or why there is none; returns the exit code.
 fn show(speaker: &str, printed: anyhow::Result<Printed>) -> u8 {
     let (text, notes) = match printed {
         Ok(Printed { text, notes }) => (Ok(text), notes),
@@ -59,7 +59,7 @@ fn show(speaker: &str, printed: anyhow::Result<Printed>) -> u8 {
     exit
 }
 
-/// Prints a text, or says why there is none; returns the exit code.
+/// Prints a text, or why there is none; returns the exit code.
 fn print(speaker: &str, text: anyhow::Result<String>, exit: u8) -> u8 {
     let mut screen = Screen::open(false);
     let printed = text.and_then(|text| {

@@ -1,14 +1,14 @@
-//! The grammar of conditions and stop terms, one for everything that takes them: terms joined by commas, each about a metric.
+//! The grammar of conditions and stop terms, wherever they are accepted: terms joined by commas, each about one metric.
 //!
 //! ```text
-//! condition = term *("," term)                             ; all of them have to hold
+//! condition = term *("," term)                             ; all of them must hold
 //! term      = metric ("<" / "<=" / ">" / ">=" / "=" / "!=") value
-//! until     = stop *("," stop)                             ; all of them have to be reached
+//! until     = stop *("," stop)                             ; all of them must be reached
 //! stop      = metric ("+-" / "±") percent                  ; of a percentile, the mean or the rate
 //! metric    = ["scheduled." / "service."] ("p" 0…100 / "mean" / "max")
 //!           / "rate" / "errors" ["." ("connect" / "read" / "write" / "timeout")]
 //!           / "status." (code / digit "xx") / "late" / "dropped" / "verdict"
-//! value     = a time (50ms), a number (10k), a share (0.1%) a share of the rate asked for (0.99*asked)
+//! value     = a time (50ms), a number (10k), a share (0.1%), a multiple of the rate asked for (0.99*asked)
 //!           ; or who limited the run (target)
 //! ```
 
@@ -20,7 +20,7 @@ use crate::plan::condition::{Comparison, Condition, ErrorKind, Metric, Statistic
 use crate::plan::{Dialect, Percent};
 use crate::verdict::LimitedBy;
 
-/// The metrics that have a name of their own.
+/// The metrics with a fixed name.
 const NAMES: [(&str, Metric); 9] = [
     ("rate", Metric::Rate),
     ("errors", Metric::Errors),
@@ -32,10 +32,10 @@ const NAMES: [(&str, Metric); 9] = [
     ("dropped", Metric::Dropped),
     ("verdict", Metric::Verdict),
 ];
-/// How the others may be written, for a hint.
+/// Examples of the others, for hints.
 const OTHERS: [&str; 6] = ["p99", "mean", "max", "status.503", "status.5xx", "scheduled.p99"];
 
-/// What other tools call some metrics.
+/// Names that other tools have for some metrics.
 const ALIASES: [(&str, &str); 7] = [
     ("avg", "mean"),
     ("average", "mean"),
@@ -46,12 +46,12 @@ const ALIASES: [(&str, &str); 7] = [
     ("throughput", "rate"),
 ];
 
-/// What joins terms elsewhere.
+/// Signs and words that join terms elsewhere.
 const JOINS: [&str; 5] = [";", "&&", "||", " and ", " or "];
 
-/// What is between a metric and how well it has to be known.
+/// The signs between a metric and the precision it must reach.
 const PLUS_MINUS: [&str; 2] = ["+-", "±"];
-/// The least and the most that may be between them, in per cent.
+/// The precisions that may be asked for, in per cent of the figure.
 const HALF_WIDTHS: RangeInclusive<f64> = 0.1..=50.0;
 
 /// Reads a condition.
@@ -64,7 +64,7 @@ pub(super) fn stop_terms(text: &str) -> Result<Vec<StopTerm>, Flaw> {
     listed(text, stop_term)
 }
 
-/// Reads what is between the commas, each part with its place.
+/// Reads the parts between the commas, each with its position.
 fn listed<T>(text: &str, read: fn(&str, usize) -> Result<T, Flaw>) -> Result<Vec<T>, Flaw> {
     let mut terms = Vec::new();
     let mut at = 0;
@@ -84,7 +84,7 @@ fn stop_term(text: &str, at: usize) -> Result<StopTerm, Flaw> {
     let Some((name, typed)) = PLUS_MINUS.into_iter().find_map(|sign| text.split_once(sign)) else {
         let place = text.find(['<', '>', '=', '!', '+', '-']).unwrap_or(text.len());
         let at = at + text[..place].chars().count();
-        return Err(Flaw { at, reason: format!("+- belongs here, and how well to know the figure; {example}") });
+        return Err(Flaw { at, reason: format!("expected +- and a precision here; {example}") });
     };
     let name = name.trim_end();
     let metric = metric(name).map_err(|reason| Flaw { at, reason })?;
@@ -96,16 +96,16 @@ fn stop_term(text: &str, at: usize) -> Result<StopTerm, Flaw> {
     let value = typed.trim_start();
     let at = at + text[..text.len() - value.len()].chars().count();
     let Some(percent) = value.strip_suffix('%').and_then(|percent| decimal(percent.trim_end())) else {
-        return Err(Flaw { at, reason: format!("{value:?} is no percentage of the figure; {example}") });
+        return Err(Flaw { at, reason: format!("{value:?} is not a percentage; {example}") });
     };
     if !HALF_WIDTHS.contains(&percent) {
         let (least, most) = HALF_WIDTHS.into_inner();
-        return Err(Flaw { at, reason: format!("from {least}% to {most}%; latencies are recorded to {least}%") });
+        return Err(Flaw { at, reason: format!("from {least}% to {most}%; latencies are recorded with {least}% precision") });
     }
     Ok(StopTerm { text: text.to_owned(), metric, half_width: percent / 100.0 })
 }
 
-/// Whether a metric can be estimated from batches of the run: extremes grow with it, and counts may well be zero.
+/// Whether a metric can be estimated from batches of the run: extremes grow with the run, and counts may be zero.
 fn has_interval(metric: Metric) -> bool {
     match metric {
         Metric::Latency(_, Statistic::Percentile(percent)) => (1.0..=99.9999).contains(&percent.value()),
@@ -125,7 +125,7 @@ fn term(text: &str, at: usize) -> Result<Term, Flaw> {
     if let Some(place) = JOINS.into_iter().find_map(|join| text.find(join)) {
         let at = at + text[..place].chars().count();
         let reason =
-            "terms are joined by commas, and all of them have to hold; for one of several, give the option twice";
+            "terms are joined by commas, and all must hold; for any of several, repeat the option";
         return Err(Flaw { at, reason: reason.to_owned() });
     }
     let sign = text.find(['<', '>', '=', '!']);
@@ -136,7 +136,7 @@ fn term(text: &str, at: usize) -> Result<Term, Flaw> {
     });
     let Some((name, comparison, sign, typed)) = found else {
         let at = at + sign.map_or(text.chars().count(), |place| text[..place].chars().count());
-        return Err(Flaw { at, reason: "<, <=, >, >=, = or != belongs here; try p99>50ms".to_owned() });
+        return Err(Flaw { at, reason: "expected <, <=, >, >=, = or != here; try p99>50ms".to_owned() });
     };
     let metric = metric(name.trim_end()).map_err(|reason| Flaw { at, reason })?;
     if typed.starts_with('=') {
@@ -147,7 +147,7 @@ fn term(text: &str, at: usize) -> Result<Term, Flaw> {
     let is_order = !matches!(comparison, Comparison::Equal | Comparison::Unequal);
     if metric == Metric::Verdict && is_order {
         let at = at + name.chars().count();
-        return Err(Flaw { at, reason: "a verdict is no number; write verdict=target or verdict!=target".to_owned() });
+        return Err(Flaw { at, reason: "a verdict is not a number; write verdict=target or verdict!=target".to_owned() });
     }
     let value_at = at + name.chars().count() + sign.len() + blanks;
     let value = value(metric, typed.trim_start()).map_err(|reason| Flaw { at: value_at, reason })?;
@@ -159,7 +159,7 @@ fn metric(name: &str) -> Result<Metric, String> {
         return Ok(metric);
     }
     if let Some(codes) = name.strip_prefix("status.") {
-        return status(codes).ok_or_else(|| format!("{name:?} is no status; write status.503 or status.5xx"));
+        return status(codes).ok_or_else(|| format!("{name:?} is not a status; write status.503 or status.5xx"));
     }
     let (view, latency) = match name.split_once('.') {
         Some(("scheduled", latency)) => (View::Scheduled, latency),
@@ -192,40 +192,40 @@ fn status(codes: &str) -> Option<Metric> {
 fn unknown(name: &str) -> String {
     let digits = name.rsplit('.').next().and_then(|last| last.strip_prefix('p')).unwrap_or_default();
     if digits.starts_with(|first: char| first.is_ascii_digit()) {
-        return format!("{name:?} is no percentile; write p0 to p100, with at most six decimals");
+        return format!("{name:?} is not a percentile; write p0 to p100, with at most six decimals");
     }
     if let Some((_, known)) = ALIASES.into_iter().find(|(alias, _)| *alias == name) {
-        return format!("unknown metric {name:?}; here it is called {known}");
+        return format!("unknown metric {name:?}; onrush calls it {known}");
     }
     match nearest(name, NAMES.iter().map(|(name, _)| *name).chain(OTHERS)) {
         Some(known) => format!("unknown metric {name:?}; did you mean {known}?"),
         None => format!(
-            "unknown metric {name:?}; known are p0 to p100, mean, max, rate, errors, status, late, dropped and verdict"
+            "unknown metric {name:?}; metrics are p0 to p100, mean, max, rate, errors, status, late, dropped and verdict"
         ),
     }
 }
 
-/// What a metric is compared with: each has its own unit.
+/// Reads the value that a metric is compared with; each metric has its own unit.
 fn value(metric: Metric, text: &str) -> Result<Value, String> {
     if metric == Metric::Verdict {
         let names = LimitedBy::ALL.map(LimitedBy::name).join(", ");
         let limited_by = LimitedBy::ALL.into_iter().find(|limited_by| limited_by.name() == text);
-        return limited_by.map(Value::LimitedBy).ok_or_else(|| format!("{text:?} is no verdict; there are {names}"));
+        return limited_by.map(Value::LimitedBy).ok_or_else(|| format!("{text:?} is not a verdict; the verdicts are {names}"));
     }
     if let Some(factor) = text.strip_suffix("*asked") {
         let factor = decimal(factor.trim_end()).filter(|_| metric == Metric::Rate);
         return factor
             .map(Value::OfAsked)
-            .ok_or("only a rate has a share of what was asked; write rate>=0.99*asked".into());
+            .ok_or("only rate is compared with the rate asked for; write rate>=0.99*asked".into());
     }
     if let Some(percent) = text.strip_suffix('%') {
         let is_rated = !matches!(metric, Metric::Latency(..) | Metric::Rate);
         let percent = decimal(percent).filter(|percent| is_rated && *percent <= 100.0);
         return percent
             .map(|percent| Value::Share(percent / 100.0))
-            .ok_or_else(|| format!("{text:?} is no share of this metric; {}", example(metric)));
+            .ok_or_else(|| format!("{text:?} is not a value of this metric; {}", example(metric)));
     }
-    let wrong = || format!("{text:?} is no value of this metric; {}", example(metric));
+    let wrong = || format!("{text:?} is not a value of this metric; {}", example(metric));
     match metric {
         Metric::Latency(..) if text != "0" && decimal(text).is_some() => {
             Err(format!("which unit? write {text}ms, {text}us or {text}s"))
@@ -309,19 +309,19 @@ mod tests {
         for (text, at, reason) in [
             ("", 0, "a stop term is missing here; try p99+-2%"),
             ("p99+-2%,", 8, "a stop term is missing here"),
-            ("p99", 3, "+- belongs here"),
-            ("p99<50ms", 3, "+- belongs here"),
-            ("p99-2%", 3, "+- belongs here"),
-            ("p99+-2%, p9x±2%", 9, "\"p9x\" is no percentile"),
+            ("p99", 3, "expected +- and a precision here"),
+            ("p99<50ms", 3, "expected +- and a precision here"),
+            ("p99-2%", 3, "expected +- and a precision here"),
+            ("p99+-2%, p9x±2%", 9, "\"p9x\" is not a percentile"),
             ("raet±2%", 0, "unknown metric \"raet\"; did you mean rate?"),
             ("max+-2%", 0, "max has no confidence interval; percentiles from p1 to p99.9999, mean and rate have one"),
             ("p100+-2%", 0, "p100 has no confidence interval"),
             ("p0+-2%", 0, "p0 has no confidence interval"),
             ("errors+-2%", 0, "errors has no confidence interval"),
-            ("p99±2", 4, "\"2\" is no percentage of the figure; try p99+-2%"),
-            ("p99 +- x%", 7, "\"x%\" is no percentage of the figure"),
-            ("p99+-", 5, "\"\" is no percentage"),
-            ("p99+-0%", 5, "from 0.1% to 50%; latencies are recorded to 0.1%"),
+            ("p99±2", 4, "\"2\" is not a percentage; try p99+-2%"),
+            ("p99 +- x%", 7, "\"x%\" is not a percentage"),
+            ("p99+-", 5, "\"\" is not a percentage"),
+            ("p99+-0%", 5, "from 0.1% to 50%; latencies are recorded with 0.1% precision"),
             ("p99+-51%", 5, "from 0.1% to 50%"),
         ] {
             let flaw = stop_terms(text).unwrap_err();
@@ -335,34 +335,34 @@ mod tests {
         for (text, at, reason) in [
             ("", 0, "a condition is missing here; try p99>50ms"),
             ("p99<1ms,", 8, "a condition is missing here"),
-            ("p99", 3, "<, <=, >, >=, = or != belongs here"),
-            ("p99~5ms", 7, "<, <=, >, >=, = or != belongs here"),
+            ("p99", 3, "expected <, <=, >, >=, = or != here"),
+            ("p99~5ms", 7, "expected <, <=, >, >=, = or != here"),
             ("p99+-2%", 3, "+- is for --until; a condition compares, for instance p99>50ms"),
-            ("p99!5ms", 3, "<, <=, >, >=, = or != belongs here"),
+            ("p99!5ms", 3, "expected <, <=, >, >=, = or != here"),
             ("p99<1ms, eror>1%", 9, "unknown metric \"eror\"; did you mean errors?"),
-            ("p101>1ms", 0, "\"p101\" is no percentile; write p0 to p100"),
-            ("latency>1ms", 0, "unknown metric \"latency\"; known are p0 to p100, mean,"),
-            ("p1\u{1b}>1ms", 0, r#""p1\u{1b}" is no percentile"#),
-            ("p99<\u{1b}5", 4, r#""\u{1b}5" is no value of this metric"#),
-            ("status.\u{1b}>1", 0, r#""status.\u{1b}" is no status"#),
-            ("status.6>1", 0, "\"status.6\" is no status; write status.503 or status.5xx"),
-            ("status.5xx>x", 11, "\"x\" is no value of this metric; try 10 or 1%"),
+            ("p101>1ms", 0, "\"p101\" is not a percentile; write p0 to p100"),
+            ("latency>1ms", 0, "unknown metric \"latency\"; metrics are p0 to p100, mean,"),
+            ("p1\u{1b}>1ms", 0, r#""p1\u{1b}" is not a percentile"#),
+            ("p99<\u{1b}5", 4, r#""\u{1b}5" is not a value of this metric"#),
+            ("status.\u{1b}>1", 0, r#""status.\u{1b}" is not a status"#),
+            ("status.6>1", 0, "\"status.6\" is not a status; write status.503 or status.5xx"),
+            ("status.5xx>x", 11, "\"x\" is not a value of this metric; try 10 or 1%"),
             ("p99<50", 4, "which unit? write 50ms, 50us or 50s"),
-            ("p99< 50 apples", 5, "\"50 apples\" is no value of this metric; try 50ms"),
-            ("p99<5%", 4, "\"5%\" is no share of this metric; try 50ms"),
-            ("p99<2*asked", 4, "only a rate has a share of what was asked"),
-            ("rate>-1", 5, "\"-1\" is no value of this metric; try 10k or 0.99*asked"),
-            ("rate>=*asked", 6, "only a rate has a share of what was asked"),
+            ("p99< 50 apples", 5, "\"50 apples\" is not a value of this metric; try 50ms"),
+            ("p99<5%", 4, "\"5%\" is not a value of this metric; try 50ms"),
+            ("p99<2*asked", 4, "only rate is compared with the rate asked for"),
+            ("rate>-1", 5, "\"-1\" is not a value of this metric; try 10k or 0.99*asked"),
+            ("rate>=*asked", 6, "only rate is compared with the rate asked for"),
             ("errors>5", 7, "errors are a share of all requests; try 0.1%"),
-            ("errors>101%", 7, "\"101%\" is no share of this metric"),
-            ("rate>1e9", 5, "\"1e9\" is no value"),
+            ("errors>101%", 7, "\"101%\" is not a value of this metric"),
+            ("rate>1e9", 5, "\"1e9\" is not a value"),
             ("rate==5", 5, "one = is enough"),
             ("verdict==target", 8, "one = is enough"),
             ("p99>50ms;rate<1k", 8, "terms are joined by commas"),
             ("p99>50ms or rate<1k", 8, "terms are joined by commas"),
-            ("avg>5ms", 0, "unknown metric \"avg\"; here it is called mean"),
-            ("rps<1k", 0, "unknown metric \"rps\"; here it is called rate"),
-            ("rate>", 5, "\"\" is no value"),
+            ("avg>5ms", 0, "unknown metric \"avg\"; onrush calls it mean"),
+            ("rps<1k", 0, "unknown metric \"rps\"; onrush calls it rate"),
+            ("rate>", 5, "\"\" is not a value"),
             ("é>1", 0, "unknown metric \"é\""),
         ] {
             let flaw = condition(text).unwrap_err();

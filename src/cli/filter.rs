@@ -1,16 +1,16 @@
-//! The grammar of `--sockets=FILTER`, which is that of `ss`.
+//! The grammar of `--sockets=FILTER`, which is the one of `ss`.
 //!
 //! ```text
-//! filter  = [states] list                            ; the states first hold for all that follows
-//! list    = term *(["and" / "or"] term)              ; from left to right; nothing between two means and
+//! filter  = [states] list                            ; leading states apply to the whole list
+//! list    = term *(["and" / "or"] term)              ; from left to right; without a word between them: and
 //! term    = "(" filter ")" / "not" term / states
 //!         / ("sport" / "dport") [comparison] port
 //!         / ("src" / "dst") ["=" / "!="] place
-//! states  = 1*("state" name) / 1*("exclude" name)    ; one of several
+//! states  = 1*("state" name) / 1*("exclude" name)    ; any of them
 //! place   = [address ["/" bits]] [":" port]          ; IPv6 in brackets where a port follows; * is any
 //! ```
 //!
-//! Words may be signs: `and` `&` `&&`, `or` `|` `||`, `not` `!`, `eq` `=` `==`, `ne` `neq` `!=`, `gt` `>`, `lt` `<`, `ge`
+//! Words may be written as signs: `and` `&` `&&`, `or` `|` `||`, `not` `!`, `eq` `=` `==`, `ne` `neq` `!=`, `gt` `>`, `lt` `<`, `ge`
 //! `geq` `>=`, `le` `leq` `<=`.
 
 use std::net::IpAddr;
@@ -45,12 +45,12 @@ const COMPARISONS: [(&str, Comparison); 16] = [
     ("leq", Comparison::AtMost),
 ];
 
-/// Reads a filter. If it says nothing about states, they are the usual ones.
+/// Reads a filter. If it names no states, it selects the usual ones.
 pub(super) fn filter(text: &str) -> Result<Filter, Flaw> {
     let mut parser = Parser { words: words(text), next: 0, end: text.chars().count(), depth: 0 };
     let filter = parser.filter()?;
     if let Some(word) = parser.words.get(parser.next) {
-        return Err(Flaw { at: word.at, reason: "nothing is open that this could close; leave it out".to_owned() });
+        return Err(Flaw { at: word.at, reason: "this closes nothing; leave it out".to_owned() });
     }
     Ok(match filter.names_states() {
         true => filter,
@@ -58,7 +58,7 @@ pub(super) fn filter(text: &str) -> Result<Filter, Flaw> {
     })
 }
 
-/// A word, and where it begins, in characters.
+/// A word and its position, in characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Word {
     at: usize,
@@ -112,7 +112,7 @@ impl Parser {
     fn term(&mut self) -> Result<Filter, Flaw> {
         let Word { at, text } = self.take("a filter is missing here; try sport = :80")?;
         if self.depth == DEPTH_MAX {
-            return Err(Flaw { at, reason: format!("nested more deeply than {DEPTH_MAX} times") });
+            return Err(Flaw { at, reason: format!("nested more than {DEPTH_MAX} levels deep") });
         }
         self.depth += 1;
         let term = match text.as_str() {
@@ -153,7 +153,7 @@ impl Parser {
             let known = States::NAMED.iter().find(|(name, _)| *name == lower);
             let reason = || match nearest(&lower, States::NAMED.iter().map(|(name, _)| *name)) {
                 Some(known) => format!("unknown state {text:?}; did you mean {known}?"),
-                None => format!("unknown state {text:?}; known are established, time-wait, connected, all and others"),
+                None => format!("unknown state {text:?}; try established, time-wait, connected or all"),
             };
             states |= known.ok_or_else(|| Flaw { at, reason: reason() })?.1.0;
             if self.peek() != Some(word) {
@@ -178,7 +178,7 @@ impl Parser {
         match comparison {
             Comparison::Equal => Ok(address),
             Comparison::Unequal => Ok(Filter::Not(Box::new(address))),
-            _ => Err(Flaw { at, reason: "addresses are = or !=; ports are also < and >".to_owned() }),
+            _ => Err(Flaw { at, reason: "addresses are compared with = or !=; only ports also with < and >".to_owned() }),
         }
     }
 
@@ -186,11 +186,11 @@ impl Parser {
         let Word { at, text } = self.take("an address is missing here; try 10.0.0.0/8")?;
         range(&text).ok_or_else(|| {
             let example = "10.0.0.5, 10.0.0.0/8, [::1]:80 or :80";
-            Flaw { at, reason: format!("{text:?} is no address and port; try {example}") }
+            Flaw { at, reason: format!("{text:?} is not an address or port; try {example}") }
         })
     }
 
-    /// The comparison that is next; if there is none, it is for equality.
+    /// The next comparison; equality if there is none.
     fn comparison(&mut self) -> Comparison {
         let named = |word: &str| COMPARISONS.iter().find(|(name, _)| *name == word);
         let found = self.peek().and_then(named).map(|(_, comparison)| *comparison);
@@ -209,7 +209,7 @@ impl Parser {
     }
 }
 
-/// A list with another term; a list of the same kind grows.
+/// A list with another term: one of the same kind grows, any other becomes the first term of a new one.
 fn joined(of: fn(Vec<Filter>) -> Filter, list: Filter, term: Filter) -> Filter {
     match (list, of(Vec::new())) {
         (Filter::All(mut terms), Filter::All(_)) | (Filter::Any(mut terms), Filter::Any(_)) => {
@@ -234,14 +234,14 @@ fn unknown(word: &str) -> String {
             format!("a filter is missing before {word:?}; try sport = :80")
         }
         Some(known) if word != ")" => format!("unknown word {word:?}; did you mean {known}?"),
-        _ => format!("a filter belongs here in place of {word:?}; it begins with state, sport, dport, src, dst or not"),
+        _ => format!("expected a filter here, not {word:?}; it begins with state, sport, dport, src, dst or not"),
     }
 }
 
 fn bad_port(text: &str) -> String {
     match number::<u16>(text.rsplit(':').next().unwrap_or_default()) {
         Some(_) => format!("{text:?} has an address; write src or dst before it"),
-        None => format!("{text:?} is no port from 0 to 65535; try :80"),
+        None => format!("{text:?} is not a port from 0 to 65535; try :80"),
     }
 }
 
@@ -264,7 +264,7 @@ fn range(text: &str) -> Option<Range> {
     Some(Range { prefix: if ["", "*"].contains(&address) { None } else { Some(prefix(address)?) }, port })
 }
 
-/// An address and how many of its bits count: all, unless it says so.
+/// An address and the number of its bits that count: all unless given.
 fn prefix(text: &str) -> Option<(IpAddr, u8)> {
     let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
     // The bits may be in the brackets or after them.

@@ -22,7 +22,7 @@ pub(super) type Header = (String, String);
 pub(super) fn header(text: &str, dialect: Dialect) -> Result<Header, &'static str> {
     let (name, value) = text.split_once(':').ok_or("no colon; write 'Name: value'")?;
     if name.is_empty() {
-        return Err("no name in front of the colon; write 'Name: value'");
+        return Err("no name before the colon; write 'Name: value'");
     }
     if !dialect.is_compat() {
         if !is_token(name) {
@@ -127,7 +127,7 @@ mod tests {
             ("A:b\tc", Ok(("A", "b\tc"))),
             ("A: é", Ok(("A", "é"))),
             ("A", Err("no colon; write 'Name: value'")),
-            (": b", Err("no name in front of the colon; write 'Name: value'")),
+            (": b", Err("no name before the colon; write 'Name: value'")),
             ("A b: c", Err("a header's name is made of letters, digits and -; write 'Name: value'")),
             ("A: b\r\nC: d", Err("a control character in the value")),
         ];

@@ -681,7 +681,7 @@ fn what_cannot_be_meant_is_refused_with_what_can_be() {
         ("--percentiles 0", "--percentiles \"0\": more than 0 and at most 100".to_owned()),
         ("--breakout=tls", "--breakout \"tls\": unknown; write --breakout or --breakout=all".to_owned()),
         ("--format xml", "--format \"xml\": unknown; write wrk or json".to_owned()),
-        ("--format summary", "--format summary: summaries are not in onrush yet; wrk and json are".to_owned()),
+        ("--format summary", "--format summary: onrush does not support summaries yet; write wrk or json".to_owned()),
         (
             "--once --format json",
             "--format json: --once shows its request as text; leave one of the two out".to_owned(),

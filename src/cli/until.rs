@@ -1,4 +1,4 @@
-//! `--until`: what it goes with, and how long a run lasts whose figures never become precise enough.
+//! Checks `--until` against the other options, and limits runs whose figures never become precise enough.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::plan::{Schedule, StopTerm};
 use crate::report::units::{exact, thousands};
 use crate::stats::BATCHES_MIN;
 
-/// The stop terms, each once, which give the run a duration if nothing else ends it.
+/// The stop terms without duplicates. They give the run a duration if nothing else ends it.
 pub(super) fn decide(
     typed: &mut Typed,
     staged: Option<Duration>,
@@ -19,7 +19,7 @@ pub(super) fn decide(
         return Ok(Vec::new());
     }
     if staged.is_some() {
-        let line = "--until and --stages: figures of a load that changes are never known; leave one of the two out";
+        let line = "--until and --stages: a changing load has no steady figures; leave one of the two out";
         return Err(Refusal::Misused(line.to_owned()));
     }
     if let Some(term) = typed.until.iter().find(|term| term.metric.needs_rate()).filter(|_| schedule.is_none()) {
@@ -28,7 +28,7 @@ pub(super) fn decide(
     }
     if let Some(duration) = typed.duration.filter(|duration| *duration < UNTIL_MIN) {
         let (duration, least) = (exact(duration), exact(UNTIL_MIN));
-        let line = format!("--until: {duration} have no 20 batches of a second; write -d {least} or longer");
+        let line = format!("--until: {duration} is too short for 20 batches of a second; write -d {least} or longer");
         return Err(Refusal::Misused(line));
     }
     if typed.requests.is_none() {
@@ -41,10 +41,10 @@ pub(super) fn decide(
         .map(|term| (term, BATCHES_MIN as u64 * term.completed_min()))
         .find(|(_, needed)| *needed as f64 > most)
     {
-        let remedy = if typed.requests.is_some() { "send more (-n)" } else { "let it last longer (-d)" };
+        let remedy = if typed.requests.is_some() { "send more (-n)" } else { "make it longer (-d)" };
         let line = format!(
-            "--until {}: it takes {} responses at least, and the run has {} at most; {remedy}, or ask for \
-             a lower percentile",
+            "--until {}: needs at least {} responses, but the run has at most {}; {remedy}, or ask for a lower \
+             percentile",
             term.text,
             thousands(needed),
             thousands(most as u64)
@@ -61,7 +61,7 @@ pub(super) fn decide(
     Ok(terms)
 }
 
-/// How many responses a run has at most.
+/// The most responses that the run can have.
 fn most_responses(typed: &Typed, schedule: Option<&Schedule>) -> f64 {
     let asked = typed.requests.map_or(f64::INFINITY, |requests| requests as f64);
     let stage = schedule.and_then(|schedule| schedule.stages.first());

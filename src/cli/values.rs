@@ -1,4 +1,4 @@
-//! The values of options: each is parsed, or refused with an example of a right one.
+//! Parses the values of options; a bad one is refused with an example of a good one.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -15,7 +15,7 @@ use crate::plan::secrets;
 use crate::plan::{Breakout, Condition, Dialect, Format, Io, Percent, SocketOptions, Spin, StopTerm};
 use crate::tables::is_column;
 
-/// A count up to `most`. Zero is judged later in the compat dialects, where wrk has an order and words of its own.
+/// A count up to `most`. In the compat dialects zero is checked later, in wrk's order and with its messages.
 pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> Result<u64, Refusal> {
     match units::metric(&value.to_string_lossy(), dialect) {
         Ok(0) if !dialect.is_compat() => Err(wrong(flag, value, "at least 1")),
@@ -31,7 +31,7 @@ pub(super) fn buffer(flag: &Flag, value: &OsStr) -> Result<u32, Refusal> {
     Ok(count(flag, value, Dialect::Native, BUFFER_MAX)? as u32)
 }
 
-/// The name of a congestion control; whether the kernel has it is seen before the run.
+/// The name of a congestion control; before the run it is checked whether the kernel has it.
 pub(super) fn congestion(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
     let name = value.to_str().filter(|text| SocketOptions::is_name(text));
     let most = SocketOptions::NAME_MAX;
@@ -39,7 +39,7 @@ pub(super) fn congestion(flag: &Flag, value: &OsStr) -> Result<String, Refusal> 
         .ok_or_else(|| wrong(flag, value, format_args!("a name has 1 to {most} characters; try cubic")))
 }
 
-/// A time of at most [`TIME_MAX`]. What zero means is judged later.
+/// A time of at most [`TIME_MAX`]. The meaning of zero is decided later.
 pub(super) fn time(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Duration, Refusal> {
     let most =
         || wrong(flag, value, format_args!("at most {}h, which is {} days", hours(TIME_MAX), hours(TIME_MAX) / 24));
@@ -47,7 +47,7 @@ pub(super) fn time(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Durat
     let is_data = |text: &str| text.contains('=') || text.starts_with(['{', '[', '@', '<']);
     if !dialect.is_compat() && flag.id == Id::Duration && is_data(&value.to_string_lossy()) {
         let shown = secrets::text(&value.to_string_lossy());
-        return Err(wrong(flag, OsStr::new(&shown), "not a time; what curl's -d sends is onrush's --body"));
+        return Err(wrong(flag, OsStr::new(&shown), "not a time; onrush's option for curl's -d is --body"));
     }
     match units::time(&value.to_string_lossy(), dialect) {
         Err(Unreadable::TooLarge) => Err(most()),
@@ -75,27 +75,27 @@ pub(super) fn method(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
     token.map(str::to_owned).ok_or_else(|| wrong(flag, value, "not the name of a method; try PUT"))
 }
 
-/// A user and a password; the user alone has an empty one.
+/// A user and a password; without a colon the password is empty.
 pub(super) fn user(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
-    // What it says must not be shown.
-    let bad = || wrong(flag, OsStr::new("…"), "no user in front of the colon; try 'user:password'");
+    // The value must not be shown: it may contain a password.
+    let bad = || wrong(flag, OsStr::new("…"), "no user before the colon; try 'user:password'");
     let text = value.to_str().filter(|text| !text.is_empty() && !text.starts_with(':')).ok_or_else(bad)?;
     Ok(if text.contains(':') { text.to_owned() } else { format!("{text}:") })
 }
 
-/// What a run is one of: a name that is not among those known, and its level.
+/// A label and its value. The label must be neither one of the `known` ones nor a column of the tables.
 pub(super) fn label(flag: &Flag, value: &OsStr, known: &BTreeMap<String, String>) -> Result<(String, String), Refusal> {
     let pair = value.to_str().and_then(|text| text.split_once('=')).filter(|(key, _)| !key.is_empty());
-    let (key, level) = pair.ok_or_else(|| wrong(flag, value, "no label; try server=nginx"))?;
+    let (key, level) = pair.ok_or_else(|| wrong(flag, value, "not a label; try server=nginx"))?;
     if key.trim() != key {
-        return Err(wrong(flag, value, "blanks around the name; try server=nginx"));
+        return Err(wrong(flag, value, "the name has blanks around it; try server=nginx"));
     }
     if is_column(key) {
-        let reason = format_args!("onrush table has a column {key:?} already; choose another name");
+        let reason = format_args!("onrush table already has a column {key:?}; choose another name");
         return Err(wrong(flag, value, reason));
     }
     if known.contains_key(key) {
-        return Err(wrong(flag, value, format_args!("{key:?} has a value already; a run is one of each")));
+        return Err(wrong(flag, value, format_args!("{key:?} already has a value; a run has one value per label")));
     }
     Ok((key.to_owned(), level.to_owned()))
 }
@@ -143,7 +143,7 @@ pub(super) fn format(flag: &Flag, value: &OsStr) -> Result<Format, Refusal> {
         Some("wrk") => Ok(Format::Text),
         Some("json") => Ok(Format::Json),
         Some("summary") => {
-            Err(Refusal::Cannot("--format summary: summaries are not in onrush yet; wrk and json are".to_owned()))
+            Err(Refusal::Cannot("--format summary: onrush does not support summaries yet; write wrk or json".to_owned()))
         }
         _ => Err(wrong(flag, value, "unknown; write wrk or json")),
     }
@@ -168,9 +168,9 @@ mod tests {
     fn a_label_is_no_column_and_has_one_value() {
         let known = BTreeMap::from([("a".to_owned(), "1".to_owned())]);
         for (text, reason) in [
-            ("host=a", "onrush table has a column \"host\" already; choose another name"),
-            ("p99=a", "onrush table has a column \"p99\" already; choose another name"),
-            ("a=2", "\"a\" has a value already; a run is one of each"),
+            ("host=a", "onrush table already has a column \"host\"; choose another name"),
+            ("p99=a", "onrush table already has a column \"p99\"; choose another name"),
+            ("a=2", "\"a\" already has a value; a run has one value per label"),
         ] {
             let Err(Refusal::Misused(line)) = label(by_id(Id::Label), OsStr::new(text), &known) else {
                 panic!("{text}")
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(read("my server= a=b ").unwrap(), ("my server".to_owned(), " a=b ".to_owned()));
         for text in [" a=x", "a =x", " =x", "\ta=x"] {
             let Err(Refusal::Misused(line)) = read(text) else { panic!("{text:?}") };
-            assert!(line.ends_with("blanks around the name; try server=nginx"), "{line}");
+            assert!(line.ends_with("the name has blanks around it; try server=nginx"), "{line}");
         }
     }
 }

@@ -192,7 +192,7 @@ fn logins_and_closing_are_headers(context: &Context) {
     assert!(output.stdout.contains("\n> Authorization: Basic dXNlcjpwYXNzOndvcmQ=\n"), "{output:?}");
     assert!(output.stdout.contains("\n> Connection: close\n"), "{output:?}");
     for (options, expected) in [
-        ("--basic-auth :secret", "no user in front of the colon"),
+        ("--basic-auth :secret", "no user before the colon"),
         ("--disable-keepalive -H Connection:keep-alive", "leave one of the two out"),
     ] {
         let output = context.onrush().words(options).word(&url).run_plain();

@@ -95,19 +95,19 @@ fn what_is_wrong_is_named_with_its_place_and_the_nearest_word() {
         ("sport = :80 and sorc ::1", "at \"sorc ::1\": unknown word \"sorc\"; did you mean src?"),
         (
             "(sport 80 or fwmark 1)",
-            "at \"fwmark 1)\": a filter belongs here in place of \"fwmark\"; it begins with state, sport, dport, src, dst or not",
+            "at \"fwmark 1)\": expected a filter here, not \"fwmark\"; it begins with state, sport, dport, src, dst or not",
         ),
         ("state establishd", "at \"establishd\": unknown state \"establishd\"; did you mean established?"),
         ("state", "at the end: a state is missing here; try state established"),
-        ("sport = :http", "at \":http\": \":http\" is no port from 0 to 65535; try :80"),
-        ("dport > :65536", "at \":65536\": \":65536\" is no port from 0 to 65535; try :80"),
+        ("sport = :http", "at \":http\": \":http\" is not a port from 0 to 65535; try :80"),
+        ("dport > :65536", "at \":65536\": \":65536\" is not a port from 0 to 65535; try :80"),
         ("sport = 10.0.0.1:80", "at \"10.0.0.1:80\": \"10.0.0.1:80\" has an address; write src or dst before it"),
         ("sport =", "at the end: a port is missing here; try :80"),
         (
             "dst 10.0.0.0/33",
-            "at \"10.0.0.0/33\": \"10.0.0.0/33\" is no address and port; try 10.0.0.5, 10.0.0.0/8, [::1]:80 or :80",
+            "at \"10.0.0.0/33\": \"10.0.0.0/33\" is not an address or port; try 10.0.0.5, 10.0.0.0/8, [::1]:80 or :80",
         ),
-        ("dst > 10.0.0.1", "at \"> 10.0.0.1\": addresses are = or !=; ports are also < and >"),
+        ("dst > 10.0.0.1", "at \"> 10.0.0.1\": addresses are compared with = or !=; only ports also with < and >"),
         ("dst", "at the end: an address is missing here; try 10.0.0.0/8"),
         ("sport 80 and", "at the end: a filter is missing here; try sport = :80"),
         ("or sport 80", "a filter is missing before \"or\"; try sport = :80"),
@@ -116,14 +116,14 @@ fn what_is_wrong_is_named_with_its_place_and_the_nearest_word() {
             "at \"or sport 81\": a filter is missing before \"or\"; try sport = :80",
         ),
         ("not (sport 80", "at \"(sport 80\": this is never closed; add a )"),
-        ("sport 80) or sport 81", "at \") or sport 81\": nothing is open that this could close; leave it out"),
+        ("sport 80) or sport 81", "at \") or sport 81\": this closes nothing; leave it out"),
     ] {
         assert_eq!(filter(text).unwrap_err().shown(text), expected, "{text}");
     }
     let deep = |depth: usize| filter(&format!("{}sport 80{}", "(".repeat(depth), ")".repeat(depth)));
     assert!(deep(DEPTH_MAX - 1).is_ok());
     for text in ["(".repeat(100_000), "not ".repeat(100_000)] {
-        assert!(filter(&text).unwrap_err().reason.starts_with("nested more deeply"));
+        assert!(filter(&text).unwrap_err().reason.starts_with("nested more than 32 levels"));
     }
 }
 

@@ -1,4 +1,4 @@
-//! What `--until` goes with, and how long such a run lasts.
+//! Options that `--until` can be combined with, and how long such a run lasts.
 
 use super::{refused, run};
 
@@ -25,27 +25,27 @@ fn a_run_until_its_figures_are_known_lasts_five_minutes_at_most() {
 #[test]
 fn what_cannot_be_known_is_refused_with_what_can_be() {
     for (words, line) in [
-        ("--until p99", "--until \"p99\": at the end: +- belongs here, and how well to know the figure"),
+        ("--until p99", "--until \"p99\": at the end: expected +- and a precision here"),
         ("--until p99+-2%,latenzy+-1%", "--until \"p99+-2%,latenzy+-1%\": at \"latenzy+-1%\": unknown metric"),
         (
             "--until p99+-2",
-            "--until \"p99+-2\": at \"2\": \"2\" is no percentage of the figure; try p99+-2%",
+            "--until \"p99+-2\": at \"2\": \"2\" is not a percentage; try p99+-2%",
         ),
-        ("--until p99<50ms", "--until \"p99<50ms\": at \"<50ms\": +- belongs here"),
+        ("--until p99<50ms", "--until \"p99<50ms\": at \"<50ms\": expected +- and a precision here"),
         ("--until max+-2%", "--until \"max+-2%\": max has no confidence interval"),
         ("--until http://h/", "--until \"http://h/\": a URL; --until needs a value before it"),
         ("--fail-if p99+-2%", "--fail-if \"p99+-2%\": at \"+-2%\": +- is for --until"),
-        ("--until p99+-2% -d 19s", "--until: 19s have no 20 batches of a second; write -d 20s or longer"),
+        ("--until p99+-2% -d 19s", "--until: 19s is too short for 20 batches of a second; write -d 20s or longer"),
         ("--until scheduled.p9+-2%", "--until scheduled.p9+-2%: there is no rate; add -R, for instance -R 1000"),
         (
             "--until p99+-2% --stages 30s:1k",
-            "--until and --stages: figures of a load that changes are never known; leave one of the two out",
+            "--until and --stages: a changing load has no steady figures; leave one of the two out",
         ),
         (
             "--until rate+-1%,p99.9+-2% -R 100",
-            "--until p99.9+-2%: it takes 200,000 responses at least, and the run has 30,000 at most; let it last longer (-d)",
+            "--until p99.9+-2%: needs at least 200,000 responses, but the run has at most 30,000; make it longer (-d)",
         ),
-        ("--until p99+-2% -n 10k", "it takes 20,000 responses at least, and the run has 10,000 at most"),
+        ("--until p99+-2% -n 10k", "needs at least 20,000 responses, but the run has at most 10,000"),
         ("--until p99+-2% --stages c=30s:1..9", "--until and --stages: "),
     ] {
         let refused = refused(&format!("onrush {words} http://h/"));
