@@ -1,19 +1,19 @@
-//! `wrk.lookup` and `wrk.connect`. Addresses go through Lua as text, the way Rust writes and reads it.
+//! `wrk.lookup` and `wrk.connect`. Addresses pass through Lua as text, in the form that Rust writes and reads.
 
 use std::ffi::{CStr, CString};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, TcpStream};
 use std::time::Duration;
 
-/// How long a test connection may take. wrk waits as long as the kernel does, which is minutes.
+/// The timeout of a test connection. wrk waits for the kernel's timeout, which is minutes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Whether a server accepts connections there.
+/// Whether a server accepts connections at this address.
 pub fn connects(place: &str) -> bool {
     let place = place.parse::<SocketAddr>();
     place.is_ok_and(|place| TcpStream::connect_timeout(&place, PATIENCE).is_ok())
 }
 
-/// The addresses of a host and a service; if there are none, why, in wrk's words.
+/// The addresses of a host and a service; if there are none, the reason in wrk's words.
 pub fn lookup(host: &str, service: &str) -> Result<Vec<String>, String> {
     match resolve(host, service) {
         Ok(places) => Ok(places.iter().map(ToString::to_string).collect()),
@@ -21,35 +21,36 @@ pub fn lookup(host: &str, service: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// Asks the system's resolver, which also knows services by name; the standard library knows them by number only.
+/// Resolves with the system's resolver, which also accepts names of services; the standard library accepts only
+/// numbers.
 fn resolve(host: &str, service: &str) -> Result<Vec<SocketAddr>, String> {
-    let c_host = CString::new(host).map_err(|_| "a name has no NUL in it".to_owned())?;
-    let c_service = CString::new(service).map_err(|_| "a service has no NUL in it".to_owned())?;
-    // SAFETY: all of its fields may be zero, which means: no wishes.
+    let c_host = CString::new(host).map_err(|_| "the host name contains a NUL byte".to_owned())?;
+    let c_service = CString::new(service).map_err(|_| "the service contains a NUL byte".to_owned())?;
+    // SAFETY: all of its fields may be zero, which means no preference.
     let mut hints: libc::addrinfo = unsafe { std::mem::zeroed() };
     hints.ai_socktype = libc::SOCK_STREAM;
     let mut list = std::ptr::null_mut();
     // SAFETY: the strings end with NUL, and the pointers are valid for the call.
     let code = unsafe { libc::getaddrinfo(c_host.as_ptr(), c_service.as_ptr(), &hints, &mut list) };
     if code != 0 {
-        // SAFETY: it returns a static string for any number.
+        // SAFETY: the function returns a static string for any number.
         let reason = unsafe { CStr::from_ptr(libc::gai_strerror(code)) };
         return Err(reason.to_string_lossy().into_owned());
     }
     let mut places = Vec::new();
     let mut next = list;
-    // SAFETY: the call succeeded, so this is a list that ends with a null pointer.
+    // SAFETY: the call succeeded, so this is a list that is terminated by a null pointer.
     while let Some(entry) = unsafe { next.as_ref() } {
-        // SAFETY: the address of an entry is as large as its family says.
+        // SAFETY: the address of an entry has the size of its family.
         places.extend(unsafe { place(entry) });
         next = entry.ai_next;
     }
-    // SAFETY: the list came from `getaddrinfo`, and nothing of it is used any more.
+    // SAFETY: the list came from `getaddrinfo`, and none of it is used after this.
     unsafe { libc::freeaddrinfo(list) };
     if places.is_empty() { Err("the name has no address".to_owned()) } else { Ok(places) }
 }
 
-/// The address in an entry, if it is one of the internet.
+/// The address in an entry, if it is IPv4 or IPv6.
 ///
 /// # Safety
 ///
@@ -57,13 +58,13 @@ fn resolve(host: &str, service: &str) -> Result<Vec<SocketAddr>, String> {
 unsafe fn place(entry: &libc::addrinfo) -> Option<SocketAddr> {
     match entry.ai_family {
         libc::AF_INET => {
-            // SAFETY: that is what the family says.
+            // SAFETY: the family says that it is this type.
             let v4 = unsafe { entry.ai_addr.cast::<libc::sockaddr_in>().as_ref() }?;
             let ip = Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr));
             Some(SocketAddrV4::new(ip, u16::from_be(v4.sin_port)).into())
         }
         libc::AF_INET6 => {
-            // SAFETY: that is what the family says.
+            // SAFETY: the family says that it is this type.
             let v6 = unsafe { entry.ai_addr.cast::<libc::sockaddr_in6>().as_ref() }?;
             let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
             Some(SocketAddrV6::new(ip, u16::from_be(v6.sin6_port), 0, v6.sin6_scope_id).into())

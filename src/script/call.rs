@@ -1,9 +1,9 @@
-//! The calls of a script's functions while requests are under way.
+//! Calls to a script's functions during the run.
 //!
 //! Everything that a call needs is kept at the bottom of the state's stack. Each callback is called by a C function of
-//! ours inside one protected call, so that any error raised on the way (by the script, by a finalizer, for want of
-//! memory) arrives as a message. Such a function may be left at any call into Lua, by unwinding: it owns nothing that
-//! would have to be dropped.
+//! ours inside one protected call, so that any error (from the script, from a finalizer, or because memory ran out)
+//! arrives as a message. Lua may unwind out of such a function at any call into Lua, so the function owns nothing that
+//! must be dropped.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -13,36 +13,37 @@ use mlua::{Lua, Table};
 use super::{fields, message};
 use crate::engine::Answer;
 
-/// Where things lie on the stack of a state.
+/// The positions on the stack of a state.
 const HANDLER: c_int = 1;
 const REQUEST: c_int = 2;
 const RESPONSE: c_int = 3;
 const DELAY: c_int = 4;
-/// The text that was returned last. As long as it lies here no other text can have its address.
+/// The text that was returned last. While it is here, no other text can have its address.
 const LAST: c_int = 5;
 
-/// Where things wait for their place on the stack.
+/// The registry keys under which values are stored until they are put on the stack.
 const KEYS: [&CStr; 2] = [c"onrush.handler", c"onrush.wrk"];
 
-/// What `response` takes.
+/// The parameters of `response`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arity {
-    /// How many arguments it gets.
+    /// The number of arguments it gets.
     pub arguments: u8,
 }
 
 impl Arity {
-    /// What a function with this many named parameters gets. The fourth argument is not wrk's: only a function that names it gets it.
+    /// The arguments for a function with this number of named parameters. wrk does not have the fourth argument, so
+    /// only a function that names it gets it.
     pub fn of(named: u8, is_variadic: bool) -> Self {
         Self { arguments: if is_variadic { named.clamp(3, 4) } else { named.min(4) } }
     }
 }
 
-/// Puts in place what the calls need. `calls` is what `wrk.lua` returned.
+/// Prepares the stack for calls. `calls` is what `wrk.lua` returned.
 ///
 /// # Safety
 ///
-/// `raw` must be the state of `lua`, not in use by anybody else, with an empty stack.
+/// `raw` must be the state of `lua`, used by no other code, with an empty stack.
 pub unsafe fn prepare(lua: &Lua, raw: *mut lua_State, calls: &Table) -> mlua::Result<()> {
     lua.set_named_registry_value("onrush.handler", calls.get::<mlua::Value>("handler")?)?;
     lua.set_named_registry_value("onrush.wrk", lua.globals().get::<mlua::Value>("wrk")?)?;
@@ -62,7 +63,7 @@ pub unsafe fn prepare(lua: &Lua, raw: *mut lua_State, calls: &Table) -> mlua::Re
     Ok(())
 }
 
-/// Asks for the next batch.
+/// Asks the script for the next batch of requests.
 ///
 /// # Safety
 ///
@@ -78,7 +79,7 @@ pub unsafe fn request<'a>(raw: *mut lua_State) -> Result<&'a [u8], String> {
     }
 }
 
-/// Asks how long to pause, in milliseconds; `None`: what came is no number.
+/// Asks the script for the length of the pause, in milliseconds; `None` if it did not return a number.
 ///
 /// # Safety
 ///
@@ -93,15 +94,15 @@ pub unsafe fn delay_ms(raw: *mut lua_State) -> Result<Option<f64>, String> {
     }
 }
 
-/// What `response` is to be told.
+/// The arguments for `response`.
 pub struct Telling<'a> {
     /// The response.
     pub answer: &'a Answer<'a>,
-    /// How many arguments there are.
+    /// The number of arguments.
     pub arguments: c_int,
 }
 
-/// Tells of a response.
+/// Passes a response to the script.
 ///
 /// # Safety
 ///
@@ -111,7 +112,7 @@ pub unsafe fn tell(raw: *mut lua_State, telling: &Telling<'_>) -> Result<(), Str
     unsafe { call(raw, RESPONSE, std::ptr::from_ref(telling).cast_mut().cast(), 0) }
 }
 
-/// Calls what lies at `place`; the results lie on top of the stack, or nothing does.
+/// Calls the function at `place`; after a success, the results are on top of the stack, and after an error, nothing is.
 ///
 /// # Safety
 ///
@@ -133,7 +134,7 @@ unsafe fn call(raw: *mut lua_State, place: c_int, argument: *mut c_void, results
     }
 }
 
-/// `request()`, or where there is none, `wrk.request()`. Returns one string.
+/// Calls `request()` or, if there is none, `wrk.request()`. Returns one string.
 unsafe extern "C-unwind" fn call_request(raw: *mut lua_State) -> c_int {
     // SAFETY: Lua calls this with the upvalues of `prepare` and with room for twenty values.
     unsafe {
@@ -152,13 +153,13 @@ unsafe extern "C-unwind" fn call_request(raw: *mut lua_State) -> c_int {
         if ffi::lua_isstring(raw, -1) == 0 {
             return complain(raw);
         }
-        // Makes a string of a number, while that may still fail.
+        // Converts a number to a string here, where an error is still caught.
         ffi::lua_tolstring(raw, -1, std::ptr::null_mut());
         1
     }
 }
 
-/// Raises an error about the result on top of the stack, which the function below it returned.
+/// Raises an error about the result on top of the stack, which was returned by the function below it.
 ///
 /// # Safety
 ///
@@ -170,12 +171,12 @@ unsafe fn complain(raw: *mut lua_State) -> c_int {
         ffi::lua_pushvalue(raw, -2);
         let mut about: ffi::lua_Debug = std::mem::zeroed();
         ffi::lua_getinfo(raw, c">S".as_ptr(), &mut about);
-        let words = c"%s:%d: request() returned a %s value; it must return the text of one request or more, for instance wrk.format()";
+        let words = c"%s:%d: request() returned a %s value; it must return the text of one or more requests, for instance wrk.format()";
         ffi::luaL_error(raw, words.as_ptr(), about.short_src.as_ptr().cast::<c_char>(), about.linedefined, kind)
     }
 }
 
-/// `response(…)`, with a [`Telling`] as the argument. A script that has none any more is told nothing.
+/// Calls `response(…)` with a [`Telling`] as the argument. If the script has removed the function, nothing happens.
 unsafe extern "C-unwind" fn call_response(raw: *mut lua_State) -> c_int {
     // SAFETY: Lua calls this with the upvalue of `prepare`, the argument of `tell` and room for twenty values.
     unsafe {
@@ -203,7 +204,7 @@ unsafe extern "C-unwind" fn call_response(raw: *mut lua_State) -> c_int {
     }
 }
 
-/// `delay()`. Returns what it returns, or zero where there is none any more.
+/// Calls `delay()`. Returns its result, or zero if the script has removed the function.
 unsafe extern "C-unwind" fn call_delay(raw: *mut lua_State) -> c_int {
     // SAFETY: Lua calls this with the upvalue of `prepare` and room for twenty values.
     unsafe {

@@ -1,4 +1,4 @@
-//! What the engine calls of a script: each callback that the script has a function for, and no other.
+//! The callbacks through which the engine calls a script: one for each function that the script has.
 
 use std::rc::Rc;
 
@@ -6,8 +6,8 @@ use super::thread::ScriptThread;
 use super::written::Written;
 use crate::engine::{Callbacks, OnResponse, Source};
 
-/// The script as a worker calls it, in the thread of that; the state goes back when all of it is dropped. Without
-/// `request` there is no source.
+/// The callbacks of a worker, which are used in its thread. The state is given back when all of them are dropped.
+/// Without a `request` function there is no source.
 pub fn of(thread: ScriptThread) -> (Option<Box<dyn Source>>, Callbacks) {
     let (wants, thread) = (thread.wants, Rc::new(thread));
     let source: Option<Box<dyn Source>> =

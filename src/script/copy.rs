@@ -1,14 +1,14 @@
-//! Copies of values from one state to another: they share nothing afterwards.
+//! Copies values from one state to another. The copies share nothing with the originals.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
 
 use mlua::{Lua, Table, Value};
 
-/// Tables inside of tables, at most.
+/// The deepest nesting of tables.
 const DEPTH_MAX: usize = 100;
 
-/// Which way a value goes; for messages.
+/// The direction of a copy, for messages.
 #[derive(Clone, Copy, Debug)]
 pub enum Way {
     /// `thread:set`.
@@ -18,22 +18,22 @@ pub enum Way {
 }
 
 /// Copies nil, a boolean, a number, a string, or a table of such values and tables, without metatables. A table that
-/// occurs twice is one table in the copy, too.
+/// occurs twice is also one table in the copy.
 ///
 /// # Errors
 ///
-/// What cannot be copied and where it lies.
+/// The kind of value that cannot be copied, and its path.
 pub fn copy(value: &Value, to: &Lua, way: Way) -> Result<Value, String> {
     Copy { to, way, tables: HashMap::new(), path: Vec::new() }.value(value)
 }
 
-/// A copy that is being made.
+/// A copy in progress.
 struct Copy<'a> {
     to: &'a Lua,
     way: Way,
-    /// The tables met so far; empty for those that are not finished.
+    /// The tables copied so far; `None` for those in progress.
     tables: HashMap<*const c_void, Option<Table>>,
-    /// The keys that lead to where the copy is.
+    /// The keys that lead to the current value.
     path: Vec<String>,
 }
 
@@ -92,7 +92,7 @@ impl Way {
     }
 }
 
-/// A key as a message names it.
+/// A key as shown in messages.
 fn shown(key: &Value) -> String {
     match key {
         Value::String(string) => string.to_string_lossy(),

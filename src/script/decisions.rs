@@ -3,13 +3,13 @@
 use std::cell::Cell;
 use std::net::SocketAddr;
 
-/// What a script has decided. Shared by the functions in its state and by the owner of the state.
+/// The decisions of a script, shared between the functions in its state and the owner of the state.
 #[derive(Debug, Default)]
 pub struct Decisions {
-    /// It wants the thread to end.
+    /// Whether the thread is to end.
     pub is_stopped: Cell<bool>,
-    /// Where further connections are to go.
+    /// The address for further connections.
     pub address: Cell<Option<SocketAddr>>,
-    /// The program is to end, with this code.
+    /// The exit code, if the program is to end.
     pub exit: Cell<Option<i32>>,
 }

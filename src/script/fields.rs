@@ -1,27 +1,27 @@
-//! Header fields as a Lua table: names exactly as they were sent, the last of those with the same name.
+//! Header fields as a Lua table, with names exactly as sent. Of several fields with the same name, the last one counts.
 
 use std::ffi::c_int;
 
 use memchr::{memchr, memchr_iter};
 use mlua::ffi::{self, lua_State};
 
-/// The most fields that a table has room for from the start.
+/// The largest initial size of the table, in fields.
 const FIELDS_MAX: usize = 64;
 
-/// Whether there is a field after the status line.
+/// Whether any field follows the status line.
 pub fn is_any(head: &[u8]) -> bool {
     fields(rest(head)).next().is_some()
 }
 
-/// Pushes a table of the fields of a head and of the trailers.
+/// Pushes a table with the fields of a head and its trailers.
 ///
 /// # Safety
 ///
-/// It must be called by a C function that Lua called, with room for three values on the stack.
+/// Must be called by a C function that Lua called, with room for three values on the stack.
 pub unsafe fn push(raw: *mut lua_State, head: &[u8], trailers: &[u8]) {
     // SAFETY: as the caller promises; the bytes are copied.
     unsafe {
-        // One line is the status, one is empty. A table of the right size is made once and is the cheapest to throw away.
+        // One line is the status and one is empty. A table of the right size never grows and is the cheapest to free.
         let lines = memchr_iter(b'\n', head).count().saturating_sub(2);
         ffi::lua_createtable(raw, 0, lines.min(FIELDS_MAX) as c_int);
         for (name, value) in fields(rest(head)).chain(fields(trailers)) {
@@ -32,12 +32,12 @@ pub unsafe fn push(raw: *mut lua_State, head: &[u8], trailers: &[u8]) {
     }
 }
 
-/// What follows the first line.
+/// The bytes after the first line.
 fn rest(head: &[u8]) -> &[u8] {
     memchr(b'\n', head).map_or(&[], |end| &head[end + 1..])
 }
 
-/// The names and values in a section of fields; a line without a colon is none.
+/// The names and values in a section of fields; lines without a colon are skipped.
 fn fields(mut section: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     std::iter::from_fn(move || {
         while !section.is_empty() {

@@ -1,4 +1,4 @@
-//! A fresh Lua state: everything that is there before the script runs.
+//! A fresh Lua state, with everything in place before the script runs.
 
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ pub fn state(setting: &Setting<'_>, who: Who) -> anyhow::Result<State> {
     State::new(setting.path, |lua, raw| prepare(lua, raw, setting, who))
 }
 
-/// Puts it in.
+/// Puts everything into a new state.
 fn prepare(
     lua: &Lua,
     raw: *mut ffi::lua_State,
@@ -32,14 +32,14 @@ fn prepare(
     let native = native::table(lua, setting, who, &decisions)?;
     let words = lua.load(include_str!("wrk.lua")).set_name("=wrk");
     let calls: Table = words.call((native, given(lua, setting)?, number))?;
-    // SAFETY: the state is not in use by anybody else, and nothing lies on its stack.
+    // SAFETY: no other code uses the state, and its stack is empty.
     unsafe {
         call::prepare(lua, raw, &calls)?;
     }
     Ok((decisions, calls))
 }
 
-/// Lets `require` look into the working directory first and then beside the script.
+/// Makes `require` search the working directory first and then the script's directory.
 fn find_modules(lua: &Lua, setting: &Setting<'_>) -> mlua::Result<()> {
     let Some(folder) = setting.path.parent().and_then(|folder| folder.to_str()).filter(|folder| !folder.is_empty())
     else {
@@ -53,15 +53,15 @@ fn find_modules(lua: &Lua, setting: &Setting<'_>) -> mlua::Result<()> {
     Ok(())
 }
 
-/// Gives `math.random` a sequence of its own.
+/// Seeds `math.random` with a separate sequence for each thread.
 fn seed(lua: &Lua, seed: u64, number: u32) -> mlua::Result<()> {
     let start = Random::new(Random::new(seed).next().wrapping_add(u64::from(number))).next();
     let math: Table = lua.globals().get("math")?;
-    // What a number of Lua can hold exactly.
+    // As many bits as a Lua number holds exactly.
     math.get::<Function>("randomseed")?.call((start >> 11) as f64)
 }
 
-/// What `wrk.lua` is told of the command line.
+/// The part of the command line that `wrk.lua` gets.
 fn given(lua: &Lua, setting: &Setting<'_>) -> mlua::Result<Table> {
     let headers = lua.create_table()?;
     for (name, value) in setting.headers {

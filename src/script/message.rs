@@ -1,25 +1,25 @@
-//! The message that a user reads when a script raises an error.
+//! The messages that users see when a script raises an error.
 
-/// What comes before a stack trace.
+/// The line that precedes a stack trace.
 const TRACE: &str = "\nstack traceback:\n";
 
-/// What was raised, in words that a terminal shows as they are. For want of memory LuaJIT names neither the place nor the
-/// culprit.
+/// The raised error as text that is safe to print on a terminal. When memory runs out, LuaJIT reports neither the place
+/// nor the cause.
 pub fn told(problem: &[u8]) -> String {
     if problem == b"not enough memory" {
-        return "the script wanted more memory than there is; what it keeps in tables and strings grows too large"
+        return "the script ran out of memory; it keeps too much data in tables and strings"
             .to_owned();
     }
     without_own_lines(without_repeated_places(&printable(problem)))
 }
 
-/// Bytes as a terminal shows them.
+/// Bytes as printable text.
 fn printable(bytes: &[u8]) -> String {
     let mut words = String::with_capacity(bytes.len());
     for piece in bytes.utf8_chunks() {
         for character in piece.valid().chars() {
             match character {
-                // Stack traces consist of lines.
+                // Stack traces have several lines.
                 '\n' | '\t' => words.push(character),
                 '\0'..='\x7f' if character.is_control() => words.push_str(&escaped(character as u8)),
                 _ if character.is_control() => words.extend(character.escape_unicode()),
@@ -35,7 +35,7 @@ fn escaped(byte: u8) -> String {
     format!("\\x{byte:02x}")
 }
 
-/// A stack trace without the lines that are no part of the script: `wrk.lua`, and what the host calls with.
+/// Removes the lines of a stack trace that do not belong to the script: those of `wrk.lua`, and of the host's calls.
 fn without_own_lines(words: String) -> String {
     let Some((_, trace)) = words.rsplit_once(TRACE) else { return words };
     let is_own = |line: &&str| ["\twrk:", "\t[C]: at 0x", "\t[builtin#"].iter().any(|start| line.starts_with(start));
@@ -43,7 +43,7 @@ fn without_own_lines(words: String) -> String {
     words[..words.len() - trace.len()].to_owned() + &others.join("\n")
 }
 
-/// What comes through many calls of `assert` or many coroutines has the same `file:line: ` in front of it again and again.
+/// Removes repetitions of the same `file:line: ` prefix, which nested calls of `assert` and nested coroutines add.
 fn without_repeated_places(words: &str) -> String {
     let (mut kept, mut last, mut rest) = (String::with_capacity(words.len()), "", words);
     while let Some((place, behind)) = rest.split_once(": ") {

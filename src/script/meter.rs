@@ -1,4 +1,4 @@
-//! Measures the time of calls into a script without reading the clock twice for each.
+//! Measures the time of calls into a script without reading the clock twice for each call.
 
 use std::time::Instant;
 
@@ -6,41 +6,41 @@ use crate::backend::coarse_ns;
 
 /// The number of calls that are timed at the beginning.
 const FIRST: u64 = 64;
-/// From then on, one of this many is timed. It is prime, so that no rhythm of a script falls in with it.
+/// After those, one call in this number is timed. It is prime, so that no periodic script coincides with it.
 const TIMED: u64 = 61;
-/// A call that lasts longer by the coarse clock, in nanoseconds, counts for itself, timed or not: it may be rare. That is at
-/// least two ticks of that clock, so that no short one does.
+/// A call that takes at least this time on the coarse clock, in nanoseconds, is counted by itself, timed or not,
+/// because it may be rare. This is at least two ticks of that clock, so that no short call qualifies.
 const LONG_NS: u64 = 20_000_000;
 
-/// Estimates the time spent in calls: the first and the long ones are all timed, the others by some of them.
+/// Estimates the time spent in calls: the first and the long ones are all timed, the others are sampled.
 #[derive(Debug, Default)]
 pub struct Meter {
     calls: u64,
-    /// The first calls, which may be the only ones, and compile.
+    /// The first calls, which may be the only ones, and which compile the script.
     first_ns: u64,
-    /// The long ones after them, and how many they are.
+    /// The long calls after them, and their number.
     long_ns: u64,
     long: u64,
-    /// Those of the others that were timed, and how many they are.
+    /// The other calls that were timed, and their number.
     sampled_ns: u64,
     sampled: u64,
 }
 
-/// When a call began, by the coarse clock and, if it is timed, exactly.
+/// The beginning of a call, on the coarse clock and, if the call is timed, exactly.
 pub struct Began {
     coarse_ns: u64,
     at: Option<Instant>,
 }
 
 impl Meter {
-    /// A call begins.
+    /// Begins a call.
     pub fn begin(&mut self) -> Began {
         self.calls += 1;
         let is_timed = self.calls <= FIRST || self.calls.is_multiple_of(TIMED);
         Began { coarse_ns: coarse_ns(), at: is_timed.then(Instant::now) }
     }
 
-    /// It has ended.
+    /// Ends a call.
     pub fn end(&mut self, began: Began) {
         let coarse_ns = coarse_ns() - began.coarse_ns;
         let timed_ns = began.at.map(|at| at.elapsed().as_nanos() as u64);
@@ -58,7 +58,8 @@ impl Meter {
         }
     }
 
-    /// The time spent so far, in nanoseconds. Until another is timed, a call is taken to last as long as the first ones.
+    /// The time spent so far, in nanoseconds. Until another is timed, a call is taken to last as long as the first
+    /// ones.
     pub fn spent_ns(&self) -> u64 {
         let others = self.calls.saturating_sub(FIRST + self.long);
         let (timed, timed_ns) = if self.sampled > 0 { (self.sampled, self.sampled_ns) } else { (FIRST, self.first_ns) };

@@ -1,16 +1,16 @@
-//! Lua: the script of `-s`, its callbacks and its phases.
+//! Lua scripts (`-s`): their callbacks and phases.
 //!
-//! There is one state for every thread and one main state, and they share nothing; what goes from one to another is
-//! copied. [`Script::load`] makes them all and runs every phase before the start. The [`MakeCallbacks`] of a thread carry
-//! its state into the worker, which gives it back when it drops them; [`Script::done`] then runs in the main state, which
-//! may ask the others. A state is never used by two threads at the same time.
+//! There is one state per thread and a main state. They share nothing; values that go from one to another are copied.
+//! [`Script::load`] creates all states and runs every phase before the start. The [`MakeCallbacks`] of a thread carry
+//! its state into the worker, which gives it back by dropping them; then [`Script::done`] runs in the main state, which
+//! may read from the others. Two threads never use a state at the same time.
 //!
-//! To read in this order: `state` is a state, a `slot` where it lies, `fresh` what is in it before the script, `wrk.lua`
-//! what scripts find in it, `native` what that file needs of the host, `copy`, `address` and `statistics` are parts of
-//! it, `decisions` are what comes back, `stack` keeps recursion within the C stack. While requests are under way, a
-//! `thread` is the script of a worker, `written` its requests, `callbacks` what else the engine calls, `call` how that
-//! gets into Lua, `meter` how long it takes; `fields` are the header fields that are shown, `message` is what a user reads
-//! of an error. Nothing here sends a request or measures a response.
+//! Reading order: `state` is a Lua state, `slot` keeps it while no worker has it, `fresh` prepares it for the script,
+//! `wrk.lua` is what scripts see, `native` has the host functions for that file, with `copy`, `address` and
+//! `statistics` as parts, `decisions` are the results, and `stack` keeps recursion within the C stack. During the run,
+//! `thread` is the script of a worker, `written` its requests, `callbacks` the other functions that the engine calls,
+//! `call` the way into Lua, and `meter` measures the time; `fields` has the header fields, and `message` the text of
+//! errors. Nothing here sends a request or measures a response.
 
 mod address;
 mod call;
@@ -50,94 +50,94 @@ use crate::stats::Errors;
 pub use self::stack::STACK_BYTES;
 pub use self::statistics::View;
 
-/// Is told what a script says: a line, with its end.
+/// Receives each line that a script logs, with its line end.
 pub type Listener = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
-/// What the command line says, as far as scripts can see it.
+/// The part of the command line that scripts can see, and what a script needs to start.
 #[derive(Clone)]
 pub struct Setting<'a> {
     /// The name of the script's file.
     pub path: &'a Path,
-    /// What is in it.
+    /// The contents of the file.
     pub file: &'a [u8],
-    /// The words after the URL.
+    /// The arguments after the URL.
     pub args: &'a [String],
-    /// The URL as it was typed.
+    /// The URL as typed.
     pub url: &'a str,
     /// Its scheme.
     pub scheme: &'a str,
     /// Its host, without brackets.
     pub host: &'a str,
-    /// Its port, if it names one.
+    /// Its port, if it has one.
     pub port: Option<&'a str>,
     /// The method of the plan's request.
     pub method: &'a str,
-    /// Its target: path and query.
+    /// The request target: path and query.
     pub target: &'a str,
-    /// The header fields that the user gave; of a name that comes twice a script sees the last.
+    /// The header fields that the user gave; of several with the same name, a script sees the last one.
     pub headers: &'a [(String, String)],
     /// The body that the user gave.
     pub body: Option<&'a [u8]>,
     /// The proxy, if connections go to one.
     pub proxy: Option<Through<'a>>,
-    /// Where the load goes.
+    /// The addresses of the target.
     pub addresses: &'a [SocketAddr],
-    /// Who is told what the script says.
+    /// The listener for lines that the script logs.
     pub listener: Listener,
-    /// How many threads there are.
+    /// The number of threads.
     pub threads: u32,
-    /// Start of every random sequence.
+    /// The seed of every random sequence.
     pub seed: u64,
-    /// Whether messages are in wrk's words alone.
+    /// Whether messages have exactly wrk's words.
     pub is_compat: bool,
-    /// Whether statistics have the shape that wrk2 gives them, and `delay` is a function like any other, as there.
+    /// Whether, as in wrk2, statistics have wrk2's shape and `delay` is an ordinary function.
     pub is_wrk2: bool,
 }
 
-/// What a script sees of a proxy: nothing, but what it formats is made for it.
+/// The proxy for which `wrk.format` writes requests. A script does not see it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Through<'a> {
-    /// What comes before the path in each request; `None`: nothing, as there is a tunnel.
+    /// The scheme and authority that precede the path in each request; `None` in a tunnel.
     pub origin: Option<&'a str>,
-    /// The value of `Proxy-Authorization`, where each request needs it.
+    /// The value of `Proxy-Authorization`, if each request needs it.
     pub login: Option<&'a str>,
 }
 
-/// What `done` is told.
+/// The results that `done` gets.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// How long the run took, in microseconds.
+    /// The length of the run in microseconds.
     pub duration_us: u64,
-    /// How many responses were complete.
+    /// The number of complete responses.
     pub requests: u64,
-    /// How many bytes were received.
+    /// The number of bytes received.
     pub bytes: u64,
     /// wrk's five totals.
     pub errors: Errors,
-    /// What went wrong, by phase and cause.
+    /// The failures, by phase and cause.
     pub ledger: Vec<LedgerRow>,
     /// The latencies, in microseconds.
     pub latency: View,
-    /// The requests per second of a thread.
+    /// The requests per second of each thread.
     pub rates: View,
 }
 
 /// One kind of failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LedgerRow {
-    /// Where in the life of a request it happened.
+    /// The phase of the request in which it happened.
     pub phase: String,
-    /// Why.
+    /// The cause.
     pub cause: String,
-    /// How often.
+    /// The number of failures.
     pub count: u64,
 }
 
-/// A loaded script: all of its states, and what it decided before the run.
+/// A loaded script: all of its states, and its decisions before the run.
 pub struct Script {
     main: State,
     threads: Arc<[Slot]>,
-    /// The requests of every thread, if they are always the same.
+    /// The requests of each thread, if they are always the same.
     prebuilt: Option<Vec<Vec<u8>>>,
     depth: usize,
     wants: Wants,
@@ -146,12 +146,12 @@ pub struct Script {
 }
 
 impl Script {
-    /// Runs the file in every state, then `setup` and `init` for every thread, and asks the first thread for its first
-    /// requests; all of it on the calling thread.
+    /// Runs the file in every state, calls `setup` and `init` for every thread, and asks the first thread for its first
+    /// batch of requests, all on the calling thread.
     ///
     /// # Errors
     ///
-    /// The first thing that goes wrong, with file and line; [`Exit`], if the script ended the program.
+    /// The first error, with file and line; [`Exit`] if the script ended the program.
     pub fn load(setting: &Setting<'_>) -> anyhow::Result<Self> {
         let threads: Arc<[Slot]> = (0..setting.threads).map(|_| Slot::default()).collect();
         let main = fresh::state(setting, Who::Main(Arc::clone(&threads)))?;
@@ -172,39 +172,39 @@ impl Script {
         Ok(script)
     }
 
-    /// The requests that `thread` (from 0) sends again and again; `None` if the script writes each batch itself.
+    /// The requests that `thread` (from 0) sends repeatedly; `None` if the script writes each batch.
     pub fn prebuilt(&self, thread: usize) -> Option<&[u8]> {
         self.prebuilt.as_ref().map(|of_thread| of_thread[thread].as_slice())
     }
 
-    /// How many requests a batch had when the first thread was asked for one.
+    /// The number of requests in the first thread's first batch.
     pub fn depth(&self) -> usize {
         self.depth
     }
 
-    /// What the script wants to be asked and told. It is decided here once and for all: a `response` that is replaced
-    /// later gets what the first one named.
+    /// The callbacks and arguments that the script needs. They are fixed before the run: a `response` that is replaced
+    /// later gets the arguments that the first one named.
     pub fn wants(&self) -> Wants {
         self.wants
     }
 
-    /// Hands out the states of all threads, one for every worker. A worker that is done drops its callbacks, in its own
-    /// thread; only then can `done` look into them.
+    /// Hands out the states of all threads, one for each worker. A worker that has finished drops its callbacks in its
+    /// own thread; only then can `done` read from its state.
     pub fn callbacks(&mut self) -> Vec<MakeCallbacks> {
         let threads = (0..self.threads.len()).map(|index| ScriptThread::new(self, index));
         threads.map(|thread| -> MakeCallbacks { Box::new(|| callbacks::of(thread)) }).collect()
     }
 
-    /// Whether the script wants to hear the results.
+    /// Whether the script has a `done` function.
     pub fn has_done(&self) -> bool {
         self.main.has_function("done")
     }
 
-    /// Tells the script the results. What it prints is written out, even if it fails.
+    /// Calls `done` with the results. Its output is flushed even if it fails.
     ///
     /// # Errors
     ///
-    /// What the script raised, or [`Exit`].
+    /// The error that the script raised, or [`Exit`].
     pub fn done(&mut self, summary: &Summary) -> anyhow::Result<()> {
         if !self.has_done() {
             return Ok(());
@@ -215,7 +215,7 @@ impl Script {
         told
     }
 
-    /// Everything that happens before the start for one thread.
+    /// Everything that happens for one thread before the start.
     fn load_thread(&mut self, setting: &Setting<'_>, number: u32) -> anyhow::Result<()> {
         let index = number as usize - 1;
         let state = fresh::state(setting, Who::Thread(number))?;
@@ -236,7 +236,7 @@ impl Script {
         let outlines = outline(&bytes).map_err(|error| anyhow!(refusal(name, error, setting.is_compat)))?;
         if number == 1 {
             self.depth = outlines.len();
-            // The request just asked for may have been what made the others.
+            // The call of `request` above may have defined the other functions.
             self.arity = state.arity();
             self.wants = Wants {
                 request: is_dynamic,
@@ -253,13 +253,13 @@ impl Script {
     }
 }
 
-/// Writes out what C code has printed so far: the report goes after it.
+/// Flushes the output of C code, so that the report comes after it.
 pub fn flush() {
-    // SAFETY: a null pointer stands for all streams.
+    // SAFETY: a null pointer means all streams.
     unsafe { libc::fflush(std::ptr::null_mut()) };
 }
 
-/// The script has called `os.exit`, which ends the run and gives the program this code.
+/// The script has called `os.exit`, which ends the run and sets the exit code of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the script ended the program (os.exit)")]
 pub struct Exit(pub i32);
@@ -271,13 +271,13 @@ fn outline(bytes: &[u8]) -> Result<Vec<Outline>, http1::Malformed> {
     Ok(outlines)
 }
 
-/// What to say of bytes that are not requests.
+/// The message for bytes that are not complete requests.
 fn refusal(function: &str, error: http1::Malformed, is_compat: bool) -> String {
     if is_compat {
         return error.to_string();
     }
     format!(
-        "{function} of the script returned what is not one or more complete requests: {error} (line and byte of the \
-         returned text); wrk.format() makes complete ones"
+        "{function} of the script did not return one or more complete requests: {error} (line and byte of the returned \
+         text); wrk.format() makes complete ones"
     )
 }

@@ -1,7 +1,7 @@
 //! The host functions that `wrk.lua` calls.
 //!
-//! They never raise an error for something that a script did: they return the problem, and `wrk.lua` raises it where the
-//! script can be named.
+//! They never raise an error for a mistake of the script: they return the problem, and `wrk.lua` raises it where it can
+//! name the script's line.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -15,15 +15,15 @@ use super::decisions::Decisions;
 use super::slot::{Slot, lock};
 use super::{Setting, address, stack};
 
-/// Whose state it is.
+/// The owner of a state.
 pub enum Who {
-    /// That of `setup` and `done`, which can ask the others.
+    /// The main state of `setup` and `done`, which can reach the others.
     Main(Arc<[Slot]>),
-    /// That of a thread, numbered from 1.
+    /// A thread, numbered from 1.
     Thread(u32),
 }
 
-/// The functions, for one state.
+/// The host functions for one state.
 pub fn table(lua: &Lua, setting: &Setting<'_>, who: Who, decisions: &Rc<Decisions>) -> mlua::Result<Table> {
     let name = setting.path.file_name().unwrap_or_default().to_string_lossy();
     let speaker = match &who {
@@ -56,7 +56,7 @@ pub fn table(lua: &Lua, setting: &Setting<'_>, who: Who, decisions: &Rc<Decision
         Ok(found.map_or_else(|problem| (None, Some(problem)), |places| (Some(places), None)))
     };
     native.raw_set("lookup", lua.create_function(lookup)?)?;
-    // SAFETY: it does nothing but push a boolean, for which every C function has room.
+    // SAFETY: the function only pushes a boolean, for which every C function has room.
     native.raw_set("is_stack_low", unsafe { lua.create_c_function(stack::is_low_for_lua)? })?;
     let reach = Rc::new(match who {
         Who::Main(threads) => Reach::Others(threads),
@@ -66,7 +66,7 @@ pub fn table(lua: &Lua, setting: &Setting<'_>, who: Who, decisions: &Rc<Decision
     Ok(native)
 }
 
-/// What the members of a thread object do.
+/// Adds the functions behind the members of a thread object.
 fn add_thread_functions(lua: &Lua, native: &Table, reach: &Rc<Reach>) -> mlua::Result<()> {
     let of = Rc::clone(reach);
     let get = move |lua: &Lua, (number, name): (usize, LuaString)| {
@@ -104,35 +104,35 @@ fn add_thread_functions(lua: &Lua, native: &Table, reach: &Rc<Reach>) -> mlua::R
     native.raw_set("move", lua.create_function(set_place)?)
 }
 
-/// Which threads a state can look into.
+/// The threads that a state can reach.
 enum Reach {
-    /// Its own.
+    /// Its own thread.
     Own(Rc<Decisions>),
-    /// All, where they lie while no worker has them.
+    /// All threads whose state is not with a worker.
     Others(Arc<[Slot]>),
 }
 
 impl Reach {
-    /// Looks into thread `number`; `lua` is the state that asks.
+    /// Accesses thread `number`; `lua` is the state that asks.
     fn visit<T>(&self, lua: &Lua, number: usize, look: impl FnOnce(&Lua, &Decisions) -> T) -> Result<T, String> {
         match self {
             Self::Own(decisions) => Ok(look(lua, decisions)),
             Self::Others(threads) => match &*lock(&threads[number - 1]) {
                 Some(state) => Ok(look(state.lua(), state.decisions())),
                 None => Err(format!(
-                    "thread {number} is still inside the script, so nothing can be read from it or set in it"
+                    "thread {number} is still inside the script, so it cannot be read or changed"
                 )),
             },
         }
     }
 }
 
-/// The globals of a thread. They may have a metatable, so that looking into them calls the script again.
+/// The globals of a thread. They may have a metatable, in which case accessing them calls the script again.
 fn globals(lua: &Lua) -> Result<Table, String> {
     if stack::is_low() { Err("stack overflow".to_owned()) } else { Ok(lua.globals()) }
 }
 
-/// A name of one state in another.
+/// A name from one state in another.
 fn same_name(lua: &Lua, name: &LuaString) -> Result<LuaString, String> {
     lua.create_string(&*name.as_bytes()).map_err(|error| error.to_string())
 }

@@ -1,13 +1,13 @@
-//! Keeps states while no worker has them.
+//! Holds the Lua state of a thread while no worker has it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::state::State;
 
-/// Where the state of a thread lies; empty while a worker has it.
+/// Holds the state of a thread; empty while a worker has it.
 pub type Slot = Mutex<Option<State>>;
 
-/// What lies in a slot, even if a thread that had it before panicked.
+/// Locks a slot, even if a thread that held the lock panicked.
 pub fn lock(slot: &Slot) -> MutexGuard<'_, Option<State>> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,9 @@
-//! The C stack that a script may use up, and how much of it is left.
+//! The C stack that a script may use, and a check of how much of it is left.
 //!
-//! LuaJIT limits its own stack, separately in every coroutine, but not the C stack. Three kinds of calls could take any
-//! amount of it: `string.gsub`, which keeps ten kilobytes there; `load`, which asks a function for more text while it
-//! keeps a whole parser there; and coroutines inside of coroutines. `wrk.lua` asks this module before each of them. LuaJIT's
-//! own stack stops any other recursion, when it has taken at most 6 MiB of this one.
+//! LuaJIT limits its own stack, separately in every coroutine, but not the C stack. Three kinds of recursion could use
+//! it up: `string.gsub`, which keeps ten kilobytes there; `load`, which calls a function for more text while it keeps a
+//! whole parser there; and coroutines inside coroutines. `wrk.lua` checks with this module before each of these calls.
+//! Any other recursion overflows LuaJIT's own stack first, after using at most 6 MiB of the C stack.
 
 use std::ffi::c_int;
 use std::hint::black_box;
@@ -12,12 +12,12 @@ use std::ptr;
 
 use mlua::ffi::{self, lua_State};
 
-/// The stack of a thread that calls a script, in bytes. Half of it is for the calls that are looked at, the other half
-/// for what happens between two looks. What is not used costs nothing but addresses.
+/// The stack size of a thread that calls a script, in bytes. Half of it is for the calls that are checked, the other
+/// half for what happens between two checks. Unused stack costs only address space.
 pub const STACK_BYTES: usize = 32 * 1024 * 1024;
 
 thread_local! {
-    /// The address in the middle of this thread's stack.
+    /// The middle address of this thread's stack.
     static MIDDLE: usize = middle();
 }
 
@@ -28,22 +28,22 @@ pub fn is_low() -> bool {
     MIDDLE.with(|&middle| here < middle)
 }
 
-/// The same, for Lua.
+/// [`is_low`] as a Lua function.
 ///
 /// # Safety
 ///
-/// For Lua only.
+/// Must only be called by Lua.
 pub unsafe extern "C-unwind" fn is_low_for_lua(raw: *mut lua_State) -> c_int {
     // SAFETY: Lua calls this with room for twenty values.
     unsafe { ffi::lua_pushboolean(raw, c_int::from(is_low())) };
     1
 }
 
-/// Where the middle of this thread's stack is. A thread that cannot be asked is never low.
+/// The middle address of this thread's stack. If it cannot be determined, the stack is never low.
 fn middle() -> usize {
     let mut attributes = MaybeUninit::uninit();
     let (mut lowest, mut bytes) = (ptr::null_mut(), 0);
-    // SAFETY: the attributes are only used if the first call has made them, and the last one destroys them.
+    // SAFETY: the attributes are only used if the first call has initialised them, and the last call destroys them.
     unsafe {
         if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
             return 0;
@@ -60,19 +60,20 @@ mod tests {
 
     use super::*;
 
-    /// Goes down until half of the stack is used; returns how many steps of at least a kilobyte that were.
+    /// Recurses until half of the stack is used; returns the number of steps, each at least a kilobyte.
     fn descend(steps: usize) -> usize {
         let step = [0_u8; 1024];
         black_box(&step);
         let steps = if is_low() { steps } else { descend(steps + 1) };
-        // It has to lie there until the end.
+        // It must stay on the stack until the end.
         black_box(&step);
         steps
     }
 
     #[test]
     fn a_stack_is_low_when_half_of_it_is_used() {
-        // The C library gives a new thread the stack of one that has ended, if that is large enough. None is as large.
+        // The C library reuses the stack of a thread that has ended if it is large enough. No other stack is this
+        // large.
         const MIB: usize = 64;
         let thread = thread::Builder::new().stack_size(MIB * 1024 * 1024);
         let steps = thread.spawn(|| descend(0)).unwrap().join().unwrap();

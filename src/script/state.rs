@@ -1,6 +1,6 @@
-//! One Lua state, and how its phases are called.
+//! A Lua state, and the calls of its phases.
 //!
-//! Every library of LuaJIT is there, `debug` and `ffi` too: a script may do what a C program may do.
+//! Every library of LuaJIT is available, including `debug` and `ffi`: a script may do whatever a C program may do.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -12,35 +12,35 @@ use super::call::{self, Arity};
 use super::decisions::Decisions;
 use super::{Exit, Setting, message};
 
-/// A Lua state with all that belongs to it.
+/// A Lua state with everything that depends on it.
 pub struct State {
-    /// The script's file, as messages name it.
+    /// The path of the script as shown in messages.
     path: String,
     decisions: Rc<Decisions>,
     /// The functions that `wrk.lua` returns.
     calls: Table,
     lua: Lua,
-    // The last field: everything that refers to the state is dropped before it is closed.
+    // The last field, so that everything that refers to the state is dropped before the state is closed.
     owner: Owner,
 }
 
-// SAFETY: `Lua`, the table, and the `Rc`s here and in the closures of `native` refer to this one state and to nothing
-// outside of it, all of them are moved together, and none is given out. LuaJIT itself keeps nothing per thread. So
-// the owner of the state is the only one that uses any of it: before the start the main thread, then a worker, and the main
-// thread again when the worker has given it back. `Slot`, which hands it over, is a mutex.
+// SAFETY: `Lua`, the table, and the `Rc`s here and in the closures of `native` refer only to this state. All of them
+// are moved together, and none is given out. LuaJIT keeps nothing per thread. So only the owner of the state uses any
+// of it: before the start the main thread, then a worker, and the main thread again after the worker has given it back.
+// `Slot`, which hands it over, is a mutex.
 unsafe impl Send for State {}
 
 impl State {
-    /// A state with all libraries. `prepare` puts into it what is there before the script named `path`.
+    /// A state with all libraries. `prepare` fills it before the script at `path` runs.
     pub fn new(
         path: &Path,
         prepare: impl FnOnce(&Lua, *mut ffi::lua_State) -> mlua::Result<(Rc<Decisions>, Table)>,
     ) -> anyhow::Result<Self> {
-        // SAFETY: called with no state there is nothing to be violated.
+        // SAFETY: the call has no preconditions.
         let raw = unsafe { ffi::luaL_newstate() };
-        anyhow::ensure!(!raw.is_null(), "there is not enough memory for a Lua state; use fewer threads (-t)");
+        anyhow::ensure!(!raw.is_null(), "not enough memory for a Lua state; use fewer threads (-t)");
         let owner = Owner(raw);
-        // SAFETY: the state was just made and is closed by `owner`, after the last use of `lua`.
+        // SAFETY: the state was just created, and `owner` closes it after the last use of `lua`.
         let lua = unsafe {
             ffi::luaL_openlibs(raw);
             Lua::get_or_init_from_ptr(raw).clone()
@@ -55,7 +55,8 @@ impl State {
         self.call("run", chunk.map_err(|error| anyhow!(self.located(words(&error))))?)
     }
 
-    /// A problem that the script's file is named in. Where memory or Lua's stack is used up, LuaJIT names no place.
+    /// Adds the script's file to a problem that does not name it: LuaJIT names no place when memory or its stack runs
+    /// out.
     pub fn located(&self, problem: String) -> String {
         if problem.contains(&self.path) { problem } else { format!("{}: {problem}", self.path) }
     }
@@ -64,7 +65,7 @@ impl State {
     pub fn call(&self, name: &str, arguments: impl IntoLuaMulti) -> anyhow::Result<()> {
         let result = self.calls.get::<Function>(name).and_then(|call| call.call::<(bool, Value)>(arguments));
         self.ended(match result {
-            // What it returns does not matter.
+            // The function's own result does not matter.
             Ok((true, _)) => Ok(()),
             Ok((false, Value::String(problem))) => Err(anyhow!(self.located(message::told(&problem.as_bytes())))),
             Ok((false, problem)) => Err(anyhow!("{}: error: a {} value", self.path, problem.type_name())),
@@ -72,7 +73,7 @@ impl State {
         })
     }
 
-    /// The outcome of a call; an error if the script has called `os.exit`, even if it caught that afterwards.
+    /// The outcome of a call; [`Exit`] if the script has called `os.exit`, even if it caught the error afterwards.
     pub fn ended<T>(&self, outcome: anyhow::Result<T>) -> anyhow::Result<T> {
         self.decisions.exit.get().map_or(outcome, |code| Err(Exit(code).into()))
     }
@@ -84,13 +85,13 @@ impl State {
         self.call("init", arguments.map_err(|error| anyhow!(words(&error)))?)
     }
 
-    /// The requests of one batch, as the script writes them; they last until the state is used again.
+    /// The requests of one batch, as the script writes them; they are valid until the state is used again.
     pub fn request(&mut self) -> Result<&[u8], String> {
-        // SAFETY: the state is ours while we are borrowed, and so are the bytes, which the state keeps.
+        // SAFETY: no other code uses the state while it is borrowed, and the state keeps the bytes.
         unsafe { call::request(self.owner.0).map_err(|problem| self.located(problem)) }
     }
 
-    /// What `response` takes.
+    /// The parameters of `response`.
     pub fn arity(&self) -> Arity {
         let parameters = self.calls.get::<Function>("parameters").and_then(|call| call.call::<(u8, bool)>("response"));
         parameters.map_or_else(|_| Arity::default(), |(named, is_variadic)| Arity::of(named, is_variadic))
@@ -101,17 +102,17 @@ impl State {
         matches!(self.lua.globals().get(name), Ok(Value::Function(_)))
     }
 
-    /// What the script has decided.
+    /// The decisions of the script.
     pub fn decisions(&self) -> &Decisions {
         &self.decisions
     }
 
-    /// The state, for building values in it.
+    /// The state, to create values in it.
     pub fn lua(&self) -> &Lua {
         &self.lua
     }
 
-    /// The state, for calls without detours; see [`call`].
+    /// The state, for direct calls; see [`call`].
     pub fn raw(&self) -> *mut ffi::lua_State {
         self.owner.0
     }
@@ -122,12 +123,12 @@ struct Owner(*mut ffi::lua_State);
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        // SAFETY: the state was made by `State::new`, and nothing refers to it any more.
+        // SAFETY: `State::new` created the state, and nothing refers to it any more.
         unsafe { ffi::lua_close(self.0) };
     }
 }
 
-/// What went wrong, without words about where it was noticed.
+/// The message of an error, without mlua's additions.
 fn words(error: &mlua::Error) -> String {
     match error {
         mlua::Error::SyntaxError { message, .. } | mlua::Error::RuntimeError(message) => {

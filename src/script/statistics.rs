@@ -10,26 +10,26 @@ use crate::stats::{Distribution, hdr_rank, rank};
 /// A distribution as scripts see it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
-    /// The smallest value; wrk's 2⁶⁴ − 1 if there is none.
+    /// The smallest value; without any value 2⁶⁴ − 1, as in wrk.
     pub min: f64,
-    /// The largest value; zero if there is none.
+    /// The largest value; zero without any value.
     pub max: f64,
-    /// The arithmetic mean; zero if there is no value.
+    /// The arithmetic mean; zero without any value.
     pub mean: f64,
     /// The sample standard deviation.
     pub stdev: f64,
-    /// The distinct values, ascending, and how many there are up to and with each.
+    /// The distinct values in ascending order, each with the number of values up to and including it.
     values: Vec<(f64, u64)>,
-    /// Whether percentiles are those of HdrHistogram, which knows nothing but its bins.
+    /// Whether percentiles are those of HdrHistogram, which has only its bins.
     is_binned: bool,
-    /// The same as measured, where this is not that.
+    /// The view as measured, if this one differs.
     pub raw: Option<Box<Self>>,
-    /// The same from when it should have begun, where there is a schedule.
+    /// The view from when requests were due, if there is a schedule.
     pub scheduled: Option<Box<Self>>,
 }
 
 impl View {
-    /// A view of distinct ascending values and how often each came.
+    /// A view of distinct ascending values, each with its number of occurrences.
     pub fn new(mean: f64, stdev: f64, values: impl IntoIterator<Item = (f64, u64)>) -> Self {
         let mut seen = 0;
         let summed = values.into_iter().map(|(value, count)| {
@@ -42,7 +42,7 @@ impl View {
         Self { min, max, mean, stdev, values, is_binned: false, raw: None, scheduled: None }
     }
 
-    /// What wrk2 makes of a distribution: every figure follows from the bins.
+    /// A distribution as wrk2 shows it: every figure is computed from the bins.
     pub fn binned(distribution: &Distribution<u64>) -> Self {
         let binned = distribution.binned();
         let values = binned.bins().map(|(values, count)| (*values.end() as f64, count));
@@ -50,27 +50,27 @@ impl View {
         Self { min: binned.min() as f64, max: binned.max() as f64, is_binned: true, ..view }
     }
 
-    /// What was measured, in units of `unit`.
+    /// The measured distribution, in units of `unit`.
     pub fn measured(distribution: &Distribution<u64>, unit: f64) -> Self {
         let values = distribution.values().map(|(value, count)| (value as f64 / unit, count));
         let mut view = Self::new(distribution.mean().unwrap_or(0.0) / unit, distribution.stdev() / unit, values);
-        // These are known exactly.
+        // The extremes are known exactly.
         if let (Some(min), Some(max)) = (distribution.min(), distribution.max()) {
             (view.min, view.max) = (min as f64 / unit, max as f64 / unit);
         }
         view
     }
 
-    /// How many values there are.
+    /// The number of values.
     fn count(&self) -> u64 {
         self.values.last().map_or(0, |&(_, seen)| seen)
     }
 
-    /// The value at rank floor(`p` / 100 · count) + 1, at most count, or in bins at [HdrHistogram's](hdr_rank); zero if there
-    /// is no value.
+    /// The value at rank floor(`p` / 100 · count) + 1, at most count, or for bins at [HdrHistogram's rank](hdr_rank);
+    /// zero without any value.
     fn percentile(&self, p: f64) -> f64 {
         let rank = if self.is_binned { hdr_rank(p, self.count()) } else { rank(p, self.count()) };
-        // The ends are known exactly, but for those of bins.
+        // The extremes are known exactly, except those of bins.
         if rank >= self.count() && !self.is_binned {
             return self.max;
         }
@@ -81,7 +81,8 @@ impl View {
         self.values.get(at).map_or(self.max, |&(value, _)| value)
     }
 
-    /// The distinct value number `i`, from 1, and how often it came; outside: zero and how many distinct values there are.
+    /// The `i`-th distinct value, from 1, and its number of occurrences; for any other `i`, zero and the number of
+    /// distinct values.
     fn at(&self, i: f64) -> (f64, u64) {
         let index = (i >= 1.0).then(|| i as usize - 1);
         match index.and_then(|index| Some((index, self.values.get(index)?))) {
@@ -92,7 +93,7 @@ impl View {
         }
     }
 
-    /// What `wrk.lua` makes a statistics object of.
+    /// The table from which `wrk.lua` makes a statistics object.
     fn table(&self, lua: &Lua) -> mlua::Result<Table> {
         let table = lua.create_table()?;
         for (name, number) in [("min", self.min), ("max", self.max), ("mean", self.mean), ("stdev", self.stdev)] {
@@ -114,7 +115,7 @@ impl View {
     }
 }
 
-/// The arguments of `done`: the summary, and what the two statistics objects are made of.
+/// The arguments of `done`: the summary, and the tables for the two statistics objects.
 pub fn arguments(lua: &Lua, summary: &Summary) -> mlua::Result<(Value, Table, Table)> {
     let table = lua.create_table()?;
     let totals = [("duration", summary.duration_us), ("requests", summary.requests), ("bytes", summary.bytes)];

@@ -1,4 +1,4 @@
-//! The script of one worker, which calls it while requests are under way.
+//! The script of one worker, which calls it during the run.
 
 use std::cell::RefCell;
 use std::ffi::c_int;
@@ -12,16 +12,16 @@ use super::state::State;
 use super::{Script, fields};
 use crate::engine::{Answer, ScriptFailure, Wants};
 
-/// The script of one worker: what the callbacks share.
+/// The script of one worker, shared by the callbacks.
 pub struct ScriptThread {
     state: Option<State>,
     threads: Arc<[Slot]>,
     index: usize,
-    /// What it wants to be asked and told.
+    /// The callbacks and arguments that the script needs.
     pub wants: Wants,
-    /// How many arguments `response` gets.
+    /// The number of arguments of `response`.
     arguments: c_int,
-    /// Whether messages are in wrk's words alone.
+    /// Whether messages have exactly wrk's words.
     pub is_compat: bool,
     meter: RefCell<Meter>,
 }
@@ -31,7 +31,7 @@ impl ScriptThread {
     pub fn new(script: &Script, index: usize) -> Self {
         let state = lock(&script.threads[index]).take();
         if let Some(state) = &state {
-            // As in wrk, only a thread that runs can be stopped.
+            // As in wrk, only a running thread can be stopped.
             state.decisions().is_stopped.set(false);
         }
         Self {
@@ -45,20 +45,20 @@ impl ScriptThread {
         }
     }
 
-    /// How long the script wants to pause; `None`: what it said is no number.
+    /// The length of the pause that the script asks for; `None` if it did not return a number.
     pub fn delay_ns(&self) -> Result<Option<u64>, ScriptFailure> {
-        // SAFETY: the state is ours alone.
+        // SAFETY: no other code uses the state.
         let delay = self.timed(|| unsafe { call::delay_ms(self.state().raw()) });
-        // A cast cuts the fraction off and makes zero of what is negative.
+        // The cast drops the fraction and turns negative numbers into zero.
         self.ended(delay.map(|ms| ms.map(|ms| (ms as u64).saturating_mul(1_000_000))))
     }
 
-    /// Tells it of a response.
+    /// Passes a response to the script.
     pub fn answered(&self, answer: &Answer<'_>) -> Result<(), ScriptFailure> {
         if self.wants.headers && !fields::is_any(answer.head) {
             return Ok(());
         }
-        // SAFETY: the state is ours alone.
+        // SAFETY: no other code uses the state.
         let told =
             self.timed(|| unsafe { call::tell(self.state().raw(), &Telling { answer, arguments: self.arguments }) });
         self.ended(told)
@@ -68,24 +68,24 @@ impl ScriptThread {
     ///
     /// # Safety
     ///
-    /// It lasts until anything of this thread is called again.
+    /// The text is valid until another method of this thread is called.
     pub unsafe fn request(&self) -> Result<&[u8], ScriptFailure> {
-        // SAFETY: the state is ours alone, and the caller uses the text before the next call.
+        // SAFETY: no other code uses the state, and the caller uses the text before the next call.
         let text = self.timed(|| unsafe { call::request(self.state().raw()) });
         self.ended(text)
     }
 
-    /// What the script has decided about its thread.
+    /// The script's decisions about its thread.
     pub fn decisions(&self) -> &Decisions {
         self.state().decisions()
     }
 
-    /// The time spent in it so far, in nanoseconds.
+    /// The time spent in the script so far, in nanoseconds.
     pub fn spent_ns(&self) -> u64 {
         self.meter.borrow().spent_ns()
     }
 
-    /// Makes a call into Lua, whose time is spent in the script.
+    /// Makes a call into Lua and counts its time as spent in the script.
     fn timed<T>(&self, call: impl FnOnce() -> T) -> T {
         let began = self.meter.borrow_mut().begin();
         let outcome = call();
@@ -93,7 +93,7 @@ impl ScriptThread {
         outcome
     }
 
-    /// The outcome of a call: that the script has called `os.exit` in it counts, even if it caught that afterwards.
+    /// The outcome of a call; `os.exit` counts even if the script caught the error afterwards.
     fn ended<T>(&self, outcome: Result<T, String>) -> Result<T, ScriptFailure> {
         match self.decisions().exit.get() {
             Some(code) => Err(ScriptFailure::Exit(code)),

@@ -1,4 +1,4 @@
-//! Requests that the script writes, batch by batch, as the engine asks for them.
+//! Requests that the script writes, one batch at a time, when the engine needs them.
 
 use std::rc::Rc;
 
@@ -12,13 +12,13 @@ use crate::engine::{ScriptFailure, Source};
 /// The requests that `request` writes.
 pub struct Written {
     thread: Rc<ScriptThread>,
-    /// Where the text lies that `requests` came from.
+    /// The address of the text that `requests` came from.
     last: *const u8,
     requests: Vec<Request>,
 }
 
 impl Written {
-    /// Those of this thread.
+    /// The requests of this thread.
     pub fn of(thread: Rc<ScriptThread>) -> Self {
         Self { thread, last: std::ptr::null(), requests: Vec::new() }
     }
@@ -26,7 +26,7 @@ impl Written {
 
 impl Source for Written {
     fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
-        // SAFETY: nothing of the thread is called before the text has been used.
+        // SAFETY: no other method of the thread is called before the text has been used.
         let text = unsafe { self.thread.request()? };
         if text.as_ptr() != self.last {
             self.last = std::ptr::null();

@@ -1,11 +1,11 @@
--- What scripts find in the table `wrk`, and what calls their functions. It runs once in every state, before the script.
+-- The table `wrk` that scripts see, and the functions that call theirs. It runs once in every state, before the script.
 --
--- It is given the functions of the host, what the command line says, and the number of the thread (nil in the main
--- state). It returns what the host calls. Problems are raised here and not in the host, so that their text is a string
--- that begins with the file and the line of the script.
+-- Its arguments are the functions of the host, the command line, and the number of the thread (nil in the main state).
+-- It returns the functions that the host calls. Errors are raised here and not in the host, so that their text is a
+-- string that begins with the file and line of the script.
 local native, given, id = ...
 
--- Scripts may replace any global; the table must work all the same.
+-- Scripts may replace any global, and the table must still work.
 local error, find, format, getmetatable, gsub = error, string.find, string.format, getmetatable, string.gsub
 local newproxy, next, pcall = newproxy, next, pcall
 local select, setmetatable, tonumber, tostring, type, xpcall = select, setmetatable, tonumber, tostring, type, xpcall
@@ -41,8 +41,8 @@ function wrk.log(...)
   native.say(concat(words, "\t"))
 end
 
--- Recursion through C: see `stack.rs`. What is called last here counts as called by the script itself, so that its errors
--- name the script's line.
+-- Recursion through C: see `stack.rs`. Tail calls here count as calls by the script itself, so that errors name the
+-- script's line.
 
 local is_stack_low = native.is_stack_low
 
@@ -53,8 +53,8 @@ function string.gsub(...)
   return gsub(...)
 end
 
--- How many coroutines and parsers wait for what runs. More than this have no purpose but recursion, and each may add
--- its place to the message.
+-- The number of coroutines and parsers that wait for the running one. More than the limit only happen in endless
+-- recursion, and each may add its place to the message.
 local nested, nested_max = 0, 1000
 
 local function enter()
@@ -105,7 +105,7 @@ for _, name in ipairs({ "load", "loadstring" }) do
   end
 end
 
--- Addresses: userdata without content; their contents are in `places`.
+-- Addresses: empty userdata whose contents are in `places`.
 
 local places = setmetatable({}, { __mode = "k" })
 local mold = newproxy(true)
@@ -142,7 +142,7 @@ function wrk.lookup(host, service)
   end
   local places, problem = native.lookup(host, tostring(service))
   if not places then
-    -- wrk ends here, and so do we.
+    -- As in wrk, this ends the program.
     native.tell(problem)
     exit(1)
   end
@@ -164,7 +164,7 @@ local function usual_resolve(host, service)
 end
 wrk.resolve = usual_resolve
 
--- Threads: userdata too, whose members are these.
+-- Threads: also userdata, with these members.
 
 local function thread_of(number)
   local members = { id = number }
@@ -211,7 +211,7 @@ local function thread_of(number)
       error(format("cannot set '%s' on thread", type(value)), 2)
     end
     if given.is_proxied then
-      error("cannot set 'addr' on thread: with --http-proxy all connections go to the proxy, so leave one out", 2)
+      error("cannot set 'addr' on thread: with --http-proxy all connections go to the proxy; remove one of the two", 2)
     end
     local problem = native.move(number, place_of(value, "bad value for 'addr' (wrk.addr expected, got %s)"))
     if problem then
@@ -225,7 +225,7 @@ end
 -- Requests.
 
 local text = require("string.buffer").new()
--- What a proxy needs: the beginning of the URL in front of the path, and a login.
+-- What a proxy needs: the scheme and authority before the path, and a login.
 local origin, login = given.origin, given.login
 
 local function refuse(what, value)
@@ -305,7 +305,7 @@ function wrk.setup(thread)
   end
 end
 
--- Statistics: userdata as well.
+-- Statistics: also userdata.
 
 local function statistics(view)
   if not view then
@@ -350,9 +350,9 @@ local function statistics(view)
   return object
 end
 
--- What the host calls.
+-- The functions that the host calls.
 
--- An error that is no string, in words.
+-- An error that is not a string, as text.
 local function words_for(problem)
   local is_well, words = pcall(tostring, problem)
   if is_well and type(words) == "string" then
@@ -361,14 +361,14 @@ local function words_for(problem)
   return format("a %s value whose __tostring fails", type(problem))
 end
 
--- Where Lua's stack has overflowed there is little left of it: hence these are small, and called last where they can be.
+-- After an overflow, little of Lua's stack is left, so these functions are small and tail-called where possible.
 
 local function with_trace(words)
-  -- The text itself may contain a zero, where `traceback` would end it.
+  -- The text may contain a NUL byte, at which `traceback` would cut it off.
   return words .. traceback("", 2)
 end
 
--- With the place, where an error does not say where it was raised.
+-- Adds the place to an error that does not say where it was raised.
 local function with_place(words)
   -- The first level is this function.
   local level = 2
@@ -389,7 +389,7 @@ local function handler(problem)
   elseif problem == "stack overflow" or find(problem, "^%[builtin:.*stack overflow$") then
     return with_place("stack overflow")
   elseif find(problem, "^wrk:%d+:") then
-    -- Where this file stumbles over something that the script left in `wrk`, no line of the script can be named.
+    -- If this file fails over a value that the script left in `wrk`, no line of the script is to blame.
     problem = given.script .. gsub(problem, "^wrk:%d+", "")
   end
   return with_trace(problem)
@@ -432,7 +432,7 @@ function calls.run(file)
   return xpcall(file, handler)
 end
 
--- How many parameters a global function names, and whether it takes more.
+-- The number of parameters that a global function names, and whether it takes more.
 function calls.parameters(name)
   local about = getinfo(_G[name], "u")
   return about.nparams, about.isvararg

@@ -1,4 +1,4 @@
-//! What the engine asks and tells while requests are under way.
+//! The calls that the engine makes during the run.
 
 use super::*;
 
@@ -72,7 +72,7 @@ fn what_a_callback_raises_is_told_with_file_line_and_traceback() {
     assert!(problem.starts_with(&format!("{name}:4: heard\n")), "{problem}");
     let problem = thread.delay_ns().unwrap_err().to_string();
     assert!(problem.starts_with(&format!("{name}:5: error: shown\n")), "{problem}");
-    // The state is still good.
+    // The state is still usable.
     assert_eq!(thread.written().unwrap().len(), 1);
 }
 
@@ -210,7 +210,7 @@ fn time_inside_the_script_is_estimated() {
     assert_eq!(thread.spent_ns(), 0);
     (0..200).for_each(|_| drop(thread.written().unwrap()));
     let spent = thread.spent_ns() as f64 / 1e6;
-    // Two hundred calls of half a millisecond; other processes on the machine can only make them longer.
+    // Two hundred calls of half a millisecond; other processes on the machine can only prolong them.
     assert!((90.0..10_000.0).contains(&spent), "{spent} ms");
 }
 
@@ -226,7 +226,7 @@ fn calls_that_are_not_timed_count_as_those_that_are() {
             (0..calls).for_each(|_| drop(thread.written().unwrap()));
             thread.spent_ns() as f64 / began.elapsed().as_nanos() as f64
         };
-        // The script does nothing else; on a busy machine single calls are longer than others.
+        // The script does nothing else; on a busy machine some calls take longer than others.
         let ratios: Vec<f64> = (0..3).map(|_| ratio()).collect();
         assert!(ratios.iter().any(|ratio| (0.7..1.4).contains(ratio)), "{calls} calls: {ratios:?}");
     }
@@ -234,7 +234,7 @@ fn calls_that_are_not_timed_count_as_those_that_are() {
 
 #[test]
 fn rare_long_calls_count_whichever_calls_are_timed() {
-    // One of a hundred, and none of those that are timed.
+    // One call in a hundred is long, and none of those is timed.
     let mut script = load(
         "local n = 0
          function request()

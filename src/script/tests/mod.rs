@@ -1,4 +1,4 @@
-//! Scripts as people write them, each from its file.
+//! Tests with scripts as users write them, each loaded from a file.
 
 mod calls;
 mod recursion;
@@ -23,7 +23,7 @@ const ADDRESSES: [SocketAddr; 2] = [
     SocketAddr::V6(SocketAddrV6::new(Ipv6Addr::LOCALHOST, 8080, 0, 0)),
 ];
 
-/// A folder with a script, its path, and what is in it.
+/// A folder with a script, its path, and its contents.
 struct Folder {
     folder: TempDir,
     path: PathBuf,
@@ -71,7 +71,7 @@ fn load(source: &str) -> Script {
     Folder::new(source).load(|_| ()).unwrap()
 }
 
-/// Why a script is refused, without the name of its folder.
+/// The reason a script is rejected, without the name of its folder.
 fn refused(source: &str) -> String {
     let folder = Folder::new(source);
     let error = folder.load(|_| ()).err().expect("the script should be refused");
@@ -136,7 +136,7 @@ fn first(script: &mut Script) -> Called {
     Called::by(script.callbacks().swap_remove(0))
 }
 
-/// The bytes of a request that a script wrote.
+/// The bytes of a request that the script wrote.
 fn bytes(request: &Request) -> &[u8] {
     match request {
         Request::Http1(wire) => wire.bytes(),

@@ -1,10 +1,10 @@
-//! Scripts that call themselves without end: a Lua error ends them, never a signal.
+//! Scripts with endless recursion: a Lua error ends them, never a signal.
 
 use super::*;
 
 const WAYS: &str = include_str!("recursion.lua");
 
-/// Does it where a script would be called.
+/// Runs `work` on a stack like the one on which scripts are called.
 fn on_its_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         let thread = thread::Builder::new().stack_size(STACK_BYTES);
@@ -24,7 +24,7 @@ fn recursion_through_any_function_of_the_library_is_an_error_with_its_line() {
             let (place, raised) = first.split_once(": ").unwrap_or_default();
             assert!(first.starts_with("test.lua:") && first.ends_with("stack overflow"), "{way}: {first}");
             assert!(raised.len() < 60, "no place is repeated: {way}: {first}");
-            // LuaJIT keeps some room for whoever finds the place, and sometimes uses it up itself.
+            // LuaJIT reserves stack for finding the place of the error, and sometimes uses it up itself.
             with_line += usize::from(place.starts_with("test.lua:"));
         }
         assert!(with_line * 10 >= ways * 9, "{with_line} of {ways}");

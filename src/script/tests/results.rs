@@ -1,4 +1,4 @@
-//! What `done` is told.
+//! The results that `done` gets.
 
 use super::*;
 

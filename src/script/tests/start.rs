@@ -1,4 +1,4 @@
-//! Everything up to the start.
+//! Everything before the start of the run.
 
 use super::*;
 
@@ -156,7 +156,7 @@ fn what_is_wrong_with_a_file_ends_the_start() {
     );
     assert!(refused("function init() error({}) end").starts_with("test.lua:1: error: table: 0x"));
     assert!(refused("function init() error() end").starts_with("test.lua:1: error: nil\n"));
-    // A zero does not end the message.
+    // A NUL byte does not end the message.
     assert!(refused("error('a\\0b\\27[31m')").starts_with("test.lua:1: a\\x00b\\x1b[31m\nstack traceback:\n"));
 }
 
@@ -172,12 +172,12 @@ fn a_first_request_that_is_none_ends_the_start() {
     let incomplete = "request = function() return 'GET / HTTP/1.1\\r\\nA: b\\r\\n' end";
     let message = refused(incomplete);
     assert!(
-        message.contains("request() of the script returned") && message.contains("incomplete request at 3:1"),
+        message.contains("request() of the script did not return") && message.contains("incomplete request at 3:1"),
         "{message}"
     );
     let compat = Folder::new(incomplete).load(|setting| setting.is_compat = true).err().unwrap();
     assert_eq!(compat.to_string(), "incomplete request at 3:1");
-    assert!(refused("wrk.method = 'FETCH'").contains("wrk.request() of the script returned"));
+    assert!(refused("wrk.method = 'FETCH'").contains("wrk.request() of the script did not return"));
     assert!(refused("wrk.method = 'FETCH'").contains("invalid HTTP method at 1:1"));
     let message = refused("\nfunction request()\nend");
     assert!(message.starts_with("test.lua:2: request() returned a nil value; it must return the text of"), "{message}");
@@ -221,14 +221,14 @@ fn the_wall_clock_is_in_microseconds() {
     assert!((time / 1e6 - seconds).abs() < 2.0 && time.fract() == 0.0, "{time}");
 }
 
-/// Runs a script in a process of its own.
+/// Runs a script in a separate process.
 fn in_process(source: &str) -> std::process::Output {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
     command.args(["script::tests::start::a_process_of_its_own", "--exact", "--nocapture", "--test-threads=1"]);
     command.env(SOURCE, source).output().unwrap()
 }
 
-/// Where the script for such a process stands.
+/// The environment variable with the path of the script for such a process.
 const SOURCE: &str = "ONRUSH_TEST_SCRIPT";
 
 #[test]

@@ -1,4 +1,4 @@
-//! What goes from one state to another, and where threads are to connect.
+//! Values that go from one state to another, and the addresses that threads connect to.
 
 use super::*;
 
