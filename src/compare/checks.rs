@@ -1,16 +1,16 @@
-//! What says whether a comparison is fair: what failed, how large the responses were, and who was the limit.
+//! Checks whether a comparison is fair: what failed, how large the responses were, and what was the limit.
 
 use crate::stats::Errors;
 use crate::tables::Measured;
 use crate::verdict::LimitedBy;
 
-/// Shares that differ by less make no difference, however certain it is.
+/// Shares that differ by less count as equal, however certain the difference is.
 const SHARE_MIN: f64 = 0.001;
 
 /// The 97.5 % quantile of the normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// What the runs of one side have in common with those of the other, if the comparison is fair. What a file does not say is
+/// Figures of one side's runs that equal those of the other if the comparison is fair. What a file does not say is
 /// `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Checks {
@@ -20,14 +20,14 @@ pub struct Checks {
     pub errors: Option<Errors>,
     /// Bytes received for each complete response, heads included.
     pub bytes_per_response: Option<f64>,
-    /// Who was the limit, and in how many runs.
+    /// What was the limit, and in how many runs.
     pub limited_by: Vec<(LimitedBy, usize)>,
     /// How many runs there are.
     runs: usize,
 }
 
 impl Checks {
-    /// Those of these runs together.
+    /// The checks of these runs together.
     pub fn of(runs: &[&Measured]) -> Self {
         let sum = |figure: fn(&Measured) -> Option<u64>| runs.iter().map(|run| figure(run)).sum::<Option<u64>>();
         let completed = sum(|run| run.figures.requests);
@@ -62,14 +62,14 @@ impl Checks {
         (all > 0.0).then(|| bad / all)
     }
 
-    /// How many requests failed without a status, of how many.
+    /// Requests that failed without a status, and all requests.
     fn failed(&self) -> Option<(f64, f64)> {
         let errors = self.errors?;
         let failed = (errors.total() - errors.status) as f64;
         Some((failed, failed + self.completed? as f64))
     }
 
-    /// How many responses had a status of 400 or more, of how many.
+    /// Responses with a status of 400 or more, and all responses.
     fn bad(&self) -> Option<(f64, f64)> {
         Some((self.errors?.status as f64, self.completed? as f64))
     }
@@ -81,7 +81,7 @@ impl Checks {
         for (name, one, other) in [("errors", a.failed(), b.failed()), ("statuses of 400 or more", a.bad(), b.bad())] {
             let (Some(one), Some(other)) = (one, other) else { continue };
             if differ(one, other) {
-                return Some(format!("A had {} of {name} and B {}", share(one), share(other)));
+                return Some(format!("the shares of {name} differ (A {}, B {})", share(one), share(other)));
             }
         }
         let mut words: Vec<String> = Vec::new();
@@ -105,8 +105,8 @@ fn who(by: LimitedBy) -> &'static str {
     }
 }
 
-/// Whether two shares, each a part of so many, differ by more than chance: the test of two proportions. Failures come in
-/// swarms, so that it sees too many differences rather than too few.
+/// Whether two shares, each a part and its whole, differ by more than chance: the test of two proportions. Failures
+/// come in swarms, so that it finds too many differences rather than too few.
 fn differ((part_a, all_a): (f64, f64), (part_b, all_b): (f64, f64)) -> bool {
     let (share_a, share_b) = (part_a / all_a, part_b / all_b);
     let both = (part_a + part_b) / (all_a + all_b);
@@ -114,7 +114,7 @@ fn differ((part_a, all_a): (f64, f64), (part_b, all_b): (f64, f64)) -> bool {
     (share_a - share_b).abs() >= SHARE_MIN && (share_a - share_b).abs() > Z * error
 }
 
-/// A share as people read it: `0 %`, `0.05 %`, `3.2 %`, `100 %`.
+/// A share in words: `0 %`, `0.05 %`, `3.2 %`, `100 %`.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let decimals = if percent == 0.0 || percent >= 9.95 {
@@ -146,9 +146,9 @@ mod tests {
         assert_eq!(Checks::doubt(&[none(), none()]), None);
         assert_eq!(Checks::doubt(&[none(), read(5)]), None, "too few to matter");
         assert_eq!(Checks::doubt(&[read(50), read(55)]), None, "may be chance");
-        assert_eq!(Checks::doubt(&[none(), read(50)]).unwrap(), "A had 0 % of errors and B 0.50 %");
+        assert_eq!(Checks::doubt(&[none(), read(50)]).unwrap(), "the shares of errors differ (A 0 %, B 0.50 %)");
         let words = Checks::doubt(&[none(), status(10_000)]).unwrap();
-        assert_eq!(words, "A had 0 % of statuses of 400 or more and B 100 %");
+        assert_eq!(words, "the shares of statuses of 400 or more differ (A 0 %, B 100 %)");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! What the runs of two sides say: pairs, estimates, and reasons for doubt. All figures of `words` and `json` come from here.
+//! Compares the runs of two sides: pairs, estimates, and reasons for doubt. All figures of `words` and `json` come from
+//! here.
 
 use super::checks::Checks;
 use super::contest::Contest;
@@ -13,42 +14,42 @@ use crate::tables::Measured;
 /// Two sides, compared.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// What they are called, the baseline first.
+    /// The names of the sides, the baseline first.
     pub names: [String; 2],
     /// The levels of everything else that was varied.
     pub at: Vec<(String, String)>,
-    /// How the runs belong together.
+    /// How the runs are paired.
     pub pairing: Pairing,
-    /// The runs of either side that count.
+    /// The number of runs of either side that count.
     pub runs: [usize; 2],
-    /// Rounds, or where there are none runs, that were left out because a run failed.
+    /// Rounds (runs, if there are no rounds) that were left out because a run failed.
     pub dropped: usize,
     /// Why they did.
     pub failures: Vec<String>,
-    /// What says whether the comparison is fair.
+    /// The checks of either side.
     pub checks: [Checks; 2],
-    /// The metric that decides; `None`: it is not known of all runs.
+    /// The metric that decides; `None`: it is unknown for some run.
     pub headline: Option<Metric>,
     /// What was compared, in the order of the metrics.
     pub estimates: Vec<Estimate>,
-    /// The percentiles that too few values are beyond.
+    /// The percentiles that some run lacks, or beyond which too few values are.
     pub omitted: Vec<Metric>,
     /// The rank test of the metric that decides, where it can reach the level.
     pub rank_p: Option<f64>,
-    /// Why there is no verdict, whatever the figures say.
+    /// Why there is no verdict, regardless of the figures.
     pub doubt: Option<String>,
-    /// What else is to be known.
+    /// Remarks on single runs.
     pub notes: Vec<String>,
     /// How many comparisons are made together.
     pub together: usize,
 }
 
-/// How the runs of two sides belong together.
+/// How the runs of two sides are paired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pairing {
-    /// Each with the one of its round, in an experiment of this name.
+    /// Each with the other side's run of its round, in an experiment of this name.
     Rounds(String),
-    /// They do not.
+    /// Not at all.
     Apart,
 }
 
@@ -59,20 +60,20 @@ pub struct Estimate {
     pub metric: Metric,
     /// The geometric means of the sides.
     pub means: [f64; 2],
-    /// That of the ratios; without pairs, the ratio of the means.
+    /// The geometric mean of the ratios; without pairs, the ratio of the means.
     pub ratio: f64,
-    /// Where the logarithm of the ratio is; `None`: one run a side does not say.
+    /// The interval of the logarithm of the ratio; `None` with one run per side.
     pub interval: Option<Interval>,
 }
 
 impl Estimate {
-    /// The least and the greatest ratio of the interval.
+    /// The ends of the interval, as ratios.
     pub fn range(&self) -> Option<(f64, f64)> {
         self.interval.map(|interval| (interval.low.exp(), interval.high.exp()))
     }
 }
 
-/// The runs that are compared: of pairs, the nth of one side with the nth of the other.
+/// The runs that are compared; if they are pairs, the nth of one side with the nth of the other.
 struct Runs<'a> {
     pairing: Pairing,
     sides: [Vec<&'a Measured>; 2],
@@ -81,7 +82,7 @@ struct Runs<'a> {
 }
 
 impl Comparison {
-    /// Compares two sides, one of so many comparisons. `None`: there is no whole run on one of them.
+    /// Compares two sides, as one of `together` comparisons. `None`: one side has no complete run.
     pub fn of(contest: &Contest<'_>, together: usize) -> Option<Self> {
         let runs = Runs::of(contest);
         let [a, b] = &runs.sides;
@@ -96,10 +97,10 @@ impl Comparison {
         let checks = [a, b].map(|side| Checks::of(side));
         let doubt = match (headline, wanted) {
             (None, Some(wanted)) => Some(format!(
-                "{wanted} is not known of every run, or fewer than 20 requests of one lasted longer: measure longer"
+                "{wanted} is unknown for a run, or fewer than 20 of its requests took longer: measure longer"
             )),
             _ if is_scheduled(a) != is_scheduled(b) => {
-                Some("one side has a rate (-R) and the other none: neither rate nor latencies compare".to_owned())
+                Some("one side has a rate (-R) and the other has none: their figures are not comparable".to_owned())
             }
             _ => Checks::doubt(&checks),
         };
@@ -151,13 +152,13 @@ impl<'a> Runs<'a> {
         Self { pairing: Pairing::Rounds(name), sides, dropped, failures }
     }
 
-    /// The logarithms of a metric that is known of all runs, side by side.
+    /// The logarithms of a metric that every run has, for either side.
     fn logs(&self, metric: Metric) -> [Vec<f64>; 2] {
         self.sides.each_ref().map(|side| side.iter().filter_map(|run| metric.of(run)).map(f64::ln).collect())
     }
 
-    /// How far the rates of both sides may be off together, as a part of them: the connections of a closed loop may run in
-    /// step, so that as many responses as there are connections come just before the end of every run, or just after it.
+    /// How far the rates of both sides may be off together, as a share: the connections of a closed loop may run in
+    /// step, so that one response per connection arrives just before the end of every run, or just after it.
     fn resolution(&self) -> f64 {
         let of = |run: &&Measured| Some(run.connections? as f64 / run.figures.requests.filter(|n| *n > 0)? as f64);
         let side = |side: &Vec<&Measured>| side.iter().filter_map(of).sum::<f64>() / side.len() as f64;
@@ -171,7 +172,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// What lies far from the rest, by the metric that decides.
+    /// Remarks on runs that differ from the rest, by the metric that decides.
     fn notes(&self, names: &[String; 2], [a, b]: &[Vec<f64>; 2]) -> Vec<String> {
         let called = |side: usize, index: usize| match &self.sides[side][index].place {
             Some(place) if self.pairing != Pairing::Apart => format!("round {}", place.round),
@@ -189,7 +190,7 @@ impl<'a> Runs<'a> {
         let mut notes = Vec::new();
         if !far.is_empty() {
             notes.push(format!(
-                "{} {} (more than 3.5 scaled MAD from the median) and included",
+                "{} {} (more than 3.5 scaled MAD from the median), but included",
                 far.join(", "),
                 if far.len() == 1 { "is an outlier" } else { "are outliers" }
             ));
@@ -202,7 +203,7 @@ impl<'a> Runs<'a> {
         if !first.is_empty() && self.pairing != Pairing::Apart {
             let who = first.join(" and ");
             notes.push(format!(
-                "the first round of {who} differs from the others; it counts: a longer --warmup leaves a cold start out"
+                "the first round of {who} differs from the others, but counts; a longer --warmup excludes a cold start"
             ));
         }
         notes
@@ -215,7 +216,7 @@ pub fn failures(contest: &Contest<'_>) -> Vec<String> {
     contest.sides.iter().flatten().filter_map(reason).collect()
 }
 
-/// The runs of each round of one experiment that was made in interleaved rounds, and its name; `None`: they are not of one.
+/// The runs of each round of an experiment with interleaved rounds, and its name; `None`: they are not from one.
 fn rounds<'a>(a: &[&'a Measured], b: &[&'a Measured]) -> Option<(String, Vec<[Option<&'a Measured>; 2]>)> {
     let first = a.first()?.place.as_ref()?;
     let mut rounds: Vec<(u32, [Option<&'a Measured>; 2])> = Vec::new();
@@ -228,10 +229,10 @@ fn rounds<'a>(a: &[&'a Measured], b: &[&'a Measured]) -> Option<(String, Vec<[Op
             });
             let known = &mut rounds[index].1[side];
             match known.filter(|known| known.failure().is_none()) {
-                // It was repeated after it had failed.
+                // The run was repeated after it had failed.
                 None => *known = Some(run),
                 Some(_) if run.failure().is_some() => {}
-                // Two runs of one round on one side are no pair with anything.
+                // Two runs of one round on one side form no pair with anything.
                 Some(_) => return None,
             }
         }
@@ -240,7 +241,7 @@ fn rounds<'a>(a: &[&'a Measured], b: &[&'a Measured]) -> Option<(String, Vec<[Op
     Some((first.name.clone(), rounds.into_iter().map(|(_, pair)| pair).collect()))
 }
 
-/// The metrics that all runs have, and those percentiles that only some have or that too few values are beyond.
+/// The metrics that all runs have, and the percentiles that some run lacks or beyond which too few values are.
 fn metrics(runs: &Runs<'_>) -> (Vec<Metric>, Vec<Metric>) {
     let all = || runs.sides.iter().flatten();
     let percents = all().flat_map(|run| run.figures.percentiles_us.keys().copied()).map(Metric::Percentile);

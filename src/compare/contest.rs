@@ -1,4 +1,4 @@
-//! Which runs are compared with which: at equal levels of everything else that was varied.
+//! Decides which runs are compared with which: those at equal levels of everything else that was varied.
 
 use super::input::{Side, levels};
 use crate::plan::Place;
@@ -8,7 +8,7 @@ use crate::tables::Measured;
 /// Two groups of runs that differ in one thing.
 #[derive(Debug)]
 pub struct Contest<'a> {
-    /// What they are called, the baseline first.
+    /// The names of the groups, the baseline first.
     pub names: [String; 2],
     /// The levels of everything else.
     pub at: Levels,
@@ -23,11 +23,11 @@ type Levels = Vec<(String, String)>;
 ///
 /// # Errors
 ///
-/// When the runs are not those of one experiment.
+/// When the runs are not from one experiment.
 pub fn of_experiment(runs: &[Measured]) -> Result<Vec<Contest<'_>>, String> {
     let places: Vec<(&Place, &Measured)> = runs.iter().filter_map(|run| Some((run.place.as_ref()?, run))).collect();
     let Some((first, _)) = places.first() else {
-        return Err("no run is one of an experiment: name two sides to compare".to_owned());
+        return Err("no run is part of an experiment: name two sides to compare".to_owned());
     };
     if let Some((other, run)) = places.iter().find(|(place, _)| place.id != first.id) {
         return Err(format!(
@@ -43,7 +43,7 @@ pub fn of_experiment(runs: &[Measured]) -> Result<Vec<Contest<'_>>, String> {
         };
         let others = known_levels(&places, &factor).into_iter().filter(|level| *level != baseline);
         for level in others {
-            // What is a target says so itself.
+            // The URL and the name of a target need no factor before them.
             let is_plain = first.levels.len() == 1 && ["url", "target"].contains(&factor.as_str());
             let name = |level: &String| printable(&if is_plain { level.clone() } else { format!("{factor}={level}") });
             let names = [name(&baseline), name(&level)];
@@ -54,7 +54,7 @@ pub fn of_experiment(runs: &[Measured]) -> Result<Vec<Contest<'_>>, String> {
     Ok(contests)
 }
 
-/// The factors with a baseline, or if there are none, all with their first level.
+/// The factors that have a baseline; if none has, all factors with their first level.
 fn baselines(places: &[(&Place, &Measured)]) -> Levels {
     let Some((first, _)) = places.first() else { return Vec::new() };
     let marked: Levels = first
@@ -86,7 +86,7 @@ fn level_of(run: &Measured, factor: &str) -> Option<String> {
     levels(run).into_iter().find(|(name, _)| name == factor).map(|(_, level)| level)
 }
 
-/// Two sides, at equal levels of everything in which they do not differ throughout; and what there is on one side only.
+/// Two sides, at equal levels of every factor of which they share a level; and sentences about what only one side has.
 pub fn of_sides<'a>(a: &'a Side, b: &'a Side) -> (Vec<Contest<'a>>, Vec<String>) {
     let names = [a.name.clone(), b.name.clone()];
     let sides = [&a.runs, &b.runs].map(|runs| runs.iter().collect::<Vec<_>>());
@@ -104,7 +104,7 @@ pub fn of_sides<'a>(a: &'a Side, b: &'a Side) -> (Vec<Contest<'a>>, Vec<String>)
     at_equal_levels(&names, sides, &factors)
 }
 
-/// The contests between two sides of which these factors are what is compared.
+/// The contests between two sides that differ in these factors.
 fn at_equal_levels<'a>(
     names: &[String; 2],
     sides: [Vec<&'a Measured>; 2],
@@ -135,7 +135,7 @@ fn at_equal_levels<'a>(
     (contests, alone.collect())
 }
 
-/// Levels as people read them: `c=10, rmem=4096`.
+/// Levels in words: `c=10, rmem=4096`.
 pub fn shown(at: &[(String, String)]) -> String {
     if at.is_empty() {
         return "no levels".to_owned();

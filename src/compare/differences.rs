@@ -1,10 +1,10 @@
-//! In what the plans of two sides differ that are not of one experiment.
+//! Finds what differs between the plans of two sides that are not from one experiment.
 
 use super::contest::Contest;
 use crate::report::printable;
 use crate::tables::Measured;
 
-/// Why these runs are not compared unless it is forced: the keys in which they differ, beside the one that may be meant.
+/// Why these runs are compared only with `--force`: their plans differ in more than one key.
 pub fn refusal(contest: &Contest<'_>) -> Option<String> {
     let [a, b] = &contest.sides;
     if is_one_experiment(contest) {
@@ -15,7 +15,7 @@ pub fn refusal(contest: &Contest<'_>) -> Option<String> {
         let other = side.iter().find_map(|run| Some((run, between(first, run).into_iter().next()?)));
         if let Some((run, (_, words))) = other {
             return Some(format!(
-                "{:?} is of another plan than the rest of {name}: {words}; --force compares nevertheless",
+                "{:?} has another plan than the rest of {name}: {words}; --force compares them anyway",
                 run.origin.file
             ));
         }
@@ -29,13 +29,13 @@ pub fn refusal(contest: &Contest<'_>) -> Option<String> {
     let words: Vec<&str> = differences.iter().map(|(_, words)| words.as_str()).collect();
     let [one, other] = &contest.names;
     Some(format!(
-        "the plans of {one} and {other} differ in more than one thing, and nobody could tell which of them made a \
-         difference: {}; --force compares nevertheless",
+        "the plans of {one} and {other} differ in more than one thing, so a difference would have no clear cause: {}; \
+         --force compares them anyway",
         words.join(", ")
     ))
 }
 
-/// What is to be known of the two sides beside their plans: the machine and the program that measured.
+/// The differences between two sides beside their plans: in the machine and the program that measured.
 pub fn elsewhere(contest: &Contest<'_>) -> Option<String> {
     let [a, b] = contest.sides.each_ref().map(|side| side.iter().find_map(|run| run.document.as_deref()));
     let (a, b) = (a?, b?);
@@ -52,23 +52,23 @@ pub fn elsewhere(contest: &Contest<'_>) -> Option<String> {
             format!("{name} ({one}, {other})")
         })
         .collect();
-    (!words.is_empty()).then(|| format!("beside what is compared, the sides differ in the {}", words.join(", the ")))
+    (!words.is_empty()).then(|| format!("the sides also differ in the {}", words.join(", the ")))
 }
 
-/// Whether its factors are all in which the runs differ.
+/// Whether all runs are from one experiment, so that they differ only in its factors.
 fn is_one_experiment(contest: &Contest<'_>) -> bool {
     let mut ids = contest.sides.iter().flatten().map(|run| run.place.as_ref().map(|place| &place.id));
     let first = ids.next().flatten();
     first.is_some() && ids.all(|id| id == first)
 }
 
-/// In what two runs differ: the key, and words.
+/// The differences between two runs: key and words.
 fn between(one: &Measured, other: &Measured) -> Vec<(String, String)> {
     if let (Some(one), Some(other)) = (&one.document, &other.document) {
         let differences = one.plan.differences(&other.plan);
         return differences.iter().map(|it| (it.key().to_owned(), it.to_string())).collect();
     }
-    let rate = |run: &Measured| run.rate.clone().unwrap_or_else(|| "that of a closed loop".to_owned());
+    let rate = |run: &Measured| run.rate.clone().unwrap_or_else(|| "none".to_owned());
     let number = |number: Option<u64>| number.map(|number| number.to_string());
     let pairs = [
         ("tool", Some(one.origin.tool.to_owned()), Some(other.origin.tool.to_owned())),
@@ -77,7 +77,7 @@ fn between(one: &Measured, other: &Measured) -> Vec<(String, String)> {
         ("connections", number(one.connections), number(other.connections)),
         ("rate", Some(rate(one)), Some(rate(other))),
     ];
-    // What a file does not say is no difference.
+    // A value that a file does not give is no difference.
     let differing = pairs.into_iter().filter(|(_, was, is)| was.is_some() && is.is_some() && was != is);
     differing
         .map(|(key, was, is)| {

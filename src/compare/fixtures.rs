@@ -1,4 +1,4 @@
-//! Runs and experiments that are made by hand.
+//! Runs and experiments for tests.
 
 #![cfg(test)]
 

@@ -1,4 +1,4 @@
-//! From what was typed to runs: files, folders, and those runs in them that have a label.
+//! Reads the runs of a side: from a file, a folder, or those in it that have a label.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use strsim::damerau_levenshtein;
 
 use crate::report::printable;
+use crate::report::units::counted;
 use crate::tables::{self, Measured, Read};
 
 /// Runs that belong together.
@@ -17,7 +18,7 @@ pub struct Side {
     pub runs: Vec<Measured>,
 }
 
-/// Reads one side: a file, a folder, or `PATH:LABEL`. What is wrong with its files is added to `said`.
+/// Reads one side: a file, a folder, or `PATH:LABEL`. Sentences about faulty files are added to `said`.
 ///
 /// # Errors
 ///
@@ -38,32 +39,30 @@ pub fn side(typed: &Path, said: &mut Vec<String>) -> Result<Side, String> {
     }
 }
 
-/// The whole runs in a file or folder.
+/// The runs in a file or folder, without sums.
 fn runs(path: &Path, said: &mut Vec<String>) -> Result<Vec<Measured>, String> {
     let Read { mut runs, problems } = tables::read(&[path.to_path_buf()]);
     said.extend(problems);
     runs.retain(|run| {
         let sum = run.document.as_deref().and_then(|document| document.sources.as_ref());
         said.extend(sum.map(|sum| {
-            format!(
-                "{:?} is the sum of {} runs: it is left out; compare the runs themselves",
-                run.origin.file, sum.count
-            )
+            let runs = counted(sum.count, "run");
+            format!("{:?} is the sum of {runs} and is left out; compare the runs themselves", run.origin.file)
         }));
         sum.is_none()
     });
-    if runs.is_empty() { Err(format!("{path:?} has no run that can be compared")) } else { Ok(runs) }
+    if runs.is_empty() { Err(format!("{path:?} has no runs to compare")) } else { Ok(runs) }
 }
 
-/// A path and a label, where no file has the whole name.
+/// A path and a label, unless a file has the whole name.
 fn split(typed: &Path) -> Option<(PathBuf, String)> {
     let text = typed.to_str().filter(|text| *text != "-" && !typed.exists())?;
     let colons = text.match_indices(':').map(|(at, _)| (PathBuf::from(&text[..at]), text[at + 1..].to_owned()));
     colons.into_iter().find(|(path, label)| path.exists() && !label.is_empty())
 }
 
-/// What a run is called: its levels, `rmem=4096` or `4096`, its labels, the line above it, its heading, and the name of its
-/// file, with and without the number of the run.
+/// The names of a run: its levels (`rmem=4096` or `4096`), its labels, the line above it, its heading, and the name of
+/// its file, with and without the number of the run.
 fn labels_of(run: &Measured) -> Vec<String> {
     let levels = levels(run).into_iter().flat_map(|(factor, level)| [format!("{factor}={level}"), level]);
     let labels = run.document.iter().flat_map(|document| &document.labels);
@@ -84,11 +83,11 @@ fn labels(runs: &[Measured]) -> Vec<String> {
 
 fn unknown(path: &Path, label: &str, known: &[String]) -> String {
     let nearest = known.iter().min_by_key(|known| damerau_levenshtein(known, label));
-    let hint = nearest.map_or(String::new(), |nearest| format!("; the nearest is {nearest:?}"));
+    let hint = nearest.map_or(String::new(), |nearest| format!("; did you mean {nearest:?}?"));
     format!("no run in {path:?} is called {label:?}{hint}")
 }
 
-/// What was varied, and its level in a run: as the experiment has it, else as labels or the name of the file do.
+/// The factors and their levels in a run: those of the experiment, or else those of labels or of the file's name.
 pub fn levels(run: &Measured) -> Vec<(String, String)> {
     match &run.place {
         Some(place) => place.levels.iter().map(|it| (it.factor.clone(), it.level.clone())).collect(),
@@ -96,7 +95,7 @@ pub fn levels(run: &Measured) -> Vec<(String, String)> {
     }
 }
 
-/// Why two sides are none, if they have a run in common.
+/// Why two sides cannot be compared, if they have a run in common.
 pub fn in_common(a: &Side, b: &Side) -> Option<String> {
     let file = |run: &Measured| fs::canonicalize(&run.origin.file).ok();
     let is_one = |one: &Measured, other: &Measured| {
@@ -106,6 +105,6 @@ pub fn in_common(a: &Side, b: &Side) -> Option<String> {
     let (one, other) = a.runs.iter().find_map(|one| Some((one, b.runs.iter().find(|other| is_one(one, other))?)))?;
     let (one, other) = (&one.origin.file, &other.origin.file);
     let what =
-        if one == other { format!("{one:?} is") } else { format!("{one:?} and {other:?} hold one run, which is") };
+        if one == other { format!("{one:?} is") } else { format!("{one:?} and {other:?} hold the same run, which is") };
     Some(format!("{what} on both sides: compare other runs"))
 }

@@ -1,4 +1,4 @@
-//! Comparisons as programs read them: every figure, a list of comparisons in one object.
+//! Comparisons as JSON, with every figure: a list of comparisons in one object.
 
 use serde::Serialize;
 
@@ -89,7 +89,7 @@ struct Range {
     high: f64,
 }
 
-/// All of it, with a line end.
+/// All comparisons as text, with a line end.
 pub fn json(comparisons: &[Comparison], notes: &[String]) -> String {
     let written =
         Written { schema: SCHEMA, kind: "comparison", comparisons: comparisons.iter().map(one).collect(), notes };

@@ -1,4 +1,4 @@
-//! How much worse than the baseline a metric may be (`--fail-if-worse`).
+//! Limits how much worse than the baseline a metric may be (`--fail-if-worse`).
 
 use super::comparison::Comparison;
 use super::metric::Metric;
@@ -13,14 +13,14 @@ pub struct Limit {
     pub share: f64,
 }
 
-/// What a comparison says to a limit.
+/// A comparison, judged by a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judged {
-    /// All of the interval is worse.
+    /// All of the interval is beyond the limit: what happened.
     Worse(String),
-    /// None of it is.
+    /// None of the interval is beyond the limit.
     Kept,
-    /// Nobody knows, because of this.
+    /// It cannot be decided: why.
     Open(String),
 }
 
@@ -31,15 +31,15 @@ impl Limit {
             let metric = self.metric.map_or("the metric that decides".to_owned(), name);
             Judged::Open(format!("whether {metric} is worse by more than {} is open: {why}", percent(self.share)))
         };
-        let Some(metric) = self.metric.or(comparison.headline) else { return open("it is not known of every run") };
-        let Some(estimate) = comparison.estimate(metric) else { return open("it is not known of every run") };
+        let Some(metric) = self.metric.or(comparison.headline) else { return open("it is unknown for a run") };
+        let Some(estimate) = comparison.estimate(metric) else { return open("it is unknown for a run") };
         let Some((low, high)) = estimate.range() else { return open("one run per side gives no measure of noise") };
         let losses = [low, high].map(|ratio| loss(metric, ratio));
         let (least, most) = (losses[0].min(losses[1]), losses[0].max(losses[1]));
         if let Some(doubt) = &comparison.doubt {
             return open(doubt);
         }
-        // What is a hair beyond a round figure was that before the arithmetic.
+        // Rounding errors may carry a figure just beyond a round limit.
         if least > self.share + 1e-9 {
             return Judged::Worse(format!(
                 "{} of B is worse by more than {}: by {} to {}",
@@ -65,7 +65,7 @@ mod tests {
         assert!(matches!(judged(None, 0.05), Judged::Worse(words) if words.starts_with("requests/s of B is worse by")));
         assert!(matches!(judged(None, 0.1), Judged::Open(words) if words.contains("the interval extends past it")));
         assert_eq!(judged(None, 0.2), Judged::Kept);
-        assert!(matches!(judged(Some(Metric::Mean), 0.1), Judged::Open(words) if words.contains("not known")));
+        assert!(matches!(judged(Some(Metric::Mean), 0.1), Judged::Open(words) if words.contains("unknown")));
         let better = compared(&[90.0, 91.0, 89.0], &[100.0, 101.0, 99.0]);
         assert_eq!(Limit { metric: None, share: 0.0 }.judge(&better), Judged::Kept);
         let single = compared(&[100.0], &[10.0]);

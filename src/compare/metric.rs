@@ -1,4 +1,4 @@
-//! What is compared: the rate, the mean latency and its percentiles.
+//! The metrics that are compared: the rate, the mean latency and percentiles of the latency.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::plan::Percent;
 use crate::tables::Measured;
 
-/// With fewer values beyond it, a percentile of one run is chance.
+/// With fewer values beyond it, a percentile of one run is left to chance.
 const BEYOND_MIN: f64 = 20.0;
 
 /// One figure of a run.
@@ -21,7 +21,8 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// What it is in a run: responses per second, or microseconds. `None`: it is not known, or too few values are beyond it.
+    /// Its value in a run: responses per second, or microseconds. `None`: it is unknown, or too few values are beyond
+    /// it.
     pub fn of(self, run: &Measured) -> Option<f64> {
         let figures = &run.figures;
         let value = match self {
@@ -35,13 +36,13 @@ impl Metric {
         value.filter(|value| *value > 0.0)
     }
 
-    /// Whether it is a latency, of which less is better.
+    /// Whether it is a latency, so that less is better.
     pub fn is_latency(self) -> bool {
         self != Self::Rate
     }
 }
 
-/// How many latencies the percentiles of a run are of.
+/// The number of latencies that the percentiles of a run are computed from.
 fn values(run: &Measured) -> Option<u64> {
     let Some(document) = run.document.as_deref() else { return run.figures.requests };
     let censored = document.bounded().and_then(|open_loop| open_loop.censored.as_ref());
@@ -49,7 +50,7 @@ fn values(run: &Measured) -> Option<u64> {
 }
 
 impl fmt::Display for Metric {
-    /// As it is named in options and in JSON.
+    /// Its name in options and in JSON.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rate => f.pad("rate"),

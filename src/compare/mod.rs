@@ -1,8 +1,8 @@
 //! `onrush compare`: whether saved results differ, by how much, and how sure that is.
 //!
-//! An `input` is read as runs, a `contest` is two groups of them that differ in one thing, and a `comparison` is what
-//! they say: pairs of rounds or two groups, an interval of `student`'s for each `metric`, `checks` that say whether it
-//! is fair. `words` and `json` write it. Nothing here measures or prints; docs/statistics.md has the formulas.
+//! `input` reads runs, a `contest` is two groups of them that differ in one thing, and a `comparison` is the result:
+//! pairs of rounds or two groups, one of `student`'s intervals for each `metric`, and `checks` of its fairness. `words`
+//! and `json` write it. Nothing here measures or prints; docs/statistics.md has the formulas.
 
 mod input;
 
@@ -41,7 +41,7 @@ use limit::Judged;
 /// The exit code if nothing could be compared.
 const EXIT_NOTHING: u8 = 1;
 
-/// The exit code if something is worse than it may be.
+/// The exit code if something is worse than `--fail-if-worse` allows.
 const EXIT_WORSE: u8 = 3;
 
 /// What is to be compared, and how.
@@ -49,7 +49,7 @@ const EXIT_WORSE: u8 = 3;
 pub struct Compare {
     /// The baseline and what is compared with it, or the folder of one experiment.
     pub inputs: Vec<PathBuf>,
-    /// Whether runs of different plans are compared too.
+    /// Whether runs of different plans are compared, too.
     pub force: bool,
     /// How much worse metrics may be.
     pub limits: Vec<Limit>,
@@ -67,12 +67,12 @@ pub enum Form {
     Json,
 }
 
-/// What is to be printed.
+/// The text to print.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Printed {
-    /// The comparisons; empty: there is none.
+    /// The comparisons; empty if there are none.
     pub text: String,
-    /// What is to be said of them, and of the files.
+    /// The lines about them and about the files.
     pub said: Vec<String>,
     /// The exit code.
     pub exit: u8,
@@ -125,10 +125,10 @@ fn compared(compare: &Compare, said: &mut Vec<String>) -> Result<Vec<Comparison>
     of_contests(&contests, compare.force, said)
 }
 
-/// What two groups of runs say, and the others; what there is to say of them is added to `said`.
+/// Makes the comparisons of these contests; lines about them are added to `said`.
 fn of_contests(contests: &[Contest<'_>], force: bool, said: &mut Vec<String>) -> Result<Vec<Comparison>, String> {
     let mut comparisons = Vec::new();
-    // One that cannot be made is not one of those that are made together.
+    // A comparison that cannot be made does not count in the correction for several.
     let together = contests.iter().filter(|contest| Comparison::of(contest, 1).is_some()).count();
     for contest in contests {
         if let Some(why) = differences::refusal(contest).filter(|_| !force) {
@@ -138,8 +138,10 @@ fn of_contests(contests: &[Contest<'_>], force: bool, said: &mut Vec<String>) ->
         let names = if contest.at.is_empty() { names } else { format!("{names} at {}", contest::shown(&contest.at)) };
         match Comparison::of(contest, together) {
             Some(comparison) => comparisons.push(comparison),
-            None => said
-                .push(format!("{names} have no whole runs to compare: {}", comparison::failures(contest).join(", "))),
+            None => {
+                let failures = comparison::failures(contest).join(", ");
+                said.push(format!("{names} have no complete runs to compare: {failures}"));
+            }
         }
         let elsewhere = differences::elsewhere(contest).filter(|words| !said.contains(words));
         said.extend(elsewhere);
@@ -149,13 +151,13 @@ fn of_contests(contests: &[Contest<'_>], force: bool, said: &mut Vec<String>) ->
     }
     let is_apart = |it: &Comparison| it.pairing == Pairing::Apart && it.runs.iter().all(|runs| *runs > 1);
     if comparisons.iter().any(is_apart) {
-        let words = "these runs are not interleaved rounds of one experiment, so drift is not cancelled; onrush vs and sweep \
-                     make such rounds";
+        let words = "these runs are not interleaved rounds of one experiment, so drift is not cancelled; onrush vs and \
+                     onrush sweep make such rounds";
         said.push(words.to_owned());
     }
     for comparison in &comparisons {
         let of = of_one(comparison);
-        let failures = comparison.failures.iter().map(|words| format!("{of}left out, {words}"));
+        let failures = comparison.failures.iter().map(|words| format!("{of}left out: {words}"));
         said.extend(failures.chain(comparison.notes.iter().map(|words| format!("{of}{words}"))));
     }
     Ok(comparisons)
@@ -170,7 +172,7 @@ fn of_one(comparison: &Comparison) -> String {
     }
 }
 
-/// Holds comparisons against limits; returns the exit code.
+/// Judges comparisons by limits; returns the exit code.
 fn judge(comparisons: &[Comparison], limits: &[Limit], said: &mut Vec<String>) -> u8 {
     let mut exit = 0;
     for comparison in comparisons {

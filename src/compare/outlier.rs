@@ -1,15 +1,15 @@
-//! Figures that lie far from the others, by their median and the median of the distances from it.
+//! Finds figures far from the others, by their median and the median of the distances from it.
 
 /// How many scaled distances away a figure is an outlier.
 const FAR: f64 = 3.5;
 
-/// What makes the median distance of normally distributed figures their standard deviation.
+/// The factor from the median distance of normally distributed figures to their standard deviation.
 const SCALE: f64 = 1.4826;
 
-/// With fewer figures, any may seem far away.
+/// With fewer figures, any figure may seem far away.
 const FIGURES_MIN: usize = 5;
 
-/// The places of the figures that lie far from the others.
+/// The indices of the figures that are far from the others.
 pub fn outliers(figures: &[f64]) -> Vec<usize> {
     let is_far = |index: &usize| figures.len() >= FIGURES_MIN && is_far(figures[*index], figures);
     (0..figures.len()).filter(is_far).collect()
@@ -22,7 +22,7 @@ fn is_far(figure: f64, figures: &[f64]) -> bool {
     scaled > 0.0 && (figure - middle).abs() > FAR * scaled
 }
 
-/// The figure in the middle, or the mean of the two there.
+/// The figure in the middle, or the mean of the two in the middle.
 pub fn median(figures: &[f64]) -> f64 {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);

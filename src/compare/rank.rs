@@ -1,12 +1,12 @@
-//! Rank tests: how likely a difference as consistent is by chance, whatever the distribution of the figures.
+//! Rank tests: how likely a difference this consistent is by chance, for figures of any distribution.
 
 use super::student::LEVEL;
 
-/// With more figures than that the test is as good as Student's, and takes long.
+/// With more figures than this, the test is no better than Student's and takes long.
 const FIGURES_MAX: usize = 50;
 
-/// The signed-rank test of differences (Wilcoxon), exact, times the number of comparisons. `None`: there are too few
-/// differences for any to be significant.
+/// The p of the signed-rank test of differences (Wilcoxon), exact, times the number of comparisons. `None`: there are
+/// too few differences for significance.
 pub fn signed(differences: &[f64], comparisons: usize) -> Option<f64> {
     let differences: Vec<f64> = differences.iter().copied().filter(|difference| *difference != 0.0).collect();
     let count = differences.len();
@@ -18,7 +18,7 @@ pub fn signed(differences: &[f64], comparisons: usize) -> Option<f64> {
     let sizes: Vec<f64> = differences.iter().map(|difference| difference.abs()).collect();
     let ranks = twice_ranks(&sizes);
     let total: usize = ranks.iter().sum();
-    // How many of all ways to choose the signs have each sum of ranks.
+    // For each sum of ranks, the number of ways to choose the signs that gives it.
     let mut ways = vec![0.0; total + 1];
     ways[0] = 1.0;
     for &rank in &ranks {
@@ -30,8 +30,8 @@ pub fn signed(differences: &[f64], comparisons: usize) -> Option<f64> {
     Some((2.0 * as_far / all * comparisons).min(1.0))
 }
 
-/// The test of two groups (Mann and Whitney), exact, times the number of comparisons. `None`: there are too few figures for
-/// any difference to be significant.
+/// The p of the test of two groups (Mann and Whitney), exact, times the number of comparisons. `None`: there are too
+/// few figures for significance.
 pub fn of_groups(a: &[f64], b: &[f64], comparisons: usize) -> Option<f64> {
     let comparisons = comparisons as f64;
     // The number of ways in which the figures can be dealt out.
@@ -41,7 +41,7 @@ pub fn of_groups(a: &[f64], b: &[f64], comparisons: usize) -> Option<f64> {
     }
     let ranks = twice_ranks(&[a, b].concat());
     let total: usize = ranks.iter().sum();
-    // How many of them have each sum of the ranks of `a`, by how many of its figures are dealt out.
+    // For each number of figures dealt to `a` and each sum of their ranks, the number of ways that gives it.
     let mut ways = vec![vec![0.0; total + 1]; a.len() + 1];
     ways[0][0] = 1.0;
     for &rank in &ranks {
@@ -94,7 +94,8 @@ mod tests {
         // Of 70 ways, four have ranks that add up to 12 at most, and four to 24 at least.
         let p = of_groups(&[5.0, 6.0, 8.0, 9.0], &[1.0, 2.0, 3.0, 7.0], 1).unwrap();
         assert!((p - 8.0 / 70.0).abs() < 1e-12, "{p}");
-        // Two that share a rank: as far from the middle are 1 + 2 + 3 + 4.5, with either of the two, and the mirror image.
+        // Two that share a rank: as far from the middle are 1 + 2 + 3 + 4.5, with either of the two, and the mirror
+        // image.
         let p = of_groups(&[1.0, 2.0, 3.0, 4.0], &[4.0, 6.0, 7.0, 8.0], 1).unwrap();
         assert!((p - 4.0 / 70.0).abs() < 1e-12, "{p}");
     }

@@ -1,5 +1,5 @@
-//! How often a comparison is right about targets that are known: experiments by the thousand, in which every run has an
-//! effect of its own, its seconds depend on one another, and rounds differ.
+//! How often a comparison is right about known targets: thousands of experiments in which every run has its own effect,
+//! the seconds of a run are correlated, and rounds differ.
 
 #![cfg(test)]
 
@@ -9,11 +9,11 @@ use super::fixtures;
 use crate::random::Random;
 use crate::tables::Measured;
 
-/// What docs/statistics.md promises is for these.
+/// The numbers of rounds that docs/statistics.md makes promises about.
 const TRIALS: usize = 2_000;
 const SEED: u64 = 15;
 
-/// How long runs last, and how alike the seconds of one are: the correlation of neighbours, and their deviation.
+/// How many seconds a run lasts, the correlation of neighbouring seconds, and their deviation.
 const SECONDS: usize = 10;
 const CORRELATION: f64 = 0.6;
 const SECOND: f64 = 0.02;
@@ -21,7 +21,7 @@ const SECOND: f64 = 0.02;
 /// The deviation of the rates of runs that should be the same.
 const RUN: f64 = 0.03;
 
-/// That of the rounds of an experiment: what changes on the machines meanwhile.
+/// The deviation of the rounds of an experiment: what changes on the machines over time.
 const ROUND: f64 = 0.05;
 
 /// A normal deviate, by Box and Muller.
@@ -49,7 +49,7 @@ fn seconds_variance() -> f64 {
     SECOND * SECOND / count * (1.0 + 2.0 * (1..SECONDS).map(neighbours).sum::<f64>())
 }
 
-/// The rates of so many runs of A, and of B, which has this part of A's rate.
+/// The rates of this many runs of A, and of B, whose rate is A's times `ratio`.
 fn rates(random: &mut Random, rounds: usize, ratio: f64, round: f64) -> [Vec<f64>; 2] {
     let effect = (RUN * RUN - seconds_variance()).sqrt();
     let mut sides = [Vec::new(), Vec::new()];

@@ -1,25 +1,25 @@
-//! Student's intervals of a difference of means: of pairs, and of two groups (Welch).
+//! Student's intervals for a difference of means: of pairs, and of two groups (Welch).
 //!
 //! The figures are logarithms, so that a difference is a ratio.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// How often an interval misses the true value at most.
+/// The largest share of intervals that may miss the true value.
 pub const LEVEL: f64 = 0.05;
 
-/// Where a difference is with a confidence of 95 %, all comparisons together, and how likely one as large would be by chance.
+/// The 95 % interval of a difference, over all comparisons together, and how likely one as large would be by chance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// Its lower end.
     pub low: f64,
     /// Its upper end.
     pub high: f64,
-    /// How likely a difference as large is where there is none, times the number of comparisons (Bonferroni).
+    /// How likely a difference as large is if there is none, times the number of comparisons (Bonferroni).
     pub p: f64,
 }
 
 impl Interval {
-    /// That of a mean with this standard error.
+    /// The interval of a mean with this standard error.
     fn around(mean: f64, error: f64, freedom: f64, comparisons: usize, resolution: f64) -> Option<Self> {
         let beyond = (mean.abs() - resolution).max(0.0);
         if error == 0.0 {
@@ -39,15 +39,15 @@ impl Interval {
     }
 }
 
-/// That of the mean of these differences; `None`: there are fewer than two.
+/// The interval of the mean of these differences; `None`: there are fewer than two.
 pub fn paired(differences: &[f64], comparisons: usize, resolution: f64) -> Option<Interval> {
     let count = differences.len() as f64;
     let error = (variance(differences)? / count).sqrt();
     Interval::around(mean(differences), error, count - 1.0, comparisons, resolution)
 }
 
-/// That of the difference between the means of two groups, `b` − `a`, whose variances may differ; `None`: one of them has
-/// fewer than two figures.
+/// The interval of the difference between the means of two groups, `b` − `a`, whose variances may differ; `None`: one
+/// of them has fewer than two figures.
 pub fn welch(a: &[f64], b: &[f64], comparisons: usize, resolution: f64) -> Option<Interval> {
     let of = |group: &[f64]| Some((variance(group)? / group.len() as f64, group.len() as f64 - 1.0));
     let ((part_a, freedom_a), (part_b, freedom_b)) = (of(a)?, of(b)?);
@@ -57,7 +57,7 @@ pub fn welch(a: &[f64], b: &[f64], comparisons: usize, resolution: f64) -> Optio
     Interval::around(mean(b) - mean(a), square.sqrt(), freedom, comparisons, resolution)
 }
 
-/// Whether the first figure is outside of where the others let 99 of 100 expect it (prediction interval).
+/// Whether the first figure is outside the 99 % prediction interval of the others.
 pub fn first_differs(figures: &[f64]) -> bool {
     let Some((first, rest)) = figures.split_first() else { return false };
     let (Some(variance), count) = (variance(rest), rest.len() as f64) else { return false };
@@ -70,11 +70,11 @@ pub fn mean(figures: &[f64]) -> f64 {
     figures.iter().sum::<f64>() / figures.len() as f64
 }
 
-/// The sample variance; `None` of fewer than two.
+/// The sample variance; `None` for fewer than two figures.
 fn variance(figures: &[f64]) -> Option<f64> {
     let mean = mean(figures);
     let squares: f64 = figures.iter().map(|figure| (figure - mean).powi(2)).sum();
-    // What is left of equal figures is rounding.
+    // The variance of equal figures is a rounding error.
     let squares = if squares <= (mean * f64::EPSILON * 4.0).powi(2) * figures.len() as f64 { 0.0 } else { squares };
     (figures.len() > 1).then(|| squares / (figures.len() as f64 - 1.0))
 }
@@ -116,7 +116,7 @@ mod tests {
         let rest = [0.9, 0.9, 1.1, 1.1, 1.0];
         let with = |first: f64| first_differs(&[&[first], &rest[..]].concat());
         assert!(with(0.49) && !with(0.51) && with(1.51) && !with(1.49));
-        assert!(!first_differs(&[9.0, 1.0]) && !first_differs(&[]), "nothing is known of one");
+        assert!(!first_differs(&[9.0, 1.0]) && !first_differs(&[]), "one figure allows no interval");
     }
 
     #[test]

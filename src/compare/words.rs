@@ -1,4 +1,4 @@
-//! Comparisons as people read them.
+//! Comparisons as text for people.
 
 use super::checks::{self, Checks};
 use super::comparison::{Comparison, Estimate, Pairing};
@@ -14,7 +14,7 @@ pub fn text(comparisons: &[Comparison]) -> String {
         several => {
             let blocks: Vec<String> = several.iter().map(brief).collect();
             format!(
-                "{}\n{} with a baseline; ratios are B/A, intervals and p hold for all of them together (Bonferroni).\n",
+                "{}\n{} with a baseline; ratios are B/A; intervals and p hold for all of them together (Bonferroni).\n",
                 blocks.join("\n"),
                 counted(several.len() as u64, "comparison")
             )
@@ -38,20 +38,20 @@ fn whole(comparison: &Comparison) -> String {
     text.extend(limited(&comparison.checks).map(|line| line + "\n"));
     text += &format!("\n{}\n\n{}", verdict(comparison), lines[checks..decisive].concat());
     if let Some(p) = comparison.rank_p {
-        text += &format!("rank test of the same: p {}\n", probability(p));
+        text += &format!("rank test: p {}\n", probability(p));
     }
     if decisive < lines.len() {
-        text += &format!("exploratory, they decide nothing:\n{}", lines[decisive..].concat());
+        text += &format!("exploratory (not part of the verdict):\n{}", lines[decisive..].concat());
     }
     if !comparison.omitted.is_empty() {
         let omitted: Vec<String> = comparison.omitted.iter().map(Metric::to_string).collect();
         let omitted = omitted.join(", ");
-        text += &format!("left out, not known of every run or with fewer than 20 values beyond it: {omitted}\n");
+        text += &format!("left out (unknown for a run, or fewer than 20 values beyond): {omitted}\n");
     }
     text
 }
 
-/// What matters of one of several comparisons.
+/// The essentials of one of several comparisons.
 fn brief(comparison: &Comparison) -> String {
     let mut text = format!("{}\n  {}\n", heading(comparison), verdict(comparison));
     for [name, a, b, ..] in check_rows(&comparison.checks) {
@@ -71,7 +71,7 @@ fn brief(comparison: &Comparison) -> String {
     text + &format!("  {}\n", ratios.join(" · "))
 }
 
-/// What A and B are.
+/// The line that names A and B.
 fn heading(comparison: &Comparison) -> String {
     let [a, b] = &comparison.names;
     let at = if comparison.at.is_empty() { String::new() } else { format!(", at {}", shown(&comparison.at)) };
@@ -93,10 +93,10 @@ fn heading(comparison: &Comparison) -> String {
     }
 }
 
-/// An interval that reaches further than this says nothing.
+/// An interval that reaches further than this is too wide for a statement.
 const WIDE: f64 = 0.5;
 
-/// The sentence that decides.
+/// The verdict in one sentence.
 pub fn verdict(comparison: &Comparison) -> String {
     if let Some(doubt) = &comparison.doubt {
         return format!("no verdict: {doubt}");
@@ -106,14 +106,15 @@ pub fn verdict(comparison: &Comparison) -> String {
     };
     let difference = difference(estimate);
     let (Some(interval), Some((low, high))) = (estimate.interval, estimate.range()) else {
-        return format!("{difference}; one run per side gives no measure of noise: no verdict");
+        return format!("no verdict: {difference}, but one run per side gives no measure of noise");
     };
     let (low, high) = (low - 1.0, high - 1.0);
     if !interval.is_significant() && low.abs().max(high.abs()) > WIDE {
-        return format!("too few rounds to tell, or too noisy ones: B was measured at {:.2} times A", estimate.ratio);
+        return format!("too few or too noisy rounds to tell: B was measured at {:.2} times A", estimate.ratio);
     }
     if !interval.is_significant() {
-        return format!("no difference larger than {} was found: run more rounds", bound(low.abs().max(high.abs())));
+        let bound = bound(low.abs().max(high.abs()));
+        return format!("no difference larger than {bound} was found; more rounds would show smaller ones");
     }
     let (least, most) = (low.abs().min(high.abs()), low.abs().max(high.abs()));
     format!("{difference} (95 %: {} … {})", percent(least).trim_end_matches(" %"), percent(most))
@@ -130,7 +131,7 @@ fn difference(estimate: &Estimate) -> String {
     }
 }
 
-/// The part of the baseline by which a metric is worse at this ratio; below zero it is better.
+/// By which part of the baseline a metric is worse at this ratio; below zero it is better.
 pub fn loss(metric: Metric, ratio: f64) -> f64 {
     if metric.is_latency() { ratio - 1.0 } else { 1.0 - ratio }
 }
@@ -154,16 +155,16 @@ fn decimals(percent: f64) -> usize {
 fn bound(share: f64) -> String {
     let percent = share * 100.0;
     let scale = 10.0_f64.powi(decimals(percent) as i32);
-    // What is a hair above a round figure was it before the arithmetic.
+    // Rounding errors may carry a figure just above a round one.
     format!("{} %", (percent * scale - 1e-9).max(0.0).ceil() / scale)
 }
 
-/// What a metric is called.
+/// The name of a metric in sentences.
 pub fn name(metric: Metric) -> String {
     if metric == Metric::Rate { "requests/s".to_owned() } else { metric.to_string() }
 }
 
-/// A ratio, unless it is beyond all reason.
+/// A ratio; beyond three digits either way, only its bound.
 fn times(ratio: f64) -> String {
     match ratio {
         ratio if ratio < 0.001 => "<0.001".to_owned(),
@@ -188,7 +189,7 @@ fn probability(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
-/// What says whether the comparison is fair, where it is known.
+/// The rows of the checks that are known.
 fn check_rows([a, b]: &[Checks; 2]) -> Vec<[String; 6]> {
     let share = |share: Option<f64>| share.map_or(String::new(), checks::percent);
     let bytes = |side: &Checks| side.bytes_per_response.map_or(String::new(), |bytes| format!("{bytes:.0}"));
@@ -201,11 +202,11 @@ fn check_rows([a, b]: &[Checks; 2]) -> Vec<[String; 6]> {
     known.map(|(name, a, b)| [name.to_owned(), a, b, String::new(), String::new(), String::new()]).collect()
 }
 
-/// Who was the limit, in how many runs of either side; nothing where it is not known.
+/// What was the limit, in how many runs of either side; `None` if it is unknown for both.
 fn limited([a, b]: &[Checks; 2]) -> Option<String> {
     let of = |side: &Checks| -> String {
         let who: Vec<String> = match &side.limited_by[..] {
-            [] => vec!["not known".to_owned()],
+            [] => vec!["unknown".to_owned()],
             [(by, _)] => vec![by.name().to_owned()],
             several => several.iter().map(|(by, count)| format!("{} {count}", by.name())).collect(),
         };
@@ -215,7 +216,7 @@ fn limited([a, b]: &[Checks; 2]) -> Option<String> {
     is_known.then(|| format!("limited by: A {}; B {}", of(a), of(b)))
 }
 
-/// Rows with their columns one below the other: the first to the left, the others to the right.
+/// Rows with aligned columns: the first to the left, the others to the right.
 fn aligned(rows: &[[String; 6]]) -> Vec<String> {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).min(1_000);
     let widths: [usize; 6] = std::array::from_fn(width);
@@ -247,9 +248,15 @@ mod tests {
         let noise = [1.01, 0.99, 1.0, 1.02, 0.98];
         assert_eq!(said(&a, &times(1.031, noise)), "B is 3.1 % faster (95 %: 1.1 … 5.1 %)");
         assert_eq!(said(&a, &times(0.95, noise)), "B is 5.0 % slower (95 %: 3.1 … 6.9 %)");
-        assert_eq!(said(&a, &times(1.005, noise)), "no difference larger than 2.5 % was found: run more rounds");
+        assert_eq!(
+            said(&a, &times(1.005, noise)),
+            "no difference larger than 2.5 % was found; more rounds would show smaller ones"
+        );
         assert_eq!(said(&a, &times(2.5, noise)), "B is 150 % faster (95 %: 145 … 155 %)");
-        assert_eq!(said(&a[..1], &[97.0]), "B is 3.0 % slower; one run per side gives no measure of noise: no verdict");
+        assert_eq!(
+            said(&a[..1], &[97.0]),
+            "no verdict: B is 3.0 % slower, but one run per side gives no measure of noise"
+        );
     }
 
     #[test]
@@ -269,7 +276,7 @@ mod tests {
              status 400 or more     0 %     0 %\n\n\
              B is 10 % faster (95 %: 10 … 10 %)\n\n\
              requests/s          100.00  110.00  1.100  1.100 … 1.100  < 0.001\n\
-             rank test of the same: p 0.031\n"
+             rank test: p 0.031\n"
         );
     }
 }
