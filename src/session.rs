@@ -14,7 +14,7 @@ use crate::plan::{self, Addresses, Dialect, Plan, proxy};
 use crate::run::{self, Interrupt, Listener, Observer, Outcome};
 use crate::script::{Script, Setting, Through};
 
-/// How often a wait for the name service checks for a signal.
+/// How often a wait for the resolver checks for a signal.
 const WATCH: Duration = Duration::from_millis(20);
 
 /// The results of a run.
@@ -81,13 +81,13 @@ fn resolve(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Option<Addresse
         // The receiver has gone if a signal came first.
         let _ = sender.send(plan::resolve::resolve(&target, &way));
     };
-    run::beside("resolver", ask).context("cannot create a thread for the name service")?;
+    run::beside("resolver", ask).context("cannot create a thread for the resolver")?;
     loop {
         match answer.recv_timeout(WATCH) {
             Ok(addresses) => return Ok(Some(addresses?)),
             Err(RecvTimeoutError::Timeout) if interrupt.is_asked() => return Ok(None),
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => anyhow::bail!("the name service gave no answer"),
+            Err(RecvTimeoutError::Disconnected) => anyhow::bail!("the resolver ended without a result"),
         }
     }
 }

@@ -83,8 +83,8 @@ mod tests {
             ("http://proxy:3128?q", "nothing can follow the port"),
             ("http://pro xy:3128", "a blank at character"),
             ("http://::1:3128", "is written in brackets"),
-            ("http://u:12/pass@proxy:3128", "--http-proxy \"http://REDACTED@proxy:3128\": in a user or password"),
-            ("u:pass@word/2@proxy:3128", "--http-proxy \"REDACTED@proxy:3128\": in a user or password"),
+            ("http://u:12/pass@proxy:3128", "--http-proxy \"http://REDACTED@proxy:3128\": in a user name or password"),
+            ("u:pass@word/2@proxy:3128", "--http-proxy \"REDACTED@proxy:3128\": in a user name or password"),
         ] {
             let refused = read(text).unwrap_err();
             assert!(refused.contains(expected) && !refused.contains("pass@"), "{text}: {refused}");

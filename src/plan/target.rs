@@ -87,7 +87,7 @@ impl Scheme {
     /// The scheme that a word means; wrk treats every word that begins with `https` as `https`.
     fn of(name: &str, dialect: Dialect) -> Result<Self, String> {
         if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphabetic()) {
-            Err(format!("\"{name}\" is no scheme; write http://"))
+            Err(format!("\"{name}\" is not a scheme; write http://"))
         } else if name.eq_ignore_ascii_case("http") {
             Ok(Self::Http)
         } else if name.eq_ignore_ascii_case("https") || (dialect.is_compat() && name.starts_with("https")) {
@@ -137,12 +137,12 @@ fn scheme(text: &str, dialect: Dialect) -> Result<(Scheme, usize), String> {
     }
     let word = text.split(':').next().unwrap_or_default();
     if text.contains(':') && (word.eq_ignore_ascii_case("http") || word.eq_ignore_ascii_case("https")) {
-        return Err(format!("two slashes have to follow the scheme; write {word}://"));
+        return Err(format!("two slashes must follow the scheme; write {word}://"));
     }
     let word = text.split('/').next().unwrap_or_default();
     let is_http = word.eq_ignore_ascii_case("http") || word.eq_ignore_ascii_case("https");
     if !dialect.is_compat() && is_http && text[word.len()..].starts_with("//") {
-        return Err(format!("a colon has to follow the scheme; write {word}://"));
+        return Err(format!("a colon must follow the scheme; write {word}://"));
     }
     if dialect.is_compat() { Err("no scheme; write http:// in front".to_owned()) } else { Ok((Scheme::Http, 0)) }
 }

@@ -77,7 +77,7 @@ pub(super) fn close_unsaid(ask: &Ask) -> Answered {
 
 /// Bytes that are not HTTP, from the first one on.
 pub(super) fn garbage(_: &Ask) -> Answered {
-    Ok(Answer::raw(b"\x00\xffthis is no HTTP\r\n\r\n", End::Close))
+    Ok(Answer::raw(b"\x00\xffthis is not HTTP\r\n\r\n", End::Close))
 }
 
 /// The greeting, late for one request in `every` on each connection.

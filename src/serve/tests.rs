@@ -200,7 +200,7 @@ fn garbage_is_no_http() {
     send(&mut client, &get("/garbage"));
     let mut got = Vec::new();
     client.read_to_end(&mut got).unwrap();
-    assert_eq!(got, b"\x00\xffthis is no HTTP\r\n\r\n");
+    assert_eq!(got, b"\x00\xffthis is not HTTP\r\n\r\n");
 }
 
 #[test]

@@ -253,7 +253,7 @@ fn a_fifo_that_nobody_reads_keeps_nobody_waiting(context: &Context) {
     }
 }
 
-/// Where the name service never answers.
+/// The name server never responds.
 fn a_signal_ends_the_search_for_a_name(context: &Context) {
     const SILENT: &str = "import socket, time\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
                           s.bind((\"127.0.0.1\", 53))\ns.recv(512)\nopen(\"asked\", \"w\")\ntime.sleep(20)\n";

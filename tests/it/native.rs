@@ -276,7 +276,7 @@ fn resets_and_garbage_are_few_and_nothing_answered_is_exit_code_5(context: &Cont
         output.assert_standard();
         assert!((2 * 6..=2 * 12).contains(&output.socket_errors("read")), "{output:?}");
         let cause =
-            if path == "/reset" { "(ECONNRESET)" } else { r#"      for instance "\x00\xffthis is no HTTP\x0d"# };
+            if path == "/reset" { "(ECONNRESET)" } else { r#"      for instance "\x00\xffthis is not HTTP\x0d"# };
         assert!(output.stderr.contains(cause), "{output:?}");
     }
 }

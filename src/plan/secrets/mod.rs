@@ -51,7 +51,7 @@ pub fn is_misspelt_user(url: &str) -> bool {
 }
 
 /// The advice for such a URL.
-pub const MISSPELT_USER: &str = "in a user or password / ? # are written %2F %3F %23";
+pub const MISSPELT_USER: &str = "in a user name or password, write / ? # as %2F %3F %23";
 
 /// A text that may not be a valid header, redacted.
 pub fn misspelt_header(typed: &str) -> String {

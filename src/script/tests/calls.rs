@@ -198,7 +198,7 @@ fn a_delay_is_in_whole_milliseconds() {
     }
     assert_eq!(first(&mut load("function delay() end")).delay_ns(), Ok(None));
     let source = Folder::new("function delay() return 1 end");
-    assert!(!source.load(|setting| setting.is_wrk2 = true).unwrap().wants().delay, "wrk2 knows none");
+    assert!(!source.load(|setting| setting.is_wrk2 = true).unwrap().wants().delay, "wrk2 has no delay");
 }
 
 #[test]
