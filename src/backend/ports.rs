@@ -39,10 +39,10 @@ pub struct PortRing {
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Unchosen {
     /// The option is not supported.
-    #[error("the kernel chooses local ports, because choosing them ourselves takes Linux 6.3")]
+    #[error("the kernel chooses the local ports, because onrush needs Linux 6.3 for that")]
     Kernel,
     /// The range of ports is unknown.
-    #[error("the kernel chooses local ports, because /proc/sys/net/ipv4/ip_local_port_range cannot be read")]
+    #[error("the kernel chooses the local ports, because /proc/sys/net/ipv4/ip_local_port_range cannot be read")]
     Range,
 }
 

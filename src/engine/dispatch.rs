@@ -340,12 +340,9 @@ impl<B: Backend> Engine<B> {
 /// The message for a script that sends more requests at once than a connection may have.
 pub fn too_long(function: &str, length: u64, PerConnection { most, option }: PerConnection) -> String {
     let option = option.name();
-    let (limit, way_out) = match most {
-        1 => ("1 request".to_owned(), "leave that out"),
-        _ => (format!("{most} requests"), "raise that"),
-    };
+    let way_out = if most == 1 { "leave that out" } else { "raise that" };
     format!(
-        "{function} of the script returned a batch of {length} requests, which go out together on one connection, but \
-         with {option} a connection has at most {limit}: {way_out}, or return fewer"
+        "{function} of the script returned a batch of {length} requests for one connection, but {option} allows at \
+         most {most}: {way_out}, or return fewer"
     )
 }

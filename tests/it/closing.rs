@@ -227,20 +227,13 @@ fn a_script_that_sends_more_at_once_is_refused(context: &Context) {
     let (address, heard) = listening(true);
     let script = "function request() return wrk.format():rep(3) end";
     for (option, expected) in [
-        (
-            "--requests-per-connection 2",
-            "--requests-per-connection a connection has at most 2 requests: raise that, or return fewer",
-        ),
-        (
-            "--disable-keepalive",
-            "--disable-keepalive a connection has at most 1 request: leave that out, or return fewer",
-        ),
+        ("--requests-per-connection 2", "--requests-per-connection allows at most 2: raise that, or return fewer"),
+        ("--disable-keepalive", "--disable-keepalive allows at most 1: leave that out, or return fewer"),
     ] {
         let onrush = context.onrush().lua(script).words("-c1 -n9").words(option);
         let output = onrush.word(format!("http://{address}/")).run();
         assert_eq!(output.code, 1, "{output:?}");
-        let returned = "onrush: request() of the script returned a batch of 3 requests, which go out together on one \
-                        connection, but with";
+        let returned = "onrush: request() of the script returned a batch of 3 requests for one connection, but";
         assert_eq!(output.stderr.trim_end(), format!("{returned} {expected}"));
     }
     assert!(heard.lock().expect("nobody fails with the lock").is_empty());

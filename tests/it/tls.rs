@@ -283,7 +283,7 @@ fn a_certificate_has_to_be_good(context: &Context) {
         ),
         (
             authority.issue(&["127.0.0.1"], early),
-            "the server's certificate is not valid yet: it is valid from 2099-12-31 00:00:00 UTC on; \
+            "the server's certificate is not valid yet: it is valid from 2099-12-31 00:00:00 UTC; \
              renew it, look at this machine's clock, or use -k",
         ),
         (
@@ -458,21 +458,21 @@ fn files_and_lists_that_cannot_be_used_are_named(context: &Context) {
             "--cacert missing.pem",
             "cannot read the certificates to trust (--cacert) 'missing.pem': No such file or directory",
         ),
-        ("--cacert nothing.pem", "nothing.pem: no certificate in it"),
-        ("--cacert key.pem", "key.pem: no certificate in it"),
-        ("-k --cert cert.pem", "cert.pem: no private key in it"),
-        ("-k --cert cert.pem --key nothing.pem", "nothing.pem: no private key in it"),
+        ("--cacert nothing.pem", "nothing.pem: no certificate found"),
+        ("--cacert key.pem", "key.pem: no certificate found"),
+        ("-k --cert cert.pem", "cert.pem: no private key found"),
+        ("-k --cert cert.pem --key nothing.pem", "nothing.pem: no private key found"),
         ("-k --cert cert.pem --key secret.pem", "secret.pem: the key is encrypted; 'openssl pkey"),
-        ("-k --cert cert.pem --key other.pem", "cert.pem and other.pem: the key is not that of the certificate"),
+        ("-k --cert cert.pem --key other.pem", "cert.pem and other.pem: the key does not match the certificate"),
         (
             "-k --cert cert.pem --key broken.pem",
-            "cert.pem and broken.pem: the key is damaged, or of no known kind: RSA",
+            "cert.pem and broken.pem: the key is damaged or of an unsupported type; use RSA",
         ),
         ("-k --cert .", "'.': Is a directory"),
         ("--cacert /dev/zero", "'/dev/zero': it is longer than 16 MiB"),
         ("-k --key key.pem", "--key without --cert"),
         ("-k --cacert cert.pem", "--insecure and --cacert contradict each other"),
-        ("-k --sni a..b", "\"a..b\" cannot be the name of a TLS server"),
+        ("-k --sni a..b", "\"a..b\" is not a valid TLS server name"),
         ("-k --tls-min 1.1", "--tls-min \"1.1\": versions before 1.2 are not offered"),
         ("-k --tls-min 1.3 --tls-max 1.2", "--tls-min 1.3 and --tls-max 1.2 leave no version"),
         ("-k --tls-ciphers AES128-SHA", "--tls-ciphers \"AES128-SHA\": RSA key exchange is not offered; write some of"),

@@ -5,7 +5,7 @@
 //!             ▼               │
 //!   start ─► head ────────────┴──► body ──► complete ──► head of the next response
 //!             │                     │          │
-//!             │ error, end          │ the same │ the connection cannot live on
+//!             │ error, end          │ the same │ the connection cannot stay open
 //!             ▼                     ▼          ▼
 //!           Ending ── all events taken ──────────► Over
 //! ```

@@ -12,7 +12,7 @@ impl Uring {
     pub fn probe() -> Result<(), String> {
         Self::new(1, Clock::start(), Dialer::default()).map(drop).map_err(|error| match error.raw_os_error() {
             Some(libc::EPERM) if is_switched_off() => {
-                "io_uring is switched off here; 'sysctl -w kernel.io_uring_disabled=0' switches it on".to_owned()
+                "io_uring is disabled here; 'sysctl -w kernel.io_uring_disabled=0' enables it".to_owned()
             }
             Some(libc::EPERM) => "a filter forbids io_uring, as Docker's seccomp profile does".to_owned(),
             Some(libc::ENOSYS) => "this kernel has no io_uring, or a filter hides it".to_owned(),

@@ -193,11 +193,8 @@ fn a_batch_that_fits_on_no_connection_ends_the_run() {
     let (ran, seen) = run(limited(10, 100), Manners::Closes(0), Some(Script::writing(&[2, 11])));
     assert_eq!(seen.iter().flatten().count(), 2);
     let Some(ScriptFailure::Raised(failure)) = ran.end.failure else { panic!("there is a reason") };
-    assert!(failure.starts_with("request() of the script returned a batch of 11 requests, which go out"), "{failure}");
-    assert!(
-        failure.contains("but with --requests-per-connection a connection has at most 10 requests: raise that"),
-        "{failure}"
-    );
+    assert!(failure.starts_with("request() of the script returned a batch of 11 requests for one"), "{failure}");
+    assert!(failure.contains("but --requests-per-connection allows at most 10: raise that"), "{failure}");
 }
 
 #[test]

@@ -31,13 +31,13 @@ pub enum Unusable {
     #[error(transparent)]
     Missing(#[from] Unreadable),
     /// A file contains no certificate.
-    #[error("{0}: no certificate in it; it has to be a PEM file, which begins with -----BEGIN CERTIFICATE-----")]
+    #[error("{0}: no certificate found; expected a PEM file, which begins with -----BEGIN CERTIFICATE-----")]
     NoCertificate(String),
     /// A file contains no key.
-    #[error("{0}: no private key in it; it has to be a PEM file: --key names it if it is another than that of --cert")]
+    #[error("{0}: no private key found; expected a PEM file (--key names it if the key is not in that of --cert)")]
     NoKey(String),
     /// A key is encrypted.
-    #[error("{0}: the key is encrypted; 'openssl pkey -in FILE -out PLAIN' takes the password off")]
+    #[error("{0}: the key is encrypted; 'openssl pkey -in FILE -out PLAIN' removes the password")]
     EncryptedKey(String),
     /// Certificate and key do not match, or cannot be used.
     #[error("{certificates} and {key}: {reason}")]
@@ -51,11 +51,12 @@ pub enum Unusable {
     },
     /// The system has no root certificates.
     #[error(
-        "this machine has no certificates to trust (Debian: apt-get install ca-certificates); --cacert names a file with some, -k checks nothing"
+        "this machine has no CA certificates; install them (Debian: apt-get install ca-certificates), name a file of \
+         them with --cacert, or use -k"
     )]
     NoRoots,
     /// The name cannot be a server's.
-    #[error("\"{0}\" cannot be the name of a TLS server; --sni names another")]
+    #[error("\"{0}\" is not a valid TLS server name; --sni sets another")]
     Name(String),
     /// The versions, suites and groups leave nothing to offer.
     #[error("the suites, groups and versions asked for leave nothing to offer: {0}")]
@@ -164,9 +165,9 @@ fn key(file: &Material) -> Result<PrivateKeyDer<'static>, Unusable> {
 
 fn unfit(identity: &Identity, error: &rustls::Error) -> Unusable {
     let reason = match error {
-        rustls::Error::InconsistentKeys(_) => "the key is not that of the certificate".to_owned(),
+        rustls::Error::InconsistentKeys(_) => "the key does not match the certificate".to_owned(),
         rustls::Error::General(_) => {
-            "the key is damaged, or of no known kind: RSA (2048 bits), ECDSA, Ed25519".to_owned()
+            "the key is damaged or of an unsupported type; use RSA (from 2048 bits), ECDSA or Ed25519".to_owned()
         }
         error => error.to_string(),
     };

@@ -67,7 +67,7 @@ fn certificate(error: &CertificateError) -> (TlsFailure, String) {
         }
         CertificateError::Expired => (TlsFailure::Expired, String::new()),
         CertificateError::NotValidYetContext { not_before, .. } => {
-            (TlsFailure::NotYetValid, format!("it is valid from {} on", date(*not_before)))
+            (TlsFailure::NotYetValid, format!("it is valid from {}", date(*not_before)))
         }
         CertificateError::NotValidYet => (TlsFailure::NotYetValid, String::new()),
         CertificateError::NotValidForNameContext { expected, presented } => {
@@ -89,7 +89,7 @@ fn wrong_name(expected: &ServerName<'_>, presented: &[String]) -> String {
     };
     let names: Vec<String> = presented.iter().take(NAMES_MAX).map(plain).collect();
     let more = if presented.len() > NAMES_MAX { ", …" } else { "" };
-    let names = if names.is_empty() { "no name at all".to_owned() } else { names.join(", ") + more };
+    let names = if names.is_empty() { "no name".to_owned() } else { names.join(", ") + more };
     format!("it is for {names}, not for {}", expected.to_str())
 }
 
@@ -97,7 +97,7 @@ fn incompatible(reason: &PeerIncompatible) -> String {
     match reason {
         PeerIncompatible::ServerDoesNotSupportTls12Or13
         | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig
-        | PeerIncompatible::Tls12NotOfferedOrEnabled => "the server chose a version that is not offered".to_owned(),
+        | PeerIncompatible::Tls12NotOfferedOrEnabled => "the server chose a TLS version that was not offered".to_owned(),
         reason => format!("{reason:?}"),
     }
 }
@@ -142,6 +142,6 @@ mod tests {
         let expected = ServerName::try_from("www.example").unwrap();
         let presented = ["DnsName(\"a.example\")", "DnsName(\"b.example\")"].map(str::to_owned);
         assert_eq!(wrong_name(&expected, &presented), "it is for a.example, b.example, not for www.example");
-        assert_eq!(wrong_name(&expected, &[]), "it is for no name at all, not for www.example");
+        assert_eq!(wrong_name(&expected, &[]), "it is for no name, not for www.example");
     }
 }
