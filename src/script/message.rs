@@ -7,8 +7,7 @@ const TRACE: &str = "\nstack traceback:\n";
 /// nor the cause.
 pub fn told(problem: &[u8]) -> String {
     if problem == b"not enough memory" {
-        return "the script ran out of memory; it keeps too much data in tables and strings"
-            .to_owned();
+        return "the script ran out of memory; it keeps too much data in tables and strings".to_owned();
     }
     without_own_lines(without_repeated_places(&printable(problem)))
 }

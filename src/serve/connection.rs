@@ -79,7 +79,8 @@ const COPIED_BYTES_MAX: u64 = BLOCK.len() as u64;
 /// The number of steps (1 MiB received or up to 16 MiB sent) after which other connections come first.
 const STEPS_PER_TURN: usize = 16;
 
-/// How long a connection stays half open after a request was rejected, so that the client can read the response.
+/// How long a connection with unread input stays half open before it is closed, so that the client can read the
+/// response.
 const LINGER: Duration = Duration::from_secs(1);
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";

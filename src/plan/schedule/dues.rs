@@ -32,7 +32,7 @@ pub struct Dues {
     stage_grains: u128,
     part: Part,
     stream: Stream,
-    /// When the last stage ends, in nanoseconds.
+    /// When the due times end, in nanoseconds.
     end_ns: u64,
     next_ns: u64,
 }
