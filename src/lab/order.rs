@@ -78,8 +78,8 @@ fn drawn<const N: usize>(
     rounds
 }
 
-/// The place in the second of three rounds. Together with the first and the [`third`] place it adds up to the same sum for
-/// all points: the three are a column of a Kotzig array (A. Kotzig, "On magic valuations of trichromatic graphs", 1971).
+/// The place in the second of three rounds. The sum of the first, this and the [`third`] place is the same for all
+/// points: the three are a column of a Kotzig array (A. Kotzig, "On magic valuations of trichromatic graphs", 1971).
 fn second(place: usize, points: usize) -> usize {
     if place.is_multiple_of(2) { (points - 1) / 2 - place / 2 } else { points - 1 - place / 2 }
 }

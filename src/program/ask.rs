@@ -1,4 +1,4 @@
-//! One request to a target, and why there may be no answer.
+//! Sends one request to a target, and says why there was no response.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ struct Nobody;
 
 impl Observer for Nobody {}
 
-/// One request as a plan would send it.
+/// A plan for a single request, as the given plan would send it.
 pub(super) fn once(plan: &Plan) -> Plan {
     let give_up = plan.give_up.or(Some(GIVE_UP));
     Plan {
@@ -30,10 +30,10 @@ pub(super) fn once(plan: &Plan) -> Plan {
     }
 }
 
-/// How long a target may take for one request.
+/// How long a target may take to respond to one request.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
-/// Whether a target answers.
+/// Whether a target responds.
 pub(super) fn answers(plan: &Plan, interrupt: &Interrupt) -> bool {
     ask(plan, interrupt).is_ok_and(|outcome| outcome.totals.counters.completed > 0)
 }
@@ -48,7 +48,7 @@ pub(super) fn ask(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Outcome>
     fault(plan, &outcome).map_or(Ok(outcome), Err)
 }
 
-/// Why a run is none.
+/// Why a run does not count; `None`: it does.
 pub(super) fn fault(plan: &Plan, outcome: &Outcome) -> Option<anyhow::Error> {
     if let Some(sentence) = report::stuck(outcome).into_iter().next() {
         return Some(anyhow!(sentence));
@@ -57,7 +57,7 @@ pub(super) fn fault(plan: &Plan, outcome: &Outcome) -> Option<anyhow::Error> {
         return Some(anyhow!(report::refusal(plan, outcome, address, cause)));
     }
     match &outcome.breakdown {
-        Some(Breakdown::Exit(code)) => Some(anyhow!("the script ended it with code {code}")),
+        Some(Breakdown::Exit(code)) => Some(anyhow!("the script ended the run with code {code}")),
         Some(Breakdown::Script(words)) => Some(anyhow!(words.clone())),
         Some(Breakdown::Bug(thread)) => Some(anyhow!(report::fallen(*thread))),
         None => None,

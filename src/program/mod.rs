@@ -1,17 +1,17 @@
-//! A test as a program: what is shown while it runs, and how it ends.
+//! Carries out a test: what it shows while it runs, and how it ends.
 //!
 //! # One way to end
 //!
-//! 1. **Measure.** Time, requests, a signal, a script, a bug: whatever ends the run, what was measured until then is there.
-//! 2. **Files.** They are written, each in a thread of its own; nobody is kept waiting for the report by a slow one.
+//! 1. **Measure.** What was measured is kept, no matter what ends the run: time, requests, a signal, a script, a bug.
+//! 2. **Files.** Each is written in its own thread, so that a slow one does not delay the report.
 //! 3. **Report**, and the notes.
-//! 4. **Wait** for files that are not there yet, for [`files::PATIENCE`] at most.
+//! 4. **Wait** for unfinished files, for [`files::PATIENCE`] at most.
 //! 5. **`done()`** of the script, which may do anything at all.
-//! 6. **Exit code.** Zero means that every file that was named is new and complete. Any other comes with a line that says
-//!    what became of each.
+//! 6. **Exit code.** Zero means that every named file is new and complete. Any other code comes with a line about the
+//!    state of each file.
 //!
-//! Each step is taken whatever became of those before it. Only a second signal, or one while a step is under way that may
-//! never end, leaves the path; the line about the files is printed then, too.
+//! Each step is taken even if an earlier one failed. Only a second signal, or a signal during a step that may never
+//! end, cuts this short; the line about the files is printed then as well.
 
 mod ask;
 mod lab;
@@ -48,8 +48,7 @@ pub use screen::{Screen, say};
 pub use search::search;
 use signals::Signals;
 
-/// A bad option, URL or file, an unresolvable host, a script that fails, something that could not be written; in compatible
-/// runs, anything.
+/// A bad option, URL or file, an unresolvable host, a failed script or write; in compatible runs, any failure.
 pub const EXIT_WRONG: u8 = 1;
 /// The run could not start.
 const EXIT_NOT_STARTED: u8 = 2;
@@ -57,10 +56,10 @@ const EXIT_NOT_STARTED: u8 = 2;
 const EXIT_BROKEN: u8 = 3;
 /// onrush itself limited the run (`--strict`).
 const EXIT_OUR_FAULT: u8 = 4;
-/// The run ended and not one request was answered, or its target stayed away.
+/// The run ended without a single response, or its target stayed away.
 const EXIT_NOTHING_COMPLETED: u8 = 5;
 
-/// The report waits so long for the files: those on a disk are there by then.
+/// How long the report waits for the files. Those on a disk are complete by then.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs a test from its plan to its exit code.
@@ -68,22 +67,21 @@ pub fn test(plan: &mut Plan) -> u8 {
     with_stack(plan.script.is_some(), || steps(plan))
 }
 
-/// Does all the work, in a thread with more stack if there is a script: it may call itself more deeply than a main thread
-/// bears.
+/// Does the work, in a thread with a larger stack if there is a script, whose recursion may overflow the main thread's.
 fn with_stack(has_script: bool, work: impl FnOnce() -> u8 + Send) -> u8 {
     if !has_script {
         return work();
     }
     run::on_large_stack(work).unwrap_or_else(|error| {
-        say(&format!("onrush: unable to create a thread for the script: {error}"));
+        say(&format!("onrush: cannot create a thread for the script: {error}"));
         EXIT_WRONG
     })
 }
 
-/// Begins to listen to signals, and tries the files.
+/// Starts to handle signals, and tests that the files can be written.
 fn begin(plan: &Plan) -> anyhow::Result<(Files, Signals)> {
-    // A signal that comes while files are tried leaves nothing behind.
-    let signals = Signals::listen(&[]).context("signals cannot be heard")?;
+    // Signals first: one that comes while the files are tested leaves no files behind.
+    let signals = Signals::listen(&[]).context("cannot listen for signals")?;
     let files = Files::open(&plan.show.files(), plan.show.keeps_secrets)?;
     let fates = files.fates().clone();
     signals.before_quitting(move || fates.quit(|account| say(&format!("onrush: {account}"))));
@@ -126,7 +124,7 @@ fn steps(plan: &mut Plan) -> u8 {
         Ok(ran) => ending.conclude(ran, watcher),
         Err(error) => {
             ending.give_up(&error);
-            // A file that was only opened is as if it had never been.
+            // Files that were only opened are removed.
             drop(watcher.files);
             watcher.screen
         }
@@ -134,12 +132,12 @@ fn steps(plan: &mut Plan) -> u8 {
     ending.last_words(screen)
 }
 
-/// Shows how a run goes, and has the files written that are written meanwhile.
+/// Shows the progress of a run, and writes the files that grow during it.
 struct Watcher<'a> {
     plan: &'a Plan,
     interrupt: Interrupt,
     screen: Screen,
-    /// Whether the first lines of the report are there.
+    /// Whether the first lines of the report have been printed.
     is_open: bool,
     line: Option<ProgressLine>,
     files: Files,
@@ -163,7 +161,7 @@ impl Watcher<'_> {
         if is_due { report::opening(self.plan) } else { String::new() }
     }
 
-    /// Prints something before the run. If nobody reads it there is none, and a signal quits.
+    /// Prints something before the run. If the reader blocks, the run does not begin, and a signal quits.
     fn print(&mut self, text: &str) {
         self.interrupt.unheard(|| self.screen.print(text));
     }
@@ -184,7 +182,7 @@ impl Observer for Watcher<'_> {
     fn ready(&mut self) -> Instant {
         let opening = self.opening();
         self.print(&opening);
-        // What a script prints would tear the line.
+        // A script's own output would break the line up.
         self.line = if self.plan.script.is_none() {
             ProgressLine::on_stderr(self.plan.stop, self.plan.schedule.clone())
         } else {
@@ -208,7 +206,7 @@ impl Observer for Watcher<'_> {
     }
 
     fn listener(&mut self) -> Listener {
-        // If standard error is closed there is nobody to tell.
+        // If standard error is closed, the line is lost.
         Arc::new(|line| drop(std::io::stderr().write_all(line)))
     }
 
@@ -220,12 +218,12 @@ impl Observer for Watcher<'_> {
     }
 }
 
-/// The steps behind the measurement, and what is known of their outcome.
+/// The steps after the measurement, and their outcome so far.
 struct Ending<'a> {
     plan: &'a Plan,
     interrupt: Interrupt,
     fates: Fates,
-    /// What went wrong, to be said last.
+    /// What went wrong, printed at the very end.
     said: Vec<String>,
     /// The gates that are broken.
     broken: Vec<Gate>,
@@ -256,7 +254,7 @@ impl Ending<'_> {
             self.step(|| files.write(&Document::of(plan, &outcome)));
             self.fates.wait(GRACE);
         }
-        // Whoever is to read it may not, and whoever is to hear it may loop: from here on the first signal quits.
+        // The reader of the report may block, and `done` may loop: from here on the first signal quits.
         interrupt.unheard(|| {
             self.step(|| screen.print(&(opening + &report(plan, &outcome))));
             if !screen.is_unheard() {
@@ -264,7 +262,7 @@ impl Ending<'_> {
             }
             self.wait_for_files();
             if let Some(mut script) = script.filter(|_| outcome.breakdown.is_none() && outcome.stuck.is_empty()) {
-                // The state of a thread that never came back must not be touched, and `done` might.
+                // `done` might touch the state of a stuck thread, which must not be touched.
                 let told = guard(|| tell(plan, &outcome, &mut script)).and_then(|told| told);
                 told.unwrap_or_else(|error| self.give_up(&error));
             }
@@ -273,7 +271,7 @@ impl Ending<'_> {
         screen
     }
 
-    /// Does one step, and goes on whatever becomes of it.
+    /// Takes one step, and continues even if it fails.
     fn step(&mut self, work: impl FnOnce()) {
         if let Err(error) = guard(work) {
             self.give_up(&error);
@@ -284,12 +282,12 @@ impl Ending<'_> {
         if self.plan.show.files().is_empty() || self.fates.wait(Duration::ZERO) {
             return;
         }
-        say(&format!("onrush: waiting for the files, up to {} s: Ctrl-C ends that", files::PATIENCE.as_secs()));
+        say(&format!("onrush: waiting up to {} s for the files; Ctrl-C quits", files::PATIENCE.as_secs()));
         self.fates.wait(files::PATIENCE);
         self.fates.give_up();
     }
 
-    /// Something went wrong, or a script wants to end the program.
+    /// Handles an error, which may be a script's wish to end the program.
     fn give_up(&mut self, error: &anyhow::Error) {
         if let Some(&Exit(code)) = error.downcast_ref() {
             return self.exit(code);
@@ -299,7 +297,7 @@ impl Ending<'_> {
         self.said.push(format!("{}{error:#}", speaker(self.plan)));
     }
 
-    /// Why a run broke off.
+    /// Notes why a run broke off, if it did.
     fn explain(&mut self, outcome: &Outcome) {
         for sentence in report::stuck(outcome) {
             self.code = EXIT_WRONG;
@@ -319,13 +317,13 @@ impl Ending<'_> {
         }
     }
 
-    /// A script wants to end the program with this code, of which the system keeps eight bits. That hides no failure.
+    /// Ends with a script's exit code, of which the system keeps eight bits. A code of 0 does not hide a failure.
     fn exit(&mut self, code: i32) {
         let code = code as u8;
         self.code = if code == 0 && !self.said.is_empty() { EXIT_WRONG } else { code };
     }
 
-    /// Says what is left to be said; returns the exit code.
+    /// Prints what is still to be said; returns the exit code.
     fn last_words(mut self, screen: Screen) -> u8 {
         let unwritten = if self.was_written { files::unwritable(&self.fates) } else { Vec::new() };
         let mut said: Vec<String> = unwritten.iter().map(|error| format!("onrush: {error}")).collect();
@@ -359,7 +357,7 @@ impl Ending<'_> {
     }
 }
 
-/// Does work that must not take the rest down with it if it panics. What the panic was has been said by then.
+/// Does work whose panic must not end the rest. The panic hook has printed what it was.
 fn guard<T>(work: impl FnOnce() -> T) -> anyhow::Result<T> {
     let words = "something is missing because of the bug in onrush named above; please report it with the command line";
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| anyhow!(words))
@@ -380,18 +378,18 @@ fn print_notes(plan: &Plan, outcome: &Outcome) {
         let verdict = report::verdict(plan, outcome).filter(|_| is_long);
         let notes = report::notes(plan, outcome);
         let mut stderr = std::io::stderr().lock();
-        // Without a standard error there is nobody to tell.
+        // If standard error is closed, the notes are lost.
         let _ = report::print_notes(&notes, plan.show.verbose, has_colours(), &mut stderr)
             .and_then(|()| verdict.map_or(Ok(()), |verdict| writeln!(stderr, "verdict: {verdict}")));
     }
 }
 
-/// Tells a script how the run went.
+/// Calls `done` of the script with the results, if it has one.
 fn tell(plan: &Plan, outcome: &Outcome, script: &mut Script) -> anyhow::Result<()> {
     if script.has_done() { script.done(&report::told(plan, outcome)) } else { Ok(()) }
 }
 
-/// The line of `-v`: the version, the backend, and why.
+/// The line that `-v` prints: the version, the backend, and the reasons for what was chosen.
 fn verbose(plan: &Plan, choice: &Choice, addresses: &Addresses) -> String {
     let spin = run::spin::decide(plan, &addresses.0);
     let waits = if spin.spins { "busy-polling is on" } else { "busy-polling is off" };
@@ -404,7 +402,7 @@ fn exit_code(plan: &Plan, outcome: &Outcome) -> u8 {
     if nothing && !plan.dialect.is_compat() { EXIT_NOTHING_COMPLETED } else { 0 }
 }
 
-/// Who speaks when something goes wrong: wrk's own words stand alone.
+/// The prefix of error messages: none with wrk's own words.
 fn speaker(plan: &Plan) -> &'static str {
     if plan.dialect.is_compat() { "" } else { "onrush: " }
 }

@@ -1,11 +1,11 @@
-//! `onrush restore`: what an experiment that was killed has left changed.
+//! `onrush restore`: restores the settings that a killed experiment has left changed.
 
 use std::path::Path;
 
 use super::{EXIT_WRONG, Screen, say};
 use crate::settings::{self, DIRECTORY, Fate, Leftover};
 
-/// Restores settings and says what became of each; returns the exit code.
+/// Restores settings and prints a line for each; returns the exit code.
 pub fn restore() -> u8 {
     match settings::restore(Path::new(DIRECTORY)) {
         Ok(left) => show(&left),
@@ -22,7 +22,7 @@ fn show(left: &Leftover) -> u8 {
     let mut are_restored = true;
     match left {
         Leftover::Nothing => print("nothing to restore in this network namespace"),
-        Leftover::Restarted => print("nothing to restore: the machine was restarted since, which has done it"),
+        Leftover::Restarted => print("nothing to restore: a restart of the machine has restored everything"),
         Leftover::Changes(fates) => {
             for fate in fates {
                 match fate {

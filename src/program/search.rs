@@ -1,4 +1,4 @@
-//! A search as a program: its runs one after the other, what is shown of each, and how it ends.
+//! Carries out a search: its runs one after the other, what it shows of each, and how it ends.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -29,19 +29,19 @@ use crate::search::{self, Bracket, Document, Ended, Fault, Limit, Point, words};
 use crate::verdict::{LimitedBy, Verdict};
 use crate::{report, session};
 
-/// How long a closed loop lasts that finds the first load.
+/// The duration of the closed loop that finds the first load.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
-/// The first rate, as a share of what that does: the target is to carry it.
+/// The first rate, as a share of that loop's throughput: the target should sustain it.
 const FIRST_SHARE: f64 = 0.9;
-/// How long beyond its length a run waits for the responses to what it has sent, in lengths and besides.
+/// How long a run waits for responses after its end: this many times its length, and the constant below.
 const DRAIN_LENGTHS: u32 = 1;
 const DRAIN: Duration = Duration::from_secs(1);
-/// The longest pause for what is still in flight after that.
+/// The longest pause for requests that are still in flight after that.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// A run of a closed loop with fewer than this share of the responses that it takes is repeated, for longer.
+/// A closed-loop run with fewer than this share of the responses needed is repeated with a longer duration.
 const ENOUGH: f64 = 0.9;
 
-/// Searches, from the first run to the exit code.
+/// Carries out a search, from the first run to the exit code.
 pub fn search(search: &mut Search) -> u8 {
     with_stack(search.plan.script.is_some(), || steps(search))
 }
@@ -74,7 +74,7 @@ fn steps(search: &mut Search) -> u8 {
     }
 }
 
-/// The exit code of a search that found nothing because of this.
+/// The exit code of a search that found nothing because of this error.
 fn exit_code(error: &anyhow::Error) -> u8 {
     match (error.downcast_ref::<Fruitless>(), error.downcast_ref::<Exit>()) {
         (Some(fruitless), _) => fruitless.code,
@@ -147,7 +147,7 @@ impl Found {
     }
 }
 
-/// Says what became of the files.
+/// Prints what became of the files.
 fn account(fates: &Fates) {
     fates.account().into_iter().for_each(|account| say(&format!("onrush: {account}")));
 }
@@ -157,19 +157,19 @@ struct Runs<'a> {
     search: &'a Search,
     interrupt: &'a Interrupt,
     started: Instant,
-    /// How many responses say whether the objective holds.
+    /// How many responses are needed to decide whether the objective holds.
     needed: f64,
-    /// The last load of a closed loop, and how many responses per second it did.
+    /// The last load of a closed loop, and its responses per second.
     known: (u64, f64),
     points: Vec<Point>,
     runs: Option<[Box<result::Document>; 2]>,
-    /// Idle connections that the last run has left to the next.
+    /// Idle connections that the last run left for the next one.
     spares: Vec<Spare>,
-    /// The lowest median of the service latency that a run had, in nanoseconds; the maximum: nothing was answered yet.
+    /// The lowest median of the service latency of any run, in nanoseconds; the maximum: there was no response yet.
     calm_ns: u64,
     has_begun: bool,
     has_said_gathered: bool,
-    /// Whether it was said that responses had other statuses than 2xx.
+    /// Whether the note about statuses other than 2xx has been printed.
     has_said_statuses: bool,
 }
 
@@ -191,7 +191,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Runs under one load after the other until the limit is known, or there is a reason to stop.
+    /// Tries one load after the other until the limit is known, or there is a reason to stop.
     fn all(mut self) -> anyhow::Result<Found> {
         let ended = match self.first()? {
             Some(first) => self.from(first)?,
@@ -200,7 +200,7 @@ impl<'a> Runs<'a> {
         Ok(Found { points: self.points, ended, runs: self.runs, elapsed: self.started.elapsed() })
     }
 
-    /// The load to begin with: what was typed, or nearly what a short closed loop does. `None`: a signal came.
+    /// The first load: what was typed, or nearly the throughput of a short closed loop. `None`: a signal came.
     fn first(&mut self) -> anyhow::Result<Option<u64>> {
         let over = self.search.over;
         if let (Some(first), Over::Rate) = (self.search.first, over) {
@@ -214,7 +214,7 @@ impl<'a> Runs<'a> {
         }
         if completed == 0 {
             print_notes(&plan, &outcome);
-            let line = "nothing was answered in the first second; give the first rate with -R".to_owned();
+            let line = "no response in the first second; give the first rate with -R".to_owned();
             return Err(Fruitless { line, code: EXIT_NOTHING_COMPLETED }.into());
         }
         self.say_statuses(&plan, &outcome);
@@ -225,12 +225,13 @@ impl<'a> Runs<'a> {
         Ok(Some(first))
     }
 
-    /// Searches from this load on; returns why it ended.
+    /// Searches from this load; returns why it ended.
     fn from(&mut self, first: u64) -> anyhow::Result<Ended> {
         while let Some(load) = search::next(self.search, first, &self.points) {
             let Some(length) = self.length(load)? else { return Ok(self.out_of_time()) };
             if !self.has_begun {
-                // Runs of a number of requests wait for a target that refuses; one request finds a wrong port at once.
+                // A run of a number of requests waits for a target that refuses; a single request finds a wrong port at
+                // once.
                 self.run(&ask::once(&self.search.plan), FIRST_LOOK)?;
             }
             let Some(point) = self.point(load, length)? else { return Ok(Ended::Signal) };
@@ -248,7 +249,7 @@ impl<'a> Runs<'a> {
         Ok(Ended::Done)
     }
 
-    /// How long a run under this load is; `None`: there is no time left for it.
+    /// The length of a run under this load; `None`: there is no time left for it.
     fn length(&self, load: u64) -> anyhow::Result<Option<Duration>> {
         let Search { budget, over, .. } = *self.search;
         let (known, per_s) = self.known;
@@ -271,7 +272,7 @@ impl<'a> Runs<'a> {
         if typed.is_zero() { search::warm_up(length) } else { typed }
     }
 
-    /// Says once that responses had other statuses than 2xx: a wrong path is quick to answer.
+    /// Prints a note, once, if responses had statuses other than 2xx: a wrong path gives fast but useless responses.
     fn say_statuses(&mut self, plan: &Plan, outcome: &Outcome) {
         let notes = report::notes(plan, outcome);
         let statuses = notes.iter().find(|note| matches!(note, Note::Statuses { .. }));
@@ -281,7 +282,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// A run under this load; `None`: a signal came.
+    /// Makes a run under this load; `None`: a signal came.
     fn point(&mut self, load: u64, length: Duration) -> anyhow::Result<Option<Point>> {
         let Search { budget, over, .. } = *self.search;
         if self.search.is_gathered(load) && !std::mem::replace(&mut self.has_said_gathered, true) {
@@ -313,41 +314,42 @@ impl<'a> Runs<'a> {
         Ok(Some(point))
     }
 
-    /// What was the limit of a run, if it was not the target.
+    /// What limited a run, if it was not the target.
     fn limit(&self, outcome: &Outcome, verdict: Option<&Verdict>) -> Option<Limit> {
-        // Under the first loads it is unknown whether the target has a queue.
+        // Until a load has held, it is unknown whether the target has a queue.
         let is_known = |limit: &Limit| {
             *limit != Limit::Verdict(LimitedBy::Connections) || Bracket::of(&self.points).holds.is_some()
         };
         Limit::of(self.search.over, outcome, verdict, self.calm_ns).filter(is_known)
     }
 
-    /// How long a run has to be that had too few responses; `None`: it had enough, or there is no time left for another.
+    /// The length of a repeat after a run with too few responses; `None`: it had enough, or there is no time left.
     fn longer(&self, point: &Point) -> anyhow::Result<Option<Duration>> {
         let is_short = point.completed > 0 && (point.completed as f64) < self.needed * ENOUGH;
         Ok(if is_short { self.length(point.load)?.filter(|length| *length > point.length) } else { None })
     }
 
-    /// Waits as long as the target needs for what was in flight at the end of a run, so that it is not in the way of the next.
+    /// Waits until the target should have handled the requests in flight at the end of a run, so that they do not burden
+    /// the next one.
     fn pause(&self, outcome: &Outcome, point: &Point) {
         let open = outcome.totals.counters.open_at_end as f64;
         let pause = Duration::try_from_secs_f64(open / point.per_s).unwrap_or(PAUSE_MAX);
         thread::sleep(pause.min(PAUSE_MAX));
     }
 
-    /// Why a search ends whose time is over.
+    /// Why a search ended that ran out of time.
     fn out_of_time(&self) -> Ended {
         let is_silent = self.points.last().is_some_and(|point| point.fault == Some(Fault::Unanswered));
         if is_silent { Ended::Died } else { Ended::Time }
     }
 
-    /// Whether the target has answered nothing in the last two runs.
+    /// Whether the last two runs got no response.
     fn has_died(&self) -> bool {
         let mut last = self.points.iter().rev().take(2);
         self.points.len() > 1 && last.all(|point| point.fault == Some(Fault::Unanswered))
     }
 
-    /// One session.
+    /// Runs one session.
     fn run(&mut self, plan: &Plan, row: Duration) -> anyhow::Result<(Outcome, Box<result::Document>)> {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         let mut watcher = Watcher { search: self.search, plan, row, is_first, line: None, waiting: None };
@@ -373,8 +375,8 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// A search of a target that refuses, and that has answered nothing before, ends as a run does. `waiting`: whom the run
-    /// waited for, as runs of a number of requests do.
+    /// Ends the search, as it would a run, if the target refuses connections and has given no response before.
+    /// `waiting`: the address that the run waited for, as runs of a number of requests do.
     fn refuse(&self, plan: &Plan, outcome: &Outcome, waiting: Option<Waiting>) -> Result<(), Fruitless> {
         let refusal = match (outcome.ended, waiting) {
             (RunEnded::Refused { address, cause }, _) => Some((address, cause)),
@@ -393,14 +395,14 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Shows how a run of a search goes.
+/// Shows the progress of a run of a search.
 struct Watcher<'a> {
     search: &'a Search,
     plan: &'a Plan,
     row: Duration,
     is_first: bool,
     line: Option<ProgressLine>,
-    /// Whom the run has waited for.
+    /// The address that the run has waited for.
     waiting: Option<Waiting>,
 }
 
@@ -416,7 +418,7 @@ impl Observer for Watcher<'_> {
     }
 
     fn ready(&mut self) -> Instant {
-        // What a script prints would tear the line.
+        // A script's own output would break the line up.
         if self.plan.script.is_none() {
             self.line = ProgressLine::on_stderr(self.plan.stop, self.plan.schedule.clone());
         }
@@ -442,7 +444,7 @@ impl Observer for Watcher<'_> {
     }
 
     fn listener(&mut self) -> Listener {
-        // If standard error is closed the line is lost.
+        // If standard error is closed, the line is lost.
         Arc::new(|line| drop(std::io::stderr().write_all(line)))
     }
 }

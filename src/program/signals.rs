@@ -1,5 +1,5 @@
-//! Ctrl-C: the first SIGINT, SIGTERM or SIGHUP ends a run early and its report is printed, the second one quits. SIGQUIT
-//! does the same where that is wanted.
+//! Handles Ctrl-C: the first SIGINT, SIGTERM or SIGHUP ends a run early, with its report; the second one quits. SIGQUIT
+//! does the same if asked for.
 
 use std::io;
 use std::process;
@@ -16,39 +16,39 @@ use crate::run::{self, Interrupt};
 /// The exit code of a run that was quit by a second signal.
 pub const EXIT_QUIT: i32 = 130;
 
-/// A second signal of the same kind that comes sooner is the first one heard twice: timeout(1), for instance, sends one
-/// to the process and one to its group.
+/// A signal that follows one of the same kind sooner than this counts as the same one: timeout(1), for instance,
+/// signals the process and then its group.
 const ECHO: Duration = Duration::from_millis(20);
 
-/// What is done before a signal ends the process.
+/// Work to be done before a signal ends the process.
 type Before = Arc<OnceLock<Box<dyn Fn() + Send + Sync>>>;
 
-/// Hears signals for as long as the process lasts.
+/// Handles signals until the process ends.
 pub struct Signals {
-    /// What the first one asks.
+    /// Asked for by the first signal.
     pub interrupt: Interrupt,
     before: Before,
 }
 
 impl Signals {
-    /// Starts to listen to SIGINT, SIGTERM, SIGHUP and `also`, in a thread that does nothing else. A single run leaves
-    /// SIGQUIT to the kernel, which writes a core file; whoever changes settings of the machine has to hear it.
+    /// Starts to handle SIGINT, SIGTERM, SIGHUP and `also`, in a thread that does nothing else. A single run leaves
+    /// SIGQUIT to the kernel, which writes a core file; an experiment must handle it to restore host settings.
     ///
     /// # Errors
     ///
-    /// When the kernel takes no handler or gives no thread.
+    /// When a handler or the thread cannot be installed.
     pub fn listen(also: &[i32]) -> io::Result<Self> {
-        // Under nohup(1) a terminal that goes away is to end nothing.
+        // Under nohup(1), a terminal that goes away must not end the run.
         let ends = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal));
         let heard: Vec<_> = ends.chain(also.iter().copied()).collect();
-        // A signal that comes while the process is about to quit ends it without more ado. Registered first, this is looked
-        // at before the thread below hears the same signal and decides to quit.
+        // A signal while the process is quitting ends it at once. Registered first, this handler checks its flag before
+        // the thread below receives the same signal and decides to quit.
         let is_quitting = Arc::<AtomicBool>::default();
         for &signal in &heard {
             flag::register_conditional_shutdown(signal, EXIT_QUIT, Arc::clone(&is_quitting))?;
         }
         let mut signals = signal_hook::iterator::Signals::new(&heard)?;
-        // A file that grows beyond a limit of the shell is an error of its own, and no reason to be killed.
+        // A file that outgrows the shell's limit is reported as a write error; it must not kill the process.
         flag::register(SIGXFSZ, Arc::default())?;
         let (interrupt, before) = (Interrupt::default(), Before::default());
         let listen = {
@@ -70,13 +70,13 @@ impl Signals {
         Ok(Self { interrupt, before })
     }
 
-    /// What is done before a signal ends the process; only the first call counts.
+    /// Sets the work to be done before a signal ends the process; only the first call counts.
     pub fn before_quitting(&self, work: impl Fn() + Send + Sync + 'static) {
         let _ = self.before.set(Box::new(work));
     }
 }
 
-/// Ends the process. What a script has printed is written out before, which lasts as long as nobody reads it.
+/// Ends the process. A script's output is flushed first, which blocks until it is read.
 fn quit(is_quitting: &AtomicBool, before: &Before) -> ! {
     is_quitting.store(true, Ordering::Relaxed);
     if let Some(before) = before.get() {
@@ -85,7 +85,7 @@ fn quit(is_quitting: &AtomicBool, before: &Before) -> ! {
     process::exit(EXIT_QUIT)
 }
 
-/// Whether whoever started the process has it ignore a signal. Where the kernel does not say: no.
+/// Whether the process was started with a signal ignored; `false` if the kernel does not tell.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -228,7 +228,7 @@ fn a_failed_run_is_repeated_at_once(context: &Context) {
     let output = lab.onrush(context, "lab --out folder --retry 1").word(file).run_plain();
     assert_eq!((output.code, lab.results().len(), lab.runs().len()), (0, 2, 3), "{output:?}");
     assert!(
-        output.stderr.contains("exit status 1; what it printed is in ") && output.stderr.contains("; once more"),
+        output.stderr.contains("exit status 1; what it printed is in ") && output.stderr.contains("; retrying"),
         "{output:?}"
     );
 }
@@ -371,7 +371,7 @@ fn what_has_changed_meanwhile_is_refused(context: &Context) {
         .replace("before_run = '[ $ONRUSH_LEVEL_LOAD = small ]'", "after_point = 'true'");
     fs::write(&file, changed).unwrap();
     let refused = lab.onrush(context, "lab --resume folder").word(&file).run_plain();
-    assert!(refused.code == 1 && refused.stderr.contains("the experiment has changed since"), "{refused:?}");
+    assert!(refused.code == 1 && refused.stderr.contains("the experiment has changed"), "{refused:?}");
     let forced = lab.onrush(context, "lab --force --resume folder").word(&file).run_plain();
     assert_eq!((forced.code, lab.results().len()), (0, 2), "{forced:?}");
     let plan = lab.text("plan.toml");
@@ -379,7 +379,7 @@ fn what_has_changed_meanwhile_is_refused(context: &Context) {
     fs::write(lab.path("plan.toml"), plan.replace(kernel, "kernel = \"1.0\"")).unwrap();
     let refused = lab.onrush(context, "lab --resume folder").run_plain();
     assert!(
-        refused.stderr.contains("the experiment has changed since") || refused.stderr.contains("the kernel was 1.0"),
+        refused.stderr.contains("the experiment has changed") || refused.stderr.contains("the kernel was 1.0"),
         "{refused:?}"
     );
     let other = lab.onrush(context, "lab --resume .").run_plain();
@@ -396,7 +396,7 @@ fn what_was_redacted_is_needed_to_go_on(context: &Context) {
         assert!(!fs::read_to_string(&entry).unwrap().contains("hush"), "{entry:?}");
     }
     let refused = lab.onrush(context, "lab --resume folder").run_plain();
-    assert!(refused.code == 1 && refused.stderr.contains("has secrets redacted"), "{refused:?}");
+    assert!(refused.code == 1 && refused.stderr.contains("secrets were left out of its plan"), "{refused:?}");
     let output = lab.onrush(context, "lab --resume folder").word(&file).run_plain();
     assert!(output.stderr.contains("1 of 2 runs measured, 1 failed"), "{output:?}");
 }
@@ -429,7 +429,7 @@ fn statuses_are_flagged_and_gates_break(context: &Context) {
     let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
     assert_eq!((output.code, lab.results().len()), (3, 2), "{output:?}");
     assert!(
-        output.stderr.contains("answers with status 503") && output.stderr.contains("gate broken: errors>50%"),
+        output.stderr.contains("responds with status 503") && output.stderr.contains("gate broken: errors>50%"),
         "{output:?}"
     );
 }

@@ -1,4 +1,4 @@
-//! What is done around points and runs: settings of the host, hooks, and a target that is started.
+//! Sets up and undoes what surrounds points and runs: host settings, hooks, and the target's command.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -14,23 +14,23 @@ use crate::reason::reason;
 use crate::run::Interrupt;
 use crate::settings::{self, Loan, Name};
 
-/// What is done around points and runs.
+/// The surroundings of points and runs.
 pub(super) struct Around<'a> {
     experiment: &'a Experiment,
-    /// Settings that were borrowed; `None`: no point has any.
+    /// The borrowed settings; `None`: no point changes any.
     loan: Option<Loan>,
-    /// What was started and has not ended.
+    /// The process groups that are running.
     groups: Groups,
-    /// The point and the round that things are, or were to be, set up for.
+    /// The point and the round of the last set-up, successful or not.
     at: Option<(usize, u32)>,
-    /// Whether that succeeded.
+    /// Whether that set-up succeeded.
     is_set_up: bool,
     target: Option<Target>,
-    /// Whether something failed in this attempt at a run that ends the experiment.
+    /// Whether a failure in this attempt at a run ends the experiment.
     pub is_fatal: bool,
     /// Whether something failed after a run that had been measured.
     pub has_failed: bool,
-    /// What could not be restored on the way.
+    /// Settings that could not be restored between points.
     unrestored: Vec<String>,
 }
 
@@ -64,11 +64,11 @@ impl When {
 }
 
 impl<'a> Around<'a> {
-    /// Nothing is set up yet. A second signal ends what was started and restores what was changed.
+    /// With nothing set up yet. From now on a second signal kills what was started and restores what was changed.
     ///
     /// # Errors
     ///
-    /// When settings are to be changed and may or can not be.
+    /// When settings must be changed, but may not or cannot be.
     pub fn new(experiment: &'a Experiment, signals: &Signals) -> anyhow::Result<Self> {
         let mut names: Vec<&str> =
             experiment.points.iter().flat_map(|point| &point.settings).map(|(name, _)| name.as_str()).collect();
@@ -76,7 +76,7 @@ impl<'a> Around<'a> {
         names.dedup();
         if let Some(name) = names.first().filter(|_| !experiment.may_change_host) {
             bail!(
-                "{name} is a setting of this host; if it may be changed, and restored afterwards, add --allow-host-changes"
+                "{name} is a setting of this host; to change it, and restore it afterwards, add --allow-host-changes"
             );
         }
         let mut said = Vec::new();
@@ -106,11 +106,11 @@ impl<'a> Around<'a> {
         })
     }
 
-    /// Gives every setting each of its values once, so that one that is refused is known before the first run.
+    /// Sets every value of every setting once, so that a refused one is known before the first run.
     ///
     /// # Errors
     ///
-    /// Which one is refused, and why.
+    /// Which value is refused, and why.
     pub fn try_settings(&mut self) -> anyhow::Result<()> {
         let Some(loan) = &self.loan else { return Ok(()) };
         let mut tried: Vec<&(String, String)> = Vec::new();
@@ -123,14 +123,14 @@ impl<'a> Around<'a> {
             let became = loan.set(&Name::parse(name)?, value)?;
             let normal = |value: &str| value.split_whitespace().collect::<Vec<_>>().join(" ");
             if became != normal(value) {
-                say(&format!("note: {name}: the kernel makes {became:?} of {value:?}"));
+                say(&format!("note: {name}: the kernel turns {value:?} into {became:?}"));
             }
         }
         let unrestored = loan.restore();
         if unrestored.is_empty() { Ok(()) } else { Err(anyhow!(unrestored.join("; "))) }
     }
 
-    /// Sets everything up for a point, unless it is.
+    /// Sets everything up for a point, unless that has been done.
     ///
     /// # Errors
     ///
@@ -153,10 +153,10 @@ impl<'a> Around<'a> {
         Ok(())
     }
 
-    /// Ends what was set up for the last point, if anything was.
+    /// Ends what was set up for the last point, if any.
     pub fn leave_point(&mut self, folder: &Folder) {
         self.target = None;
-        // What a hook has begun another one ends, also after a signal.
+        // Run even after a signal: it ends what `before_point` has begun.
         if let Err(line) = self.hook(When::AfterPoint, folder, &Interrupt::default()) {
             say(&format!("onrush: {line}"));
             self.has_failed = true;
@@ -164,13 +164,13 @@ impl<'a> Around<'a> {
         (self.at, self.is_set_up) = (None, false);
     }
 
-    /// How the target ended, if it did so by itself.
+    /// How the target's command ended, if it ended by itself.
     pub fn target_end(&mut self) -> Option<String> {
         let status = self.target.as_mut()?.ended()?;
-        Some(format!("the target ended by itself, with {status}"))
+        Some(format!("the target's command ended by itself, with {status}"))
     }
 
-    /// Runs a hook at the point that things are set up for, if there is one.
+    /// Runs a hook for the current point, if the experiment has it.
     ///
     /// # Errors
     ///
@@ -195,14 +195,14 @@ impl<'a> Around<'a> {
         Err(format!("{line}; what it printed is in {}", path.display()))
     }
 
-    /// Restores all settings. Returns what could not be restored.
+    /// Restores all settings. Returns a line for each that could not be restored.
     pub fn restore(&mut self) -> Vec<String> {
         let mut unrestored = std::mem::take(&mut self.unrestored);
         unrestored.extend(self.loan.iter().flat_map(Loan::restore));
         unrestored
     }
 
-    /// Gives settings the values of a point; those that it does not have get their own back.
+    /// Gives settings the values of a point; all others are restored.
     fn set(&mut self, point: usize) -> Result<(), String> {
         let (Some(loan), settings) = (&self.loan, &self.experiment.points[point].settings) else { return Ok(()) };
         self.unrestored.extend(loan.restore());
@@ -216,13 +216,14 @@ impl<'a> Around<'a> {
         Ok(())
     }
 
-    /// Starts the target, if the experiment has one.
+    /// Starts the target's command, if the experiment has one.
     fn start(&mut self, folder: &Folder, interrupt: &Interrupt) -> Result<(), String> {
         let (Some(server), Some((point, _))) = (&self.experiment.server, self.at) else { return Ok(()) };
         let point = &self.experiment.points[point];
         let Some(command) = point.command.as_ref().or(server.command.as_ref()) else { return Ok(()) };
         let output = folder.output(&format!("target-{}.txt", point.file));
-        let output = output.map_err(|error| format!("the target's output cannot be kept: {}", reason(&error)))?;
+        let unkept = |error| format!("the output of the target's command cannot be kept: {}", reason(&error));
+        let output = output.map_err(unkept)?;
         let environment = self.environment();
         let start = Start { command, environment: &environment, output: &output, timeout: server.timeout };
         let ready = server.ready.as_deref().unwrap_or(&point.plan);
@@ -231,7 +232,7 @@ impl<'a> Around<'a> {
         Ok(())
     }
 
-    /// What commands are told of the point and the round.
+    /// Environment variables that name the point and the round to commands.
     fn environment(&self) -> Vec<(String, String)> {
         let Some((point, round)) = self.at else { return Vec::new() };
         let Experiment { factors, points, .. } = self.experiment;

@@ -1,5 +1,5 @@
-//! An experiment as a program: from its plan to its exit code. The steps of a run are those of [`super::test`] but for what
-//! is shown; here are those around all runs.
+//! Carries out an experiment, from its plan to its exit code. A run has the steps of [`super::test`], except for what
+//! is shown; here are the steps around all runs.
 
 mod around;
 mod preflight;
@@ -29,7 +29,7 @@ use runner::Runner;
 /// The exit code of an experiment that a signal ended.
 const EXIT_INTERRUPTED: u8 = 130;
 
-/// Carries an experiment out, or shows what it would be.
+/// Carries out an experiment, or shows its plan.
 pub fn lab(lab: Lab) -> u8 {
     lab.warnings.iter().for_each(|line| say(&format!("onrush: {line}")));
     let mut experiment = *lab.experiment;
@@ -51,7 +51,7 @@ pub fn lab(lab: Lab) -> u8 {
     })
 }
 
-/// Reads the files that runs need, and looks whether there are those that are attached.
+/// Reads the files that runs need, and checks that the files to be attached exist.
 fn check(experiment: &mut Experiment) -> anyhow::Result<()> {
     for point in &mut experiment.points {
         point.plan.read_materials()?;
@@ -62,7 +62,7 @@ fn check(experiment: &mut Experiment) -> anyhow::Result<()> {
         let there = std::fs::metadata(path);
         let there = there.map_err(|error| anyhow!("attach: {} cannot be read: {}", path.display(), reason(&error)))?;
         if !there.is_file() {
-            bail!("attach: {} is no regular file", path.display());
+            bail!("attach: {} is not a regular file", path.display());
         }
     }
     Ok(())
@@ -71,25 +71,25 @@ fn check(experiment: &mut Experiment) -> anyhow::Result<()> {
 /// What became of the runs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
-    /// Runs that were measured, those of an earlier time included.
+    /// Runs that were measured, including those before a `--resume`.
     measured: u64,
-    /// Runs that failed for good.
+    /// Runs that failed, after all retries.
     failed: u64,
     /// Runs in which a gate broke.
     broken: u64,
-    /// Whether onrush itself was the limit of a run in which it must not be (`--strict`).
+    /// Whether onrush itself was the limit of a run with `--strict`.
     is_our_fault: bool,
-    /// Whether a signal ended it.
+    /// Whether a signal ended the experiment.
     is_interrupted: bool,
-    /// Whether something else ended it, which has been said.
+    /// Whether something else ended it, or failed, and has been reported.
     is_given_up: bool,
 }
 
 fn steps(experiment: &mut Experiment, turns: &[lab::Turn]) -> anyhow::Result<u8> {
     let signals =
-        Signals::listen(&[SIGQUIT]).map_err(|error| anyhow!("signals cannot be heard: {}", reason(&error)))?;
+        Signals::listen(&[SIGQUIT]).map_err(|error| anyhow!("cannot listen for signals: {}", reason(&error)))?;
     check(experiment)?;
-    // What is refused leaves no folder behind.
+    // Before the folder is created, so that a refusal leaves none.
     let mut around = Around::new(experiment, &signals)?;
     around.try_settings()?;
     let (folder, made) = open(experiment)?;
@@ -122,7 +122,7 @@ fn summary(experiment: &Experiment) -> String {
     format!("{}: {}{length}", experiment.name, counted(experiment.runs(), "run"))
 }
 
-/// The last line.
+/// The last line: how many runs were measured, and how to continue.
 fn closing(experiment: &Experiment, sum: Sum, path: &Path) -> String {
     let runs = experiment.runs();
     let mut line = format!("{} of {runs} runs measured", sum.measured);
@@ -140,7 +140,7 @@ fn closing(experiment: &Experiment, sum: Sum, path: &Path) -> String {
     line
 }
 
-/// Prints and writes the tables, and prints what they say of each level; returns whether that succeeded.
+/// Prints and writes the tables, and prints the comparison; returns whether that succeeded.
 fn show(experiment: &Experiment, folder: &Folder) -> bool {
     let path = folder.path();
     let table = |form| tables::run(&Table { inputs: vec![path.to_owned()], by: None, columns: None, sort: None, form });
@@ -167,7 +167,7 @@ fn show(experiment: &Experiment, folder: &Folder) -> bool {
     are_written == [true; 2] && failure.is_none()
 }
 
-/// Prints what samples of sockets say of each point, where there are any.
+/// Prints a summary of the samples of sockets for each point that has any.
 fn sockets(experiment: &Experiment, path: &Path, screen: &mut Screen) {
     for point in experiment.points.iter().filter(|point| point.plan.show.sockets.is_some()) {
         let files = (1..=experiment.rounds).map(|round| path.join(format!("{}-{round}.json", point.file)));
@@ -178,7 +178,7 @@ fn sockets(experiment: &Experiment, path: &Path, screen: &mut Screen) {
     }
 }
 
-/// The folder, new or that of an experiment that goes on.
+/// The folder: a new one, or that of an experiment to be continued.
 fn open(experiment: &Experiment) -> anyhow::Result<(Folder, Made)> {
     let host = Host::read();
     let made = made(experiment, &host)?;
@@ -194,14 +194,14 @@ fn open(experiment: &Experiment) -> anyhow::Result<(Folder, Made)> {
             let (folder, before) = Folder::resume(path, is_private)?;
             if before.redacted && !made.redacted {
                 bail!(
-                    "{0}: its plan has secrets redacted, which no run may send; give the file, or the same command line, too: \
-                     onrush lab FILE.toml --resume {0}",
+                    "{0}: secrets were left out of its plan; name the file again (onrush lab FILE.toml --resume {0}), \
+                     or repeat the command line with --resume",
                     path.display()
                 );
             }
             if !is_forced && let Some(change) = change(&before, &made) {
                 bail!(
-                    "{}: {change}; the runs would not be comparable: start a new experiment, or continue with --force",
+                    "{}: {change}, so runs would not be comparable; start a new experiment, or continue with --force",
                     path.display()
                 );
             }
@@ -210,7 +210,7 @@ fn open(experiment: &Experiment) -> anyhow::Result<(Folder, Made)> {
     }
 }
 
-/// The usual name of a new folder.
+/// The default name of a new folder.
 fn named(name: &str, at: &str) -> PathBuf {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
     let name: String = name.chars().map(plain).collect();
@@ -218,14 +218,14 @@ fn named(name: &str, at: &str) -> PathBuf {
     PathBuf::from(format!("onrush-{name}-{at}Z"))
 }
 
-/// How the experiment is begun now.
+/// How the experiment would be begun now.
 fn made(experiment: &Experiment, host: &Host) -> anyhow::Result<Made> {
     let plans = experiment.points.iter().map(|point| &point.plan);
     let materials = plans.flat_map(|plan| plan.materials()).filter(|material| !material.name.is_empty());
     let materials: std::collections::BTreeMap<String, String> =
         materials.map(|material| (material.name.clone(), material.sha256())).collect();
     let at = OffsetDateTime::now_utc().format(&Rfc3339)?;
-    // More rounds of the same are no other experiment.
+    // More rounds do not make it another experiment.
     let text: Vec<&str> = experiment.text.lines().filter(|line| !line.starts_with("rounds = ")).collect();
     let content = format!("{}{materials:?}", text.join("\n"));
     let digest = crate::plan::material::digest_of(content.as_bytes());
@@ -242,18 +242,18 @@ fn made(experiment: &Experiment, host: &Host) -> anyhow::Result<Made> {
     })
 }
 
-/// What is different from how the experiment was begun, if something is.
+/// The first difference from how the experiment was begun, if any.
 fn change(before: &Made, now: &Made) -> Option<String> {
     if before.digest != now.digest {
         let changed = before.materials.iter().find(|(name, digest)| now.materials.get(*name) != Some(digest));
         return Some(match changed {
-            Some((name, _)) => format!("{name} has changed since"),
-            None => "the experiment has changed since".to_owned(),
+            Some((name, _)) => format!("{name} has changed"),
+            None => "the experiment has changed".to_owned(),
         });
     }
     let pairs = [("onrush", &before.version, &now.version), ("the kernel", &before.kernel, &now.kernel)];
     if before.boot != now.boot {
-        return Some("the machine was restarted since".to_owned());
+        return Some("the machine has been restarted".to_owned());
     }
     let (what, before, now) = pairs.into_iter().find(|(_, before, now)| before != now)?;
     Some(format!("{what} was {} and is {now}", printable(before)))

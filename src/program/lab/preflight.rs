@@ -1,4 +1,4 @@
-//! One request to each target before the first round: a wrong path is quick to answer.
+//! Sends one request to each target before the first round, because a wrong path would give fast but useless responses.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +12,14 @@ use crate::plan::{Plan, secrets};
 use crate::report::result::Document;
 use crate::run::Interrupt;
 
-/// How a target answered.
+/// The first response of a target.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Answer {
-    /// The point, as people read it.
+    /// The point: its factors and levels, as they are shown.
     point: String,
-    /// The target, without secrets.
+    /// The target's URL, without secrets.
     url: String,
-    /// The status.
+    /// The status of the response.
     status: Option<u16>,
     /// The length of the body, in bytes.
     body_bytes: u64,
@@ -28,7 +28,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// What there is to say about it.
+    /// A sentence about a status that is probably not wanted.
     pub fn doubt(&self) -> Option<String> {
         let Self { point, url, .. } = self;
         let status = self.status.filter(|status| *status >= 300)?;
@@ -38,15 +38,15 @@ impl Answer {
         } else {
             "every response like it counts as an error"
         };
-        Some(format!("{point}{url} answers with status {status}: {why}"))
+        Some(format!("{point}{url} responds with status {status}: {why}"))
     }
 }
 
-/// Requests the target of each of these points once.
+/// Sends one request to the target of each of these points.
 ///
 /// # Errors
 ///
-/// Which one did not answer, and why.
+/// Which target gave no response, and why.
 pub(super) fn ask(
     experiment: &Experiment,
     points: &BTreeSet<usize>,
@@ -73,7 +73,7 @@ pub(super) fn ask(
     Ok(answers)
 }
 
-/// Whether two points have the same target and send the same.
+/// Whether two points send the same request to the same target.
 fn is_alike(one: &Point, other: &Point) -> bool {
     let key = |point: &Point| {
         let Plan { target, way, request, .. } = point.plan.clone();
@@ -88,7 +88,7 @@ fn one(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Answer> {
     let transcript = outcome.transcript.clone().unwrap_or_default();
     anyhow::ensure!(
         document.requests.completed > 0 || interrupt.is_asked(),
-        "{} did not answer a first request{}",
+        "{} gave no response to a first request{}",
         secrets::url(&plan.target.typed),
         document.ledger.first().map_or_else(String::new, |row| format!(": {} ({})", row.cause, row.phase))
     );

@@ -1,4 +1,4 @@
-//! The runs of an experiment, one after the other.
+//! Makes the runs of an experiment, one after the other.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -23,12 +23,12 @@ use crate::session;
 pub(super) struct Runner<'a> {
     experiment: &'a Experiment,
     folder: Folder,
-    /// What all its results have in common.
+    /// The id in all its results.
     id: String,
     interrupt: Interrupt,
     around: Around<'a>,
     sum: Sum,
-    /// Points of which it was said what is to be known.
+    /// Points whose notes have been printed.
     told: BTreeSet<usize>,
 }
 
@@ -40,14 +40,14 @@ enum Ended {
     Interrupted,
 }
 
-/// One attempt at a run, and what it measured, which may be something although it failed.
+/// One attempt at a run. Even a failed one may have measured something.
 struct Attempt {
     ended: Ended,
     document: Option<Box<Document>>,
 }
 
 impl Attempt {
-    /// One that measured nothing.
+    /// An attempt that measured nothing.
     fn none(reason: String, interrupt: &Interrupt) -> Self {
         let ended = if interrupt.is_asked() { Ended::Interrupted } else { Ended::Failed(reason) };
         Self { ended, document: None }
@@ -55,7 +55,7 @@ impl Attempt {
 }
 
 impl<'a> Runner<'a> {
-    /// Runs that write into a folder. `id` is what all results have in common.
+    /// Runs that write to a folder. `id` is the same in all results.
     pub fn new(
         experiment: &'a Experiment,
         folder: Folder,
@@ -66,17 +66,17 @@ impl<'a> Runner<'a> {
         Self { experiment, folder, id, interrupt, around, sum: Sum::default(), told: BTreeSet::new() }
     }
 
-    /// The folder, when there are no more runs.
+    /// The folder, after the last run.
     pub fn into_folder(self) -> Folder {
         self.folder
     }
 
-    /// What became of the runs so far.
+    /// The outcome of the runs so far.
     pub fn sum(&self) -> Sum {
         self.sum
     }
 
-    /// Takes every turn that was not taken before.
+    /// Makes every run that has not been measured before.
     pub fn all(&mut self, turns: &[Turn]) -> anyhow::Result<()> {
         self.log("begun")?;
         let mut left = Vec::new();
@@ -89,7 +89,7 @@ impl<'a> Runner<'a> {
             return Ok(());
         }
         if left.len() < turns.len() {
-            say(&format!("{} of {} runs are left", left.len(), turns.len()));
+            say(&format!("{} of {} runs remain", left.len(), turns.len()));
         }
         let points: BTreeSet<usize> = left.iter().map(|(_, turn)| turn.point).collect();
         if !self.preflight(&points)? {
@@ -104,8 +104,8 @@ impl<'a> Runner<'a> {
         self.log(if self.sum.is_interrupted { "interrupted" } else { "ended" })
     }
 
-    /// Whether a run was measured at an earlier time, and is counted now: its gates are those of the experiment, too.
-    /// What has its name and is something else gets another one.
+    /// Whether a run was measured before a `--resume`; it is then counted, with its broken gates.
+    /// Any other file with the name of its result is renamed.
     fn is_taken(&mut self, turn: &Turn) -> anyhow::Result<bool> {
         let name = self.file(turn);
         if !self.folder.has(&name) {
@@ -122,13 +122,12 @@ impl<'a> Runner<'a> {
             return Ok(true);
         }
         let other = format!("{}.txt", self.folder.vacant(name.trim_end_matches(".json"), "unreadable"));
-        say(&format!("note: {name} is not the result of this run; it is {other} now, and the run is repeated"));
+        say(&format!("note: {name} is not the result of this run; it is now called {other}, and the run is repeated"));
         self.folder.rename(&name, &other)?;
         Ok(false)
     }
 
-    /// Takes note of broken gates, and of a run that onrush itself limited where that is a failure; returns whether
-    /// there was any of it.
+    /// Counts a run with a broken gate, or with `--strict` and limited by onrush itself; returns whether it is either.
     fn judge(&mut self, point: usize, document: &Document) -> bool {
         let is_broken = document.gates.iter().any(|gate| gate.broken);
         let is_our_fault = document.verdict.as_ref().is_some_and(|verdict| verdict.limited_by.is_our_fault());
@@ -138,14 +137,14 @@ impl<'a> Runner<'a> {
         is_broken || is_our_fault
     }
 
-    /// Gives back what was borrowed, and ends what was started. Returns what could not be restored.
+    /// Ends what was started and restores what was borrowed. Returns a line for each setting that was not restored.
     pub fn leave(&mut self) -> Vec<String> {
         self.around.leave_point(&self.folder);
         self.sum.is_given_up |= self.around.has_failed;
         self.around.restore()
     }
 
-    /// Requests the target of each of these points once; returns whether the runs may begin.
+    /// Sends one request to the target of each of these points; returns whether the runs may begin.
     fn preflight(&mut self, points: &BTreeSet<usize>) -> anyhow::Result<bool> {
         let asked = preflight::ask(self.experiment, points, &mut self.around, &self.folder, &self.interrupt);
         if self.interrupt.is_asked() {
@@ -168,12 +167,12 @@ impl<'a> Runner<'a> {
         Ok(true)
     }
 
-    /// The file of a run that was measured.
+    /// The name of the result file of a run.
     fn file(&self, turn: &Turn) -> String {
         format!("{}-{}.json", self.experiment.points[turn.point].file, turn.round + 1)
     }
 
-    /// One run, with its repeats; returns whether there are to be more.
+    /// Makes one run, with its retries; returns whether the experiment continues.
     fn turn(&mut self, position: usize, turn: Turn) -> anyhow::Result<bool> {
         let point = &self.experiment.points[turn.point];
         for attempt in 0..=self.experiment.retries {
@@ -183,7 +182,7 @@ impl<'a> Runner<'a> {
                 Ended::Measured => (None, document.as_deref().map_or(String::new(), words::measured)),
                 Ended::Interrupted => (Some("interrupted"), "interrupted".to_owned()),
                 Ended::Failed(reason) if attempt < self.experiment.retries => {
-                    (Some("failed"), format!("failed: {reason}; once more"))
+                    (Some("failed"), format!("failed: {reason}; retrying"))
                 }
                 Ended::Failed(reason) => (Some("failed"), format!("failed: {reason}")),
             };
@@ -213,7 +212,7 @@ impl<'a> Runner<'a> {
         Ok(!self.must_stop())
     }
 
-    /// Whether something failed that ends the experiment, which is said.
+    /// Whether a failure ends the experiment; prints that it does.
     fn must_stop(&mut self) -> bool {
         let must_stop = self.around.is_fatal;
         if must_stop {
@@ -223,8 +222,8 @@ impl<'a> Runner<'a> {
         must_stop
     }
 
-    /// Writes what a run measured, under a name of its own if it does not count, and gives its samples of sockets the
-    /// same.
+    /// Writes what a run measured, under another name if the run does not count. Its samples of sockets are renamed
+    /// alike.
     fn keep(&self, turn: &Turn, kind: Option<&str>, document: Option<&Document>) -> anyhow::Result<()> {
         let begin = format!("{}-{}", self.experiment.points[turn.point].file, turn.round + 1);
         let name = kind.map_or(begin.clone(), |kind| self.folder.vacant(&begin, kind));
@@ -237,7 +236,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Says what is to be known of the first run of a point: the other runs have much the same notes.
+    /// Prints the notes of the first run of a point; its other runs have much the same ones.
     fn tell(&mut self, point: usize, document: Option<&Document>) {
         const NOTES: usize = 3;
         if let Some(document) = document.filter(|_| self.told.insert(point)) {
@@ -247,7 +246,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Says what is wrong in the words that GitHub makes annotations of, where that is wanted.
+    /// Prints what is wrong in the form that GitHub turns into annotations, if that is asked for.
     fn annotate(&self, point: &Point, line: &str, is_wrong: bool) {
         if is_wrong && point.plan.show.annotates {
             say(&report::annotation(line));
@@ -269,7 +268,7 @@ impl<'a> Runner<'a> {
         plan.way.socket.reads_sizes = !point.settings.is_empty();
         let Ran { mut document, reason } = run(&plan, &self.interrupt);
         let ended = self.around.target_end();
-        // What a hook has begun another one ends, also after a signal.
+        // Run even after a signal: it ends what `before_run` has begun.
         let after = self.around.hook(When::AfterRun, &self.folder, &Interrupt::default());
         let is_interrupted = document.as_ref().map_or(self.interrupt.is_asked(), |document| document.interrupted);
         let reason = reason.or(ended).or(after.err());
@@ -284,7 +283,7 @@ impl<'a> Runner<'a> {
         Attempt { ended, document }
     }
 
-    /// Which run of the experiment this is.
+    /// The place of a run in the experiment.
     fn place(&self, position: usize, turn: Turn) -> Place {
         let Experiment { name, order, rounds, factors, points, .. } = self.experiment;
         let level = |(factor, &level): (&crate::plan::experiment::Factor, &usize)| PlacedLevel {
@@ -311,20 +310,20 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// The file that samples of sockets go into, of a run whose result has this name.
+/// The file for the samples of sockets of a run whose result has this name.
 fn samples(name: &str) -> String {
     format!("sockets-{name}.ndjson")
 }
 
-/// What a session left.
+/// The outcome of a session.
 struct Ran {
     /// What it measured.
     document: Option<Box<Document>>,
-    /// Why that does not count.
+    /// Why it failed; `None`: it did not.
     reason: Option<String>,
 }
 
-/// One session.
+/// Runs one session.
 fn run(plan: &Plan, interrupt: &Interrupt) -> Ran {
     measure(plan, interrupt).unwrap_or_else(|error| Ran { document: None, reason: Some(format!("{error:#}")) })
 }
@@ -345,17 +344,17 @@ fn measure(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Ran> {
     Ok(Ran { document: Some(document).filter(|_| has_begun), reason })
 }
 
-/// Shows how a run goes.
+/// Shows the progress of a run.
 struct Watcher<'a> {
     plan: &'a Plan,
     line: Option<ProgressLine>,
-    /// What samples of sockets are written into.
+    /// The file for samples of sockets.
     files: Files,
 }
 
 impl Observer for Watcher<'_> {
     fn ready(&mut self) -> Instant {
-        // What a script prints would tear the line.
+        // A script's own output would break the line up.
         if self.plan.script.is_none() {
             self.line = ProgressLine::on_stderr(self.plan.stop, self.plan.schedule.clone());
         }
@@ -378,7 +377,7 @@ impl Observer for Watcher<'_> {
     }
 
     fn listener(&mut self) -> Listener {
-        // If standard error is closed there is nobody to tell.
+        // If standard error is closed, the line is lost.
         Arc::new(|line| drop(std::io::stderr().write_all(line)))
     }
 }
