@@ -1,6 +1,7 @@
-//! Makes a plan of what was typed: defaults, contradictions, and the rules in which wrk and onrush differ.
+//! Turns the typed options into a plan: fills in defaults, finds contradictions, and applies the rules in which wrk and
+//! onrush differ.
 //!
-//! The border to [`crate::plan`]: past it nothing knows how an option was spelled.
+//! It is the border to [`crate::plan`], where nothing depends on how an option was spelled.
 
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
@@ -19,14 +20,14 @@ use crate::plan::{
 };
 use crate::report::units::exact;
 
-/// How many connections there are unless something else says so.
+/// The default number of connections.
 pub(super) const CONNECTIONS: u64 = 10;
 const THREADS: u64 = 2;
 const DURATION: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(2);
 const SEED: u64 = 1;
 
-/// Decides the run, in the order in which wrk looks at things. Reads the file of `--body` last, resolves nothing.
+/// Decides the run; checks are in wrk's order. Reads the file of `--body` last; resolves no name.
 pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let dialect = typed.dialect;
     let Some(url) = typed.words.first() else { return Err(no_url(dialect)) };
@@ -41,7 +42,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let schedule = std::mem::take(&mut typed.pace).decide(dialect)?;
     typed.duration = typed.duration.or(staged);
     if typed.batch_latency && dialect != Dialect::Wrk2 {
-        let line = "--batch_latency: it is wrk2's, and takes --compat wrk2; the result of -o has the latency of batches anyway";
+        let line = "--batch_latency: needs --compat wrk2; result files (-o) have the latency of batches anyway";
         return Err(Refusal::Misused(line.to_owned()));
     }
     gates_have_their_rate(&typed.gates, schedule.as_ref())?;
@@ -64,7 +65,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let mut request = request(typed.method, typed.body.is_some(), typed.headers, &target);
     let body = body(typed.body)?;
     if script.is_none() {
-        // What a script makes of it is looked at when it is there.
+        // With a script the headers and the body that count are those of the script.
         typed.warnings.extend(framing::contradiction(&request, body.as_ref()));
     }
     if let Some(proxy) = &way.proxy {
@@ -102,7 +103,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
 fn gates_have_their_rate(gates: &[Condition], schedule: Option<&Schedule>) -> Result<(), Refusal> {
     let term = gates.iter().find_map(Condition::needs_rate).filter(|_| schedule.is_none());
     let line =
-        |text: &str| format!("--fail-if {text}: there is no rate to hold it against; add -R, for instance -R 1000");
+        |text: &str| format!("--fail-if {text}: there is no rate; add -R, for instance -R 1000");
     term.map_or(Ok(()), |term| Err(Refusal::Misused(line(&term.text))))
 }
 
@@ -114,7 +115,7 @@ fn no_url(dialect: Dialect) -> Refusal {
     }
 }
 
-/// What wrk refuses in silence before it looks at the URL; natively counts are never zero at this point.
+/// Refuses zeros, which wrk does before it reads the URL, and without a message; natively counts are never zero here.
 fn nothing_is_zero(typed: &Typed) -> Result<(), Refusal> {
     if typed.threads == Some(0) {
         return Err(zero(Id::Threads, "at least 1"));
@@ -131,7 +132,7 @@ fn zero(id: Id, right: &str) -> Refusal {
 
 fn target(url: &OsStr, dialect: Dialect) -> Result<Target, Refusal> {
     if url.len() > URL_MAX {
-        return Err(Refusal::Misused(format!("the URL has {} bytes: at most {URL_MAX}", url.len())));
+        return Err(Refusal::Misused(format!("the URL has {} bytes; at most {URL_MAX} are allowed", url.len())));
     }
     let target = match url.to_str() {
         Some(url) => Target::parse(url, dialect),
@@ -144,7 +145,7 @@ fn target(url: &OsStr, dialect: Dialect) -> Result<Target, Refusal> {
         Ok(target) => Ok(target),
         Err(invalid) if dialect.is_compat() => Err(Refusal::Wrk(format!("invalid URL: {}", invalid.typed))),
         Err(InvalidUrl { typed, reason }) => {
-            // What is said of the place may itself be part of a password.
+            // The reason may quote a part of the password.
             let reason = if secrets::is_misspelt_user(&typed) { secrets::MISSPELT_USER.to_owned() } else { reason };
             let invalid = InvalidUrl { typed: secrets::misspelt_url(&typed), reason };
             Err(Refusal::Misused(invalid.to_string()))
@@ -152,12 +153,12 @@ fn target(url: &OsStr, dialect: Dialect) -> Result<Target, Refusal> {
     }
 }
 
-/// Natively the threads follow the connections unless they were asked for.
+/// Natively the default number of threads is at most the number of connections.
 fn load(typed: &Typed) -> Result<Load, Refusal> {
     let staged = typed.pace.most_connections();
     let both = |one: &str| {
         let line =
-            format!("{one} and --stages c=: the stages say how many connections there are; leave one of the two out");
+            format!("{one} and --stages c=: the stages set how many connections there are; leave one of the two out");
         Err(Refusal::Misused(line))
     };
     if staged.is_some() && typed.connections.is_some() {
@@ -168,12 +169,12 @@ fn load(typed: &Typed) -> Result<Load, Refusal> {
     }
     let connections = staged.map_or(typed.connections.unwrap_or(CONNECTIONS), u64::from);
     let compat = typed.dialect.is_compat();
-    // Each thread has its part of a rate to send, and needs a connection for that as soon as there is one.
+    // Each thread sends its own part of the rate, so it needs a connection whenever there are any.
     let fewest = typed.pace.fewest_connections().map_or(connections, u64::from);
     let threads = typed.threads.unwrap_or(if compat { THREADS } else { THREADS.min(fewest) });
     if fewest < threads && fewest < connections {
         let most = format!(
-            "at most {fewest}: with a rate every thread needs a connection, and --stages c= has as few as that"
+            "at most {fewest}: with a rate every thread needs a connection, and --stages c= goes down to {fewest}"
         );
         return Err(wrong(flags::by_id(Id::Threads), OsStr::new(&threads.to_string()), most));
     }
@@ -186,25 +187,25 @@ fn load(typed: &Typed) -> Result<Load, Refusal> {
     }
     let max_inflight = typed.pace.max_inflight.unwrap_or(connections);
     if max_inflight < connections {
-        let least = format!("there are {connections} connections from the beginning (-c); write {connections} or more");
+        let least = format!("the run starts with {connections} connections (-c); write {connections} or more");
         return Err(wrong(flags::by_id(Id::MaxInflight), OsStr::new(&max_inflight.to_string()), least));
     }
-    // All are far below the end of 32 bits: see the limits.
+    // All of them fit 32 bits: see the limits.
     let [threads, connections, max_inflight] = [threads, connections, max_inflight].map(|count| count as u32);
     Ok(Load { threads, connections, max_inflight })
 }
 
-/// After how long a request counts as timed out, and after how long it is given up. In wrk zero makes every answer
-/// late and nothing is ever given up, except where nothing else would end the run; natively zero switches either off.
+/// After what time a request counts as timed out, and after what time it is abandoned. In wrk zero makes every response
+/// late, and no request is abandoned unless nothing else would end the run; natively zero switches either off.
 fn patience(typed: &mut Typed) -> Result<(Option<Duration>, Option<Duration>), Refusal> {
     let timeout = typed.timeout.unwrap_or(TIMEOUT);
     if typed.dialect.is_compat() {
         return match typed.give_up {
             Some(_) => {
                 let tool = typed.dialect.name();
-                Err(Refusal::Cannot(format!("--give-up: {tool} never gives a request up; leave one of the two out")))
+                Err(Refusal::Cannot(format!("--give-up: {tool} never abandons a request; leave it out")))
             }
-            // Neither of the two is wrk's, and with nothing ever given up neither might ever end.
+            // wrk has neither option, and such a run might never end if no request were ever abandoned.
             None if typed.once || (typed.requests.is_some() && typed.duration.is_none()) => {
                 Ok((Some(timeout), Some(GIVE_UP_MIN)))
             }
@@ -219,13 +220,13 @@ fn patience(typed: &mut Typed) -> Result<(Option<Duration>, Option<Duration>), R
     {
         let [give_up, timeout] = [give_up, timeout].map(exact);
         typed.warnings.push(format!(
-            "--give-up {give_up} comes before --timeout {timeout}: a request is abandoned before it can count as timed out"
+            "--give-up {give_up} is less than --timeout {timeout}: a request is abandoned before it can time out"
         ));
     }
     Ok((timeout, give_up))
 }
 
-/// How many requests a connection may have. The last one, or with one each, says so in a header that must be ours.
+/// How many requests a connection may have. The last one carries `Connection: close`, so the user cannot set that header.
 fn requests_per_connection(typed: &mut Typed) -> Result<Option<PerConnection>, Refusal> {
     let (option, most) = match (typed.disable_keepalive, typed.requests_per_connection) {
         (false, None) => return Ok(None),
@@ -243,8 +244,8 @@ fn requests_per_connection(typed: &mut Typed) -> Result<Option<PerConnection>, R
         let line = format!("{} and the header 'Connection: {value}': leave one of the two out", option.name());
         return Err(Refusal::Misused(line));
     }
-    // A script would write it into each request of a batch, after the first of which nothing may follow. The engine
-    // puts it into the last request of every connection, no matter what made that.
+    // A script would write it into every request of a batch, where no request could follow the first. The engine puts it
+    // into the last request of every connection, whether a script made it or not.
     if most == 1 && typed.script.is_none() {
         typed.headers.push(("Connection".to_owned(), "close".to_owned()));
     }
@@ -259,17 +260,17 @@ fn stop(typed: &Typed) -> Stop {
     }
 }
 
-/// Says that there are fewer requests than connections to send them, if both were typed.
+/// Warns about fewer requests than connections, if both were typed.
 fn few_requests(typed: &mut Typed) {
     let (Some(requests), Some(connections)) = (typed.requests, typed.connections) else { return };
     if requests < connections && !typed.once && typed.warmup.is_none() {
         typed.warnings.push(format!(
-            "-n {requests} is less than -c {connections}: at most {requests} of the connections have a request"
+            "-n {requests} is less than -c {connections}: at most {requests} connections send a request"
         ));
     }
 }
 
-/// What becomes of the result.
+/// What is printed and written of the result.
 fn show(typed: &mut Typed, way: &Way) -> Result<Show, Refusal> {
     Ok(Show {
         percentiles: typed.latency || typed.u_latency || typed.percents.is_some(),
@@ -294,7 +295,7 @@ fn show(typed: &mut Typed, way: &Way) -> Result<Show, Refusal> {
     })
 }
 
-/// The script, whose arguments are the words after the URL; without one they are ignored, but not in silence.
+/// The script, whose arguments are the words after the URL; without one they are ignored with a warning.
 fn script(typed: &mut Typed) -> Option<Script> {
     let args: Vec<String> = typed.words[1..].iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let Some(path) = typed.script.take() else {
@@ -308,13 +309,13 @@ fn script(typed: &mut Typed) -> Option<Script> {
     Some(Script { file: Material::named(path), args })
 }
 
-/// What every request says. One with a body is a `POST`, unless a method was typed.
+/// The request that is sent: with a body a `POST`, unless a method was typed.
 fn request(method: Option<String>, has_body: bool, headers: Vec<Header>, target: &Target) -> Request {
     let method = method.unwrap_or_else(|| if has_body { "POST" } else { "GET" }.to_owned());
     Request { method, target: target.path.clone(), headers: request::headers(headers, target) }
 }
 
-/// What `--body` asks for, unless it is nothing.
+/// The body of `--body`, if it is not empty.
 fn body(typed: Option<OsString>) -> Result<Option<Material>, Refusal> {
     let Some(typed) = typed else { return Ok(None) };
     let bytes = request::body(&typed);

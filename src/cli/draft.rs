@@ -1,4 +1,4 @@
-//! Makes a search of what was typed: what it needs besides a plan, and the options that exclude it.
+//! Turns the options of a search into a [`Search`], and refuses options that cannot be combined with one.
 
 use std::ffi::OsStr;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::plan::search::{Over, Search};
 use crate::plan::{Condition, Kind, Plan};
 use crate::report::units::exact;
 
-/// A search that has no plan yet.
+/// A search without its plan.
 pub(super) struct Draft {
     objective: Condition,
     over: Over,
@@ -26,11 +26,11 @@ pub(super) struct Draft {
 const BUDGET: Duration = Duration::from_secs(60);
 const BUDGET_MIN: Duration = Duration::from_secs(5);
 
-/// How many connections a search over the rate may open unless something else says so.
+/// The most connections that a search over the rate opens by default.
 const MAX_INFLIGHT: u64 = 1_000;
 
 impl Draft {
-    /// What was typed of a search, if one was asked for; the rest is left as for a run.
+    /// Takes the options of a search, if one was asked for; the rest is left as for a run.
     pub fn take(typed: &mut Typed) -> Result<Option<Self>, Refusal> {
         let TypedSearch { objective, over } = std::mem::take(&mut typed.search);
         let Some(objective) = objective else {
@@ -40,18 +40,18 @@ impl Draft {
         let over = over.unwrap_or(Over::Rate);
         if typed.dialect.is_compat() {
             let tool = typed.dialect.name();
-            return Err(Refusal::Cannot(format!("--find-max: {tool} has no searches; leave one of the two out")));
+            return Err(Refusal::Cannot(format!("--find-max: {tool} has no searches; leave it out")));
         }
         refuse_others(typed, over)?;
         if let Some(term) = objective.terms.iter().find(|term| is_turned_round(term)) {
             let line = format!(
-                "--find-max {}: that holds under the highest loads, not below one; write what has to hold, as in p99<50ms",
+                "--find-max {}: this holds above a load, not below it; write what must hold, as in p99<50ms",
                 term.text
             );
             return Err(Refusal::Misused(line));
         }
         if let Some(term) = objective.needs_rate().filter(|_| over != Over::Rate) {
-            let line = format!("--find-max {}: it needs a rate; search over that, or write another term", term.text);
+            let line = format!("--find-max {}: this needs a rate; use --over rate or another term", term.text);
             return Err(Refusal::Misused(line));
         }
         let first = match over {
@@ -83,18 +83,18 @@ impl Draft {
     }
 }
 
-/// Refuses what makes no sense in a search.
+/// Refuses options that make no sense in a search.
 fn refuse_others(typed: &Typed, over: Over) -> Result<(), Refusal> {
     let is_other = |kind: Kind| kind != Kind::Json;
     let watch = typed.watch.option();
     let reasons = [
-        (typed.requests.is_some(), "-n", "a search says itself how many requests a run has"),
-        (typed.once, "--once", "a search has many requests"),
-        (typed.pace.has_stages(), "--stages", "a search has runs with one load each"),
-        (!typed.until.is_empty(), "--until", "a search says itself how long a run is"),
-        (!typed.gates.is_empty(), "--fail-if", "what has to hold is the objective; add a term to it"),
-        (over != Over::Rate && typed.pace.has_rate(), "-R", "what is searched has no rate; it is that of --over rate"),
-        (typed.outputs.iter().any(|output| is_other(output.kind)), "-o", "a search has a .json document only"),
+        (typed.requests.is_some(), "-n", "a search decides how many requests a run has"),
+        (typed.once, "--once", "a search sends many requests"),
+        (typed.pace.has_stages(), "--stages", "each run of a search has one load"),
+        (!typed.until.is_empty(), "--until", "a search decides how long a run lasts"),
+        (!typed.gates.is_empty(), "--fail-if", "what must hold is the objective; add a term to it"),
+        (over != Over::Rate && typed.pace.has_rate(), "-R", "only --over rate has a rate"),
+        (typed.outputs.iter().any(|output| is_other(output.kind)), "-o", "a search writes .json only"),
         (watch.is_some(), watch.unwrap_or_default(), "a search has many runs; sample one at the rate that it finds"),
     ];
     let line = |option: &str, reason: &str| format!("--find-max and {option}: {reason}; leave one of the two out");
@@ -102,7 +102,7 @@ fn refuse_others(typed: &Typed, over: Over) -> Result<(), Refusal> {
     wrong.map_or(Ok(()), |(_, option, reason)| Err(Refusal::Misused(line(option, reason))))
 }
 
-/// Whether a term begins to hold where a load is too high, as those of gates do.
+/// Whether a term holds once the load is too high, as the terms of gates do.
 fn is_turned_round(term: &Term) -> bool {
     let is_lower_bound = matches!(term.comparison, Comparison::More | Comparison::AtLeast);
     let grows = matches!(

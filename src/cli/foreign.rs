@@ -1,11 +1,11 @@
 //! Options of other load generators that onrush does not have, and the hint that each gets.
 
-/// The answer to another tool's option, as it is in the table and as it was typed.
+/// The hint for another tool's option, from its spelling in the table and as it was typed.
 pub(super) fn foreign(spelling: &str, typed: &str) -> Option<String> {
     let (_, answer) = FOREIGN.iter().find(|(spellings, _)| spellings.contains(&spelling))?;
     Some(match answer {
         Answer::Spelled(ours) => format!("{typed}: onrush spells this {ours}"),
-        Answer::NotYet(what) => format!("{typed}: {what} not in onrush yet"),
+        Answer::NotYet(what) => format!("{typed}: onrush does not support {what} yet"),
         Answer::Needless(why) => format!("{typed}: {why}; leave it out"),
     })
 }
@@ -15,13 +15,13 @@ pub(super) fn is_foreign(name: &str) -> bool {
     FOREIGN.iter().any(|(spellings, _)| spellings.iter().any(|typed| typed.strip_prefix("--") == Some(name)))
 }
 
-/// What to say about a spelling of another tool.
+/// What to tell about a spelling of another tool.
 enum Answer {
-    /// It exists under this spelling.
+    /// onrush has it under this spelling.
     Spelled(&'static str),
-    /// It does not exist; the subject with its verb.
+    /// onrush does not have this feature.
     NotYet(&'static str),
-    /// There is no need for it.
+    /// onrush does not need it, for this reason.
     Needless(&'static str),
 }
 
@@ -38,7 +38,7 @@ const FOREIGN: &[(&[&str], Answer)] = &[
         Answer::Spelled("--body, for instance --body 'a=1'"),
     ),
     (&["--headers"], Answer::Spelled("-H, for instance -H 'Accept: text/html'")),
-    (&["-F", "--form"], Answer::NotYet("forms in parts are")),
+    (&["-F", "--form"], Answer::NotYet("multipart forms")),
     (&["--user-agent"], Answer::Spelled("-H, for instance -H 'User-Agent: X'")),
     (&["-e", "--referer"], Answer::Spelled("-H, for instance -H 'Referer: http://example.com/'")),
     (&["--cookie"], Answer::Spelled("-H, for instance -H 'Cookie: a=1'")),
@@ -54,7 +54,7 @@ const FOREIGN: &[(&[&str], Answer)] = &[
     (&["-l", "--latencies"], Answer::Spelled("--latency")),
     (&["--debug", "--verbose"], Answer::Spelled("--once, which shows one request in full")),
     (&["--qps", "--rps", "--rate-limit", "--max-rate"], Answer::Spelled("-R, for instance -R 10k")),
-    // hey's and oha's.
+    // hey and oha.
     (&["-q"], Answer::Spelled("-R, for instance -R 10k, for all connections together (hey: each)")),
     (
         &["--burst-rate", "--burst-delay"],
@@ -66,16 +66,16 @@ const FOREIGN: &[(&[&str], Answer)] = &[
     (&["--warm-up", "--warm-up-time"], Answer::Spelled("--warmup, for instance --warmup 5s")),
     (&["--stage"], Answer::Spelled("--stages, each from where the last one ended, for instance --stages c=10s:0..10")),
     (&["--ramp-up"], Answer::Spelled("--stages, for instance --stages 10s:1k..20k")),
-    (&["--http2", "--http3", "--h2", "--h2c", "--http-version"], Answer::NotYet("HTTP/2 and HTTP/3 are")),
-    (&["-P", "--pipelining", "--pipeline"], Answer::NotYet("pipelining from the command line is")),
+    (&["--http2", "--http3", "--h2", "--h2c", "--http-version"], Answer::NotYet("HTTP/2 or HTTP/3")),
+    (&["-P", "--pipelining", "--pipeline"], Answer::NotYet("pipelining from the command line")),
     (&["--json", "--output-format"], Answer::Spelled("--format json, or -o FILE.json beside the report")),
     (&["--csv", "--out"], Answer::Spelled("-o, for instance -o result.csv")),
     (&["--ciphers"], Answer::Spelled("--tls-ciphers, for instance --tls-ciphers TLS_AES_128_GCM_SHA256")),
     (&["--skip-verify", "--insecure-skip-tls-verify"], Answer::Spelled("-k (--insecure)")),
     (&["-x", "--proxy"], Answer::Spelled("--http-proxy, for instance --http-proxy http://10.0.0.1:3128")),
     (&["--unix-socket"], Answer::Spelled("--unix, for instance --unix /run/app.sock")),
-    (&["--targets", "--urls-from-file", "--input-file"], Answer::NotYet("lists of URLs are")),
-    (&["--no-tui", "--no-print", "--quiet"], Answer::Needless("nothing but the report is printed into a pipe")),
+    (&["--targets", "--urls-from-file", "--input-file"], Answer::NotYet("lists of URLs")),
+    (&["--no-tui", "--no-print", "--quiet"], Answer::Needless("into a pipe only the report is printed")),
     (
         &[
             "--disable-redirects",
@@ -86,10 +86,10 @@ const FOREIGN: &[(&[&str], Answer)] = &[
             "--max-redirs",
             "--max-redirects",
         ],
-        Answer::Needless("redirects are never followed: they count as answers"),
+        Answer::Needless("redirects are never followed, but count as responses"),
     ),
     (&["--color", "--no-color"], Answer::Needless("colours are for terminals only, unless NO_COLOR is set")),
-    (&["--disable-compression"], Answer::Needless("no compression is asked for")),
+    (&["--disable-compression"], Answer::Needless("onrush requests no compression")),
 ];
 
 #[cfg(test)]
@@ -108,10 +108,10 @@ mod tests {
         let stages = "--stage: onrush spells this --stages, each from where the last one ended, for instance --stages c=10s:0..10";
         assert_eq!(said("--stage"), stages);
         assert_eq!(said("--max-vus"), "--max-vus: onrush spells this --max-inflight, for instance --max-inflight 1000");
-        assert_eq!(said("--http2"), "--http2: HTTP/2 and HTTP/3 are not in onrush yet");
-        assert_eq!(said("--location"), "--location: redirects are never followed: they count as answers; leave it out");
+        assert_eq!(said("--http2"), "--http2: onrush does not support HTTP/2 or HTTP/3 yet");
+        assert_eq!(said("--location"), "--location: redirects are never followed, but count as responses; leave it out");
         assert_eq!(said("--user-agent"), "--user-agent: onrush spells this -H, for instance -H 'User-Agent: X'");
-        assert_eq!(said("--no-tui"), "--no-tui: nothing but the report is printed into a pipe; leave it out");
+        assert_eq!(said("--no-tui"), "--no-tui: into a pipe only the report is printed; leave it out");
     }
 
     #[test]

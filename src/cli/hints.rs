@@ -1,5 +1,5 @@
-//! The native messages for a misused option or word: the right spelling where it can be guessed, also for users of
-//! other load generators.
+//! The native messages about misused options and words, with the right spelling where it can be guessed. They also
+//! recognise the options of other load generators.
 
 use std::ffi::{OsStr, OsString};
 
@@ -61,22 +61,22 @@ fn behind_one_dash(name: &str) -> String {
     }
 }
 
-/// One line about a first word that names no host, but a command at the wrong place or, but for a letter, rightly.
+/// One line about a first word that is not a host but a command in the wrong place, or one letter off.
 pub(super) fn command(word: &OsStr) -> Option<String> {
     let is_bare = |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     let word = word.to_str().filter(is_bare)?;
-    // Of few letters any word is near.
+    // Short words are all near one another.
     let is_near = |name: &str| word == name || (name.len() > 3 && damerau_levenshtein(word, name) <= 1);
     let (near, command) = COMMANDS.iter().find(|(name, _)| is_near(name))?;
     let reason = match (word == *near, *near) {
         (true, "help") => "is not a host: onrush --help prints the help,".to_owned(),
-        (true, _) => format!("has to be the first word: {command};"),
+        (true, _) => format!("must be the first word: {command};"),
         (false, _) => format!("is not a host: did you mean {command}?"),
     };
     Some(format!("{word:?} {reason} http://{word}/ is a host of that name"))
 }
 
-/// Words that look like the first of a command line, and what is to be written for them.
+/// The commands, and how each is written.
 const COMMANDS: [(&str, &str); 10] = [
     ("help", "onrush --help"),
     ("serve", "onrush serve"),
@@ -90,7 +90,7 @@ const COMMANDS: [(&str, &str); 10] = [
     ("restore", "onrush restore"),
 ];
 
-/// One line about words that cannot be meant where they are: a number for a host, a URL after the first word.
+/// One line about words that must be misplaced: a number where the host is, or a URL after the first word.
 pub(super) fn stray(words: &[OsString], has_script: bool) -> Option<String> {
     let shown = |word: &OsStr| format!("{:?}", secrets::url(&word.to_string_lossy()));
     let has_scheme = |word: &OsStr| word.to_string_lossy().contains("://");
@@ -100,7 +100,7 @@ pub(super) fn stray(words: &[OsString], has_script: bool) -> Option<String> {
         let (first, second, are_urls) = (shown(first), shown(second), has_scheme(first));
         return Some(match are_urls {
             true => format!("{first} and {second} are two URLs, but a run has one target: start a run for each"),
-            false => format!("{first} comes before the URL {second} and belongs to no option: leave it out"),
+            false => format!("{first} comes before the URL {second} and is not the value of an option: leave it out"),
         });
     }
     let word = first.to_str()?;
@@ -111,14 +111,14 @@ pub(super) fn stray(words: &[OsString], has_script: bool) -> Option<String> {
     let path = secrets::text(if path.is_empty() { "/" } else { path });
     let is_port = host.parse::<u16>().is_ok_and(|port| port > 0);
     let port = if is_port {
-        format!("http://127.0.0.1:{host}{path} for that port of this machine, or ")
+        format!("http://127.0.0.1:{host}{path} for that port on this machine, or ")
     } else {
         String::new()
     };
     Some(format!("{} is a number, not a host: write {port}http://{host}{path} for a host of that name", shown(first)))
 }
 
-/// The option whose name begins like this, else the one with the fewest letters wrong, if they are few.
+/// The option whose name begins with `name`, else the most similar one, if it is similar enough.
 fn nearest(name: &str) -> Option<&'static Flag> {
     if let Some(flag) = FLAGS.iter().find(|flag| flag.long.starts_with(name)) {
         return Some(flag);
@@ -144,7 +144,7 @@ mod tests {
                 Misuse::OneDash("duration=5s".to_owned()),
                 "unknown option -duration; did you mean --duration, with two dashes?",
             ),
-            (Misuse::OneDash("h2".to_owned()), "-h2: HTTP/2 and HTTP/3 are not in onrush yet"),
+            (Misuse::OneDash("h2".to_owned()), "-h2: onrush does not support HTTP/2 or HTTP/3 yet"),
             (Misuse::OneDash("hx".to_owned()), "unknown option -hx; onrush --help lists them all"),
             (Misuse::Letter('C'), "unknown option -C; did you mean -c (--connections)?"),
             (Misuse::Letter('j'), "unknown option -j; onrush --help lists them all"),
@@ -159,13 +159,13 @@ mod tests {
         let said = |word: &str| command(OsStr::new(word));
         for (word, expected) in [
             ("help", "\"help\" is not a host: onrush --help prints the help, http://help/ is a host of that name"),
-            ("serve", "\"serve\" has to be the first word: onrush serve; http://serve/ is a host of that name"),
-            ("merge", "\"merge\" has to be the first word: onrush merge; http://merge/ is a host of that name"),
+            ("serve", "\"serve\" must be the first word: onrush serve; http://serve/ is a host of that name"),
+            ("merge", "\"merge\" must be the first word: onrush merge; http://merge/ is a host of that name"),
             ("server", "\"server\" is not a host: did you mean onrush serve? http://server/ is a host of that name"),
             ("restor", "\"restor\" is not a host: did you mean onrush restore? http://restor/ is a host of that name"),
             ("mrege", "\"mrege\" is not a host: did you mean onrush merge? http://mrege/ is a host of that name"),
             ("shwo", "\"shwo\" is not a host: did you mean onrush show? http://shwo/ is a host of that name"),
-            ("vs", "\"vs\" has to be the first word: onrush vs; http://vs/ is a host of that name"),
+            ("vs", "\"vs\" must be the first word: onrush vs; http://vs/ is a host of that name"),
             ("halp", "\"halp\" is not a host: did you mean onrush --help? http://halp/ is a host of that name"),
         ] {
             assert_eq!(said(word).as_deref(), Some(expected));
@@ -195,7 +195,7 @@ mod tests {
         };
         let number = |word: &str, url: &str, host: &str| {
             Some(format!(
-                "{word:?} is a number, not a host: write {url} for that port of this machine, or {host} for a host of that name"
+                "{word:?} is a number, not a host: write {url} for that port on this machine, or {host} for a host of that name"
             ))
         };
         assert_eq!(said("8080", false), number("8080", "http://127.0.0.1:8080/", "http://8080/"));
@@ -206,7 +206,7 @@ mod tests {
         );
         assert_eq!(
             said("10 http://h/?token=x", false).as_deref(),
-            Some("\"10\" comes before the URL \"http://h/?token=REDACTED\" and belongs to no option: leave it out")
+            Some("\"10\" comes before the URL \"http://h/?token=REDACTED\" and is not the value of an option: leave it out")
         );
         assert_eq!(
             said("http://a/ x http://b/", false).as_deref(),

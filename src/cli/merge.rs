@@ -39,7 +39,7 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Merge>, String> {
                 if path == "-" { merge.is_piped = true } else { merge.outputs.push(output(path)?) }
             }
             Arg::Value(path) if merge.inputs.iter().any(|known| *known == path) => {
-                return Err(format!("{path:?} is named twice; a result counts once"));
+                return Err(format!("{path:?} is given twice; each result counts once"));
             }
             Arg::Value(path) => merge.inputs.push(PathBuf::from(path)),
             _ => return Err(format!("{}; see: onrush merge --help", argument.unexpected())),
@@ -57,7 +57,7 @@ fn output(path: OsString) -> Result<Output, String> {
         Some(Kind::Lines) => Err(format!("--output {path:?}: .ndjson is written while a test runs; write .csv")),
         Some(kind) => Ok(Output { path, kind }),
         None => Err(format!(
-            "--output {path:?}: its ending says what is written: .json, .json.gz, .csv, .hgrm, .md or .xml"
+            "--output {path:?}: its ending selects the format: .json, .json.gz, .csv, .hgrm, .md or .xml"
         )),
     }
 }
@@ -90,7 +90,7 @@ mod tests {
             ("a.json -o x.csv.gz", "ending"),
             ("a.json -o x.ndjson", "while a test runs"),
             ("--bogus", "--help"),
-            ("a.json b.json a.json", "\"a.json\" is named twice"),
+            ("a.json b.json a.json", "\"a.json\" is given twice"),
         ] {
             assert!(parsed(line).unwrap_err().contains(words), "{line}");
         }

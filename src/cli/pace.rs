@@ -1,5 +1,5 @@
-//! The options about when requests are sent, and on how many connections over time: what was typed of them, and the schedule
-//! that follows.
+//! The options about when requests are sent, and on how many connections over time, as typed, and the [`Schedule`] that
+//! follows from them.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::plan::schedule::{Arrivals, CatchUp, Rate, Stage};
 use crate::plan::{Dialect, Levels, Part, Schedule};
 use crate::report::units::exact;
 
-/// What was typed about when requests are sent.
+/// The options about when requests are sent, as typed.
 #[derive(Debug, Default)]
 pub(super) struct TypedPace {
     /// `--rate`. In the compat dialects it may be zero.
@@ -35,7 +35,7 @@ pub(super) struct TypedPace {
     max_late: Option<Duration>,
     /// `--send-slice`.
     send_slice: Option<Duration>,
-    /// The first option that means nothing without a rate.
+    /// The first option that has no meaning without a rate.
     needs_rate: Option<&'static Flag>,
 }
 
@@ -51,7 +51,7 @@ impl TypedPace {
                     None => self.stages.replace(stages(flag, value, &text)?).is_none(),
                 };
                 if !is_first {
-                    return Err(wrong(flag, value, "typed twice; one list has all stages, with commas between them"));
+                    return Err(wrong(flag, value, "given twice; write all stages in one list, separated by commas"));
                 }
             }
             Id::MaxInflight => self.max_inflight = Some(count(flag, value, dialect, CONNECTIONS_MAX)?),
@@ -67,7 +67,7 @@ impl TypedPace {
         Ok(())
     }
 
-    /// Whether the load changes by stages.
+    /// Whether the load changes in stages.
     pub fn has_stages(&self) -> bool {
         self.stages.is_some() || self.levels.is_some()
     }
@@ -77,7 +77,7 @@ impl TypedPace {
         self.rate.is_some()
     }
 
-    /// The rate that a search begins with, if one was typed. There is one in any case from now on.
+    /// The first rate of a search, if one was typed. From now on there is a rate in any case.
     pub fn take_first(&mut self) -> Option<Rate> {
         let first = self.rate;
         self.rate = first.or(Rate::from_per_second(1));
@@ -88,13 +88,13 @@ impl TypedPace {
     ///
     /// # Errors
     ///
-    /// When something else says so too, or those of one kind last longer than those of the other.
+    /// If `--duration` was typed too, or the stages of the rate and of the connections last for different times.
     pub fn duration(&self, typed: Option<Duration>) -> Result<Option<Duration>, Refusal> {
         let rates = self.stages.as_ref().map(|stages| stages.iter().filter_map(|stage| stage.length).sum::<Duration>());
         let levels = self.levels.as_ref().map(|levels| levels.iter().map(|level| level.length).sum::<Duration>());
         match (rates, levels) {
             (Some(rates), Some(levels)) if rates != levels => Err(Refusal::Misused(format!(
-                "--stages: those of the rate last {} and those of the connections (c=) {}; make them equally long",
+                "--stages: the rates last {} and the connections (c=) {}; make them equally long",
                 exact(rates),
                 exact(levels)
             ))),
@@ -107,29 +107,29 @@ impl TypedPace {
         }
     }
 
-    /// The most connections that the stages ask for, if there are any of connections.
+    /// The most connections in any stage, if there are stages of connections.
     pub fn most_connections(&self) -> Option<u32> {
         self.levels.as_ref()?.iter().map(|level| level.from.max(level.to)).max()
     }
 
-    /// The fewest connections above none that there are at any time to keep a rate, if stages say how many there are.
+    /// The fewest connections, but at least one, that carry the rate at any time, if stages set their number.
     pub fn fewest_connections(&self) -> Option<u32> {
         let has_rate = self.rate.is_some() || self.stages.is_some();
         let fewest = |level: &Level| level.from.min(level.to).max(1);
         self.levels.as_ref().filter(|_| has_rate)?.iter().filter(|level| level.from.max(level.to) > 0).map(fewest).min()
     }
 
-    /// How many connections there are over time, if stages say so.
+    /// How many connections there are over time, if stages set it.
     pub fn levels(&mut self) -> Option<Levels> {
         self.levels.take().map(|stages| Levels { stages, part: Part::WHOLE })
     }
 
-    /// The schedule, if a rate was typed. wrk2 wants one, and says so in its own words.
+    /// The schedule, if a rate was typed. wrk2 requires one, with its own message.
     pub fn decide(self, dialect: Dialect) -> Result<Option<Schedule>, Refusal> {
         let rate = self.rate.filter(|rate| *rate > Rate::default());
         let stages = match (self.rate, self.stages) {
             (Some(_), Some(_)) => {
-                let line = "--rate and --stages: both say the rate; leave one of the two out";
+                let line = "--rate and --stages: both set the rate; leave one of the two out";
                 return Err(Refusal::Misused(line.to_owned()));
             }
             (_, Some(stages)) => stages,
@@ -152,22 +152,22 @@ impl TypedPace {
             send_slice: self.send_slice,
         };
         if schedule.is_too_fast_to_draw() {
-            let reason = format_args!("at most {POISSON_RATE_MAX} per second: each of these due times is drawn");
+            let reason = format_args!("at most {POISSON_RATE_MAX} per second: each due time is drawn at random");
             return Err(wrong(flags::by_id(Id::Arrivals), OsStr::new("poisson"), reason));
         }
         Ok(Some(schedule))
     }
 }
 
-const AT_LEAST: &str = "at least 1; less than one per second is written per minute, for instance 30/m";
+const AT_LEAST: &str = "at least 1; for less than one per second write a rate per minute, for instance 30/m";
 
-/// A rate that is not zero, but in the compat dialects, where it is judged later.
+/// A rate. Zero is refused; in the compat dialects this is decided later.
 fn rate(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Rate, Refusal> {
     let rate = any_rate(flag, value, &value.to_string_lossy(), dialect)?;
     if rate == Rate::default() && !dialect.is_compat() { Err(wrong(flag, value, AT_LEAST)) } else { Ok(rate) }
 }
 
-/// A rate, per second unless it says otherwise; `text` is a part of `value`. The tools know no other unit.
+/// A rate, per second unless it has another unit; `text` is a part of `value`. The imitated tools have no other unit.
 fn any_rate(flag: &Flag, value: &OsStr, text: &str, dialect: Dialect) -> Result<Rate, Refusal> {
     let (count, unit) = text.split_once('/').filter(|_| !dialect.is_compat()).unwrap_or((text, "s"));
     let made = match unit.to_ascii_lowercase().as_str() {
@@ -186,7 +186,7 @@ fn any_rate(flag: &Flag, value: &OsStr, text: &str, dialect: Dialect) -> Result<
     }
 }
 
-/// What stages are of, as examples show it.
+/// How examples describe stages of a kind.
 struct Shape {
     what: &'static str,
     stage: &'static str,
@@ -224,7 +224,7 @@ fn levels(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<Level>, Refusal>
     Ok(levels.into_iter().map(|(length, from, to)| Level { length, from, to }).collect())
 }
 
-/// Stages of anything: for each its length, and what it begins and ends with.
+/// Stages of any kind: the length of each, and what it begins and ends with.
 fn listed<T>(
     flag: &Flag,
     value: &OsStr,
@@ -234,7 +234,7 @@ fn listed<T>(
 ) -> Result<Vec<(Duration, T, T)>, Refusal> {
     if list.contains(',') && list.split(',').any(|text| text.trim().is_empty()) {
         let example = shape.list;
-        let reason = format_args!("there is no stage on one side of a comma; try {example}");
+        let reason = format_args!("a stage is missing before or after a comma; try {example}");
         return Err(wrong(flag, value, reason));
     }
     let stages = list.split(',').map(|text| stage(flag, text.trim(), shape, &read)).collect::<Result<Vec<_>, _>>()?;
@@ -261,20 +261,20 @@ fn stage<T>(
         .filter(is_whole)
         .ok_or_else(|| bad(format_args!("a stage is a length, a colon and {what}; try {stage}")))?;
     if values.contains(':') {
-        return Err(bad(format_args!("stages have commas between them; try {list}")));
+        return Err(bad(format_args!("stages are separated by commas; try {list}")));
     }
     if let Some(right) = meant(length, values) {
         return Err(bad(format_args!("{right}")));
     }
     let length = time(flag, OsStr::new(length), Dialect::Native)?;
     if length.is_zero() {
-        return Err(bad(format_args!("a stage lasts longer than 0; try 10s:{values}")));
+        return Err(bad(format_args!("a stage must last longer than 0; try 10s:{values}")));
     }
     let (from, to) = values.split_once("..").unwrap_or((values, values));
     Ok((length, read(value, from)?, read(value, to)?))
 }
 
-/// What is right where the user has typed a stage with the length at its end, or with something else than two dots in a ramp.
+/// The stage that was meant, where its length was typed last, or a ramp without its two dots.
 fn meant(first: &str, second: &str) -> Option<String> {
     let is_number = |text: &str| units::metric(text.split('/').next().unwrap_or(text), Dialect::Native).is_ok();
     let is_length = units::time(second, Dialect::Native).is_ok() && !is_number(second);
@@ -282,7 +282,7 @@ fn meant(first: &str, second: &str) -> Option<String> {
         return Some(format!("the length comes first; write {second}:{first}"));
     }
     let joined = |joint: &&str| second.split_once(*joint).filter(|(from, to)| is_number(from) && is_number(to));
-    // One dot may have been meant as that of a fraction.
+    // A single dot may be a decimal point.
     let is_ramp =
         |(from, to): &(&str, &str)| !second.contains('.') || second.contains("...") || from.len().min(to.len()) > 1;
     let (from, to) = ["->", "...", "to", "-", "."].iter().find_map(joined).filter(is_ramp)?;
@@ -319,7 +319,7 @@ fn catch_up(flag: &Flag, value: &OsStr) -> Result<CatchUp, Refusal> {
         return Err(wrong(flag, value, format_args!("less than {MOST}")));
     }
     let factor = CatchUp::from_thousandths(1_000 * whole + thousandths);
-    factor.ok_or_else(|| wrong(flag, value, "at least 1, with which a stall is never made up for"))
+    factor.ok_or_else(|| wrong(flag, value, "at least 1, which never makes up for a stall"))
 }
 
 fn positive(flag: &Flag, value: &OsStr, example: &str) -> Result<Duration, Refusal> {
@@ -336,7 +336,7 @@ fn send_slice(flag: &Flag, value: &OsStr) -> Result<Duration, Refusal> {
             Err(wrong(
                 flag,
                 value,
-                format_args!("at most {most} s: requests leave as late as that; try 200us"),
+                format_args!("at most {most} s, because requests are late by up to a slice; try 200us"),
             ))
         }
         time => Ok(time),

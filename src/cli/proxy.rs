@@ -9,13 +9,13 @@ use crate::plan::secrets;
 use crate::plan::target::Scheme;
 use crate::plan::{Dialect, Proxy, Target};
 
-/// Reads `http://[user:password@]host:port`, the scheme of which may be left out.
+/// Reads `http://[user:password@]host:port`; the scheme is optional.
 pub(super) fn proxy(flag: &Flag, value: &OsStr) -> Result<Proxy, Refusal> {
     let refused = |reason: &str| wrong(flag, OsStr::new(&secrets::misspelt_url(&value.to_string_lossy())), reason);
     let text = value.to_str().ok_or_else(|| refused("not UTF-8"))?;
     if let Some((scheme, _)) = text.split_once("://").filter(|(scheme, _)| scheme.to_lowercase().starts_with("socks")) {
         return Err(refused(&format!(
-            "{scheme} proxies are not in onrush; write the http:// URL of one that speaks HTTP"
+            "onrush does not support {scheme} proxies; write the http:// URL of an HTTP proxy"
         )));
     }
     if secrets::is_misspelt_user(text) {
@@ -24,11 +24,11 @@ pub(super) fn proxy(flag: &Flag, value: &OsStr) -> Result<Proxy, Refusal> {
     let target = Target::parse(text, Dialect::Native).map_err(|invalid| refused(&invalid.reason))?;
     let Target { scheme, host, port, path, userinfo, .. } = target;
     if scheme != Scheme::Http {
-        let reason = "TLS is spoken with targets, but not with a proxy; write http:// and a port that takes plain text";
+        let reason = "onrush does not speak TLS with a proxy; write http:// and a port for plain text";
         return Err(refused(reason));
     }
     let Some(port) = port else {
-        return Err(refused("no port, and proxies have no usual one; try http://proxy:3128"));
+        return Err(refused("no port, and proxies have no default port; try http://proxy:3128"));
     };
     if path != "/" {
         return Err(refused("nothing can follow the port; try http://proxy:3128"));
@@ -71,9 +71,9 @@ mod tests {
         for (text, expected) in [
             ("http://u:pass@proxy", "--http-proxy \"http://REDACTED@proxy\": no port"),
             ("u:pass@proxy", "--http-proxy \"REDACTED@proxy\": no port"),
-            ("https://proxy:443", "TLS is spoken with targets"),
-            ("socks5://proxy:1080", "socks5 proxies are not in onrush"),
-            ("SOCKS5h://proxy:1080", "SOCKS5h proxies are not in onrush"),
+            ("https://proxy:443", "onrush does not speak TLS with a proxy"),
+            ("socks5://proxy:1080", "onrush does not support socks5 proxies"),
+            ("SOCKS5h://proxy:1080", "onrush does not support SOCKS5h proxies"),
             ("ftp://proxy:21", "the scheme \"ftp\" is unknown"),
             ("http://:3128", "no host"),
             ("", "no host"),

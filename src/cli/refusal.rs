@@ -5,16 +5,16 @@ use std::fmt::Display;
 
 use super::flags::Flag;
 
-/// Why there is no plan.
+/// Why a command line has no plan.
 #[derive(Debug)]
 pub(super) enum Refusal {
     /// Help was asked for.
     Help(Length),
-    /// There is nothing to add to the usage.
+    /// The usage says everything.
     Usage,
     /// The command line is wrong: one line, after the program's name.
     Misused(String),
-    /// The same in words of wrk, without the program's name.
+    /// The same in wrk's words, without the program's name.
     Wrk(String),
     /// The command line is right, but it cannot be done: one line, after the program's name. No usage follows.
     Cannot(String),
@@ -35,7 +35,7 @@ pub(super) fn wrong(flag: &Flag, value: &OsStr, reason: impl Display) -> Refusal
     let text = value.to_string_lossy();
     let shown: String = text.chars().take(SHOWN_MAX).collect();
     let dots = if shown.len() < text.len() { "…" } else { "" };
-    // A user who forgets a value gives the next word.
+    // Without its value an option takes the next word instead.
     let is_missing =
         matches!(flag.value, Some("N" | "T" | "F" | "LIST" | "NAME" | "WHEN" | "VERSION")) && text.contains("://");
     let reason =

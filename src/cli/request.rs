@@ -1,6 +1,6 @@
-//! What every request says: method, headers and body, from what was typed.
+//! The method, headers and body of every request, from the options.
 //!
-//! It adds no length of the body: the protocol does.
+//! It adds no `Content-Length`: the protocol does.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -17,8 +17,8 @@ use crate::reason::reason;
 /// Name and value.
 pub(super) type Header = (String, String);
 
-/// A header as typed, its value without the blanks in front. Natively it must be one by RFC 9110; the compat dialects
-/// send what they are given, as wrk does, and want nothing but a name and a colon. The error says what is wrong.
+/// A header as typed, its value without leading blanks. Natively it must conform to RFC 9110; the compat dialects send
+/// what they are given, as wrk does, and require only a name and a colon. The error says what is wrong.
 pub(super) fn header(text: &str, dialect: Dialect) -> Result<Header, &'static str> {
     let (name, value) = text.split_once(':').ok_or("no colon; write 'Name: value'")?;
     if name.is_empty() {
@@ -26,7 +26,7 @@ pub(super) fn header(text: &str, dialect: Dialect) -> Result<Header, &'static st
     }
     if !dialect.is_compat() {
         if !is_token(name) {
-            return Err("a header's name is made of letters, digits and -; write 'Name: value'");
+            return Err("a header name consists of letters, digits and -; write 'Name: value'");
         }
         if value.contains(|character: char| character.is_ascii_control() && character != '\t') {
             return Err("a control character in the value");
@@ -35,14 +35,14 @@ pub(super) fn header(text: &str, dialect: Dialect) -> Result<Header, &'static st
     Ok((name.to_owned(), value.trim_start_matches([' ', '\t']).to_owned()))
 }
 
-/// Whether a text is a token of RFC 9110: what methods and header names are.
+/// Whether a text is a token of RFC 9110, as methods and header names are.
 pub(super) fn is_token(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(allowed)
 }
 
-/// The headers in the order they are sent: `Host` first, the user's own if there is one, then `Authorization` if the
-/// URL names a user and no header does, then the user's in their order.
+/// The headers in the order in which they are sent: `Host`, which may be the user's; `Authorization`, if the URL has a
+/// user and there is no such header; then the user's headers in their order.
 pub(super) fn headers(typed: Vec<Header>, target: &Target) -> Vec<Header> {
     let is = |header: &Header, name: &str| header.0.eq_ignore_ascii_case(name);
     let (mut headers, rest): (Vec<_>, Vec<_>) = typed.into_iter().partition(|header| is(header, "Host"));
@@ -58,7 +58,7 @@ pub(super) fn headers(typed: Vec<Header>, target: &Target) -> Vec<Header> {
     headers
 }
 
-/// The body that `--body` asks for: the text itself, a file, or standard input. The error says what went wrong.
+/// The body of `--body`: the text itself, a file, or standard input. The error says what went wrong.
 pub(super) fn body(typed: &OsStr) -> Result<Vec<u8>, String> {
     match typed.as_bytes() {
         b"@-" => read(io::stdin().lock(), BODY_MAX_MIB),
@@ -83,7 +83,7 @@ fn too_long(most_mib: u64) -> String {
     format!("it is longer than {most_mib} MiB; send a shorter body")
 }
 
-/// What `Authorization` and `Proxy-Authorization` say for `user:password`.
+/// The value of `Authorization` and `Proxy-Authorization` for `user:password`.
 pub(super) fn basic(userinfo: &str) -> String {
     format!("Basic {}", STANDARD.encode(userinfo))
 }
@@ -128,7 +128,7 @@ mod tests {
             ("A: é", Ok(("A", "é"))),
             ("A", Err("no colon; write 'Name: value'")),
             (": b", Err("no name before the colon; write 'Name: value'")),
-            ("A b: c", Err("a header's name is made of letters, digits and -; write 'Name: value'")),
+            ("A b: c", Err("a header name consists of letters, digits and -; write 'Name: value'")),
             ("A: b\r\nC: d", Err("a control character in the value")),
         ];
         for (text, expected) in table {

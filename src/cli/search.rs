@@ -1,4 +1,4 @@
-//! The options of a search: what was typed of them.
+//! The options of a search, as typed.
 
 use std::ffi::OsStr;
 
@@ -8,7 +8,7 @@ use super::values::condition;
 use crate::plan::Condition;
 use crate::plan::search::Over;
 
-/// What was typed of a search.
+/// The options of a search, as typed.
 #[derive(Debug, Default)]
 pub(super) struct TypedSearch {
     /// `--find-max`.

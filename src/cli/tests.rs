@@ -1,4 +1,4 @@
-//! Whole command lines, and the plans or texts they come to.
+//! Whole command lines, and the plans or texts that they lead to.
 
 mod connections;
 mod pace;
@@ -12,7 +12,7 @@ use super::*;
 use crate::plan::schedule::{Arrivals, CatchUp, Rate, Stage};
 use crate::plan::{Breakout, Format, Kind, Percent, Stop};
 
-/// Splits a line as a shell would that knows only quotes.
+/// Splits a line like a shell that has nothing but quotes.
 fn words(line: &str) -> Vec<OsString> {
     let mut words = Vec::new();
     let (mut word, mut quote) = (None::<String>, None);
@@ -222,16 +222,16 @@ fn bad_values_are_refused_with_a_line_that_names_what_would_be_right() {
         ("--congestion ''", "--congestion \"\": a name has 1 to 15 characters; try cubic".to_owned()),
         (
             "--unix x --congestion reno",
-            "--congestion is about TCP, which --unix does without: leave one of the two out".to_owned(),
+            "--congestion is for TCP, which --unix does not use: leave one of the two out".to_owned(),
         ),
         (
             "--unix x --rcvbuf 4k",
-            "--rcvbuf does nothing on a Unix socket, where the sender's buffer counts: leave it out, or --unix"
+            "--rcvbuf has no effect on a Unix socket, where the sender's buffer counts: leave one of the two out"
                 .to_owned(),
         ),
         ("--seed x", "--seed \"x\": not a number from 0 to 18446744073709551615".to_owned()),
         ("--io kqueue", "--io \"kqueue\": unknown; write auto, uring or epoll".to_owned()),
-        ("--compat ab", "--compat \"ab\": no tool onrush can follow; write wrk, wrk-cmm or wrk2".to_owned()),
+        ("--compat ab", "--compat \"ab\": unknown; write wrk, wrk-cmm or wrk2".to_owned()),
         ("--body @/nonexistent", "--body \"@/nonexistent\": No such file or directory".to_owned()),
         ("--body @/", "--body \"@/\": Is a directory".to_owned()),
     ];
@@ -256,7 +256,7 @@ fn what_exceeds_a_limit_is_refused_with_the_limit() {
     }
     assert_eq!(refused_by_wrk("wrk -c 2M http://h/"), "wrk: --connections \"2M\": at most 1000000\n");
     let long = format!("http://h/{}", "x".repeat(64 << 10));
-    assert_eq!(refused(&format!("onrush {long}")), "onrush: the URL has 65545 bytes: at most 65536");
+    assert_eq!(refused(&format!("onrush {long}")), "onrush: the URL has 65545 bytes; at most 65536 are allowed");
     let shown = refused(&format!("onrush -c {} h", "1".repeat(200)));
     assert_eq!(shown, format!("onrush: --connections \"{}\"…: at most 1000000", "1".repeat(80)));
 }
@@ -300,7 +300,7 @@ fn a_timeout_of_zero_means_never_natively_and_always_in_wrk() {
     assert_eq!(patience("wrk --timeout 0 http://h/"), (Some(0), None));
     assert_eq!(
         refused("wrk --give-up 5 http://h/"),
-        "wrk: --give-up: wrk never gives a request up; leave one of the two out"
+        "wrk: --give-up: wrk never abandons a request; leave it out"
     );
 }
 
@@ -363,7 +363,7 @@ fn misused_options_are_answered_as_getopt_does_or_with_a_hint() {
     assert_eq!(refused_by_wrk("wrk -r http://h/"), "");
     assert_eq!(refused_by_wrk("wrk '-?' http://h/"), "");
     assert_eq!(refused("onrush -z 30s h"), "onrush: -z: onrush spells this -d, for instance -d 30s");
-    assert_eq!(refused("onrush --http2 h"), "onrush: --http2: HTTP/2 and HTTP/3 are not in onrush yet");
+    assert_eq!(refused("onrush --http2 h"), "onrush: --http2: onrush does not support HTTP/2 or HTTP/3 yet");
     assert_eq!(refused("onrush --durtion 5 h"), "onrush: unknown option --durtion; did you mean --duration?");
     assert_eq!(shape(&run("onrush --duration=5s h")).2, Some(5.0));
 }
@@ -392,7 +392,7 @@ fn a_rate_is_per_second_or_per_minute() {
 
 #[test]
 fn a_rate_that_is_none_is_refused_with_what_would_be_right() {
-    let least = "at least 1; less than one per second is written per minute, for instance 30/m";
+    let least = "at least 1; for less than one per second write a rate per minute, for instance 30/m";
     let example = "try 1000, 10k or 90/m";
     for (typed, reason) in [
         ("0", least.to_owned()),
@@ -433,14 +433,14 @@ fn with_a_rate_every_thread_has_a_connection_while_there_are_any() {
     ] {
         assert_eq!(run(line).load.threads, threads, "{line}");
     }
-    let expected = "onrush: --threads \"4\": at most 3: with a rate every thread needs a connection, and --stages c= has as few as that";
+    let expected = "onrush: --threads \"4\": at most 3: with a rate every thread needs a connection, and --stages c= goes down to 3";
     assert_eq!(refused("onrush -t4 -R 9 --stages c=1s:9,1s:3..9 h"), expected);
 }
 
 #[test]
 fn stages_that_are_none_are_refused_with_what_would_be_right() {
     let shape = "a stage is a length, a colon and a rate; try 10s:1k..20k";
-    let commas = "there is no stage on one side of a comma; try 10s:1k,30s:1k..20k";
+    let commas = "a stage is missing before or after a comma; try 10s:1k,30s:1k..20k";
     for (typed, shown, reason) in [
         ("1k", "1k", shape),
         ("10s:1k,", "10s:1k,", commas),
@@ -448,8 +448,8 @@ fn stages_that_are_none_are_refused_with_what_would_be_right() {
         ("''", "", shape),
         ("10s:", "10s:", shape),
         (":1k", ":1k", shape),
-        ("10s:1k;5s:2k", "10s:1k;5s:2k", "stages have commas between them; try 10s:1k,30s:1k..20k"),
-        ("0s:1k", "0s:1k", "a stage lasts longer than 0; try 10s:1k"),
+        ("10s:1k;5s:2k", "10s:1k;5s:2k", "stages are separated by commas; try 10s:1k,30s:1k..20k"),
+        ("0s:1k", "0s:1k", "a stage must last longer than 0; try 10s:1k"),
         ("ever:1k", "ever", "not a time; try 500ms, 1.5s or 2m"),
         ("9999h:1k", "9999h", "at most 8784h, which is 366 days"),
         ("8784h:1k,1s:1k", "8784h:1k,1s:1k", "all stages together last at most 366 days"),
@@ -472,17 +472,17 @@ fn stages_that_are_none_are_refused_with_what_would_be_right() {
 #[test]
 fn what_says_when_requests_are_sent_is_not_said_twice_and_not_without_a_rate() {
     for (options, expected) in [
-        ("-R 1 --stages 1s:1", "--rate and --stages: both say the rate; leave one of the two out"),
+        ("-R 1 --stages 1s:1", "--rate and --stages: both set the rate; leave one of the two out"),
         ("-d 1 --stages 1s:1", "--duration and --stages: the run lasts as long as its stages; leave --duration out"),
         (
             "--stages 1s:1 --stages 2s:1",
-            "--stages \"2s:1\": typed twice; one list has all stages, with commas between them",
+            "--stages \"2s:1\": given twice; write all stages in one list, separated by commas",
         ),
         ("-U", "--u_latency: there is no rate; add -R, for instance -R 1000"),
         ("-B", "--batch_latency: there is no rate; add -R, for instance -R 1000"),
         (
             "-R 1 -B",
-            "--batch_latency: it is wrk2's, and takes --compat wrk2; the result of -o has the latency of batches anyway",
+            "--batch_latency: needs --compat wrk2; result files (-o) have the latency of batches anyway",
         ),
         ("--max-late 1s -U", "--max-late: there is no rate; add -R, for instance -R 1000"),
         ("--send-slice 1ms", "--send-slice: there is no rate; add -R, for instance -R 1000"),
@@ -520,11 +520,11 @@ fn what_is_ignored_is_said_before_the_run() {
     assert_eq!(warned("wrk http://h/ x -- -y"), expected("wrk"));
     assert_eq!(
         warned("onrush --timeout 5s --give-up 1s h"),
-        ["onrush: --give-up 1s comes before --timeout 5s: a request is abandoned before it can count as timed out"]
+        ["onrush: --give-up 1s is less than --timeout 5s: a request is abandoned before it can time out"]
     );
     assert_eq!(
         warned("onrush -n 5 -c 20 h"),
-        ["onrush: -n 5 is less than -c 20: at most 5 of the connections have a request"]
+        ["onrush: -n 5 is less than -c 20: at most 5 connections send a request"]
     );
     for line in ["onrush -n 5 h", "onrush -n 20 -c 20 h", "onrush -n 5 -c 20 --once h", "onrush --percentiles 0.5,50 h"]
     {
@@ -532,12 +532,12 @@ fn what_is_ignored_is_said_before_the_run() {
     }
     assert_eq!(
         warned("onrush --percentiles 0.5,0.99 h"),
-        ["onrush: --percentiles 0.5,0.99: these are per cent; the median is 50, not 0.5"]
+        ["onrush: --percentiles 0.5,0.99: these are percentages; the median is 50, not 0.5"]
     );
     assert_eq!(
         warned("onrush -k --sni a -k h"),
         ["insecure", "sni"]
-            .map(|name| { format!("onrush: --{name} does nothing: no TLS is spoken, as the URL is not https://") })
+            .map(|name| { format!("onrush: --{name} does nothing: the URL is not https://") })
     );
     for program in ["onrush", "wrk"] {
         let lines = warned(&format!("{program} --once -H Content-Length:9 --body hello http://h/"));
@@ -562,7 +562,7 @@ fn serve_is_a_subcommand_natively_and_as_the_first_word_only() {
     assert_eq!(printed("onrush serve --help"), (serve::help(), String::new(), 0));
     assert_eq!(refused_by_wrk("wrk serve"), "invalid URL: serve\n");
     assert_eq!(refused_by_wrk("onrush --compat wrk serve"), "invalid URL: serve\n");
-    assert!(refused("onrush -c10 serve").contains("has to be the first word"));
+    assert!(refused("onrush -c10 serve").contains("must be the first word"));
     assert_eq!(run("onrush -c10 http://serve/").target.host, "serve");
     assert!(refused("onrush serv --addr 8080").contains("did you mean onrush serve?"));
     assert!(refused("onrush help").contains("onrush --help prints the help"));
@@ -571,7 +571,7 @@ fn serve_is_a_subcommand_natively_and_as_the_first_word_only() {
 #[test]
 fn a_stray_word_puts_load_on_nobody() {
     assert!(refused("onrush -d1 8080").contains("http://127.0.0.1:8080/"));
-    assert!(refused("onrush -k 10 http://h/").contains("belongs to no option"));
+    assert!(refused("onrush -k 10 http://h/").contains("is not the value of an option"));
     assert!(refused("onrush -k 10 -s x.lua http://h/").contains("is a number, not a host"));
     assert_eq!(run("onrush -s x.lua http://h/ http://b/").target.host, "h");
     assert_eq!(refused_by_wrk("wrk -d1 8080"), "invalid URL: 8080\n");
@@ -668,15 +668,15 @@ fn options_of_wrk_cmms_bring_its_layout_but_natively_not_the_source_address() {
 
 #[test]
 fn what_cannot_be_meant_is_refused_with_what_can_be() {
-    let endings = "its ending says what is written: .json, .json.gz, .csv, .hgrm, .md, .ndjson or .xml";
+    let endings = "its ending selects the format: .json, .json.gz, .csv, .hgrm, .md, .ndjson or .xml";
     let table = [
         ("-o result", format!("--output \"result\": {endings}")),
         ("-o x.csv.gz", format!("--output \"x.csv.gz\": {endings}")),
-        ("-o /dev/stdout", "--output \"/dev/stdout\": standard output is -o -, which takes the document".to_owned()),
+        ("-o /dev/stdout", "--output \"/dev/stdout\": standard output is -o -, which prints the JSON document".to_owned()),
         ("-d 1min", "--duration \"1min\": not a time; write 60s".to_owned()),
         ("-u user:pw", "-u: onrush spells this --basic-auth, for instance --basic-auth user:password".to_owned()),
         ("--head", "--head: onrush spells this -X, for instance -X HEAD".to_owned()),
-        ("-o a.json -o a.json", "--output \"a.json\": named twice; give each result a file of its own".to_owned()),
+        ("-o a.json -o a.json", "--output \"a.json\": given twice; each result needs its own file".to_owned()),
         ("--percentiles 50,x", "--percentiles \"x\": not a percentage; try 50,90,99.9".to_owned()),
         ("--percentiles 0", "--percentiles \"0\": more than 0 and at most 100".to_owned()),
         ("--breakout=tls", "--breakout \"tls\": unknown; write --breakout or --breakout=all".to_owned()),

@@ -1,4 +1,4 @@
-//! The options about TLS: what was typed of them, and what it means for a target.
+//! The options about TLS, as typed, and the [`Tls`] that follows from them for a target.
 
 use std::ffi::{OsStr, OsString};
 
@@ -8,7 +8,7 @@ use crate::plan::target::Scheme;
 use crate::plan::tls::{GROUPS, Identity, Named, SUITES, Version};
 use crate::plan::{Dialect, Io, Material, Target, Tls};
 
-/// What was typed about TLS.
+/// The options about TLS, as typed.
 #[derive(Debug, Default)]
 pub(super) struct TypedTls {
     insecure: bool,
@@ -46,7 +46,7 @@ impl TypedTls {
         Ok(())
     }
 
-    /// What it means for this target. The imitated tools check no certificate; a user who names some wants them checked.
+    /// How TLS is spoken with this target. The imitated tools check no certificates, unless `--cacert` is given.
     pub fn decide(
         self,
         target: &Target,
@@ -55,7 +55,7 @@ impl TypedTls {
         warnings: &mut Vec<String>,
     ) -> Result<Option<Tls>, Refusal> {
         if target.scheme != Scheme::Https {
-            let unused = |name| format!("--{name} does nothing: no TLS is spoken, as the URL is not https://");
+            let unused = |name| format!("--{name} does nothing: the URL is not https://");
             warnings.extend(self.names.into_iter().map(unused));
             return Ok(None);
         }
@@ -67,7 +67,7 @@ impl TypedTls {
         }
         let identity = match (self.certificates, self.key) {
             (Some(certificates), key) => Some(Identity { certificates, key }),
-            (None, Some(_)) => return Err(misused("--key without --cert; name the file of the certificate too")),
+            (None, Some(_)) => return Err(misused("--key needs a certificate; add --cert FILE")),
             (None, None) => None,
         };
         let (oldest, newest) = (self.oldest.unwrap_or(Version::V12), self.newest.unwrap_or(Version::V13));
@@ -120,7 +120,7 @@ fn on_or_off(flag: &Flag, value: &OsStr) -> Result<bool, Refusal> {
     }
 }
 
-/// The numbers of a list of names. `why` may say why a name is not among those that are offered.
+/// The numbers of a list of names. `why` returns why a name is not offered, where that is known.
 fn list(
     flag: &Flag,
     value: &OsStr,
@@ -135,7 +135,7 @@ fn list(
         Named::find(table, name).map(|named| named.number).ok_or_else(unknown)
     };
     let numbers: Vec<u16> = names.map(number).collect::<Result<_, _>>()?;
-    if numbers.is_empty() { Err(wrong(flag, value, "no name in it")) } else { Ok(numbers) }
+    if numbers.is_empty() { Err(wrong(flag, value, "an empty list")) } else { Ok(numbers) }
 }
 
 /// Why a suite that OpenSSL knows is not offered.

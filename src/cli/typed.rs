@@ -1,4 +1,4 @@
-//! What was typed, with each value parsed but nothing decided: no default is filled in, nothing is compared.
+//! The options as typed: values are parsed, but no default is filled in and nothing is compared.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -22,7 +22,7 @@ use crate::plan::limits::{CONNECTIONS_MAX, REQUESTS_MAX, THREADS_MAX};
 use crate::plan::secrets;
 use crate::plan::{Breakout, Condition, Dialect, Format, Io, Kind, Output, Percent, Spin, StopTerm};
 
-/// Everything a command line said. Of a repeated option the last one counts; headers add up.
+/// Everything on a command line. Of a repeated option the last one counts; headers add up.
 #[derive(Debug)]
 pub(super) struct Typed {
     /// Whose grammar the values follow.
@@ -107,7 +107,7 @@ pub(super) struct Typed {
     pub notes: bool,
     /// `--version`.
     pub version: bool,
-    /// What the user should know although the test can run, one line each.
+    /// Warnings to print before the run, one line each.
     pub warnings: Vec<String>,
 }
 
@@ -160,7 +160,7 @@ impl Typed {
         }
     }
 
-    /// Takes in a whole command line, up to the first mistake; what comes before it is kept.
+    /// Reads a whole command line up to the first mistake; what comes before it is kept.
     pub fn read(&mut self, front: &mut Front) -> Result<(), Refusal> {
         loop {
             match front.next() {
@@ -196,7 +196,7 @@ impl Typed {
             Id::Body => self.body = Some(value),
             Id::Io => self.io = io(flag, &value)?,
             Id::Compat if compat::named(&value).is_some() => {}
-            Id::Compat => return Err(wrong(flag, &value, "no tool onrush can follow; write wrk, wrk-cmm or wrk2")),
+            Id::Compat => return Err(wrong(flag, &value, "unknown; write wrk, wrk-cmm or wrk2")),
             Id::BasicAuth => self.basic_auth = Some(user(flag, &value)?),
             Id::DisableKeepalive => self.disable_keepalive = true,
             Id::RequestsPerConnection => self.requests_per_connection = Some(requests()?),
@@ -247,14 +247,14 @@ impl Typed {
         Ok(())
     }
 
-    /// Whether an option goes with wrk-cmm's layout. Natively a source address says nothing about it; a tool that knows it
-    /// prints this one.
+    /// Whether an option selects wrk-cmm's layout. Natively a source address does not; in a tool that has the option it
+    /// does.
     fn brings_cmm_layout(&self, flag: &Flag) -> bool {
         let is_native_option = self.dialect == Dialect::Native && flag.id == Id::BindIp;
         flag.origin == Origin::WrkCmm && !is_native_option
     }
 
-    /// Takes an option about runs that are to fail.
+    /// Takes an option about when a run fails.
     fn failing(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), Refusal> {
         match flag.id {
             Id::FailIf => self.gates.push(condition(flag, value)?),
@@ -264,8 +264,7 @@ impl Typed {
         Ok(())
     }
 
-    /// Natively a header must be one; in the compat dialects one that is none is passed over, as in wrk, but not in
-    /// silence.
+    /// A malformed header is refused natively; in the compat dialects it is ignored as in wrk, but with a warning.
     fn header(&mut self, flag: &Flag, value: &OsStr) -> Result<(), Refusal> {
         let shown = secrets::misspelt_header(&value.to_string_lossy());
         let text = value.to_str().ok_or_else(|| wrong(flag, OsStr::new(&shown), "not UTF-8"))?;
@@ -279,18 +278,18 @@ impl Typed {
         Ok(())
     }
 
-    /// Where all are less than 1, they are perhaps not meant in per cent.
+    /// Warns if all of them are below 1, because they may be meant as fractions.
     fn percentiles(&mut self, flag: &Flag, value: &OsStr) -> Result<(), Refusal> {
         let percents = percents(flag, value)?;
         if percents.iter().all(|percent| percent.value() < 1.0) {
             let shown = value.to_string_lossy();
-            self.warnings.push(format!("--{} {shown}: these are per cent; the median is 50, not 0.5", flag.long));
+            self.warnings.push(format!("--{} {shown}: these are percentages; the median is 50, not 0.5", flag.long));
         }
         self.percents = Some(percents);
         Ok(())
     }
 
-    /// A file's name says what is written into it; standard output takes the document in place of the report.
+    /// The ending of a file's name selects its format; standard output gets the document instead of the report.
     fn output(&mut self, flag: &Flag, value: &OsStr) -> Result<(), Refusal> {
         if value == "-" {
             self.format = Format::Json;
@@ -298,11 +297,11 @@ impl Typed {
         }
         let path = PathBuf::from(value);
         if self.outputs.iter().any(|output| output.path == path) {
-            return Err(wrong(flag, value, "named twice; give each result a file of its own"));
+            return Err(wrong(flag, value, "given twice; each result needs its own file"));
         }
         let endings = match value.to_str() {
-            Some("/dev/stdout") => "standard output is -o -, which takes the document",
-            _ => "its ending says what is written: .json, .json.gz, .csv, .hgrm, .md, .ndjson or .xml",
+            Some("/dev/stdout") => "standard output is -o -, which prints the JSON document",
+            _ => "its ending selects the format: .json, .json.gz, .csv, .hgrm, .md, .ndjson or .xml",
         };
         let kind = Kind::of(&path).ok_or_else(|| wrong(flag, value, endings))?;
         self.outputs.push(Output { path, kind });

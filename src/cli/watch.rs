@@ -1,4 +1,4 @@
-//! The options about sockets that are sampled: what was typed of them, and what it means.
+//! The options about sampling sockets, as typed, and the [`SocketWatch`] that follows from them.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use super::flags::{Flag, Id};
 use super::refusal::{Refusal, wrong};
 use crate::plan::{Filter, Io, Kind, SocketWatch, Way};
 
-/// What was typed about sockets.
+/// The options about sockets, as typed.
 #[derive(Debug, Default)]
 pub(super) struct TypedWatch {
     /// `--sockets`, and the filter if there was one.
@@ -26,7 +26,7 @@ impl TypedWatch {
                 return Err(wrong(
                     flag,
                     &value,
-                    "a line is written for each socket and sample; try s.ndjson",
+                    "its ending must be .ndjson; try s.ndjson",
                 ));
             }
             _ => self.output = Some(PathBuf::from(value)),
@@ -34,11 +34,11 @@ impl TypedWatch {
         Ok(())
     }
 
-    /// Refuses a filter that is a word of its own, which would be the URL.
+    /// Refuses a filter that was typed as a separate word, which would be taken for the URL.
     pub fn is_not_apart(&self, words: &[OsString]) -> Result<(), Refusal> {
         let first = words.first().and_then(|word| word.to_str());
         let apart = first.filter(|word| self.filter == Some(None) && filter(word).is_ok());
-        let line = |word: &str| format!("--sockets: its filter is attached with an equals sign: --sockets='{word}'");
+        let line = |word: &str| format!("--sockets: attach the filter with an equals sign: --sockets='{word}'");
         apart.map_or(Ok(()), |word| Err(Refusal::Misused(line(word))))
     }
 
@@ -48,7 +48,7 @@ impl TypedWatch {
         named.or(self.output.as_ref().map(|_| Kind::Sockets.option()))
     }
 
-    /// What it means for a run.
+    /// What is sampled in a run.
     pub fn decide(self, way: &Way, io: &Io, once: bool) -> Result<Option<SocketWatch>, Refusal> {
         let Some(option) = self.option() else { return Ok(None) };
         let refused = |line: &str| Err(Refusal::Misused(format!("{option}: {line}")));
@@ -65,14 +65,14 @@ impl TypedWatch {
         }
         if way.unix.is_some() && filter.is_none() {
             return refused(
-                "--unix does without TCP, so there is nothing to sample; leave it out, or write which sockets: --sockets='sport = :80'",
+                "--unix uses no TCP, so there is nothing to sample; leave it out, or select sockets: --sockets='sport = :80'",
             );
         }
         Ok(Some(SocketWatch { filter, output }))
     }
 }
 
-/// The longest filter, in bytes: its parser calls itself.
+/// The longest filter, in bytes: its parser is recursive.
 const FILTER_MAX: usize = 4096;
 
 /// The filter; `None`: there is none.

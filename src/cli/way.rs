@@ -1,4 +1,4 @@
-//! The options about the way to the target: what was typed of them, and what it means.
+//! The options about the way to the target, as typed, and the [`Way`] that follows from them.
 
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
@@ -12,10 +12,10 @@ use crate::plan::target::Scheme;
 use crate::plan::way::{BadSources, Family, Sources, Way};
 use crate::plan::{Dialect, Io, Target};
 
-/// The longest path of a Unix socket, in bytes, without the one that ends it.
+/// The longest path of a Unix socket, in bytes, without the terminating zero.
 const UNIX_MAX: usize = 107;
 
-/// What was typed about the way.
+/// The options about the way, as typed.
 #[derive(Debug, Default)]
 pub(super) struct TypedWay {
     way: Way,
@@ -23,11 +23,11 @@ pub(super) struct TypedWay {
     instead: Vec<Instead>,
     /// `--resolve`, every one.
     resolved: Vec<Resolved>,
-    /// The last option that means nothing in a simulation.
+    /// The last one of the options that have no meaning in a simulation.
     last: Option<&'static Flag>,
 }
 
-/// One `--connect-to`. An empty host and no port mean any, or that of the URL.
+/// One `--connect-to`. An empty host and a missing port mean any, or that of the URL.
 #[derive(Debug)]
 struct Instead {
     typed: String,
@@ -55,7 +55,7 @@ impl TypedWay {
             Id::Ipv4 => self.way.family = Some(Family::V4),
             Id::Ipv6 => self.way.family = Some(Family::V6),
             _ if !(1..=UNIX_MAX).contains(&value.len()) => {
-                let right = format!("a path has at most {UNIX_MAX} bytes, and at least one: /run/app.sock");
+                let right = format!("a path has 1 to {UNIX_MAX} bytes; try /run/app.sock");
                 return Err(wrong(flag, value, right));
             }
             _ => self.way.unix = Some(PathBuf::from(OsString::from(value))),
@@ -64,7 +64,7 @@ impl TypedWay {
         Ok(())
     }
 
-    /// Takes one option about sockets in.
+    /// Takes in one option about sockets.
     pub fn take_socket(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), Refusal> {
         let socket = &mut self.way.socket;
         match flag.id {
@@ -76,39 +76,39 @@ impl TypedWay {
         Ok(())
     }
 
-    /// What it means for this target.
+    /// The way to this target.
     pub fn decide(mut self, target: &Target, io: &Io, warnings: &mut Vec<String>) -> Result<Way, Refusal> {
         if let (Io::Sim(_), Some(flag)) = (io, self.last) {
             let why = match flag.id {
                 Id::Rcvbuf | Id::Sndbuf | Id::Congestion => "are reached without sockets",
-                _ => "have only one way to them",
+                _ => "are reached directly",
             };
             let line = format!("--{}: the simulated servers {why}; leave one of the two out", flag.long);
             return Err(Refusal::Cannot(line));
         }
         if self.way.unix.is_some() && (!self.instead.is_empty() || self.way.sources.is_some()) {
-            let line = "--unix goes to no address: leave out --connect-to and --bind-ip, or it";
+            let line = "--unix connects to no address: leave out --connect-to and --bind-ip, or --unix";
             return Err(Refusal::Misused(line.to_owned()));
         }
         if self.way.unix.is_some() && self.way.socket.congestion.is_some() {
-            let line = "--congestion is about TCP, which --unix does without: leave one of the two out";
+            let line = "--congestion is for TCP, which --unix does not use: leave one of the two out";
             return Err(Refusal::Misused(line.to_owned()));
         }
         if self.way.unix.is_some() && self.way.socket.rcvbuf.is_some() {
             let line =
-                "--rcvbuf does nothing on a Unix socket, where the sender's buffer counts: leave it out, or --unix";
+                "--rcvbuf has no effect on a Unix socket, where the sender's buffer counts: leave one of the two out";
             return Err(Refusal::Misused(line.to_owned()));
         }
         let elsewhere = self.way.unix.as_ref().map(|_| "--unix");
         if let (Some(option), Some(_)) = (elsewhere.or(self.instead.first().map(|_| "--connect-to")), &self.way.proxy) {
-            let line = format!("--http-proxy and {option} both say where connections go: leave one of the two out");
+            let line = format!("--http-proxy and {option} both set where connections go: leave one of the two out");
             return Err(Refusal::Misused(line));
         }
         if let (Some(sources), Some(family)) = (self.way.sources, self.way.family)
             && sources.family() != family
         {
             let line = format!(
-                "--bind-ip names {} addresses, but only {} is to be used",
+                "--bind-ip has {} addresses, but only {} may be used",
                 sources.family().name(),
                 family.name()
             );
@@ -118,7 +118,8 @@ impl TypedWay {
         Ok(self.way)
     }
 
-    /// Which host is connected to, and which addresses it has. Of entries that are for the URL the last one counts.
+    /// Decides which host is connected to, and its addresses. Of the `--connect-to` that apply to the URL the last one
+    /// counts.
     fn decide_host(&mut self, target: &Target, warnings: &mut Vec<String>) {
         let usual = if target.scheme == Scheme::Https { 443 } else { 80 };
         let (host, port) = (&target.host, target.port.unwrap_or(usual));
@@ -144,7 +145,7 @@ impl TypedWay {
     }
 }
 
-/// A range of source addresses; in the compat dialects refused in wrk-cmm's words where it has some.
+/// A range of source addresses. The compat dialects refuse one in wrk-cmm's words where it has a message.
 fn sources(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Sources, Refusal> {
     let text = value.to_string_lossy();
     Sources::parse(&text).map_err(|reason| match (reason, dialect.is_compat()) {
@@ -156,14 +157,14 @@ fn sources(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Sources, Refu
         (BadSources::Mask, false) => wrong(
             flag,
             value,
-            "the number after the slash is the length of the network prefix: at most 32, for IPv6 128",
+            "the number after the slash is the length of the network prefix: at most 32, or 128 for IPv6",
         ),
         (BadSources::TooMany, _) => wrong(flag, value, format_args!("more than {} addresses", Sources::MAX)),
     })
 }
 
-/// `HOST:PORT`, `HOST`, or curl's `HOST1:PORT1:HOST2:PORT2`, of which each part may be empty. An IPv6 address is in
-/// brackets unless it is alone.
+/// `HOST:PORT`, `HOST`, or curl's `HOST1:PORT1:HOST2:PORT2` with any part empty. An IPv6 address is in brackets unless
+/// it is alone.
 fn instead(flag: &Flag, value: &OsStr) -> Result<Instead, Refusal> {
     const EXAMPLE: &str = "not a host and a port; try 10.0.0.5:8080";
     let bad = || wrong(flag, value, EXAMPLE);
@@ -181,7 +182,7 @@ fn instead(flag: &Flag, value: &OsStr) -> Result<Instead, Refusal> {
     let parts = between_colons(typed);
     let is_address = typed.parse::<IpAddr>().is_ok();
     if is_address && parts.len() == 4 {
-        return Err(wrong(flag, value, "an address or four parts? Write the address in brackets, or fewer colons"));
+        return Err(wrong(flag, value, "an IPv6 address or four parts? write the address in brackets, or fewer colons"));
     }
     let (of, to) = match *parts {
         _ if is_address => (any(), (typed.to_owned(), None)),
@@ -193,7 +194,7 @@ fn instead(flag: &Flag, value: &OsStr) -> Result<Instead, Refusal> {
     Ok(Instead { typed: typed.to_owned(), of, to })
 }
 
-/// The parts of a text between its colons, those in brackets left alone.
+/// The parts of a text between its colons, except those in brackets.
 fn between_colons(text: &str) -> Vec<&str> {
     let mut is_inside = false;
     let is_border = |character: char| {
@@ -203,7 +204,7 @@ fn between_colons(text: &str) -> Vec<&str> {
     text.split(is_border).collect()
 }
 
-/// `HOST:ADDRESS`, or as curl has it `HOST:PORT:ADDRESS`; an IPv6 address may be in brackets.
+/// `HOST:ADDRESS`, or curl's `HOST:PORT:ADDRESS`; an IPv6 address may be in brackets.
 fn resolved(flag: &Flag, value: &OsStr) -> Result<Resolved, Refusal> {
     const EXAMPLE: &str = "write a host and an address, for instance www.example.com:10.0.0.5";
     let bad = || wrong(flag, value, EXAMPLE);

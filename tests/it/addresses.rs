@@ -245,7 +245,7 @@ fn a_unix_socket_that_is_not_there_is_named_by_its_path(context: &Context) {
     assert_eq!(long.code, 1, "{long:?}");
     assert!(long.stderr.contains("--unix") && long.stderr.contains("at most 107 bytes"), "{long:?}");
     let both = context.onrush().words("--unix a --connect-to b http://h/").run_plain();
-    assert!(both.code == 1 && both.stderr.contains("--unix goes to no address"), "{both:?}");
+    assert!(both.code == 1 && both.stderr.contains("--unix connects to no address"), "{both:?}");
 }
 
 fn the_name_of_the_url_is_checked_wherever_the_connection_goes(context: &Context) {

@@ -214,11 +214,11 @@ fn what_makes_no_search_is_refused(context: &Context) {
         ("--find-max p99<50", "--find-max \"p99<50\": at \"50\": which unit? write 50ms, 50us or 50s"),
         (
             "--find-max p99<5ms -n5",
-            "--find-max and -n: a search says itself how many requests a run has; leave one of the two out",
+            "--find-max and -n: a search decides how many requests a run has; leave one of the two out",
         ),
         (
             "--find-max p99<5ms --over connections -R5",
-            "--find-max and -R: what is searched has no rate; it is that of --over rate; leave one of the two out",
+            "--find-max and -R: only --over rate has a rate; leave one of the two out",
         ),
         (
             "--find-max dropped<1 --over threads",
@@ -226,7 +226,7 @@ fn what_makes_no_search_is_refused(context: &Context) {
         ),
         (
             "--find-max p99<5ms -o a.csv",
-            "--find-max and -o: a search has a .json document only; leave one of the two out",
+            "--find-max and -o: a search writes .json only; leave one of the two out",
         ),
         (
             "--find-max p99<5ms -R 1000 -d 6s --warmup 10s",
@@ -234,7 +234,7 @@ fn what_makes_no_search_is_refused(context: &Context) {
         ),
         (
             "--find-max p99>50ms",
-            "--find-max p99>50ms: that holds under the highest loads, not below one; write what has to hold, as in p99<50ms",
+            "--find-max p99>50ms: this holds above a load, not below it; write what must hold, as in p99<50ms",
         ),
         (
             "--find-max p99<5ms --find-max errors<1%",
@@ -243,7 +243,7 @@ fn what_makes_no_search_is_refused(context: &Context) {
         ("--find-max p99<5ms -d 2s", "--duration \"2s\": a search takes at least 5s; try 60s"),
         ("--find-max p99<5ms --over bytes", "--over \"bytes\": unknown; write rate, connections or threads"),
         ("--over rate", "--over: there is no search; add --find-max, for instance --find-max 'p99<50ms'"),
-        ("--find-max p99<5ms --compat wrk", "--find-max: wrk has no searches; leave one of the two out"),
+        ("--find-max p99<5ms --compat wrk", "--find-max: wrk has no searches; leave it out"),
         (
             "--find-max p99.99<5ms -R 100",
             "--find-max p99.99<5ms: each run needs 100,000 responses (1000s at 100.0/s), but the search is limited to 60s; raise the limit with -d, or ask for a lower percentile",

@@ -125,7 +125,7 @@ fn what_cannot_be_merged_is_refused_with_its_reason(context: &Context) {
             "a.json other.json",
             "\"other.json\" has another plan than \"a.json\": connections is 3 instead of 2; --force adds",
         ),
-        ("a.json other.json a.json", "\"a.json\" is named twice"),
+        ("a.json other.json a.json", "\"a.json\" is given twice"),
         ("a.json later.json", "\"later.json\" has schema 2, and this onrush reads schema 1"),
         ("a.json text.json", "\"text.json\" is no result of onrush"),
         ("foreign.json a.json", "\"foreign.json\" is no result of onrush"),

@@ -485,10 +485,10 @@ fn a_proxy_that_is_not_there_is_named(context: &Context) {
 
 fn ways_that_contradict_a_proxy_are_refused(context: &Context) {
     for (words, expected) in [
-        ("--connect-to h:1", "--http-proxy and --connect-to both say where connections go: leave one of the two out"),
-        ("--unix /run/app.sock", "--http-proxy and --unix both say where connections go: leave one of the two out"),
-        ("--io sim:/nowhere", "the simulated servers have only one way to them"),
-        ("--http-proxy socks5://p:1080", "socks5 proxies are not in onrush"),
+        ("--connect-to h:1", "--http-proxy and --connect-to both set where connections go: leave one of the two out"),
+        ("--unix /run/app.sock", "--http-proxy and --unix both set where connections go: leave one of the two out"),
+        ("--io sim:/nowhere", "the simulated servers are reached directly"),
+        ("--http-proxy socks5://p:1080", "onrush does not support socks5 proxies"),
         ("--http-proxy http://u:pw@p", "--http-proxy \"http://REDACTED@p\": no port"),
     ] {
         let onrush = context.onrush().words("--http-proxy http://127.0.0.1:3128").words(words);

@@ -470,7 +470,7 @@ fn files_and_lists_that_cannot_be_used_are_named(context: &Context) {
         ),
         ("-k --cert .", "'.': Is a directory"),
         ("--cacert /dev/zero", "'/dev/zero': it is longer than 16 MiB"),
-        ("-k --key key.pem", "--key without --cert"),
+        ("-k --key key.pem", "--key needs a certificate"),
         ("-k --cacert cert.pem", "--insecure and --cacert contradict each other"),
         ("-k --sni a..b", "\"a..b\" is not a valid TLS server name"),
         ("-k --tls-min 1.1", "--tls-min \"1.1\": versions before 1.2 are not offered"),
@@ -494,7 +494,7 @@ fn files_and_lists_that_cannot_be_used_are_named(context: &Context) {
     let plain = target();
     let output = context.onrush().words("-n1 -c1 --sni a.example").word(url(&plain, "/")).run_plain();
     assert!(
-        output.stderr.starts_with("onrush: --sni does nothing: no TLS is spoken, as the URL is not https://"),
+        output.stderr.starts_with("onrush: --sni does nothing: the URL is not https://"),
         "{output:?}"
     );
 }

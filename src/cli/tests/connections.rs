@@ -1,4 +1,4 @@
-//! Options about how many connections there are, beside `-c`.
+//! Options about the number of connections, other than `-c`.
 
 use super::*;
 use crate::plan::Levels;
@@ -40,15 +40,15 @@ fn stages_of_connections_are_steps_and_ramps_and_the_run_lasts_as_long() {
 #[test]
 fn stages_of_connections_that_are_none_are_refused_with_what_would_be_right() {
     let shape = "a stage is a length, a colon and a number of connections; try 30s:10..200";
-    let commas = "there is no stage on one side of a comma; try c=10s:10,30s:10..200";
+    let commas = "a stage is missing before or after a comma; try c=10s:10,30s:10..200";
     for (typed, shown, reason) in [
         ("c=", "", shape),
         ("c=10", "10", shape),
         ("c=10s:10,", "c=10s:10,", commas),
         ("c=10s", "10s", shape),
         ("c=10s:", "10s:", shape),
-        ("c=10s:1;5s:2", "10s:1;5s:2", "stages have commas between them; try c=10s:10,30s:10..200"),
-        ("c=0s:10", "0s:10", "a stage lasts longer than 0; try 10s:10"),
+        ("c=10s:1;5s:2", "10s:1;5s:2", "stages are separated by commas; try c=10s:10,30s:10..200"),
+        ("c=0s:10", "0s:10", "a stage must last longer than 0; try 10s:10"),
         ("c=10:10s", "10:10s", "the length comes first; write 10s:10"),
         ("c=ever:10", "ever", "not a time; try 500ms, 1.5s or 2m"),
         ("c=10s:0,5s:0..0", "c=10s:0,5s:0..0", "there is never a connection; at least one stage needs one or more"),
@@ -65,7 +65,7 @@ fn stages_of_connections_that_are_none_are_refused_with_what_would_be_right() {
 
 #[test]
 fn how_many_connections_there_are_is_not_said_twice() {
-    let stages = "the stages say how many connections there are; leave one of the two out";
+    let stages = "the stages set how many connections there are; leave one of the two out";
     let lasts = "--duration and --stages: the run lasts as long as its stages; leave --duration out";
     for (options, expected) in [
         ("-c 5 --stages c=1s:1", format!("--connections and --stages c=: {stages}")),
@@ -75,17 +75,17 @@ fn how_many_connections_there_are_is_not_said_twice() {
         ("-d 5 --stages 1s:1 --stages c=1s:1", lasts.to_owned()),
         (
             "--stages c=1s:1 --stages c=2s:1",
-            "--stages \"c=2s:1\": typed twice; one list has all stages, with commas between them".to_owned(),
+            "--stages \"c=2s:1\": given twice; write all stages in one list, separated by commas".to_owned(),
         ),
         (
             "--stages 1s:1,500ms:2 --stages c=2s:1",
-            "--stages: those of the rate last 1.5s and those of the connections (c=) 2s; make them equally long"
+            "--stages: the rates last 1.5s and the connections (c=) 2s; make them equally long"
                 .to_owned(),
         ),
         ("--max-inflight 50", "--max-inflight: there is no rate; add -R, for instance -R 1000".to_owned()),
         (
             "-R 5 --max-inflight 9",
-            "--max-inflight \"9\": there are 10 connections from the beginning (-c); write 10 or more".to_owned(),
+            "--max-inflight \"9\": the run starts with 10 connections (-c); write 10 or more".to_owned(),
         ),
         ("-R 5 --max-inflight 0", "--max-inflight \"0\": at least 1".to_owned()),
         ("-R 5 --max-inflight 2m", "--max-inflight \"2m\": at most 1000000".to_owned()),

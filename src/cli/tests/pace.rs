@@ -1,4 +1,4 @@
-//! Options about how requests are spread, gathered and made up for.
+//! Options about how requests are spaced, gathered and caught up with.
 
 use super::*;
 
@@ -17,14 +17,14 @@ fn arrivals_and_what_becomes_of_late_requests_are_chosen() {
     for (option, reason) in [
         ("--arrivals \"random\"", "unknown; write uniform, poisson or, for instance, burst:100"),
         ("--arrivals \"burst:0\"", "a burst has 1 to 1000000 requests; try burst:100"),
-        ("--catch-up \"0.999\"", "at least 1, with which a stall is never made up for"),
+        ("--catch-up \"0.999\"", "at least 1, which never makes up for a stall"),
         ("--catch-up \"x\"", "not a factor; try 2 or 1.5"),
         ("--catch-up \"-2\"", "not a factor; try 2 or 1.5"),
         ("--catch-up \"1.2345\"", "not a factor; try 2 or 1.5"),
         ("--catch-up \"1000000\"", "less than 1000000"),
         ("--max-late \"0\"", "longer than 0; try 100ms"),
         ("--send-slice \"0\"", "longer than 0; try 200us"),
-        ("--send-slice \"1001ms\"", "at most 1 s: requests leave as late as that; try 200us"),
+        ("--send-slice \"1001ms\"", "at most 1 s, because requests are late by up to a slice; try 200us"),
         ("--send-slice \"-1us\"", "negative; try 500ms, 1.5s or 2m"),
     ] {
         assert_eq!(refused(&format!("onrush -R 1 {option} h")), format!("onrush: {option}: {reason}"));
@@ -33,7 +33,7 @@ fn arrivals_and_what_becomes_of_late_requests_are_chosen() {
 
 #[test]
 fn as_many_arrivals_are_drawn_as_can_be_counted() {
-    let message = "onrush: --arrivals \"poisson\": at most 10000000 per second: each of these due times is drawn";
+    let message = "onrush: --arrivals \"poisson\": at most 10000000 per second: each due time is drawn at random";
     assert_eq!(refused("onrush --arrivals poisson -R 10000001 h"), message);
     assert_eq!(refused("onrush --arrivals poisson --stages 1s:1..20m h"), message);
     assert_eq!(run("onrush --arrivals poisson -R 10m h").schedule.unwrap().arrivals, Arrivals::Poisson);

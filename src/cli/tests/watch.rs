@@ -1,4 +1,4 @@
-//! What is sampled of sockets, and into which file.
+//! Which sockets are sampled, and the file for the samples.
 
 use super::*;
 use crate::plan::filter::{Filter, States};
@@ -27,11 +27,11 @@ fn what_cannot_be_sampled_is_refused_with_what_can_be() {
         ),
         (
             "--sockets 'sport = :80' --sockets-output s.ndjson h",
-            "--sockets: its filter is attached with an equals sign: --sockets='sport = :80'",
+            "--sockets: attach the filter with an equals sign: --sockets='sport = :80'",
         ),
         (
             "--sockets-output s.json h",
-            "--sockets-output \"s.json\": a line is written for each socket and sample; try s.ndjson",
+            "--sockets-output \"s.json\": its ending must be .ndjson; try s.ndjson",
         ),
         (
             "--sockets=stat --sockets-output s.ndjson h",
@@ -51,7 +51,7 @@ fn what_cannot_be_sampled_is_refused_with_what_can_be() {
         ),
         (
             "--sockets --sockets-output s.ndjson --unix /x h",
-            "--sockets: --unix does without TCP, so there is nothing to sample; leave it out, or write which sockets: --sockets='sport = :80'",
+            "--sockets: --unix uses no TCP, so there is nothing to sample; leave it out, or select sockets: --sockets='sport = :80'",
         ),
         (
             "--sockets-output s.ndjson --find-max 'p99<5ms' h",
