@@ -19,7 +19,7 @@ use crate::backend::{ConnId, What};
 
 /// The most that one operation discards.
 const DISCARD_MAX: u64 = 1 << 30;
-/// The most discarded at once if the server sends more slowly than that.
+/// Discards wait for up to this many bytes, so that a slow server does not cost a wake-up per segment.
 const DISCARDED_AT_ONCE: u32 = 256 * 1024;
 /// `IORING_RECVSEND_POLL_FIRST`: nothing can have arrived yet, so the kernel need not check before it waits.
 const POLL_FIRST: u16 = 1;

@@ -97,7 +97,9 @@ fn incompatible(reason: &PeerIncompatible) -> String {
     match reason {
         PeerIncompatible::ServerDoesNotSupportTls12Or13
         | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig
-        | PeerIncompatible::Tls12NotOfferedOrEnabled => "the server chose a TLS version that was not offered".to_owned(),
+        | PeerIncompatible::Tls12NotOfferedOrEnabled => {
+            "the server chose a TLS version that was not offered".to_owned()
+        }
         reason => format!("{reason:?}"),
     }
 }
