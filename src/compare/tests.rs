@@ -100,7 +100,7 @@ fn rounds_in_which_a_run_failed_are_left_out_and_counted() {
     documents[9].1.requests.completed = 0;
     let Printed { text, said, exit } = folder(folder_of(&documents).path());
     assert!(text.starts_with("A = A, B = B: 3 rounds of \"test\", interleaved, 3 rounds left out\n"), "{text}");
-    for words in ["1.json: the hook said 7", "2.json: it was interrupted", "9.json: nothing was answered"] {
+    for words in ["1.json: the hook said 7", "2.json: it was interrupted", "9.json: no response"] {
         assert!(said.iter().any(|line| line.contains("left out") && line.contains(words)), "{said:?}");
     }
     assert_eq!((exit, said.len()), (0, 3));

@@ -98,20 +98,20 @@ impl Failure {
         let text = match self.row.cause {
             Cause::Errno(number) => return self.way_out_of(errno::known(number)?),
             Cause::Kernel(number) => match errno::known(number) {
-                Some(Errno::NOMEM | Errno::NOBUFS) => "this machine, or its control group, is short of memory",
-                _ => "--io epoll, or uring, takes another way through the kernel",
+                Some(Errno::NOMEM | Errno::NOBUFS) => "this machine or its control group is short of memory",
+                _ => "--io epoll or --io uring uses other system calls",
             },
             Cause::Tls(failure) => return tls::way_out(failure).map(str::to_owned),
             Cause::Proxy(failure) => proxy::way_out(failure),
             Cause::Unanswered if self.row.phase == Phase::Tls => "does that port speak TLS?",
             Cause::Unanswered => self.why_nobody_answers(),
-            Cause::Late => "--timeout sets another threshold",
+            Cause::Late => "change the limit with --timeout",
             Cause::Protocol(Error::ClosedBeforeResponse | Error::ConnectionEnded) | Cause::Status(_) => return None,
             Cause::Protocol(Error::ClosedInHead | Error::ClosedInBody) => "the server's log may say why",
             Cause::Protocol(Error::SpeaksTls) => "write https://",
             Cause::Protocol(Error::NotHttp) => "is it an HTTP port?",
             Cause::Protocol(_) if self.once => return None,
-            Cause::Protocol(_) => "--once shows an answer in full",
+            Cause::Protocol(_) => "--once shows a response in full",
         };
         Some(text.to_owned())
     }
@@ -125,7 +125,7 @@ impl Failure {
                 return self.ports.map(|ports| more_ports(ports, self.closed_first));
             }
             Errno::ADDRNOTAVAIL => {
-                "a closed connection blocks its port for a minute: keep them alive or use more addresses"
+                "a closed connection keeps its port for a minute: keep connections alive or use more addresses"
             }
             Errno::TIMEDOUT if self.row.phase == Phase::Connect => self.why_nobody_answers(),
             Errno::TIMEDOUT => "the network or the host went away",
@@ -139,8 +139,8 @@ impl Failure {
     /// What to think of attempts to connect that get no answer.
     fn why_nobody_answers(&self) -> &'static str {
         if self.others_connected {
-            "others were accepted, so the server's queue was full, or a firewall limits connections: see its listen \
-             backlog and net.core.somaxconn"
+            "others were accepted, so the server's accept queue was full (see its listen backlog and \
+             net.core.somaxconn), or a firewall limits connections"
         } else {
             "a firewall drops the packets, or the address is wrong"
         }
@@ -148,8 +148,8 @@ impl Failure {
 
     fn way_there(&self) -> String {
         match std::str::from_utf8(&self.row.example).unwrap_or_default().parse::<SocketAddr>() {
-            Ok(address) => format!("'ip route get {}' shows the way there", address.ip()),
-            Err(_) => "'ip route' shows the ways there are".to_owned(),
+            Ok(address) => format!("'ip route get {}' shows the route", address.ip()),
+            Err(_) => "'ip route' shows the routes".to_owned(),
         }
     }
 }
@@ -157,7 +157,9 @@ impl Failure {
 /// What to do where the limit of open files is too low.
 pub fn too_few_files(&Shortage { needed, hard }: &Shortage) -> String {
     let (allowed, wanted) = (thousands(hard), thousands(needed));
-    format!("{allowed} open files are allowed, {wanted} needed; 'sudo prlimit --pid $$ --nofile={needed}' allows them")
+    format!(
+        "the limit is {allowed} open files, and {wanted} are needed; 'sudo prlimit --pid $$ --nofile={needed}' raises it"
+    )
 }
 
 /// What to do where the local ports do not suffice.
@@ -167,8 +169,8 @@ fn more_ports(Ports { usable, time_wait }: Ports, closed_first: u64) -> String {
         count => format!(" (onrush closed {} first, because the server left them open)", counted(count, "connection")),
     };
     format!(
-        "there are {} between two addresses, and {} on this machine are in TIME_WAIT{ours}: keep connections alive, use more \
-         source addresses (-b) or more addresses of the target, or widen net.ipv4.ip_local_port_range",
+        "there are {} per pair of addresses, and {} on this machine are in TIME_WAIT{ours}: keep connections alive, \
+         use more source addresses (-b) or more addresses of the target, or widen net.ipv4.ip_local_port_range",
         thousands(usable),
         counted(time_wait, "connection")
     )
@@ -177,7 +179,7 @@ fn more_ports(Ports { usable, time_wait }: Ports, closed_first: u64) -> String {
 /// The cause of a row in plain words; `timeout` is the threshold of `--timeout`.
 pub(super) fn why_row(row: &Row, timeout: Option<Duration>) -> String {
     match row {
-        Row { phase: Phase::Tls, cause: Cause::Unanswered, .. } => "no answer to a TLS handshake".to_owned(),
+        Row { phase: Phase::Tls, cause: Cause::Unanswered, .. } => "no response to a TLS handshake".to_owned(),
         Row { cause, .. } => why(*cause, timeout),
     }
 }
@@ -186,12 +188,12 @@ pub(super) fn why_row(row: &Row, timeout: Option<Duration>) -> String {
 pub(super) fn why(cause: Cause, timeout: Option<Duration>) -> String {
     match cause {
         Cause::Errno(number) => errno::words(number),
-        Cause::Kernel(number) => format!("refused by the kernel of this machine: {}", errno::words(number)),
+        Cause::Kernel(number) => format!("refused by this machine's kernel: {}", errno::words(number)),
         Cause::Protocol(error) => error.to_string(),
         Cause::Tls(failure) => tls::words(failure),
         Cause::Proxy(failure) => proxy::words(failure),
-        Cause::Unanswered => "no answer to an attempt to connect".to_owned(),
-        Cause::Late => format!("no complete answer within {}", exact(timeout.unwrap_or_default())),
+        Cause::Unanswered => "no response to a connection attempt".to_owned(),
+        Cause::Late => format!("no complete response within {}", exact(timeout.unwrap_or_default())),
         Cause::Status(status) => format!("status {status}"),
     }
 }

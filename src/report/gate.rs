@@ -33,7 +33,7 @@ impl Gate {
 
     /// What the figures of its terms were: `63.20ms`, or `rate>1k was 2000.00, p99>50ms was 63.20ms`.
     pub fn was(&self) -> String {
-        let was = |term: &Judged| term.was.clone().unwrap_or_else(|| "unknown, as nothing was answered".to_owned());
+        let was = |term: &Judged| term.was.clone().unwrap_or_else(|| "unknown, no response".to_owned());
         match &self.terms[..] {
             [term] => was(term),
             terms => terms.iter().map(|term| format!("{} was {}", term.term, was(term))).collect::<Vec<_>>().join(", "),

@@ -164,7 +164,7 @@ pub fn refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause
         Cause::Errno(number) if errno::known(number) == Some(Errno::CONNREFUSED) => {
             format!("unable to connect to {address}: {}: nothing listens there", errno::words(number))
         }
-        Cause::Proxy(failure) => format!("no way through {address}: {}", proxy::sentence(failure)),
+        Cause::Proxy(failure) => format!("no tunnel through {address}: {}", proxy::sentence(failure)),
         Cause::Errno(number) | Cause::Kernel(number) => {
             format!("unable to connect to {address}: {}", errno::words(number))
         }
@@ -174,7 +174,7 @@ pub fn refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause
             format!("no TLS with {address}: {}", tls::sentence(failure, &example))
         }
         _ if is_about_tls => {
-            format!("no TLS with {address}: no answer to a handshake; does that port speak TLS?")
+            format!("no TLS with {address}: no response to the handshake; does that port speak TLS?")
         }
         _ => format!("unable to connect to {address}: {}", errno::words(Errno::TIMEDOUT.raw_os_error())),
     }
@@ -213,8 +213,8 @@ pub fn stuck(outcome: &Outcome) -> Vec<String> {
             _ => (format!("threads {}", threads.join(", ")), "are", "they"),
         };
         format!(
-            "{threads} {are} still in {callback}() of the script, more than a second after the end: what {they} measured \
-             last is not in the report; look for a loop without end in {callback}()"
+            "{threads} {are} still in the script's {callback}() more than a second after the end of the run: what \
+             {they} measured last is missing from the report; look for an endless loop in {callback}()"
         )
     };
     threads_in.into_iter().map(sentence).collect()
@@ -234,16 +234,17 @@ pub fn incomplete(outcome: &Outcome) -> Option<String> {
 /// What is said of a thread, numbered from 1, that fell over a mistake of ours.
 pub fn fallen(thread: usize) -> String {
     format!(
-        "thread {thread} ended in the middle of the run because of the bug in onrush named above: the report covers what was \
-         measured until then, but for the last tenth of a second of that thread; please report it with the command line"
+        "thread {thread} died during the run because of the onrush bug named above: the report covers what was \
+         measured until then, except that thread's last tenth of a second; please report the bug with the command \
+         line"
     )
 }
 
 /// What there is to say before a run that has more connections than local ports.
 pub fn too_few_ports(plan: &Plan, ports: u64) -> String {
     format!(
-        "onrush: {} need as many local ports, and there are {}: use more source addresses (-b) or more addresses of the \
-         target, or widen net.ipv4.ip_local_port_range",
+        "onrush: {} need as many local ports, but there are only {}: use more source addresses (-b) or more addresses \
+         of the target, or widen net.ipv4.ip_local_port_range",
         units::counted(u64::from(plan.load.connections), "connection"),
         units::thousands(ports)
     )

@@ -44,20 +44,20 @@ fn rest(mark: &str, of: &str, bytes: u64, kept: usize, text: &mut String) {
 fn timings(transcript: &Transcript) -> String {
     let time = |from: Nanos, to: Nanos| units::time_us(to.since(from) as f64 / 1e3);
     if transcript.sent_bytes == 0 {
-        return "connect: there was no connection, and nothing was sent\n".into();
+        return "connect: no connection was established, and nothing was sent\n".into();
     }
     let mut text = format!("connect {}", time(transcript.connecting, transcript.connected));
     match transcript.first_received {
         Some(first) => {
             let _ = write!(text, ", first byte {} after the request", time(transcript.first_sent, first));
         }
-        None => text.push_str(", no answer"),
+        None => text.push_str(", no response"),
     }
     if let Some(completed) = transcript.completed {
         let latency = time(transcript.first_sent, completed);
         let _ = write!(text, ", complete after {latency}, {} bytes of body", units::thousands(transcript.body_bytes));
     } else if transcript.first_received.is_some() {
-        text.push_str(", the answer is not complete");
+        text.push_str(", the response is incomplete");
     }
     text.push('\n');
     text
@@ -129,8 +129,8 @@ connect 50.00us, first byte 200.00us after the request, complete after 1.00ms, 1
     #[test]
     fn what_is_missing_is_said() {
         let unanswered = Transcript { sent: b"x".to_vec(), sent_bytes: 1, ..Transcript::default() };
-        assert!(transcript(&unanswered).ends_with("connect 0.00us, no answer\n"));
+        assert!(transcript(&unanswered).ends_with("connect 0.00us, no response\n"));
         let unsent = Transcript::default();
-        assert_eq!(transcript(&unsent), "\nconnect: there was no connection, and nothing was sent\n");
+        assert_eq!(transcript(&unsent), "\nconnect: no connection was established, and nothing was sent\n");
     }
 }

@@ -18,7 +18,7 @@ pub fn silences(plan: &Plan, outcome: &Outcome) -> Vec<(Gap, u64)> {
     // In a closed loop a silence is one slow answer per connection; with a schedule there may be many.
     let ordinary_percent = if outcome.totals.open_loop.is_some() { 50.0 } else { 99.0 };
     let ordinary_ns = latency.percentile(ordinary_percent).saturating_mul(SILENCE_FACTOR);
-    // While onrush was stalled, or there was to be no connection, no answer could be noticed.
+    // While onrush was stalled, or there was to be no connection, no response could be noticed.
     let heard = |gap: &Gap| {
         let still_ns: u64 = common(&outcome.standstills, &[*gap]).into_iter().map(Gap::length_ns).sum();
         let empty_ns = plan.levels.as_ref().map_or(0, |levels| levels.empty_ns(gap.from_ns, gap.until_ns));

@@ -82,7 +82,7 @@ impl Layout {
 
     /// What is in the place of the row of latencies where there are none.
     pub fn no_answers() -> String {
-        format!("    {:<10}no answers\n", "Latency")
+        format!("    {:<10}no responses\n", "Latency")
     }
 
     /// The latency percentiles, each looked up in microseconds: those asked for, or the layout's own.

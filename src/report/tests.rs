@@ -218,7 +218,7 @@ fn compat_shows_whole_microseconds_and_onrush_nanoseconds() {
 #[test]
 fn a_run_without_an_answer_divides_by_nothing() {
     let native = "  Thread Stats   Avg      Stdev     Max   +/- Stdev
-    Latency   no answers
+    Latency   no responses
   0 requests in 0.00us, 0.00B read
 Requests/sec:      0.00
 Transfer/sec:       0.00B

@@ -21,33 +21,33 @@ pub fn words(failure: TlsFailure) -> String {
         TlsFailure::WrongName => "the server's certificate is for another name".to_owned(),
         TlsFailure::SelfSigned => "the server's certificate is self-signed".to_owned(),
         TlsFailure::UnknownIssuer => "the server's certificate is not signed by a trusted CA".to_owned(),
-        TlsFailure::Certificate => "the server's certificate cannot be accepted".to_owned(),
+        TlsFailure::Certificate => "the server's certificate is not acceptable".to_owned(),
         TlsFailure::Alert(number) => format!("TLS alert {} ({number}) from the server", alert(number)),
-        TlsFailure::Incompatible => "the server and onrush have no TLS in common".to_owned(),
-        TlsFailure::PlainText => "the server does not speak TLS, it answers in plain text".to_owned(),
-        TlsFailure::NotTls => "what the server sends is not TLS".to_owned(),
-        TlsFailure::Misbehaved => "the server breaks the rules of TLS".to_owned(),
-        TlsFailure::Closed => "closed by the server in the TLS handshake".to_owned(),
+        TlsFailure::Incompatible => {
+            "the server and onrush have no TLS version, cipher suite or group in common".to_owned()
+        }
+        TlsFailure::PlainText => "the server does not speak TLS but responds in plain text".to_owned(),
+        TlsFailure::NotTls => "the server sends something other than TLS".to_owned(),
+        TlsFailure::Misbehaved => "the server violates the TLS protocol".to_owned(),
+        TlsFailure::Closed => "closed by the server during the TLS handshake".to_owned(),
     }
 }
 
 /// What to do about it, where that is known.
 pub fn way_out(failure: TlsFailure) -> Option<&'static str> {
     let text = match failure {
-        TlsFailure::Expired | TlsFailure::NotYetValid => "renew it, look at this machine's clock, or use -k",
-        TlsFailure::WrongName => "use --sni with a name of it, or -k",
+        TlsFailure::Expired | TlsFailure::NotYetValid => "renew it, check this machine's clock, or use -k",
+        TlsFailure::WrongName => "use --sni with one of its names, or -k",
         TlsFailure::SelfSigned => "trust it with --cacert FILE, or use -k",
         TlsFailure::UnknownIssuer => "trust its issuer with --cacert FILE, or use -k; does the server send its chain?",
         TlsFailure::Certificate => "-k accepts it",
         TlsFailure::Alert(40 | 70 | 71) | TlsFailure::Incompatible => NOT_OFFERED,
-        TlsFailure::Alert(42 | 116) => "it may want a certificate of the client: --cert and --key",
-        TlsFailure::Alert(43..=46 | 48 | 49 | 51) => {
-            "it does not accept the client's certificate: see --cert and --key"
-        }
+        TlsFailure::Alert(42 | 116) => "it may require a client certificate: --cert and --key",
+        TlsFailure::Alert(43..=46 | 48 | 49 | 51) => "it does not accept the client certificate: see --cert and --key",
         TlsFailure::Alert(112) => "it does not know that name: --sni sends another",
-        TlsFailure::Alert(120) => "it does not want HTTP/1.1",
+        TlsFailure::Alert(120) => "it does not accept HTTP/1.1",
         TlsFailure::PlainText => "write http://",
-        TlsFailure::NotTls => "is it a port for HTTPS?",
+        TlsFailure::NotTls => "is it an HTTPS port?",
         TlsFailure::Closed => "the server's log may say why",
         TlsFailure::Alert(_) | TlsFailure::Misbehaved => return None,
     };
@@ -108,14 +108,14 @@ mod tests {
     fn a_sentence_says_what_in_which_case_and_what_to_do() {
         assert_eq!(
             sentence(TlsFailure::Expired, "it was valid until 2020-01-01 00:00:00 UTC"),
-            "the server's certificate has expired: it was valid until 2020-01-01 00:00:00 UTC; \
-             renew it, look at this machine's clock, or use -k"
+            "the server's certificate has expired: it was valid until 2020-01-01 00:00:00 UTC; renew it, check this \
+             machine's clock, or use -k"
         );
         assert_eq!(
             sentence(TlsFailure::Alert(116), ""),
-            "TLS alert certificate required (116) from the server; it may want a certificate of the client: --cert and \
+            "TLS alert certificate required (116) from the server; it may require a client certificate: --cert and \
              --key"
         );
-        assert_eq!(sentence(TlsFailure::Misbehaved, ""), "the server breaks the rules of TLS");
+        assert_eq!(sentence(TlsFailure::Misbehaved, ""), "the server violates the TLS protocol");
     }
 }

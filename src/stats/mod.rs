@@ -76,8 +76,8 @@ pub struct Stats<C: Count> {
     pub latency: Distribution<C>,
     /// The same per batch, up to the last byte of its last response. `None` unless requests are sent in batches.
     pub batch_latency: Option<Box<Distribution<C>>>,
-    /// Ages in nanoseconds of requests that were abandoned or still open at the end: each lasted at least that long.
-    /// `None` until there is one.
+    /// Ages in nanoseconds of requests that were abandoned or still in flight at the end: each lasted at least that
+    /// long. `None` until there is one.
     pub censored: Option<Box<Distribution<C>>>,
     /// The phases of connections and requests. `None` unless they are wanted.
     pub phases: Option<Box<Phases<C>>>,

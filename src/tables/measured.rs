@@ -132,7 +132,7 @@ impl Measured {
         let broken = document.and_then(|document| document.incomplete.clone());
         let interrupted = document.filter(|document| document.interrupted).map(|_| "it was interrupted".to_owned());
         let is_empty = self.figures.requests == Some(0) || self.figures.rate_per_s == Some(0.0);
-        failed.or(broken).or(interrupted).or_else(|| is_empty.then(|| "nothing was answered".to_owned()))
+        failed.or(broken).or(interrupted).or_else(|| is_empty.then(|| "no response".to_owned()))
     }
 
     /// Takes from another record of the same run what this one does not say.

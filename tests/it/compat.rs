@@ -364,7 +364,7 @@ fn too_few_descriptors_cost_connections_but_not_the_run(context: &Context) {
     assert!((50..=61).contains(&lived), "{output:?}");
     assert!(
         note.starts_with(&format!(
-            "note: only {lived} of 100 connections were established: 64 open files are allowed, "
+            "note: only {lived} of 100 connections were established: the limit is 64 open files, "
         ))
     );
     assert!(note.contains("prlimit"), "{note}");

@@ -112,7 +112,7 @@ fn a_shape_is_a_line_without_its_numbers(_: &Context) {
             "onrush serve: listening on http://127.0.0.1:8080/ (1 thread)",
             "onrush serve: listening on http://#:#/ (# thread)",
         ),
-        ("note: all 10,000 answers were 301 to /", "note: all # answers were # to /"),
+        ("note: all 10,000 responses were 301 to /", "note: all # responses were # to /"),
     ] {
         assert_eq!(shape(line), expected);
     }

@@ -58,7 +58,7 @@ fn a_target_that_stays_away_ends_a_run_of_requests(context: &Context) {
     assert_eq!(output.code, 5, "{output:?}");
     assert!(output.took > Duration::from_secs(1) && output.took < Duration::from_secs(10), "{output:?}");
     assert_eq!(output.requests(), 0);
-    output.note("the target stayed away for 1s");
+    output.note("the target was unreachable for 1s");
     output.note(&format!("refused by {}", nobody.address));
     // One slot looks for the way. Its waits double from 1 ms: ten in a second, and a few more or less by chance.
     assert!((5..=20).contains(&output.socket_errors("connect")), "{output:?}");
@@ -84,11 +84,11 @@ fn a_connect_without_an_answer_is_given_up_and_named(context: &Context) {
     assert!(output.took < Duration::from_secs(10), "the run ended early: {output:?}");
     assert_eq!(
         output.stderr,
-        format!("onrush: unable to connect to {}: no answer from the host (ETIMEDOUT)\n", silent.address)
+        format!("onrush: unable to connect to {}: no response from the host (ETIMEDOUT)\n", silent.address)
     );
     let output = context.onrush().words("-c10 -n10 --give-up 200ms").word(&url).run();
     assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
-    output.note("the target stayed away for 200ms: the run ended after 0 of 10 requests");
+    output.note("the target was unreachable for 200ms: the run ended after 0 of 10 requests");
 }
 
 fn requests_without_an_answer_are_timed_out_once_each(context: &Context) {
@@ -96,8 +96,8 @@ fn requests_without_an_answer_are_timed_out_once_each(context: &Context) {
     let run = |onrush: Onrush| onrush.words("-t1 -c3 -d1s").word(url(&server, "/hang"));
     let native = run(context.onrush()).words("--timeout 200ms").run();
     assert_eq!((native.code, native.requests(), native.socket_errors("timeout")), (5, 0, 3), "{native:?}");
-    native.note("timeout: 3 × no complete answer within 200ms");
-    native.note("nothing was answered: of 3 requests 3 still open at the end");
+    native.note("timeout: 3 × no complete response within 200ms");
+    native.note("no response at all: of 3 requests, 3 still in flight at the end");
     // wrk has no fractions: one second is not passed within one.
     let compat = run(context.called("wrk")).words("--timeout 1s -d2s").run();
     assert_eq!((compat.code, compat.requests(), compat.socket_errors("timeout")), (0, 0, 3), "{compat:?}");
@@ -123,7 +123,7 @@ fn a_frozen_target_is_named_with_its_time_and_hides_from_a_closed_loop(context: 
     let url = url(&server, "/freeze?every=500ms&ms=400");
     let (output, document) = document(context.onrush().words("-t1 -c2 -d950ms").word(url), &scratch);
     assert_eq!(output.code, 0, "{output:?}");
-    let note = output.note("nothing was answered from ");
+    let note = output.note("no response from ");
     let times: Vec<f64> = note.split(' ').filter_map(|word| word.parse().ok()).collect();
     assert!(times[1] >= 0.9 && times[1] - times[0] > 0.35, "{note}");
     // Each connection waited once, and sent too much besides for a percentile to show it.
@@ -138,7 +138,7 @@ fn a_request_is_given_up_and_its_connection_replaced(context: &Context) {
     // On every connection the first request is answered and the second is not.
     assert_eq!((output.code, output.requests()), (0, 2), "{output:?}");
     assert_eq!(output.socket_errors("timeout"), 2, "{output:?}");
-    output.note("50.00 % of 4 requests got no answer: 2 abandoned");
+    output.note("50.00 % of 4 requests got no response: 2 abandoned");
     let counts = counts(server.address());
     assert_eq!((counts.connections, counts.requests), (2, 4));
 }
@@ -161,7 +161,7 @@ fn bad_answers_are_named_and_conserved(context: &Context) {
         assert_eq!((output.code, output.requests()), (5, 0), "{path}: {output:?}");
         assert_eq!(output.socket_errors("read"), 20, "{path}: {output:?}");
         output.note(&format!("read: 20 × {words}"));
-        output.note("nothing was answered: of 20 requests 20 failed");
+        output.note("no response at all: of 20 requests, 20 failed");
     }
     let requests = counts(server.address()).requests;
     assert_eq!(requests, 20 * BAD_ANSWERS.len() as u64, "not one request more");
@@ -192,7 +192,7 @@ fn closing_without_a_word_is_named_and_conserved(context: &Context) {
     let failed = output.socket_errors("read") + output.socket_errors("write");
     assert!(failed > 0, "{output:?}");
     assert_eq!(output.requests() + failed, 40, "{output:?}");
-    output.note(&format!("of 40 requests got no answer: {failed} failed"));
+    output.note(&format!("of 40 requests got no response: {failed} failed"));
     let named = ["closed by the server", "connection reset by the server", "connection already closed by the server"];
     assert!(named.iter().any(|words| output.stderr.contains(words)), "{output:?}");
 }
@@ -225,7 +225,7 @@ fn a_hostile_location_is_escaped_and_cut(context: &Context) {
     let head = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: http://e/\xc2\x9b\xff".to_vec();
     let output = run_against_answer(context, [head, vec![b'A'; 5_000], b"\r\n\r\n".to_vec()].concat());
     assert_eq!((output.code, output.requests()), (0, 3), "{output:?}");
-    assert!(output.note("answers were 302").contains(r"http://e/\x"), "{output:?}");
+    assert!(output.note("responses were 302").contains(r"http://e/\x"), "{output:?}");
     assert_is_fit_for_a_terminal(&output);
 }
 
@@ -255,7 +255,7 @@ fn redirects_are_said_with_their_location(context: &Context) {
     let server = target();
     let output = context.onrush().words("-c2 -n20").word(url(&server, "/status/301")).run();
     assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
-    output.note("all 20 answers were 301 to /: you measured the redirect");
+    output.note("all 20 responses were 301 to /: you measured the redirect");
     assert_eq!(output.line("Non-2xx"), None, "wrk counts statuses from 400 on");
 }
 

@@ -425,7 +425,7 @@ impl Output {
 }
 
 /// What a native report says in the place of latencies if there are none.
-const NO_ANSWERS: &str = "\n    Latency   no answers\n";
+const NO_ANSWERS: &str = "\n    Latency   no responses\n";
 
 /// How the lines of every report begin.
 const STANDARD: [&str; 8] = [

@@ -158,7 +158,7 @@ fn too_few_open_files_are_said_with_the_way_out(context: &Context) {
     assert_eq!(output.code, 0, "{output:?}");
     let lived = counts(server.address()).connections;
     assert!((30..64).contains(&lived), "{lived}");
-    let note = output.note(&format!("only {lived} of 100 connections were established: 64 open files are allowed"));
+    let note = output.note(&format!("only {lived} of 100 connections were established: the limit is 64 open files"));
     let typed = note.split('\'').nth(1).expect("what to type is in quotes");
     let allowed: u64 = typed.split("--nofile=").nth(1).and_then(|number| number.parse().ok()).expect("a limit to type");
     assert!(typed.starts_with("sudo prlimit") && allowed > 100, "{note}");

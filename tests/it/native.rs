@@ -215,11 +215,11 @@ fn statuses_from_400_are_counted_and_302_is_not(context: &Context) {
     for status in [404, 600] {
         let output = short(context, &url(&server, &format!("/status/{status}")));
         output.assert_all_counted_as_errors();
-        assert!(output.stderr.contains(&format!("answers were {status}")), "{output:?}");
+        assert!(output.stderr.contains(&format!("responses were {status}")), "{output:?}");
     }
     let output = short(context, &url(&server, "/status/302"));
     output.assert_nothing_but_standard();
-    assert!(output.stderr.contains(" answers were 302 to /: you measured the redirect\n"), "{output:?}");
+    assert!(output.stderr.contains(" responses were 302 to /: you measured the redirect\n"), "{output:?}");
 }
 
 fn a_late_answer_is_a_request_and_a_timeout_and_a_latency(context: &Context) {
@@ -328,7 +328,7 @@ fn too_few_descriptors_are_said_with_the_way_out(context: &Context) {
     assert!(output.requests() > 100, "{output:?}");
     let lived = counts(server.address).connections;
     assert!((50..=61).contains(&lived), "{lived} connections: {output:?}");
-    let expected = format!("note: only {lived} of 100 connections were established: 64 open files are allowed, ");
+    let expected = format!("note: only {lived} of 100 connections were established: the limit is 64 open files, ");
     assert!(output.stderr.starts_with(&expected) && output.stderr.contains("prlimit"), "{output:?}");
     assert!(output.stderr.contains(" × too many open files (EMFILE)"), "{output:?}");
 }

@@ -134,11 +134,11 @@ fn a_real_proxy_wants_a_login(context: &Context) {
         let status = if login.is_empty() { 407 } else { 401 };
         let output = onrush(&urls[0]);
         assert_eq!(output.line("Non-2xx"), Some("Non-2xx or 3xx responses: 20"), "{output:?}");
-        output.note(&format!("all 20 answers were {status}"));
+        output.note(&format!("all 20 responses were {status}"));
         let output = onrush(&urls[1]);
         assert_eq!(output.code, 2, "{output:?}");
         assert!(output.took < Duration::from_secs(3), "nobody waits for another answer: {output:?}");
-        let refused = format!("onrush: no way through the proxy {}: the proxy ", proxy.address);
+        let refused = format!("onrush: no tunnel through the proxy {}: the proxy ", proxy.address);
         assert!(output.note(&refused).contains(&format!("status {status}")), "{output:?}");
         assert!(!output.stderr.contains("wrong"), "{output:?}");
     }
@@ -148,12 +148,12 @@ fn a_real_proxy_refuses_tunnels_it_does_not_like(context: &Context) {
     let proxy = Tinyproxy::start("ConnectPort 443\n");
     let output = through(context.onrush(), proxy.address).words("-k -d10s https://127.0.0.1:8443/").run();
     assert_eq!(output.code, 2, "{output:?}");
-    output.note("the proxy does not allow a tunnel to the target (status 403): its settings say to which ports");
+    output.note("the proxy does not allow a tunnel to the target (status 403): its settings say for which ports");
     let nobody = Refusing::new();
     let proxy = Tinyproxy::start("");
     let output = through(context.onrush(), proxy.address).words("-k -d10s").word(https(nobody.address)).run();
     assert_eq!(output.code, 2, "{output:?}");
-    output.note("the proxy did not reach the target (status 50");
+    output.note("the proxy could not reach the target (status 50");
 }
 
 /// It keeps connections, which tinyproxy does not.
@@ -336,15 +336,15 @@ fn answering(answer: &'static [u8]) -> SocketAddr {
 
 fn answers_that_open_no_tunnel_are_named(context: &Context) {
     let table: [(&'static [u8], &str); 12] = [
-        (b"HTTP/1.1 407 Login\r\n\r\n", "the proxy wants a user and a password (status 407): write them in its URL"),
+        (b"HTTP/1.1 407 Login\r\n\r\n", "the proxy requires a user and a password (status 407): put them in its URL"),
         (b"HTTP/1.0 403 No\r\nContent-Length: 999\r\n\r\nbody", "does not allow a tunnel to the target (status 403)"),
-        (b"HTTP/1.1 502 Bad\r\n\r\n", "the proxy did not reach the target (status 502): it has to know the host"),
-        (b"HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n", "answered the request for a tunnel with status 302"),
+        (b"HTTP/1.1 502 Bad\r\n\r\n", "the proxy could not reach the target (status 502): it must be able to resolve"),
+        (b"HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n", "responded to CONNECT with status 302"),
         (b"HTTP/1.1 101 Switching\r\n\r\n", "cannot be read: the server switched to another protocol"),
-        (b"", "the proxy closed the connection when it was asked for a tunnel: its log may say why"),
-        (b"HTTP/1.1 200 OK\r\nA: b", "the proxy closed the connection when it was asked for a tunnel"),
+        (b"", "the proxy closed the connection after CONNECT: its log may say why"),
+        (b"HTTP/1.1 200 OK\r\nA: b", "the proxy closed the connection after CONNECT"),
         (b"SSH-2.0-OpenSSH\r\n", "cannot be read: not an HTTP response: is it the port of a proxy"),
-        (b"\x15\x03\x01\x00\x02\x02\x46", "cannot be read: the server speaks TLS: use its port for plain text"),
+        (b"\x15\x03\x01\x00\x02\x02\x46", "cannot be read: the server speaks TLS: use its plain-text port"),
         (b"HTTP/1.1 \x1b]0;x\x07\r\n\r\n", "cannot be read: malformed status line"),
         (b"HTTP/1.1 200 OK\r\n\x1b]0;x\x07\r\n\r\n", "cannot be read: malformed header field"),
         (b"HTTP/1.1 099 OK\r\n\r\n", "cannot be read: malformed status line"),
@@ -354,7 +354,7 @@ fn answers_that_open_no_tunnel_are_named(context: &Context) {
         let output = through(context.onrush(), proxy).words("-k -c2 -d1s https://h.invalid/").run();
         assert_eq!(output.code, 2, "{expected}: {output:?}");
         assert!(
-            output.note(expected).starts_with(&format!("onrush: no way through the proxy {proxy}: ")),
+            output.note(expected).starts_with(&format!("onrush: no tunnel through the proxy {proxy}: ")),
             "{output:?}"
         );
         assert!(!output.stderr.contains('\u{1b}'), "{output:?}");
@@ -372,11 +372,11 @@ fn bytes_behind_the_answer_are_the_targets(context: &Context) {
     for (answer, expected) in [
         (
             &b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"[..],
-            "does not speak TLS, it answers in plain text: hello",
+            "does not speak TLS but responds in plain text: hello",
         ),
-        (b"HTTP/1.1 200 OK\r\n\r\n\x16\x03\x03\x00\x05early", "breaks the rules of TLS"),
-        (b"HTTP/1.1 200 OK\r\n\r\n\x00\x01\x02", "what the server sends is not TLS"),
-        (b"HTTP/1.1 200 OK\r\n\r\n", "closed by the server in the TLS handshake"),
+        (b"HTTP/1.1 200 OK\r\n\r\n\x16\x03\x03\x00\x05early", "violates the TLS protocol"),
+        (b"HTTP/1.1 200 OK\r\n\r\n\x00\x01\x02", "the server sends something other than TLS"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", "closed by the server during the TLS handshake"),
     ] {
         let proxy = answering(answer);
         let output = through(context.onrush(), proxy).words("-k -c2 -d1s https://h.invalid/").run();
@@ -411,14 +411,14 @@ fn a_silent_proxy_is_given_up(context: &Context) {
     let onrush = through(context.onrush(), proxy).words("-k -c2 -d5s --timeout 50ms --give-up 200ms");
     let output = onrush.words("https://h.invalid/").run();
     assert_eq!(output.code, 2, "{output:?}");
-    output.note("the proxy did not answer the request for a tunnel: its log may say why");
+    output.note("the proxy did not respond to CONNECT: its log may say why");
     assert!(output.took < Duration::from_secs(3), "{output:?}");
     // Where nothing is ever given up, the run ends nevertheless.
     let output = through(context.called("wrk"), proxy).words("-c2 -t2 -d1500ms --notes https://h.invalid/").run_plain();
     assert!(output.code == 1 && output.stderr.contains("1500ms"), "wrk knows no fractions: {output:?}");
     let output = through(context.called("wrk"), proxy).words("-c2 -t2 -d2 --notes https://h.invalid/").run();
     assert_eq!(output.socket_errors("connect"), 2, "{output:?}");
-    output.note("connect: 2 × the proxy did not answer the request for a tunnel");
+    output.note("connect: 2 × the proxy did not respond to CONNECT");
 }
 
 fn a_proxy_that_floods_costs_no_memory_and_ends_with_the_run(context: &Context) {
@@ -465,7 +465,7 @@ fn a_proxy_that_gets_better_is_found_again(context: &Context) {
     let output = onrush.word(secure.url("/")).run();
     assert_eq!((output.code, output.requests()), (0, 60), "{output:?}");
     assert!(output.socket_errors("connect") >= 3, "{output:?}");
-    output.note(" × the proxy did not reach the target (status 503)");
+    output.note(" × the proxy could not reach the target (status 503)");
 }
 
 fn a_proxy_that_is_not_there_is_named(context: &Context) {

@@ -79,8 +79,8 @@ fn a_stall_of_ten_seconds_in_a_minute_is_reported_as_computed(context: &Context)
         let output = simulate(context.onrush().words("-c1 -d60s --latency"), STALL);
         assert_eq!((output.code, output.stdout.as_str()), (0, STALLED));
         // Sent at 19.999 s, it passes the timeout of 2 s at 21.999 s, and is looked at every tenth of a second.
-        let notes = "note: nothing was answered from 20.0 s to 30.0 s
-note: timeout: 1 × no complete answer within 2s at 22.0 s: --timeout sets another threshold
+        let notes = "note: no response from 20.0 s to 30.0 s
+note: timeout: 1 × no complete response within 2s at 22.0 s: change the limit with --timeout
 ";
         assert_eq!(output.stderr, notes);
         fastest = fastest.min(output.took);
@@ -105,16 +105,16 @@ fn answers_that_are_all_late_leave_wrks_latency_empty(context: &Context) {
 }
 
 fn times_without_answers_are_those_of_all_threads_together(context: &Context) {
-    let words = "nothing was answered";
+    let words = "no response";
     let outage = simulate(context.onrush().words("-t2 -c4 -d4s"), "[[stall]]\nfrom_s = 1.3\nfor_s = 1.2");
-    assert!(outage.note(words).ends_with("nothing was answered from 1.3 s to 2.5 s"), "{outage:?}");
+    assert!(outage.note(words).ends_with("no response from 1.3 s to 2.5 s"), "{outage:?}");
     let to_the_end = simulate(context.onrush().words("-t2 -c4 -d4s"), "[[stall]]\nfrom_s = 3.5\nfor_s = 9.0");
     assert!(to_the_end.note(words).ends_with("from 3.5 s to the end"), "{to_the_end:?}");
     // Connections that are closed after each answer, and refused for a while.
     let refused = "connect_us = 0.0\nclose = true\nanswer = \"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: \
                    0\\r\\n\\r\\n\"\n[[refuse]]\nfrom_s = 1.0\nfor_s = 0.5";
     let refused = simulate(context.onrush().words("-t2 -c2 -d4s"), refused);
-    assert!(refused.note(words).contains("nothing was answered from 1.0 s to "), "{refused:?}");
+    assert!(refused.note(words).contains("no response from 1.0 s to "), "{refused:?}");
     for (options, scenario) in [
         // Every answer takes as long.
         ("-t1 -c1 -d9s", "latency_us = 900000.0"),
@@ -141,7 +141,7 @@ fn what_was_in_flight_when_measuring_began_counts_with_its_whole_latency(context
     let fates = ["carried", "started", "completed", "open"].map(|fate| number(&document, &format!("/requests/{fate}")));
     assert_eq!(fates, [8.0, 16.0, 16.0, 8.0], "what was carried and started was completed or is open");
     assert_in_flight(&document, 8.0);
-    output.note("8 requests of the warm-up were still in flight when measuring began, beside 16 answers: ");
+    output.note("8 requests of the warm-up were still in flight when measuring began (16 responses in all): ");
     let (longer, _) = simulated_document(context.onrush().words("-t1 -c8 --warmup 250ms -d50s"), scenario);
     assert_eq!((longer.requests(), longer.stderr.as_str()), (800, ""), "a hundredth is not worth a note");
 }
@@ -179,7 +179,7 @@ fn connections_that_were_not_busy_are_said_first_with_where_they_were(context: &
     assert_in_flight(&document, 6.0);
     // Every 3,000th request is never answered, until all connections wait for one of those.
     let (output, document) = run("connect_us = 0.0\n[[fault]]\nevery = 3000\nwhat = 'hang'");
-    let first = "note: 10 requests have had no answer since ";
+    let first = "note: 10 requests have had no response since ";
     assert!(
         output.stderr.starts_with(first) && output.note(first).ends_with(" of the 10.0 requests in flight"),
         "{output:?}"
@@ -205,7 +205,8 @@ fn an_interim_answer_is_counted_and_is_no_first_byte(context: &Context) {
     assert_eq!(number(&document, "/phases/ttlb/max_us"), 1.0, "{document}");
     assert_eq!(output.line("Interim responses"), Some("Interim responses (1xx): 10"));
     output.note(
-        "10 interim answers (1xx) came before the answers: the first byte that counts is that of the answer itself",
+        "10 interim responses (1xx) came before the final ones: the first byte that counts is that of the final \
+         response",
     );
     let (plain, _) = simulated_document(context.onrush().words("-t1 -c1 -n10"), scenario);
     assert_eq!(plain.line("Interim responses"), None, "{plain:?}");
@@ -222,7 +223,7 @@ fn a_bug_in_a_thread_is_named_and_loses_nothing(context: &Context) {
     assert!(output.requests() > 0, "{output:?}");
     assert_eq!(number(&document, "/requests/completed") as u64, output.requests());
     let why = document["incomplete"].as_str().expect("it is marked");
-    assert!(why.contains(" ended in the middle of the run because of the bug in onrush named above: "), "{why}");
+    assert!(why.contains(" died during the run because of the onrush bug named above: "), "{why}");
     output.note(why);
     output.note("a bug, on purpose");
 }
@@ -261,7 +262,7 @@ fn resets_and_closes_are_named_wherever_they_happen(context: &Context) {
             assert_eq!((output.code, output.requests()), (0, 5), "{what} after {after}: {output:?}");
             assert_eq!(output.socket_errors("read"), 5, "{what} after {after}: {output:?}");
             output.note(&format!("read: 5 × {words}"));
-            output.note("50.00 % of 10 requests got no answer: 5 failed");
+            output.note("50.00 % of 10 requests got no response: 5 failed");
         }
     }
 }
@@ -292,12 +293,12 @@ fn a_run_of_requests_waits_for_a_server_that_starts_late(context: &Context) {
 fn a_server_that_stays_away_ends_a_run_of_requests(context: &Context) {
     let output = simulate(context.onrush().words("-t1 -c4 -n10"), "[[refuse]]\nfrom_s = 0.0\nfor_s = 1000.0");
     assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
-    output.note("the target stayed away for 30s: the run ended after 0 of 10 requests");
+    output.note("the target was unreachable for 30s: the run ended after 0 of 10 requests");
     let away = "[[refuse]]\nfrom_s = 0.5\nfor_s = 1000.0\n[[fault]]\nevery = 200\nwhat = 'reset'";
     let output = simulate(context.onrush().words("-t1 -c1 -n100000 --give-up 5s"), away);
     assert_eq!(output.code, 5, "although some were answered: {output:?}");
     assert!(output.requests() > 0, "{output:?}");
-    output.note("the target stayed away for 5s");
+    output.note("the target was unreachable for 5s");
 }
 
 fn a_scenario_that_cannot_be_understood_is_refused(context: &Context) {

@@ -278,18 +278,18 @@ fn a_certificate_has_to_be_good(context: &Context) {
         (authority.issue(&["127.0.0.1"], |_| {}), ""),
         (
             authority.issue(&["127.0.0.1"], expired),
-            "the server's certificate has expired: it was valid until 2020-02-29 00:00:00 UTC; \
-             renew it, look at this machine's clock, or use -k",
+            "the server's certificate has expired: it was valid until 2020-02-29 00:00:00 UTC; renew it, check this \
+             machine's clock, or use -k",
         ),
         (
             authority.issue(&["127.0.0.1"], early),
-            "the server's certificate is not valid yet: it is valid from 2099-12-31 00:00:00 UTC; \
-             renew it, look at this machine's clock, or use -k",
+            "the server's certificate is not valid yet: it is valid from 2099-12-31 00:00:00 UTC; renew it, check this \
+             machine's clock, or use -k",
         ),
         (
             authority.issue(&["www.example", "10.0.0.1"], |_| {}),
-            "the server's certificate is for another name: it is for www.example, 10.0.0.1, not for 127.0.0.1; \
-             use --sni with a name of it, or -k",
+            "the server's certificate is for another name: it is for www.example, 10.0.0.1, not for 127.0.0.1; use \
+             --sni with one of its names, or -k",
         ),
         (
             stranger.issue(&["127.0.0.1"], |_| {}),
@@ -351,10 +351,10 @@ fn wrk_takes_any_certificate_and_names_no_protocol(context: &Context) {
 
 fn broken_handshakes_are_named(context: &Context) {
     let table: [(&[u8], &str); 5] = [
-        (b"", "closed by the server in the TLS handshake"),
-        (b"\x16\x03\x03\x00\x7a\x02", "closed by the server in the TLS handshake"),
-        (b"\x00\x01\x02\xff\xfe", "what the server sends is not TLS: \\x00\\x01\\x02\\xff\\xfe"),
-        (b"\x16\x03\x03\x00\x05nonsense", "the server breaks the rules of TLS"),
+        (b"", "closed by the server during the TLS handshake"),
+        (b"\x16\x03\x03\x00\x7a\x02", "closed by the server during the TLS handshake"),
+        (b"\x00\x01\x02\xff\xfe", "the server sends something other than TLS: \\x00\\x01\\x02\\xff\\xfe"),
+        (b"\x16\x03\x03\x00\x05nonsense", "the server violates the TLS protocol"),
         (b"\x15\x03\x03\x00\x02\x02\x50", "TLS alert internal error (80) from the server"),
     ];
     for (answer, expected) in table {
@@ -387,7 +387,7 @@ fn a_silent_server_is_given_up(context: &Context) {
     let onrush = context.onrush().words("-k -c1 -d2s --give-up 500ms").word(format!("https://{address}/"));
     let output = onrush.run();
     assert_eq!(output.code, 2, "{output:?}");
-    assert!(output.stderr.contains(": no answer to a handshake; does that port speak TLS?"), "{output:?}");
+    assert!(output.stderr.contains(": no response to the handshake; does that port speak TLS?"), "{output:?}");
     let onrush = context.called("wrk").words("--notes -t1 -c1 -d1s --timeout 1").word(format!("https://{address}/"));
     let output = onrush.run();
     assert_eq!(output.requests(), 0, "{output:?}");
@@ -429,8 +429,10 @@ fn plain_text_and_tls_are_told_apart(context: &Context) {
     let address = plain.address();
     let output = context.onrush().words("-k -c2 -d1s").word(format!("https://{address}/")).run();
     assert_eq!(output.code, 2, "{output:?}");
-    let expected =
-        format!("onrush: no TLS with {address}: the server does not speak TLS, it answers in plain text: HTTP/1.1 400");
+    let expected = format!(
+        "onrush: no TLS with {address}: the server does not speak TLS but responds in plain text: HTTP/1.1 \
+                 400"
+    );
     assert!(output.stderr.starts_with(&expected) && output.stderr.ends_with("; write http://\n"), "{output:?}");
     let compat = context.called("wrk").words("-t1 -c2 -d1").word(url(&plain, "/").replace("http", "https")).run();
     assert!(compat.requests() == 0 && compat.socket_errors("connect") > 10, "{compat:?}");

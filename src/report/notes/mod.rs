@@ -104,7 +104,7 @@ pub enum Note {
         /// What waits.
         hanging: Hanging,
     },
-    /// The run was to end when its figures were known well enough.
+    /// The run was to end when its figures were precise enough well enough.
     Until {
         /// What is known of the figures.
         until: Until,
@@ -170,7 +170,7 @@ pub enum Note {
         /// For how long.
         lasted: Duration,
     },
-    /// Some of the requests got no answer.
+    /// Some of the requests got no response.
     Unanswered(Lost),
     /// No request at all was answered.
     NothingAnswered(Lost),

@@ -14,12 +14,12 @@ use crate::plan::limits::CONNECTIONS_MAX;
 use crate::run::{Known, Shortage, Until};
 use crate::stats::{BATCHES_MIN, Gap, Unknown};
 
-/// The most statuses that are named in one line.
+/// Maximum number of statuses named in one line.
 const STATUSES_NAMED: usize = 6;
 
-/// What is said of a script that did not say how long connections were to pause.
+/// The note on a script whose `delay` returned something other than a pause.
 const PAUSES_UNREAD: &str =
-    "delay() of the script did not always return a number of milliseconds: there was no pause then, as after 0";
+    "the script's delay() did not always return a number of milliseconds: any other result counts as 0 (no pause)";
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -33,7 +33,7 @@ impl fmt::Display for Note {
             Self::Signal { elapsed, planned } => f.write_str(&interrupted_line(*elapsed, *planned)),
             Self::StayedAway { give_up, started, asked } => {
                 let (give_up, started, asked) = (exact(*give_up), thousands(*started), counted(*asked, "request"));
-                write!(f, "the target stayed away for {give_up}: the run ended after {started} of {asked}")
+                write!(f, "the target was unreachable for {give_up}: the run ended after {started} of {asked}")
             }
             Self::TooFewRequests { elapsed, completed, asked, staged } => {
                 f.write_str(&too_few_requests_line(*elapsed, *completed, *asked, *staged))
@@ -45,7 +45,7 @@ impl fmt::Display for Note {
             }
             Self::Idle { connections, places } => f.write_str(&idle_line(*connections, places)),
             Self::IdleClosed { count } => {
-                write!(f, "the server closed idle connections {}; each was opened again", counted(*count, "time"))
+                write!(f, "the server closed idle connections {}; onrush reconnected", counted(*count, "time"))
             }
             Self::Hanging { flight, hanging } => f.write_str(&hanging_line(flight, hanging)),
             Self::Until { until, elapsed, counted } => f.write_str(&until_line(until, *elapsed, *counted)),
@@ -63,15 +63,15 @@ impl fmt::Display for Note {
             Self::Failure(failure) => write!(f, "{failure}"),
             Self::Unanswered(lost) => {
                 let share = lost.total() as f64 / lost.started.max(1) as f64 * 100.0;
-                write!(f, "{share:.2} % of {} got no answer: {lost}", counted(lost.started, "request"))
+                write!(f, "{share:.2} % of {} got no response: {lost}", counted(lost.started, "request"))
             }
             Self::NothingSent(why) => f.write_str(nothing_sent_line(*why)),
             Self::NothingAnswered(lost) => {
-                write!(f, "nothing was answered: of {} {lost}", counted(lost.started, "request"))
+                write!(f, "no response at all: of {}, {lost}", counted(lost.started, "request"))
             }
-            Self::NoAnswer(lost) => write!(f, "the request was not answered: {}{}", lost.fates(false), lost.ages()),
+            Self::NoAnswer(lost) => write!(f, "the request got no response: {}{}", lost.fates(false), lost.ages()),
             Self::Silences { longest, count, elapsed_ns } => {
-                write!(f, "nothing was answered {}", times_line(longest, *count, *elapsed_ns))
+                write!(f, "no response {}", times_line(longest, *count, *elapsed_ns))
             }
             Self::Standstill { longest, count, elapsed_ns, share, touched } => {
                 f.write_str(&standstill_line(longest, *count, *elapsed_ns, *share, *touched))
@@ -84,7 +84,7 @@ impl fmt::Display for Note {
             Self::Carried { carried, answers } => f.write_str(&carried_line(*carried, *answers)),
             Self::Interim { count } => f.write_str(&interim_line(*count)),
             Self::Clamped { count } => {
-                write!(f, "latencies longer than an hour: {}, recorded as one hour", thousands(*count))
+                write!(f, "{} took longer than an hour: recorded as one hour", counted(*count, "response"))
             }
             Self::PausesUnread => f.write_str(PAUSES_UNREAD),
             Self::CutBodies { count } => f.write_str(&cut_bodies_line(*count)),
@@ -95,9 +95,9 @@ impl fmt::Display for Note {
 }
 
 impl Lost {
-    /// What became of them, with or without how many.
+    /// What became of them, with or without counts.
     fn fates(&self, with_counts: bool) -> String {
-        let fates = [(self.failed, "failed"), (self.abandoned, "abandoned"), (self.open, "still open at the end")];
+        let fates = [(self.failed, "failed"), (self.abandoned, "abandoned"), (self.open, "still in flight at the end")];
         let fates = fates.into_iter().filter(|&(count, _)| count > 0);
         let text = |(count, fate): (u64, &str)| {
             if with_counts { format!("{} {fate}", thousands(count)) } else { fate.to_owned() }
@@ -105,7 +105,7 @@ impl Lost {
         fates.map(text).collect::<Vec<_>>().join(", ")
     }
 
-    /// How long those lasted of which that is known.
+    /// How long the abandoned and open ones lasted, where that is known.
     fn ages(&self) -> String {
         let text = |ns: u64| time_us(ns as f64 / NS_PER_US);
         match (self.youngest_ns.map(text), self.oldest_ns.map(text)) {
@@ -129,9 +129,9 @@ fn statuses_line(answers: u64, counts: &[(u16, u64)], location: Option<&str>) ->
     let location = location.map(|location| escape(location.as_bytes()));
     match (counts, location) {
         ([(status @ 300..400, _)], Some(location)) => {
-            format!("all {answers} answers were {status} to {location}: you measured the redirect")
+            format!("all {answers} responses were {status} to {location}: you measured the redirect")
         }
-        ([(status, _)], _) => format!("all {answers} answers were {status}: --once shows one in full"),
+        ([(status, _)], _) => format!("all {answers} responses were {status}: --once shows one in full"),
         (_, location) => {
             let (named, others) = counts.split_at(counts.len().min(STATUSES_NAMED));
             let mut parts: Vec<String> =
@@ -139,7 +139,7 @@ fn statuses_line(answers: u64, counts: &[(u16, u64)], location: Option<&str>) ->
             let others: u64 = others.iter().map(|&(_, count)| count).sum();
             parts.extend((others > 0).then(|| format!("{} × others", thousands(others))));
             let redirect = location.map_or(String::new(), |location| format!("; a redirect leads to {location}"));
-            format!("of {answers} answers: {}{redirect}", parts.join(", "))
+            format!("of {answers} responses: {}{redirect}", parts.join(", "))
         }
     }
 }
@@ -147,10 +147,10 @@ fn statuses_line(answers: u64, counts: &[(u16, u64)], location: Option<&str>) ->
 fn answer_line(status: u16, location: Option<&str>) -> String {
     match (status, location.map(|location| escape(location.as_bytes()))) {
         (300..400, Some(location)) => {
-            format!("the answer was {status} to {location}: a run would measure the redirect")
+            format!("the response was {status} to {location}: a run would measure the redirect")
         }
-        (400.., _) => format!("the answer was {status}: a run would measure the error page"),
-        _ => format!("the answer was {status}"),
+        (400.., _) => format!("the response was {status}: a run would measure the error page"),
+        _ => format!("the response was {status}"),
     }
 }
 
@@ -168,18 +168,18 @@ fn capped_line(&Capped { option, setting, requested, given }: &Capped) -> String
     )
 }
 
-/// Seconds since measuring began.
+/// Time since measuring began.
 fn seconds(ns: u64) -> String {
     format!("{:.1} s", ns as f64 / 1e9)
 }
 
 fn nothing_sent_line(why: NothingSent) -> &'static str {
     match why {
-        NothingSent::NotDue => "no request was due while it was measured: a longer run or a higher rate has some",
+        NothingSent::NotDue => "no request was due while the run was measured: use a longer run or a higher rate",
         NothingSent::Paused => {
-            "no request was sent: delay() of the script asked for pauses that outlasted the run, or the connections"
+            "no request was sent: the script's delay() asked for pauses that outlasted the run, or the connections"
         }
-        NothingSent::Unable => "nothing was answered: no request could be sent",
+        NothingSent::Unable => "no request could be sent",
     }
 }
 
@@ -198,13 +198,13 @@ fn times_line(longest: &[Gap], count: usize, elapsed_ns: u64) -> String {
 
 fn standstill_line(longest: &[Gap], count: usize, elapsed_ns: u64, share: f64, touched: f64) -> String {
     let times = if longest.is_empty() {
-        format!("for {:.0} % of the time, a little at a time", 100.0 * share)
+        format!("for {:.0} % of the time, in short stalls", 100.0 * share)
     } else {
         times_line(longest, count, elapsed_ns)
     };
     format!(
         "onrush itself was stalled {times}: it was stopped, or other programs had the processors; about {:.2} % of the \
-         latencies contain that time, which is not the server's fault",
+         latencies include that time, which is not the server's fault",
         100.0 * touched
     )
 }
@@ -212,8 +212,8 @@ fn standstill_line(longest: &[Gap], count: usize, elapsed_ns: u64, share: f64, t
 fn suspended_line(lasted: Duration) -> String {
     let lasted = time_us(lasted.as_nanos() as f64 / NS_PER_US);
     format!(
-        "the machine was suspended for {lasted} during the run: no figure contains that time, but connections and answers may \
-         have been lost in it; keep the machine awake and measure again"
+        "the machine was suspended for {lasted} during the run: no figure includes that time, but connections and \
+         responses may have been lost; keep the machine awake and measure again"
     )
 }
 
@@ -235,19 +235,20 @@ fn until_line(until: &Until, elapsed: Duration, is_counted: bool) -> String {
             format!("{name} is known to ±{is:.2} % instead of ±{asked} % (95 % confidence)")
         }
         (name, Err(Unknown::Short)) => format!(
-            "the precision of {name} is unknown, as there were fewer than {BATCHES_MIN} batches with {} each",
+            "the precision of {name} is unknown, because there were fewer than {BATCHES_MIN} batches with {} each",
             counted(known.completed_min(), "response")
         ),
         (name, Err(Unknown::Dependent)) => {
             format!(
-                "the precision of {name} is unknown, as it changes too slowly for {BATCHES_MIN} independent batches"
+                "the precision of {name} is unknown, because it changes too slowly for {BATCHES_MIN} independent \
+                 batches"
             )
         }
     };
     if until.reached {
         let sure: Vec<String> = until.terms.iter().map(sure).collect();
         let sure = sure.join(", ");
-        return format!("the run ended after {after}, when its figures were known (95 % confidence): {sure}");
+        return format!("the run ended after {after}, when its figures were precise enough (95 % confidence): {sure}");
     }
     let unsure: Vec<String> = until.terms.iter().filter(|known| !known.is_enough()).map(unsure).collect();
     let remedy = if is_counted { "send more requests (-n)" } else { "measure longer (-d)" };
@@ -258,7 +259,7 @@ fn too_few_requests_line(elapsed: Duration, completed: u64, asked: u64, staged: 
     let (elapsed, completed) = (time_us(elapsed.as_nanos() as f64 / NS_PER_US), thousands(completed));
     let asked = counted(asked, "request");
     let remedy = if staged { "longer stages send" } else { "a longer -d sends" };
-    format!("the time was up after {elapsed} with {completed} of {asked} answered: {remedy} them all")
+    format!("the run ended after {elapsed} with only {completed} of {asked} completed: {remedy} them all")
 }
 
 fn first_of_batch_line(count: usize) -> String {
@@ -309,15 +310,15 @@ fn idle_line(connections: u64, places: &Places) -> String {
 fn hanging_line(flight: &Flight, hanging: &Hanging) -> String {
     let since = |age_ns: u64| seconds(flight.elapsed_ns.saturating_sub(age_ns));
     let (first, last) = (since(hanging.oldest_ns), since(hanging.youngest_ns));
-    let before = if first == last { "" } else { " or before" };
+    let before = if first == last { "" } else { " or earlier" };
     let answers = match hanging.as_slow {
-        0 => format!("the slowest answer took {}", time_us(flight.slowest_ns as f64 / NS_PER_US)),
-        count => format!("only {} took that long", counted(count, "answer")),
+        0 => format!("the slowest response took {}", time_us(flight.slowest_ns as f64 / NS_PER_US)),
+        count => format!("only {} took that long", counted(count, "response")),
     };
     let (requests, have) = (counted(hanging.count, "request"), if hanging.count == 1 { "has" } else { "have" });
     format!(
-        "{requests} {have} had no answer since {last}{before}, and {answers}: the latencies tell of only {:.1} of the {:.1} \
-         requests in flight",
+        "{requests} {have} had no response since {last}{before}, and {answers}: the latencies account for only {:.1} \
+         of the {:.1} requests in flight",
         flight.answered, flight.mean
     )
 }
@@ -327,20 +328,22 @@ fn behind_line(behind: &Behind) -> String {
     let why = behind.bottleneck.map(|bottleneck| match bottleneck {
         Bottleneck::Connections(crowded) => busy_words(&crowded, ""),
         Bottleneck::Threads { threads } => {
-            format!("the {} had no time left; add threads (-t) or machines", counted(threads, "thread"))
+            format!("the {} worked all the time; add threads (-t) or machines", counted(threads, "thread"))
         }
         Bottleneck::CatchUp(factor) => {
-            format!("--catch-up {factor} held them back; without it late ones leave as soon as a connection is free")
+            format!(
+                "--catch-up {factor} held them back; without it late requests are sent as soon as a connection is free"
+            )
         }
     });
     let waiting = match behind.unsent {
         0 => None,
-        1 => Some("1 was still waiting at the end".to_owned()),
-        unsent => Some(format!("{} were still waiting at the end", thousands(unsent))),
+        1 => Some("1 was still unsent at the end".to_owned()),
+        unsent => Some(format!("{} were still unsent at the end", thousands(unsent))),
     };
     let left_over = match behind.carried {
         0 => String::new(),
-        carried => format!(", with {} that the warm-up left over", counted(carried, "request")),
+        carried => format!(", including {} left over from the warm-up", counted(carried, "request")),
     };
     let reasons: Vec<String> = why.into_iter().chain(waiting).collect();
     let (sent, asked) = (rate(behind.sent_per_s), rate(behind.asked_per_s));
@@ -361,17 +364,18 @@ fn busy_words(Crowded { connections, pauses, remedy, .. }: &Crowded, when: &str)
     };
     let remedy = match *remedy {
         Remedy::About(needed) if connections.is_none() => {
-            format!("about {} needed: more in --stages c=", thousands(needed))
+            format!("about {} needed: raise --stages c=", thousands(needed))
         }
         Remedy::About(needed) => format!("about {} needed: --max-inflight {needed}", thousands(needed)),
         Remedy::Target { calm_ns, mean_ns } => {
             let [calm, mean] = [calm_ns, mean_ns].map(|ns| time_us(ns / NS_PER_US));
             format!(
-                "answers took {calm} while few were, and {mean} on average: the target slows down, which more will not help"
+                "responses took {calm} while few were, and {mean} on average: the target slows down, and more will not \
+                 help"
             )
         }
-        Remedy::Silence => "the target answered nothing meanwhile".to_owned(),
-        Remedy::Unknown if connections.is_none() => "more may help: --stages c=".to_owned(),
+        Remedy::Silence => "the target sent no response during that time".to_owned(),
+        Remedy::Unknown if connections.is_none() => "more may help: raise --stages c=".to_owned(),
         Remedy::Unknown => "more may help: --max-inflight".to_owned(),
     };
     let paused = if *pauses { " or pausing for the script" } else { "" };
@@ -383,35 +387,35 @@ fn late_line(late: u64, sent: u64, limit: Duration, p99_ns: u64, max_ns: u64) ->
     let [p99, max] = [p99_ns, max_ns].map(|ns| time_us(ns as f64 / NS_PER_US));
     let (late, sent, limit) = (thousands(late), counted(sent, "request"), spaced(limit));
     format!(
-        "{late} of {sent} ({share:.2} %) were sent more than {limit} after they were due (99 %: {p99}, at most {max}): the latency \
-         includes that"
+        "{late} of {sent} ({share:.2} %) were sent more than {limit} after they were due (p99 {p99}, max {max}): the \
+         latency includes that"
     )
 }
 
 fn burst_words(&Burst { requests, connections, needed, is_staged }: &Burst) -> String {
     let (requests, connections) = (thousands(requests), counted(connections, "connection"));
     let remedy = match needed {
-        CONNECTIONS_MAX.. => "smaller ones fit".to_owned(),
-        _ if is_staged => format!("{} needed in --stages c=", thousands(needed)),
-        _ => format!("-c {needed} or --max-inflight {needed}"),
+        CONNECTIONS_MAX.. => "use smaller bursts".to_owned(),
+        _ if is_staged => format!("raise --stages c= to {}", thousands(needed)),
+        _ => format!("use -c {needed} or --max-inflight {needed}"),
     };
-    format!("a burst of {requests} met {connections}: {remedy}")
+    format!("a burst of {requests} requests had only {connections}: {remedy}")
 }
 
 fn too_late_line(dropped: u64, due: u64, in_percentiles: bool) -> String {
     let (dropped, due) = (thousands(dropped), counted(due, "request"));
     let latency = match in_percentiles {
-        true => "are in no mean or maximum; the percentiles count them from when they were due to the end",
-        false => "are in no latency",
+        true => "mean and maximum leave them out, percentiles count them from when they were due to the end",
+        false => "no latency includes them",
     };
-    format!("{dropped} of {due} were dropped: they would have been sent too late (--max-late), and {latency}")
+    format!("{dropped} of {due} were dropped because they would have been sent too late (--max-late); {latency}")
 }
 
 fn sliced_line(slice: Duration, mean_ns: f64) -> String {
     let (slice, mean) = (exact(slice), time_us(mean_ns / NS_PER_US));
     format!(
-        "requests left at the ends of slices of {slice} (--send-slice), which is at most {slice} of the lateness ({mean} on \
-         average): the latency includes it"
+        "requests were sent at the ends of slices of {slice} (--send-slice), which adds at most {slice} to the \
+         lateness ({mean} on average): the latency includes it"
     )
 }
 
@@ -421,29 +425,30 @@ fn uncertain_line(uncertain: &Uncertain) -> String {
     let (lower, have) = (text(lower_ns), if incomplete == 1 { "has" } else { "have" });
     let bounds = match upper_ns {
         Some(upper_ns) => format!("between {lower} and {}", text(upper_ns)),
-        None => format!("at least {lower} and not known"),
+        None => format!("at least {lower}, with no upper bound"),
     };
     format!("the {percent} % latency is {bounds}: {} {have} no complete response", counted(incomplete, "request"))
 }
 
 fn carried_line(carried: u64, answers: u64) -> String {
-    let (carried, answers) = (counted(carried, "request"), counted(answers, "answer"));
+    let were = if carried == 1 { "was" } else { "were" };
+    let (carried, answers) = (counted(carried, "request"), counted(answers, "response"));
     format!(
-        "{carried} of the warm-up were still in flight when measuring began, beside {answers}: they count with their whole \
-         latency; in a longer run they matter less"
+        "{carried} of the warm-up {were} still in flight when measuring began ({answers} in all): their whole latency \
+         counts; in a longer run they matter less"
     )
 }
 
 fn interim_line(count: u64) -> String {
-    let answers = counted(count, "interim answer");
-    format!("{answers} (1xx) came before the answers: the first byte that counts is that of the answer itself")
+    let answers = counted(count, "interim response");
+    format!("{answers} (1xx) came before the final ones: the first byte that counts is that of the final response")
 }
 
 fn cut_bodies_line(count: u64) -> String {
     let (count, bodies) = (thousands(count), if count == 1 { "body" } else { "bodies" });
     format!(
-        "the script saw only the beginning of {count} {bodies}: all that are being read at one time share 256 MiB; use fewer \
-         connections (-c), or do without the third parameter of response()"
+        "the script saw only the beginning of {count} {bodies}: all bodies being received share 256 MiB; use fewer \
+         connections (-c), or drop the third parameter of response()"
     )
 }
 

@@ -24,7 +24,7 @@ impl Document {
     /// Why the run is no whole one with answers, if it is not.
     pub fn flaw(&self) -> Option<String> {
         let nothing = self.requests.completed == 0;
-        let reason = self.incomplete.clone().or(nothing.then(|| "nothing was answered".to_owned()));
+        let reason = self.incomplete.clone().or(nothing.then(|| "no response".to_owned()));
         reason.or(self.interrupted.then(|| "it was interrupted".to_owned()))
     }
 

@@ -115,7 +115,8 @@ fn every_line_of_a_report_is_read_with_its_unit() {
 
 #[test]
 fn what_onrush_says_of_one_report_is_no_label_of_the_next() {
-    for line in ["verdict: target", "note: all answers were 404", "onrush: --fail-if rate>1", "::error title=onrush::x"]
+    for line in
+        ["verdict: target", "note: all responses were 404", "onrush: --fail-if rate>1", "::error title=onrush::x"]
     {
         let folder =
             written(&[("a.log", format!("First:\n{WRK}{line}\n\n{}", WRK.replace("753.86", "753.87")).as_bytes())]);

@@ -19,9 +19,9 @@ fn too_few_ports_are_explained_by_who_closed_first() {
     outcome.ports = Some(Ports { usable: 28_232, time_wait: 28_000 });
     let expected = |ours: &str| {
         format!(
-            "connect: 2 × no local port left (EADDRNOTAVAIL): there are 28,232 between two addresses, and 28,000 \
-             connections on this machine are in TIME_WAIT{ours}: keep connections alive, use more source addresses (-b) or \
-             more addresses of the target, or widen net.ipv4.ip_local_port_range"
+            "connect: 2 × no local port left (EADDRNOTAVAIL): there are 28,232 per pair of addresses, and 28,000 \
+             connections on this machine are in TIME_WAIT{ours}: keep connections alive, use more source addresses \
+             (-b) or more addresses of the target, or widen net.ipv4.ip_local_port_range"
         )
     };
     assert_eq!(said(&outcome), [expected("")]);
@@ -36,25 +36,17 @@ fn what_a_proxy_did_is_said_with_the_way_out() {
         (
             ProxyFailure::Status(407),
             "",
-            "the proxy wants a user and a password (status 407): write them in its URL: \
-             --http-proxy http://user:password@host:port",
+            "the proxy requires a user and a password (status 407): put them in its URL: --http-proxy \
+             http://user:password@host:port",
         ),
         (
             ProxyFailure::Answer(Error::NotHttp),
             "SSH\u{1b}",
-            "the proxy's answer to the request for a tunnel cannot be read: not an HTTP response: is it the port of a proxy \
-             that speaks HTTP? (for instance \"SSH\\x1b\")",
+            "the proxy's response to CONNECT cannot be read: not an HTTP response: is it the port of an HTTP proxy? \
+             (for instance \"SSH\\x1b\")",
         ),
-        (
-            ProxyFailure::Early,
-            "",
-            "the proxy answered before it had been asked for a tunnel: is it the port of a proxy that speaks HTTP?",
-        ),
-        (
-            ProxyFailure::Status(418),
-            "",
-            "the proxy answered the request for a tunnel with status 418: its log may say why",
-        ),
+        (ProxyFailure::Early, "", "the proxy responded before it received CONNECT: is it the port of an HTTP proxy?"),
+        (ProxyFailure::Status(418), "", "the proxy responded to CONNECT with status 418: its log may say why"),
     ];
     for (failure, example, expected) in table {
         let outcome = failing(2, Phase::Connect, Cause::Proxy(failure), example);
@@ -67,7 +59,7 @@ fn too_few_open_files_for_more_connections_than_at_first_are_said() {
     let mut outcome = failing(2, Phase::Connect, Cause::Errno(24), "10.0.0.1:80");
     outcome.totals.counters.slots_opened = 10;
     outcome.descriptors = Some(Shortage { needed: 1_036, hard: 64 });
-    let words = "64 open files are allowed, 1,036 needed; 'sudo prlimit --pid $$ --nofile=1036' allows them";
+    let words = "the limit is 64 open files, and 1,036 are needed; 'sudo prlimit --pid $$ --nofile=1036' raises it";
     assert_eq!(said(&outcome), [format!("connect: 2 × too many open files (EMFILE): {words}")]);
 }
 
@@ -81,37 +73,33 @@ fn failures_to_connect_are_said_with_a_way_out() {
         (
             Cause::Errno(99),
             there,
-            "connect: 2 × no local port left (EADDRNOTAVAIL): a closed connection blocks its port for a minute: keep them \
-             alive or use more addresses",
+            "connect: 2 × no local port left (EADDRNOTAVAIL): a closed connection keeps its port for a minute: keep \
+             connections alive or use more addresses",
         ),
         (
             Cause::Errno(110),
             there,
-            "connect: 2 × no answer from the host (ETIMEDOUT): a firewall drops the packets, or the address is wrong (for \
-             instance 10.0.0.1:80)",
+            "connect: 2 × no response from the host (ETIMEDOUT): a firewall drops the packets, or the address is wrong \
+             (for instance 10.0.0.1:80)",
         ),
         (
             Cause::Unanswered,
             there,
-            "connect: 2 × no answer to an attempt to connect: a firewall drops the packets, or the address is wrong (for \
-             instance 10.0.0.1:80)",
+            "connect: 2 × no response to a connection attempt: a firewall drops the packets, or the address is wrong \
+             (for instance 10.0.0.1:80)",
         ),
         (
             Cause::Errno(101),
             "[2001:db8::1]:80",
-            "connect: 2 × no route to the network (ENETUNREACH): 'ip route get 2001:db8::1' shows the way there (for \
+            "connect: 2 × no route to the network (ENETUNREACH): 'ip route get 2001:db8::1' shows the route (for \
              instance [2001:db8::1]:80)",
         ),
-        (
-            Cause::Errno(113),
-            "",
-            "connect: 2 × no route to the host (EHOSTUNREACH): 'ip route' shows the ways there are",
-        ),
+        (Cause::Errno(113), "", "connect: 2 × no route to the host (EHOSTUNREACH): 'ip route' shows the routes"),
         (
             Cause::Kernel(12),
             "",
-            "connect: 2 × refused by the kernel of this machine: no memory left (ENOMEM): \
-             this machine, or its control group, is short of memory",
+            "connect: 2 × refused by this machine's kernel: out of memory (ENOMEM): this machine or its control group \
+             is short of memory",
         ),
     ];
     for (cause, example, sentence) in table {
@@ -123,9 +111,9 @@ fn failures_to_connect_are_said_with_a_way_out() {
 fn nobody_suspects_an_address_at_which_others_were_accepted() {
     let mut outcome = failing(2, Phase::Connect, Cause::Unanswered, "10.0.0.1:80");
     outcome.totals.counters.connects = 10;
-    let expected = "connect: 2 × no answer to an attempt to connect: others were accepted, so the server's queue was full, \
-                    or a firewall limits connections: see its listen backlog and net.core.somaxconn (for instance \
-                    10.0.0.1:80)";
+    let expected = "connect: 2 × no response to a connection attempt: others were accepted, so the server's accept \
+                    queue was full (see its listen backlog and net.core.somaxconn), or a firewall limits connections \
+                    (for instance 10.0.0.1:80)";
     assert_eq!(said(&outcome), [expected]);
 }
 
@@ -141,8 +129,8 @@ fn failures_to_send_and_to_read_are_said_with_a_way_out() {
         (
             Phase::Send,
             Cause::Kernel(105),
-            "write: 1,029 × refused by the kernel of this machine: no buffer space left (ENOBUFS): \
-             this machine, or its control group, is short of memory",
+            "write: 1,029 × refused by this machine's kernel: no buffer space available (ENOBUFS): this machine or its \
+             control group is short of memory",
         ),
         (
             Phase::Head,
@@ -153,12 +141,12 @@ fn failures_to_send_and_to_read_are_said_with_a_way_out() {
         (
             Phase::Body,
             Cause::Errno(110),
-            "read: 1,029 × no answer from the host (ETIMEDOUT): the network or the host went away",
+            "read: 1,029 × no response from the host (ETIMEDOUT): the network or the host went away",
         ),
         (
             Phase::Timeout,
             Cause::Late,
-            "timeout: 1,029 × no complete answer within 2s: --timeout sets another threshold",
+            "timeout: 1,029 × no complete response within 2s: change the limit with --timeout",
         ),
     ];
     for (phase, cause, sentence) in table {
@@ -210,7 +198,7 @@ fn broken_answers_are_said_with_an_example() {
             "\u{0}\u{ff}",
             "read: 28 × not an HTTP response: is it an HTTP port? (for instance \"\\x00\\xff\")",
         ),
-        (Error::Length, "-5", "read: 28 × bad Content-Length: --once shows an answer in full (for instance \"-5\")"),
+        (Error::Length, "-5", "read: 28 × bad Content-Length: --once shows a response in full (for instance \"-5\")"),
     ];
     for (error, example, sentence) in table {
         assert_eq!(said(&failing(28, Phase::Head, Cause::Protocol(error), example)), [sentence]);

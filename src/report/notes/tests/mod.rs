@@ -66,18 +66,17 @@ fn pauses_of_a_script_that_are_no_times_or_too_long_are_said() {
     let mut outcome = good();
     (outcome.pauses, outcome.pauses_unread) = (true, true);
     let words =
-        "delay() of the script did not always return a number of milliseconds: there was no pause then, as after 0";
+        "the script's delay() did not always return a number of milliseconds: any other result counts as 0 (no pause)";
     assert_eq!(said(&outcome), [words]);
     outcome.pauses_unread = false;
     outcome.totals = crate::stats::Totals {
         counters: Counters { slots_opened: 10, ..Counters::default() },
         ..crate::stats::Totals::default()
     };
-    let words =
-        "no request was sent: delay() of the script asked for pauses that outlasted the run, or the connections";
+    let words = "no request was sent: the script's delay() asked for pauses that outlasted the run, or the connections";
     assert_eq!(said(&outcome), [words]);
     outcome.pauses = false;
-    assert_eq!(said(&outcome), ["nothing was answered: no request could be sent"]);
+    assert_eq!(said(&outcome), ["no request could be sent"]);
 }
 
 #[test]
@@ -86,8 +85,10 @@ fn a_script_that_saw_too_little_is_said() {
     outcome.totals.counters.cut_bodies = 1;
     assert_eq!(
         said(&outcome),
-        ["the script saw only the beginning of 1 body: all that are being read at one time share 256 MiB; use fewer \
-             connections (-c), or do without the third parameter of response()"]
+        [
+            "the script saw only the beginning of 1 body: all bodies being received share 256 MiB; use fewer connections \
+          (-c), or drop the third parameter of response()"
+        ]
     );
 }
 
@@ -96,7 +97,8 @@ fn time_that_was_up_before_all_requests_were_sent_is_said() {
     let (mut outcome, mut plan) = (good(), plan(Dialect::Native, "http://h/", 10, 2, 10));
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
     plan.stop.requests = Some(1_000_000);
-    let words = "the time was up after 10.00s with 100,000 of 1,000,000 requests answered: a longer -d sends them all";
+    let words = "the run ended after 10.00s with only 100,000 of 1,000,000 requests completed: a longer -d sends them \
+                 all";
     assert_eq!(said_of(&plan, &outcome), [words]);
     outcome.breakdown = Some(Breakdown::Exit(0));
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new(), "it did not come to that");
@@ -135,11 +137,10 @@ fn all_threads_that_never_came_back_are_named() {
     assert_eq!(crate::report::incomplete(&outcome), None);
     outcome.stuck = vec![(1, "response"), (2, "delay"), (3, "response")];
     outcome.breakdown = Some(Breakdown::Exit(7));
-    let words = "the script called os.exit(7); \
-                 thread 2 is still in delay() of the script, more than a second after the end: what it measured last is not \
-                 in the report; look for a loop without end in delay(); \
-                 threads 1, 3 are still in response() of the script, more than a second after the end: what they measured \
-                 last is not in the report; look for a loop without end in response()";
+    let words = "the script called os.exit(7); thread 2 is still in the script's delay() more than a second after the \
+                 end of the run: what it measured last is missing from the report; look for an endless loop in \
+                 delay(); threads 1, 3 are still in the script's response() more than a second after the end of the \
+                 run: what they measured last is missing from the report; look for an endless loop in response()";
     assert_eq!(crate::report::incomplete(&outcome).as_deref(), Some(words));
 }
 
@@ -183,7 +184,7 @@ fn connections_that_never_lived_are_counted_with_the_reason() {
         ["only 7 of 10 connections were established: the run ended before the others were open"]
     );
     fail(&mut outcome, 3, Phase::Connect, Cause::Errno(24));
-    let files = "1,024 open files are allowed, 2,060 needed; 'sudo prlimit --pid $$ --nofile=2060' allows them";
+    let files = "the limit is 1,024 open files, and 2,060 are needed; 'sudo prlimit --pid $$ --nofile=2060' raises it";
     assert_eq!(said(&outcome)[0], format!("only 7 of 10 connections were established: {files}"));
     assert!(said(&outcome)[1].ends_with("too many open files (EMFILE) at 0.0 s"), "{:?}", said(&outcome));
     outcome.descriptors = None;
@@ -215,26 +216,26 @@ fn answering(statuses: &[(u16, u64)], location: Option<&str>) -> Outcome {
 #[test]
 fn statuses_are_counted_when_a_class_beside_2xx_exceeds_a_hundredth() {
     assert_eq!(said(&answering(&[(200, 99_000), (503, 1_000)], None)), Vec::<String>::new());
-    let sentence = "of 100,000 answers: 98,999 × 200, 1,001 × 503";
+    let sentence = "of 100,000 responses: 98,999 × 200, 1,001 × 503";
     assert_eq!(said(&answering(&[(200, 98_999), (503, 1_001)], None)), [sentence]);
-    let sentence = "of 100,000 answers: 90,000 × 404, 9,000 × 200, 600 × 500, 400 × 502";
+    let sentence = "of 100,000 responses: 90,000 × 404, 9,000 × 200, 600 × 500, 400 × 502";
     assert_eq!(said(&answering(&[(404, 90_000), (200, 9_000), (500, 600), (502, 400)], None)), [sentence]);
     let many: Vec<(u16, u64)> = (400..410).map(|status| (status, 10_000)).collect();
-    let sentence = "of 100,000 answers: 10,000 × 400, 10,000 × 401, 10,000 × 402, 10,000 × 403, 10,000 × 404, \
-                    10,000 × 405, 40,000 × others";
+    let sentence = "of 100,000 responses: 10,000 × 400, 10,000 × 401, 10,000 × 402, 10,000 × 403, 10,000 × 404, 10,000 \
+                    × 405, 40,000 × others";
     assert_eq!(said(&answering(&many, None)), [sentence]);
 }
 
 #[test]
 fn a_measured_redirect_is_said_with_its_destination() {
     let all = answering(&[(301, 100_000)], Some("https://h/\x1b[2J"));
-    assert_eq!(said(&all), ["all 100,000 answers were 301 to https://h/\\x1b[2J: you measured the redirect"]);
+    assert_eq!(said(&all), ["all 100,000 responses were 301 to https://h/\\x1b[2J: you measured the redirect"]);
     let some = answering(&[(200, 60_000), (302, 40_000)], Some("/login"));
-    assert_eq!(said(&some), ["of 100,000 answers: 60,000 × 200, 40,000 × 302; a redirect leads to /login"]);
+    assert_eq!(said(&some), ["of 100,000 responses: 60,000 × 200, 40,000 × 302; a redirect leads to /login"]);
     let none = answering(&[(304, 100_000)], None);
-    assert_eq!(said(&none), ["all 100,000 answers were 304: --once shows one in full"]);
+    assert_eq!(said(&none), ["all 100,000 responses were 304: --once shows one in full"]);
     let broken = answering(&[(500, 100_000)], None);
-    assert_eq!(said(&broken), ["all 100,000 answers were 500: --once shows one in full"]);
+    assert_eq!(said(&broken), ["all 100,000 responses were 500: --once shows one in full"]);
 }
 
 #[test]
@@ -255,7 +256,7 @@ fn an_early_end_is_said_with_its_time() {
     outcome.totals.counters.started = 100_000;
     let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
     plan.stop.requests = Some(1_000_000);
-    let sentence = "the target stayed away for 30s: the run ended after 100,000 of 1,000,000 requests";
+    let sentence = "the target was unreachable for 30s: the run ended after 100,000 of 1,000,000 requests";
     assert_eq!(notes(&plan, &outcome)[0].to_string(), sentence);
 }
 
@@ -263,7 +264,7 @@ fn an_early_end_is_said_with_its_time() {
 fn latencies_beyond_an_hour_are_counted() {
     let mut outcome = good();
     outcome.totals.latency.record_many(u64::MAX, 3);
-    assert_eq!(said(&outcome)[0], "latencies longer than an hour: 3, recorded as one hour");
+    assert_eq!(said(&outcome)[0], "3 responses took longer than an hour: recorded as one hour");
 }
 
 #[test]
@@ -308,9 +309,9 @@ fn what_is_said_about_one_request_fits_one_request() {
         outcome
     };
     assert_eq!(said_once(&answered(200, None)), Vec::<String>::new());
-    assert_eq!(said_once(&answered(403, None)), ["the answer was 403: a run would measure the error page"]);
-    assert_eq!(said_once(&answered(301, Some("/a"))), ["the answer was 301 to /a: a run would measure the redirect"]);
-    assert_eq!(said_once(&answered(304, None)), ["the answer was 304"]);
+    assert_eq!(said_once(&answered(403, None)), ["the response was 403: a run would measure the error page"]);
+    assert_eq!(said_once(&answered(301, Some("/a"))), ["the response was 301 to /a: a run would measure the redirect"]);
+    assert_eq!(said_once(&answered(304, None)), ["the response was 304"]);
     let counters = Counters { started: 1, slots_opened: 1, ..Counters::default() };
     let mut failed = outcome(1_000, Counters { failed: 1, ..counters });
     fail(&mut failed, 1, Phase::Head, Cause::Protocol(Error::ClosedInHead));
@@ -318,7 +319,7 @@ fn what_is_said_about_one_request_fits_one_request() {
     assert_eq!(said_once(&failed), [sentence]);
     let mut silent = outcome(30_000_000, Counters { abandoned: 1, ..counters });
     silent.totals.censored.get_or_insert_default().record(30_000_000_000);
-    assert_eq!(said_once(&silent), ["the request was not answered: abandoned (after 30.00s)"]);
+    assert_eq!(said_once(&silent), ["the request got no response: abandoned (after 30.00s)"]);
     let unsent = outcome(1_000, Counters::default());
-    assert_eq!(said_once(&unsent), ["nothing was answered: no request could be sent"]);
+    assert_eq!(said_once(&unsent), ["no request could be sent"]);
 }

@@ -46,7 +46,7 @@ fn connections_that_the_server_closes_while_nothing_is_due_are_no_reason_for_dou
     (occupancy.busy_ns, occupancy.open_ns, occupancy.waiting_ns) = (1_000 * MS, 60_000 * MS, 40_000 * MS);
     assert_eq!(said(&outcome), Vec::<String>::new(), "1 % is not more than that");
     outcome.totals.counters.idle_closed = 117;
-    let words = "the server closed idle connections 117 times; each was opened again";
+    let words = "the server closed idle connections 117 times; onrush reconnected";
     assert_eq!(said(&outcome), [words]);
     let wrk2 = plan(Dialect::Wrk2, "http://h/", 10, 2, 10);
     assert_eq!(said_of(&wrk2, &outcome), Vec::<String>::new(), "where those are errors");
@@ -59,21 +59,21 @@ fn a_stall_is_a_time_without_answers_even_if_it_makes_many_answers_slow() {
     let mut outcome = changed(|_| ());
     outcome.silences = vec![Gap { from_ns: 2_000 * MS, until_ns: 4_000 * MS }];
     outcome.totals.latency.record_many(1_000 * MS, 3_000);
-    assert_eq!(said(&outcome), ["nothing was answered from 2.0 s to 4.0 s"]);
+    assert_eq!(said(&outcome), ["no response from 2.0 s to 4.0 s"]);
     outcome.totals.latency.record_many(1_000 * MS, 9_000);
-    assert!(!said(&outcome).concat().contains("nothing was answered"), "{:?}", said(&outcome));
+    assert!(!said(&outcome).concat().contains("no response"), "{:?}", said(&outcome));
 }
 
 #[test]
 fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
     let behind = || changed(|open_loop| (open_loop.due, open_loop.unsent) = (16_000, 6_000));
-    let words = "only 1,000 of 1,600 requests/s were sent: 6,000 were still waiting at the end";
+    let words = "only 1,000 of 1,600 requests/s were sent: 6,000 were still unsent at the end";
     assert_eq!(said_of(&with_rate(1_600), &behind()), [words]);
     let mut working = behind();
     working.totals.evidence = Evidence { wall_ns: 20_000 * MS, user_ns: 19_500 * MS, ..Evidence::default() };
     let words =
-        "only 1,000 of 1,600 requests/s were sent: the 2 threads had no time left; add threads (-t) or machines";
-    assert_eq!(said_of(&with_rate(1_600), &working), [format!("{words}; 6,000 were still waiting at the end")]);
+        "only 1,000 of 1,600 requests/s were sent: the 2 threads worked all the time; add threads (-t) or machines";
+    assert_eq!(said_of(&with_rate(1_600), &working), [format!("{words}; 6,000 were still unsent at the end")]);
     working.totals.evidence.spun_ns = 10_000 * MS;
     assert!(!said_of(&with_rate(1_600), &working)[0].contains("threads"), "what is spent in looking is not work");
     working.totals.evidence.spun_ns = 0;
@@ -91,8 +91,8 @@ fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
 #[test]
 fn what_a_warm_up_left_over_was_asked_for_too() {
     let outcome = changed(|open_loop| (open_loop.due, open_loop.carried, open_loop.unsent) = (8_000, 6_000, 4_000));
-    let words = "only 1,000 of 1,400 requests/s were sent, with 6,000 requests that the warm-up left over: 4,000 were still \
-                 waiting at the end";
+    let words = "only 1,000 of 1,400 requests/s were sent, including 6,000 requests left over from the warm-up: 4,000 \
+                 were still unsent at the end";
     assert_eq!(said_of(&with_rate(800), &outcome)[0], words);
 }
 
@@ -100,7 +100,7 @@ fn what_a_warm_up_left_over_was_asked_for_too() {
 fn one_request_that_waits_at_the_end_is_one() {
     let one = changed(|open_loop| (open_loop.due, open_loop.dropped, open_loop.unsent) = (11_000, 999, 1));
     let said = said_of(&with_rate(1_100), &one);
-    assert!(said[0].ends_with(": 1 was still waiting at the end"), "{said:?}");
+    assert!(said[0].ends_with(": 1 was still unsent at the end"), "{said:?}");
 }
 
 #[test]
@@ -119,10 +119,10 @@ fn connections_without_a_due_request_are_not_said_to_pause() {
 fn a_run_in_which_nothing_was_due_blames_nobody() {
     let mut outcome = changed(|open_loop| *open_loop = OpenLoop::default());
     outcome.totals.counters = Counters { slots_opened: 10, ..Counters::default() };
-    let words = "no request was due while it was measured: a longer run or a higher rate has some";
+    let words = "no request was due while the run was measured: use a longer run or a higher rate";
     assert_eq!(said(&outcome), [words]);
     outcome.totals.open_loop.as_mut().unwrap().due = 1;
-    assert_eq!(said(&outcome)[0], "nothing was answered: no request could be sent");
+    assert_eq!(said(&outcome)[0], "no request could be sent");
 }
 
 /// Requests were due at a rate, and all ten connections busy for `busy_s` of ten seconds; answers took 10 ms.
@@ -151,12 +151,12 @@ fn crowded_of(plan: &Plan, busy_s: u64, unsent: u64, calm_ms: &[u64]) -> Vec<Str
 #[test]
 fn connections_that_were_all_busy_are_said_with_how_many_it_takes() {
     let behind = "only 1,000 of 1,600 requests/s were sent: ";
-    let waiting = "; 6,000 were still waiting at the end";
+    let waiting = "; 6,000 were still unsent at the end";
     // 16 are in flight, of which the square root twice is 8.
     let words = "all 10 connections were busy; about 24 needed: --max-inflight 24";
     assert_eq!(crowded(1_600, 9, 6_000, &[10, 9]), [format!("{behind}{words}{waiting}")]);
-    let words = "all 10 connections were busy; answers took 4.00ms while few were, and 10.00ms on average: the target slows \
-                 down, which more will not help";
+    let words = "all 10 connections were busy; responses took 4.00ms while few were, and 10.00ms on average: the \
+                 target slows down, and more will not help";
     assert_eq!(crowded(1_600, 9, 6_000, &[3, 5]), [format!("{behind}{words}{waiting}")]);
     let words = "all 10 connections were busy; more may help: --max-inflight";
     assert_eq!(crowded(1_600, 9, 6_000, &[]), [format!("{behind}{words}{waiting}")]);
@@ -180,8 +180,8 @@ fn requests_that_wait_because_late_ones_are_made_up_for_slowly_are_no_matter_of_
         (open_loop.held_back, open_loop.all_busy_ns) = (held_back, 10_000 * MS);
         said_of(&plan, &outcome)
     };
-    let words = "only 1,000 of 1,600 requests/s were sent: --catch-up 1.25 held them back; without it late ones leave as \
-                 soon as a connection is free; 6,000 were still waiting at the end";
+    let words = "only 1,000 of 1,600 requests/s were sent: --catch-up 1.25 held them back; without it late requests \
+                 are sent as soon as a connection is free; 6,000 were still unsent at the end";
     assert_eq!(of(3_001), [words]);
     assert!(of(3_000)[0].contains("busy"), "{:?}", of(3_000));
 }
@@ -200,11 +200,11 @@ fn while_the_target_answered_nothing_no_number_of_connections_would_have_helped(
         let said = said_of(&with_rate(1_150), &outcome);
         said.into_iter().filter(|words| words.contains("busy")).collect::<Vec<_>>()
     };
-    let words = "all 10 connections were busy for 15 % of the time while requests were due; the target answered nothing \
-                 meanwhile";
+    let words = "all 10 connections were busy for 15 % of the time while requests were due; the target sent no \
+                 response during that time";
     assert_eq!(of(0, 1_500, 1_500), [words]);
-    let words = "only 1,000 of 1,150 requests/s were sent: all 10 connections were busy; the target answered nothing \
-                 meanwhile; 1,500 were still waiting at the end";
+    let words = "only 1,000 of 1,150 requests/s were sent: all 10 connections were busy; the target sent no response \
+                 during that time; 1,500 were still unsent at the end";
     assert_eq!(of(1_500, 1_500, 1_500), [words]);
     // It takes as many as it does without the silence, however long requests waited during that.
     let words =
@@ -236,11 +236,12 @@ fn where_there_may_be_more_connections_or_stages_say_how_many_the_words_do_too()
     let stage = levels::Level { length: Duration::from_secs(10), from: 1, to: 10 };
     plan.levels = Some(Levels { stages: vec![stage], part: Part::WHOLE });
     let words =
-        "all connections were busy for 20 % of the time while requests were due; about 24 needed: more in --stages c=";
+        "all connections were busy for 20 % of the time while requests were due; about 24 needed: raise --stages c=";
     assert_eq!(crowded_of(&plan, 2, 0, &[10]), [words]);
     // As many as there were in another stage are no advice.
     plan.schedule = Some(schedule(100));
-    let words = "all connections were busy for 20 % of the time while requests were due; more may help: --stages c=";
+    let words = "all connections were busy for 20 % of the time while requests were due; more may help: raise --stages \
+                 c=";
     assert_eq!(crowded_of(&plan, 2, 0, &[10]), [words]);
 }
 
@@ -300,22 +301,22 @@ fn requests_that_were_late_or_dropped_are_said() {
         open_loop.lateness.record_many(5 * MS, 199);
         open_loop.lateness.record(40 * MS);
     });
-    let words = "200 of 10,000 requests (2.00 %) were sent more than 1 ms after they were due (99 %: 5.00ms, at most 40.00ms): \
-                 the latency includes that";
+    let words = "200 of 10,000 requests (2.00 %) were sent more than 1 ms after they were due (p99 5.00ms, max \
+                 40.00ms): the latency includes that";
     assert_eq!(said_of(&with_rate(1_000), &late), [words]);
     let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
     plan.schedule = Some(Schedule { send_slice: Some(Duration::from_micros(500)), ..schedule(1_000) });
-    let words = "200 of 10,000 requests (2.00 %) were sent more than 1.5 ms after they were due (99 %: 5.00ms, at most 40.00ms): \
-                 the latency includes that";
+    let words = "200 of 10,000 requests (2.00 %) were sent more than 1.5 ms after they were due (p99 5.00ms, max \
+                 40.00ms): the latency includes that";
     assert_eq!(said_of(&plan, &late)[0], words);
     let dropped = changed(|open_loop| (open_loop.due, open_loop.dropped) = (10_037, 37));
-    let words = "37 of 10,037 requests were dropped: they would have been sent too late (--max-late), and are in no mean or maximum; \
-                 the percentiles count them from when they were due to the end";
+    let words = "37 of 10,037 requests were dropped because they would have been sent too late (--max-late); mean and \
+                 maximum leave them out, percentiles count them from when they were due to the end";
     assert_eq!(said(&dropped), [words]);
     let carried = changed(|open_loop| (open_loop.due, open_loop.carried, open_loop.dropped) = (1, 36, 37));
     assert!(said(&carried).iter().any(|words| words.starts_with("37 of 37 requests were dropped")), "of a warm-up too");
-    let words =
-        "37 of 10,037 requests were dropped: they would have been sent too late (--max-late), and are in no latency";
+    let words = "37 of 10,037 requests were dropped because they would have been sent too late (--max-late); no latency \
+         includes them";
     assert_eq!(said_of(&super::plan(Dialect::Wrk2, "http://h/", 10, 2, 10), &dropped), [words]);
 }
 
@@ -334,13 +335,13 @@ fn late_requests_of_a_burst_that_finds_too_few_connections_are_said_to_be_that()
     };
     assert_eq!(of(&with_burst(10), 1), "");
     let mut plan = with_burst(50);
-    assert_eq!(of(&plan, 1), "; a burst of 50 met 10 connections: -c 50 or --max-inflight 50");
+    assert_eq!(of(&plan, 1), "; a burst of 50 requests had only 10 connections: use -c 50 or --max-inflight 50");
     let crowded = crowded_of(&plan, 2, 0, &[10]);
     assert_eq!(crowded, Vec::<String>::new(), "with another number");
-    assert_eq!(of(&plan, 4), "; a burst of 50 met 10 connections: -c 13 or --max-inflight 13");
+    assert_eq!(of(&plan, 4), "; a burst of 50 requests had only 10 connections: use -c 13 or --max-inflight 13");
     assert_eq!(of(&plan, 5), "", "each connection takes a batch");
     plan.levels = Some(Levels { stages: Vec::new(), part: Part::WHOLE });
-    assert_eq!(of(&plan, 1), "; a burst of 50 met 10 connections: 50 needed in --stages c=");
+    assert_eq!(of(&plan, 1), "; a burst of 50 requests had only 10 connections: raise --stages c= to 50");
 }
 
 #[test]
@@ -349,8 +350,8 @@ fn how_long_requests_waited_for_the_ends_of_slices_is_said() {
     plan.schedule = Some(Schedule { send_slice: Some(Duration::from_micros(200)), ..schedule(1_000) });
     let sliced = |mean: &str| {
         format!(
-            "requests left at the ends of slices of 200us (--send-slice), which is at most 200us of the lateness ({mean} on \
-             average): the latency includes it"
+            "requests were sent at the ends of slices of 200us (--send-slice), which adds at most 200us to the \
+             lateness ({mean} on average): the latency includes it"
         )
     };
     assert_eq!(said_of(&plan, &kept()), [sliced("20.00us")]);
@@ -379,9 +380,9 @@ fn the_first_percentile_that_is_not_known_is_named() {
     };
     // All others are known: 99.999 % of so few is the largest.
     assert_eq!(said(&with(&[(MS, 1)])), Vec::<String>::new());
-    let words = "the 99.9 % latency is at least 1.00ms and not known: 11 requests have no complete response";
+    let words = "the 99.9 % latency is at least 1.00ms, with no upper bound: 11 requests have no complete response";
     assert_eq!(said(&with(&[(MS, 11)])), [words]);
-    let words = "the 50 % latency is at least 5.00ms and not known: 20,000 requests have no complete response";
+    let words = "the 50 % latency is at least 5.00ms, with no upper bound: 20,000 requests have no complete response";
     assert_eq!(said(&with(&[(5 * MS, 20_000)])), [words]);
     let between = changed(|open_loop| {
         open_loop.scheduled.record_many(3 * MS, 100);
@@ -403,7 +404,7 @@ fn requests_that_are_under_way_at_any_time_make_no_percentile_doubtful() {
             change(open_loop);
         });
         let said = said_of(&with_rate(1_000), &outcome);
-        said.into_iter().find_map(|words| Some(words.split_once("not known: ")?.1.to_owned()))
+        said.into_iter().find_map(|words| Some(words.split_once("no upper bound: ")?.1.to_owned()))
     };
     let words = |count: &str| Some(format!("{count} requests have no complete response"));
     let ordinary = [(20 * MS, 50), (100 * MS, 50)];

@@ -9,7 +9,7 @@ fn what_makes_a_result_worthless_comes_first_and_hints_come_last() {
     outcome.totals.counters.failed = 6;
     fail(&mut outcome, 6, Phase::Head, Cause::Errno(104));
     fail(&mut outcome, 2, Phase::Connect, Cause::Errno(24));
-    let beginnings = ["connect: 2 × too many", "0.01 % of", "nothing was answered from", "read: 6", "[::1]"];
+    let beginnings = ["connect: 2 × too many", "0.01 % of", "no response from", "read: 6", "[::1]"];
     let said = said(&outcome);
     assert_eq!(said.len(), beginnings.len(), "{said:?}");
     assert!(said.iter().zip(beginnings).all(|(note, beginning)| note.starts_with(beginning)), "{said:?}");
@@ -31,8 +31,8 @@ fn printed(count: u16, has_examples: bool, all: bool, colour: bool) -> String {
 
 #[test]
 fn an_example_is_below_its_note() {
-    let text = "note: connect: 1 × the proxy answered the request for a tunnel with status 600 at 0.0 s: its log may say \
-                why\n      for instance \"0\"\n";
+    let text = "note: connect: 1 × the proxy responded to CONNECT with status 600 at 0.0 s: its log may say why\n      \
+                for instance \"0\"\n";
     assert_eq!(printed(1, true, false, false), text);
     assert_eq!(printed(1, true, false, true), text.replace("note:", "\x1b[1;33mnote:\x1b[0m"));
 }

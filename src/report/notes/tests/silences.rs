@@ -6,10 +6,10 @@ use crate::plan::levels::{Level, Levels};
 
 #[test]
 fn times_without_answers_are_said_and_the_longest_named() {
-    assert_eq!(said(&silent(&[(1_312, 2_489)])), ["nothing was answered from 1.3 s to 2.5 s"]);
+    assert_eq!(said(&silent(&[(1_312, 2_489)])), ["no response from 1.3 s to 2.5 s"]);
     let many = [(100, 400), (1_312, 2_489), (3_000, 3_300), (4_000, 4_600), (9_500, 10_000)];
-    let sentence = "nothing was answered from 1.3 s to 2.5 s, from 4.0 s to 4.6 s, from 9.5 s to the end (the longest of 5 \
-                    such times)";
+    let sentence = "no response from 1.3 s to 2.5 s, from 4.0 s to 4.6 s, from 9.5 s to the end (the longest of 5 such \
+                    times)";
     assert_eq!(said(&silent(&many)), [sentence]);
 }
 
@@ -19,9 +19,9 @@ fn a_stall_is_named_and_the_target_is_not_blamed_for_the_silence() {
     let still = |from_ms: u64, until_ms: u64| Gap { from_ns: from_ms * 1_000_000, until_ns: until_ms * 1_000_000 };
     outcome.standstills = crate::stats::silences::joined(&[still(1_010, 1_500)], &[still(1_400, 2_590)]);
     let expected = [
-        "onrush itself was stalled from 1.0 s to 2.6 s: it was stopped, or other programs had the processors; about 0.01 % of \
-         the latencies contain that time, which is not the server's fault",
-        "nothing was answered from 4.0 s to 4.9 s",
+        "onrush itself was stalled from 1.0 s to 2.6 s: it was stopped, or other programs had the processors; about \
+         0.01 % of the latencies include that time, which is not the server's fault",
+        "no response from 4.0 s to 4.9 s",
     ];
     assert_eq!(said(&outcome), expected);
 }
@@ -34,10 +34,10 @@ fn without_a_connection_nobody_is_silent() {
     let plan = Plan { levels, ..plan(Dialect::Native, "http://h/", 10, 2, 5) };
     let said = |gaps: &[(u64, u64)]| {
         let said = said_of(&plan, &silent(gaps));
-        said.into_iter().filter(|words| words.starts_with("nothing")).collect::<Vec<_>>()
+        said.into_iter().filter(|words| words.starts_with("no response from")).collect::<Vec<_>>()
     };
     assert_eq!(said(&[(0, 1_010), (3_995, 6_010)]), Vec::<String>::new());
-    assert_eq!(said(&[(0, 2_000)]), ["nothing was answered from 0.0 s to 2.0 s"]);
+    assert_eq!(said(&[(0, 2_000)]), ["no response from 0.0 s to 2.0 s"]);
 }
 
 #[test]
@@ -45,9 +45,9 @@ fn a_machine_that_was_suspended_says_so_before_anything_that_may_follow_from_it(
     let mut outcome = silent(&[(1_000, 2_600)]);
     outcome.suspended = Duration::from_millis(12_300);
     let expected = [
-        "the machine was suspended for 12.30s during the run: no figure contains that time, but connections and answers \
-         may have been lost in it; keep the machine awake and measure again",
-        "nothing was answered from 1.0 s to 2.6 s",
+        "the machine was suspended for 12.30s during the run: no figure includes that time, but connections and \
+         responses may have been lost; keep the machine awake and measure again",
+        "no response from 1.0 s to 2.6 s",
     ];
     assert_eq!(said(&outcome), expected);
 }
@@ -59,7 +59,7 @@ fn times_without_answers_do_not_stand_out_where_answers_take_as_long() {
     slow.totals.latency.record_many(100_000_000, 2_000);
     assert_eq!(said(&slow), Vec::<String>::new());
     slow.silences = vec![Gap { from_ns: 0, until_ns: 1_100_000_000 }];
-    assert_eq!(said(&slow), ["nothing was answered from 0.0 s to 1.1 s"]);
+    assert_eq!(said(&slow), ["no response from 0.0 s to 1.1 s"]);
     slow.totals.counters.completed = 0;
     assert!(!said(&slow).concat().contains("from 0.0 s"), "{:?}", said(&slow));
 }
@@ -72,6 +72,6 @@ fn short_standstills_are_said_once_they_are_a_large_part() {
     outcome.standstills = vec![gap(0)];
     assert_eq!(said(&outcome).iter().filter(|line| line.contains("itself was stalled")).count(), 0);
     outcome.standstills = vec![gap(0), gap(1)];
-    let words = "onrush itself was stalled for 30 % of the time, a little at a time: it was stopped";
+    let words = "onrush itself was stalled for 30 % of the time, in short stalls: it was stopped";
     assert_eq!(said(&outcome).iter().filter(|line| line.starts_with(words)).count(), 1);
 }

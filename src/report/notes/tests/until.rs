@@ -1,4 +1,4 @@
-//! What is said of a run that was to end when its figures were known.
+//! What is said of a run that was to end when its figures were precise enough.
 
 use std::time::Duration;
 
@@ -21,19 +21,19 @@ fn until(reached: bool, seconds: u64, terms: Vec<Known>) -> Outcome {
 #[test]
 fn how_well_figures_are_known_is_said_and_what_is_missing() {
     let (p99, rate) = (known("p99 ± 2%", Ok((0.018_7, 24))), known("rate+-2%", Ok((0.004, 24))));
-    let line =
-        "the run ended after 24.00s, when its figures were known (95 % confidence): p99 to ±1.87 %, rate to ±0.40 %";
+    let line = "the run ended after 24.00s, when its figures were precise enough (95 % confidence): p99 to ±1.87 %, rate to \
+         ±0.40 %";
     assert_eq!(said(&until(true, 24, vec![p99.clone(), rate])), [line]);
     let unsure = known("p50+-2%", Ok((0.034_1, 20)));
     let line = "--until was not reached in 10.00s: p50 is known to ±3.41 % instead of ±2 % (95 % confidence); measure longer (-d)";
     assert_eq!(said(&until(false, 10, vec![p99, unsure])), [line]);
     let rare = known("p99+-2%", Err(Unknown::Short));
-    let line = "--until was not reached in 10.00s: the precision of p99 is unknown, as there were fewer than 20 batches with 1,000 \
-                responses each; measure longer (-d)";
+    let line = "--until was not reached in 10.00s: the precision of p99 is unknown, because there were fewer than 20 \
+                batches with 1,000 responses each; measure longer (-d)";
     assert_eq!(said(&until(false, 10, vec![rare])), [line]);
     let slow = known("p99+-2%", Err(Unknown::Dependent));
-    let line = "--until was not reached in 10.00s: the precision of p99 is unknown, as it changes too slowly for 20 independent \
-                batches; measure longer (-d)";
+    let line = "--until was not reached in 10.00s: the precision of p99 is unknown, because it changes too slowly for \
+                20 independent batches; measure longer (-d)";
     let mut outcome = until(false, 10, vec![slow]);
     assert_eq!(said(&outcome), [line]);
     let line = line.replace("measure longer (-d)", "send more requests (-n)").replace("10.00s", "800.00ms");

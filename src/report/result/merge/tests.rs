@@ -231,7 +231,7 @@ fn any_order_of_files_gives_the_same_sum_whose_rows_are_all_of_it() {
 #[test]
 fn a_sum_can_be_added_to() {
     let mut runs = [run(0, 1_000, 3), run(500, 1_700, 5), run(4_000, 1_000, 7)];
-    runs.iter_mut().for_each(|run| run.notes = vec!["nothing was answered from 0.1 s to 0.9 s".to_owned()]);
+    runs.iter_mut().for_each(|run| run.notes = vec!["no response from 0.1 s to 0.9 s".to_owned()]);
     (runs[0].incomplete, runs[2].incomplete) = (Some("it fell".to_owned()), Some("it fell, too".to_owned()));
     let whole = sum(&runs);
     let part = Named { name: "sum.json".to_owned(), document: sum(&runs[..2]) };
@@ -239,7 +239,7 @@ fn a_sum_can_be_added_to() {
     let steps = Document::sum(&in_order(vec![last, part])).unwrap();
     assert_eq!(steps, whole);
     assert_eq!(whole.incomplete.as_deref(), Some("0.json: it fell; 2.json: it fell, too"));
-    let notes = ["0.json", "1.json", "2.json"].map(|name| format!("{name}: nothing was answered from 0.1 s to 0.9 s"));
+    let notes = ["0.json", "1.json", "2.json"].map(|name| format!("{name}: no response from 0.1 s to 0.9 s"));
     assert_eq!(whole.notes[1..], notes);
     assert_eq!(sum(&runs[..1]).notes, runs[0].notes);
     let sources = whole.sources.unwrap();
