@@ -120,9 +120,7 @@ pub(super) fn capacity(ask: &Ask) -> Answered {
     };
     let (per_s, spread) = (number("rps", RATE_MAX)?, number("sd", SPREAD_MAX)?);
     if per_s < RATE_MIN {
-        return Err(format!(
-            "rps, the requests per second, is missing or below {RATE_MIN}; write for instance /capacity?rps=500"
-        ));
+        return Err(format!("rps, the requests per second, is missing or below {RATE_MIN}; try /capacity?rps=500"));
     }
     Ok(Answer::hello(ask.manner).after(ask.capacity.enter(Service { mean_s: 1.0 / per_s, spread })))
 }

@@ -532,7 +532,7 @@ fn bad_paths_and_arguments_are_answered_with_what_is_wrong() {
         ("/freeze?every=5", "'5' is not a time with its unit, as in 5s or 500ms\n"),
         ("/freeze?every=xs", "'x' is not a time of at most an hour, in s\n"),
         ("/freeze?every=1s&ms=1000", "a freeze of 1000 ms every 1s would never end\n"),
-        ("/capacity", "rps, the requests per second, is missing or below 0.01; write for instance /capacity?rps=500\n"),
+        ("/capacity", "rps, the requests per second, is missing or below 0.01; try /capacity?rps=500\n"),
         ("/capacity?rps=x", "rps: 'x' is not a number up to 1000000000\n"),
         ("/capacity?rps=5&sd=-1", "sd: '-1' is not a number up to 10\n"),
         ("/mixed?rest=-1", "'-1' is not a time of at most an hour, in ms\n"),
