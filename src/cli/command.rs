@@ -1,4 +1,4 @@
-//! The command line as result files have it: every word, quoted for a shell, and no secret.
+//! The command line for result files: every word, quoted for a shell and without secrets.
 
 use std::ffi::OsString;
 
@@ -6,8 +6,8 @@ use super::flags;
 use crate::plan::Plan;
 use crate::plan::secrets::{self, REDACTED};
 
-/// The words of the command line that a plan was made of, as one that a shell reads again. Unless they are to be kept,
-/// no secrets are in it.
+/// The command line of a plan, quoted so that a shell can read it again. Secrets are replaced, unless they are to be
+/// kept.
 pub(super) fn shown(args: &[OsString], plan: &Plan) -> String {
     let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
     if plan.show.keeps_secrets {
@@ -23,7 +23,7 @@ pub(super) fn shown(args: &[OsString], plan: &Plan) -> String {
 }
 
 pub(super) fn redacted(word: &str, previous: &str, url: &str) -> String {
-    // An option of ours has a value that is no secret, or it is listed here.
+    // The value of one of onrush's own options is not secret, unless the option is named below.
     let is_ours = |word: &str| word.strip_prefix("--").is_some_and(|name| flags::by_name(name).is_some());
     if previous == BASIC_AUTH || (secrets::is_secret_option(previous) && !is_ours(previous)) {
         REDACTED.to_owned()

@@ -9,35 +9,35 @@ use crate::compare::{Compare, Form, Limit};
 
 /// What `onrush compare --help` prints.
 pub(super) const HELP: &str = "\
-onrush compare says whether saved results differ, by how much, and how sure that
-is. A is the baseline; ratios are B/A.
+onrush compare tells whether saved results differ, by how much, and with what
+certainty. A is the baseline; ratios are B/A.
 
 Usage: onrush compare [options] A B
        onrush compare [options] FOLDER
 
       --fail-if-worse [METRIC:]PCT
-                       exit with 3 if all of the 95 % interval is worse by more
-                       than PCT per cent; may be repeated. METRIC is rate, mean,
-                       p99 or any other percentile; without it, the one that
-                       decides
+                       exit with code 3 if the whole 95 % interval is worse by
+                       more than PCT per cent; may be repeated. METRIC is rate,
+                       mean, p99 or any other percentile; without it, the one
+                       that decides
       --force          compare runs of different plans too
-      --format FORM    text (the usual one) or json, with every figure
+      --format FORM    text (the default) or json, with every figure
   -h, --help           print this text
 
 A and B are files, folders, or PATH:LABEL, the runs in PATH with that level,
 label, name or heading. A FOLDER has one experiment (onrush vs, sweep, lab):
 every level is compared with the baseline.
 
-Runs of one round are compared with each other, where the rounds of an
-experiment are interleaved; other runs are compared as two groups, which does
-not cancel what changed meanwhile. One run a side says nothing about random variation.
-What decides is the rate, or with -R the 99th percentile since requests were
-due; other metrics are exploratory. Plans may differ in one thing. Read are
-results of onrush and wrk-cmm (.json, .json.gz), and the texts that onrush, wrk,
-wrk-cmm and wrk2 print.
+If the rounds of an experiment are interleaved, the runs of a round are compared
+with each other. Otherwise the runs are compared as two groups, which does not
+cancel out what changed meanwhile. One run on each side cannot show random
+variation. The rate decides, or with -R the 99th percentile of the latency since
+requests were due; other metrics are exploratory. The plans may differ in one
+respect. The files are results of onrush and wrk-cmm (.json, .json.gz) or the
+text that onrush, wrk, wrk-cmm and wrk2 print.
 ";
 
-/// Reads the words after `compare`; `None`: the help was asked for. The error says what is wrong.
+/// Parses the arguments of `compare`; `None` if the help was asked for. The error says what is wrong.
 pub(super) fn parse(args: &[OsString]) -> Result<Option<Compare>, String> {
     let mut compare = Compare { inputs: Vec::new(), force: false, limits: Vec::new(), form: Form::default() };
     let mut parser = lexopt::Parser::from_args(args);
@@ -59,22 +59,22 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Compare>, String> {
     }
     match &compare.inputs[..] {
         [] => Err("nothing to compare; try onrush compare before.json after.json".to_owned()),
-        [a, b] if a == b => Err(format!("A and B are both {a:?}: compare two results")),
+        [a, b] if a == b => Err(format!("A and B are both {a:?}; name two results")),
         [_] | [_, _] => Ok(Some(compare)),
-        [_, _, third, ..] => Err(format!("{third:?} is one too many: two are compared, A and B")),
+        [_, _, third, ..] => Err(format!("{third:?} is one too many; name two results, A and B")),
     }
 }
 
 /// `[METRIC:]PCT`
 fn limit(value: &OsStr) -> Result<Limit, String> {
     let wrong = |what: &str| format!("--fail-if-worse {value:?}: {what}; try 5 or p99:10");
-    let text = value.to_str().ok_or_else(|| wrong("it is no text"))?;
+    let text = value.to_str().ok_or_else(|| wrong("not UTF-8"))?;
     let (metric, percent) = text.rsplit_once(':').map_or((None, text), |(metric, percent)| (Some(metric), percent));
     let metric =
-        metric.map(|metric| metric.parse().map_err(|()| wrong("the metric is rate, mean or p and a percentage")));
+        metric.map(|metric| metric.parse().map_err(|()| wrong("the metric must be rate, mean or a percentile")));
     let percent = percent.strip_suffix('%').unwrap_or(percent).trim();
     let percent = percent.parse::<f64>().ok().filter(|percent| percent.is_finite() && *percent >= 0.0);
-    let percent = percent.ok_or_else(|| wrong("the limit is a number of per cent, 0 or more"))?;
+    let percent = percent.ok_or_else(|| wrong("the limit must be a percentage, 0 or more"))?;
     Ok(Limit { metric: metric.transpose()?, share: percent / 100.0 })
 }
 
@@ -82,7 +82,7 @@ fn form(value: &OsStr) -> Result<Form, String> {
     match value.to_str() {
         Some("text") => Ok(Form::Text),
         Some("json") => Ok(Form::Json),
-        _ => Err(format!("--format {value:?}: it is text or json")),
+        _ => Err(format!("--format {value:?}: unknown; write text or json")),
     }
 }
 
@@ -116,9 +116,9 @@ mod tests {
             ("a b c", "\"c\" is one too many"),
             ("a b --format csv", "text or json"),
             ("a b --fail-if-worse", "missing"),
-            ("a b --fail-if-worse much", "a number of per cent"),
+            ("a b --fail-if-worse much", "must be a percentage"),
             ("a b --fail-if-worse -1", "0 or more"),
-            ("a b --fail-if-worse p0:1", "the metric is rate, mean or p"),
+            ("a b --fail-if-worse p0:1", "the metric must be rate, mean or a percentile"),
             ("a b --bogus", "see: onrush compare --help"),
         ] {
             assert!(parsed(line).unwrap_err().contains(words), "{line}: {:?}", parsed(line));

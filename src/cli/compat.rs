@@ -7,8 +7,8 @@ use super::flags::{Flag, Id};
 use super::front::{Front, Item, Misuse};
 use crate::plan::Dialect;
 
-/// The dialect a whole command line asks for: by `--compat`, wherever it is, else by the name of the program.
-/// A name that `--compat` does not know is passed over here and refused when its turn comes.
+/// The dialect of a command line: that of `--compat`, at any position, else that of the program's name. An unknown name
+/// after `--compat` is ignored here, and refused when the option is read.
 pub(super) fn dialect(args: &[OsString], words_end_options: bool) -> Dialect {
     let Some((program, rest)) = args.split_first() else { return Dialect::Native };
     let called = Path::new(program).file_name().and_then(named).unwrap_or(Dialect::Native);
@@ -28,12 +28,12 @@ pub(super) fn named(name: &OsStr) -> Option<Dialect> {
     [Dialect::Wrk, Dialect::WrkCmm, Dialect::Wrk2].into_iter().find(|dialect| name == dialect.name())
 }
 
-/// What getopt says about a misused option, without the program's name; `None` if it says nothing.
+/// getopt's message about a misused option, without the program's name; `None` if it has none.
 pub(super) fn getopt(misuse: &Misuse) -> Option<String> {
     let quoted = |flags: &[&Flag]| flags.iter().map(|flag| format!(" '--{}'", flag.long)).collect::<String>();
     match misuse {
         Misuse::Refused => None,
-        // Only natively such a word is not read letter by letter.
+        // Occurs natively only: getopt reads such a word letter by letter.
         Misuse::OneDash(_) => None,
         Misuse::Letter(letter) => Some(format!("invalid option -- '{letter}'")),
         Misuse::Name(name) => Some(format!("unrecognized option '--{name}'")),

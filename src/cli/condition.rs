@@ -100,7 +100,8 @@ fn stop_term(text: &str, at: usize) -> Result<StopTerm, Flaw> {
     };
     if !HALF_WIDTHS.contains(&percent) {
         let (least, most) = HALF_WIDTHS.into_inner();
-        return Err(Flaw { at, reason: format!("from {least}% to {most}%; latencies are recorded with {least}% precision") });
+        let reason = format!("from {least}% to {most}%; latencies are recorded with {least}% precision");
+        return Err(Flaw { at, reason });
     }
     Ok(StopTerm { text: text.to_owned(), metric, half_width: percent / 100.0 })
 }
@@ -147,7 +148,8 @@ fn term(text: &str, at: usize) -> Result<Term, Flaw> {
     let is_order = !matches!(comparison, Comparison::Equal | Comparison::Unequal);
     if metric == Metric::Verdict && is_order {
         let at = at + name.chars().count();
-        return Err(Flaw { at, reason: "a verdict is not a number; write verdict=target or verdict!=target".to_owned() });
+        let reason = "a verdict is not a number; write verdict=target or verdict!=target";
+        return Err(Flaw { at, reason: reason.to_owned() });
     }
     let value_at = at + name.chars().count() + sign.len() + blanks;
     let value = value(metric, typed.trim_start()).map_err(|reason| Flaw { at: value_at, reason })?;
@@ -200,7 +202,7 @@ fn unknown(name: &str) -> String {
     match nearest(name, NAMES.iter().map(|(name, _)| *name).chain(OTHERS)) {
         Some(known) => format!("unknown metric {name:?}; did you mean {known}?"),
         None => format!(
-            "unknown metric {name:?}; metrics are p0 to p100, mean, max, rate, errors, status, late, dropped and verdict"
+            "unknown metric {name:?}; there are p0 to p100, mean, max, rate, errors, status, late, dropped and verdict"
         ),
     }
 }
@@ -210,7 +212,7 @@ fn value(metric: Metric, text: &str) -> Result<Value, String> {
     if metric == Metric::Verdict {
         let names = LimitedBy::ALL.map(LimitedBy::name).join(", ");
         let limited_by = LimitedBy::ALL.into_iter().find(|limited_by| limited_by.name() == text);
-        return limited_by.map(Value::LimitedBy).ok_or_else(|| format!("{text:?} is not a verdict; the verdicts are {names}"));
+        return limited_by.map(Value::LimitedBy).ok_or_else(|| format!("{text:?} is not a verdict; there are {names}"));
     }
     if let Some(factor) = text.strip_suffix("*asked") {
         let factor = decimal(factor.trim_end()).filter(|_| metric == Metric::Rate);
@@ -341,7 +343,7 @@ mod tests {
             ("p99!5ms", 3, "expected <, <=, >, >=, = or != here"),
             ("p99<1ms, eror>1%", 9, "unknown metric \"eror\"; did you mean errors?"),
             ("p101>1ms", 0, "\"p101\" is not a percentile; write p0 to p100"),
-            ("latency>1ms", 0, "unknown metric \"latency\"; metrics are p0 to p100, mean,"),
+            ("latency>1ms", 0, "unknown metric \"latency\"; there are p0 to p100, mean,"),
             ("p1\u{1b}>1ms", 0, r#""p1\u{1b}" is not a percentile"#),
             ("p99<\u{1b}5", 4, r#""\u{1b}5" is not a value of this metric"#),
             ("status.\u{1b}>1", 0, r#""status.\u{1b}" is not a status"#),

@@ -226,7 +226,8 @@ fn patience(typed: &mut Typed) -> Result<(Option<Duration>, Option<Duration>), R
     Ok((timeout, give_up))
 }
 
-/// How many requests a connection may have. The last one carries `Connection: close`, so the user cannot set that header.
+/// How many requests a connection may have. The last one carries `Connection: close`, so the user cannot set the
+/// header.
 fn requests_per_connection(typed: &mut Typed) -> Result<Option<PerConnection>, Refusal> {
     let (option, most) = match (typed.disable_keepalive, typed.requests_per_connection) {
         (false, None) => return Ok(None),
@@ -244,8 +245,8 @@ fn requests_per_connection(typed: &mut Typed) -> Result<Option<PerConnection>, R
         let line = format!("{} and the header 'Connection: {value}': leave one of the two out", option.name());
         return Err(Refusal::Misused(line));
     }
-    // A script would write it into every request of a batch, where no request could follow the first. The engine puts it
-    // into the last request of every connection, whether a script made it or not.
+    // A script would write it into every request of a batch, where no request could follow the first. The engine puts
+    // it into the last request of every connection, whether a script made it or not.
     if most == 1 && typed.script.is_none() {
         typed.headers.push(("Connection".to_owned(), "close".to_owned()));
     }

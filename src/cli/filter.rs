@@ -10,8 +10,8 @@
 //! place   = [address ["/" bits]] [":" port]          ; IPv6 in brackets where a port follows; * is any
 //! ```
 //!
-//! Words may be written as signs: `and` `&` `&&`, `or` `|` `||`, `not` `!`, `eq` `=` `==`, `ne` `neq` `!=`, `gt` `>`, `lt` `<`, `ge`
-//! `geq` `>=`, `le` `leq` `<=`.
+//! Words may be written as signs: `and` `&` `&&`, `or` `|` `||`, `not` `!`, `eq` `=` `==`, `ne` `neq` `!=`, `gt` `>`,
+//! `lt` `<`, `ge` `geq` `>=`, `le` `leq` `<=`.
 
 use std::net::IpAddr;
 
@@ -178,7 +178,7 @@ impl Parser {
         match comparison {
             Comparison::Equal => Ok(address),
             Comparison::Unequal => Ok(Filter::Not(Box::new(address))),
-            _ => Err(Flaw { at, reason: "addresses are compared with = or !=; only ports also with < and >".to_owned() }),
+            _ => Err(Flaw { at, reason: "addresses can only be compared with = and !=".to_owned() }),
         }
     }
 

@@ -1,11 +1,11 @@
-//! A syntax error in a value that has a grammar of its own, and its position.
+//! A syntax error in a value with its own grammar, and its position.
 
 use strsim::damerau_levenshtein;
 
 /// What is wrong with a text, and where.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Flaw {
-    /// Where it begins, in characters.
+    /// Where it is, in characters from the start.
     pub at: usize,
     /// What is wrong, and what would be right.
     pub reason: String,
@@ -23,7 +23,7 @@ impl Flaw {
     }
 }
 
-/// The known word that a mistyped one is nearest to, if one is near.
+/// The known word that is most similar to a mistyped one, if one is similar enough.
 pub(super) fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let nearest = known.map(|known| (damerau_levenshtein(typed, known), known)).min();
     nearest.filter(|(far, known)| *far <= known.len() / 2).map(|(_, known)| known)

@@ -25,8 +25,8 @@ pub(super) fn contradiction(request: &Request, body: Option<&Material>) -> Optio
             lengths.join(", ")
         )),
         ([length, ..], [coding, ..]) => Some(format!(
-            "'Content-Length: {length}' and 'Transfer-Encoding: {coding}' exclude each other: some servers respond with \
-             400, others use one of them"
+            "'Content-Length: {length}' and 'Transfer-Encoding: {coding}' exclude each other: some servers respond \
+             with 400, others use one of them"
         )),
     }
 }
@@ -102,8 +102,8 @@ mod tests {
             (
                 &[(LENGTH, "2000")],
                 "hello",
-                "'Content-Length: 2000' is wrong, as the body has 5 bytes: the server waits for 1,995 more, and does not \
-                 respond until one side gives up",
+                "'Content-Length: 2000' is wrong, as the body has 5 bytes: the server waits for 1,995 more, and does \
+                 not respond until one side gives up",
             ),
             (&[(LENGTH, "7")], "", "as the body has 0 bytes: the server waits for 7 more"),
             (&[(LENGTH, "3")], "hello", "takes the last 2 for the start of the next request"),

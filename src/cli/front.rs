@@ -1,5 +1,6 @@
 //! The command line as a sequence of options and words, by the rules of GNU getopt: options and words in any order,
-//! `--` ends the options, letters can be bundled, long names abbreviated. It knows the table, but no option's meaning.
+//! `--` ends the options, letters can be bundled, long names abbreviated. It uses the table of options, not their
+//! meaning.
 
 use std::ffi::OsString;
 
@@ -15,9 +16,9 @@ pub(super) struct Front {
     dialect: Dialect,
     /// What `POSIXLY_CORRECT` asks for: the first word ends the options.
     words_end_options: bool,
-    /// Whether everything that is left is a word.
+    /// Whether all remaining arguments are words.
     only_words: bool,
-    /// Whether two dashes have come.
+    /// Whether `--` was read.
     are_words: bool,
 }
 
@@ -26,36 +27,36 @@ pub(super) struct Front {
 pub(super) enum Item {
     /// An option; its value is empty if it takes none.
     Flag(&'static Flag, OsString),
-    /// The letter that natively asks for the short help.
+    /// The letter that natively prints the short help.
     ShortHelp,
     /// Anything else: the URL or an argument for a script.
     Word(OsString),
 }
 
-/// Something that is no option, or not used like one.
+/// An unknown option, or one that is used wrongly.
 #[derive(Debug)]
 pub(super) enum Misuse {
-    /// There is no such letter.
+    /// An unknown letter.
     Letter(char),
-    /// There is no such name. As typed without dashes, an attached value included.
+    /// An unknown name, as typed but without dashes, with an attached value.
     Name(String),
-    /// A name after one dash, without it: as typed, an attached value included.
+    /// A name after a single dash, as typed but without it, with an attached value.
     OneDash(String),
-    /// A letter that wrk declares and always refuses, without a word.
+    /// A letter that wrk declares but always refuses, without a message.
     Refused,
     /// An abbreviation, as typed, of all of these.
     Ambiguous(String, Vec<&'static Flag>),
-    /// The option takes a value and the command line ends; typed as a letter or not.
+    /// The command line ends before the value of an option; whether this was typed as a letter.
     NoValue(&'static Flag, bool),
-    /// The option takes no value but one is attached.
+    /// A value is attached to an option that takes none.
     Value(&'static Flag),
 }
 
 impl Front {
-    /// Reads `args`, which are without the program's name.
+    /// Reads `args`, which do not include the program's name.
     pub fn new(args: &[OsString], dialect: Dialect, words_end_options: bool) -> Self {
         let mut parser = lexopt::Parser::from_args(args);
-        // To getopt the equals sign of `-c=10` is part of the value.
+        // For getopt the equals sign of `-c=10` is a part of the value.
         parser.set_short_equals(!dialect.is_compat());
         Self { parser, dialect, words_end_options, only_words: false, are_words: false }
     }
@@ -69,7 +70,7 @@ impl Front {
         if let Some(name) = self.name_behind_one_dash() {
             return Err(Misuse::OneDash(name));
         }
-        // The attached value of an option that takes none is always taken below: there is nothing else to go wrong.
+        // The only possible error, a value attached to an option that takes none, is always handled below.
         let Ok(Some(argument)) = self.parser.next() else { return Ok(None) };
         match argument {
             Arg::Value(word) => {
@@ -84,7 +85,7 @@ impl Front {
         }
     }
 
-    /// Takes what Go's programs and ab write, as in `-rate=5`; wrk's options are letters in a bundle.
+    /// Takes a name after a single dash, as in ab and in Go programs (`-rate=5`); in wrk this is a bundle of letters.
     fn name_behind_one_dash(&mut self) -> Option<String> {
         if self.dialect.is_compat() || self.are_words {
             return None;
@@ -103,7 +104,7 @@ impl Front {
 
     fn letter(&mut self, letter: char) -> Result<Item, Misuse> {
         match flags::by_letter(letter) {
-            // A word that begins like `-h` need not be a request for help.
+            // More letters after `-h` are a name, not a request for help.
             Some(flag) if flag.id == Id::Help && !self.dialect.is_compat() => match self.parser.optional_value() {
                 Some(rest) => Err(Misuse::OneDash(format!("{letter}{}", rest.to_string_lossy()))),
                 None => Ok(Item::ShortHelp),
@@ -118,7 +119,7 @@ impl Front {
     fn name(&mut self, name: String) -> Result<Item, Misuse> {
         let found = match flags::by_name(&name) {
             Some(flag) => vec![flag],
-            // What is another option elsewhere is no abbreviation: `--head` would take the URL for a header.
+            // The name of another tool's option is not an abbreviation: `--head` would take the URL for a header.
             None if !self.dialect.is_compat() && foreign::is_foreign(&name) => Vec::new(),
             None => flags::by_prefix(&name, self.dialect),
         };
@@ -139,7 +140,7 @@ impl Front {
         }
     }
 
-    /// A name as it was typed, with the value attached to it.
+    /// A name as it was typed, with its attached value.
     fn typed(&mut self, name: String) -> String {
         match self.parser.optional_value() {
             Some(value) => format!("{name}={}", value.to_string_lossy()),

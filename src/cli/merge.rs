@@ -10,23 +10,23 @@ use crate::report::merge::Merge;
 
 /// What `onrush merge --help` prints.
 pub(super) const HELP: &str = "\
-onrush merge makes one result of several: histograms and counts are added up.
-Runs that took place at the same time add their rates, others their times.
+onrush merge makes one result of several by adding up histograms and counts. For
+runs that took place at the same time it adds the rates, for others the times.
 
 Usage: onrush merge [options] FILE.json...
 
-  -o, --output FILE  write the sum into a file: .json, .json.gz, .csv, .hgrm, .md
+  -o, --output FILE  write the sum to a file: .json, .json.gz, .csv, .hgrm, .md
                      or .xml; may be repeated; - is standard output, as JSON.
                      Without it the sum is printed: on a terminal as a report,
-                     else as JSON
-      --force        add up results of different plans too
+                     otherwise as JSON
+      --force        merge results of different plans too
   -h, --help         print this text
 
 Results of different plans are refused. Start times, seeds and the names of
 result files make no difference.
 ";
 
-/// Reads the words after `merge`; `None`: the help was asked for. The error says what is wrong.
+/// Parses the arguments of `merge`; `None` if the help was asked for. The error says what is wrong.
 pub(super) fn parse(args: &[OsString]) -> Result<Option<Merge>, String> {
     let mut merge = Merge { inputs: Vec::new(), outputs: Vec::new(), is_piped: false, force: false };
     let mut parser = lexopt::Parser::from_args(args);
@@ -54,7 +54,7 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Merge>, String> {
 fn output(path: OsString) -> Result<Output, String> {
     let path = PathBuf::from(path);
     match Kind::of(&path) {
-        Some(Kind::Lines) => Err(format!("--output {path:?}: .ndjson is written while a test runs; write .csv")),
+        Some(Kind::Lines) => Err(format!("--output {path:?}: .ndjson is only written during a run; write .csv")),
         Some(kind) => Ok(Output { path, kind }),
         None => Err(format!(
             "--output {path:?}: its ending selects the format: .json, .json.gz, .csv, .hgrm, .md or .xml"
@@ -88,7 +88,7 @@ mod tests {
             ("", "no file"),
             ("a.json -o x", "ending"),
             ("a.json -o x.csv.gz", "ending"),
-            ("a.json -o x.ndjson", "while a test runs"),
+            ("a.json -o x.ndjson", "during a run"),
             ("--bogus", "--help"),
             ("a.json b.json a.json", "\"a.json\" is given twice"),
         ] {

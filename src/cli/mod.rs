@@ -1,9 +1,9 @@
-//! The command line: from what was typed to a plan, or to the text that answers it.
+//! The command line: turns what was typed into a plan, or into a text to print.
 //!
-//! It resolves no name, opens no socket and starts nothing; the only thing it reads is the file named by `--body`. One
-//! parser serves onrush and the tools it imitates: `front` reads options and words, `typed` takes them in, `values` reads
-//! their values, `decide` makes the plan. The texts of a `refusal` differ: `hints` natively, `compat` as getopt and wrk have
-//! them.
+//! It resolves no name, opens no socket and starts nothing; it reads only the file of `--body` and that of an
+//! experiment. One parser serves onrush and the tools it imitates: `front` reads options and words, `typed` collects
+//! them, `values` reads their values, `decide` makes the plan. Only the texts of a `refusal` differ: `hints` has the
+//! native ones, `compat` those of getopt and wrk.
 
 mod command;
 mod compare;
@@ -56,35 +56,35 @@ use typed::Typed;
 /// What a command line asks for.
 #[derive(Debug)]
 pub enum Invocation {
-    /// A test.
+    /// A run.
     Run {
-        /// What was decided.
+        /// Its plan.
         plan: Box<Plan>,
-        /// Lines for standard error before the test begins; without line ends.
+        /// Lines for standard error before the run, without line ends.
         warnings: Vec<String>,
     },
-    /// A search for the highest load under which something holds.
+    /// A search for the highest load at which a condition holds.
     Search {
-        /// What was decided.
+        /// The search with its plan.
         search: Box<Search>,
-        /// As for a test.
+        /// As for a run.
         warnings: Vec<String>,
     },
-    /// Several results as one.
+    /// Merge saved results into one.
     Merge(Merge),
-    /// Saved results as reports.
+    /// Print saved results as reports.
     Show(Show),
-    /// An experiment.
+    /// Carry out an experiment.
     Lab(Lab),
-    /// Saved results as tables.
+    /// Make tables of saved results.
     Table(Table),
-    /// How far saved results differ.
+    /// Compare saved results.
     Compare(Compare),
-    /// Settings that an experiment has left changed, as they were.
+    /// Restore the settings that an experiment left changed.
     Restore,
-    /// The embedded target.
+    /// Run the embedded target.
     Serve(serve::Config),
-    /// Texts, and the end: help, the version, every mistake.
+    /// Print texts and exit: the help, the version, a mistake.
     Print {
         /// What goes to standard output.
         stdout: String,
@@ -95,7 +95,7 @@ pub enum Invocation {
     },
 }
 
-/// Understands a command line; the first argument is the program's name.
+/// Parses a command line; the first argument is the program's name.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Invocation {
     let args: Vec<OsString> = args.into_iter().collect();
     parse_ordered(&args, env::var_os("POSIXLY_CORRECT").is_some())
@@ -112,7 +112,7 @@ pub fn version(dialect: Dialect, backend: &str) -> String {
     format!("wrk {imitated}-onrush-{version} [{backend}] Copyright (C) the onrush authors")
 }
 
-/// A decision and what the user should know about it, line by line.
+/// A decision and its warnings, one line each.
 type Warned<T> = (T, Vec<String>);
 
 fn parse_ordered(args: &[OsString], words_end_options: bool) -> Invocation {
@@ -132,7 +132,7 @@ fn parse_ordered(args: &[OsString], words_end_options: bool) -> Invocation {
     }
     let name = if dialect.is_compat() { program.map(|name| name.to_string_lossy()) } else { None };
     let name = name.as_deref().unwrap_or("onrush");
-    // What a mistyped command calls its options is unknown here.
+    // A mistyped command is reported first: its options may be unknown here.
     let command = typed.words.first().filter(|_| !dialect.is_compat()).and_then(|word| hints::command(word));
     let read = command.map_or(read, |line| Err(Refusal::Misused(line)));
     let drafted = read.and_then(|()| Draft::take(&mut typed));
@@ -149,7 +149,7 @@ fn parse_ordered(args: &[OsString], words_end_options: bool) -> Invocation {
     }
 }
 
-/// What the first word asks for, if it is a subcommand.
+/// The subcommand that the first word names, if it does.
 fn named(word: &OsStr, args: &[OsString]) -> Option<Invocation> {
     Some(match word.to_str()? {
         "serve" => serve(args),
@@ -165,7 +165,7 @@ fn named(word: &OsStr, args: &[OsString]) -> Option<Invocation> {
     })
 }
 
-/// What a subcommand asks for: what it is `of`, its help, or the line that refuses it.
+/// The outcome of parsing a subcommand: the invocation made by `of`, its help, or the line that refuses it.
 fn subcommand<T>(name: &str, help: &str, parsed: Result<Option<T>, String>, of: fn(T) -> Invocation) -> Invocation {
     match parsed {
         Ok(Some(asked)) => of(asked),
@@ -174,7 +174,7 @@ fn subcommand<T>(name: &str, help: &str, parsed: Result<Option<T>, String>, of: 
     }
 }
 
-/// The subcommand `serve`; its own part of the program knows its options.
+/// The subcommand `serve`, whose options are parsed in [`serve::args`].
 fn serve(args: &[OsString]) -> Invocation {
     match serve::args::parse(lexopt::Parser::from_args(args)) {
         Ok(serve::args::Command::Run(config)) => Invocation::Serve(config),
@@ -183,8 +183,8 @@ fn serve(args: &[OsString]) -> Invocation {
     }
 }
 
-/// Natively one line on standard error and nothing else; in the compat dialects wrk's usage follows on standard
-/// output, after the version if that was asked for.
+/// Natively only a line on standard error; in the compat dialects also wrk's usage on standard output, after the
+/// version if that was asked for.
 fn refused(refusal: Refusal, dialect: Dialect, name: &str, version: String) -> Invocation {
     let usage = if dialect.is_compat() { version + &help::usage(dialect) } else { String::new() };
     match refusal {
@@ -202,7 +202,7 @@ fn print(stdout: String, stderr: String, exit: u8) -> Invocation {
     Invocation::Print { stdout, stderr, exit }
 }
 
-/// The backend that a test would run on.
+/// The backend that a run would use.
 fn backend(io: &Io) -> &'static str {
     match io {
         Io::Auto => backend::default_name(),

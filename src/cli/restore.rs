@@ -6,20 +6,21 @@ use lexopt::Arg;
 
 /// What `onrush restore --help` prints.
 pub(super) const HELP: &str = "\
-onrush restore gives kernel settings (sysctls) their old values back that an
-experiment of onrush changed and could not restore, because it was killed.
+onrush restore resets the kernel settings (sysctls) that an experiment of onrush
+changed and could not restore, because it was killed.
 
 Usage: onrush restore
 
   -h, --help         print this text
 
-It reads the journal in /run/onrush of this network namespace. A setting that
-another process has changed since is left alone and named. While the experiment
-runs, restore refuses: the experiment restores the settings at its end. Exit
-codes: 0 everything has its old value, 1 something could not be restored.
+It reads the journal of this network namespace in /run/onrush. A setting that
+another process has changed since is reported and left alone. While the
+experiment is running, restore refuses, because the experiment restores its
+settings itself. Exit codes: 0 all settings have their old values, 1 some could
+not be restored.
 ";
 
-/// Reads the words after `restore`; `None`: the help was asked for. The error says what is wrong.
+/// Parses the arguments of `restore`; `None` if the help was asked for. The error says what is wrong.
 pub(super) fn parse(args: &[OsString]) -> Result<Option<()>, String> {
     match lexopt::Parser::from_args(args).next().map_err(|error| error.to_string())? {
         None => Ok(Some(())),

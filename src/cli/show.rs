@@ -9,23 +9,23 @@ use crate::report::show::{Form, Show};
 
 /// What `onrush show --help` prints.
 pub(super) const HELP: &str = "\
-onrush show prints saved results of onrush as the reports that their runs ended
-with, notes included.
+onrush show prints saved results of onrush as the reports of their runs, with
+their notes.
 
 Usage: onrush show [options] FILE.json...
 
   -L, --latency      print the percentiles too, if the report had none
-      --format FORM  wrk, wrk-cmm or wrk2: the text of that tool, with everything
-                     it can say; json: the document; cmm-json: what the script
-                     json.lua of wrk-cmm writes; md: a row of a Markdown table
+      --format FORM  wrk, wrk-cmm or wrk2: that tool's report with everything it
+                     can print; json: the document; cmm-json: the output of
+                     wrk-cmm's script json.lua; md: a row of a Markdown table
   -h, --help         print this text
 
-A form is a layout: the figures are those of the result, which has latencies as
-measured unless it is of a run that imitates another tool. A file may be
+The format only changes the layout; the figures are those of the result, where
+latencies are as measured, unless the run imitated another tool. A file may be
 compressed (.json.gz); - is standard input.
 ";
 
-/// Reads the words after `show`; `None`: the help was asked for. The error says what is wrong.
+/// Parses the arguments of `show`; `None` if the help was asked for. The error says what is wrong.
 pub(super) fn parse(args: &[OsString]) -> Result<Option<Show>, String> {
     let mut show = Show { inputs: Vec::new(), form: Form::default(), percentiles: false };
     let mut parser = lexopt::Parser::from_args(args);
@@ -36,8 +36,8 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Show>, String> {
             Arg::Long("format") => {
                 let value = parser.value().map_err(|error| error.to_string())?;
                 let named = Form::NAMED.iter().find(|(_, name)| value == *name);
-                let (form, _) = named
-                    .ok_or_else(|| format!("--format {value:?}: it is wrk, wrk-cmm, wrk2, json, cmm-json or md"))?;
+                let known = "wrk, wrk-cmm, wrk2, json, cmm-json or md";
+                let (form, _) = named.ok_or_else(|| format!("--format {value:?}: unknown; write {known}"))?;
                 show.form = *form;
             }
             Arg::Value(path) => show.inputs.push(PathBuf::from(path)),

@@ -9,35 +9,34 @@ use crate::tables::{Form, Sort, Table};
 
 /// What `onrush table --help` prints.
 pub(super) const HELP: &str = "\
-onrush table makes tables of saved results: of onrush and of wrk-cmm (.json),
-and of the text that wrk, wrk-cmm and wrk2 print, any number of runs in a file.
-Runs that differ in nothing but their number are averaged; a second table
-has their median, how far they lie apart, their errors, and percentiles of all
-their requests together.
+onrush table makes tables of saved results: the .json files of onrush and
+wrk-cmm, and the text that wrk, wrk-cmm and wrk2 print, with any number of runs
+per file. Runs that differ only in their number are averaged; a second table has
+their median, spread and errors, and percentiles of all their requests together.
 
 Usage: onrush table [options] FILE|FOLDER...
 
-      --by A,B         average runs with these fields in common; usually the
-                       factors in file names and all else that differs
+      --by A,B         average runs that have the same values in these fields (the
+                       factors in file names and all else that differs)
       --columns A,B    print one table with these columns
       --sort COL       sort by a column; COL:desc: the largest first
-      --format FORM    md (the usual one), text, csv or json: the last two have
-                       everything in one table, a row for each run
+      --format FORM    md (the default), text, csv or json; the last two have
+                       everything in one table, with a row per run
   -h, --help           print this text
 
 Fields: folder, file, line, name, tool, section (the underlined heading above a
 run), label (the line above it), url, host, threads, connections, rate (the one
-asked for), and factors: the labels of a result (--label), and of
-x-rmem_max-4096-c-10-2.json rmem_max and c; it is run 2.
+asked for), and factors: the labels of a result (--label) and those in its file
+name, such as rmem_max and c of run 2 in x-rmem_max-4096-c-10-2.json.
 Figures: requests, duration_in_microseconds, bytes, requests_per_sec,
 bytes_transfer_per_sec, mean_us, stdev_us, min_us, max_us, p99_us or any other
 percentile, connect_errors, read_errors, write_errors, timeouts, errors (these
 four together) and status_errors.
-A file may be compressed (.json.gz); - is standard input. In a folder, files are
-read that end with .json, .log and .txt; x.json and x.log are one run.
+A file may be compressed (.json.gz); - is standard input. In a folder, files
+that end in .json, .log or .txt are read; x.json and x.log are one run.
 ";
 
-/// Reads the words after `table`; `None`: the help was asked for. The error says what is wrong.
+/// Parses the arguments of `table`; `None` if the help was asked for. The error says what is wrong.
 pub(super) fn parse(args: &[OsString]) -> Result<Option<Table>, String> {
     let mut table = Table { inputs: Vec::new(), by: None, columns: None, sort: None, form: Form::default() };
     let mut parser = lexopt::Parser::from_args(args);
@@ -52,7 +51,7 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Table>, String> {
             _ => return Err(format!("{}; see: onrush table --help", argument.unexpected())),
         };
         let value = parser.value().map_err(|error| error.to_string())?;
-        let value = value.to_str().ok_or_else(|| format!("--{name} {value:?}: it is no text"))?;
+        let value = value.to_str().ok_or_else(|| format!("--{name} {value:?}: not UTF-8"))?;
         match name.as_str() {
             "by" => table.by = Some(names(value)),
             "columns" => table.columns = Some(names(value)),
@@ -66,7 +65,7 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Table>, String> {
     Ok(Some(table))
 }
 
-/// Names between commas; none of nothing.
+/// The names between commas; none for an empty text.
 fn names(value: &str) -> Vec<String> {
     value.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
@@ -86,7 +85,7 @@ fn form(value: &str) -> Result<Form, String> {
         "text" => Ok(Form::Text),
         "csv" => Ok(Form::Csv),
         "json" => Ok(Form::Json),
-        _ => Err(format!("--format {value:?}: it is md, text, csv or json")),
+        _ => Err(format!("--format {value:?}: unknown; write md, text, csv or json")),
     }
 }
 

@@ -1,13 +1,14 @@
-//! Numbers and times as typed: `10k`, `2m`, `1.5s`. Pure functions; they know no option and no limit.
+//! Parses numbers and times: `10k`, `2m`, `1.5s`. Pure functions, independent of options and limits.
 //!
-//! The compat dialects follow wrk's grammar to the letter, whole numbers only, but refuse what wrk lets wrap around.
-//! The native one takes `ms`, `us` and fractions, and refuses what wrk ignores: a sign, blanks in front, a tail.
+//! The compat dialects follow wrk's grammar exactly, whole numbers only, but refuse numbers that wrap around in wrk.
+//! The native one accepts `ms`, `us` and fractions, and refuses what wrk ignores: a sign, leading blanks, trailing
+//! text.
 
 use std::time::Duration;
 
 use crate::plan::Dialect;
 
-/// Why a text is no number or no time. Displayed without the text.
+/// Why a text is not a number or not a time. Displayed without the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     /// It does not follow the grammar, or its unit is unknown.
@@ -49,7 +50,7 @@ pub fn time(text: &str, dialect: Dialect) -> Result<Duration, Unreadable> {
     }
 }
 
-/// The seconds that a user means by a time in other words than ours, as in `1m30s` or `1min`.
+/// The seconds that are meant by a time in a notation that onrush does not have, such as `1m30s` or `1min`.
 pub fn seconds_meant(text: &str) -> Option<u64> {
     let (mut rest, mut seconds) = (text, 0_u64);
     while !rest.is_empty() {
@@ -68,7 +69,7 @@ pub fn seconds_meant(text: &str) -> Option<u64> {
     (seconds > 0).then_some(seconds)
 }
 
-/// Units and what they multiply by; the nameless one is for the bare number.
+/// Units and their multipliers; the empty one is for a number without a unit.
 type Units = [(&'static str, u64)];
 
 const METRIC: [(&str, u64); 6] = [
@@ -101,14 +102,14 @@ fn taken_apart<'a>(text: &'a str, dialect: Dialect, units: &Units) -> Option<(Di
     Some((digits, *multiplier))
 }
 
-/// The digits of a number, before anything is computed.
+/// The digits of a number, not computed yet.
 struct Digits<'a> {
     negative: bool,
     whole: &'a str,
     fraction: &'a str,
 }
 
-/// wrk's grammar: blanks, a sign, digits, blanks, one word as the unit; what follows a blank after it is ignored.
+/// wrk's grammar: blanks, a sign, digits, blanks, one word as the unit; all text after a further blank is ignored.
 fn compat(text: &str) -> Option<(Digits<'_>, &str)> {
     let blank = |character: char| character.is_ascii_whitespace() || character == '\u{b}';
     let text = text.trim_start_matches(blank);
@@ -118,8 +119,8 @@ fn compat(text: &str) -> Option<(Digits<'_>, &str)> {
     Some((Digits { negative: text.starts_with('-'), whole, fraction: "" }, unit))
 }
 
-/// Our grammar: digits, a point and more digits, blanks and the unit, nothing else. A minus sign is looked at only to be
-/// named in the error.
+/// onrush's grammar: digits, a point and more digits, blanks and the unit, nothing else. A minus sign is only
+/// recognised for the error.
 fn native(text: &str) -> Option<(Digits<'_>, &str)> {
     let (whole, rest) = split_digits(text.strip_prefix('-').unwrap_or(text))?;
     let (fraction, rest) = match rest.strip_prefix('.') {
@@ -131,7 +132,7 @@ fn native(text: &str) -> Option<(Digits<'_>, &str)> {
     (!dangling).then_some((Digits { negative: text.starts_with('-'), whole, fraction }, unit))
 }
 
-/// The digits at the beginning, of which there must be one, and the rest.
+/// The leading digits, at least one, and the rest.
 fn split_digits(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
     (end > 0).then(|| text.split_at(end))
@@ -143,7 +144,7 @@ fn scaled(digits: Digits, multiplier: u64) -> Result<(u128, bool), Unreadable> {
         return Err(Unreadable::Negative);
     }
     let fraction = digits.fraction.trim_end_matches('0');
-    // No multiplier has more factors of ten than this, so that digits beyond it are always lost.
+    // No multiplier has more factors of ten than this, so digits beyond it are always lost.
     let kept = &fraction[..fraction.len().min(18)];
     let whole: u64 = digits.whole.parse().map_err(|_| Unreadable::TooLarge)?;
     let parts: u128 = if kept.is_empty() { 0 } else { kept.parse().map_err(|_| Unreadable::TooLarge)? };

@@ -143,7 +143,8 @@ pub(super) fn format(flag: &Flag, value: &OsStr) -> Result<Format, Refusal> {
         Some("wrk") => Ok(Format::Text),
         Some("json") => Ok(Format::Json),
         Some("summary") => {
-            Err(Refusal::Cannot("--format summary: onrush does not support summaries yet; write wrk or json".to_owned()))
+            let line = "--format summary: onrush does not support summaries yet; write wrk or json";
+            Err(Refusal::Cannot(line.to_owned()))
         }
         _ => Err(wrong(flag, value, "unknown; write wrk or json")),
     }

@@ -1,4 +1,4 @@
-//! Filters, and what is said about texts that are none.
+//! Filters, and the messages about texts that are not filters.
 
 use super::*;
 
@@ -107,7 +107,7 @@ fn what_is_wrong_is_named_with_its_place_and_the_nearest_word() {
             "dst 10.0.0.0/33",
             "at \"10.0.0.0/33\": \"10.0.0.0/33\" is not an address or port; try 10.0.0.5, 10.0.0.0/8, [::1]:80 or :80",
         ),
-        ("dst > 10.0.0.1", "at \"> 10.0.0.1\": addresses are compared with = or !=; only ports also with < and >"),
+        ("dst > 10.0.0.1", "at \"> 10.0.0.1\": addresses can only be compared with = and !="),
         ("dst", "at the end: an address is missing here; try 10.0.0.0/8"),
         ("sport 80 and", "at the end: a filter is missing here; try sport = :80"),
         ("or sport 80", "a filter is missing before \"or\"; try sport = :80"),

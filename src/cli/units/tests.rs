@@ -1,4 +1,4 @@
-//! Every row of both grammars, and bytes that are none.
+//! Every row of both grammars, and texts that match neither.
 
 use super::*;
 
