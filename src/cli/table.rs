@@ -16,8 +16,8 @@ their median, spread and errors, and percentiles of all their requests together.
 
 Usage: onrush table [options] FILE|FOLDER...
 
-      --by A,B         average runs that have the same values in these fields (the
-                       factors in file names and all else that differs)
+      --by A,B         average runs that are equal in these fields; by default
+                       the factors in file names and all else that differs
       --columns A,B    print one table with these columns
       --sort COL       sort by a column; COL:desc: the largest first
       --format FORM    md (the default), text, csv or json; the last two have
