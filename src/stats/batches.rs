@@ -1,65 +1,66 @@
-//! A run in batches of the same length, each with all its latencies, and the precision of a figure that follows from them.
+//! Divides a run into batches of equal length, each with all its latencies, and derives the precision of a figure from
+//! them.
 //!
-//! It is the method of batch means: figures of batches that are long enough to be independent of one another vary as those
-//! of whole runs would, only more. There are never more than [`BATCHES_MAX`]: where a run lasts longer, two neighbours become
-//! one.
+//! It is the method of batch means: figures of batches that are long enough to be independent of one another vary as
+//! those of whole runs would, only more. There are never more than [`BATCHES_MAX`]: in a longer run, pairs of
+//! neighbours are joined.
 
 use std::collections::VecDeque;
 
 use super::confidence::{half_width, lag_one};
 use super::{Count, Distribution};
 
-/// Most batches: with half of them, neighbours can still be joined twice.
+/// The largest number of batches: half of them can still be joined twice.
 const BATCHES_MAX: usize = 160;
-/// Fewer batches say too little about how much they vary.
+/// The smallest number of batches that shows how much they vary.
 pub const BATCHES_MIN: usize = 20;
-/// Batches are independent where neighbours have less in common: their autocorrelation.
+/// Batches count as independent if their autocorrelation is below this.
 const AUTOCORRELATION_MAX: f64 = 0.2;
 
-/// What was completed in one stretch of a run.
+/// What was completed in one part of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
-    /// How long it was.
+    /// Its length.
     pub seconds: u64,
-    /// How many responses there were.
+    /// The number of responses.
     pub completed: u64,
     /// Their latencies in nanoseconds.
     pub latency: Distribution<u64>,
 }
 
-/// The stretches of a run, all of the same length.
+/// The batches of a run, all of the same length.
 #[derive(Debug)]
 pub struct Batches {
-    /// How long each is: a second times a power of two.
+    /// The length of each: a second times a power of two.
     seconds: u64,
-    /// Those that are complete.
+    /// The complete batches.
     complete: Vec<Batch>,
-    /// The one after them, if some of its seconds are over.
+    /// The batch after them, if some of its seconds are over.
     begun: Option<Batch>,
-    /// The seconds that are not over, as far as something was recorded.
+    /// The seconds that are not over and have something recorded.
     open: VecDeque<Batch>,
 }
 
-/// How well a figure is known.
+/// The precision of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// Half the width of its 95 % confidence interval, as a share of the figure.
     pub half_width: f64,
-    /// How many batches say so.
+    /// The number of batches that it was derived from.
     pub batches: usize,
 }
 
-/// Why it is not known how well a figure is known.
+/// Why the precision of a figure is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknown {
     /// There are fewer than [`BATCHES_MIN`] batches with enough responses.
     Short,
-    /// Batches are not independent of their neighbours, unless they are made so long that fewer than that are left.
+    /// Batches are independent of their neighbours only if they are so long that fewer than [`BATCHES_MIN`] are left.
     Dependent,
 }
 
 impl Batches {
-    /// Takes note of responses in a second that is not over; it comes `ahead` seconds after the last one that is.
+    /// Records responses in a second that is not over: the second `ahead` places after the first such second.
     pub fn record<C: Count>(&mut self, ahead: usize, completed: u64, latency: &Distribution<C>) {
         if self.open.len() <= ahead {
             self.open.resize_with(ahead + 1, Batch::default);
@@ -68,7 +69,7 @@ impl Batches {
         self.open[ahead].latency += latency;
     }
 
-    /// Another second is over.
+    /// Ends the first second that is not over.
     pub fn end_second(&mut self) {
         let second = Batch { seconds: 1, ..self.open.pop_front().unwrap_or_default() };
         let begun = match self.begun.take() {
@@ -89,11 +90,11 @@ impl Batches {
         }
     }
 
-    /// How well a figure of the run is known, from batches with at least `completed_min` responses each.
+    /// The precision of a figure of the run, from batches with at least `completed_min` responses each.
     ///
     /// # Errors
     ///
-    /// Where there are too few such batches that are independent of one another.
+    /// If there are too few such batches that are independent of one another.
     pub fn estimate(&self, completed_min: u64, figure: impl Fn(&Batch) -> f64) -> Result<Estimate, Unknown> {
         let of = |batches: &[Batch]| match batches {
             [only] => figure(only),
@@ -188,14 +189,14 @@ mod tests {
         batch.latency.mean().unwrap_or_default()
     }
 
-    /// What is known after a number of seconds.
+    /// The figure and its precision after a number of seconds.
     fn after(seconds: u64, seed: u64, correlation: f64, figure: fn(&Batch) -> f64) -> (f64, Result<Estimate, Unknown>) {
         let (mut series, mut batches) = (Series::new(seed, correlation), Batches::default());
         (0..seconds).for_each(|_| series.second(&mut batches, REQUESTS));
         (figure(&sum(&batches.complete)), batches.estimate(REQUESTS, figure))
     }
 
-    /// The same as soon as half the width is no more than that, where it is looked at as runs do.
+    /// The same as soon as the half-width is at most this, checked as often as runs do.
     fn stopped(half_width: f64, seed: u64, correlation: f64, figure: fn(&Batch) -> f64) -> (f64, Estimate) {
         let (mut series, mut batches) = (Series::new(seed, correlation), Batches::default());
         let (mut seconds, mut look_at) = (0, 20);
@@ -241,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_run_that_ends_when_it_is_sure_is_hardly_less_sure_although_it_looks_more_than_once() {
-        // What is correlated over a second needs batches of several.
+        // Values that are correlated over a second need batches of several seconds.
         for (correlation, half_width, figure, truth) in
             [(0.9, 0.01, mean as fn(&Batch) -> f64, 1e6), (0.99, 0.04, mean, 1e6), (0.9, 0.01, p90, P90)]
         {

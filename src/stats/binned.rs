@@ -1,11 +1,11 @@
-//! The figures of a distribution as HdrHistogram's C library computes them: from the bins, whose values cannot be told apart.
+//! Computes figures of a distribution as HdrHistogram's C library does: from the bins, within which values are equal.
 
 use std::ops::RangeInclusive;
 
 use super::distribution::Distribution;
 use super::rank::hdr_rank;
 
-/// A distribution of which only the bins are known.
+/// A distribution seen through its bins alone.
 #[derive(Clone, Copy, Debug)]
 pub struct Binned<'a> {
     measured: &'a Distribution<u64>,
@@ -14,11 +14,11 @@ pub struct Binned<'a> {
 /// A row of a percentile spectrum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// The largest value of the bin that reaches the share.
+    /// The largest value of the bin in which the share is reached.
     pub value: u64,
     /// The share of the values, 0 to 1.
     pub share: f64,
-    /// How many values there are up to and in that bin.
+    /// The number of values up to the end of that bin.
     pub count: u64,
 }
 
@@ -30,13 +30,13 @@ impl Distribution<u64> {
 }
 
 impl Binned<'_> {
-    /// The arithmetic mean of the middles; not a number without a value.
+    /// The arithmetic mean of the bins' middles; NaN without a value.
     pub fn mean(self) -> f64 {
         let sum: u128 = self.bins().map(|(values, count)| u128::from(middle(&values)) * u128::from(count)).sum();
         sum as f64 / self.measured.count() as f64
     }
 
-    /// The standard deviation of the middles, divided by their number; not a number without a value.
+    /// The population standard deviation of the bins' middles; NaN without a value.
     pub fn stdev(self) -> f64 {
         let mean = self.mean();
         let squares: f64 =
@@ -65,8 +65,8 @@ impl Binned<'_> {
         reached.map_or(0, |(values, _)| *values.end())
     }
 
-    /// The share (0 to 1) of the values that wrk2 finds at most one deviation from the mean: bounds are whole, bins are
-    /// inside or not, and that with the value after the upper bound still is. Zero without a value.
+    /// The share (0 to 1) of the values that wrk2 counts as within one deviation of the mean: bounds are whole numbers,
+    /// bins are inside or not, and the bin with the value after the upper bound is still inside. Zero without a value.
     pub fn share_within_stdev(self) -> f64 {
         let (mean, stdev) = (self.mean(), self.stdev());
         let (lower, upper) = ((mean - stdev) as u64, (mean + stdev) as u64);
@@ -75,10 +75,10 @@ impl Binned<'_> {
         inside as f64 / self.measured.count().max(1) as f64
     }
 
-    /// The percentile spectrum, with `ticks` steps before the distance to 100 % halves. The last is at 100 %.
+    /// The percentile spectrum, with `ticks` steps until the distance to 100 % has halved. The last step is at 100 %.
     pub fn spectrum(self, ticks: u32) -> Vec<Step> {
         let total = self.measured.count();
-        // In per cent every step is an exact binary fraction.
+        // In per cent, every step is an exact binary fraction.
         let (mut steps, mut percent, mut count, mut value) = (Vec::new(), 0.0, 0, 0);
         for (values, here) in self.bins() {
             (value, count) = (*values.end(), count + here);
@@ -95,7 +95,7 @@ impl Binned<'_> {
         steps
     }
 
-    /// The bins that are not empty, and how many values each has.
+    /// The bins that are not empty, each with its number of values.
     pub fn bins(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
         self.measured.bins.used()
     }
@@ -134,7 +134,7 @@ mod tests {
             assert_eq!(ours.max(), theirs.lowest_equivalent(theirs.max()));
             assert_eq!(ours.min(), theirs.lowest_equivalent(theirs.min()));
             for p in [0.0, 0.01, 25.0, 50.0, 75.0, 90.0, 99.0, 99.9, 99.999, 100.0] {
-                // The crate rounds ranks up: the middle of a rank is rounded to the same.
+                // The crate rounds ranks up: a value in the middle of a rank is rounded to that rank.
                 let rank = ((p / 100.0 * values.len() as f64 + 0.5).floor()).max(1.0);
                 let quantile = (rank - 0.5) / values.len() as f64;
                 assert_eq!(ours.percentile(p), theirs.value_at_quantile(quantile), "{p} % of {values:?}");
@@ -146,7 +146,7 @@ mod tests {
     fn the_spectrum_is_that_of_hdrhistogram() {
         let mut random = Random::new(8);
         for round in 1..200 {
-            // In a prime number of values no share is a step, where the crate's fractions are off in the last bit.
+            // With a prime number of values, no share is a step; there, the crate's fractions are off in the last bit.
             let values: Vec<u64> = (0..1_009).map(|_| 1 + random.below(1 << (round % 30))).collect();
             let (measured, theirs, mut count) = (of(&values), theirs(&values), 0);
             let ours = measured.binned().spectrum(5);

@@ -1,28 +1,28 @@
-//! The bins of a histogram: HdrHistogram's, as wide as a thousandth of the values in them at most.
+//! The bins of a histogram: HdrHistogram's, at most a thousandth as wide as the values in them.
 //!
-//! Recording is a look at the highest bit and one addition. Adding up and clearing touch only the range that was used,
-//! which is what a worker's watcher does ten times a second for every thread.
+//! Recording finds the highest bit and adds once. Adding up and clearing touch only the range that was used: both
+//! happen ten times a second for every thread.
 //!
 //! The layout is that of <https://github.com/HdrHistogram/HdrHistogram> for values from 1 and three digits: below 2,048
-//! every value has a bin of its own, and each doubling of the value above that is split into 1,024 bins.
+//! every value has its own bin, and each doubling of the value above that is split into 1,024 bins.
 
 use std::ops::RangeInclusive;
 
-/// The largest value told apart: one hour in nanoseconds. Larger ones are recorded as this and counted.
+/// The largest value: one hour in nanoseconds. Larger values are recorded as this and counted.
 pub const HIGHEST: u64 = 3_600_000_000_000;
 
-/// Bins of one doubling, as a power of two.
+/// The number of bins per doubling, as a power of two.
 const STEP_BITS: u32 = 10;
 
-/// Bins of one doubling.
+/// The number of bins per doubling.
 const STEP: usize = 1 << STEP_BITS;
 
-/// How many bins there are.
+/// The number of bins.
 const COUNT: usize = place(HIGHEST) + 1;
 
-/// What a bin counts with: `u32` for 100 ms of one thread, `u64` for a whole run.
+/// The counter of a bin: `u32` for 100 ms of one thread, `u64` for a whole run.
 pub trait Count: Copy + Default + Into<u64> + std::fmt::Debug {
-    /// Counts `times` more, up to the largest number there is.
+    /// Adds `times`, up to the largest number of the type.
     fn add(&mut self, times: u64);
 }
 
@@ -38,18 +38,18 @@ impl Count for u64 {
     }
 }
 
-/// How often the values of each bin came.
+/// How many values each bin has.
 #[derive(Clone, Debug)]
 pub struct Bins<C> {
     counts: Box<[C]>,
-    /// The first and the last bin that was used; the first is after the last while there is none.
+    /// The first and the last bin that was used; as long as there is none, the first is after the last.
     first: usize,
     last: usize,
     total: u64,
 }
 
 impl<C: Count> Bins<C> {
-    /// Empty bins; all memory that they will ever need is asked for now, and taken where it is used.
+    /// Empty bins. All memory that they will ever need is allocated now; the kernel provides it where it is used.
     pub fn new() -> Self {
         Self { counts: vec![C::default(); COUNT].into(), first: COUNT, last: 0, total: 0 }
     }
@@ -64,7 +64,7 @@ impl<C: Count> Bins<C> {
         self.total = self.total.saturating_add(times);
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -75,7 +75,7 @@ impl<C: Count> Bins<C> {
         (self.first, self.last, self.total) = (COUNT, 0, 0);
     }
 
-    /// Adds what is in others.
+    /// Adds the counts of other bins.
     pub fn add<D: Count>(&mut self, others: &Bins<D>) {
         if others.total == 0 {
             return;
@@ -89,7 +89,7 @@ impl<C: Count> Bins<C> {
         self.total = self.total.saturating_add(others.total);
     }
 
-    /// The bins that were used, ascending: the values of each, and how often they came.
+    /// The bins that were used, ascending: the values of each, and their number.
     pub fn used(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
         let range = if self.total == 0 { 0..0 } else { self.first..self.last + 1 };
         range.map(|place| (values(place), self.counts[place].into())).filter(|&(_, count)| count > 0)
@@ -99,7 +99,7 @@ impl<C: Count> Bins<C> {
 /// The bin of a value.
 #[inline]
 const fn place(value: u64) -> usize {
-    // Below 2,048 the shift is none.
+    // Below 2,048, the shift is zero.
     let shift = u64::BITS - STEP_BITS - 1 - (value | (2 * STEP as u64 - 1)).leading_zeros();
     ((shift as usize) << STEP_BITS) + (value >> shift) as usize
 }

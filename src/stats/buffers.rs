@@ -1,8 +1,8 @@
-//! How large the kernel made the buffers of connections.
+//! The sizes that the kernel gave the buffers of connections.
 
 use std::ops::AddAssign;
 
-/// The sizes of the buffers that were asked for, of all connections, as the kernel counts them: twice what it was asked for.
+/// The sizes of the buffers of all connections, if sizes were asked for. The kernel counts twice what it is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Buffers {
     /// Of the receive buffers; `None`: not asked for, or there was no connection.

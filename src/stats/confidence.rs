@@ -1,14 +1,14 @@
-//! How far the mean of some figures may be from what it estimates: Student's interval, and whether the figures are
+//! Student's interval: how far the mean of some figures may be from what it estimates, and whether the figures are
 //! independent enough for it.
 
 /// The 97.5 % quantile of the normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// Half the width of the 95 % confidence interval around a centre, as a share of it, from independent figures of which it is
-/// something like the mean. Zero where they are all the same.
+/// Half the width of the 95 % confidence interval around a centre, as a share of it, from independent figures whose
+/// mean it approximates. Zero if they are all equal.
 ///
-/// The deviation is that from the centre and not from the mean: a percentile of a whole is no mean of those of its parts, and
-/// an interval around the one has to be wide enough for how far the other is off.
+/// Deviations are taken from the centre, not from the mean: the percentile of a whole is not the mean of its parts'
+/// percentiles, and the interval around it must be wide enough to include that difference.
 pub fn half_width(figures: &[f64], centre: f64) -> f64 {
     let count = figures.len() as f64;
     let squares: f64 = figures.iter().map(|figure| (figure - centre).powi(2)).sum();
@@ -18,7 +18,7 @@ pub fn half_width(figures: &[f64], centre: f64) -> f64 {
     student(count - 1.0) * (squares / (count - 1.0) / count).sqrt() / centre.abs()
 }
 
-/// The autocorrelation of figures with their neighbours, -1 to 1; zero where they are all the same.
+/// The autocorrelation of figures with their neighbours, -1 to 1; zero if they are all equal.
 pub fn lag_one(figures: &[f64]) -> f64 {
     let mean = figures.iter().sum::<f64>() / figures.len() as f64;
     let squares: f64 = figures.iter().map(|figure| (figure - mean).powi(2)).sum();
@@ -26,8 +26,8 @@ pub fn lag_one(figures: &[f64]) -> f64 {
     if squares == 0.0 { 0.0 } else { products / squares }
 }
 
-/// The 97.5 % quantile of Student's distribution: the expansion for many degrees of freedom (Abramowitz and Stegun, 26.7.5),
-/// to 0.0001 from nine on.
+/// The 97.5 % quantile of Student's distribution, by the expansion for many degrees of freedom (Abramowitz and Stegun,
+/// 26.7.5): accurate to 0.0001 from nine degrees.
 fn student(freedom: f64) -> f64 {
     let terms = [
         (Z.powi(3) + Z) / 4.0,

@@ -1,17 +1,17 @@
-//! The errors of reading a distribution.
+//! The errors when a distribution is read.
 
 use thiserror::Error;
 
-/// Bytes and figures that are not those of a distribution.
+/// Why bytes and figures are not those of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Corrupt {
     /// The bytes are no histogram.
     #[error("its histogram cannot be read")]
     Bytes,
-    /// The histogram holds another number of values.
+    /// The histogram has another number of values than its figures.
     #[error("its histogram has another count than the one given beside it")]
     Count,
-    /// The figures cannot be those of any values.
+    /// No values can have these figures.
     #[error("its figures contradict each other")]
     Figures,
 }

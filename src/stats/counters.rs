@@ -4,14 +4,14 @@ use std::ops::AddAssign;
 
 use super::Occupancy;
 
-/// Everything that needs no more than a number.
+/// Everything that is only counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Requests of which the first byte was handed to the kernel.
+    /// Requests whose first byte was handed to the kernel.
     pub started: u64,
     /// Requests that were in flight when measuring began.
     pub carried: u64,
-    /// How often a server announced that it did not look at a request, which was sent again and is started once.
+    /// Requests that the server announced it had not processed. They were sent again, and count as started once.
     pub returned: u64,
     /// Responses read to their last byte, of any status.
     pub completed: u64,
@@ -21,29 +21,29 @@ pub struct Counters {
     pub bytes_received: u64,
     /// Connections established, those that replaced another included.
     pub connects: u64,
-    /// Answers before the answer (1xx).
+    /// Interim responses (1xx).
     pub interim: u64,
-    /// Requests that passed `--timeout`, answered later or not.
+    /// Requests that exceeded `--timeout`, whether or not a response came later.
     pub late: u64,
-    /// Complete responses that came later than `--timeout` or have a status from 400 on, each once.
+    /// Complete responses that took longer than `--timeout` or have a status of 400 or more, each once.
     pub unsuccessful: u64,
-    /// Requests that got no complete answer because something failed.
+    /// Requests that got no complete response because something failed.
     pub failed: u64,
-    /// Requests given up after `--give-up`.
+    /// Requests abandoned after `--give-up`.
     pub abandoned: u64,
-    /// Requests without a complete answer when the run ended.
+    /// Requests without a complete response when the run ended.
     pub open_at_end: u64,
-    /// Those of them that had passed `--timeout`.
+    /// Those of them that had exceeded `--timeout`.
     pub open_late_at_end: u64,
-    /// Latencies recorded or left out as too late: responses, or whole batches where requests are pipelined.
+    /// Latencies recorded or left out as too late: of responses, or of whole batches if requests are pipelined.
     pub batches: u64,
     /// Connection slots that were connected at least once.
     pub slots_opened: u64,
-    /// Bodies of which a script saw only the beginning.
+    /// Bodies whose beginning alone was given to a script.
     pub cut_bodies: u64,
-    /// Connections with a limit on their requests that the server did not close, so that onrush did.
+    /// Connections that reached their limit of requests and that the server did not close, so that onrush did.
     pub closed_first: u64,
-    /// Connections that the server closed while they waited until a request was due.
+    /// Connections that the server closed while they were idle until a request was due.
     pub idle_closed: u64,
     /// Where requests and connections spent the time.
     pub occupancy: Occupancy,
@@ -74,28 +74,28 @@ impl AddAssign for Counters {
     }
 }
 
-/// Three digits are all a status line can say.
+/// A status has three digits.
 const CODES: usize = 1000;
 
-/// How often each status came.
+/// The number of responses with each status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statuses {
     counts: Box<[u64; CODES]>,
 }
 
 impl Statuses {
-    /// Takes note of one final status; anything above 999 is counted as 999.
+    /// Counts one final status; anything above 999 is counted as 999.
     #[inline]
     pub fn record(&mut self, status: u16) {
         self.counts[usize::from(status).min(CODES - 1)] += 1;
     }
 
-    /// The statuses that came and how often, ascending.
+    /// The statuses that occurred, ascending, and how often.
     pub fn iter(&self) -> impl Iterator<Item = (u16, u64)> {
         (0..).zip(self.counts.iter().copied()).filter(|&(_, count)| count > 0)
     }
 
-    /// How many statuses of a class came: 2 means 200 to 299.
+    /// The number of statuses of a class: 2 means 200 to 299.
     pub fn class_total(&self, class: u16) -> u64 {
         self.iter().filter(|&(status, _)| status / 100 == class).map(|(_, count)| count).sum()
     }

@@ -1,6 +1,6 @@
-//! How values are spread: the bins of an HDR histogram, with the exact count, mean, deviation and extremes beside them.
+//! A distribution of values: the bins of an HDR histogram, with the exact count, mean, deviation and extremes.
 //!
-//! It knows neither units nor clocks; latencies are recorded in nanoseconds, rates in requests per second.
+//! It has no units and reads no clock; latencies are recorded in nanoseconds, rates in requests per second.
 
 use std::ops::AddAssign;
 
@@ -9,7 +9,7 @@ use super::corrupt::Corrupt;
 use super::moments::{Moments, sample_stdev};
 use super::rank;
 
-/// How the values of one quantity are spread.
+/// The distribution of the values of one quantity.
 #[derive(Clone, Debug)]
 pub struct Distribution<C: Count> {
     /// The bins, and the exact count.
@@ -20,17 +20,18 @@ pub struct Distribution<C: Count> {
     min: u64,
     /// Zero while empty.
     max: u64,
-    /// How many values were larger than [`HIGHEST`] and were recorded as [`HIGHEST`].
+    /// The number of values larger than [`HIGHEST`], which were recorded as [`HIGHEST`].
     pub clamped: u64,
 }
 
 impl<C: Count> Distribution<C> {
-    /// An empty distribution; all memory it will ever need is asked for now (about 130 KB for `u32`, 260 KB for `u64`).
+    /// An empty distribution. All memory that it will ever need is allocated now (about 130 KB for `u32`, 260 KB for
+    /// `u64`).
     pub fn new() -> Self {
         Self { bins: Bins::new(), sum: 0, sum_of_squares: 0, min: u64::MAX, max: 0, clamped: 0 }
     }
 
-    /// Takes note of one value.
+    /// Records one value.
     #[inline]
     pub fn record(&mut self, value: u64) {
         let known = value.min(HIGHEST);
@@ -42,7 +43,7 @@ impl<C: Count> Distribution<C> {
         self.max = self.max.max(known);
     }
 
-    /// Takes note of the same value `times` times.
+    /// Records the same value `times` times.
     pub fn record_many(&mut self, value: u64, times: u64) {
         if times == 0 {
             return;
@@ -67,7 +68,7 @@ impl<C: Count> Distribution<C> {
         self.clamped = 0;
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn count(&self) -> u64 {
         self.bins.total()
     }
@@ -84,7 +85,7 @@ impl<C: Count> Distribution<C> {
 
     /// The arithmetic mean, from the values and not from the bins.
     pub fn mean(&self) -> Option<f64> {
-        // Rounding may carry the mean of equal values beyond them.
+        // Rounding may carry the mean of equal values past them.
         (self.count() > 0).then(|| (self.sum as f64 / self.count() as f64).clamp(self.min as f64, self.max as f64))
     }
 
@@ -98,13 +99,13 @@ impl<C: Count> Distribution<C> {
         sample_stdev(self.count(), self.sum, self.sum_of_squares)
     }
 
-    /// The value at rank floor(`p` / 100 · count) + 1, at most count: wrk's definition, but 100 gives the maximum.
-    /// Zero if there is no value.
+    /// The value at rank floor(`p` / 100 · count) + 1, at most count: wrk's definition, except that 100 gives the
+    /// maximum. Zero if there is no value.
     pub fn percentile(&self, p: f64) -> u64 {
         self.at_rank(rank(p, self.count()))
     }
 
-    /// The value at a rank in ascending order, from 1; the largest from the last rank on. Zero if there is no value.
+    /// The value at a rank in ascending order, from 1; past the last rank, the largest. Zero if there is no value.
     pub fn at_rank(&self, rank: u64) -> u64 {
         if rank >= self.count() {
             return self.max;
@@ -118,7 +119,7 @@ impl<C: Count> Distribution<C> {
     }
 
     /// The share (0 to 1) of values at most one standard deviation away from the mean. A bin that contains one of these
-    /// bounds counts as inside, because its values cannot be told apart.
+    /// bounds counts as inside, because its values cannot be distinguished.
     pub fn share_within_stdev(&self) -> Option<f64> {
         let (mean, stdev) = (self.mean()?, self.stdev());
         let lowest = self.bin_start((mean - stdev).max(0.0).ceil() as u64);
@@ -143,11 +144,11 @@ impl<C: Count> Distribution<C> {
 }
 
 impl Distribution<u64> {
-    /// Puts exact figures in the place of those that followed from the values recorded.
+    /// Replaces the figures computed from the recorded values with exact ones.
     ///
     /// # Errors
     ///
-    /// When they cannot be those of any values, or of another number of them.
+    /// If no values can have these figures, or if they have another number of values.
     pub fn set_moments(&mut self, moments: Moments) -> Result<(), Corrupt> {
         if self.count() != moments.count {
             return Err(Corrupt::Count);
@@ -197,7 +198,7 @@ pub(super) mod tests {
         distribution
     }
 
-    /// Values over the whole range, the same every time.
+    /// Values over the whole range, the same ones every time.
     pub fn scattered(number: u64) -> Vec<u64> {
         (0..number).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (23 + i % 41)).collect()
     }
@@ -210,7 +211,7 @@ pub(super) mod tests {
             (&[1, 2], 1.5, 0.5_f64.sqrt()),
             (&[2, 4, 4, 4, 5, 5, 7, 9], 5.0, (32.0_f64 / 7.0).sqrt()),
             (&[0, 10], 5.0, 50.0_f64.sqrt()),
-            // The bins are 2 ms wide here: neither figure may come from them.
+            // The bins are 2 ms wide here, so neither figure may come from them.
             (&[3_000_000_000_001, 3_000_000_000_003], 3_000_000_000_002.0, 2.0_f64.sqrt()),
         ];
         for (values, mean, stdev) in table {

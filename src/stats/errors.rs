@@ -1,6 +1,6 @@
-//! The ledger: what went wrong, in which phase and why, how often, when, with one example.
+//! The ledger of failures: in which phase and why, how often, when, and one example.
 //!
-//! It keeps causes as data; the words for them belong to the report.
+//! It keeps causes as data; their words are in the report.
 
 use std::ops::AddAssign;
 
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 /// The part of a request's life in which something went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// Looking the host's name up.
+    /// Resolving the host's name.
     Resolve,
     /// Opening a connection.
     Connect,
-    /// Agreeing on TLS.
+    /// The TLS handshake.
     Tls,
     /// Sending the request.
     Send,
@@ -23,7 +23,7 @@ pub enum Phase {
     Body,
     /// Waiting longer than `--timeout`.
     Timeout,
-    /// None: the response is complete and says 400 or more.
+    /// None: the response is complete and has a status of 400 or more.
     Status,
 }
 
@@ -46,112 +46,112 @@ impl Phase {
 /// Why it went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
-    /// The operating system reports what the peer or the network did, or what there are too few of; its error number.
+    /// The operating system reports a failure of the peer or the network, or a lack of resources; its error number.
     Errno(i32),
-    /// The kernel of this machine did not carry out an operation; its error number.
+    /// The kernel of this machine refused an operation; its error number.
     Kernel(i32),
     /// The response broke the protocol or ended too soon.
     Protocol(onrush_proto::Error),
     /// An attempt to connect was neither accepted nor refused.
     Unanswered,
-    /// TLS could not be agreed on, or failed later.
+    /// The TLS handshake failed, or TLS failed later.
     Tls(TlsFailure),
-    /// The proxy did not open the way to the target.
+    /// The proxy did not open a tunnel to the target.
     Proxy(ProxyFailure),
-    /// The request passed `--timeout`.
+    /// The request exceeded `--timeout`.
     Late,
     /// The status of the response.
     Status(u16),
 }
 
-/// Why TLS failed, certificates first. The example of a row says what the certificate, the message or the answer was.
+/// Why TLS failed, certificates first. The example of a row is the certificate, the message or the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TlsFailure {
-    /// The certificate's time is over.
+    /// The certificate has expired.
     Expired,
-    /// The certificate's time has not come.
+    /// The certificate is not valid yet.
     NotYetValid,
     /// The certificate is for other names.
     WrongName,
-    /// The certificate is signed by itself.
+    /// The certificate is self-signed.
     SelfSigned,
     /// The certificate is not signed by a trusted CA.
     UnknownIssuer,
     /// Something else is wrong with the certificate.
     Certificate,
-    /// The server ended it with this alert.
+    /// The server ended the handshake with this alert.
     Alert(u8),
-    /// The two have no version, suite or group in common.
+    /// Client and server have no version, suite or group in common.
     Incompatible,
     /// The server answered in plain text.
     PlainText,
     /// What the server sent is neither TLS nor text.
     NotTls,
-    /// The server broke the rules of TLS.
+    /// The server violated the TLS protocol.
     Misbehaved,
     /// The server closed the connection in the middle of the handshake.
     Closed,
 }
 
-/// Why a proxy did not open the way to the target.
+/// Why a proxy did not open a tunnel to the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProxyFailure {
-    /// It answered with this status, which is none of success.
+    /// It responded with this status instead of success.
     Status(u16),
-    /// Its answer cannot be read.
+    /// Its response cannot be parsed.
     Answer(onrush_proto::Error),
-    /// It answered before it had been asked.
+    /// It responded before the request was sent.
     Early,
-    /// It closed the connection before it had answered.
+    /// It closed the connection before it responded.
     Closed,
-    /// It did not answer.
+    /// It did not respond in time.
     Unanswered,
 }
 
 impl TlsFailure {
-    /// Whether the client did not accept the server's certificate.
+    /// Whether the client rejected the server's certificate.
     pub fn is_about_certificate(self) -> bool {
         self <= Self::Certificate
     }
 }
 
-/// One phase and cause, and everything that is known about it.
+/// The failures of one phase and cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Where it happened.
+    /// The phase in which it happened.
     pub phase: Phase,
     /// Why.
     pub cause: Cause,
     /// How often.
     pub count: u64,
-    /// The tenth of a second of the run, from zero, in which it happened for the first time.
+    /// The tenth of a second of the run, from zero, in which it first happened.
     pub first_tenth: u32,
-    /// The one in which it happened for the last time.
+    /// The tenth of a second in which it last happened.
     pub last_tenth: u32,
     /// One example: the address, or what the server sent. Unescaped; empty if there is nothing to show.
     pub example: Vec<u8>,
 }
 
 impl Row {
-    /// When it happened for the first time, in seconds since the start, down to a tenth.
+    /// When it first happened, in seconds since the start, rounded down to a tenth.
     pub fn first_s(&self) -> f64 {
         f64::from(self.first_tenth) / 10.0
     }
 
-    /// When it happened for the last time, likewise.
+    /// When it last happened, likewise.
     pub fn last_s(&self) -> f64 {
         f64::from(self.last_tenth) / 10.0
     }
 }
 
-/// Everything that went wrong, one row per phase and cause, in the order in which they were recorded or added.
+/// All failures, one row per phase and cause, in the order in which they were recorded or added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     rows: Vec<Row>,
 }
 
 impl Ledger {
-    /// Takes note of one failure in this tenth of a second of the run. The example is made only for a new row.
+    /// Records one failure in this tenth of a second of the run. The example is made only for a new row.
     pub fn record(&mut self, phase: Phase, cause: Cause, tenth: u32, example: impl FnOnce() -> Vec<u8>) {
         match self.find(phase, cause) {
             Some(row) => {
@@ -177,7 +177,7 @@ impl Ledger {
         &self.rows
     }
 
-    /// Shows every example otherwise.
+    /// Rewrites every example.
     pub fn rewrite_examples(&mut self, shown: impl Fn(&[u8]) -> Vec<u8>) {
         self.rows.iter_mut().for_each(|row| row.example = shown(&row.example));
     }
@@ -227,13 +227,13 @@ impl AddAssign<&Self> for Ledger {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Errors {
-    /// Failures to resolve a name, to connect, or to agree on TLS.
+    /// Failures to resolve a name, to connect, or to complete a TLS handshake.
     pub connect: u64,
-    /// Failures while a response was awaited or read, alerts of TLS among them.
+    /// Failures while a response was awaited or read, TLS alerts included.
     pub read: u64,
     /// Failures while a request was sent.
     pub write: u64,
-    /// Requests that passed `--timeout`.
+    /// Requests that exceeded `--timeout`.
     pub timeout: u64,
     /// Responses with a status of 400 or more.
     pub status: u64,

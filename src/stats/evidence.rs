@@ -1,33 +1,33 @@
-//! Where a worker's own time went, and how far behind its work it was: what tells a slow generator from a slow target.
+//! Where a worker's own time went, and how late it was: the figures that tell a slow generator from a slow target.
 
 use std::ops::AddAssign;
 
-/// What a worker did while it measured. How many connections it opened is [`connects`](super::Counters::connects), and
-/// how many requests it had open is [`in_flight_ns`](super::Occupancy::in_flight_ns) in every nanosecond of the time.
+/// What a worker did while it measured. The connections it opened are [`connects`](super::Counters::connects); the mean
+/// number of its requests in flight is [`in_flight_ns`](super::Occupancy::in_flight_ns) over the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// Nanoseconds that passed; real ones, in a simulation too.
+    /// Nanoseconds that passed: real time, even in a simulation.
     pub wall_ns: u64,
-    /// Nanoseconds of processor time outside the kernel, what was spun included.
+    /// Nanoseconds of processor time outside the kernel, busy-polling included.
     pub user_ns: u64,
-    /// Nanoseconds of processor time inside the kernel, what was spun included.
+    /// Nanoseconds of processor time inside the kernel, busy-polling included.
     pub system_ns: u64,
-    /// Nanoseconds in the run queue: ready to go on, but without a processor. `None`: for some of the time, the kernel
-    /// does not say.
+    /// Nanoseconds in the run queue: ready to run, but without a processor. `None`: the kernel does not report it for
+    /// some of the time.
     pub queued_ns: Option<u64>,
-    /// Nanoseconds of processor time spent looking for completions instead of sleeping.
+    /// Nanoseconds of processor time spent busy-polling for completions.
     pub spun_ns: u64,
     /// Nanoseconds spent inside a script, estimated.
     pub script_ns: u64,
-    /// How often it waited for completions, or only looked for them; a stretch of busy-polling is one wait.
+    /// The number of waits for completions, blocking or not; a series of polls is one wait.
     pub waits: u64,
-    /// Completions that it handled.
+    /// The completions that it handled.
     pub completions: u64,
-    /// Most completions that it handled after one wait.
+    /// The most completions that it handled after one wait.
     pub completions_max: u64,
-    /// Requests whose lateness is known.
+    /// The requests whose lateness is known.
     pub submissions: u64,
-    /// The sum of how long after they were due requests were handed to the kernel, in nanoseconds.
+    /// The sum of their lateness, from when a request was due to when it was handed to the kernel, in nanoseconds.
     pub lateness_sum_ns: u64,
     /// The largest lateness, in nanoseconds.
     pub lateness_max_ns: u64,
@@ -56,8 +56,8 @@ impl Evidence {
         self.user_ns + self.system_ns
     }
 
-    /// Nanoseconds in which it neither ran nor could have: blocked in a wait, or stopped. `None` where the kernel does not
-    /// say how long it was in the run queue.
+    /// Nanoseconds in which it neither ran nor was ready to run: blocked in a wait, or stopped. `None` if the kernel
+    /// does not report how long it was in the run queue.
     pub fn asleep_ns(&self) -> Option<u64> {
         Some(self.wall_ns.saturating_sub(self.cpu_ns() + self.queued_ns?))
     }
@@ -80,7 +80,7 @@ impl AddAssign for Evidence {
             lateness_max_ns,
         } = other;
         self.queued_ns = match (self.queued_ns, queued_ns) {
-            // In no time there is nothing to know.
+            // An empty interval has no time to report.
             (_, theirs) if self.wall_ns == 0 => theirs,
             (mine, _) if wall_ns == 0 => mine,
             (mine, theirs) => mine.zip(theirs).map(|(mine, theirs)| mine + theirs),

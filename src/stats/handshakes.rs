@@ -1,38 +1,38 @@
-//! What client and server agreed on in TLS handshakes.
+//! Counts TLS handshakes and what client and server agreed on.
 
 use std::ops::AddAssign;
 
-/// What one handshake led to, in the numbers that go over the wire; zero where there is nothing.
+/// The result of one handshake, as the numbers of the protocol; zero for what was not negotiated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Negotiated {
     /// The version: 0x0303 is TLS 1.2, 0x0304 is TLS 1.3.
     pub version: u16,
     /// The cipher suite.
     pub suite: u16,
-    /// The group of the key exchange; zero where an earlier session was resumed without one.
+    /// The group of the key exchange; zero if a session was resumed without one.
     pub group: u16,
 }
 
-/// Handshakes, and what is in use: a connection may have had its handshake before anything was measured.
+/// Handshakes, and what connections use: a connection may have had its handshake before measuring began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Handshakes {
-    /// How many handshakes there were.
+    /// The number of handshakes.
     pub total: u64,
-    /// How many of them resumed an earlier session.
+    /// The number of them that resumed an earlier session.
     pub resumed: u64,
-    /// What connections use, and how many of them.
+    /// What connections use, with their number.
     in_use: Vec<(Negotiated, u64)>,
 }
 
 impl Handshakes {
-    /// Takes note of one handshake, and of what its connection uses from now on.
+    /// Records one handshake, and what its connection uses from now on.
     pub fn record(&mut self, negotiated: Negotiated, resumed: bool) {
         self.total += 1;
         self.resumed += u64::from(resumed);
         self.found(negotiated, 1);
     }
 
-    /// Takes note of connections that were there already, and of what they use.
+    /// Records what connections that exist already use.
     pub fn found(&mut self, negotiated: Negotiated, connections: u64) {
         match self.in_use.iter_mut().find(|(known, _)| *known == negotiated) {
             Some((_, count)) => *count += connections,
@@ -40,7 +40,7 @@ impl Handshakes {
         }
     }
 
-    /// What was in use on how many connections, the most frequent first.
+    /// What connections use, with their number, the most frequent first.
     pub fn in_use(&self) -> Vec<(Negotiated, u64)> {
         let mut in_use = self.in_use.clone();
         in_use.sort_by_key(|&(negotiated, count)| (std::cmp::Reverse(count), negotiated));
@@ -79,6 +79,6 @@ mod tests {
         assert_eq!((one.total, one.resumed), (3, 1));
         one.found(old, 5);
         assert_eq!(one.in_use(), [(old, 6), (new, 2)]);
-        assert_eq!((one.total, one.resumed), (3, 1), "they had their handshakes before");
+        assert_eq!((one.total, one.resumed), (3, 1), "found connections had their handshakes before");
     }
 }

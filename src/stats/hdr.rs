@@ -1,4 +1,4 @@
-//! A distribution in HdrHistogram's compressed format, which other tools read and write.
+//! Writes and reads distributions in HdrHistogram's compressed format, which other tools use.
 
 use std::io::{Cursor, Read};
 
@@ -23,11 +23,11 @@ impl Distribution<u64> {
         bytes
     }
 
-    /// The distribution with these bins, as [`Distribution::encode`] wrote them, and these figures.
+    /// The distribution with the bins that [`Distribution::encode`] wrote, and these figures.
     ///
     /// # Errors
     ///
-    /// When the bytes are no histogram, or do not go with the figures.
+    /// If the bytes are no histogram, or contradict the figures.
     pub fn decode(bytes: &[u8], moments: Moments) -> Result<Self, Corrupt> {
         let whole = inflated(bytes).ok_or(Corrupt::Bytes)?;
         let read = Deserializer::new().deserialize::<u64, _>(&mut Cursor::new(whole)).map_err(|_| Corrupt::Bytes)?;
@@ -39,7 +39,7 @@ impl Distribution<u64> {
         Ok(distribution)
     }
 
-    /// The same as an HdrHistogram, for the formats that others read.
+    /// The same as an HdrHistogram, for the formats of other tools.
     fn to_hdr(&self) -> Histogram<u64> {
         let mut hdr = Histogram::new_with_bounds(1, HIGHEST, DIGITS).expect("the bounds are constants and valid");
         self.bins.used().for_each(|(values, count)| hdr.saturating_record_n(*values.end(), count));
@@ -47,12 +47,11 @@ impl Distribution<u64> {
     }
 }
 
-/// The bins before they were compressed. The crate takes as much memory as the length in them says, so that it has to
-/// be the true one.
+/// Decompresses the bins. The crate allocates the length that they state, so that length is checked here.
 fn inflated(bytes: &[u8]) -> Option<Vec<u8>> {
     const COOKIE: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
     const HEAD_BYTES: usize = 40;
-    /// The longest has a third of that.
+    /// The largest histogram takes a third of this.
     const MOST: u64 = 1 << 20;
     let (_, compressed) = bytes.split_at_checked(8).filter(|(head, _)| head.starts_with(&COOKIE))?;
     let mut whole = Vec::new();
@@ -78,7 +77,7 @@ mod tests {
             sum += &after;
             let mut twice = before.clone();
             twice += &before;
-            assert_eq!(sum.moments(), twice.moments(), "figures can go on being added");
+            assert_eq!(sum.moments(), twice.moments(), "more figures can be added");
         }
     }
 
@@ -89,7 +88,7 @@ mod tests {
         let decoded = |bytes: &[u8], moments| Distribution::decode(bytes, moments).map(|_| ());
         assert_eq!(decoded(b"", moments), Err(Corrupt::Bytes));
         assert_eq!(decoded(&good.encode()[..20], moments), Err(Corrupt::Bytes));
-        // Eight bytes, and a length in them that is not theirs: four gigabytes.
+        // Eight bytes that state a false length: four gigabytes.
         let absurd = b"\x78\x01\x01\x08\x00\xf7\xff\x1c\x84\x93\x13\xff\xff\xff\xff\x12\x4b\x05\x43";
         assert_eq!(inflated(&[&good.encode()[..8], absurd].concat()), None);
         assert_eq!(decoded(&good.encode(), Moments { count: 4, ..moments }), Err(Corrupt::Count));

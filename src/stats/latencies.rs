@@ -1,21 +1,21 @@
-//! Latencies in little memory: their number, sum and maximum exactly, the rest in bins that are an eighth of an octave
-//! wide; empty bins take no memory.
+//! Latencies in little memory: exact number, sum and maximum, and bins that are an eighth of an octave wide. Empty bins
+//! take no memory.
 
 use std::ops::AddAssign;
 
 use super::{Count, Distribution, rank};
 
-/// Bins of latency between a value and its double.
+/// The number of bins between a value and its double.
 const BINS_PER_OCTAVE: u32 = 8;
 
-/// The latencies of a stretch of a run.
+/// The latencies of a row of the timeline.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latencies {
     /// Their sum, in nanoseconds.
     pub sum_ns: u128,
     /// The largest of them, in nanoseconds; zero if there is none.
     pub max_ns: u64,
-    /// Each of them by [`bin_of`], and how often each bin came, ascending.
+    /// The bins by [`bin_of`], ascending, with the number of latencies in each.
     pub bins: Vec<(u16, u64)>,
 }
 
@@ -24,7 +24,7 @@ pub fn bin_of(ns: u64) -> u16 {
     ((ns.max(1) as f64).log2() * f64::from(BINS_PER_OCTAVE)) as u16
 }
 
-/// Where a bin begins, in nanoseconds.
+/// The lower end of a bin, in nanoseconds.
 pub fn bin_start_ns(bin: u16) -> f64 {
     (f64::from(bin) / f64::from(BINS_PER_OCTAVE)).exp2()
 }
@@ -58,11 +58,11 @@ impl Latencies {
         }
     }
 
-    /// Takes the share `part` / `whole` of them out; in numbers, so that nothing is lost or taken twice.
+    /// Takes the share `part` / `whole` of them out, as whole numbers, so that nothing is lost or taken twice.
     pub fn take(&mut self, part: u64, whole: u64) -> Self {
         let mean_ns = self.mean_ns().unwrap_or(0.0);
         let mut taken = Self { sum_ns: 0, max_ns: self.max_ns, bins: Vec::new() };
-        // All bins together give their share, however few are in each.
+        // All bins together give the share, however few latencies are in each.
         let mut seen = 0;
         for (bin, count) in &mut self.bins {
             let here = share(seen + *count, part, whole) - share(seen, part, whole);
@@ -78,25 +78,25 @@ impl Latencies {
         taken
     }
 
-    /// How many there are.
+    /// The number of latencies.
     pub fn count(&self) -> u64 {
         self.bins.iter().map(|&(_, count)| count).sum()
     }
 
-    /// Whether these are the same latencies as far as exact figures tell. The bins of an interval are clamped to its own
+    /// Whether these are the same latencies, judged by the exact figures: bins of an interval are clamped to its own
     /// extremes, so that a value may move to the next bin in a sum.
     pub fn is_as_much_as(&self, other: &Self) -> bool {
         (self.count(), self.sum_ns, self.max_ns) == (other.count(), other.sum_ns, other.max_ns)
     }
 
-    /// The mean in nanoseconds, exactly; `None` without any.
+    /// The exact mean in nanoseconds; `None` without latencies.
     pub fn mean_ns(&self) -> Option<f64> {
         let count = self.count();
         (count > 0).then(|| self.sum_ns as f64 / count as f64)
     }
 
     /// The latency that this percentage did not exceed, in nanoseconds, from the bins: at most 4.5 % off. `None`
-    /// without any.
+    /// without latencies.
     pub fn percentile_ns(&self, percent: f64) -> Option<f64> {
         let rank = rank(percent, self.count());
         let mut seen = 0;

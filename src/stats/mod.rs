@@ -1,7 +1,7 @@
-//! What was measured: plain data that is added up with `+=`.
+//! The data that a run measures: plain sums, added up with `+=`.
 //!
 //! A worker records into an [`Interval`] and swaps it for an empty one ten times a second; [`Totals`] are sums of
-//! intervals, and so is everything else that is shown. Nothing in here prints, reads a clock, takes a lock or shares
+//! intervals, and so is everything else that is shown. Nothing here prints, reads a clock, takes a lock or shares
 //! anything with another thread; recording into an existing row allocates nothing.
 
 mod batches;
@@ -58,7 +58,7 @@ pub use transcript::Transcript;
 pub use watched::Watched;
 pub use wrk2::Wrk2;
 
-/// What one thread measures within 100 ms.
+/// What one thread measures in 100 ms.
 pub type Interval = Stats<u32>;
 
 /// The sum of any number of intervals.
@@ -74,29 +74,29 @@ pub struct Stats<C: Count> {
     /// Service latencies in nanoseconds: first byte of the request handed to the kernel to last byte of the response.
     /// One per response.
     pub latency: Distribution<C>,
-    /// The same per batch, up to the last byte of its last response. `None` unless requests are sent in batches.
+    /// Likewise per batch, up to the last byte of its last response. `None` unless requests are sent in batches.
     pub batch_latency: Option<Box<Distribution<C>>>,
     /// Ages in nanoseconds of requests that were abandoned or still in flight at the end: each lasted at least that
     /// long. `None` until there is one.
     pub censored: Option<Box<Distribution<C>>>,
-    /// The phases of connections and requests. `None` unless they are wanted.
+    /// The phases of connections and requests. `None` unless they are asked for.
     pub phases: Option<Box<Phases<C>>>,
-    /// What is measured of requests that are due at moments of a schedule. `None` in a closed loop.
+    /// What is measured of requests that a schedule makes due. `None` in a closed loop.
     pub open_loop: Option<Box<OpenLoop<C>>>,
-    /// Whole requests per second of one thread, one value per 100 ms; where wrk is imitated, only
-    /// those in which something was completed.
+    /// Whole requests per second of one thread, one value per 100 ms; if wrk is imitated, only from those in which a
+    /// request was completed.
     pub rates: Distribution<C>,
     /// Everything that is only counted.
     pub counters: Counters,
     /// Where the worker's own time went. In the totals, the time of all workers.
     pub evidence: Evidence,
-    /// How often each status came.
+    /// The number of responses with each status.
     pub statuses: Statuses,
-    /// What went wrong, how often and when.
+    /// Failures: which, how often and when.
     pub ledger: Ledger,
     /// The TLS handshakes, and what the connections use.
     pub handshakes: Handshakes,
-    /// What the network did to some of the connections.
+    /// Readings of some connections' `TCP_INFO`.
     pub sockets: Sockets,
     /// The `Location` of one of the redirects, as the server sent it.
     pub location: Option<String>,
@@ -108,7 +108,7 @@ impl<C: Count> Stats<C> {
         self.batch_latency.get_or_insert_default()
     }
 
-    /// Writes out what was left out of the phases; to be called before they are read.
+    /// Records what was left out of the phases; must be called before they are read.
     pub fn settle(&mut self) {
         if let Some(phases) = &mut self.phases {
             phases.settle(&self.latency);

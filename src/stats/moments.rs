@@ -1,4 +1,4 @@
-//! The exact figures of a distribution: what follows from sums, and the sums that follow from them.
+//! The exact figures of a distribution, computed from sums, and the sums computed from them.
 
 use super::bins::HIGHEST;
 use super::corrupt::Corrupt;
@@ -6,7 +6,7 @@ use super::corrupt::Corrupt;
 /// The exact figures of a distribution, which its bins only approximate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moments {
-    /// How many values there are.
+    /// The number of values.
     pub count: u64,
     /// The arithmetic mean.
     pub mean: f64,
@@ -19,18 +19,18 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// The sum and the sum of squares of values, at least one, that have these figures.
+    /// The sum and the sum of squares of one or more values with these figures.
     ///
     /// # Errors
     ///
-    /// When no values can have them.
+    /// If no values can have them.
     pub(super) fn sums(self) -> Result<(u128, u128), Corrupt> {
         let Self { count, mean, stdev, min, max } = self;
-        // A change of units may carry the mean of equal values beyond them, in its last bits.
+        // A change of units may carry the mean of equal values past them, in its last bits.
         let is_at_most = |one: f64, other: f64| one <= other * (1.0 + 1e-12);
         let is_between = is_at_most(min as f64, mean) && is_at_most(mean, max as f64);
         let plausible = min <= max && is_between && max <= HIGHEST && stdev >= 0.0;
-        // The sum of squares has to fit into 128 bits.
+        // The sum of squares must fit into 128 bits.
         let squares = count as f64 * max as f64 * max as f64;
         if !plausible || stdev > max as f64 || squares >= u128::MAX as f64 / 4.0 {
             return Err(Corrupt::Figures);

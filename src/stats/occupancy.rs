@@ -1,26 +1,26 @@
-//! Where requests and connections spent the time that was measured.
+//! How requests and connections spent the measured time.
 
 use std::ops::AddAssign;
 
-/// Sums over all requests, or over all connections, in nanoseconds; only time within the window that is measured counts.
-/// What began before it, or goes on after it, counts with the part that lies inside.
+/// Sums over all requests, or over all connections, in nanoseconds, within the measured time: what began before it or
+/// ends after it counts with the part inside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Occupancy {
-    /// Requests: from their first byte handed to the kernel to their end of any kind.
+    /// Requests: from the first byte handed to the kernel to their end, of any kind.
     pub in_flight_ns: u64,
     /// Connections: with at least one request in flight.
     pub busy_ns: u64,
     /// Connections: open, busy or not.
     pub open_ns: u64,
-    /// Connections: open and waiting for nothing but that the server closes them.
+    /// Connections: open, waiting only for the server to close them.
     pub leaving_ns: u64,
-    /// Connections: being opened, or about to be.
+    /// Connections: connecting, or about to connect.
     pub connecting_ns: u64,
     /// Connections: waiting after a failure before the next attempt.
     pub waiting_ns: u64,
     /// Connections that were never established: all of their time.
     pub absent_ns: u64,
-    /// Connections: not needed any more, as all requests have been started.
+    /// Connections: no longer needed, because all requests have been started.
     pub done_ns: u64,
 }
 

@@ -1,20 +1,19 @@
-//! What is measured where requests are due at moments of a schedule, and a request that waits for its turn is waited for.
+//! What is measured of requests that a schedule makes due; the time that a due request waits to be sent counts.
 
 use std::ops::AddAssign;
 
 use super::{Count, Distribution, Wrk2};
 
-/// What is measured of requests that are due at moments of a schedule.
+/// What is measured of requests that a schedule makes due.
 #[derive(Clone, Debug)]
 pub struct OpenLoop<C: Count> {
-    /// From the moment at which a request was due to the last byte of its response, in nanoseconds. One for each complete
-    /// response.
+    /// From when a request was due to the last byte of its response, in nanoseconds. One for each complete response.
     pub scheduled: Distribution<C>,
-    /// From the moment at which a request was due to that at which its first byte was handed to the kernel, in nanoseconds.
-    /// One for each request.
+    /// From when a request was due to when its first byte was handed to the kernel, in nanoseconds. One for each
+    /// request.
     pub lateness: Distribution<C>,
-    /// How long before the end, in nanoseconds, requests were due that have no complete response: they were given up or
-    /// dropped, or were open or unsent at the end. Each would have lasted at least that long.
+    /// How long before the end, in nanoseconds, requests were due that have no complete response: they were abandoned
+    /// or dropped, or were in flight or unsent at the end. Each would have taken at least that long.
     pub censored: Distribution<C>,
     /// The latencies as wrk2 records them. `None` unless it is imitated.
     pub wrk2: Option<Box<Wrk2<C>>>,
@@ -28,28 +27,28 @@ pub struct OpenLoop<C: Count> {
     pub dropped: u64,
     /// Requests that were due and had not been sent when the run ended.
     pub unsent: u64,
-    /// Of those two, requests that were held back while late ones were made up for slowly (`--catch-up`).
+    /// Of these two, requests that were held back while late ones were caught up slowly (`--catch-up`).
     pub held_back: u64,
-    /// Receives that were gathered (`--send-slice`) without a kernel timestamp that could be believed: they count as having
-    /// arrived when they were noticed, up to a slice later.
+    /// Batched receives (`--send-slice`) without a usable kernel timestamp: they count as having arrived when they were
+    /// noticed, up to a slice later.
     pub untimestamped: u64,
-    /// How long requests were due while every connection had one in flight or paused for a script, in nanoseconds, all
-    /// threads together.
+    /// How long requests were due while every connection had one in flight or paused for a script, in nanoseconds, over
+    /// all threads.
     pub all_busy_ns: u64,
-    /// The longest that a request waited for a connection meanwhile, in nanoseconds.
+    /// The longest wait of a request for a connection in that time, in nanoseconds.
     pub all_busy_max_ns: u64,
-    /// How long scripts had connections pause before batches, in nanoseconds, added up.
+    /// How long connections paused before batches because a script said so, in nanoseconds, in total.
     pub paused_ns: u64,
-    /// Complete responses to requests that were sent while less than half of the connections had a request in flight, and
-    /// their latencies since then, in nanoseconds, added up; those of a warm-up too.
+    /// Complete responses to requests that were sent while less than half of the connections had a request in flight,
+    /// warm-up included.
     pub calm: u64,
-    /// See `calm`.
+    /// The sum of their latencies since they were sent, in nanoseconds.
     pub calm_ns: u64,
 }
 
 impl<C: Count> OpenLoop<C> {
-    /// Takes note of a complete response, with the nanoseconds since its request was due and since it was sent; `as_wrk2`: in
-    /// wrk2's way too.
+    /// Records a complete response, with the nanoseconds since its request was due and since it was sent; `as_wrk2`: as
+    /// wrk2 does, too.
     pub fn complete(&mut self, scheduled_ns: u64, service_ns: u64, as_wrk2: bool) {
         self.scheduled.record(scheduled_ns);
         if as_wrk2 {

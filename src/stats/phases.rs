@@ -1,20 +1,20 @@
-//! How long the phases of connections and requests lasted. Nothing here is ever corrected.
+//! The durations of the phases of connections and requests, never corrected.
 
 use super::{Count, Distribution};
 
 /// The phases, each in nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Phases<C: Count> {
-    /// Opening a connection, up to the moment at which a request can be sent: one for each connection established.
+    /// Opening a connection, until a request can be sent: one for each connection established.
     pub connect: Distribution<C>,
-    /// The part of it that the TLS handshake took; `None` until there is one.
+    /// The TLS handshake, which is part of it; `None` until there is one.
     pub tls: Option<Box<Distribution<C>>>,
-    /// First byte of a request handed to the kernel, to the first byte of its response: one for each response.
+    /// From the first byte of a request handed to the kernel to the first byte of its response: one for each response.
     pub ttfb: Distribution<C>,
-    /// First byte of a response, to its last: one for each response.
+    /// From the first byte of a response to its last: one for each response.
     pub ttlb: Distribution<C>,
-    /// All responses so far came in one piece. Their TTFB is their latency and their TTLB nothing, so that neither was
-    /// recorded: [`Self::settle`] makes up for it.
+    /// Whether all responses so far came in one piece. Their TTFB is their latency and their TTLB is zero, so neither
+    /// was recorded: [`Self::settle`] does so later.
     pub is_left_out: bool,
 }
 
@@ -27,8 +27,8 @@ impl<C: Count> Phases<C> {
         }
     }
 
-    /// Adds the phases of `other` responses to those of responses with these latencies; what was left out of both can
-    /// still be.
+    /// Adds the phases of other responses to those of responses with these latencies; what was left out of both stays
+    /// left out.
     pub fn add<B: Count>(&mut self, latency: &Distribution<C>, other: &Phases<B>, others: &Distribution<B>) {
         self.connect += &other.connect;
         if let Some(tls) = other.tls.as_deref().filter(|tls| tls.count() > 0) {

@@ -1,6 +1,6 @@
-//! Which of many values, in ascending order, a percentile is.
+//! The rank of a percentile among values in ascending order.
 
-/// The number of parts in one per cent. A percentage is rounded to whole parts, so that everything after that is exact.
+/// The number of parts in one per cent. A percentage is rounded to whole parts; everything after that is exact.
 const PARTS: f64 = 1e12;
 
 /// floor(`p` / 100 · count) + 1, for a percentage of up to twelve decimals; at most one more than `count`.
@@ -12,7 +12,7 @@ pub fn rank(p: f64, count: u64) -> u64 {
     (parts * u128::from(count) / (100.0 * PARTS) as u128) as u64 + 1
 }
 
-/// HdrHistogram's: floor(`p` / 100 · count + 0.5), at least 1, for a percentage of up to 100.
+/// HdrHistogram's rank: floor(`p` / 100 · count + 0.5), at least 1, for a percentage of up to 100.
 pub fn hdr_rank(p: f64, count: u64) -> u64 {
     ((p.min(100.0) / 100.0 * count as f64 + 0.5) as u64).max(1)
 }
@@ -36,7 +36,7 @@ mod tests {
             (100.0, u64::MAX / 2, u64::MAX / 2 + 1),
             (0.0, 7, 1),
             (50.0, 0, 1),
-            // What only scripts ask for.
+            // Percentages that only scripts use.
             (-3.0, 7, 1),
             (f64::NAN, 7, 1),
             (1e300, 7, 8),
@@ -55,7 +55,7 @@ mod tests {
             let expected = (u128::from(millionths) * u128::from(count) / 100_000_000) as u64 + 1;
             assert_eq!(rank(millionths as f64 / 1e6, count), expected, "{millionths} of {count}");
         }
-        // Where the product is whole, which is rarely the case.
+        // The rare cases in which the product is whole.
         for tenths in 0..=1_000 {
             for count in (1_000..=20_000).step_by(1_000) {
                 assert_eq!(rank(tenths as f64 / 10.0, count), tenths * count / 1_000 + 1, "{tenths} of {count}");

@@ -1,17 +1,17 @@
-//! Stretches of a run in which nothing was answered, exact to the completion.
+//! Finds silences: times of a run without a response, exact to the completion.
 //!
-//! Each worker keeps the long gaps between its own completions. What is common to the gaps of all workers is a stretch in
-//! which no worker completed anything, and it begins and ends with a completion of one of them. Where a schedule or a script
-//! decides when something is asked for, no request may have been waiting then: so each worker keeps, too, in which part of its
-//! gaps it had asked for something.
+//! Each worker keeps the long gaps between its own completions. The intersection of all workers' gaps is a time in
+//! which no worker completed anything; it begins and ends with a completion of one of them. If a schedule or a script
+//! decides when requests are sent, none may have been in flight then. So each worker also keeps the part of its gaps in
+//! which it had a request in flight.
 
 /// Shorter gaps, in nanoseconds, are not kept.
 pub const GAP_MIN_NS: u64 = 200_000_000;
 
-/// The most gaps that one worker keeps; of more, the longest.
+/// The most gaps that one worker keeps; if there are more, the longest ones.
 const GAPS_MAX: usize = 1024;
 
-/// A stretch without any completion, in nanoseconds since measuring began.
+/// A time without any completion, in nanoseconds since measuring began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// The completion before it, or the beginning of the run.
@@ -24,29 +24,29 @@ pub struct Gap {
 #[derive(Clone, Debug, Default)]
 pub struct Silences {
     last_ns: u64,
-    /// Since when something has been asked for that is not complete.
+    /// Since when a request has been in flight.
     asked_ns: Option<u64>,
     gaps: Vec<Gap>,
     awaited: Vec<Gap>,
 }
 
 impl Gap {
-    /// All of a run, however long it is.
+    /// The whole of a run of any length.
     pub const ALL: Self = Self { from_ns: 0, until_ns: u64::MAX };
 
-    /// How long it is, in nanoseconds.
+    /// Its length, in nanoseconds.
     pub fn length_ns(self) -> u64 {
         self.until_ns.saturating_sub(self.from_ns)
     }
 }
 
 impl Silences {
-    /// No gap yet; room for all, so that recording allocates nothing.
+    /// Without gaps, but with room for all, so that recording allocates nothing.
     pub fn new() -> Self {
         Self { gaps: Vec::with_capacity(GAPS_MAX + 1), awaited: Vec::with_capacity(GAPS_MAX + 1), ..Self::default() }
     }
 
-    /// Forgets everything but what is under way, and keeps the memory: measuring begins.
+    /// Forgets everything except that requests are in flight, and keeps the memory: measuring begins.
     pub fn clear(&mut self) {
         self.last_ns = 0;
         self.asked_ns = self.asked_ns.map(|_| 0);
@@ -54,14 +54,14 @@ impl Silences {
         self.awaited.clear();
     }
 
-    /// Something was asked for this long after measuring began. What was asked for before and has no answer, be it because it
-    /// failed, is still waited for.
+    /// Records that a request was sent, this long after measuring began. Earlier requests without a response, even
+    /// failed ones, still count as awaited.
     #[inline]
     pub fn asked(&mut self, at_ns: u64) {
         self.asked_ns.get_or_insert(at_ns);
     }
 
-    /// Something was completed at this time since measuring began; nothing else may be under way then.
+    /// Records a completion, this long after measuring began; `is_last`: no other request is in flight then.
     #[inline]
     pub fn completed(&mut self, at_ns: u64, is_last: bool) {
         if at_ns.saturating_sub(self.last_ns) >= GAP_MIN_NS {
@@ -73,8 +73,8 @@ impl Silences {
         }
     }
 
-    /// All gaps, in order, and in which part of them something was asked for. The last one has no end, for others may have
-    /// gone on when this worker had nothing left to do. What was asked for after the end is not waited for.
+    /// All gaps, in order, and the parts of them in which a request was awaited. The last gap has no end, because other
+    /// workers may have continued when this one had nothing left to do. Requests sent after the end are not awaited.
     pub fn end(mut self, ended_ns: u64) -> (Vec<Gap>, Vec<Gap>) {
         self.asked_ns = self.asked_ns.filter(|asked_ns| *asked_ns < ended_ns);
         self.keep(u64::MAX);
@@ -91,7 +91,7 @@ impl Silences {
     }
 }
 
-/// Adds the last gap; of too many the longer half is kept.
+/// Adds the last gap; if there are too many, the longer half is kept.
 fn push(gaps: &mut Vec<Gap>, gap: Gap) {
     if gaps.len() == GAPS_MAX {
         gaps.select_nth_unstable_by_key(GAPS_MAX / 2, |gap| std::cmp::Reverse(gap.length_ns()));
@@ -101,7 +101,7 @@ fn push(gaps: &mut Vec<Gap>, gap: Gap) {
     gaps.push(gap);
 }
 
-/// What two lists have in common, each in order and without overlaps, as far as it is long enough to be kept.
+/// The intersection of two lists, each in order and without overlaps, without gaps that are too short to be kept.
 pub fn common(some: &[Gap], others: &[Gap]) -> Vec<Gap> {
     let (mut left, mut right, mut gaps) = (some, others, Vec::new());
     while let ([first, left_rest @ ..], [second, right_rest @ ..]) = (left, right) {
@@ -109,7 +109,7 @@ pub fn common(some: &[Gap], others: &[Gap]) -> Vec<Gap> {
         if gap.length_ns() >= GAP_MIN_NS {
             gaps.push(gap);
         }
-        // The one that ends first has nothing in common with what follows in the other list.
+        // The gap that ends first has nothing in common with the rest of the other list.
         if first.until_ns <= second.until_ns {
             left = left_rest;
         } else {
@@ -119,7 +119,7 @@ pub fn common(some: &[Gap], others: &[Gap]) -> Vec<Gap> {
     gaps
 }
 
-/// What lies in one of two lists at least, in order and without overlaps.
+/// The union of two lists, in order and without overlaps.
 pub fn joined(some: &[Gap], others: &[Gap]) -> Vec<Gap> {
     let mut all = [some, others].concat();
     all.sort_unstable_by_key(|gap| gap.from_ns);
@@ -163,7 +163,7 @@ mod tests {
         let mut silences = Silences::new();
         silences.asked(1_000 * MS);
         silences.completed(1_001 * MS, true);
-        // Two requests, the second of which is answered a second later, and then a third.
+        // Two requests, the second answered a second later, and then a third.
         silences.asked(2_000 * MS);
         silences.completed(2_001 * MS, false);
         silences.completed(3_001 * MS, true);
@@ -175,7 +175,7 @@ mod tests {
         silences.completed(5_700 * MS, true);
         silences.asked(9_000 * MS);
         let awaited_until = |ms: u64| in_ms(&silences.clone().end(ms * MS).1).len();
-        assert_eq!([9_000, 9_001].map(awaited_until), [3, 4], "what was asked for after the end is not waited for");
+        assert_eq!([9_000, 9_001].map(awaited_until), [3, 4], "requests sent after the end are not awaited");
         let (gaps, awaited) = silences.end(u64::MAX);
         let end = u64::MAX / MS;
         let expected = [(0, 1_001), (1_001, 2_001), (2_001, 3_001), (3_001, 4_500), (4_500, 5_700), (5_700, end)];
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(in_ms(&common(&some, &of(&busy))), [(2_900, u64::MAX / MS)]);
     }
 
-    /// The common gaps are those of one worker that completed everything, no matter which completed what.
+    /// The common gaps equal those of one worker that completed everything, no matter which worker completed what.
     #[test]
     fn dealt_to_several_workers_the_silences_are_the_same() {
         let mut random = crate::random::Random::new(7);

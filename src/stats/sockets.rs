@@ -1,4 +1,4 @@
-//! The sum of readings of some connections' [`TcpInfo`].
+//! Sums of readings of some connections' [`TcpInfo`].
 
 use std::ops::AddAssign;
 
@@ -7,7 +7,7 @@ use super::TcpInfo;
 /// Sums over readings. Each connection's counters count from the reading before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sockets {
-    /// Readings.
+    /// The number of readings.
     pub readings: u64,
     /// Readings with a request in flight.
     pub in_flight: u64,
@@ -21,19 +21,20 @@ pub struct Sockets {
     pub segments_sent: u64,
     /// Segments received.
     pub segments_received: u64,
-    /// Segments that were sent once more.
+    /// Retransmitted segments.
     pub retransmits: u64,
-    /// Segments received before one that was sent earlier; `None`: for some readings the kernel does not say.
+    /// Segments received out of order; `None`: the kernel does not report them for some readings.
     pub out_of_order: Option<u64>,
-    /// Microseconds between the readings.
+    /// Microseconds between the readings of a connection, summed.
     pub watched_us: u64,
-    /// Microseconds with data on the way; of these, those in which the peer's window and our buffer were the limit.
+    /// Microseconds with data in flight; of these, those in which the peer's window and our send buffer were the limit.
     pub busy_us: [u64; 3],
 }
 
 impl Sockets {
-    /// A connection was read, and `before` is what it said last and how many microseconds ago, if it was read before. Of a new one only the
-    /// round trips count: a SYN that a full listen queue did not take was sent once more, too.
+    /// Records a reading of a connection. `before` is its previous reading, if there is one, and how many microseconds
+    /// ago that was. Of a first reading only the round trips count: a SYN that met a full listen queue was
+    /// retransmitted, too.
     pub fn read(&mut self, before: Option<(TcpInfo, u64)>, now: &TcpInfo) {
         let since = |of: fn(&TcpInfo) -> Option<u32>| {
             let (before, _) = before.as_ref()?;

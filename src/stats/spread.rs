@@ -1,25 +1,25 @@
-//! How requests were spread over connections.
+//! The distribution of requests over connections.
 
 use std::ops::AddAssign;
 
-/// Connections that were there at the end, and their requests.
+/// Connections that were open at the end, and their requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spread {
-    /// How many connections there were.
+    /// The number of connections.
     pub connections: u64,
-    /// How many requests they had.
+    /// The number of their requests.
     pub requests: u64,
-    /// How many the one with the most had.
+    /// The most requests that one of them had.
     pub most: u64,
 }
 
 impl Spread {
-    /// A connection had this many requests.
+    /// Records a connection with this many requests.
     pub fn record(&mut self, requests: u64) {
         *self += Self { connections: 1, requests, most: requests };
     }
 
-    /// How many times as many requests as the mean the connection with the most had.
+    /// The most requests that one connection had, as a multiple of the mean.
     pub fn hottest(&self) -> Option<f64> {
         (self.requests > 0).then(|| self.most as f64 * self.connections as f64 / self.requests as f64)
     }

@@ -1,29 +1,30 @@
 //! The parts of the kernel's `struct tcp_info` that describe the network.
 
-/// One reading of a connection; counters are since it was opened. What an older kernel does not have is `None`.
+/// One reading of a connection; counters count from its opening. What an older kernel does not report is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// The smoothed round trip, in microseconds. An acknowledgement that was delayed is part of it.
+    /// The smoothed round trip, in microseconds, delayed acknowledgements included.
     pub rtt_us: u32,
     /// The shortest round trip, in microseconds.
     pub rtt_min_us: Option<u32>,
-    /// Segments that were sent once more.
+    /// Retransmitted segments.
     pub retransmits: u32,
     /// Segments sent.
     pub segments_sent: Option<u32>,
     /// Segments received.
     pub segments_received: Option<u32>,
-    /// Segments received before one that was sent earlier.
+    /// Segments received out of order.
     pub out_of_order: Option<u32>,
     /// Bytes received.
     pub bytes_received: Option<u64>,
-    /// Microseconds with data on the way, and of these, those in which the peer's window and our buffer were the limit.
+    /// Microseconds with data in flight, and of these, those in which the peer's window and our send buffer were the
+    /// limit.
     pub busy_us: Option<[u64; 3]>,
 }
 
 impl TcpInfo {
-    /// Reads what the kernel gives for `TCP_INFO`, which is shorter the older it is (`include/uapi/linux/tcp.h`). `None`:
-    /// it has no round trip.
+    /// Decodes what the kernel returns for `TCP_INFO` (`include/uapi/linux/tcp.h`); older kernels return less. `None`:
+    /// there is no round trip in it.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let u32_at = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let u64_at = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));

@@ -1,46 +1,46 @@
-//! A run second by second: how much was done in each stretch of it, and how long it took.
+//! The timeline of a run, row by row: how much was done, and with which latencies.
 //!
-//! There are never more than [`ROWS_MAX`] rows: where a run lasts longer, two neighbours become one.
+//! There are never more than [`ROWS_MAX`] rows: in a longer run, pairs of neighbours are joined.
 
 use std::ops::AddAssign;
 
 use super::latencies::share;
 use super::{Count, Errors, Latencies, Stats};
 
-/// Most rows; more than a screen has columns, and 20 minutes at a second each.
+/// The largest number of rows: 20 minutes at a second each, and more than a screen has columns.
 pub const ROWS_MAX: usize = 1200;
 
 /// The length of a row before any were joined, in nanoseconds.
 pub const SECOND_NS: u64 = 1_000_000_000;
 
-/// The stretches of a run, all of the same length.
+/// The rows of a run, all of the same length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
-    /// How long each row is, in nanoseconds: as long as at first, times a power of two. The last one ends with the run.
+    /// The length of each row, in nanoseconds: the initial length times a power of two. The last row ends with the run.
     pub length_ns: u64,
-    /// The rows from the start of the run on, without gaps.
+    /// The rows from the start of the run, without gaps.
     pub rows: Vec<Stretch>,
 }
 
-/// The row to which an interval belongs, where rows are `length_ns` long: the one in which it began. Workers end their intervals
-/// where rows end; only one that is handed over late, because a thread was stalled, goes beyond its row.
+/// The index of an interval's row, if rows are `length_ns` long: the row in which it began. Workers end their intervals
+/// where rows end; only an interval that is handed over late, because a thread was stalled, extends past its row.
 pub fn row_of<C: Count>(interval: &Stats<C>, length_ns: u64) -> u64 {
-    // What is recorded when the run has ended belongs to the row that ends with it.
+    // What is recorded after the run has ended counts in the row that ends with it.
     interval.from_ns.min(interval.until_ns.saturating_sub(1)) / length_ns
 }
 
-/// What was done in one stretch of a run.
+/// What was done in one row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stretch {
-    /// Requests started; one that was returned and sent again is counted once.
+    /// Requests started; a request that was returned and sent again counts once.
     pub started: u64,
-    /// Responses complete.
+    /// Complete responses.
     pub completed: u64,
     /// Bytes handed to the kernel.
     pub bytes_sent: u64,
     /// Bytes received.
     pub bytes_received: u64,
-    /// What went wrong.
+    /// The failures.
     pub errors: Errors,
     /// The service latencies.
     pub latency: Latencies,
@@ -53,12 +53,12 @@ pub struct Stretch {
 }
 
 impl Timeline {
-    /// No rows yet; each is `length_ns` long until there are too many.
+    /// Without rows; each will be `length_ns` long until there are too many.
     pub fn new(length_ns: u64) -> Self {
         Self { length_ns, rows: Vec::new() }
     }
 
-    /// Takes note of what was recorded in an interval.
+    /// Adds what was recorded in an interval to its row.
     pub fn record<C: Count>(&mut self, interval: &Stats<C>) {
         while row_of(interval, self.length_ns) >= ROWS_MAX as u64 {
             self.coarsen();
@@ -70,26 +70,26 @@ impl Timeline {
         self.rows[index].record(interval);
     }
 
-    /// The run has ended after `elapsed_ns`: from now on there are rows for all of it.
+    /// Ends the timeline of a run that took `elapsed_ns`: there are rows for all of it now.
     pub fn end(&mut self, elapsed_ns: u64) {
         while elapsed_ns.div_ceil(self.length_ns) > ROWS_MAX as u64 {
             self.coarsen();
         }
         let rows = elapsed_ns.div_ceil(self.length_ns) as usize;
-        // A run without any length may have something to say nevertheless.
+        // Even a run of no length may have something recorded.
         let recorded = self.rows.iter().rposition(|row| *row != Stretch::default()).map_or(0, |last| last + 1);
         debug_assert!(recorded <= rows.max(1), "nothing is recorded after the end");
         self.rows.resize_with(rows.max(recorded), Stretch::default);
     }
 
-    /// Everything in it.
+    /// The sum of all rows.
     pub fn sum(&self) -> Stretch {
         let mut sum = Stretch::default();
         self.rows.iter().for_each(|row| sum += row);
         sum
     }
 
-    /// Whether its rows add up to these totals.
+    /// Whether the rows add up to these totals.
     pub fn is_all_of<C: Count>(&self, totals: &Stats<C>) -> bool {
         let mut whole = Stretch::default();
         whole.record(totals);
@@ -131,7 +131,7 @@ impl Stretch {
         }
     }
 
-    /// Whether as much was done in both, as far as exact figures tell.
+    /// Whether the same was done in both, judged by the exact figures.
     pub fn is_as_much_as(&self, other: &Self) -> bool {
         let (latency, scheduled) = (other.latency.clone(), other.scheduled.clone());
         self.latency.is_as_much_as(&latency)
@@ -139,7 +139,7 @@ impl Stretch {
             && *other == Self { latency, scheduled, ..self.clone() }
     }
 
-    /// Takes the share `part` / `whole` of everything out of it; in numbers, so that nothing is lost or taken twice.
+    /// Takes the share `part` / `whole` of everything out, as whole numbers, so that nothing is lost or taken twice.
     pub fn take(&mut self, part: u64, whole: u64) -> Self {
         let take = |count: &mut u64| {
             let taken = share(*count, part, whole);
@@ -257,7 +257,7 @@ mod tests {
             (1_200 * SECOND_NS + 1, 601),
         ] {
             let mut timeline = Timeline::default();
-            // The last interval may begin where the run ends: requests that are open then are late.
+            // The last interval may begin where the run ends: requests in flight then are late.
             for (from_ns, until_ns) in [(0, elapsed_ns), (elapsed_ns, elapsed_ns)] {
                 timeline.record(&Interval { from_ns, until_ns, ..interval(1, 1_000) });
             }

@@ -1,45 +1,45 @@
-//! The bytes of one request on the wire, kept only for `--once`.
+//! The bytes of one request and its response on the wire, kept only for `--once`.
 
 use onrush_proto::Nanos;
 
-/// The most of a body that is kept, in bytes.
+/// The longest part of a body that is kept, in bytes.
 pub const BODY_MAX: usize = 1024;
 
-/// The most of a request that is kept, in bytes.
+/// The longest part of a request that is kept, in bytes.
 pub const SENT_MAX: usize = 16 * 1024;
 
-/// The most of the heads of an answer that is kept, in bytes.
+/// The longest part of the heads of a response that is kept, in bytes.
 pub const HEAD_MAX: usize = 16 * 1024;
 
-/// One request and its answer, with the moments that matter.
+/// One request and its response, with the moments that matter.
 #[derive(Clone, Debug, Default)]
 pub struct Transcript {
     /// The beginning of what was sent.
     pub sent: Vec<u8>,
-    /// How much was sent, in bytes.
+    /// The number of bytes that were sent.
     pub sent_bytes: u64,
-    /// The beginning of the heads that came, interim ones first.
+    /// The beginning of the heads received, interim ones first.
     pub head: Vec<u8>,
-    /// How long they were, in bytes.
+    /// The length of the heads, in bytes.
     pub head_bytes: u64,
-    /// The beginning of the body, freed of its framing.
+    /// The beginning of the body, without its framing.
     pub body: Vec<u8>,
     /// The length of the whole body, in bytes.
     pub body_bytes: u64,
     /// When the connect began.
     pub connecting: Nanos,
-    /// When the connection was there.
+    /// When the connection was established.
     pub connected: Nanos,
     /// When the first byte was handed to the kernel.
     pub first_sent: Nanos,
-    /// When the first byte of the answer came.
+    /// When the first byte of the response arrived.
     pub first_received: Option<Nanos>,
-    /// When the answer was complete.
+    /// When the response was complete.
     pub completed: Option<Nanos>,
 }
 
 impl Transcript {
-    /// Bytes were handed over.
+    /// Records bytes handed to the kernel.
     pub fn send(&mut self, bytes: &[u8], at: Nanos) {
         if self.sent_bytes == 0 {
             self.first_sent = at;
@@ -49,14 +49,14 @@ impl Transcript {
         self.sent_bytes += bytes.len() as u64;
     }
 
-    /// A head came.
+    /// Records a head.
     pub fn head(&mut self, bytes: &[u8]) {
         let room = HEAD_MAX - self.head.len();
         self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
         self.head_bytes += bytes.len() as u64;
     }
 
-    /// A part of the body came.
+    /// Records a part of the body.
     pub fn data(&mut self, bytes: &[u8]) {
         let room = BODY_MAX - self.body.len();
         self.body.extend_from_slice(&bytes[..bytes.len().min(room)]);

@@ -1,29 +1,29 @@
-//! The sum of samples of sockets.
+//! Sums of samples of sockets.
 
 use super::Distribution;
 
-/// What samples of sockets add up to.
+/// The sum of samples of sockets.
 #[derive(Clone, Debug, Default)]
 pub struct Watched {
-    /// Samples that were taken.
+    /// Samples taken.
     pub samples: u64,
-    /// Samples that the kernel refused.
+    /// Samples that the kernel refused to give.
     pub failed: u64,
-    /// Sockets; one that is in a sample but not in the one before it is another one.
+    /// Sockets. A socket that is missing in one sample and present in the next counts anew.
     pub sockets: u64,
-    /// What was said about a socket in a sample.
+    /// Readings: one for each socket in a sample.
     pub readings: u64,
-    /// Sockets that were not read because a sample had too many, summed over samples.
+    /// Sockets left out because a sample had too many, summed over samples.
     pub left_out: u64,
-    /// Segments that were sent once more between two samples of a socket.
+    /// Segments that were retransmitted between two samples of a socket.
     pub retransmits: u64,
     /// The smoothed round trips, in microseconds.
     pub rtt_us: Distribution<u32>,
     /// The congestion windows, in segments.
     pub cwnd: Distribution<u32>,
-    /// How fast data has arrived at peers lately, in bits per second.
+    /// The delivery rate, as the kernel estimates it, in bits per second.
     pub delivery_bps: Distribution<u32>,
-    /// The shares of the receive buffers' limits that were used, in millionths.
+    /// The used shares of the receive buffers' limits, in millionths.
     pub rcvbuf_use: Distribution<u32>,
     /// Likewise of the send buffers.
     pub sndbuf_use: Distribution<u32>,

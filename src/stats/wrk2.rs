@@ -1,4 +1,4 @@
-//! The latencies that wrk2 records: in whole microseconds, because bins of nanoseconds cannot be sorted into its own.
+//! Latencies as wrk2 records them: in whole microseconds, because bins of nanoseconds cannot be mapped to wrk2's.
 
 use std::ops::AddAssign;
 
@@ -7,14 +7,14 @@ use super::{Count, Distribution};
 /// The latencies of a run with a schedule as wrk2 records them.
 #[derive(Clone, Debug)]
 pub struct Wrk2<C: Count> {
-    /// From the moment at which a request was due to the last byte of its response, in whole microseconds.
+    /// From when a request was due to the last byte of its response, in whole microseconds.
     pub recorded: Distribution<C>,
     /// From the first byte of a request handed to the kernel to the last byte of its response, in whole microseconds.
     pub uncorrected: Distribution<C>,
 }
 
 impl<C: Count> Wrk2<C> {
-    /// Takes note of a response, with the nanoseconds since its request was due and since it was sent.
+    /// Records a response, with the nanoseconds since its request was due and since it was sent.
     pub fn record(&mut self, scheduled_ns: u64, service_ns: u64) {
         self.recorded.record(microseconds(scheduled_ns));
         self.uncorrected.record(microseconds(service_ns));
@@ -27,7 +27,7 @@ impl<C: Count> Wrk2<C> {
     }
 }
 
-/// To the nearest: on average what the difference of two clock readings in whole microseconds gives.
+/// Rounds to the nearest, which on average is what the difference of two clock readings in whole microseconds gives.
 fn microseconds(ns: u64) -> u64 {
     (ns + 500) / 1_000
 }
