@@ -571,7 +571,7 @@ pub(super) const FLAGS: &[Flag] = &[
         short: None,
         long: "format",
         value: Some("NAME"),
-        help: &["what to print: wrk's report or json (wrk)"],
+        help: &["what to print: wrk (its report) or json (wrk)"],
         group: Group::Output,
         origin: Origin::Ours,
     },
