@@ -222,7 +222,7 @@ fn what_makes_no_search_is_refused(context: &Context) {
         ),
         (
             "--find-max dropped<1 --over threads",
-            "--find-max dropped<1: it needs a rate; search over that, or write another term",
+            "--find-max dropped<1: this needs a rate; use --over rate or another term",
         ),
         (
             "--find-max p99<5ms -o a.csv",
