@@ -329,8 +329,8 @@ impl<'a> Runs<'a> {
         Ok(if is_short { self.length(point.load)?.filter(|length| *length > point.length) } else { None })
     }
 
-    /// Waits until the target should have handled the requests in flight at the end of a run, so that they do not burden
-    /// the next one.
+    /// Waits until the target should have handled the requests in flight at the end of a run, so that they do not
+    /// burden the next one.
     fn pause(&self, outcome: &Outcome, point: &Point) {
         let open = outcome.totals.counters.open_at_end as f64;
         let pause = Duration::try_from_secs_f64(open / point.per_s).unwrap_or(PAUSE_MAX);

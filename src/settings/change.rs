@@ -1,4 +1,4 @@
-//! A setting that was changed, and how it gets its old value back.
+//! A setting that was changed, and how its old value is restored.
 
 use super::name::Name;
 use super::tree::{Tree, normalised};
@@ -10,38 +10,38 @@ pub(super) struct Change {
     pub name: Name,
     /// Its value before the first change, as the kernel wrote it.
     pub old: String,
-    /// The values that it may have through us, as they are compared. They are two while the kernel is asked for the second.
+    /// The normalised values that it may have because of us: two of them while the second is being set.
     ours: Vec<String>,
 }
 
-/// What became of a change that was to be undone; each in a sentence.
+/// What became of a change that was to be undone, in a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// The setting has its old value.
     Restored(String),
-    /// Somebody else has changed it since; it was left alone.
+    /// Another process has changed it since; it was left alone.
     Left(String),
-    /// It could not be restored, and may be later.
+    /// It could not be restored now; a later attempt may succeed.
     Failed(String),
 }
 
 impl Change {
-    /// A first change that is about to be made.
+    /// The first change of a setting, about to be made.
     pub fn new(name: Name, old: String, intended: &str) -> Self {
         Self { name, old, ours: vec![normalised(intended)] }
     }
 
-    /// The setting is about to get another value.
+    /// Notes that the setting is about to get another value.
     pub fn intend(&mut self, value: &str) {
         self.ours.push(normalised(value));
     }
 
-    /// The setting has got this value.
+    /// Notes that the setting now has this value.
     pub fn became(&mut self, value: &str) {
         self.ours = vec![normalised(value)];
     }
 
-    /// Whether it is we who gave the setting this value.
+    /// Whether we gave the setting this value.
     pub fn is_ours(&self, value: &str) -> bool {
         self.ours.contains(&normalised(value))
     }
@@ -51,7 +51,7 @@ impl Change {
         self.ours.last().map_or("", String::as_str)
     }
 
-    /// Gives the setting its old value back, if it is still we who gave it the one it has.
+    /// Restores the old value, unless another process has changed the setting since.
     pub fn restore(&self, tree: &Tree) -> Fate {
         let (name, old) = (&self.name, normalised(&self.old));
         let found = match tree.read(name) {
@@ -64,7 +64,7 @@ impl Change {
         if !self.is_ours(&found) {
             let ours = self.ours();
             return Fate::Left(format!(
-                "{name} is {found:?} and was left so: onrush had set it to {ours:?}, and it was {old:?} before"
+                "{name} is {found:?} and was left alone: onrush had set it to {ours:?}, and before it was {old:?}"
             ));
         }
         match tree.check(name).and_then(|()| tree.write(name, &self.old)) {

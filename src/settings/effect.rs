@@ -1,8 +1,8 @@
-//! What some settings do not do, though people change them for it.
+//! Warnings about settings that do not have the effect that people expect.
 
 use super::name::Name;
 
-/// What is to be known of a setting before a result is drawn from it; `None` of most.
+/// What to know about a setting before drawing conclusions from it; `None` for most.
 pub fn effect(name: &Name) -> Option<&'static str> {
     EFFECTS.iter().find(|(paths, _)| paths.contains(&name.path())).map(|(_, sentence)| *sentence)
 }
@@ -12,7 +12,7 @@ const EFFECTS: [(&[&str], &str); 3] = [
     (
         &["net/core/rmem_max", "net/core/wmem_max"],
         "net.core.rmem_max and wmem_max only cap the buffers that a program asks for (--rcvbuf, --sndbuf); \
-         the sizes of all others follow net.ipv4.tcp_rmem and tcp_wmem",
+         all other sizes follow net.ipv4.tcp_rmem and tcp_wmem",
     ),
     (
         &["net/core/somaxconn"],
@@ -20,7 +20,7 @@ const EFFECTS: [(&[&str], &str); 3] = [
     ),
     (
         &["net/ipv4/tcp_rmem", "net/ipv4/tcp_wmem"],
-        "the first buffers of accepted connections are those of the listening socket: restart the target after each \
-         change of net.ipv4.tcp_rmem or tcp_wmem",
+        "accepted connections start with the buffers of the listening socket: restart the target after each change of \
+         net.ipv4.tcp_rmem or tcp_wmem",
     ),
 ];

@@ -1,4 +1,4 @@
-//! Which settings are ours to change: those of this boot and this network namespace.
+//! Identifies the settings that this process may change: those of this boot and this network namespace.
 
 use std::fs;
 use std::io;
@@ -11,13 +11,13 @@ use crate::backend::socket;
 pub(super) struct Here {
     /// The kernel's identifier of this boot.
     pub boot: String,
-    /// The network namespace, as a part of a file name: by its cookie, which no other has until the next boot. Linux before
-    /// 5.14 has none; there it is the inode number, which a later namespace may have again.
+    /// The network namespace, as a part of a file name: by its cookie, which is unique until the next boot. Linux
+    /// before 5.14 has none; there it is the inode number, which a later namespace may reuse.
     pub namespace: String,
 }
 
 impl Here {
-    /// Those of this process.
+    /// Reads those of this process.
     ///
     /// # Errors
     ///

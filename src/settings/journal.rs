@@ -1,7 +1,7 @@
-//! The journal of what was changed: one line of JSON for each step, written before the step is taken.
+//! The journal of changed settings: one line of JSON for each step, written before the step is taken.
 //!
-//! The file of a network namespace is locked by the process that changes its settings, and removed when they are restored.
-//! Where nobody has the lock and changes are in it, that process was killed.
+//! Each network namespace has a file. The process that changes settings locks it, and removes it when they are
+//! restored. A journal with changes and without a lock was left by a process that was killed.
 
 use std::fs::TryLockError;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -18,21 +18,21 @@ use super::name::Name;
 use super::refusal::Refusal;
 use crate::reason::reason;
 
-/// A journal that is locked by us.
+/// A journal that we have locked.
 #[derive(Debug)]
 pub(super) struct Journal {
     path: PathBuf,
     file: File,
 }
 
-/// What a journal says.
+/// The content of a journal.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Record {
     /// Where the changes were made.
     pub here: Here,
     /// The process that made them.
     pub pid: u32,
-    /// In the order in which the settings were first changed.
+    /// The changes, in the order in which the settings were first changed.
     pub changes: Vec<Change>,
 }
 
@@ -40,20 +40,20 @@ pub(super) struct Record {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 enum Line {
-    /// The first one: who changes settings where.
+    /// The first line: which process changes settings where.
     Lab { boot: String, namespace: String, pid: u32 },
     /// A setting is about to be changed.
     Change { name: String, old: String, intended: String },
-    /// It was changed, and reads so now.
+    /// It was changed, and now reads as this value.
     Became { name: String, value: String },
 }
 
 impl Journal {
-    /// Opens the journal of a network namespace, makes it where there is none, and locks it.
+    /// Opens the journal of a network namespace, creates it if it is missing, and locks it.
     ///
     /// # Errors
     ///
-    /// When it cannot be had, or another process has it.
+    /// When it cannot be opened, or another process has locked it.
     pub fn open(directory: &Path, namespace: &str) -> Result<Self, Refusal> {
         match DirBuilder::new().mode(0o755).create(directory) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(refusal(directory, &error)),
@@ -63,11 +63,11 @@ impl Journal {
         Self::lock(&path, true).map_err(|error| error.refusal(&path))
     }
 
-    /// Opens and locks a journal that is there.
+    /// Opens and locks an existing journal; `None`: there is no journal.
     ///
     /// # Errors
     ///
-    /// When it cannot be had, or another process has it.
+    /// When it cannot be opened, or another process has locked it.
     pub fn existing(directory: &Path, namespace: &str) -> Result<Option<Self>, Refusal> {
         let path = path(directory, namespace);
         match Self::lock(&path, false) {
@@ -89,21 +89,21 @@ impl Journal {
                 }
                 locked => locked?,
             }
-            // Whoever had it may have removed it before it was ours.
+            // The process that had it locked may have removed it before we got the lock.
             let ours = file.metadata()?;
             if fs::symlink_metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
-                // What root restores is not for others to say.
+                // No other user may decide what root restores.
                 let is_own = ours.uid() == rustix::process::geteuid().as_raw();
                 return if is_own { Ok(Self { path: path.to_owned(), file }) } else { Err(Unlocked::Foreign) };
             }
         }
     }
 
-    /// What it says; `None`: it is empty.
+    /// Reads it; `None`: it is empty.
     ///
     /// # Errors
     ///
-    /// When it is no journal.
+    /// When it cannot be read or is not a journal.
     pub fn read(&mut self) -> Result<Option<Record>, Refusal> {
         let mut text = String::new();
         let read = self.file.rewind().and_then(|()| self.file.read_to_string(&mut text));
@@ -114,12 +114,12 @@ impl Journal {
         parse(&text).map(Some).ok_or_else(|| self.damaged())
     }
 
-    /// It is not to be relied on.
+    /// The refusal of a journal that cannot be trusted.
     pub fn damaged(&self) -> Refusal {
         Refusal::Damaged(self.path.display().to_string())
     }
 
-    /// Begins it anew: nothing is changed.
+    /// Starts it afresh, without changes.
     ///
     /// # Errors
     ///
@@ -130,25 +130,25 @@ impl Journal {
         self.append(&Line::Lab { boot, namespace, pid: process::id() })
     }
 
-    /// A setting is about to be changed.
+    /// Writes that a setting is about to be changed.
     ///
     /// # Errors
     ///
-    /// When it cannot be written: then it must not be changed.
+    /// When that cannot be written: then the setting must not be changed.
     pub fn intends(&mut self, name: &Name, old: &str, intended: &str) -> Result<(), Refusal> {
         self.append(&Line::Change { name: name.to_string(), old: old.to_owned(), intended: intended.to_owned() })
     }
 
-    /// A setting was changed, and reads so now.
+    /// Writes that a setting was changed, and now reads as this value.
     ///
     /// # Errors
     ///
-    /// When it cannot be written.
+    /// When that cannot be written.
     pub fn became(&mut self, name: &Name, value: &str) -> Result<(), Refusal> {
         self.append(&Line::Became { name: name.to_string(), value: value.to_owned() })
     }
 
-    /// Removes it: there is nothing to restore.
+    /// Removes it, because there is nothing to restore.
     ///
     /// # Errors
     ///
@@ -162,7 +162,7 @@ impl Journal {
             let end = self.file.seek(SeekFrom::End(0))?;
             let written = self.file.write_all(format!("{line}\n").as_bytes()).and_then(|()| self.file.sync_data());
             if written.is_err() {
-                // The next line is not to follow a half one.
+                // The next line must not follow an incomplete one.
                 self.file.set_len(end)?;
             }
             written
@@ -171,11 +171,11 @@ impl Journal {
     }
 }
 
-/// Why there is no lock.
+/// Why a journal could not be locked.
 enum Unlocked {
-    /// Another process has it.
+    /// Another process has locked it.
     Held(Option<u32>),
-    /// The file is not ours.
+    /// The file belongs to another user.
     Foreign,
     System(io::Error),
 }
@@ -196,7 +196,10 @@ impl Unlocked {
     fn refusal(self, path: &Path) -> Refusal {
         match self {
             Self::Held(pid) => Refusal::Held(pid),
-            Self::Foreign => Refusal::Journal { path: path.display().to_string(), reason: "another user's".to_owned() },
+            Self::Foreign => {
+                let reason = "owned by another user".to_owned();
+                Refusal::Journal { path: path.display().to_string(), reason }
+            }
             Self::System(error) => refusal(path, &error),
         }
     }
@@ -210,7 +213,7 @@ fn refusal(path: &Path, error: &io::Error) -> Refusal {
     Refusal::Journal { path: path.display().to_string(), reason: reason(error) }
 }
 
-/// Reads a journal. A last line without its end was not written whole, and what it announces was not done.
+/// Parses a journal. An incomplete last line is ignored: what it announces was not done.
 fn parse(text: &str) -> Option<Record> {
     let whole = &text[..=text.rfind('\n')?];
     let mut lines = whole.lines().map(serde_json::from_str);

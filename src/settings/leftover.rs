@@ -1,4 +1,4 @@
-//! What a process that was killed has left changed.
+//! Restores the settings that a killed process has left changed.
 
 use std::path::Path;
 
@@ -9,28 +9,28 @@ use super::refusal::Refusal;
 use super::tree::Tree;
 use crate::reason::reason;
 
-/// What was found of a process that was killed.
+/// What a killed process has left, and what became of it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Leftover {
-    /// No changes in this network namespace.
+    /// There are no changes in this network namespace.
     Nothing,
-    /// Changes before the machine was restarted, which has undone them.
+    /// There were changes, which a restart of the machine has undone.
     Restarted,
-    /// Changes, and what became of each, the last one first.
+    /// There were changes; what became of each, the last one first.
     Changes(Vec<Fate>),
 }
 
-/// Restores what the journal of this network namespace in a directory says. It is removed, unless something could not be
-/// restored that may be later.
+/// Restores the settings in the journal of this network namespace, which is in a directory. The journal is removed,
+/// unless a setting could not be restored and a later attempt may succeed.
 ///
 /// # Errors
 ///
-/// When the process lives that changed the settings, or the journal cannot be read.
+/// When the process that changed the settings is still running, or the journal cannot be read.
 pub fn restore(directory: &Path) -> Result<Leftover, Refusal> {
     restore_in(&Tree::host(), directory)
 }
 
-/// Restores settings of a tree.
+/// Restores the settings of a tree.
 pub(super) fn restore_in(tree: &Tree, directory: &Path) -> Result<Leftover, Refusal> {
     let here = Here::read().map_err(|error| Refusal::System { name: "/proc".to_owned(), reason: reason(&error) })?;
     let Some(mut journal) = Journal::existing(directory, &here.namespace)? else { return Ok(Leftover::Nothing) };

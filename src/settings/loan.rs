@@ -1,4 +1,4 @@
-//! Settings that are changed for a while.
+//! Borrows settings: changes them for a while and restores them.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,12 +11,12 @@ use super::refusal::Refusal;
 use super::tree::{Tree, normalised};
 use crate::reason::reason;
 
-/// The right to change the settings of this network namespace, which nobody else has meanwhile. Dropped, it restores them;
-/// whoever wants to know whether that succeeded calls [`Loan::restore`] before.
+/// The exclusive right to change the settings of this network namespace. Dropping it restores them; to learn whether
+/// that succeeded, call [`Loan::restore`] first.
 #[derive(Debug)]
 pub struct Loan(Restorer);
 
-/// Restores the settings of a [`Loan`] from any thread. Copies are one and the same.
+/// Restores the settings of a [`Loan`] from any thread. Clones share one loan.
 #[derive(Clone, Debug)]
 pub struct Restorer(Arc<Mutex<Lent>>);
 
@@ -26,28 +26,28 @@ struct Lent {
     here: Here,
     /// `None`: everything was restored for good.
     journal: Option<Journal>,
-    /// In the order in which the settings were first changed.
+    /// The changes, in the order in which the settings were first changed.
     changes: Vec<Change>,
-    /// What could not be restored and was not said yet.
+    /// What could not be restored and has not been reported yet.
     unsaid: Vec<String>,
 }
 
 impl Loan {
-    /// Takes the settings; their journal is kept in this directory, which is made if it is missing.
+    /// Borrows the settings. Their journal is kept in this directory, which is created if it is missing.
     ///
     /// # Errors
     ///
-    /// When no journal can be written, another process has the settings, or one that was killed has left them changed.
+    /// When no journal can be written, another process has borrowed the settings, or a killed one left them changed.
     pub fn open(directory: &Path) -> Result<Self, Refusal> {
         Self::of(Tree::host(), directory)
     }
 
-    /// Takes the settings of a tree.
+    /// Borrows the settings of a tree.
     pub(super) fn of(tree: Tree, directory: &Path) -> Result<Self, Refusal> {
         let here =
             Here::read().map_err(|error| Refusal::System { name: "/proc".to_owned(), reason: reason(&error) })?;
         let mut journal = Journal::open(directory, &here.namespace)?;
-        // What an earlier boot has left is gone with it.
+        // Changes from an earlier boot ended with it.
         let left = journal.read()?.filter(|left| !left.changes.is_empty() && left.here.boot == here.boot);
         if let Some(left) = left {
             return Err(Refusal::Leftover(left.pid));
@@ -57,25 +57,25 @@ impl Loan {
         Ok(Self(Restorer(Arc::new(Mutex::new(lent)))))
     }
 
-    /// Gives a setting a value, and returns the one that it has then: the kernel may make another one of it.
+    /// Gives a setting a value, and returns the value that it then has, which the kernel may have changed.
     ///
     /// # Errors
     ///
-    /// When it does not take it. Then all settings have been restored.
+    /// When the setting cannot be changed. Then all settings have been restored.
     pub fn set(&self, name: &Name, value: &str) -> Result<String, Refusal> {
         let mut lent = self.0.lock();
         lent.set(name, value).inspect_err(|_| lent.restore())
     }
 
-    /// Restores all settings, the last changed one first. Returns what could not be restored, each in a sentence. They may
-    /// be changed again.
+    /// Restores all settings, the last changed one first. Returns a sentence for each that could not be restored. They
+    /// may be changed again.
     pub fn restore(&self) -> Vec<String> {
         let mut lent = self.0.lock();
         lent.restore();
         std::mem::take(&mut lent.unsaid)
     }
 
-    /// What restores the settings from another thread.
+    /// A handle that restores the settings from another thread.
     pub fn restorer(&self) -> Restorer {
         self.0.clone()
     }
@@ -88,8 +88,8 @@ impl Drop for Loan {
 }
 
 impl Restorer {
-    /// Restores all settings for good: they cannot be changed again. Returns what could not be restored, each in a
-    /// sentence.
+    /// Restores all settings for good: they cannot be changed again. Returns a sentence for each that could not be
+    /// restored.
     pub fn restore(&self) -> Vec<String> {
         let mut lent = self.lock();
         lent.restore();
@@ -97,7 +97,7 @@ impl Restorer {
         std::mem::take(&mut lent.unsaid)
     }
 
-    /// A panic elsewhere is no reason to restore nothing.
+    /// Locks the settings, even if another thread panicked while it had them: they must be restored.
     fn lock(&self) -> MutexGuard<'_, Lent> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -139,7 +139,7 @@ impl Lent {
         Ok(became)
     }
 
-    /// What could not be restored stays in the journal, unless another process has changed it.
+    /// Restores all settings. One that cannot be restored stays in the journal, unless another process has changed it.
     fn restore(&mut self) {
         let Self { tree, here, journal, changes, unsaid } = self;
         let mut failed = Vec::new();
@@ -164,7 +164,7 @@ impl Lent {
         if let Some(journal) = self.journal.take().filter(|_| self.changes.is_empty()) {
             self.unsaid.extend(journal.remove().err().map(|refusal| refusal.to_string()));
         }
-        // The journal of what could not be restored is for `onrush restore` now.
+        // From now on, `onrush restore` deals with a journal of settings that could not be restored.
         self.changes.clear();
     }
 }

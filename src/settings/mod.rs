@@ -1,9 +1,8 @@
-//! Kernel settings (sysctls) that are borrowed: changed for a while, journalled before that, and given back on every way
-//! out.
+//! Borrows kernel settings (sysctls): changes them for a while, and restores them no matter how the process ends.
 //!
 //! [`Loan`] changes settings and restores them. Each change is written to a journal before it is made, so that
-//! [`restore`] can undo it when the process was killed. A setting is restored only if it still has the value that we gave
-//! it. Nothing here prints, listens to signals or ends the process.
+//! [`restore`] can undo it after the process was killed. A setting is restored only if it still has the value that we
+//! gave it. Nothing here prints, listens for signals or ends the process.
 
 mod change;
 mod effect;
@@ -22,7 +21,7 @@ pub use loan::{Loan, Restorer};
 pub use name::Name;
 pub use refusal::Refusal;
 
-/// Where journals are kept. It is empty after a restart, as are the changes.
+/// Where journals are kept. A restart of the machine empties it, and undoes the changes.
 pub const DIRECTORY: &str = "/run/onrush";
 
 #[cfg(test)]

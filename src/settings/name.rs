@@ -1,4 +1,4 @@
-//! The name of a kernel setting, in the forms that sysctl(8) takes.
+//! The name of a kernel setting, in the forms that sysctl(8) accepts.
 
 use std::fmt;
 
@@ -7,22 +7,22 @@ use super::refusal::Refusal;
 /// The name of a kernel setting, such as `net.core.somaxconn`. Two spellings of one setting are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Name {
-    /// Below `/proc/sys`; no part is empty, `.` or `..`.
+    /// The path below `/proc/sys`; no part is empty, `.` or `..`.
     path: String,
 }
 
 impl Name {
-    /// Reads a name. Whichever of `.` and `/` comes first separates its parts; the other one is then part of a name, as in
-    /// `net.ipv4.conf.eth0/1.rp_filter` or `net/ipv4/conf/eth0.1/rp_filter`.
+    /// Parses a name. The first `.` or `/` decides which of the two separates its parts; the other is then an ordinary
+    /// character, as in `net.ipv4.conf.eth0/1.rp_filter` or `net/ipv4/conf/eth0.1/rp_filter`.
     ///
     /// # Errors
     ///
-    /// When it can be no name.
+    /// When it cannot be the name of a setting.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
         let is_dotted = text.find(['.', '/']).is_some_and(|at| text[at..].starts_with('.'));
         let path = if is_dotted { swapped(text) } else { text.to_owned() };
-        // Exchanging the separators can make a `..` that was none before.
+        // Swapping the separators can produce a `..`.
         let is_whole = |part: &str| !["", ".", ".."].contains(&part);
         if text.chars().all(is_plain) && !text.contains("..") && path.split('/').all(is_whole) {
             Ok(Self { path })
@@ -31,12 +31,12 @@ impl Name {
         }
     }
 
-    /// Where it is below `/proc/sys`.
+    /// The path below `/proc/sys`.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Who may change it.
+    /// The permission that changing it needs.
     pub(super) fn takes(&self) -> &'static str {
         if self.path.starts_with("net/") {
             "CAP_NET_ADMIN in the user namespace that owns the network namespace"
@@ -52,7 +52,7 @@ impl fmt::Display for Name {
     }
 }
 
-/// Dots for slashes and slashes for dots.
+/// Swaps dots and slashes.
 pub(super) fn swapped(text: &str) -> String {
     let swap = |c| match c {
         '.' => '/',

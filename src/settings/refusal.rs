@@ -5,56 +5,54 @@ use thiserror::Error;
 /// Why nothing was changed or restored, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// A text that can be no name.
-    #[error("{0:?} is not the name of a setting: it has letters, digits, _ and - between dots, as net.core.somaxconn")]
+    /// A text that cannot be a name.
+    #[error("{0:?} is not the name of a setting; names consist of letters, digits, _, - and dots: net.core.somaxconn")]
     Name(String),
     /// There is no such setting.
     #[error("the kernel has no setting {name}; {near}")]
     Unknown {
         /// The whole name.
         name: String,
-        /// What there is instead.
+        /// The nearest existing names.
         near: String,
     },
-    /// A name of several settings.
+    /// The name of a directory of settings.
     #[error("{0} is a group of settings; name one of them")]
     Group(String),
-    /// A setting whose value cannot be known.
-    #[error("{0} is write-only: what it was could not be restored")]
+    /// A setting whose value cannot be read.
+    #[error("{0} is write-only: its old value could not be restored")]
     WriteOnly(String),
     /// A setting that cannot be read or opened.
-    #[error("{name}: {reason}")]
+    #[error("{name} cannot be opened or read: {reason}")]
     System {
         /// Which setting.
         name: String,
         /// In the system's words.
         reason: String,
     },
-    /// A setting that nobody can change from here.
-    #[error("{0} is read-only here; some settings can be changed in the host's network namespace only")]
+    /// A setting that cannot be changed in this network namespace.
+    #[error("{0} is read-only here; some settings can be changed only in the host's network namespace")]
     ReadOnly(String),
-    /// The settings of this container.
+    /// A setting in a container with a read-only `/proc/sys`.
     #[error("{0} cannot be changed: /proc/sys is mounted read-only, as in most containers; run onrush on the host")]
     Mounted(String),
-    /// Somebody else may change it.
-    #[error(
-        "{name} cannot be changed without permission: it takes {takes}; start onrush with that, for instance by sudo"
-    )]
+    /// A setting that this process has no permission to change.
+    #[error("{name} cannot be changed: permission denied; it needs {takes}; try sudo")]
     NotPermitted {
         /// Which setting.
         name: String,
-        /// Who may.
+        /// The permission that it needs.
         takes: &'static str,
     },
     /// A value of several lines.
-    #[error("{name}: {value:?} is no value: it has to be one line of text")]
+    #[error("{name}: {value:?} is not a value; it must be one line of text")]
     Value {
         /// Which setting.
         name: String,
         /// What was asked for.
         value: String,
     },
-    /// The kernel does not take a value.
+    /// The kernel rejected a value.
     #[error("the kernel refuses {value:?} for {name}: {reason}")]
     Refused {
         /// Which setting.
@@ -64,8 +62,8 @@ pub enum Refusal {
         /// In the system's words.
         reason: String,
     },
-    /// Somebody else changes the same setting.
-    #[error("{name} is {found:?}, though onrush has set it to {ours:?}: another process changes it, too")]
+    /// Another process changes the same setting.
+    #[error("{name} is {found:?}, but onrush had set it to {ours:?}: another process changes it as well")]
     Changed {
         /// Which setting.
         name: String,
@@ -74,27 +72,25 @@ pub enum Refusal {
         /// The value that we gave it.
         ours: String,
     },
-    /// No journal, no change.
-    #[error(
-        "{path}: {reason}; settings are journalled there before they are changed: make it writable, or start as root"
-    )]
+    /// The journal cannot be used, so nothing was changed.
+    #[error("{path}: {reason}; onrush keeps its journal of changed settings there: make it writable, or start as root")]
     Journal {
-        /// Its path.
+        /// The journal's path.
         path: String,
         /// In the system's words.
         reason: String,
     },
     /// A journal that onrush has not written.
-    #[error("{0} is no journal of onrush; look at the settings it names, then delete it")]
+    #[error("{0} is not a journal of onrush; check the settings that it names, then delete it")]
     Damaged(String),
-    /// Another process has the settings.
-    #[error("another onrush{} changes settings of this network namespace and restores them at its end; wait for that",
+    /// Another process has borrowed the settings.
+    #[error("another onrush{} is changing settings of this network namespace; wait until it has restored them",
         .0.map_or(String::new(), |pid| format!(" (pid {pid})")))]
     Held(Option<u32>),
-    /// A process that was killed had them.
+    /// A killed process had borrowed them.
     #[error("an onrush that was killed (pid {0}) has left settings changed; run onrush restore first")]
     Leftover(u32),
     /// Everything was restored for good.
-    #[error("the settings have been restored, and stay so")]
+    #[error("the settings have been restored and cannot be changed again")]
     Over,
 }

@@ -1,4 +1,4 @@
-//! Settings in a directory of files, as the kernel has them: what is journalled, and what becomes of it.
+//! Tests with a directory of files in place of the kernel's settings: what is journalled, and what is restored.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -60,13 +60,13 @@ impl Machine {
         fs::set_permissions(self.file(name), Permissions::from_mode(mode)).unwrap();
     }
 
-    /// What is in the directory of journals: one file, or none.
+    /// The path and content of the journal, if there is one.
     fn journal(&self) -> Option<(PathBuf, String)> {
         let entry = fs::read_dir(self.journals()).unwrap().next()?.unwrap();
         Some((entry.path(), fs::read_to_string(entry.path()).unwrap()))
     }
 
-    /// A loan whose process is killed after these changes: nothing is restored, and nobody has the lock.
+    /// Simulates a process that is killed after these changes: nothing is restored, and the journal is unlocked.
     fn killed_after(&self, changes: &[(&str, &str)]) {
         let loan = self.loan().unwrap();
         for (name, value) in changes {
@@ -136,7 +136,7 @@ fn every_change_is_journalled_with_the_value_before_the_first_one() {
     assert_eq!(lines.collect::<Vec<_>>(), expected);
 }
 
-/// Files of this process in the place of settings: the kernel judges what is written there, too.
+/// Uses files of this process as settings: the kernel checks what is written to them as well.
 #[test]
 fn the_kernel_may_refuse_a_value_or_make_another_one_of_it() {
     let machine = Machine::new();
@@ -165,7 +165,7 @@ fn without_a_journal_nothing_is_changed() {
     assert!(
         refusal.contains("run")
             && refusal
-                .ends_with("settings are journalled there before they are changed: make it writable, or start as root")
+                .ends_with("onrush keeps its journal of changed settings there: make it writable, or start as root")
     );
 }
 
@@ -193,9 +193,9 @@ fn what_cannot_be_read_written_or_named_is_refused_with_the_reason() {
         ("net.core", "1", "net.core is a group of settings; name one of them"),
         ("net.cor.somaxconn", "1", "the kernel has no setting net.cor.somaxconn; nearest in net: core, ipv4"),
         ("nett.core", "1", "the kernel has no setting nett.core; nearest: net, vm"),
-        ("net.core.rmem_max", "1", "net.core.rmem_max is read-only here; some settings can be changed in the host's"),
-        ("net.core.rmem_default", "1", "net.core.rmem_default is write-only: what it was could not be restored"),
-        (SOMAXCONN, "1\n2", "net.core.somaxconn: \"1\\n2\" is no value: it has to be one line of text"),
+        ("net.core.rmem_max", "1", "net.core.rmem_max is read-only here; some settings can be changed only in the"),
+        ("net.core.rmem_default", "1", "net.core.rmem_default is write-only: its old value could not be restored"),
+        (SOMAXCONN, "1\n2", "net.core.somaxconn: \"1\\n2\" is not a value; it must be one line of text"),
     ] {
         let refusal = loan.set(&name_of(name), value).unwrap_err().to_string();
         assert!(refusal.starts_with(words), "{refusal}");
@@ -212,10 +212,10 @@ fn somebody_else_s_value_is_never_overwritten() {
     let refusal = loan.set(&name_of(SOMAXCONN), "256").unwrap_err().to_string();
     assert_eq!(
         refusal,
-        "net.core.somaxconn is \"512\", though onrush has set it to \"128\": another process changes it, too"
+        "net.core.somaxconn is \"512\", but onrush had set it to \"128\": another process changes it as well"
     );
     let left =
-        "net.core.somaxconn is \"512\" and was left so: onrush had set it to \"128\", and it was \"4096\" before";
+        "net.core.somaxconn is \"512\" and was left alone: onrush had set it to \"128\", and before it was \"4096\"";
     assert_eq!(loan.restore(), [left]);
     assert_eq!((machine.value(SOMAXCONN).as_str(), machine.value(RMEM).as_str()), ("512\n", "4096\t131072\t6291456\n"));
     assert_eq!(loan.restore(), [] as [&str; 0], "it is said once");
@@ -255,7 +255,7 @@ fn only_one_has_the_settings_at_a_time() {
     let held = Refusal::Held(Some(std::process::id()));
     assert!(held.to_string().starts_with("another onrush (pid "), "{held}");
     assert_eq!(machine.loan().unwrap_err(), held);
-    assert_eq!(machine.restore(), Err(held), "the lab lives");
+    assert_eq!(machine.restore(), Err(held), "the process with the loan is running");
     drop(loan);
     assert_eq!(machine.restore(), Ok(Leftover::Nothing));
     drop(machine.loan().unwrap());
@@ -280,7 +280,7 @@ fn what_a_killed_process_has_left_is_restored_before_anything_is_changed_again()
     assert_eq!((machine.restore(), machine.journal()), (Ok(Leftover::Nothing), None));
 }
 
-/// A process can be killed at any moment: before a change, between it and its line, in the middle of a line.
+/// A process can be killed at any moment: before a change, between a change and its line, in the middle of a line.
 #[test]
 fn a_journal_that_ends_anywhere_restores_what_was_changed_by_then() {
     for (is_changed, kept) in [(false, 2), (true, 2), (true, 3), (false, 1)] {

@@ -1,4 +1,4 @@
-//! Settings as files.
+//! Reads and writes settings, which are files.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use super::name::{Name, swapped};
 use super::refusal::Refusal;
 use crate::reason::reason;
 
-/// Where settings are files: `/proc/sys`, in tests a directory like it.
+/// The directory of the settings: `/proc/sys`, or a directory like it in tests.
 #[derive(Debug)]
 pub(super) struct Tree {
     root: PathBuf,
@@ -32,7 +32,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// When there is none that could be known and written again.
+    /// When it does not exist, or its value cannot be read and so not restored.
     pub fn read(&self, name: &Name) -> Result<String, Refusal> {
         let unreadable = |error: &io::Error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => self.unknown(name),
@@ -54,9 +54,9 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// When the kernel does not take it.
+    /// When the kernel rejects it.
     pub fn write(&self, name: &Name, value: &str) -> Result<(), Refusal> {
-        // In one call: the kernel takes each as a value of its own.
+        // In a single call, because the kernel takes each write for a complete value.
         let open = OpenOptions::new().write(true).truncate(true).open(self.path(name));
         let written = open.and_then(|mut file| file.write_all(format!("{value}\n").as_bytes()));
         written.map_err(|error| match error.kind() {
@@ -65,7 +65,7 @@ impl Tree {
         })
     }
 
-    /// Whether we may change a setting; changes nothing.
+    /// Checks that we may change a setting, without changing it.
     ///
     /// # Errors
     ///
@@ -83,7 +83,7 @@ impl Tree {
         self.root.join(name.path())
     }
 
-    /// Names what there is in the place of a name that does not exist.
+    /// The refusal of a name that does not exist, with the nearest ones that do.
     fn unknown(&self, name: &Name) -> Refusal {
         let parts: Vec<&str> = name.path().split('/').collect();
         let known = (1..parts.len()).take_while(|&n| self.root.join(parts[..n].join("/")).is_dir()).last().unwrap_or(0);
@@ -106,7 +106,7 @@ fn denied(name: &Name, error: &io::Error) -> Refusal {
     }
 }
 
-/// A value as it is compared: the kernel separates numbers by tabulators, people by blanks.
+/// A value as it is compared: the kernel separates numbers with tabs, people use spaces.
 pub(super) fn normalised(value: &str) -> String {
     value.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -116,9 +116,9 @@ fn names_in(directory: &Path) -> Vec<String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok()).map(|name| swapped(&name)).collect()
 }
 
-/// How many names a refusal gives.
+/// How many names a refusal suggests.
 const NEAREST: usize = 3;
-/// The mode of a file that anybody may read.
+/// The mode bits for reading.
 const ANYBODY_READS: u32 = 0o444;
-/// The mode of a file that anybody may write.
+/// The mode bits for writing.
 const ANYBODY_WRITES: u32 = 0o222;

@@ -212,14 +212,14 @@ said
     for words in [
         "onrush: the kernel has no setting net.core.somaxconnn; nearest in net.core: somaxconn, ",
         "onrush: net.core is a group of settings; name one of them",
-        "onrush: net.ipv4.route.flush is write-only: what it was could not be restored",
-        "onrush: net.core.rmem_max is read-only here; some settings can be changed in the host's network namespace only",
+        "onrush: net.ipv4.route.flush is write-only: its old value could not be restored",
+        "onrush: net.core.rmem_max is read-only here; some settings can be changed only in the host's network namespace",
         "onrush: the kernel refuses \"many\" for net.core.somaxconn: Invalid argument",
         "\"net..core\" is not the name of a setting: it has letters, digits, _ and - between dots, as net.core.somaxconn",
         "net.core.somaxconn is a setting of this host; if it may be changed, and restored afterwards, add --allow-host-changes",
         "onrush: net.core.somaxconn cannot be changed: /proc/sys is mounted read-only, as in most containers; run onrush on \
          the host",
-        ".journal: Read-only file system; settings are journalled there before they are changed: make it writable, or start as root",
+        ".journal: Read-only file system; onrush keeps its journal of changed settings there: make it writable, or start as root",
     ] {
         assert!(lines.iter().any(|line| line.contains(words)), "{words}: {lines:#?}");
     }
@@ -249,7 +249,7 @@ kill -KILL $lab; wait $lab; tell $? $(state)
         words.iter().map(|word| if is_number(word) { "N)" } else { word }).collect::<String>()
     };
     let held =
-        "another onrush (pid N) changes settings of this network namespace and restores them at its end; wait for that";
+        "another onrush (pid N) is changing settings of this network namespace; wait until it has restored them";
     let lines: Vec<String> = lines.iter().map(shape).collect();
     assert_eq!(
         lines[..7],
@@ -316,8 +316,8 @@ said
     let lines = lines(context, script);
     assert_eq!(lines[0], "130 512");
     let [left] = &lines[1..] else { panic!("{lines:#?}") };
-    assert!(left.starts_with("onrush: net.core.somaxconn is \"512\" and was left so: onrush had set it to "), "{left}");
-    assert!(left.ends_with(", and it was \"4096\" before"), "{left}");
+    assert!(left.starts_with("onrush: net.core.somaxconn is \"512\" and was left alone: onrush had set it to "), "{left}");
+    assert!(left.ends_with(", and before it was \"4096\""), "{left}");
 }
 
 fn without_permission_nothing_is_changed(context: &Context) {
@@ -330,8 +330,8 @@ said
 "#;
     let expected = [
         "1 restored",
-        "onrush: net.core.somaxconn cannot be changed without permission: it takes CAP_NET_ADMIN in the user namespace that \
-         owns the network namespace; start onrush with that, for instance by sudo",
+        "onrush: net.core.somaxconn cannot be changed: permission denied; it needs CAP_NET_ADMIN in the user namespace that \
+         owns the network namespace; try sudo",
     ];
     assert_eq!(lines_in("-nm", context, script), expected);
 }
