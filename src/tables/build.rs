@@ -1,4 +1,4 @@
-//! The tables that are made of the runs: run by run with averages, what averages do not say, and everything in one.
+//! Builds the tables: one of the runs with averages, one of what averages hide, or everything in one.
 
 use std::cmp::Ordering;
 
@@ -9,11 +9,11 @@ use super::measured::Measured;
 use super::number::Number;
 use super::order;
 
-/// What a row of averages is called.
+/// The name of a row of averages.
 const AVERAGE: &str = "avg";
 
-/// The columns of the table of runs, unless others are asked for: those that people know. Where no run has percentiles
-/// the mean latency is in their place.
+/// The default columns of the table of runs: those of centminmod's table. If no run has percentiles, the mean latency
+/// replaces them.
 pub fn usual(runs: &[Measured]) -> Vec<Column> {
     let is_known = |figure: Figure| runs.iter().any(|run| figure.of(run).is_some());
     let mut latencies: Vec<Figure> = column::usual_percentiles().filter(|&figure| is_known(figure)).collect();
@@ -24,7 +24,7 @@ pub fn usual(runs: &[Measured]) -> Vec<Column> {
     figures.map(Column::Figure).collect()
 }
 
-/// Every run, and below the runs with one key their averages.
+/// Every run, and below the runs with the same key their averages.
 pub fn runs(groups: &[Group<'_>], key: &[String], columns: &[Column]) -> Grid {
     let mut heads: Vec<Head> = key.iter().map(|field| Head::new(field)).collect();
     heads.push(Head::new(column::RUN));
@@ -42,7 +42,7 @@ pub fn runs(groups: &[Group<'_>], key: &[String], columns: &[Column]) -> Grid {
     Grid { heads, rows }
 }
 
-/// What the averages do not say, group by group: how far the rates lie apart, what failed, and percentiles of all requests
+/// What averages hide, group by group: how far the rates are apart, what failed, and percentiles of all requests
 /// together.
 pub fn summary(groups: &[Group<'_>], key: &[String]) -> Grid {
     let percentiles: Vec<Figure> = column::usual_percentiles().collect();
@@ -72,13 +72,13 @@ pub fn summary(groups: &[Group<'_>], key: &[String]) -> Grid {
     Grid { heads, rows }.without_empty(key.len() + 1)
 }
 
-/// The distance between the least and the greatest, in per cent of the one in the middle.
+/// The distance between the smallest and the largest, in per cent of the median.
 fn spread(median: Option<Number>, min: Option<&Number>, max: Option<&Number>) -> Option<Number> {
     let (median, min, max) = (median?.value(), min?.value(), max?.value());
     Number::of((max - min) / median * 100.0)
 }
 
-/// Every run with everything that is known of it, or with these columns.
+/// Every run with everything that is known about it, or with these columns.
 pub fn wide(groups: &[Group<'_>], key: &[String], columns: &[Column], sort: Option<&Sort>) -> Grid {
     let mut heads: Vec<Head> = key.iter().map(|field| Head::new(field)).collect();
     heads.push(Head::new(column::RUN));
@@ -108,7 +108,7 @@ pub fn everything(runs: &[Measured], key: &[String]) -> Vec<Column> {
     fields.into_iter().map(Column::Field).chain(figures.map(Column::Figure)).collect()
 }
 
-/// The names of all factors, in the order in which they came.
+/// The names of all factors, in order of appearance.
 pub fn factors(runs: &[Measured]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in runs.iter().flat_map(|run| &run.factors) {
@@ -123,12 +123,12 @@ fn row(group: &Group<'_>, key: &[String], name: String, cells: impl Iterator<Ite
     levels(group, key).chain([Cell::level(name)]).chain(cells).collect()
 }
 
-/// The cells of the key of a group.
+/// The cells of a group's key.
 fn levels(group: &Group<'_>, key: &[String]) -> impl Iterator<Item = Cell> {
     key.iter().zip(&group.key).map(|(name, level)| of_field(name, Some(level.clone())))
 }
 
-/// What a field says: a number where it may be nothing else, or the level of a factor.
+/// The cell of a field: a text for these names; a level, which may be a number, for all others.
 fn of_field(name: &str, text: Option<String>) -> Cell {
     const TEXTS: [&str; 8] = ["folder", "file", "name", "tool", "section", "label", "url", "host"];
     if TEXTS.contains(&name) { Cell::text(text) } else { text.map_or(Cell::Empty, Cell::level) }
@@ -141,7 +141,7 @@ fn cell(run: &Measured, column: &Column) -> Cell {
     }
 }
 
-/// The average, or what all runs have in common.
+/// The average of a figure, or the value of a field that all runs share.
 fn average(group: &Group<'_>, column: &Column) -> Cell {
     match column {
         Column::Field(name) => {
@@ -153,17 +153,17 @@ fn average(group: &Group<'_>, column: &Column) -> Cell {
     }
 }
 
-/// By what rows are sorted.
+/// How rows are sorted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sort {
     /// The name of the column.
     pub column: String,
-    /// Whether the largest is first.
+    /// Whether the largest value is first.
     pub descends: bool,
 }
 
 impl Sort {
-    /// Sorts groups by what they have in common or on average, and the runs in each of them.
+    /// Sorts groups by their common value or their average, and the runs in each of them.
     pub fn groups(&self, groups: &mut [Group<'_>]) {
         for group in groups.iter_mut() {
             group.runs.sort_by(|(_, one), (_, other)| self.runs(one, other));
@@ -185,7 +185,7 @@ impl Sort {
         }
     }
 
-    /// What is not known is last in either direction.
+    /// Orders values; an unknown one is last in either direction.
     fn ordered<T>(&self, one: Option<T>, other: Option<T>, compare: fn(&T, &T) -> Ordering) -> Ordering {
         match (one, other) {
             (Some(one), Some(other)) if self.descends => compare(&other, &one),

@@ -1,4 +1,4 @@
-//! The columns that tables can have: those that distinguish runs, and the measured ones.
+//! The columns that tables can have: fields, which distinguish runs, and figures, which were measured.
 
 use super::measured::Measured;
 use super::number::Number;
@@ -9,18 +9,18 @@ use crate::stats::Errors;
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// What tells runs apart: a name of [`FIELDS`], or of a factor.
+    /// What distinguishes runs: a name from [`FIELDS`], or of a factor.
     Field(String),
-    /// What was measured.
+    /// A measured figure.
     Figure(Figure),
 }
 
-/// What was measured.
+/// A measured figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
-    /// Responses complete.
+    /// Complete responses.
     Requests,
-    /// How long was measured.
+    /// How long the run measured.
     Duration,
     /// Bytes received.
     Bytes,
@@ -44,26 +44,26 @@ pub enum Figure {
     ReadErrors,
     /// Failures while a request was sent.
     WriteErrors,
-    /// Requests that passed `--timeout`.
+    /// Requests that exceeded `--timeout`.
     Timeouts,
-    /// All of these together.
+    /// These four together.
     Errors,
     /// Responses with a status of 400 or more.
     StatusErrors,
 }
 
-/// What tells runs apart, beside the factors of an experiment.
+/// The fields that distinguish runs, beside the factors of an experiment.
 pub const FIELDS: [&str; 12] =
     ["folder", "file", "line", "name", "tool", "section", "label", "url", "host", "threads", "connections", "rate"];
 
 /// The column with the number of a run.
 pub const RUN: &str = "run";
 
-/// The columns of a summary that are computed from several runs.
+/// The columns of the second table that are computed from several runs.
 pub const COMPUTED: [&str; 5] =
     ["runs", "median_requests_per_sec", "min_requests_per_sec", "max_requests_per_sec", "spread_percent"];
 
-/// The figures of the table that people make of wrk's results, before its percentiles.
+/// The figures of centminmod's table, before its percentiles.
 pub const USUAL: [Figure; 5] = [Figure::Requests, Figure::Duration, Figure::Bytes, Figure::Rate, Figure::Transfer];
 
 /// The percentiles in that table.
@@ -72,30 +72,30 @@ pub fn usual_percentiles() -> impl Iterator<Item = Figure> {
 }
 
 impl Column {
-    /// The column of this name; any name that is no figure's may be that of a factor.
+    /// The column of this name; a name that is no figure's may be a factor's.
     pub fn named(name: &str) -> Self {
         Figure::named(name).map_or_else(|| Self::Field(name.to_owned()), Self::Figure)
     }
 }
 
-/// Whether tables have a column of this name with any labels of the runs.
+/// Whether tables have a column of this name, whatever the labels of the runs.
 pub fn is_column(name: &str) -> bool {
     let is_figure = || matches!(Column::named(name), Column::Figure(_));
     name == RUN || FIELDS.contains(&name) || COMPUTED.contains(&name) || is_figure()
 }
 
-/// The factor that a label says the level of: `--label` takes no name of a column, but not every document came from it.
+/// The factor whose level a label gives. `--label` refuses the names of columns, but documents may have other sources.
 pub fn factor_of_label(key: &str) -> String {
     if is_column(key) { format!("label.{key}") } else { key.to_owned() }
 }
 
-/// The factor of this name in an experiment, or in the name of a file: one that is called like a field says what the field
-/// does, and one that is called like a figure has another name.
+/// The factor of this name in an experiment, or in the name of a file. A factor with a field's name replaces the field;
+/// one with a figure's name is renamed.
 pub fn factor_of_experiment(name: &str) -> String {
     if FIELDS.contains(&name) { name.to_owned() } else { factor_of_label(name) }
 }
 
-/// What a field says of a run. A factor counts more than the field that has the same name.
+/// The value of a field in a run. A factor takes precedence over the field of the same name.
 pub fn field(run: &Measured, name: &str) -> Option<String> {
     if let Some((_, level)) = run.factors.iter().find(|(factor, _)| name == factor) {
         return Some(level.clone());
@@ -119,7 +119,7 @@ pub fn field(run: &Measured, name: &str) -> Option<String> {
 }
 
 impl Figure {
-    /// Those that come before the percentiles in a wide table.
+    /// The figures before the percentiles in a wide table.
     pub const BEFORE_PERCENTILES: [Self; 9] = [
         Self::Requests,
         Self::Duration,
@@ -132,11 +132,11 @@ impl Figure {
         Self::Max,
     ];
 
-    /// Those that come after them.
+    /// The figures after them.
     pub const AFTER_PERCENTILES: [Self; 6] =
         [Self::ConnectErrors, Self::ReadErrors, Self::WriteErrors, Self::Timeouts, Self::Errors, Self::StatusErrors];
 
-    /// All but the percentiles.
+    /// All figures but the percentiles.
     fn fixed() -> impl Iterator<Item = Self> {
         Self::BEFORE_PERCENTILES.into_iter().chain(Self::AFTER_PERCENTILES)
     }
@@ -171,7 +171,7 @@ impl Figure {
         .to_owned()
     }
 
-    /// Its name for people: that of the table which they know.
+    /// Its name for people: that of centminmod's table.
     pub fn heading(self) -> String {
         match self {
             Self::Mean => "mean latency".to_owned(),
@@ -188,18 +188,18 @@ impl Figure {
         matches!(self, Self::Mean | Self::Stdev | Self::Min | Self::Max | Self::Percentile(_))
     }
 
-    /// Whether people see it as a whole number.
+    /// Whether tables for people show it as a whole number.
     pub fn is_whole(self) -> bool {
         !matches!(self, Self::Duration | Self::Rate | Self::Transfer | Self::Mean | Self::Stdev)
     }
 
-    /// The length of the rule below its heading. The script that people have draws three of them too short.
+    /// The length of the rule below its heading. centminmod's script makes three of them too short.
     pub fn rule(self) -> usize {
         let is_short = matches!(self, Self::Duration | Self::Rate | Self::Transfer);
         self.heading().len() + if is_short { 1 } else { 2 }
     }
 
-    /// What a run measured.
+    /// Its value in a run.
     pub fn of(self, run: &Measured) -> Option<Number> {
         let figures = &run.figures;
         let errors = |count: fn(&Errors) -> u64| figures.errors.as_ref().map(count).map(Number::whole);
@@ -223,14 +223,14 @@ impl Figure {
         }
     }
 
-    /// What the sum of several runs says; only a percentile is asked of it.
+    /// Its value in the sum of several runs; only percentiles have one.
     pub fn merged(self, sum: &Document) -> Option<Number> {
         let Self::Percentile(percent) = self else { return None };
         sum.shown_percentile_us(percent).and_then(Number::of)
     }
 }
 
-/// A percentile of a run: as it was written, or from its histogram where that has all requests.
+/// A percentile of a run: as it was written, or from the histogram if that has all requests.
 fn percentile_us(run: &Measured, percent: Percent) -> Option<f64> {
     let written = run.figures.percentiles_us.get(&percent).copied();
     let document = run.document.as_deref().filter(|document| written.is_none() && document.bounded().is_none());

@@ -4,12 +4,12 @@ use super::column::Column;
 use super::number::Number;
 use crate::report::printable;
 
-/// A table before it is written in any form.
+/// A table, independent of its format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grid {
     /// The columns.
     pub heads: Vec<Head>,
-    /// As many cells as there are columns, row by row.
+    /// The rows, with a cell for each column.
     pub rows: Vec<Vec<Cell>>,
 }
 
@@ -24,14 +24,14 @@ pub struct Head {
     pub rule: usize,
 }
 
-/// What is in one place of a table.
+/// A cell of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cell {
-    /// Nothing is known.
+    /// An unknown value.
     Empty,
-    /// A text from a file.
+    /// A text.
     Text(String),
-    /// A number, perhaps shown as a whole one.
+    /// A number, which may be shown as a whole number.
     Number {
         /// The number.
         number: Number,
@@ -41,7 +41,7 @@ pub enum Cell {
 }
 
 impl Grid {
-    /// Leaves out the columns from this one on in which nothing is.
+    /// Leaves out empty columns, beginning with this one.
     pub fn without_empty(mut self, from: usize) -> Self {
         let is_kept = |index: usize| index < from || self.rows.iter().any(|row| row[index] != Cell::Empty);
         let kept: Vec<bool> = (0..self.heads.len()).map(is_kept).collect();
@@ -56,7 +56,7 @@ impl Grid {
 }
 
 impl Head {
-    /// A column of texts, or one that is only computed.
+    /// The head of a column of texts, or of a computed one.
     pub fn new(name: &str) -> Self {
         Self { name: name.to_owned(), heading: name.to_owned(), rule: name.chars().count() + 2 }
     }
@@ -71,23 +71,23 @@ impl Head {
 }
 
 impl Cell {
-    /// A text, where there is one.
+    /// A text, if there is one.
     pub fn text(text: Option<String>) -> Self {
         text.filter(|text| !text.is_empty()).map_or(Self::Empty, Self::Text)
     }
 
-    /// A whole number, or what else is in its place.
+    /// A level: a whole number if it is one, or else a text.
     pub fn level(text: String) -> Self {
         let number = text.parse::<u64>().ok().filter(|number| number.to_string() == text);
         number.map_or_else(|| Self::text(Some(text)), |number| Self::number(Some(Number::whole(number)), true))
     }
 
-    /// A number, where there is one.
+    /// A number, if there is one.
     pub fn number(number: Option<Number>, is_whole: bool) -> Self {
         number.map_or(Self::Empty, |number| Self::Number { number, is_whole })
     }
 
-    /// As it is shown, without anything that a terminal takes for an order.
+    /// Its text, without control characters.
     pub fn shown(&self) -> String {
         match self {
             Self::Empty => String::new(),

@@ -1,4 +1,4 @@
-//! Runs with the same key: those that are averaged.
+//! Groups of runs with the same key, which are averaged.
 
 use super::column::{self, Figure};
 use super::measured::Measured;
@@ -6,10 +6,10 @@ use super::number::Number;
 use super::order;
 use crate::report::result::{self, Document, Named};
 
-/// Runs that agree in the fields of a key.
+/// Runs with the same values in the fields of a key.
 #[derive(Debug)]
 pub struct Group<'a> {
-    /// What they agree in, in the order of the fields.
+    /// These values, in the order of the fields.
     pub key: Vec<String>,
     /// The runs, each with its number.
     pub runs: Vec<(u64, &'a Measured)>,
@@ -34,8 +34,8 @@ pub fn groups<'a>(runs: &'a [Measured], fields: &[String]) -> Vec<Group<'a>> {
     groups
 }
 
-/// The levels of a field: of an experiment in its plan's order; those of other factors, and rates, ascending; others in the
-/// order in which they came.
+/// The levels of a field: those of an experiment in its plan's order; those of other factors, and rates, ascending;
+/// others in order of appearance.
 fn levels(groups: &[Group<'_>], index: usize, field: &str) -> Vec<String> {
     let mut levels: Vec<String> = Vec::new();
     for group in groups {
@@ -54,7 +54,7 @@ fn levels(groups: &[Group<'_>], index: usize, field: &str) -> Vec<String> {
     levels
 }
 
-/// The place of a level in the plan of the experiment that varied it.
+/// The index of a level in the plan of the experiment that varied it.
 fn place(groups: &[Group<'_>], field: &str, level: &str) -> Option<u32> {
     let places = groups.iter().flat_map(|group| &group.runs).filter_map(|(_, run)| run.place.as_ref());
     let mut levels = places.flat_map(|place| &place.levels);
@@ -62,17 +62,17 @@ fn place(groups: &[Group<'_>], field: &str, level: &str) -> Option<u32> {
 }
 
 impl<'a> Group<'a> {
-    /// The runs that count: those that their experiment does not call failed.
+    /// The runs that count: all but those that their experiment marked as failed.
     pub fn counted(&self) -> impl Iterator<Item = &'a Measured> {
         self.runs.iter().map(|(_, run)| *run).filter(|run| !run.is_failed())
     }
 
-    /// The figures of the runs that count, if all have it.
+    /// The figure in each of the runs that count, if all have it.
     pub fn figures(&self, figure: Figure) -> Option<Vec<Number>> {
         self.counted().map(|run| figure.of(run)).collect()
     }
 
-    /// The average over the runs that count, if all have the figure. Latencies of two kinds have none.
+    /// The average over the runs that count, if all have the figure. Mixed kinds of latency have no average.
     pub fn average(&self, figure: Figure) -> Option<Number> {
         if figure.is_latency() && self.mixes_latencies() {
             return None;
@@ -85,7 +85,7 @@ impl<'a> Group<'a> {
         Some(self.figures(figure)?.into_iter().sum())
     }
 
-    /// Numbers its runs: as they are numbered, where all are, and else one after the other.
+    /// Numbers its runs: with their own numbers if all have one, or else consecutively.
     fn number(&mut self) {
         let is_numbered = self.runs.iter().all(|(_, run)| run.run.is_some());
         for (index, (number, run)) in (1..).zip(&mut self.runs) {
@@ -94,14 +94,15 @@ impl<'a> Group<'a> {
         self.runs.sort_by_key(|(number, _)| *number);
     }
 
-    /// Whether the latencies of some of its runs count from when a request was due, and those of others from when it was
-    /// sent.
+    /// Whether the latencies of some of its runs count from when a request was due, and those of others from when it
+    /// was sent.
     pub fn mixes_latencies(&self) -> bool {
         let mut kinds = self.counted().map(Measured::is_scheduled);
         kinds.next().is_some_and(|first| kinds.any(|kind| kind != first))
     }
 
-    /// All runs that count as one, with their histograms added; `None`: one of them has none, or their latencies are of two kinds.
+    /// The sum of all runs that count, histograms included; `None`: a run has no histogram, or their kinds of latency
+    /// differ.
     pub fn merged(&self) -> Option<Document> {
         if self.mixes_latencies() {
             return None;

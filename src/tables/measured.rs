@@ -1,4 +1,4 @@
-//! A run as every reader gives it: where it comes from, what distinguishes it, and its figures.
+//! A run as all readers return it: where it comes from, what distinguishes it, and its figures.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::stats::Errors;
 pub struct Measured {
     /// Where it was read.
     pub origin: Origin,
-    /// The heading that it is under.
+    /// The heading above it.
     pub section: Option<String>,
     /// The nearest line above it.
     pub label: Option<String>,
@@ -21,19 +21,19 @@ pub struct Measured {
     pub threads: Option<u64>,
     /// Connections.
     pub connections: Option<u64>,
-    /// The rate that was asked for, in requests per second, stage by stage; of a closed loop there is none.
+    /// The rate that was asked for, in requests per second, stage by stage; `None` in a closed loop.
     pub rate: Option<String>,
-    /// What was varied, with its level, in the order of the file's name.
+    /// The factors that were varied, with their levels, in the order of the file's name.
     pub factors: Vec<(String, String)>,
-    /// The number of the run, among those with equal factors.
+    /// The number of the run among those with equal factors.
     pub run: Option<u64>,
-    /// Which run of an experiment it is, if it is of one.
+    /// Its place in an experiment, if it is part of one.
     pub place: Option<Place>,
     /// What was measured.
     pub figures: Figures,
-    /// All of it, if it is a result of onrush.
+    /// The whole document, if it is a result of onrush.
     pub document: Option<Box<Document>>,
-    /// What was read, to tell whether it was read before.
+    /// The texts it was read from, to detect copies.
     pub texts: Vec<String>,
 }
 
@@ -44,20 +44,20 @@ pub struct Origin {
     pub folder: String,
     /// The file, as it was named.
     pub file: String,
-    /// The name that files of one experiment share: without folder, factors, number and ending.
+    /// The name that the files of one experiment share: without folder, factors, number and extension.
     pub name: String,
-    /// The line it begins in, where a file may hold several.
+    /// The line it begins on, if a file may hold several runs.
     pub line: Option<usize>,
-    /// What measured: `onrush`, `wrk`, `wrk-cmm` or `wrk2`.
+    /// The program that measured: `onrush`, `wrk`, `wrk-cmm` or `wrk2`.
     pub tool: &'static str,
 }
 
-/// What was measured in one run.
+/// The figures of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
-    /// Responses complete.
+    /// Complete responses.
     pub requests: Option<u64>,
-    /// How long was measured.
+    /// How long the run measured, in microseconds.
     pub duration_us: Option<f64>,
     /// Bytes received.
     pub bytes: Option<u64>,
@@ -80,7 +80,7 @@ pub struct Figures {
 }
 
 impl Measured {
-    /// A run of which nothing is known but where it was read.
+    /// A run of which only the origin is known.
     pub fn new(origin: Origin) -> Self {
         Self {
             origin,
@@ -99,7 +99,7 @@ impl Measured {
         }
     }
 
-    /// Host and port of the URL. Brackets keep what is in them together, be it an address or a placeholder.
+    /// Host and port of the URL. Brackets enclose a single name, which may be an address or a placeholder.
     pub fn host(&self) -> Option<&str> {
         let url = self.url.as_deref()?;
         let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -114,18 +114,18 @@ impl Measured {
         self.rate.is_some() || self.origin.tool == "wrk2"
     }
 
-    /// Its file, and where that may hold several runs the line.
+    /// Its name in messages: its file, and the line if the file may hold several runs.
     pub fn called(&self) -> String {
         let line = self.origin.line.map_or(String::new(), |line| format!(" line {line}"));
         format!("{}{line}", self.origin.file)
     }
 
-    /// Whether its experiment says that it failed.
+    /// Whether its experiment marked it as failed.
     pub fn is_failed(&self) -> bool {
         self.place.as_ref().is_some_and(|place| place.failed.is_some())
     }
 
-    /// Why it is not compared, if it is not: the experiment says so, it was ended early, or nothing was answered.
+    /// Why it is not compared, if so: its experiment marked it as failed, it ended early, or there was no response.
     pub fn failure(&self) -> Option<String> {
         let failed = self.place.as_ref().and_then(|place| place.failed.clone());
         let document = self.document.as_deref();
@@ -135,7 +135,7 @@ impl Measured {
         failed.or(broken).or(interrupted).or_else(|| is_empty.then(|| "no response".to_owned()))
     }
 
-    /// Takes from another record of the same run what this one does not say.
+    /// Adds what another record of the same run has and this one lacks.
     pub fn complete(&mut self, other: Self) {
         let mine = &mut self.figures;
         let theirs = other.figures;

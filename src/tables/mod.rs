@@ -1,7 +1,7 @@
-//! `onrush table`: saved results of onrush, wrk and its forks as tables.
+//! `onrush table`: makes tables of saved results of onrush, wrk and its forks.
 //!
-//! What `read` gives of any file is a [`Measured`]; runs with the same key are a `group`; `build` makes tables of groups, and
-//! `format` writes them. Nothing here measures, prints, or changes a file.
+//! `read` turns files into [`Measured`] runs; those with the same key form a `group`; `build` makes tables of groups,
+//! and `format` writes them. Nothing here measures, prints, or changes a file.
 
 mod measured;
 mod read;
@@ -32,16 +32,16 @@ use crate::report::printable;
 use crate::report::result::Document;
 use column::{Column, FIELDS, Figure};
 
-/// What is to be shown, and how.
+/// The tables to show, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     /// Files and folders, at least one.
     pub inputs: Vec<PathBuf>,
-    /// The fields in which averaged runs agree; `None`: all in which runs differ.
+    /// The fields that averaged runs share; `None`: all in which runs differ.
     pub by: Option<Vec<String>>,
     /// The columns; `None`: the usual ones.
     pub columns: Option<Vec<String>>,
-    /// By what rows are sorted; `None`: as they came.
+    /// How rows are sorted; `None`: in order of appearance.
     pub sort: Option<Sort>,
     /// The form of the tables.
     pub form: Form,
@@ -50,23 +50,23 @@ pub struct Table {
 /// The form of tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// Two tables: every run with averages, and what those do not say.
+    /// Two tables in Markdown: every run with averages, and what averages hide.
     #[default]
     Markdown,
     /// The same, for a terminal.
     Text,
-    /// One table with a row for each run and everything that is known of it.
+    /// One table with a row for each run and everything that is known about it.
     Csv,
     /// The same, as a list of objects.
     Json,
 }
 
-/// What is to be printed.
+/// The text to print.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Printed {
-    /// The tables; empty: there is none.
+    /// The tables; empty if there are none.
     pub text: String,
-    /// What is to be said of the files.
+    /// The lines about the files.
     pub said: Vec<String>,
 }
 
@@ -99,7 +99,7 @@ fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<St
     let sorted = sort.map(|sort| sort.column.as_str()).filter(|name| matches!(Column::named(name), Column::Field(_)));
     check(key.iter().map(String::as_str).chain(fields).chain(sorted), runs)?;
     let named = named.map(|mut columns| {
-        // The key has columns of its own.
+        // The key has its own columns.
         columns.retain(|column| !matches!(column, Column::Field(name) if key.contains(name)));
         columns
     });
@@ -129,8 +129,8 @@ fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<St
     })
 }
 
-/// What runs are told apart by unless something else is asked for: factors, and everything else in which runs with the same
-/// factors differ. Runs of different things are never averaged silently.
+/// The default key: factors, and everything else in which runs with the same factors differ, so that runs of different
+/// things are never averaged silently.
 fn usual_key(runs: &[Measured]) -> Vec<String> {
     let factors = build::factors(runs);
     let levels = |run| factors.iter().map(|factor| column::field(run, factor)).collect::<Vec<_>>();
@@ -139,23 +139,23 @@ fn usual_key(runs: &[Measured]) -> Vec<String> {
         let with_it = runs.iter().map(|run| (levels(run), column::field(run, name)));
         with_it.collect::<BTreeSet<_>>().len()
     };
-    // The host is shorter, where it says as much as the URL.
+    // The host is shorter, if it distinguishes as much as the URL.
     let target = if told_apart("url") > told_apart("host") { "url" } else { "host" };
     let candidates = ["folder", "name", "section", "label", "tool", target, "threads", "connections", "rate"];
     let differing = candidates.into_iter().filter(|name| told_apart(name) > alike);
     differing.map(str::to_owned).chain(factors.iter().cloned()).collect()
 }
 
-/// Whether each name is that of a field.
+/// Checks that each name is a field's.
 fn check<'a>(mut names: impl Iterator<Item = &'a str>, runs: &[Measured]) -> Result<(), String> {
     let factors = build::factors(runs);
     let is_known = |name: &str| FIELDS.contains(&name) || factors.iter().any(|factor| factor == name);
     let Some(unknown) = names.find(|name| !is_known(name)) else { return Ok(()) };
     let known: Vec<&str> = factors.iter().map(String::as_str).chain(FIELDS).collect();
-    Err(format!("no column {unknown:?}; there are {}, and the figures of onrush table --help", known.join(", ")))
+    Err(format!("no column {unknown:?}; the columns are {}, and the figures in onrush table --help", known.join(", ")))
 }
 
-/// What there is to say of runs that failed and are in no table: nothing where a whole one has taken their place.
+/// The lines about runs that failed and are in no table, except those that were repeated.
 fn left_out(failed: &[Measured], whole: &[Measured]) -> Vec<String> {
     let turn = |run: &Measured| run.place.as_ref().map(|place| (place.id.clone(), place.round, place.levels.clone()));
     let is_repeated = |run: &&Measured| whole.iter().any(|other| turn(other) == turn(run));
@@ -166,7 +166,7 @@ fn left_out(failed: &[Measured], whole: &[Measured]) -> Vec<String> {
     failed.iter().filter(|run| !is_repeated(run)).map(words).collect()
 }
 
-/// What there is to say of a mean beside percentiles, where requests without a response are in these alone.
+/// The line about a mean beside percentiles, if only the percentiles include requests without a response.
 fn two_kinds(runs: &[Measured], columns: &[Column]) -> Option<String> {
     let is_shown = |wanted: fn(Figure) -> bool| {
         columns.iter().any(|column| matches!(column, Column::Figure(figure) if figure.is_latency() && wanted(*figure)))
@@ -177,12 +177,12 @@ fn two_kinds(runs: &[Measured], columns: &[Column]) -> Option<String> {
         let open_loop = run.document.as_deref().and_then(Document::bounded);
         open_loop.and_then(|it| it.censored.as_ref()).is_some_and(|censored| censored.count > 0)
     };
-    let words = "of runs with a rate, percentiles are of all requests that were due, and mean, deviation, minimum and maximum \
-                 of those with a complete response";
+    let words = "of runs with a rate, percentiles cover all requests that were due; mean, deviation, minimum and \
+                 maximum only those with a complete response";
     (has_both && runs.iter().any(is_censored)).then(|| words.to_owned())
 }
 
-/// What there is to say if percentiles of several runs cannot be computed.
+/// The line about percentiles of several runs that cannot be computed.
 fn unmerged(groups: &[group::Group<'_>]) -> Option<String> {
     let is_without =
         |group: &&group::Group<'_>| group.runs.len() > 1 && group.runs.iter().any(|(_, run)| run.document.is_none());
@@ -190,9 +190,9 @@ fn unmerged(groups: &[group::Group<'_>]) -> Option<String> {
     groups.iter().find(is_without).map(|_| words.to_owned())
 }
 
-/// What there is to say if runs are in one group whose latencies are of two kinds.
+/// The line about groups that mix two kinds of latency.
 fn mixed(groups: &[group::Group<'_>]) -> Option<String> {
-    let words = "no latencies are averaged of runs some of which have a rate and others none: some count from when a request \
-                 was due, others from when it was sent; add rate and tool to --by";
+    let words = "latencies are not averaged over runs with and without a rate: some count from when a request was due, \
+                 others from when it was sent; add rate and tool to --by";
     groups.iter().any(group::Group::mixes_latencies).then(|| words.to_owned())
 }

@@ -1,4 +1,4 @@
-//! Numbers in hundredths, so that averages round as by hand.
+//! Numbers in hundredths, so that averages are rounded as by hand.
 
 use std::fmt;
 use std::iter::Sum;
@@ -8,7 +8,7 @@ use std::iter::Sum;
 pub struct Number(i128);
 
 impl Number {
-    /// The nearest one, halves away from zero; `None` of what is no number.
+    /// The nearest one, halves away from zero; `None` for NaN or infinity.
     pub fn of(value: f64) -> Option<Self> {
         value.is_finite().then(|| Self((value * 100.0).round() as i128))
     }
@@ -18,14 +18,14 @@ impl Number {
         Self(i128::from(value) * 100)
     }
 
-    /// The average, halves away from zero; `None` of nothing.
+    /// The average, halves away from zero; `None` without numbers.
     pub fn average(numbers: &[Self]) -> Option<Self> {
         let count = numbers.len() as i128;
         let sum: i128 = numbers.iter().map(|number| number.0).sum();
         (count > 0).then(|| Self(divided(sum, count)))
     }
 
-    /// The one in the middle, or the average of the two there; `None` of nothing.
+    /// The median: the number in the middle, or the average of the two there; `None` without numbers.
     pub fn median(numbers: &[Self]) -> Option<Self> {
         let mut sorted = numbers.to_vec();
         sorted.sort_unstable();
@@ -37,17 +37,17 @@ impl Number {
         }
     }
 
-    /// It, or the nearest whole number, as text.
+    /// Its text, or that of the nearest whole number.
     pub fn text(self, is_whole: bool) -> String {
         if is_whole { divided(self.0, 100).to_string() } else { self.to_string() }
     }
 
-    /// It, with decimals only where it has some.
+    /// Its text, with decimals only if it has some.
     pub fn exact(self) -> String {
         self.text(self.0 % 100 == 0)
     }
 
-    /// As a floating-point number.
+    /// Its value as a floating-point number.
     pub fn value(self) -> f64 {
         self.0 as f64 / 100.0
     }

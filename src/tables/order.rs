@@ -1,8 +1,8 @@
-//! The natural order of names and numbers.
+//! Compares names and numbers in natural order.
 
 use std::cmp::Ordering;
 
-/// Compares levels of a factor: numbers by their value, with their unit, before anything else.
+/// Compares levels of a factor: numbers come first, by their value, unit included.
 pub fn level(one: &str, other: &str) -> Ordering {
     match (value(one), value(other)) {
         (Some(left), Some(right)) => left.total_cmp(&right),
@@ -10,7 +10,7 @@ pub fn level(one: &str, other: &str) -> Ordering {
     }
 }
 
-/// The number that a text is, if it is one: `1.5`, `10k`, `2M`.
+/// The value of a text that is a number: `1.5`, `10k`, `2M`.
 fn value(text: &str) -> Option<f64> {
     let end = text.len() - text.chars().next_back().filter(char::is_ascii_alphabetic).map_or(0, char::len_utf8);
     let scale = match &text[end..] {
@@ -33,7 +33,7 @@ pub fn natural(one: &str, other: &str) -> Ordering {
             (Ok(left), Ok(right)) => left.cmp(&right),
             _ => left.cmp(right),
         };
-        // Equal numbers may be written differently.
+        // The same number may be written in different ways.
         let order = by_value.then_with(|| left.cmp(right));
         if order.is_ne() {
             return order;
@@ -42,7 +42,7 @@ pub fn natural(one: &str, other: &str) -> Ordering {
     one.len().cmp(&other.len())
 }
 
-/// Takes the digits, or what is none, from the front.
+/// Takes the digits, or the non-digits, from the front.
 fn piece<'a>(text: &mut &'a str) -> &'a str {
     let is_digit = text.starts_with(|c: char| c.is_ascii_digit());
     let end = text.find(|c: char| c.is_ascii_digit() != is_digit).unwrap_or(text.len());

@@ -1,9 +1,9 @@
-//! A table as comma-separated values; what is not known is empty.
+//! A table as comma-separated values; unknown values are empty.
 
 use super::super::grid::{Cell, Grid};
 use crate::report::printable;
 
-/// The names and the rows.
+/// The line of names, and the rows.
 pub fn csv(grid: &Grid) -> String {
     let heads: Vec<String> = grid.heads.iter().map(|head| quoted(&head.name)).collect();
     let mut text = heads.join(",") + "\n";
@@ -14,7 +14,7 @@ pub fn csv(grid: &Grid) -> String {
     text
 }
 
-/// A text as it is, a number with all its decimals.
+/// A cell: a text as it is, a number with all its decimals.
 fn cell(cell: &Cell) -> String {
     match cell {
         Cell::Empty => String::new(),
@@ -24,7 +24,7 @@ fn cell(cell: &Cell) -> String {
     }
 }
 
-/// A text without anything that a terminal takes for an order.
+/// A text without control characters, quoted if necessary.
 fn quoted(text: &str) -> String {
     let text = printable(text);
     if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }

@@ -1,10 +1,10 @@
-//! A table as a list of JSON objects, a row each; what is not known is null.
+//! A table as a list of JSON objects, one for each row; unknown values are null.
 
 use serde::{Serialize, Serializer};
 
 use super::super::grid::{Cell, Grid, Head};
 
-/// The rows, one in a line.
+/// The rows, one per line.
 pub fn json(grid: &Grid) -> String {
     let rows: Vec<String> = grid
         .rows
@@ -14,7 +14,7 @@ pub fn json(grid: &Grid) -> String {
     if rows.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", rows.join(",\n")) }
 }
 
-/// A row with the names of its columns, in their order.
+/// A row with the names of its columns, in order.
 struct Row<'a>(&'a [Head], &'a [Cell]);
 
 impl Serialize for Row<'_> {

@@ -14,7 +14,7 @@ pub fn markdown(grid: &Grid) -> String {
     text
 }
 
-/// A cell without anything that Markdown takes for the end of it, or for HTML.
+/// A cell without anything that Markdown takes for its end, or for HTML.
 fn escaped(cell: &Cell) -> String {
     cell.shown().replace('|', r"\|").replace('<', "&lt;")
 }

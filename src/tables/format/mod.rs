@@ -1,4 +1,4 @@
-//! Tables as people and programs read them.
+//! Formats tables for people and programs.
 
 mod csv;
 mod json;

@@ -1,9 +1,9 @@
-//! A table for a terminal: columns as wide as they have to be, numbers to the right.
+//! A table for a terminal: columns as wide as necessary, numbers aligned to the right.
 
 use super::super::grid::{Cell, Grid};
 use crate::report::printable;
 
-/// The widest column; what is wider is not aligned.
+/// The widest column; wider cells are not aligned.
 const WIDTH_MAX: usize = 1_000;
 
 /// The headings and the rows.

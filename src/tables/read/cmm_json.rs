@@ -1,11 +1,11 @@
-//! The JSON that wrk-cmm's script writes: figures without errors and without what was asked for.
+//! Reads the JSON that wrk-cmm's script writes: figures without errors and without the load that was asked for.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::measured::Figures;
 
-/// What the script writes. Percentiles are numbers there.
+/// The script's output. Its percentiles are numbers.
 #[derive(Deserialize)]
 struct Written {
     requests: u64,
@@ -27,7 +27,7 @@ pub fn is_one(value: &Value) -> bool {
     value.get("requests").is_some() && value.get("duration_in_microseconds").is_some()
 }
 
-/// The figures in it. The error says what is missing or wrong.
+/// The figures in the JSON. The error says what is missing or wrong.
 pub fn read(value: &Value) -> Result<Figures, serde_json::Error> {
     let written = Written::deserialize(value)?;
     let latencies = written.latency_distribution.iter();

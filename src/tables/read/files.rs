@@ -1,4 +1,4 @@
-//! Which files are read: those that are named, and in folders those that may hold a run.
+//! Finds the files to read: those that were named, and in folders those that may hold a run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use super::super::order;
 use super::name;
 use crate::reason::reason;
 
-/// The endings of files that are looked at in a folder; the earlier has more of a run than the later.
+/// The extensions of files that are read in a folder; earlier ones have more of a run than later ones.
 const ENDINGS: [&str; 3] = ["json", "log", "txt"];
 
-/// The folder of an experiment has this file, and these, which are about the experiment.
+/// The file that marks the folder of an experiment, and the files there that are about the experiment.
 const PLAN: &str = "plan.toml";
 const NO_RESULTS: [&str; 2] = ["host.json", "targets.json"];
 
@@ -19,13 +19,13 @@ const NO_RESULTS: [&str; 2] = ["host.json", "targets.json"];
 pub struct Source {
     /// The folder, as it was named.
     pub folder: String,
-    /// Whether it was named, and not the file.
+    /// Whether the folder was named, and not the file.
     pub is_listed: bool,
-    /// Files in one folder with the same name but for the ending; the best record first.
+    /// Files in one folder that have the same name with different extensions; the best record first.
     pub paths: Vec<PathBuf>,
 }
 
-/// The sources in files and folders, in their order; in a folder, in that of the names.
+/// The sources in files and folders, in order; in a folder, in the order of names.
 pub fn sources(paths: &[PathBuf], problems: &mut Vec<String>) -> Vec<Source> {
     let mut sources: Vec<Source> = Vec::new();
     for path in paths {
@@ -75,7 +75,7 @@ fn listed(folder: &Path, problems: &mut Vec<String>) -> Vec<PathBuf> {
     files
 }
 
-/// How much of a run a file of this ending has, less being better; `None`: none.
+/// The rank of a file by its extension, lower ranks having more of a run; `None`: it holds no runs.
 fn rank(path: &Path) -> Option<usize> {
     let name = path.file_name()?.to_str()?;
     let (_, ending) = name.strip_suffix(".gz").unwrap_or(name).rsplit_once('.')?;

@@ -1,4 +1,4 @@
-//! The lines of wrk's report and of its forks', told apart.
+//! Recognises the lines of wrk's report and of its forks'.
 
 use crate::plan::Percent;
 
@@ -17,25 +17,25 @@ pub enum Line<'a> {
         /// Connections.
         connections: u64,
     },
-    /// `1000 requests/s, latency since they were due`, of onrush with a rate.
+    /// `1000 requests/s, latency since they were due`, from onrush with a rate.
     Due {
         /// The rate that was asked for.
         rate: &'a str,
     },
-    /// `Thread calibration: …`, of wrk2.
+    /// `Thread calibration: …`, from wrk2.
     Calibration,
     /// `Thread Stats …`
     Heading,
     /// `Latency …`, and the other rows of the table.
     Row {
-        /// Which of them.
+        /// Which row.
         row: Row,
-        /// What follows its name.
+        /// The cells after its name.
         cells: Vec<&'a str>,
     },
     /// `Latency Distribution`
     Distribution {
-        /// What wrk2 says about it in parentheses, if it does.
+        /// What wrk2 adds in parentheses.
         kind: Option<&'a str>,
     },
     /// `50.000%    6.67ms`
@@ -45,13 +45,13 @@ pub enum Line<'a> {
         /// The latency.
         cell: &'a str,
     },
-    /// The detailed spectrum of wrk2, and what is around it.
+    /// The detailed spectrum of wrk2, and the lines around it.
     Spectrum,
     /// `22640 requests in 30.03s, 24.07MB read`
     Totals {
         /// Responses.
         requests: u64,
-        /// How long was measured.
+        /// How long the run measured.
         time: &'a str,
         /// Bytes received.
         bytes: &'a str,
@@ -73,14 +73,14 @@ pub enum Line<'a> {
 pub enum Row {
     /// The latency.
     Latency,
-    /// A phase, which is not read.
+    /// A phase; not read.
     Phase,
-    /// The rates of the threads, which are not read.
+    /// The rates of the threads; not read.
     Rate,
 }
 
 impl<'a> Line<'a> {
-    /// Which line this is, if it is one of a report.
+    /// The line that this text is, if it is part of a report.
     pub fn of(text: &'a str) -> Option<Self> {
         let text = text.trim();
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -100,7 +100,7 @@ impl<'a> Line<'a> {
             ["Req/Sec", ref cells @ ..] => Self::Row { row: Row::Rate, cells: cells.to_vec() },
             ["Detailed", "Percentile", "spectrum:"] | ["Value", "Percentile", ..] => Self::Spectrum,
             [first, ..] if first.starts_with("#[") => Self::Spectrum,
-            // The last of them is infinite, which is a number here.
+            // The last one is `inf`, which parses as a number.
             [_, _, _, _] if words.iter().all(|word| is_number(word)) => Self::Spectrum,
             [percent, cell] if percent.ends_with('%') => {
                 Self::Percentile { percent: percent.trim_end_matches('%').parse().ok()?, cell }
@@ -120,7 +120,7 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// Its place in a report. None comes twice, but for those of [`Line::may_repeat`].
+    /// Its place in a report. No line comes twice, except those of [`Line::may_repeat`].
     pub fn place(&self) -> u8 {
         match self {
             Self::Running { .. } => 0,

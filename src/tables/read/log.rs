@@ -1,4 +1,4 @@
-//! Saved output of wrk, wrk-cmm and wrk2: any number of reports, with any text between them.
+//! Reads saved output of onrush, wrk, wrk-cmm and wrk2: any number of reports, with any text between them.
 
 use serde_json::Value;
 
@@ -6,12 +6,12 @@ use super::cmm_json;
 use super::line::Line;
 use super::report::{Report, Taken};
 
-/// What a text holds.
+/// The contents of a text.
 #[derive(Debug, Default)]
 pub struct Log {
-    /// The reports, and the blocks of JSON that belong to none.
+    /// The reports, and the blocks of JSON without a report.
     pub reports: Vec<Report>,
-    /// What is wrong with it, with the number of the line.
+    /// The problems, with the number of the line.
     pub problems: Vec<(usize, String)>,
 }
 
@@ -25,21 +25,22 @@ pub fn read(text: &str) -> Log {
     reader.log
 }
 
-/// A text up to some line.
+/// The state of reading a text, up to some line.
 #[derive(Default)]
 struct Reader {
     log: Log,
     section: Option<String>,
     label: Option<String>,
-    /// The line before, if it may be a heading.
+    /// The previous line, if it may be a heading.
     above: Option<String>,
     /// The report that has not ended.
     open: Option<Report>,
-    /// Whether what follows, up to the next report, belongs to one that was given up, or is said already.
+    /// Whether the lines up to the next report are skipped: they belong to a report that was left out, or were
+    /// reported.
     is_adrift: bool,
     /// Whether the report before this one has no end.
     is_after_cut: bool,
-    /// Whether JSON that follows is about the report before it.
+    /// Whether JSON that follows is about the previous report.
     is_json_due: bool,
     json: Option<Json>,
 }
@@ -60,7 +61,7 @@ impl Reader {
         match Line::of(text) {
             Some(Line::Running { url }) => self.begin(number, url, text),
             Some(line) if self.open.is_some() => self.go_into(number, &line, text),
-            // The end of the report above may have been that of the one before, and these lines its own.
+            // The end of the report above may have been that of an earlier one, and these lines its own.
             Some(_) if self.is_after_cut && self.is_json_due => {
                 (self.is_adrift, self.is_json_due, self.above) = (true, false, None);
                 if let Some(report) = self.log.reports.pop() {
@@ -112,23 +113,23 @@ impl Reader {
         self.log.reports.push(report);
     }
 
-    /// A report has lines of another, and there is no telling which.
+    /// Leaves out a report that has lines of another, as it is unknown which.
     fn give_up(&mut self, number: usize, report: &Report) {
         let line = report.line;
-        let words = format!("a line of another run is in the one that begins in line {line}: it is left out");
+        let words = format!("a line of another run is in the run that begins on line {line}, which is left out");
         self.log.problems.push((number, words));
     }
 
-    /// The report that is open, if one is, has no end.
+    /// Ends the open report, if there is one, which was cut off.
     fn cut_off(&mut self) -> bool {
         let Some(report) = self.open.take() else { return false };
-        let words = if report.has_figures() { "what is there is shown" } else { "it is left out" };
-        self.log.problems.push((report.line, format!("the run that begins here has no end: {words}")));
+        let words = if report.has_figures() { "the rest is shown" } else { "it is left out" };
+        self.log.problems.push((report.line, format!("the run that begins here is cut off: {words}")));
         self.log.reports.extend(report.has_figures().then_some(report));
         true
     }
 
-    /// The end of a report whose beginning is not there.
+    /// The end of a report whose beginning is missing.
     fn orphan(&mut self, number: usize, line: &Line<'_>) {
         if !self.is_adrift {
             let name = if matches!(line, Line::Rate(_)) { "Requests/sec" } else { "Transfer/sec" };
@@ -184,7 +185,7 @@ impl Reader {
     fn end(&mut self) {
         self.cut_off();
         if let Some(json) = self.json.take() {
-            self.log.problems.push((json.line, "the JSON that begins here has no end: it is left out".to_owned()));
+            self.log.problems.push((json.line, "the JSON that begins here is cut off: it is left out".to_owned()));
         }
     }
 }
@@ -208,10 +209,11 @@ fn is_rule(text: &str) -> bool {
     text.len() >= 3 && (text.bytes().all(|byte| byte == b'=') || text.bytes().all(|byte| byte == b'-'))
 }
 
-/// How the lines begin that onrush prints around a report.
+/// The beginnings of the lines that onrush prints around a report.
 const OURS: [&str; 4] = ["verdict: ", "note: ", "onrush: ", "::error"];
 
-/// What a line says about the report below it; `None`: it is about the one above, a command, a prompt or decoration.
+/// The label that a line gives to the report below it; `None`: it is about the report above, a command, a prompt or
+/// decoration.
 fn label(text: &str) -> Option<String> {
     if OURS.iter().any(|beginning| text.starts_with(beginning)) {
         return None;

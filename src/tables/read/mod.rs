@@ -1,6 +1,6 @@
 //! Reads runs from files and folders: which files there are, the format of each, and which runs were read before.
 //!
-//! An unreadable file does not stop the rest: what is wrong is collected, file by file.
+//! An unreadable file does not stop the rest: problems are collected, file by file.
 
 mod cmm_json;
 mod files;
@@ -26,16 +26,16 @@ use files::Source;
 use name::Name;
 use report::Report;
 
-/// Runs, and what is wrong with the files they come from.
+/// Runs, and the problems of their files.
 #[derive(Debug, Default)]
 pub struct Read {
     /// The runs, in the order of their files and lines.
     pub runs: Vec<Measured>,
-    /// Sentences that name file and line.
+    /// The problems: sentences that name file and line.
     pub problems: Vec<String>,
 }
 
-/// Reads all files, and those in the folders, that are named.
+/// Reads all files, and the files in all folders, that were named.
 pub fn all(paths: &[PathBuf]) -> Read {
     let mut read = Read::default();
     for source in files::sources(paths, &mut read.problems) {
@@ -43,11 +43,11 @@ pub fn all(paths: &[PathBuf]) -> Read {
         for path in &source.paths {
             let found = file(&source, path, &mut read.problems);
             match (&mut runs, found) {
-                // Two records of one run: the first one counts, and the other has what it does not say.
+                // Two records of one run: the first one counts, and the other adds what it lacks.
                 (Some(runs), mut found) if !runs.is_empty() => match (&mut runs[..], found.pop()) {
                     ([run], Some(other)) if found.is_empty() => run.complete(other),
                     (_, Some(_)) => {
-                        read.problems.push(format!("{path:?}: a better record of its runs was read before"))
+                        read.problems.push(format!("{path:?} is left out: a better record of its runs was read before"))
                     }
                     (_, None) => {}
                 },
@@ -78,13 +78,13 @@ fn file(source: &Source, path: &Path, problems: &mut Vec<String>) -> Vec<Measure
     };
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     let mut runs = match first {
-        // `ss` is sampled as lists of sockets.
+        // Samples of `ss` are lists of sockets.
         Some(b'[') if source.is_listed => return Vec::new(),
         Some(b'{') => json(origin, path, &bytes, problems).into_iter().collect(),
         _ => log_file(&origin, path, &String::from_utf8_lossy(&bytes), problems),
     };
     for measured in &mut runs {
-        // What a result says of itself counts more than its name.
+        // What a result says takes precedence over its name.
         for (factor, level) in &factors {
             let factor = factor_of_experiment(factor);
             if measured.place.is_none() && !measured.factors.iter().any(|(name, _)| *name == factor) {
@@ -102,11 +102,11 @@ fn json(origin: Origin, path: &Path, bytes: &[u8], problems: &mut Vec<String>) -
     let measured = match &value {
         Some(value) => match cmm_json::read(value) {
             Ok(figures) => Ok(Measured { figures, ..Measured::new(Origin { tool: "wrk-cmm", ..origin }) }),
-            Err(error) => Err(format!("{path:?} is no whole result of wrk-cmm: {error}")),
+            Err(error) => Err(format!("{path:?} is no complete result of wrk-cmm: {error}")),
         },
         None => Document::parse(path, bytes)
             .and_then(|document| {
-                // What cannot be added up later is not worth showing now.
+                // A damaged document cannot be added up later, so it is not shown either.
                 document.check().map_err(|corrupt| anyhow::anyhow!("{path:?} is damaged: {corrupt}"))?;
                 Ok(ours::read(origin, document))
             })
@@ -137,7 +137,7 @@ fn log_file(origin: &Origin, path: &Path, text: &str, problems: &mut Vec<String>
     found.sort();
     problems.extend(found.into_iter().map(|(line, words)| format!("{path:?} line {line}: {words}")));
     if log.reports.is_empty() {
-        problems.push(format!("{path:?}: no run of onrush, wrk, wrk-cmm or wrk2 is in it"));
+        problems.push(format!("{path:?} has no run of onrush, wrk, wrk-cmm or wrk2"));
     }
     log.reports.into_iter().map(|report| of_report(origin.clone(), report)).collect()
 }
@@ -158,7 +158,7 @@ fn of_report(origin: Origin, report: Report) -> Measured {
     }
 }
 
-/// A run that was read before, to the byte, is a copy of it.
+/// Leaves out runs that are byte-for-byte copies of runs read before.
 fn leave_out_copies(read: &mut Read) {
     let mut known: BTreeSet<(String, String)> = BTreeSet::new();
     let problems = &mut read.problems;

@@ -1,21 +1,21 @@
-//! Reads the parameters of a run from the name of its file: `buffers-rmem_max-262144-wmem_max-262144-1.json`.
+//! Reads the parameters of a run from its file's name: `buffers-rmem_max-262144-wmem_max-262144-1.json`.
 
 use std::path::Path;
 
-/// What a file's name says.
+/// The parts of a file's name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Name {
-    /// What is before the factors, or all of it.
+    /// The part before the factors, or all of it.
     pub prefix: String,
-    /// Pairs of a word and a number.
+    /// The factors, each with its level.
     pub factors: Vec<(String, String)>,
     /// The number at its end.
     pub run: Option<u64>,
 }
 
 impl Name {
-    /// Reads a name from its end: the number of the run, before it pairs of a factor and its level. A name without the
-    /// number of a run has no factors either.
+    /// Reads a name from its end: the number of the run, and before it pairs of a factor and its level. A name without
+    /// a run's number has no factors either.
     pub fn of(path: &Path) -> Self {
         let stem = stem(path);
         let mut parts: Vec<&str> = stem.split('-').collect();
@@ -36,7 +36,7 @@ impl Name {
     }
 }
 
-/// The name without its ending, `.gz` included.
+/// The name without its extension, `.gz` included.
 pub fn stem(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.strip_suffix(".gz").unwrap_or(&name);

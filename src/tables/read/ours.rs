@@ -1,4 +1,4 @@
-//! A result file of onrush as a run.
+//! Turns a result file of onrush into a run.
 
 use super::super::column::{factor_of_experiment, factor_of_label};
 use super::super::measured::{Figures, Measured, Origin};
@@ -24,7 +24,7 @@ pub fn read(origin: Origin, document: Document) -> Measured {
             .collect(),
         errors: Some(document.errors),
     };
-    // The names of an experiment's files say what its factors say.
+    // The names of an experiment's files repeat its factors.
     let name = document.experiment.as_ref().map_or(origin.name, |place| place.name.clone());
     Measured {
         url: Some(document.plan.url.clone()),
@@ -40,7 +40,7 @@ pub fn read(origin: Origin, document: Document) -> Measured {
     }
 }
 
-/// What was varied, in the order of the experiment's plan, and the labels beside it.
+/// The factors in the order of the experiment's plan, and the labels.
 fn factors(document: &Document) -> Vec<(String, String)> {
     let levels = document.experiment.iter().flat_map(|place| &place.levels);
     let mut factors: Vec<(String, String)> =

@@ -1,4 +1,4 @@
-//! One report of wrk or of a fork, put together line by line.
+//! Reads one report of wrk or of a fork, line by line.
 
 use super::super::measured::Figures;
 use super::line::{Line, Row};
@@ -8,9 +8,9 @@ use crate::stats::Errors;
 /// A report, as far as it was read.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// The line it begins in.
+    /// The line it begins on.
     pub line: usize,
-    /// The heading that it is under.
+    /// The heading above it.
     pub section: Option<String>,
     /// The nearest line above it.
     pub label: Option<String>,
@@ -20,32 +20,32 @@ pub struct Report {
     pub load: Option<(u64, u64)>,
     /// The rate that was asked for, as onrush prints it.
     pub rate: Option<String>,
-    /// What measured.
+    /// The program that measured.
     pub tool: &'static str,
-    /// What was measured.
+    /// The figures.
     pub figures: Figures,
     /// Its lines.
     pub text: String,
     /// The JSON below it.
     pub json: Option<String>,
-    /// The place of the line before.
+    /// The place of the previous line.
     place: u8,
     has_minimum: bool,
-    /// Whether percentiles of another latency are being read.
+    /// Whether the percentiles being read are those of wrk2's uncorrected latency.
     is_uncorrected: bool,
     has_latency: bool,
 }
 
-/// What a line is to the report before it.
+/// What a line means to the report before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// It goes on.
+    /// The report continues.
     More,
-    /// It ends.
+    /// The report ends.
     End,
-    /// The line is not of this report, but of another that was written into the same file meanwhile.
+    /// The line is from another report, written into the same file at the same time.
     Mixed,
-    /// It goes on without what the line says, because of this.
+    /// The report continues without what the line says, because of this.
     Unread(String),
 }
 
@@ -56,7 +56,7 @@ impl Report {
         Self { line, url: url.to_owned(), section, label, tool: "wrk", ..Self::default() }
     }
 
-    /// Takes the next of its lines.
+    /// Takes its next line.
     pub fn take(&mut self, line: &Line<'_>) -> Taken {
         let place = line.place();
         let is_again = match line {
@@ -82,7 +82,7 @@ impl Report {
             Line::Running { .. } | Line::Interim | Line::Row { row: Row::Phase | Row::Rate, .. } => {}
             Line::Load { threads, connections } => self.load = Some((*threads, *connections)),
             Line::Due { rate } => (self.rate, self.tool) = (Some((*rate).to_owned()), "onrush"),
-            // onrush prints wrk2's blocks, too.
+            // With a rate, onrush prints wrk2's blocks, too.
             Line::Calibration | Line::Spectrum if self.rate.is_some() => {}
             Line::Calibration | Line::Spectrum => self.tool = "wrk2",
             Line::Heading => {}
@@ -102,7 +102,7 @@ impl Report {
                 figures.requests = Some(*requests);
                 figures.duration_us = units::time_us(time).map_err(unprinted(time))?;
                 figures.bytes = Some(units::bytes(bytes).map_err(unprinted(bytes))?.round() as u64);
-                // What follows is there only if it is not zero.
+                // The lines that follow are printed only if they are not zero.
                 figures.errors = Some(Errors::default());
             }
             Line::Errors([connect, read, write, timeout]) => {
@@ -123,11 +123,12 @@ impl Report {
     fn latency(&mut self, cells: &[&str]) -> Result<(), String> {
         self.has_latency = true;
         let times = match cells {
-            ["no", "answers"] => return Ok(()),
-            // Nothing was measured: the minimum is that of an empty histogram, the others are zero.
+            // onrush prints the one, and printed the other before.
+            ["no", "responses" | "answers"] => return Ok(()),
+            // Nothing was measured: the minimum is that of an empty histogram; the others are zero.
             [.., share] if share.trim_start_matches('-').starts_with("nan") => return Ok(()),
             [times @ .., share] if share.ends_with('%') && (3..=4).contains(&times.len()) => times,
-            _ => return Err(format!("{:?} is no row of latencies that wrk prints", cells.join(" "))),
+            _ => return Err(format!("{:?} is no row of latencies as wrk prints it", cells.join(" "))),
         };
         let mut us = [None; 4];
         for (us, cell) in us.iter_mut().zip(times) {
@@ -139,7 +140,7 @@ impl Report {
         Ok(())
     }
 
-    /// Takes the exact figures that the script of wrk-cmm writes below it.
+    /// Adopts the exact figures that wrk-cmm's script writes below it.
     pub fn refine(&mut self, json: Figures, text: String) {
         let Figures { mean_us, stdev_us, min_us, max_us, errors, percentiles_us, .. } =
             std::mem::take(&mut self.figures);
@@ -150,17 +151,17 @@ impl Report {
         (self.json, self.tool) = (Some(text), "wrk-cmm");
     }
 
-    /// What measured it.
+    /// The program that measured it.
     pub fn tool(&self) -> &'static str {
         if self.has_minimum { "wrk-cmm" } else { self.tool }
     }
 
-    /// Whether it says what was done.
+    /// Whether it has figures.
     pub fn has_figures(&self) -> bool {
         self.figures.requests.is_some() || self.figures.rate_per_s.is_some()
     }
 
-    /// The lines of which it has none, though every report does.
+    /// The lines that it lacks, though every report has them.
     pub fn missing(&self) -> Vec<&'static str> {
         let lines = [
             (self.load.is_some(), "threads and connections"),
@@ -172,8 +173,8 @@ impl Report {
     }
 }
 
-/// The words for what is no number of wrk's.
+/// The words for a number that wrk does not print.
 fn unprinted(cell: &str) -> impl FnOnce(Unprinted) -> String {
     let cell = cell.to_owned();
-    move |Unprinted| format!("{cell:?} has no unit that wrk prints there")
+    move |Unprinted| format!("{cell:?} has a unit that wrk never prints there")
 }

@@ -1,4 +1,4 @@
-//! What is read from files, good and bad.
+//! Reading files, good and bad.
 
 use std::fs;
 use std::io::Write;
@@ -80,7 +80,7 @@ fn read(folder: &TempDir) -> Read {
     all(&[folder.path().to_owned()])
 }
 
-/// What there is to say about a log with this text, without the name of the file.
+/// The problems of a log with this text, without the name of the file.
 fn problems(text: &str) -> Vec<String> {
     let folder = written(&[("a.log", text.as_bytes())]);
     let said = read(&folder).problems;
@@ -141,11 +141,14 @@ fn wrk2_has_percentiles_of_the_latency_since_requests_were_due() {
 }
 
 #[test]
-fn a_run_without_answers_has_no_latency() {
-    let text = WRK.replace("   253.11ms  234.74ms   1.98s    85.79%", "     0.00us    0.00us   0.00us    -nan%");
-    let folder = written(&[("a.log", text.as_bytes())]);
-    let Read { runs, problems } = read(&folder);
-    assert_eq!((runs[0].figures.mean_us, runs[0].figures.requests, problems.len()), (None, Some(22_640), 0));
+fn a_run_without_responses_has_no_latency() {
+    for row in ["     0.00us    0.00us   0.00us    -nan%", "   no responses", "   no answers"] {
+        let text = WRK.replace("   253.11ms  234.74ms   1.98s    85.79%", row);
+        let folder = written(&[("a.log", text.as_bytes())]);
+        let Read { runs, problems } = read(&folder);
+        let figures = &runs[0].figures;
+        assert_eq!((figures.mean_us, figures.requests, problems.len()), (None, Some(22_640), 0), "{row}");
+    }
 }
 
 #[test]
@@ -157,9 +160,9 @@ fn what_is_missing_mixed_or_unknown_is_named_with_its_line() {
     let again = format!("{}\n{}\n{}\n", lines[..7].join("\n"), lines[1], lines[7..].join("\n"));
     let without_table = WRK.replace("    Latency   253.11ms  234.74ms   1.98s    85.79%\n", "");
     let table = [
-        (cut.clone(), 1, " line 1: the run that begins here has no end: what is there is shown"),
-        (format!("{cut}\n{WRK}"), 2, " line 1: the run that begins here has no end: what is there is shown"),
-        (format!("{beginning}\n{WRK}"), 1, " line 1: the run that begins here has no end: it is left out"),
+        (cut.clone(), 1, " line 1: the run that begins here is cut off: the rest is shown"),
+        (format!("{cut}\n{WRK}"), 2, " line 1: the run that begins here is cut off: the rest is shown"),
+        (format!("{beginning}\n{WRK}"), 1, " line 1: the run that begins here is cut off: it is left out"),
         (
             format!("{WRK}Requests/sec: 1.00\nTransfer/sec: 1.00B\n"),
             1,
@@ -168,17 +171,17 @@ fn what_is_missing_mixed_or_unknown_is_named_with_its_line() {
         (
             format!("{mixed}{WRK}"),
             1,
-            " line 3: a line of another run is in the one that begins in line 1: it is left out",
+            " line 3: a line of another run is in the run that begins on line 1, which is left out",
         ),
         (
             format!("{again}{WRK}"),
             1,
-            " line 8: a line of another run is in the one that begins in line 1: it is left out",
+            " line 8: a line of another run is in the run that begins on line 1, which is left out",
         ),
         (without_table, 1, " line 1: the run has no line \"Latency\""),
-        (WRK.replace("1.98s", "1.98h"), 1, " line 6: \"1.98h\" has no unit that wrk prints there: it is left out"),
+        (WRK.replace("1.98s", "1.98h"), 1, " line 6: \"1.98h\" has a unit that wrk never prints there: it is left out"),
         (format!("{WRK}{WRK2}"), 2, " line 13: a run of wrk2 follows one of wrk: they measure differently"),
-        ("nothing".to_owned(), 0, ": no run of onrush, wrk, wrk-cmm or wrk2 is in it"),
+        ("nothing".to_owned(), 0, " has no run of onrush, wrk, wrk-cmm or wrk2"),
     ];
     for (text, runs, problem) in table {
         let folder = written(&[("a.log", text.as_bytes())]);
@@ -294,7 +297,7 @@ fn files_that_are_no_results_are_named_and_the_others_are_read() {
 #[test]
 fn the_blocks_that_people_published_are_read() {
     let fixture = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
-    // What is read, which rate the last one has, and how many sentences there are to say.
+    // The file, the number of runs, the rate of the last one, and the words of every problem.
     let table = [
         ("buffers.md", 1, 32_394.33, "this run was read before"),
         ("tuning.md", 3, 85_894.12, "this run was read before"),

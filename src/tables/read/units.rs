@@ -1,12 +1,12 @@
-//! Numbers with wrk's units, read back.
+//! Parses numbers with wrk's units.
 
-/// What is no number that wrk prints.
+/// A number that wrk does not print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unprinted;
 
 /// A time in microseconds; `None`: there was nothing to measure.
 pub fn time_us(text: &str) -> Result<Option<f64>, Unprinted> {
-    // A cell of eight characters cuts off the last one of 1000.00ms.
+    // A cell has eight characters, which cuts off the last one of 1000.00ms.
     if text == "1000.00m" {
         return Ok(Some(1e6));
     }

@@ -1,4 +1,4 @@
-//! Tables of what people published, and of results of our own.
+//! Tables of published results, and of onrush's own.
 
 use std::fs;
 use std::path::PathBuf;
@@ -75,7 +75,7 @@ fn hundredths(text: &str) -> i64 {
 fn the_table_of_the_script_is_reproduced_to_the_last_digit() {
     let folder = experiment();
     let mut files: Vec<PathBuf> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
-    // As a shell has them: 16777216 is before 262144.
+    // As a shell sorts them: 16777216 is before 262144.
     files.sort();
     let Printed { text, said } = run(&table(files));
     let (first, second) = text.split_once("\n\n").unwrap();
@@ -92,7 +92,7 @@ fn the_table_of_the_script_is_reproduced_to_the_last_digit() {
         assert_eq!(our[..3], their[..3]);
         for column in 3..our.len() {
             let sum: i64 = ours[index - 3..index].iter().map(|row| hundredths(&row[column])).sum();
-            // The script cuts averages off where we round them.
+            // The script truncates averages; onrush rounds them.
             assert_eq!(hundredths(&their[column]), sum / 3, "{their:?}");
             assert_eq!(hundredths(&our[column]), (2 * sum + 3) / 6, "{our:?}");
         }
@@ -132,7 +132,7 @@ fn the_published_summary_is_one_command() {
     assert_eq!((found.len(), found), (12, expected));
 }
 
-/// A result of ours with these latencies.
+/// A result of onrush with these latencies.
 fn result(latencies_us: impl Iterator<Item = u64>) -> Document {
     let plan = fixtures::plan(Dialect::Native, "http://127.0.0.1:8080/", 1, 1, 10);
     let mut outcome = fixtures::flawless(1_000, 10);
@@ -179,7 +179,7 @@ fn saved(results: &[(&str, Document)]) -> (TempDir, Vec<PathBuf>) {
     (folder, paths)
 }
 
-/// A result of ours with this rate.
+/// A result of onrush with this rate.
 fn paced(per_s: u64) -> Document {
     let mut plan = fixtures::plan(Dialect::Native, "http://127.0.0.1:8080/", 1, 1, 10);
     plan.schedule = Some(fixtures::schedule(per_s));
@@ -353,7 +353,7 @@ fn a_column_that_is_not_there_is_refused_with_those_that_are() {
         Table { sort: Some(Sort { column: "rmem".to_owned(), descends: false }), ..table(vec![fixture("guard.md")]) },
     ] {
         let Printed { text, said } = run(&wrong);
-        assert!(text.is_empty() && said[0].starts_with("no column \"rmem\"; there are folder, file"), "{said:?}");
+        assert!(text.is_empty() && said[0].starts_with("no column \"rmem\"; the columns are folder, file"), "{said:?}");
     }
 }
 
@@ -390,7 +390,7 @@ fn an_experiment_has_its_factors_levels_and_rounds_in_the_order_of_its_plan() {
             if (point, round) == (1, 2) {
                 document.experiment.as_mut().unwrap().failed = Some("exit code 7".to_owned());
             }
-            // The name says something else, and less.
+            // The name has something else, and less.
             fs::write(folder.path().join(format!("p-z-9-{point}{round}.json")), document.to_json()).unwrap();
         }
     }
