@@ -15,7 +15,7 @@ pub fn refusal(contest: &Contest<'_>) -> Option<String> {
         let other = side.iter().find_map(|run| Some((run, between(first, run).into_iter().next()?)));
         if let Some((run, (_, words))) = other {
             return Some(format!(
-                "{:?} has another plan than the rest of {name}: {words}; --force compares them anyway",
+                "{:?} has a different plan from the rest of {name}: {words}; --force compares them anyway",
                 run.origin.file
             ));
         }

@@ -172,7 +172,7 @@ fn a_side_of_several_plans_is_refused() {
     let folder = written(&[("a1.json", of_plan(10)), ("a2.json", of_plan(20))]);
     let other = written(&[("b.json", result(&plan("http://a/", 10), 900))]);
     let Printed { said, exit, .. } = of(&[folder.path().to_path_buf(), other.path().to_path_buf()]);
-    assert!(exit == 1 && said[0].contains("a2.json\" has another plan than the rest"), "{said:?}");
+    assert!(exit == 1 && said[0].contains("a2.json\" has a different plan from the rest"), "{said:?}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Bounds for percentiles of the latency since requests were due: how long requests without a complete response would
-//! have lasted is unknown.
+//! Bounds for percentiles of the latency since requests were due, because it is unknown how long requests without a
+//! complete response would have lasted.
 
 use crate::stats::{Distribution, rank};
 
@@ -7,26 +7,27 @@ use crate::stats::{Distribution, rank};
 #[derive(Clone, Debug)]
 pub struct Bounds<'a> {
     completed: &'a Distribution<u64>,
-    /// All of them: each request without a complete response lasted at least as long as it was waited for.
+    /// Latencies and ages together: each request without a complete response lasted at least as long as its age.
     all: Distribution<u64>,
 }
 
 impl<'a> Bounds<'a> {
-    /// The bounds that follow from these latencies and these ages.
+    /// The bounds for these latencies and these ages.
     pub fn new(completed: &'a Distribution<u64>, censored: &Distribution<u64>) -> Self {
         let mut all = completed.clone();
         all += censored;
         Self { completed, all }
     }
 
-    /// The latencies with the age of each request without a complete response: the percentiles of these are the lower bounds.
+    /// The latencies together with the ages of requests without a complete response; their percentiles are the lower
+    /// bounds.
     pub fn least(&self) -> &Distribution<u64> {
         &self.all
     }
 
-    /// The percentile, in nanoseconds, if every request without a complete response had lasted for ever; `None`: it would
-    /// have, too. Never less than the lower bound, though values of one bin are told apart less well in the one than in the
-    /// other.
+    /// The percentile, in nanoseconds, if every request without a complete response had lasted for ever; `None`: the
+    /// percentile would be infinite, too. Never less than the lower bound, although the two histograms resolve values
+    /// within a bin differently.
     pub fn upper_ns(&self, percent: f64) -> Option<u64> {
         let rank = rank(percent, self.all.count()).min(self.all.count());
         (rank <= self.completed.count()).then(|| self.completed.at_rank(rank).max(self.all.at_rank(rank)))
@@ -57,7 +58,7 @@ mod tests {
 
     #[test]
     fn the_bounds_are_never_the_wrong_way_round() {
-        // All of these share a bin that is 512 wide.
+        // These values share a bin that is 512 wide.
         for (completed, censored) in [(vec![600_000], vec![600_060]), (vec![600_000; 3], vec![600_050; 2])] {
             let (completed, censored) = (of(completed), of(censored));
             let bounds = Bounds::new(&completed, &censored);

@@ -1,8 +1,8 @@
-//! The error numbers of the operating system in plain words.
+//! The operating system's error numbers as text.
 
 use rustix::io::Errno;
 
-/// Number, name and words of those that a load generator meets.
+/// Number, name and text of the errors that a load generator encounters.
 const KNOWN: [(Errno, &str, &str); 16] = [
     (Errno::CONNREFUSED, "ECONNREFUSED", "connection refused"),
     (Errno::CONNRESET, "ECONNRESET", "connection reset by the server"),
@@ -22,7 +22,7 @@ const KNOWN: [(Errno, &str, &str); 16] = [
     (Errno::AFNOSUPPORT, "EAFNOSUPPORT", "address family not supported"),
 ];
 
-/// The error with this number, if it is one of those that a load generator meets.
+/// The error with this number, if it is in the table.
 pub fn known(number: i32) -> Option<Errno> {
     find(number).map(|&(errno, ..)| errno)
 }
@@ -31,7 +31,7 @@ pub fn known(number: i32) -> Option<Errno> {
 pub fn words(number: i32) -> String {
     match find(number) {
         Some((_, name, words)) => format!("{words} ({name})"),
-        // The standard library's words, which end in "(os error N)".
+        // The standard library's text, which ends in "(os error N)".
         None => std::io::Error::from_raw_os_error(number).to_string(),
     }
 }

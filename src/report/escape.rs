@@ -1,16 +1,16 @@
 //! Escapes untrusted bytes for a terminal.
 
-/// The longest text that is shown of anything a server sent, in characters.
+/// Maximum length of text shown from a server, in characters.
 const LONGEST: usize = 120;
 
-/// What replaces the rest of a text that was cut.
+/// Replaces the rest of a truncated text.
 const CUT: &str = "...";
 
-/// Printable ASCII as it is, every other byte (and the backslash) as `\xNN`, at most 120 characters. Never cut inside
-/// an escape; what was cut ends in `...`.
+/// Keeps printable ASCII and turns every other byte (and the backslash) into `\xNN`, up to 120 characters. Never
+/// truncates inside an escape; truncated text ends in `...`.
 pub fn escape(bytes: &[u8]) -> String {
     let mut text = String::new();
-    // The last length at which the mark of a cut still fits.
+    // The greatest length at which the truncation mark still fits.
     let mut safe = 0;
     for &byte in bytes {
         match byte {
@@ -29,7 +29,7 @@ pub fn escape(bytes: &[u8]) -> String {
     text
 }
 
-/// A text in which everything that moves a cursor or turns the direction of writing is spelled out, and nothing else.
+/// A text in which only characters that move the cursor or change the writing direction are escaped.
 pub fn printable(text: &str) -> String {
     let is_order = |c: char| {
         let is_invisible =

@@ -1,4 +1,4 @@
-//! One row of the ledger in plain words: what failed, how often, when, an example, and what to do about it.
+//! One row of the ledger as a sentence: what failed, how often, when, an example, and what to do about it.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use super::{errno, escape, proxy, tls};
 use crate::run::{Ports, Shortage};
 use crate::stats::{Cause, Phase, Row, TlsFailure};
 
-/// One row of the ledger, ready to be said.
+/// One row of the ledger, with all that its sentence needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     /// What happened.
@@ -21,17 +21,17 @@ pub struct Failure {
     pub throughout: bool,
     /// The threshold of `--timeout`.
     pub timeout: Option<Duration>,
-    /// Whether other connections were made.
+    /// Whether other connections were established.
     pub others_connected: bool,
     /// Whether there was only one request.
     pub once: bool,
-    /// The local ports of this machine, if there was one too few.
+    /// The local ports of this machine, if they ran out.
     pub ports: Option<Ports>,
-    /// How many connections onrush closed before the server did, although that had its turn.
+    /// How many connections onrush closed because the server, whose turn it was, had not.
     pub closed_first: u64,
     /// How many open files the run needs, if the limit can be raised to that.
     pub files_needed: Option<u64>,
-    /// The limit of open files, if it is too low and no other note says so.
+    /// The limit on open files, if it is too low and no other note says so.
     pub shortage: Option<Shortage>,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
-    /// One of the cases, unless the sentence names it, or where it was makes no difference.
+    /// An example, unless the sentence names it already or the place does not matter.
     pub fn example(&self) -> Option<String> {
         let example = escape(&self.row.example);
         match self.row.cause {
@@ -67,7 +67,7 @@ impl Failure {
         }
     }
 
-    /// Whether this machine was short of something.
+    /// Whether this machine ran out of a resource.
     pub fn is_ours(&self) -> bool {
         let short = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL];
         match self.row.cause {
@@ -81,7 +81,7 @@ impl Failure {
         (self.row.phase, self.row.cause) == (Phase::Connect, Cause::Errno(Errno::CONNREFUSED.raw_os_error()))
     }
 
-    /// When it happened, unless it was the whole time.
+    /// When it happened, unless it happened throughout.
     fn seconds(&self) -> String {
         let (first_s, last_s) = (self.row.first_s(), self.row.last_s());
         if self.throughout {
@@ -93,7 +93,7 @@ impl Failure {
         }
     }
 
-    /// What can be done about it, where that is known.
+    /// What to do about it, where known.
     fn way_out(&self) -> Option<String> {
         let text = match self.row.cause {
             Cause::Errno(number) => return self.way_out_of(errno::known(number)?),
@@ -136,7 +136,7 @@ impl Failure {
         Some(text.to_owned())
     }
 
-    /// What to think of attempts to connect that get no answer.
+    /// The likely reason why connection attempts get no response.
     fn why_nobody_answers(&self) -> &'static str {
         if self.others_connected {
             "others were accepted, so the server's accept queue was full (see its listen backlog and \
@@ -154,7 +154,7 @@ impl Failure {
     }
 }
 
-/// What to do where the limit of open files is too low.
+/// What to do when the limit on open files is too low.
 pub fn too_few_files(&Shortage { needed, hard }: &Shortage) -> String {
     let (allowed, wanted) = (thousands(hard), thousands(needed));
     format!(
@@ -162,7 +162,7 @@ pub fn too_few_files(&Shortage { needed, hard }: &Shortage) -> String {
     )
 }
 
-/// What to do where the local ports do not suffice.
+/// What to do when local ports run out.
 fn more_ports(Ports { usable, time_wait }: Ports, closed_first: u64) -> String {
     let ours = match closed_first {
         0 => String::new(),

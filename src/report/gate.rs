@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A gate (`--fail-if`), and what the run says to it.
+/// A gate (`--fail-if`) and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Gate {
-    /// Whether it is broken: all its terms hold.
+    /// Whether it is broken, which means that all its terms hold.
     pub broken: bool,
     /// Its terms.
     pub terms: Vec<Judged>,
@@ -18,7 +18,7 @@ pub struct Gate {
 pub struct Judged {
     /// As it was typed.
     pub term: String,
-    /// What its figure was; left out where there was none, because nothing was answered.
+    /// What its figure was; left out if there was none because there was no response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub was: Option<String>,
     /// Whether it holds.

@@ -1,4 +1,4 @@
-//! Whether the conditions of the gates hold, each figure as the text shows it.
+//! Decides whether gates are broken, from the figures that the text shows.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use crate::plan::condition::{Comparison, Condition, ErrorKind, Metric, Statistic
 use crate::run::Outcome;
 use crate::stats::Distribution;
 
-/// A line as GitHub makes an annotation of it: an error of the workflow, of one line.
+/// A line in GitHub's annotation syntax: an error of the workflow, in one line.
 pub fn annotation(line: &str) -> String {
     let line = line.strip_prefix("onrush: ").unwrap_or(line);
     format!("::error title=onrush::{}", line.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A"))
 }
 
-/// Looks at the gates of a plan.
+/// Judges the gates of a plan.
 pub fn gates(plan: &Plan, outcome: &Outcome) -> Vec<Gate> {
     let gate = |condition: &Condition| {
         let terms = objective(condition, plan, outcome);
@@ -26,12 +26,12 @@ pub fn gates(plan: &Plan, outcome: &Outcome) -> Vec<Gate> {
     plan.show.gates.iter().map(gate).collect()
 }
 
-/// What a run says to each term of a condition.
+/// Judges each term of a condition.
 pub fn objective(condition: &Condition, plan: &Plan, outcome: &Outcome) -> Vec<Judged> {
     condition.terms.iter().map(|term| judge(term, plan, outcome)).collect()
 }
 
-/// The gates of a plan, and `--strict` as one of them, as documents have them.
+/// The gates of a plan as documents have them, with `--strict` as one of them.
 pub fn all_gates(plan: &Plan, outcome: &Outcome) -> Vec<Gate> {
     let mut all = gates(plan, outcome);
     if let Some(verdict) = verdict(plan, outcome).filter(|_| plan.show.is_strict) {
@@ -70,7 +70,7 @@ fn judge(term: &Term, plan: &Plan, outcome: &Outcome) -> Judged {
     Judged { term: term.text.clone(), was, holds }
 }
 
-/// A figure of a run: latencies in nanoseconds, rates per second, a share, or a count. `None`: there is none.
+/// A figure of a run: a latency in nanoseconds, a rate per second, a share, or a count; `None` if it does not exist.
 fn figure(metric: Metric, plan: &Plan, outcome: &Outcome) -> Option<f64> {
     let totals = &outcome.totals;
     let open_loop = totals.open_loop.as_deref();
@@ -94,7 +94,7 @@ fn figure(metric: Metric, plan: &Plan, outcome: &Outcome) -> Option<f64> {
     Some(count as f64)
 }
 
-/// How many requests were due, or sent where there is no rate.
+/// The number of requests due, or without a rate sent.
 fn total(outcome: &Outcome) -> f64 {
     let counters = &outcome.totals.counters;
     let open_loop = outcome.totals.open_loop.as_deref();
@@ -102,7 +102,7 @@ fn total(outcome: &Outcome) -> f64 {
     (asked + counters.carried) as f64
 }
 
-/// Requests that had no good answer in time, each once.
+/// The share of requests without a good response in time, each counted once.
 fn share_of_errors(outcome: &Outcome) -> Option<f64> {
     let counters = &outcome.totals.counters;
     let unsent = outcome.totals.open_loop.as_deref().map_or(0, |open_loop| open_loop.dropped + open_loop.unsent);
@@ -111,12 +111,12 @@ fn share_of_errors(outcome: &Outcome) -> Option<f64> {
     (total > 0.0).then(|| errors as f64 / total)
 }
 
-/// How many requests per second were asked for. What was due says less where `-n` ends the schedule before the run.
+/// The rate asked for, per second. The number due is too low where `-n` ends the schedule before the run.
 fn asked_per_s(plan: &Plan, outcome: &Outcome) -> f64 {
     plan.schedule.as_ref().map_or(0.0, |schedule| schedule.per_second_between(Duration::ZERO, outcome.elapsed))
 }
 
-/// A latency in nanoseconds. Percentiles since requests were due are their lower bounds where the text's are.
+/// A latency in nanoseconds. Percentiles since requests were due are lower bounds where the text shows lower bounds.
 fn latency(view: View, statistic: Statistic, plan: &Plan, outcome: &Outcome) -> Option<f64> {
     let totals = &outcome.totals;
     let of = |all: &Distribution<u64>, complete: &Distribution<u64>| {
@@ -166,13 +166,13 @@ mod tests {
         Term { text: String::new(), metric, comparison, value }
     }
 
-    /// What is said of a metric, and whether it is more than a value.
+    /// What a metric was, and whether it is more than a value.
     fn asked(plan: &Plan, outcome: &Outcome, metric: Metric, value: Value) -> (Option<String>, bool) {
         let judged = judge(&term(metric, Comparison::More, value), plan, outcome);
         (judged.was, judged.holds)
     }
 
-    /// 1,000 requests in a second, of which six were answered with 503, four too late and 20 not at all.
+    /// 1,000 requests in a second: six got a 503, four a late response, and 20 none.
     fn flawed() -> Outcome {
         let mut outcome = flawless(1_000, 1);
         (0..6).for_each(|_| outcome.totals.statuses.record(503));
@@ -229,7 +229,7 @@ mod tests {
             assert_eq!(asked(&plan, &outcome, metric, value), (Some(was.to_owned()), true), "{metric:?} {value:?}");
         }
         assert!(!asked(&plan, &outcome, Metric::Rate, Value::OfAsked(0.95)).1);
-        // By number fewer are due in a run that takes too long, which is none the nearer to the rate.
+        // Fewer requests being due in an overlong run does not bring it closer to the rate.
         outcome.totals.open_loop.as_mut().unwrap().due = 900;
         let slow = asked(&plan, &outcome, Metric::Rate, Value::OfAsked(0.95));
         assert_eq!(slow, (Some("900.00 of 1000.00".to_owned()), false));

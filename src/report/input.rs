@@ -9,13 +9,13 @@ use flate2::read::MultiGzDecoder;
 
 use crate::reason::reason;
 
-/// No result is longer, in bytes, by far.
+/// Maximum length of a result in bytes, far above any real one.
 const LENGTH_MAX: u64 = 256 << 20;
 
-/// How a gzip file begins.
+/// The first bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// Reads a file, or standard input for `-`. What gzip has compressed is what was in it.
+/// Reads a file, or standard input for `-`, and decompresses gzip.
 ///
 /// # Errors
 ///
@@ -27,11 +27,11 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     if bytes.starts_with(&GZIP) {
         bytes = limited(MultiGzDecoder::new(&bytes[..])).map_err(failed)?;
     }
-    ensure!(bytes.len() as u64 <= LENGTH_MAX, "{path:?} is no result of onrush: none is longer than 256 MiB");
+    ensure!(bytes.len() as u64 <= LENGTH_MAX, "{path:?} is not a result of onrush: none is longer than 256 MiB");
     Ok(bytes)
 }
 
-/// What there is to read, up to one byte more than there may be.
+/// Reads everything, up to one byte more than the limit.
 fn limited(from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(LENGTH_MAX + 1).read_to_end(&mut bytes)?;

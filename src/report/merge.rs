@@ -12,26 +12,26 @@ use super::result::{self, Document, Named};
 use super::show::{self, Form, Printed};
 use crate::plan::Output;
 
-/// What is to be added up, and where the sum goes.
+/// What to add up, and where the sum goes.
 #[derive(Clone, Debug)]
 pub struct Merge {
     /// The files, at least one.
     pub inputs: Vec<PathBuf>,
-    /// The files that the sum goes into; none: to standard output.
+    /// The files for the sum; none: standard output.
     pub outputs: Vec<Output>,
-    /// Whether it goes to standard output in any case, and as JSON even on a terminal.
+    /// Whether the sum goes to standard output even with files, and as JSON even on a terminal.
     pub is_piped: bool,
-    /// Whether results of different plans are added too.
+    /// Whether results of different plans are added, too.
     pub force: bool,
 }
 
-/// Adds up and writes; returns what is to be printed.
+/// Adds up the results and writes the sum; returns what to print.
 ///
 /// # Errors
 ///
-/// What cannot be read, added up or written.
+/// When a file cannot be read, added or written.
 pub fn run(merge: &Merge) -> anyhow::Result<Printed> {
-    // What only its owner may read stays so in the sum.
+    // A sum of private files is private, too.
     let is_private = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| there.mode() & 0o077 == 0);
     let files = Files::open(&merge.outputs, merge.inputs.iter().any(is_private))?;
     ensure!(!merge.inputs.is_empty(), "nothing to merge");
@@ -53,9 +53,9 @@ pub fn run(merge: &Merge) -> anyhow::Result<Printed> {
         let Some(different) = named[0].document.plan.difference(&other.document.plan) else { continue };
         if !merge.force {
             let (name, first) = (&other.name, &named[0].name);
-            bail!("{name:?} has another plan than {first:?}: {different}; --force adds them up nevertheless");
+            bail!("{name:?} has a different plan from {first:?}: {different}; --force adds them anyway");
         }
-        sum.notes.push(format!("a result of another plan was added: {different}"));
+        sum.notes.push(format!("a result of a different plan was added: {different}"));
     }
     let printed = match (merge.is_piped, merge.outputs.is_empty()) {
         (false, false) => Printed::default(),

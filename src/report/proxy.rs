@@ -1,4 +1,4 @@
-//! A proxy's failure in plain words, and what can be done about it.
+//! Text about a proxy's failure, and what to do about it.
 
 use crate::stats::ProxyFailure;
 

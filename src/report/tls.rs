@@ -1,9 +1,9 @@
-//! TLS in plain words: what was agreed on, what failed, and what can be done about it.
+//! Text about TLS: what was negotiated, what failed, and what to do about it.
 
 use crate::plan::tls::{GROUPS, Named, SUITES, Version};
 use crate::stats::{Handshakes, Negotiated, TlsFailure};
 
-/// A line for each agreement: version, suite, group.
+/// One line for each combination negotiated: version, suite, group.
 pub fn agreed(handshakes: &Handshakes) -> String {
     let line = |(Negotiated { version, suite, group }, _): (Negotiated, u64)| {
         let version = Version::name_of(version);
@@ -33,7 +33,7 @@ pub fn words(failure: TlsFailure) -> String {
     }
 }
 
-/// What to do about it, where that is known.
+/// What to do about it, where known.
 pub fn way_out(failure: TlsFailure) -> Option<&'static str> {
     let text = match failure {
         TlsFailure::Expired | TlsFailure::NotYetValid => "renew it, check this machine's clock, or use -k",
@@ -54,7 +54,7 @@ pub fn way_out(failure: TlsFailure) -> Option<&'static str> {
     Some(text)
 }
 
-/// What happened, in which case, and what to do about it.
+/// What happened, an example, and what to do about it.
 pub fn sentence(failure: TlsFailure, example: &str) -> String {
     let mut text = words(failure);
     if !example.is_empty() {
@@ -63,7 +63,7 @@ pub fn sentence(failure: TlsFailure, example: &str) -> String {
     way_out(failure).map_or(text.clone(), |way_out| format!("{text}; {way_out}"))
 }
 
-/// What a server may want that onrush does not speak.
+/// What onrush offers, for a server that requires something else.
 const NOT_OFFERED: &str = "onrush offers TLS 1.2 and 1.3, but no suites with CBC, RSA key exchange or DHE: \
                            see --tls-min, --tls-ciphers and --tls-groups";
 

@@ -7,8 +7,8 @@ use crate::run::Outcome;
 use crate::script::{LedgerRow, Summary, View};
 use crate::stats::{OpenLoop, Row};
 
-/// The results as a script sees them: with a schedule with the latencies since requests were due, else where wrk is imitated
-/// with those that it would have.
+/// The results as a script sees them. Latencies count from when requests were due if there is a schedule; otherwise,
+/// where wrk is imitated, they are those that wrk would have.
 pub fn told(plan: &Plan, outcome: &Outcome) -> Summary {
     let totals = &outcome.totals;
     let measured = View::measured(&totals.latency, NS_PER_US);

@@ -12,18 +12,18 @@ use crate::run::{Ended, Outcome};
 use crate::stats::{Cause, OpenLoop, Timeline};
 use crate::verdict::{Evidence, Generator, Latency, Load, Machine, Network, Target, Thirds, Thread, Verdict};
 
-/// Latencies from here to there, in nanoseconds, are those of delayed acknowledgements: Linux waits 40 ms for something to
-/// send them with (`TCP_DELACK_MIN`), and a busy machine somewhat longer.
+/// The range of latencies, in nanoseconds, that delayed acknowledgements cause: Linux holds them back for 40 ms
+/// (`TCP_DELACK_MIN`), a busy machine for somewhat longer.
 const DELAYED_NS: std::ops::Range<u64> = 38_000_000..46_000_000;
-/// Thirds of a run have at least this many seconds each.
+/// Minimum number of rows in a third of a run.
 const ROWS_PER_THIRD: usize = 3;
-/// A spread of requests over connections says something from this many per connection on.
+/// The spread of requests over connections is meaningful from this many per connection on.
 const REQUESTS_PER_CONNECTION: u64 = 20;
 
-/// The verdict on a shorter run is only printed with `-v`.
+/// The verdict on a shorter run is printed only with `-v`.
 pub const VERDICT_MIN: Duration = Duration::from_secs(1);
 
-/// Who limited a run; `None` where nothing was measured, or one request was all.
+/// What limited a run; `None` if nothing was measured, or for a single request.
 pub fn verdict(plan: &Plan, outcome: &Outcome) -> Option<Verdict> {
     let is_none = plan.once || outcome.elapsed.is_zero() || outcome.ended == Ended::NeverBegun;
     (!is_none).then(|| Verdict::of(evidence(plan, outcome), unseen(plan, outcome)))
@@ -42,13 +42,13 @@ fn evidence(plan: &Plan, outcome: &Outcome) -> Evidence {
         load: load(plan, outcome),
         latency: latency(outcome),
         network: network(outcome),
-        // A program may have any name.
+        // A program's name can contain anything.
         target: seen.target.map(|target| Target { name: escape(target.name.as_bytes()), ..target }),
         machine: Machine { suspended_s: outcome.suspended.as_secs_f64(), ..seen.machine },
     }
 }
 
-/// What could not be seen.
+/// What could not be observed.
 fn unseen(plan: &Plan, outcome: &Outcome) -> Vec<String> {
     if is_simulated(plan) {
         return vec!["the generator's threads and the network: the run was simulated".to_owned()];
@@ -67,7 +67,7 @@ fn unseen(plan: &Plan, outcome: &Outcome) -> Vec<String> {
     unseen
 }
 
-/// In virtual time a thread has no processor time that could be compared with it.
+/// In virtual time there is no processor time to compare with.
 fn is_simulated(plan: &Plan) -> bool {
     matches!(plan.io, Io::Sim(_))
 }
@@ -79,7 +79,7 @@ fn threads(outcome: &Outcome) -> Vec<Thread> {
         .map(|evidence| {
             let share = |ns: u64| figure((ns as f64 / evidence.wall_ns as f64).min(1.0));
             let worked_ns = evidence.cpu_ns().saturating_sub(evidence.spun_ns);
-            // Who waits for a processor in order to busy-poll waits for nothing.
+            // A thread queued only to busy-poll is not delayed.
             let to_work = worked_ns as f64 / evidence.cpu_ns().max(1) as f64;
             let queued_ns = evidence.queued_ns.map(|queued_ns| (queued_ns as f64 * to_work) as u64);
             Thread {
@@ -103,7 +103,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
     let run_ns = crate::run::nanos(outcome.elapsed);
     let at_end = outcome.silences.last().filter(|gap| gap.until_ns >= run_ns);
     let silent_ns: u64 = silences(plan, outcome).iter().map(|(_, heard_ns)| heard_ns).sum();
-    // A connection that was opened later has had less time.
+    // A connection that was opened later had less time.
     let are_equal = counters.connects <= u64::from(plan.load.connections) && plan.levels.is_none();
     let is_spread = are_equal && outcome.spread.requests >= REQUESTS_PER_CONNECTION * outcome.spread.connections;
     Load {
@@ -126,7 +126,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         silent_s: if open_loop.is_none() { figure(silent_ns as f64 / 1e9) } else { 0.0 },
         silent_at_end_s: at_end.map_or(0.0, |gap| figure(run_ns.saturating_sub(gap.from_ns) as f64 / 1e9)),
         hottest: outcome.spread.hottest().filter(|_| is_spread).map(figure),
-        // In virtual time seconds pass sooner than intervals can be taken over one by one.
+        // In virtual time, seconds pass faster than intervals are handed over.
         thirds: if open_loop.is_none() && plan.levels.is_none() && !is_simulated(plan) {
             thirds(&outcome.timeline)
         } else {
@@ -135,7 +135,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
     }
 }
 
-/// The share of what was due that was sent.
+/// The share of due requests that were sent.
 fn sent(open_loop: &OpenLoop<u64>) -> f64 {
     let due = open_loop.due + open_loop.carried;
     let missed = open_loop.dropped + open_loop.unsent;
@@ -162,7 +162,7 @@ fn latency(outcome: &Outcome) -> Option<Latency> {
 /// The generator's end of some connections.
 fn network(outcome: &Outcome) -> Option<Network> {
     let sockets = &outcome.totals.sockets;
-    // Each connection is taken to have had as many requests as any other.
+    // Assumes that each connection had the same number of requests.
     let counters = &outcome.totals.counters;
     let all_us = (counters.occupancy.open_ns / 1_000).max(1) as f64;
     let requests = sockets.watched_us as f64 / all_us * counters.completed as f64;
@@ -171,7 +171,7 @@ fn network(outcome: &Outcome) -> Option<Network> {
     Network::of(sockets, lost_per_request)
 }
 
-/// How the rate changed, from the seconds of a run that is long enough.
+/// How the rate changed over a run that is long enough.
 fn thirds(timeline: &Timeline) -> Option<Thirds> {
     let rates: Vec<f64> =
         timeline.rows.iter().map(|row| row.completed as f64 * 1e9 / timeline.length_ns as f64).collect();
@@ -182,7 +182,7 @@ fn thirds(timeline: &Timeline) -> Option<Thirds> {
         return None;
     }
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
-    // From one second to the next (von Neumann): a trend within a third is no noise.
+    // From one second to the next (von Neumann), so that a trend within a third does not count as noise.
     let variance = |rates: &[f64]| {
         let steps = rates.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum::<f64>();
         steps / (2 * (rates.len() - 1)) as f64
@@ -192,7 +192,7 @@ fn thirds(timeline: &Timeline) -> Option<Thirds> {
     Some(Thirds { first_per_s: figure(mean(first)), last_per_s: figure(mean(last)), error_per_s: figure(error_per_s) })
 }
 
-/// A figure with four digits after the point, which is enough for evidence.
+/// Rounds to four decimals, which is enough for evidence.
 fn figure(number: f64) -> f64 {
     (number * 1e4).round() / 1e4
 }

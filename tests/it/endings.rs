@@ -475,7 +475,7 @@ fn a_file_of_lines_that_somebody_else_changes_is_named(context: &Context) {
             fs::rename(path, path.with_extension("old")).unwrap();
             fs::write(path, "").unwrap();
         }),
-        ("another process wrote into it or cut it", |path| {
+        ("another process wrote to it or truncated it", |path| {
             OpenOptions::new().write(true).open(path).unwrap().set_len(0).unwrap();
         }),
     ];
@@ -505,7 +505,7 @@ fn a_file_that_a_standard_stream_goes_to_is_refused(context: &Context) {
         let onrush = if is_a_file { onrush.with(into_file) } else { onrush };
         let output = onrush.word(url(&server, "/")).run_plain();
         assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
-        output.note("standard output goes into the same file; choose another for one of the two");
+        output.note("standard output goes to the same file; choose another for one of the two");
     }
     for name in ["e.ndjson", "e.json"] {
         let path = scratch.path().join(name);
@@ -513,7 +513,7 @@ fn a_file_that_a_standard_stream_goes_to_is_refused(context: &Context) {
         let output = onrush.with(|command| _ = command.stderr(File::create(&path).unwrap())).run_plain();
         assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
         let said = fs::read_to_string(&path).unwrap();
-        assert!(said.contains("standard error goes into the same file; choose another for one of the two"), "{said}");
+        assert!(said.contains("standard error goes to the same file; choose another for one of the two"), "{said}");
     }
     assert_eq!(counts(server.address()).requests, 0);
 }

@@ -205,7 +205,7 @@ fn a_search_is_no_result_that_can_be_added_up(context: &Context) {
     let words = "-t1 -c1 --find-max errors<1% --over threads -d 5s -o";
     assert_eq!(context.onrush().words(words).word(&file).word(url(&server, "/")).run().code, 0);
     let output = context.onrush().word("merge").word(&file).run_plain();
-    let reason = "is the document of a search: only results of runs are read here\n";
+    let reason = "is the document of a search, not of a run\n";
     assert!(output.code == 1 && output.stderr.ends_with(reason), "{output:?}");
 }
 
@@ -224,10 +224,7 @@ fn what_makes_no_search_is_refused(context: &Context) {
             "--find-max dropped<1 --over threads",
             "--find-max dropped<1: this needs a rate; use --over rate or another term",
         ),
-        (
-            "--find-max p99<5ms -o a.csv",
-            "--find-max and -o: a search writes .json only; leave one of the two out",
-        ),
+        ("--find-max p99<5ms -o a.csv", "--find-max and -o: a search writes .json only; leave one of the two out"),
         (
             "--find-max p99<5ms -R 1000 -d 6s --warmup 10s",
             "--find-max p99<5ms: a warm-up of 10s and a run of 2s do not fit into the 6s of the search; shorten --warmup, or raise the limit with -d",

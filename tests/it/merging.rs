@@ -123,20 +123,20 @@ fn what_cannot_be_merged_is_refused_with_its_reason(context: &Context) {
     for (words, reason) in [
         (
             "a.json other.json",
-            "\"other.json\" has another plan than \"a.json\": connections is 3 instead of 2; --force adds",
+            "\"other.json\" has a different plan from \"a.json\": connections is 3 instead of 2; --force adds",
         ),
         ("a.json other.json a.json", "\"a.json\" is given twice"),
         ("a.json later.json", "\"later.json\" has schema 2, and this onrush reads schema 1"),
-        ("a.json text.json", "\"text.json\" is no result of onrush"),
-        ("foreign.json a.json", "\"foreign.json\" is no result of onrush"),
-        ("half.json", "\"half.json\" is no result of onrush"),
+        ("a.json text.json", "\"text.json\" is not a result of onrush"),
+        ("foreign.json a.json", "\"foreign.json\" is not a result of onrush"),
+        ("half.json", "\"half.json\" is not a result of onrush"),
         ("a.json damaged.json", "\"damaged.json\" cannot be added"),
         ("nowhere.json", "\"nowhere.json\" cannot be read"),
         ("a.json ./a.json", "\"./a.json\" and \"a.json\" are the same file"),
         ("a.json linked.json", "\"linked.json\" and \"a.json\" are the same file"),
         ("a.json copy.json", "\"a.json\" and \"copy.json\" hold the same run; a result counts once"),
         ("sum.json b.json", "hold the same run; a result counts once"),
-        ("/dev/zero", "\"/dev/zero\" is no result of onrush: none is longer"),
+        ("/dev/zero", "\"/dev/zero\" is not a result of onrush: none is longer"),
         ("a.json -o nowhere/sum.json", "there is no directory"),
     ] {
         let output = merge(&scratch, words);
@@ -146,7 +146,7 @@ fn what_cannot_be_merged_is_refused_with_its_reason(context: &Context) {
     }
     let forced: Value = serde_json::from_str(&merge(&scratch, "--force a.json other.json").stdout).unwrap();
     assert_eq!(number(&forced, "/connections/asked"), 3.0, "never more than three at a time");
-    let note = "a result of another plan was added: connections is 3 instead of 2";
+    let note = "a result of a different plan was added: connections is 3 instead of 2";
     assert!(forced["notes"].as_array().unwrap().contains(&note.into()), "{forced}");
 }
 
@@ -189,7 +189,7 @@ fn runs_that_differ_in_one_option_are_not_added_up(context: &Context) {
         run(words, "other.json");
         let output = merge(&scratch, "plain.json other.json");
         assert_eq!(output.code, 1, "{words}: {output:?}");
-        assert!(output.stderr.starts_with("onrush merge: \"other.json\" has another plan than \"plain.json\": "));
+        assert!(output.stderr.starts_with("onrush merge: \"other.json\" has a different plan from \"plain.json\": "));
         assert!(output.stderr.contains(expected), "{words}: {output:?}");
     }
     run("-k --body @one.body", "one.json");
@@ -246,7 +246,7 @@ fn absurd_figures_are_refused(context: &Context) {
         for files in ["a.json bad.json", "bad.json worse.json"] {
             let output = merge(&scratch, files);
             assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{pointer} {figure}: {output:?}");
-            let is_named = ["is damaged: it has figures that no test can have", "its figures contradict each other"];
+            let is_named = ["is damaged: it has impossible figures", "its figures contradict each other"];
             assert!(is_named.iter().any(|words| output.stderr.contains(words)), "{pointer} {figure}: {output:?}");
         }
     }

@@ -284,7 +284,7 @@ fn a_full_disk_is_named_and_the_report_is_there(context: &Context) {
         let output = program.word(url(&server, "/")).run();
         output.assert_standard();
         assert_eq!(output.code, 1, "{output:?}");
-        assert!(output.note("--output").contains(name) && output.note("disk is full").contains("make room"));
+        assert!(output.note("--output").contains(name) && output.note("disk is full").contains("free some space"));
         assert!(good.exists(), "the others are written");
         fs::remove_file(good).unwrap();
     }
@@ -301,7 +301,7 @@ fn a_disk_without_room_keeps_what_was_there(context: &Context) {
     let output = command.arg(url(&server, "/")).current_dir(scratch.path()).output().expect("it runs");
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(stdout.contains("Requests/sec: ") && stdout.ends_with("\ncode 1\nold.json\nold\n"), "{stdout}{stderr}");
-    let expected = "onrush: --output \"disk/old.json\": the disk is full; make room, or choose another\n\
+    let expected = "onrush: --output \"disk/old.json\": the disk is full; free some space, or choose another\n\
                     onrush: \"disk/old.json\" was not written, \"good.json\" is complete\n";
     assert!(stderr.ends_with(expected), "{stderr}");
     assert!(fs::read_to_string(scratch.path().join("good.json")).unwrap().ends_with("}\n"), "the others are written");

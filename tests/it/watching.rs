@@ -231,7 +231,7 @@ fn a_file_that_takes_no_more_is_named(context: &Context) {
     let onrush = context.onrush().words("-t1 -c2 -d1s --sockets-output").word(&path).word(url(&server, "/"));
     let output = onrush.run();
     assert_eq!(output.code, 1, "{output:?}");
-    let expected = format!("onrush: --sockets-output {path:?}: the disk is full; make room, or choose another");
+    let expected = format!("onrush: --sockets-output {path:?}: the disk is full; free some space, or choose another");
     assert!(output.stderr.contains(&expected), "{output:?}");
     assert!(output.requests() > 0, "it was measured all the same");
 }

@@ -1,5 +1,5 @@
-//! The state of each output file of a run, which the thread that writes it and the one that ends the program can read at
-//! any moment. The program's last line tells it to the user.
+//! The state of each output file of a run, shared by the thread that writes it and the one that ends the program. The
+//! program's last line reports it to the user.
 
 use std::fmt::Write;
 use std::fs;
@@ -16,11 +16,11 @@ use crate::plan::Output;
 /// What became of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Nothing was written: what was there is there, be it nothing.
+    /// Nothing was written: any previous content is untouched.
     Untouched,
-    /// It is being written line by line, or into something that is no file.
+    /// It is being written line by line, or is not a regular file.
     Begun,
-    /// All of it is there.
+    /// It was written completely.
     Complete,
 }
 
@@ -38,23 +38,23 @@ struct Shared {
 struct Known {
     file: Output,
     fate: Fate,
-    /// Whether nothing more will happen to it.
+    /// Whether its state is final.
     is_settled: bool,
-    /// Why it is not complete and never will be.
+    /// Why it will never be complete.
     failure: Option<String>,
-    /// What goes away if nothing more happens: a temporary file, or a new one that is still empty.
+    /// A file to remove if nothing more is written: a temporary file, or a new one that is still empty.
     leftover: Option<PathBuf>,
 }
 
 impl Known {
     fn clear(&mut self) {
-        // What cannot be removed has gone already, or is in no one's way.
+        // A failure to remove it is harmless: it is gone already or does not matter.
         self.leftover.take().map(fs::remove_file);
     }
 }
 
 impl Fates {
-    /// Those of files that no thread has touched.
+    /// The fates of files that no thread has touched yet.
     pub fn of(outputs: &[Output]) -> Self {
         let known = |output: &Output| Known {
             file: output.clone(),
@@ -66,23 +66,24 @@ impl Fates {
         Self(Arc::new(Shared { files: Mutex::new(outputs.iter().map(known).collect()), changed: Condvar::new() }))
     }
 
-    /// File `index` is new and empty, and goes away unless it begins.
+    /// Records that file `index` is new and empty, to be removed unless it begins.
     pub fn created(&self, index: usize, path: &Path) {
         self.lock()[index].leftover = Some(path.to_owned());
     }
 
-    /// Something is about to be written into file `index`.
+    /// Records that writing to file `index` is about to begin.
     pub fn begin(&self, index: usize) {
         let file = &mut self.lock()[index];
         (file.fate, file.leftover) = (Fate::Begun, None);
     }
 
-    /// Removes what file `index` would leave.
+    /// Removes the leftover of file `index`.
     pub fn clear(&self, index: usize) {
         self.lock()[index].clear();
     }
 
-    /// Makes the temporary file in which file `index` is written, unless that was given up. It is removed when it is.
+    /// Creates the temporary file for file `index`, unless the file was abandoned. It is removed if the file is
+    /// abandoned later.
     ///
     /// # Errors
     ///
@@ -99,7 +100,8 @@ impl Fates {
         make().inspect(|made| file.leftover = Some(made.path().to_owned()))
     }
 
-    /// Puts file `index` in its place, unless it was given up. A thread that asks meanwhile what became of it waits for that.
+    /// Moves file `index` to its place, unless it was abandoned. Holds the lock, so other threads see the state before
+    /// or after, never in between.
     ///
     /// # Errors
     ///
@@ -112,7 +114,7 @@ impl Fates {
         put().inspect(|()| (files[index].fate, files[index].leftover) = (Fate::Complete, None))
     }
 
-    /// Nothing more will happen to file `index`; if it is not complete, why. The first word counts.
+    /// Makes the state of file `index` final, with the reason if it is not complete. Only the first call counts.
     pub fn settle(&self, index: usize, failure: Option<String>) {
         let mut files = self.lock();
         if !files[index].is_settled {
@@ -122,20 +124,20 @@ impl Fates {
         self.0.changed.notify_all();
     }
 
-    /// Waits until nothing more will happen to any file, but no longer than that; returns whether it came to that.
+    /// Waits until the states of all files are final, for `most` at the longest; returns whether they are.
     pub fn wait(&self, most: Duration) -> bool {
         let is_open = |files: &mut Vec<Known>| files.iter().any(|file| !file.is_settled);
         let waited = self.0.changed.wait_timeout_while(self.lock(), most, is_open);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Nothing waits any longer: what is not complete now never will be.
+    /// Abandons all files that are not complete.
     pub fn give_up(&self) {
         give_up(&mut self.lock());
     }
 
-    /// The program is about to quit: says in one line what is in each file, if there are any. After that nothing changes
-    /// any more, and a thread that asks waits for the end.
+    /// Abandons incomplete files before the program quits, and reports the state of each in one line if there are any.
+    /// It keeps the lock, so no state changes afterwards and any other thread blocks.
     pub fn quit(&self, say: impl FnOnce(&str)) {
         let mut files = self.lock();
         give_up(&mut files);
@@ -148,13 +150,13 @@ impl Fates {
     /// The files that are not complete, and why.
     pub fn failures(&self) -> Vec<(Output, String)> {
         let why = |file: &Known| {
-            let unread = || "it has no reader, or the disk is too slow: it is not complete".to_owned();
+            let unread = || "it has no reader or the disk is too slow: it is not complete".to_owned();
             (file.file.clone(), file.failure.clone().unwrap_or_else(unread))
         };
         self.lock().iter().filter(|file| file.fate != Fate::Complete).map(why).collect()
     }
 
-    /// One line about what is in each file; `None` if there are no files.
+    /// One line with the state of each file; `None` if there are no files.
     pub fn account(&self) -> Option<String> {
         account(&self.lock())
     }
@@ -171,7 +173,7 @@ fn give_up(files: &mut [Known]) {
     }
 }
 
-/// What is in each file, in words.
+/// The state of each file as text.
 fn account(files: &[Known]) -> Option<String> {
     let mut text = String::new();
     for Known { file: Output { path, .. }, fate, .. } in files {
@@ -200,7 +202,7 @@ mod tests {
         let (new, left) = (scratch.path().join("new.ndjson"), || fs::read_dir(scratch.path()).unwrap().count());
         fs::write(&new, "").unwrap();
         let fates = fates_of(["a.json", "new.ndjson"]);
-        // The thread that writes it is in the middle of that.
+        // Its thread is still writing.
         let part = fates.temporary(0, || NamedTempFile::new_in(&scratch)).unwrap();
         fates.created(1, &new);
         assert_eq!(left(), 2);
@@ -209,7 +211,7 @@ mod tests {
         assert_eq!(left(), 0);
         assert_eq!(said, r#""a.json" was not written, "new.ndjson" was not written"#);
         drop(part);
-        // Nothing can begin after it was given up.
+        // Nothing can begin after it was abandoned.
         let fates = fates_of(["a.json"]);
         fates.give_up();
         assert!(fates.temporary(0, || NamedTempFile::new_in(&scratch)).is_err());
@@ -228,7 +230,7 @@ mod tests {
         let account = fates.account().unwrap();
         assert_eq!(account, r#""a.json" is complete, "b.csv" was not written, "c.ndjson" is not complete"#);
         let failures: Vec<String> = fates.failures().into_iter().map(|(_, reason)| reason).collect();
-        assert_eq!(failures, ["the disk is full", "it has no reader, or the disk is too slow: it is not complete"]);
+        assert_eq!(failures, ["the disk is full", "it has no reader or the disk is too slow: it is not complete"]);
         fates.settle(2, None);
         assert!(fates.wait(Duration::ZERO));
         assert!(fates_of([]).account().is_none());

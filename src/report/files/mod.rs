@@ -1,8 +1,9 @@
-//! The files a result is written into: tried before the run, written after it under another name, then renamed, so
-//! that no other process ever finds half a result. The one that is written while the run lasts has its name from the beginning.
+//! The files that a result is written to: checked before the run, written after it under a temporary name, then
+//! renamed, so that no other process ever finds half a result. Files written during the run have their final name from
+//! the beginning.
 //!
-//! Each file has a thread of its own, for a write may take as long as its reader does. No wait for a file is
-//! longer than its caller allows; the state of each is known at any moment ([`Fates`]).
+//! Each file has its own thread, because a write may block for as long as the reader likes. No wait for a file is
+//! longer than the caller allows; the state of each file is available at any moment ([`Fates`]).
 
 mod fates;
 mod place;
@@ -28,9 +29,9 @@ use crate::reason::reason;
 use crate::run::{self, Sample, Second};
 use place::{Place, directory};
 
-/// Lines that wait to be written, at most: twenty minutes of them.
+/// Maximum number of lines queued for writing: twenty minutes of them.
 const LINES_MAX: usize = 1200;
-/// Samples that wait to be written, at most: each may have a megabyte.
+/// Maximum number of samples queued for writing: each may have a megabyte.
 const SAMPLES_MAX: usize = 60;
 
 /// A file that cannot be written.
@@ -42,8 +43,8 @@ pub struct Unwritable {
     reason: String,
 }
 
-/// The files of a run that can be written, as far as that is known. The threads that write them are there from the
-/// beginning: at the end there may be no memory for a new one.
+/// The output files of a run, checked as far as possible. The threads that write them are started at the beginning: at
+/// the end there may be no memory for a new one.
 pub struct Files {
     whole: Vec<Whole>,
     streams: Vec<Stream>,
@@ -56,17 +57,17 @@ struct Whole {
     kind: Kind,
     is_special: bool,
     is_compressed: bool,
-    /// Where its thread waits for its content, or the reason why there is none.
+    /// Sends the content to the file's thread, or the reason why there is none.
     content: SyncSender<Result<Vec<u8>, String>>,
 }
 
-/// A file that is written while the run lasts.
+/// A file that is written during the run.
 struct Stream {
     index: usize,
     kind: Kind,
     fates: Fates,
     has_begun: bool,
-    /// Lines for the thread that writes them; with the first the file begins, be it an empty one.
+    /// Lines for the thread that writes them; the first one, which may be empty, begins the file.
     lines: Option<SyncSender<String>>,
 }
 
@@ -77,11 +78,11 @@ impl Drop for Stream {
 }
 
 impl Files {
-    /// Makes sure that each file can be written. `is_private`: only their owner may read them.
+    /// Checks that each file can be written. `is_private`: only their owner may read them.
     ///
     /// # Errors
     ///
-    /// The first one that cannot.
+    /// The first file that cannot be written.
     pub fn open(outputs: &[Output], is_private: bool) -> Result<Self, Unwritable> {
         let fates = Fates::of(outputs);
         let (mut whole, mut streams, mut places) = (Vec::new(), Vec::new(), Vec::new());
@@ -93,7 +94,7 @@ impl Files {
                 return Err(refuse(format!("it is the same file as {earlier:?}; leave one of the two out")));
             }
             if let Some(stream) = place.standard_stream() {
-                return Err(refuse(format!("{stream} goes into the same file; choose another for one of the two")));
+                return Err(refuse(format!("{stream} goes to the same file; choose another for one of the two")));
             }
             places.push(place.clone());
             if matches!(kind, Kind::Lines | Kind::Sockets) {
@@ -105,18 +106,18 @@ impl Files {
         Ok(Self { whole, streams, fates })
     }
 
-    /// What becomes of them.
+    /// The state of each file.
     pub fn fates(&self) -> &Fates {
         &self.fates
     }
 
-    /// Has a row written into the files that are written while the run lasts. What goes wrong is said at the end: a test is
-    /// not stopped by its files, nor held up.
+    /// Sends a row to the files that are written during the run. Failures are reported at the end: a file never stops
+    /// or delays a test.
     pub fn second(&mut self, second: &Second) {
         self.stream(Kind::Lines, || export::line(second));
     }
 
-    /// Has a sample of sockets written, likewise.
+    /// Sends a sample of sockets, likewise.
     pub fn sampled(&mut self, sample: &Sample) {
         self.stream(Kind::Sockets, || export::samples(sample));
     }
@@ -125,18 +126,18 @@ impl Files {
         self.streams.iter_mut().filter(|stream| stream.kind == kind).for_each(|stream| stream.write(text()));
     }
 
-    /// Has all files written, which goes on when this returns: [`Fates::wait`] tells when they are.
+    /// Starts writing all files and returns at once; [`Fates::wait`] waits until they are written.
     pub fn write(self, document: &Document) {
         self.write_texts(|kind| export::render(kind, document).map_err(|corrupt| corrupt.to_string()));
     }
 
-    /// The same with these texts, or the reason why there is none.
+    /// Like [`Files::write`], with these texts, or the reason why there is none.
     pub fn write_texts(mut self, text_of: impl Fn(Kind) -> Result<String, String>) {
         for Whole { index, kind, is_special, is_compressed, content } in self.whole {
             if is_special {
                 self.fates.begin(index);
             }
-            // A thread that has gone has fallen, and has said so.
+            // A thread that is gone has panicked, and its panic was reported.
             let bytes = |text: String| if is_compressed { compressed(&text) } else { text.into_bytes() };
             let _ = content.send(text_of(kind).map(bytes));
         }
@@ -150,14 +151,14 @@ impl Files {
 }
 
 impl Whole {
-    /// Makes sure that it can be written, and starts the thread that will.
+    /// Checks that it can be written, and starts the thread that writes it.
     fn open(index: usize, output: &Output, place: Place, fates: &Fates) -> Result<Self, String> {
         let (kind, is_compressed) = (output.kind, is_compressed(&output.path));
         place.probe().map_err(|error| place.words(&error))?;
         let (content, contents) = sync_channel::<Result<Vec<u8>, String>>(1);
         let (is_special, fates) = (place.is_special(), fates.clone());
         in_thread("file", move || {
-            // None comes if the run never begins.
+            // Nothing is sent if the run never begins.
             let Ok(content) = contents.recv() else { return };
             let write = |content: Vec<u8>| place.write(&content, &fates, index).map_err(|error| place.words(&error));
             fates.settle(index, content.and_then(write).err());
@@ -167,7 +168,7 @@ impl Whole {
 }
 
 impl Stream {
-    /// Opens the file, but what was in it stays, and starts the thread that writes.
+    /// Opens the file without emptying it, and starts the thread that writes it.
     fn open(index: usize, kind: Kind, place: Place, fates: &Fates) -> Result<Self, String> {
         let opened = place.open().map_err(|error| place.words(&error))?;
         if let Some((_, true)) = opened {
@@ -177,7 +178,7 @@ impl Stream {
         let stream = Self { index, kind, fates: fates.clone(), has_begun: false, lines: Some(sender) };
         let fates = fates.clone();
         in_thread("lines", move || {
-            // None comes if the run never begins.
+            // Nothing is sent if the run never begins.
             let Ok(first) = lines.recv() else { return };
             let written = write_lines(&place, opened.map(|(file, _)| file), iter::once(first).chain(lines));
             let publish = || fates.publish(index, &mut || Ok(())).map_err(|error| place.words(&error));
@@ -191,13 +192,13 @@ impl Stream {
             self.fates.begin(self.index);
         }
         if self.lines.as_ref().is_some_and(|lines| lines.try_send(line).is_err()) {
-            self.fates.settle(self.index, Some("it is read so slowly that rows were left out".to_owned()));
+            self.fates.settle(self.index, Some("its reader is so slow that rows were left out".to_owned()));
             self.lines = None;
         }
     }
 }
 
-/// A text as gzip has it. Histograms are compressed already; names and rows of the time line are not.
+/// Compresses a text with gzip. Histograms are compressed already; names and rows of the timeline are not.
 fn compressed(text: &str) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     let written = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish());
@@ -205,10 +206,10 @@ fn compressed(text: &str) -> Vec<u8> {
 }
 
 fn in_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
-    run::beside(name, work).map_err(|error| format!("there can be no thread to write it: {}", reason(&error)))
+    run::beside(name, work).map_err(|error| format!("the thread that writes it cannot be started: {}", reason(&error)))
 }
 
-/// Writes lines until there are no more. `file`: the regular file that was opened before; anything else is opened now, which
+/// Writes lines until the channel closes. `file`: the regular file opened earlier; anything else is opened now, which
 /// may take a while.
 fn write_lines(place: &Place, file: Option<File>, lines: impl Iterator<Item = String>) -> Result<(), String> {
     let is_regular = file.is_some();
@@ -217,7 +218,7 @@ fn write_lines(place: &Place, file: Option<File>, lines: impl Iterator<Item = St
     let mut length = 0;
     for line in lines {
         file.write_all(line.as_bytes()).map_err(|error| {
-            // A reader of the file finds whole lines only; where it cannot be cut it is no regular file.
+            // Readers of the file find only whole lines; if truncating fails, it is not a regular file.
             let is_longer = file.metadata().is_ok_and(|there| there.len() > length);
             is_longer.then(|| file.set_len(length));
             place.words(&error)
@@ -234,26 +235,26 @@ impl Place {
     }
 }
 
-/// What went wrong, and what to do about it where that is known.
+/// What went wrong and, where known, what to do about it.
 fn words(error: &io::Error, path: &Path) -> String {
     let directory = directory(path);
     match error.kind() {
         io::ErrorKind::NotFound if !directory.is_dir() => {
-            format!("there is no directory {directory:?}; make it, or choose another")
+            format!("there is no directory {directory:?}; create it, or choose another")
         }
-        io::ErrorKind::NotFound => format!("no file can be made in {directory:?}; choose another"),
-        io::ErrorKind::PermissionDenied => "it may not be written; choose a path of your own".to_owned(),
+        io::ErrorKind::NotFound => format!("no file can be created in {directory:?}; choose another"),
+        io::ErrorKind::PermissionDenied => "permission denied; choose a path that you may write to".to_owned(),
         io::ErrorKind::ReadOnlyFilesystem => "its file system is read-only; choose another".to_owned(),
         io::ErrorKind::IsADirectory => "it is a directory; name a file in it".to_owned(),
-        io::ErrorKind::StorageFull => "the disk is full; make room, or choose another".to_owned(),
-        io::ErrorKind::QuotaExceeded => "your share of the disk is full; make room, or choose another".to_owned(),
+        io::ErrorKind::StorageFull => "the disk is full; free some space, or choose another".to_owned(),
+        io::ErrorKind::QuotaExceeded => "your disk quota is used up; free some space, or choose another".to_owned(),
         io::ErrorKind::InvalidFilename => "its name is too long; choose a shorter one".to_owned(),
         io::ErrorKind::BrokenPipe => "its reader has gone".to_owned(),
         _ => reason(error),
     }
 }
 
-/// Waits for files as long as that is worth it.
+/// How long to wait for files to be written.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The files that are not complete, as errors.

@@ -1,5 +1,5 @@
-//! The place of an output file. Links are followed, the new file is written beside the old one until it is complete, and
-//! takes over its owner and mode.
+//! The place of an output file. Links are followed; the new file is written next to the old one until it is complete,
+//! and inherits its owner and mode.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 
 use super::Fates;
 
-/// Links that lead to links, at most; as many as the kernel follows.
+/// Maximum length of a chain of links, the same as the kernel's.
 const LINKS_MAX: usize = 40;
 
 /// The mode of a file that may hold secrets.
@@ -25,7 +25,7 @@ const USUAL: u32 = 0o666;
 pub struct Place {
     /// Its path, through all links.
     path: PathBuf,
-    /// Whether something other than a regular file is there, a device for instance: it is written into, not replaced.
+    /// Whether it is something other than a regular file, such as a device, which is written to and not replaced.
     is_special: bool,
     /// Whether only its owner may read it.
     is_private: bool,
@@ -36,7 +36,7 @@ impl Place {
     ///
     /// # Errors
     ///
-    /// When it is a directory, or cannot be looked at.
+    /// When it is a directory, or its metadata cannot be read.
     pub fn of(path: &Path, is_private: bool) -> io::Result<Self> {
         let path = follow(path)?;
         let is_special = match fs::metadata(&path) {
@@ -53,12 +53,12 @@ impl Place {
         &self.path
     }
 
-    /// Whether something other than a regular file is there.
+    /// Whether it is something other than a regular file.
     pub fn is_special(&self) -> bool {
         self.is_special
     }
 
-    /// Whether another place is the same file; a device may be named twice.
+    /// Whether another place is the same file; devices never count as the same.
     pub fn is_one_with(&self, other: &Self) -> bool {
         let whole = |path: &Path| {
             let directory = fs::canonicalize(directory(path)).unwrap_or_default();
@@ -67,8 +67,8 @@ impl Place {
         !self.is_special && whole(&self.path) == whole(&other.path)
     }
 
-    /// Which of the program's own streams goes there too, so that one would overwrite or run into the other. A device takes
-    /// both.
+    /// The program's own stream that also goes there, which would mix with or overwrite the file. Character devices are
+    /// exempt.
     pub fn standard_stream(&self) -> Option<&'static str> {
         let there = fs::metadata(&self.path).ok().filter(|there| !there.file_type().is_char_device())?;
         let (output, error) = (io::stdout(), io::stderr());
@@ -80,7 +80,7 @@ impl Place {
         streams.into_iter().find(|(_, stream)| goes_there(*stream)).map(|(name, _)| name)
     }
 
-    /// Makes sure that it can be written, and leaves no trace.
+    /// Checks that it can be written, and leaves no trace.
     ///
     /// # Errors
     ///
@@ -90,18 +90,19 @@ impl Place {
             return Ok(());
         }
         if self.path.exists() {
-            // A file that may not be written could be replaced, but is not meant to be.
+            // A read-only file could be replaced, but its owner does not want that.
             OpenOptions::new().write(true).open(&self.path)?;
         }
         self.temporary().map(drop)
     }
 
-    /// Writes the whole file, which is the one of that index. No other process ever finds half of it: what was there before is there
-    /// until the new one is complete. (What is no regular file is written into, which may take as long as its reader does.)
+    /// Writes the whole of file `index`. No other process ever finds half of it: the previous file remains until the
+    /// new one is complete. (Anything but a regular file is written to directly, which may block for as long as its
+    /// reader likes.)
     ///
     /// # Errors
     ///
-    /// Why it could not be written; what was there before still is.
+    /// Why it could not be written; the previous file remains.
     pub fn write(&self, content: &[u8], fates: &Fates, index: usize) -> io::Result<()> {
         if self.is_special {
             self.open_special()?.write_all(content)?;
@@ -109,7 +110,7 @@ impl Place {
         }
         let mut file = fates.temporary(index, || self.temporary())?;
         file.write_all(content)?;
-        // A full disk may only show now.
+        // A full disk may be reported only now.
         file.as_file().sync_all()?;
         let mut file = Some(file);
         fates.publish(index, &mut || match file.take() {
@@ -118,8 +119,8 @@ impl Place {
         })
     }
 
-    /// Opens the file to be written while the run lasts; what is in it stays there for now. `None`: something other than a
-    /// regular file, which may only open when it gets a reader. Also says whether the file is new.
+    /// Opens the file for writing during the run and keeps its content for now. `None`: not a regular file, which may
+    /// block on opening until it has a reader. Also returns whether the file is new.
     ///
     /// # Errors
     ///
@@ -130,16 +131,16 @@ impl Place {
         }
         let is_new = !self.path.exists();
         let mode = if self.is_private { PRIVATE } else { USUAL };
-        // If another process cuts it meanwhile, what follows leaves no hole.
+        // Appending leaves no hole if another process truncates it.
         let file = OpenOptions::new().append(true).create(true).mode(mode).open(&self.path)?;
         Ok(Some((file, is_new)))
     }
 
-    /// Makes what [`Place::open`] opened an empty file, which only its owner may read if it may hold secrets.
+    /// Empties the file that [`Place::open`] opened, and makes it readable by its owner only if it may hold secrets.
     ///
     /// # Errors
     ///
-    /// Why it cannot be.
+    /// Why it could not be emptied.
     pub fn empty(&self, file: &File) -> io::Result<()> {
         if self.is_private {
             file.set_permissions(Permissions::from_mode(PRIVATE))?;
@@ -147,7 +148,7 @@ impl Place {
         file.set_len(0)
     }
 
-    /// Opens what is no regular file; that may take until it gets a reader.
+    /// Opens something other than a regular file, which may block until it has a reader.
     ///
     /// # Errors
     ///
@@ -156,29 +157,29 @@ impl Place {
         OpenOptions::new().write(true).open(&self.path)
     }
 
-    /// What another process has done to the file while `length` bytes were written into it; `None`: nothing.
+    /// What another process did to the file while `length` bytes were written to it; `None`: nothing.
     pub fn tampering(&self, file: &File, length: u64) -> Option<String> {
         let (own, there) = (file.metadata().ok()?, fs::metadata(&self.path));
         match there {
-            _ if own.nlink() == 0 => Some("another process removed it while the test ran".to_owned()),
-            Ok(there) if !is_same(&own, &there) => Some("another process replaced it while the test ran".to_owned()),
-            Err(_) => Some("another process moved it while the test ran".to_owned()),
+            _ if own.nlink() == 0 => Some("another process removed it during the test".to_owned()),
+            Ok(there) if !is_same(&own, &there) => Some("another process replaced it during the test".to_owned()),
+            Err(_) => Some("another process moved it during the test".to_owned()),
             Ok(_) if own.len() != length => Some(format!(
-                "another process wrote into it or cut it while the test ran: it has {} bytes instead of {length}",
+                "another process wrote to it or truncated it during the test: it has {} bytes instead of {length}",
                 own.len()
             )),
             Ok(_) => None,
         }
     }
 
-    /// A file in the same directory with a name of its own, gone when it is dropped.
+    /// A temporary file in the same directory, removed when dropped.
     fn temporary(&self) -> io::Result<NamedTempFile> {
         let mode = if self.is_private { PRIVATE } else { USUAL };
         let mut builder = tempfile::Builder::new();
         builder.prefix(".onrush-").suffix(".part").permissions(Permissions::from_mode(mode));
         let file = builder.tempfile_in(directory(&self.path))?;
         if let Ok(old) = fs::metadata(&self.path) {
-            // Only an administrator can give a file away; for everybody else it is theirs anyway.
+            // Only root can change the owner; any other user owns the file anyway.
             let _ = fchown(&file, Some(old.uid()), Some(old.gid()));
             let mode = if self.is_private { PRIVATE } else { old.permissions().mode() };
             file.as_file().set_permissions(Permissions::from_mode(mode))?;
@@ -196,11 +197,11 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// Where a path leads through all links, the last of which may lead to nothing.
+/// The path after following all links, the last of which may be dangling.
 fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
-        // Only the kernel can follow the links in /proc that lead to pipes.
+        // Only the kernel can follow links in /proc that point to pipes.
         let is_special = fs::metadata(&path).is_ok_and(|there| !there.is_file());
         if is_special || !fs::symlink_metadata(&path).is_ok_and(|there| there.is_symlink()) {
             return Ok(path);
@@ -258,7 +259,7 @@ mod tests {
             fs::set_permissions(&path, Permissions::from_mode(before)).unwrap();
             let place = Place::of(&path, is_private).unwrap();
             let (file, _) = place.open().unwrap().unwrap();
-            assert_eq!(mode(&path), before, "nothing is changed before there is a line");
+            assert_eq!(mode(&path), before, "nothing changes before the first line");
             place.empty(&file).unwrap();
             assert_eq!((mode(&path), fs::read_to_string(&path).unwrap().as_str()), (after, ""));
             fs::remove_file(&path).unwrap();
@@ -272,7 +273,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("x.json");
         let place = Place::of(&path, false).unwrap();
-        // As a run leaves it that is killed: every name it may have had is taken, or the one with this process's number.
+        // What a killed run leaves: its temporary file, and one named after this process.
         fs::write(scratch.path().join(format!(".x.json.{}.part", std::process::id())), "").unwrap();
         let _left = place.temporary().unwrap();
         place.probe().unwrap();

@@ -15,40 +15,40 @@ use crate::stats::buffers::Sizes;
 use crate::stats::silences::GAP_MIN_NS;
 use crate::stats::{Cause, Counters, Gap, Handshakes, Occupancy, Phase, Row, Totals};
 
-/// A class of statuses other than 2xx is worth a note above this percentage of the answers.
+/// A class of statuses other than 2xx is worth a note above this percentage of the responses.
 const STATUS_PERCENT: u64 = 1;
-/// Resumed TLS handshakes are worth a note above this percentage of the answers.
+/// Resumed TLS handshakes are worth a note above this percentage of the responses.
 const RESUMED_PERCENT: u64 = 1;
-/// wrk's mean is worth a note when one of the two is at least this many times the other.
+/// wrk's mean is worth a note when it is at least this many times the measured one.
 const REWRITING_FACTOR: f64 = 2.0;
-/// An open request younger than this, in nanoseconds, is nothing unusual, however quick the answers were.
+/// An open request younger than this, in nanoseconds, is not unusual, no matter how fast the responses were.
 const USUAL_NS: u64 = 500_000_000;
-/// In a run shorter than this, in nanoseconds, the first connects are a large part of it and no sign of anything.
+/// In a run shorter than this, in nanoseconds, the first connects take much of the time and mean nothing.
 const PLACES_MIN_NS: u64 = 200_000_000;
-/// Connections that stages ask for no longer than this, in nanoseconds, may still be on their way when they are not wanted any
-/// more.
+/// Connections that stages ask for only this long, in nanoseconds, may not be established before they are no longer
+/// wanted.
 const OPENING_NS: u64 = 1_000_000_000;
-/// Requests from before the warm-up's end are worth a note above this percentage of the answers.
+/// Requests from the warm-up are worth a note above this percentage of the responses.
 const CARRIED_PERCENT: u64 = 1;
-/// They are, too, where the latencies add up to at least this multiple of the time in flight.
+/// They are also worth a note where the latencies add up to at least this multiple of the time in flight.
 const CARRIED_WEIGHT: f64 = 1.1;
-/// Idle connections that the server closed are worth a note above this percentage of the answers.
+/// Idle connections that the server closed are worth a note above this percentage of the responses.
 const IDLE_CLOSED_PERCENT: u64 = 1;
-/// Short standstills are worth a note above this share of the run.
+/// Short stalls are worth a note above this share of the run.
 const STANDSTILL_SHARE: f64 = 0.2;
-/// The most times without answers, or without onrush, that are named.
+/// Maximum number of silences or stalls that are named.
 const TIMES_NAMED: usize = 3;
 
-/// Everything there is to say about an outcome, the weightiest first; nothing if it is beyond doubt.
+/// All notes on an outcome, most important first; none if it is beyond doubt.
 pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
-    // What a thread that never came back has opened and sent is not known.
+    // What a thread that never returned opened and sent is unknown.
     let has_fallen = matches!(outcome.breakdown, Some(Breakdown::Bug(_)));
     let is_known = outcome.stuck.is_empty() && !has_fallen && outcome.ended != Ended::NeverBegun;
     let mut rows: Vec<&Row> = outcome.totals.ledger.rows().iter().filter(|row| row.phase != Phase::Status).collect();
-    // Which thread's rows were added first is random, and must not show.
+    // The order in which threads' rows were added is random and must not show.
     rows.sort_by_key(|row| (Reverse(row.count), row.phase, row.cause));
     let mut flight = if is_known { in_flight(plan, outcome) } else { Vec::new() };
-    // Where every request was sent when it was due, no connection was missed.
+    // If every request was sent when it was due, no connection was missing.
     let is_kept = outcome.totals.open_loop.as_deref().is_some_and(|open_loop| !open_loop::is_missed(open_loop));
     flight.retain(|note| !(is_kept && matches!(note, Note::Idle { .. })));
     let has_hanging = flight.iter().any(|note| matches!(note, Note::Hanging { .. }));
@@ -80,11 +80,11 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     in_order(notes)
 }
 
-/// What is in flight, and where the connections are.
+/// Notes on requests in flight and on where connections were.
 fn in_flight(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let Totals { latency, censored, counters, .. } = &outcome.totals;
     let elapsed_ns = nanos(outcome.elapsed);
-    // The imitated tools leave answers out of the latencies, so that these tell of too few.
+    // The imitated tools leave responses out of the latencies, which then account for too few requests.
     if plan.once || plan.dialect.is_compat() || counters.completed == 0 || elapsed_ns == 0 || outcome.has_lost_threads()
     {
         return Vec::new();
@@ -100,7 +100,7 @@ fn in_flight(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
         never_established: mean(absent_ns),
         waiting: mean(waiting_ns),
         connecting: mean(connecting_ns),
-        // With a rate most connections that are idle have nothing to send.
+        // With a rate, most idle connections simply have nothing to send.
         pausing: if outcome.pauses && plan.schedule.is_none() { mean(idle_ns - leaving_ns) } else { 0.0 },
         leaving: mean(leaving_ns),
         done: mean(done_ns),
@@ -109,7 +109,7 @@ fn in_flight(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
         connections: u64::from(plan.load.max_inflight),
         elapsed_ns,
         mean: mean(in_flight_ns),
-        // The part of latencies from before the warm-up's end was in flight outside the window.
+        // Latencies that began in the warm-up were partly in flight outside the measured time.
         answered: (latency.sum() as f64 / elapsed_ns as f64).min(mean(in_flight_ns)),
         places: (elapsed_ns >= PLACES_MIN_NS).then_some(places),
         reconnects: counters.connects * 2 > counters.completed,
@@ -129,19 +129,19 @@ fn early_end(plan: &Plan, outcome: &Outcome) -> Option<Note> {
             asked: plan.stop.requests.unwrap_or_default(),
         }),
         Ended::Duration => too_few_requests(plan, outcome),
-        // A run that could not start says so instead of a report.
+        // A run that could not start prints an error instead of a report.
         Ended::Requests | Ended::Refused { .. } => None,
     }
 }
 
-/// The end of the time came before that of the requests. (A script may end a run earlier than both.)
+/// The duration ended before all requests completed. (A script may end a run before either.)
 fn too_few_requests(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     let (elapsed, asked, completed) = (outcome.elapsed, plan.stop.requests?, outcome.totals.counters.completed);
     let is_over = elapsed >= plan.stop.duration? && outcome.breakdown.is_none() && completed > 0;
     is_over.then_some(Note::TooFewRequests { elapsed, completed, asked, staged: plan.is_staged() })
 }
 
-/// The buffers that the kernel made smaller than was asked for.
+/// The buffers that the kernel made smaller than requested.
 fn capped(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let (asked, had) = (&plan.way.socket, outcome.buffers);
     let both = [
@@ -149,7 +149,7 @@ fn capped(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
         ("--sndbuf", "net.core.wmem_max", asked.sndbuf, had.sndbuf),
     ];
     let note = |(option, setting, requested, had): (_, _, Option<u32>, Option<Sizes>)| {
-        // It doubles what it takes.
+        // The kernel doubles the requested size.
         let (requested, given) = (requested?, had?.min / 2);
         (given < requested).then_some(Note::Capped(Capped { option, setting, requested, given }))
     };
@@ -159,12 +159,12 @@ fn capped(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
 fn fewer_connections(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     let opened = outcome.totals.counters.slots_opened;
     let elapsed_ns = nanos(outcome.elapsed);
-    // Of stages those connections count for which there was time to open them.
+    // With stages, only connections that there was time to open count.
     let least_ns = OPENING_NS.min(elapsed_ns).max(1);
     let asked = plan.levels.as_ref().map_or(plan.load.connections, |levels| levels.most_for(least_ns, elapsed_ns));
     let asked = u64::from(asked);
     let failures = outcome.totals.ledger.totals().connect > 0;
-    // All requests were answered before every connection was there: the others were not needed.
+    // All requests completed before every connection was established: the others were not needed.
     let is_moot = outcome.ended == Ended::Requests && !failures && outcome.descriptors.is_none();
     (opened < asked && !is_moot && !plan.once).then_some(Note::FewerConnections {
         opened,
@@ -175,7 +175,7 @@ fn fewer_connections(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     })
 }
 
-/// Whether a connection could not be opened for want of a descriptor.
+/// Whether a connection could not be opened for lack of a file descriptor.
 fn ran_out_of_files(outcome: &Outcome) -> bool {
     let codes = [Errno::MFILE, Errno::NFILE].map(|errno| Cause::Errno(errno.raw_os_error()));
     outcome.totals.ledger.rows().iter().any(|row| codes.contains(&row.cause))
@@ -202,7 +202,7 @@ fn failure(plan: &Plan, outcome: &Outcome, row: &Row) -> Failure {
 
 fn unanswered(plan: &Plan, outcome: &Outcome, has_hanging: bool) -> Option<Note> {
     if outcome.elapsed.is_zero() {
-        // A run that never began owes no answer.
+        // A run that never began has no requests to account for.
         return None;
     }
     let counters = &outcome.totals.counters;
@@ -210,7 +210,7 @@ fn unanswered(plan: &Plan, outcome: &Outcome, has_hanging: bool) -> Option<Note>
     let censored = outcome.totals.censored.as_deref();
     let open = match nothing_answered {
         true => counters.open_at_end,
-        // Those have a note of their own.
+        // They have their own note.
         false if has_hanging => 0,
         false => unusual(plan, outcome),
     };
@@ -219,12 +219,12 @@ fn unanswered(plan: &Plan, outcome: &Outcome, has_hanging: bool) -> Option<Note>
         failed: counters.failed,
         abandoned: counters.abandoned,
         open,
-        // Requests that are open and ordinary are in the distribution too.
+        // The distribution also has ordinary open requests.
         youngest_ns: censored.filter(|_| open == counters.open_at_end).and_then(|censored| censored.min()),
         oldest_ns: censored.and_then(|censored| censored.max()),
     };
     match nothing_answered {
-        // Why it failed has a note of its own.
+        // The failure has its own note.
         true if plan.once && lost.started > 0 => (lost.failed == 0).then_some(Note::NoAnswer(lost)),
         true if lost.started == 0 => Some(Note::NothingSent(nothing_sent(outcome))),
         true => Some(Note::NothingAnswered(lost)),
@@ -232,7 +232,7 @@ fn unanswered(plan: &Plan, outcome: &Outcome, has_hanging: bool) -> Option<Note>
     }
 }
 
-/// Why a run has sent nothing.
+/// Why a run sent nothing.
 fn nothing_sent(outcome: &Outcome) -> NothingSent {
     let Totals { counters, open_loop, .. } = &outcome.totals;
     if open_loop.as_deref().is_some_and(|open_loop| open_loop.due + open_loop.carried == 0) {
@@ -244,8 +244,8 @@ fn nothing_sent(outcome: &Outcome) -> NothingSent {
     }
 }
 
-/// Requests open at the end that have waited longer than answers take: than the slowest, if they are late, and else so
-/// much longer that they belong to another story.
+/// The number of requests in flight at the end that are unusually old: older than the slowest response if they are
+/// late, otherwise older than twice that and than half a second.
 fn unusual(plan: &Plan, outcome: &Outcome) -> u64 {
     let Totals { latency, censored, counters, .. } = &outcome.totals;
     let slowest_ns = latency.max().unwrap_or(0);
@@ -256,14 +256,14 @@ fn unusual(plan: &Plan, outcome: &Outcome) -> u64 {
     older.saturating_sub(counters.abandoned).min(counters.open_at_end)
 }
 
-/// The times in which onrush was stalled.
+/// The note on the times in which onrush was stalled.
 fn standstill(outcome: &Outcome) -> Option<Note> {
     let elapsed_ns = nanos(outcome.elapsed);
     let sum_ns: u64 = outcome.standstills.iter().map(|gap| gap.length_ns()).sum();
     let gaps: Vec<Gap> = outcome.standstills.iter().copied().filter(|gap| gap.length_ns() >= GAP_MIN_NS).collect();
     let share = (sum_ns as f64 / elapsed_ns.max(1) as f64).min(1.0);
     let matters = !gaps.is_empty() || share > STANDSTILL_SHARE;
-    // What was in flight waited through it; with a schedule, so did what became due meanwhile.
+    // Requests in flight waited through it, and with a schedule also those that became due.
     let Totals { counters, open_loop, .. } = &outcome.totals;
     let in_flight = counters.occupancy.in_flight_ns as f64 / elapsed_ns.max(1) as f64;
     let due = open_loop.as_deref().map_or(0.0, |open_loop| open_loop.due as f64 * share);
@@ -272,7 +272,7 @@ fn standstill(outcome: &Outcome) -> Option<Note> {
     matters.then(|| Note::Standstill { count: gaps.len(), longest: longest(gaps), elapsed_ns, share, touched })
 }
 
-/// The longest few, in their order.
+/// The longest few, in chronological order.
 fn longest(mut gaps: Vec<Gap>) -> Vec<Gap> {
     gaps.sort_by_key(|gap| Reverse(gap.length_ns()));
     gaps.truncate(TIMES_NAMED);
@@ -295,19 +295,19 @@ fn statuses(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     Some(Note::Statuses { answers, counts, location })
 }
 
-/// What the evidence of the verdict shows that no other note says.
+/// Findings of the verdict that no other note covers.
 fn found(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let Some(verdict) = super::super::verdict(plan, outcome) else { return Vec::new() };
     verdict.findings.iter().filter_map(|finding| finding.sentence(&verdict.evidence)).map(Note::Found).collect()
 }
 
-/// What does not make the result doubtful.
+/// Notes that do not cast doubt on the result.
 fn hints(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let used = &outcome.addresses;
     let dropped = outcome.dropped.iter().map(|&(address, errno)| Note::Dropped { address, errno, used: used.clone() });
     let (clamped, cut) = (outcome.totals.latency.clamped, outcome.totals.counters.cut_bodies);
     let Counters { carried, interim, completed, occupancy, idle_closed, .. } = outcome.totals.counters;
-    // Latencies that add up to more than the time in flight can only be those of before.
+    // Latencies can exceed the time in flight only if they began before measuring.
     let weighs = outcome.totals.latency.sum() as f64 > CARRIED_WEIGHT * occupancy.in_flight_ns as f64;
     let matters = completed > 0 && carried > 0 && (carried * 100 > completed * CARRIED_PERCENT || weighs);
     let mut notes: Vec<Note> = dropped.collect();
@@ -324,14 +324,14 @@ fn hints(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     notes
 }
 
-/// Resumed sessions, where handshakes are a part of the load.
+/// The note on resumed sessions, where handshakes are part of the load.
 fn resumed(outcome: &Outcome) -> Option<Note> {
     let Handshakes { total: handshakes, resumed, .. } = outcome.totals.handshakes;
     let matters = resumed * 100 > outcome.totals.counters.completed * RESUMED_PERCENT;
     matters.then_some(Note::Resumed { resumed, handshakes })
 }
 
-/// What wrk would have printed, where it is far off or was asked for.
+/// What wrk would have printed, if that is far off or `-v` asks for it.
 fn rewriting(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     if plan.dialect.is_compat() || plan.once || outcome.totals.open_loop.is_some() {
         return None;

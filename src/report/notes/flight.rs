@@ -1,59 +1,59 @@
-//! Whether every connection had a request in flight, and whether the latencies account for all of them.
+//! Notes on whether every connection had a request in flight, and whether the latencies account for all of them.
 //!
-//! By Little's law the rate times the mean latency is the mean number of requests in flight that were answered. In a closed
-//! loop every connection has one in flight all the time; where the numbers differ, something is not in the figures.
+//! By Little's law the rate times the mean latency is the mean number of requests in flight that were answered. In a
+//! closed loop every connection has one in flight all the time; if the numbers differ, the figures miss something.
 
 use super::Note;
 use crate::stats::{Count, Distribution};
 
-/// Connections are as busy as they were asked to be from this share on.
+/// Connections count as busy enough from this share on.
 const BUSY_SHARE: f64 = 0.95;
-/// Requests that wait in vain are worth a note when they are more than this share of the requests in flight.
+/// Hanging requests are worth a note when they are more than this share of the requests in flight.
 const HANGING_SHARE: f64 = 0.05;
-/// A request that has waited for less, in nanoseconds, does not hang yet.
+/// A request younger than this, in nanoseconds, does not count as hanging.
 const HANGING_MIN_NS: u64 = 200_000_000;
 
-/// What was in flight, as plain numbers; means are over the time that was measured.
+/// The requests in flight; means are over the measured time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flight {
-    /// How many connections were to be kept busy.
+    /// The number of connections that should have been busy.
     pub connections: u64,
-    /// How long was measured, in nanoseconds.
+    /// The measured time, in nanoseconds.
     pub elapsed_ns: u64,
     /// The mean number of requests in flight, no matter how they ended.
     pub mean: f64,
-    /// The part of it that the latencies explain: the rate times the mean latency.
+    /// The part of it that the latencies account for: the rate times the mean latency.
     pub answered: f64,
-    /// Where the connections were, if that was measured.
+    /// What the connections were doing, if that was measured.
     pub places: Option<Places>,
-    /// Whether connections serve for one or two requests each, so that connecting is part of the load.
+    /// Whether connections carry only one or two requests each, so that connecting is part of the load.
     pub reconnects: bool,
-    /// Requests that wait in vain at the end.
+    /// Requests that hang at the end.
     pub hanging: Option<Hanging>,
-    /// The slowest answer, in nanoseconds.
+    /// The slowest response, in nanoseconds.
     pub slowest_ns: u64,
 }
 
-/// How many connections were busy and how many were not for which reason, each as a mean over the time measured.
+/// How many connections were busy, and how many were not, by reason; each a mean over the measured time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Places {
     /// With at least one request in flight.
     pub busy: f64,
     /// Never established.
     pub never_established: f64,
-    /// Waiting after a failure before the next attempt.
+    /// Backing off after a failure.
     pub waiting: f64,
     /// Being established.
     pub connecting: f64,
-    /// Pausing because a script wants it.
+    /// Pausing for the script.
     pub pausing: f64,
-    /// Waiting in vain for the server to close them: `--requests-per-connection`.
+    /// Waiting for the server to close them (`--requests-per-connection`).
     pub leaving: f64,
-    /// With nothing left to ask for: `-n`.
+    /// With no request left to send (`-n`).
     pub done: f64,
 }
 
-/// Requests open at the end that have waited longer than answers took.
+/// Requests in flight at the end that are older than responses took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hanging {
     /// How many.
@@ -64,13 +64,13 @@ pub struct Hanging {
     pub youngest_ns: u64,
     /// The age of the oldest of them, in nanoseconds.
     pub oldest_ns: u64,
-    /// How many answers took at least as long as the youngest has waited.
+    /// The number of responses that took at least as long as the youngest is old.
     pub as_slow: u64,
 }
 
 impl Hanging {
-    /// The requests in flight at the end that outnumber the answers which took as long as they have waited; `None` if there
-    /// are none. Of the ages in `censored` the greatest are those of abandoned requests.
+    /// The requests in flight at the end that outnumber the responses that took as long as they are old; `None` if
+    /// there are none. The greatest ages in `censored` are those of abandoned requests.
     pub fn of<A: Count, B: Count>(
         censored: &Distribution<A>,
         abandoned: u64,
@@ -104,12 +104,12 @@ impl Hanging {
 }
 
 impl Flight {
-    /// What there is to say about it, the weightiest first.
+    /// The notes, most important first.
     pub fn notes(&self) -> Vec<Note> {
         let idle = self.places.filter(|places| {
             let needed = self.connections as f64 - places.done;
             let connecting = if self.reconnects { 0.0 } else { places.connecting };
-            // The moments between two requests are our own, and a busy thread has many of them.
+            // Gaps between two requests are the generator's, and a busy thread has many of them.
             let away = places.never_established + places.waiting + places.pausing + places.leaving + connecting;
             away > (1.0 - BUSY_SHARE) * needed
         });
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn requests_that_wait_in_vain_are_said_by_littles_law() {
-        // 93 of 100 have waited all the time; one answer took 836 ms.
+        // 93 of 100 have waited all the time; one response took 836 ms.
         let censored = distribution(&[(950, 93), (3, 7)]);
         let latency = distribution(&[(1, 6_000), (836, 1)]);
         let hanging = Hanging::of(&censored, 0, &latency);

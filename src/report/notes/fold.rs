@@ -1,14 +1,14 @@
-//! Which notes come first, and how many of them are printed.
+//! The order of notes, and how many are printed.
 
 use std::io;
 
 use super::Note;
 use crate::run::Until;
 
-/// The most lines that notes take, examples included.
+/// Maximum number of lines of notes, examples included.
 const LINES_MAX: usize = 8;
 
-/// How much a note matters, the weightiest first.
+/// How important a note is, most important first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
     /// The result does not show what was asked for.
@@ -63,7 +63,7 @@ impl Note {
         }
     }
 
-    /// An example of what it says, where there is one.
+    /// An example, where there is one.
     pub fn example(&self) -> Option<String> {
         match self {
             Self::Failure(failure) => failure.example(),
@@ -71,25 +71,25 @@ impl Note {
         }
     }
 
-    /// All of it in one line.
+    /// The note and its example in one line.
     pub fn in_full(&self) -> String {
         self.example().map_or_else(|| self.to_string(), |example| format!("{self} ({example})"))
     }
 
-    /// Whether a figure in the document says the same.
+    /// Whether a figure in the document says the same thing.
     pub fn is_a_figure(&self) -> bool {
         matches!(self, Self::Rewritten { .. })
     }
 }
 
-/// The weightiest first; those that weigh the same stay in their order.
+/// Sorts by importance; equally important notes keep their order.
 pub(super) fn in_order(mut notes: Vec<Note>) -> Vec<Note> {
     notes.sort_by_key(Note::weight);
     notes
 }
 
-/// Writes the notes: a line each after `note: `, an example below it; in colour if asked. Unless all are wanted, what is
-/// more than a few lines is only counted.
+/// Writes the notes, one per line after `note: `, with any example below; in colour if requested. Without `all`, notes
+/// beyond a few lines are only counted.
 pub fn print_notes(notes: &[Note], all: bool, colour: bool, out: &mut impl io::Write) -> io::Result<()> {
     let (before, after) = if colour { ("\x1b[1;33m", "\x1b[0m") } else { ("", "") };
     let shown = if all { notes.len() } else { fitting(notes) };

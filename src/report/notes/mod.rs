@@ -1,8 +1,9 @@
-//! The notes, which cast doubt on a result: what happened, to what, why, and what to do next.
+//! The notes, which qualify a result: what happened, to what, why, and what to do next.
 //!
-//! A note is plain data until it is printed. This file has the kinds of notes, `decide` says when there is one, `flight` compares what
-//! was in flight with the latencies, `open_loop` what was due with what was sent, `fold` says in which order and how many of them, and `words` has the sentences.
-//! Everything that came from a server is escaped.
+//! A note is plain data until it is printed. This file has the kinds of notes, `decide` determines which of them a
+//! result gets, `flight` compares requests in flight with the latencies, `open_loop` what was due with what was sent,
+//! `fold` orders notes and limits their number, and `words` has the sentences. Everything that came from a server is
+//! escaped.
 
 mod decide;
 mod flight;
@@ -22,91 +23,91 @@ use super::failure::Failure;
 use crate::run::{Shortage, Until};
 use crate::stats::Gap;
 
-/// One thing to know about a result.
+/// One thing the user should know about a result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Note {
-    /// Something that the verdict's evidence shows beside, in a sentence.
+    /// A further finding of the verdict's evidence, as a sentence.
     Found(String),
-    /// An address refused before the run while another one worked.
+    /// An address refused connections before the run while another one worked.
     Dropped {
         /// The address that was left out.
         address: SocketAddr,
         /// Its error number.
         errno: i32,
-        /// The addresses that took the load.
+        /// The addresses that received the load.
         used: Vec<SocketAddr>,
     },
-    /// A signal ended the run before its time.
+    /// A signal ended the run early.
     Signal {
         /// How long the run had lasted.
         elapsed: Duration,
-        /// How long it was to last; `None`: until its requests had ended.
+        /// The planned duration; `None`: until all requests were complete.
         planned: Option<Duration>,
     },
     /// A signal came before anything was sent.
     NeverBegun,
-    /// The target stayed away and the run was ended.
+    /// The target was unreachable for so long that the run was ended.
     StayedAway {
-        /// How long it was waited for.
+        /// How long onrush waited for it.
         give_up: Duration,
-        /// The requests that were started before.
+        /// The number of requests started until then.
         started: u64,
-        /// The requests that were asked for.
+        /// The number of requests asked for.
         asked: u64,
     },
     /// The time was up before all requests had ended.
     TooFewRequests {
         /// How long the run had lasted.
         elapsed: Duration,
-        /// The requests that were answered.
+        /// The number of requests completed.
         completed: u64,
-        /// The requests that were asked for.
+        /// The number of requests asked for.
         asked: u64,
-        /// Whether stages say how long the run lasts.
+        /// Whether stages determine how long the run lasts.
         staged: bool,
     },
     /// Only the first of the requests that a script sends at once was sent.
     FirstOfBatch {
-        /// How many there are.
+        /// How many requests it sends at once.
         count: usize,
     },
     /// The kernel made a buffer of connections smaller than was asked for.
     Capped(Capped),
-    /// Not every connection that was asked for was ever open.
+    /// Fewer connections were established than were asked for.
     FewerConnections {
-        /// How many were open at least once.
+        /// How many were established at least once.
         opened: u64,
         /// How many were asked for.
         asked: u64,
-        /// Whether the limit of open files was the reason.
+        /// The limit on open files, if that was the reason.
         shortage: Option<Shortage>,
-        /// Whether attempts to connect failed; each kind of failure has its own note then.
+        /// Whether connection attempts failed; each kind of failure then has its own note.
         failures: bool,
-        /// Whether stages say how many there are to be.
+        /// Whether stages determine the number of connections.
         staged: bool,
     },
-    /// Connections were not as busy as they were asked to be.
+    /// Connections were less busy than they should have been.
     Idle {
         /// How many were asked for.
         connections: u64,
         /// Where they were.
         places: Places,
     },
-    /// The server closed connections that waited for a request to be due.
+    /// The server closed connections while no request was due.
     IdleClosed {
         /// How often.
         count: u64,
     },
-    /// More requests wait in vain than the latencies can tell.
+    /// More requests hang than the latencies can show.
     Hanging {
-        /// What was in flight.
+        /// The requests in flight.
         flight: Flight,
-        /// What waits.
+        /// The hanging requests.
         hanging: Hanging,
     },
-    /// The run was to end when its figures were precise enough well enough.
+    /// The outcome of `--until`.
     Until {
-        /// What is known of the figures.
+        /// The precision of the figures.
         until: Until,
         /// How long was measured.
         elapsed: Duration,
@@ -115,7 +116,7 @@ pub enum Note {
     },
     /// Fewer requests were sent than were due.
     Behind(Behind),
-    /// Requests were due, and all connections busy.
+    /// Requests were due while all connections were busy.
     Crowded(Crowded),
     /// Many requests were sent late.
     Late {
@@ -123,46 +124,46 @@ pub enum Note {
         late: u64,
         /// How many were sent.
         sent: u64,
-        /// Later than this is late.
+        /// The threshold above which a request is late.
         limit: Duration,
-        /// How late, in nanoseconds, 99 % of them were at most.
+        /// The 99th percentile of the lateness, in nanoseconds.
         p99_ns: u64,
-        /// How late, in nanoseconds, the latest was.
+        /// The greatest lateness, in nanoseconds.
         max_ns: u64,
-        /// A reason in the plan.
+        /// A burst in the plan that explains it.
         burst: Option<Burst>,
     },
     /// Requests were not sent because they would have been too late.
     TooLate {
         /// How many.
         dropped: u64,
-        /// How many were due, those that a warm-up left included.
+        /// How many were due, including those left over from a warm-up.
         due: u64,
         /// Whether the percentiles that the text shows contain them, which wrk2's do not.
         in_percentiles: bool,
     },
-    /// Requests left at the ends of slices.
+    /// Requests were sent at the ends of slices.
     Sliced {
-        /// How long those were.
+        /// The length of a slice.
         slice: Duration,
-        /// How late requests left on average, in nanoseconds.
+        /// The mean lateness, in nanoseconds.
         mean_ns: f64,
     },
     /// A percentile of the latency since requests were due is not known.
     Uncertain(Uncertain),
-    /// Something went wrong; one note for each row of the ledger but the statuses.
+    /// Something failed; one note for each row of the ledger except statuses.
     Failure(Failure),
     /// onrush itself was stalled.
     Standstill {
-        /// The longest of those times, in their order.
+        /// The longest of those times, in chronological order.
         longest: Vec<Gap>,
         /// How many there were.
         count: usize,
         /// How long was measured, in nanoseconds.
         elapsed_ns: u64,
-        /// The share (0 to 1) of that, short times included.
+        /// The share (0 to 1) of the run that was stalled, short stalls included.
         share: f64,
-        /// The share (0 to 1) of the latencies that contain some of it.
+        /// The share (0 to 1) of latencies that include stalled time.
         touched: f64,
     },
     /// The machine was suspended.
@@ -170,64 +171,64 @@ pub enum Note {
         /// For how long.
         lasted: Duration,
     },
-    /// Some of the requests got no response.
+    /// Some requests got no response.
     Unanswered(Lost),
-    /// No request at all was answered.
+    /// No request got a response.
     NothingAnswered(Lost),
     /// No request was sent.
     NothingSent(NothingSent),
-    /// The only request was not answered.
+    /// The only request got no response.
     NoAnswer(Lost),
-    /// For a while nothing was answered.
+    /// There were silences: no response for a while.
     Silences {
-        /// The longest of those times, in their order.
+        /// The longest of those times, in chronological order.
         longest: Vec<Gap>,
         /// How many there were.
         count: usize,
         /// How long was measured, in nanoseconds.
         elapsed_ns: u64,
     },
-    /// The only answer was none of 2xx.
+    /// The only response was not 2xx.
     Answer {
         /// Its status.
         status: u16,
-        /// Where it leads to, as the server sent it.
+        /// Its `Location`, as the server sent it.
         location: Option<String>,
     },
-    /// Other answers than 2xx came.
+    /// Some responses were not 2xx.
     Statuses {
-        /// All answers.
+        /// The number of responses.
         answers: u64,
         /// Statuses and how often each came, the most frequent first.
         counts: Vec<(u16, u64)>,
-        /// Where one of the redirects led, as the server sent it.
+        /// The `Location` of one of the redirects, as the server sent it.
         location: Option<String>,
     },
     /// Requests were in flight when measuring began.
     Carried {
         /// How many.
         carried: u64,
-        /// All answers.
+        /// The number of responses.
         answers: u64,
     },
-    /// There were answers before the answers.
+    /// There were interim responses (1xx).
     Interim {
         /// How many.
         count: u64,
     },
-    /// Latencies were too long to be recorded.
+    /// Latencies exceeded the histogram's range.
     Clamped {
         /// How many.
         count: u64,
     },
-    /// The script did not say how long connections were to pause.
+    /// The script's `delay` returned something other than a pause.
     PausesUnread,
     /// The script saw only the beginning of some bodies.
     CutBodies {
         /// How many.
         count: u64,
     },
-    /// Many TLS handshakes were cheaper than those of new clients.
+    /// Many TLS handshakes resumed a session, which costs less than a full handshake.
     Resumed {
         /// How many resumed an earlier session.
         resumed: u64,
@@ -248,37 +249,37 @@ pub struct Capped {
     pub option: &'static str,
     /// The kernel's setting that allows no more.
     pub setting: &'static str,
-    /// The bytes that were asked for.
+    /// The requested size in bytes.
     pub requested: u32,
-    /// The bytes that the smallest one has, without those that the kernel adds for itself.
+    /// The effective size in bytes of the smallest one, without what the kernel adds for its own use.
     pub given: u32,
 }
 
 /// Why no request was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NothingSent {
-    /// None was due in the time that was measured.
+    /// None was due while the run was measured.
     NotDue,
     /// Every connection paused for the script.
     Paused,
-    /// There was no connection, or no time.
+    /// There was no connection or no time to send one.
     Unable,
 }
 
-/// What became of the requests without an answer.
+/// What became of the requests without a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// All requests that were started, answered or not.
+    /// All requests started.
     pub started: u64,
     /// Requests that failed; the ledger says how.
     pub failed: u64,
-    /// Requests given up.
+    /// Requests abandoned.
     pub abandoned: u64,
-    /// Requests open at the end of the run; where others were answered, only those that waited longer than answers took.
+    /// Requests in flight at the end of the run; if others completed, only those older than responses took.
     pub open: u64,
-    /// How long, in nanoseconds, the youngest of those abandoned or open had lasted, where that is known.
+    /// The age of the youngest of the abandoned and open requests, in nanoseconds, where known.
     pub youngest_ns: Option<u64>,
-    /// How long, in nanoseconds, the oldest of those abandoned or open had lasted.
+    /// The age of the oldest of the abandoned and open requests, in nanoseconds.
     pub oldest_ns: Option<u64>,
 }
 

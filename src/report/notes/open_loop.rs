@@ -1,4 +1,4 @@
-//! Whether a schedule was kept, and how precise the latency since requests were due is.
+//! Notes on whether a schedule was kept and on how precise the latency since requests were due is.
 
 use std::time::Duration;
 
@@ -12,57 +12,57 @@ use crate::stats::{OpenLoop, rank};
 
 /// Requests that were late or not sent are worth a note above this percentage.
 const MISSED_PERCENT: u64 = 1;
-/// Threads are busy from this share of their time on.
+/// Threads count as busy from this share of their time.
 const BUSY_SHARE: f64 = 0.95;
-/// A shorter run, in seconds, has spent its time on its first connections.
+/// A run shorter than this, in seconds, spent its time on its first connections.
 const BUSY_MIN_S: f64 = 0.2;
-/// It is worth a note that requests were due and all connections busy from this share of the time on.
+/// Requests due while all connections were busy are worth a note from this share of the time.
 const CROWDED_SHARE: f64 = 0.05;
-/// Where answers take this many times as long when connections are busy, it is the target that is.
+/// If responses take this many times as long when connections are busy, the target is the bottleneck.
 const SLOWED: f64 = 2.0;
-/// Requests that are open at the end are ordinary up to this many times the usual number and the slowest latency: what a
-/// target cannot keep up with adds up to twice as many as its mean latency tells of.
+/// Requests in flight at the end are ordinary up to this multiple of the expected number and of the slowest latency:
+/// when a target cannot keep up, they reach twice the number that its mean latency implies.
 const ORDINARY: f64 = 1.5;
 /// Random variation makes it at most this many more.
 const ORDINARY_FEW: u64 = 10;
-/// A percentile is known when its bounds are no further apart than this part of it.
+/// A percentile is known when its bounds differ by at most this share.
 const KNOWN: f64 = 0.01;
 
-/// A schedule that was not kept.
+/// A schedule that was not kept: fewer requests were sent than were due.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Behind {
-    /// Requests that were asked for per second, on average; what a warm-up left over included.
+    /// Mean rate asked for, in requests per second, including what the warm-up left over.
     pub asked_per_s: f64,
-    /// Requests that a warm-up left over.
+    /// Requests left over from the warm-up.
     pub carried: u64,
-    /// Requests that were sent per second.
+    /// Requests sent per second.
     pub sent_per_s: f64,
     /// Requests that were due and had not been sent at the end.
     pub unsent: u64,
-    /// What there was too little of, where that is known.
+    /// The bottleneck, where known.
     pub bottleneck: Option<Bottleneck>,
 }
 
-/// What there was too little of.
+/// What kept requests from being sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bottleneck {
     /// All connections had a request in flight.
     Connections(Crowded),
-    /// The threads worked all the time.
+    /// The threads were busy all the time.
     Threads {
-        /// How many there were.
+        /// The number of threads.
         threads: u64,
     },
-    /// What was late was to be made up for slowly.
+    /// `--catch-up` limited how fast late requests were made up for.
     CatchUp(CatchUp),
 }
 
-/// Requests were due, and every connection that there might be had one in flight, or paused for the script.
+/// Requests were due while every possible connection had a request in flight or paused for the script.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Crowded {
-    /// For which share (0 to 1) of the time.
+    /// The share (0 to 1) of the time.
     pub share: f64,
-    /// How many connections there were; `None`: as many as the stages said.
+    /// The number of connections; `None`: stages set it.
     pub connections: Option<u64>,
     /// Whether connections paused for the script.
     pub pauses: bool,
@@ -73,31 +73,31 @@ pub struct Crowded {
 /// What would help where connections are busy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Remedy {
-    /// About this many connections.
+    /// About this many connections would do.
     About(u64),
-    /// Not more connections: the more are busy, the longer answers take, on average and in nanoseconds.
+    /// Not more connections: the more are busy, the longer responses take. Means in nanoseconds.
     Target {
         /// While less than half of them had a request in flight.
         calm_ns: f64,
         /// All the time.
         mean_ns: f64,
     },
-    /// Not more connections: the target answered nothing then.
+    /// Not more connections: the target was silent.
     Silence,
-    /// More connections, perhaps: they were never so few that the target could have shown what it does then.
+    /// Perhaps more connections: there was never a time with few busy ones to compare with.
     Unknown,
 }
 
-/// More requests were due at once than there were connections for.
+/// A burst of more requests than connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
     /// How many requests.
     pub requests: u64,
-    /// How many connections there were at most.
+    /// The maximum number of connections.
     pub connections: u64,
-    /// How many it takes.
+    /// The number of connections needed.
     pub needed: u64,
-    /// Whether stages said how many there were.
+    /// Whether stages set the number of connections.
     pub is_staged: bool,
 }
 
@@ -106,20 +106,20 @@ pub struct Burst {
 pub struct Uncertain {
     /// Which.
     pub percent: Percent,
-    /// What it is at least, in nanoseconds.
+    /// The lower bound, in nanoseconds.
     pub lower_ns: u64,
-    /// What it is at most, in nanoseconds; `None`: there is no limit.
+    /// The upper bound, in nanoseconds; `None`: there is none.
     pub upper_ns: Option<u64>,
     /// How many requests have no complete response.
     pub incomplete: u64,
 }
 
-/// Whether more requests than a few were not sent when they were due.
+/// Whether more than a few requests were not sent when they were due.
 pub fn is_missed(&OpenLoop { late, dropped, unsent, due, .. }: &OpenLoop<u64>) -> bool {
     (late + dropped + unsent) * 100 > due * MISSED_PERCENT
 }
 
-/// What there is to say of a run with a schedule, in which for `silent_ns` nanoseconds nothing was answered.
+/// The notes on a run with a schedule; `silent_ns`: the total length of its silences.
 pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64) -> Vec<Note> {
     let Some(open_loop) = outcome.totals.open_loop.as_deref() else { return Vec::new() };
     let OpenLoop { lateness, late, dropped, due, carried, .. } = open_loop;
@@ -145,7 +145,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64) -> Vec<Note> {
     [behind.map(Note::Behind), crowded, late, dropped, uncertain, sliced].into_iter().flatten().collect()
 }
 
-/// Whether a slice ends while the run is measured: what is due after the last one leaves when it is due.
+/// Whether a slice ends while the run is measured; requests due after the last end are sent when they are due.
 fn is_sliced(plan: &Plan, slice: Duration) -> bool {
     let Some(duration) = plan.stop.duration else { return true };
     let last_ns = nanos(plan.warmup + duration).saturating_sub(1);
@@ -167,20 +167,20 @@ fn behind(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, crowded: Op
     } else {
         held_back(plan, open_loop).or(crowded.map(Bottleneck::Connections))
     };
-    // What was due says less where -n ends the schedule before the run.
+    // The number due is too low where `-n` ends the schedule before the run.
     let by_schedule_per_s = plan.schedule.as_ref()?.per_second_between(Duration::ZERO, outcome.elapsed);
     let [sent_per_s, carried_per_s] = [lateness.count(), *carried].map(|requests| requests as f64 / elapsed_s);
     let asked_per_s = by_schedule_per_s + carried_per_s;
     Some(Behind { asked_per_s, carried: *carried, sent_per_s, unsent: *unsent, bottleneck })
 }
 
-/// Whether most of what was not sent waited only because late requests were to be made up for slowly.
+/// Whether `--catch-up` alone held back most of the requests that were not sent.
 fn held_back(plan: &Plan, open_loop: &OpenLoop<u64>) -> Option<Bottleneck> {
     let factor = plan.schedule.as_ref().filter(|_| !plan.dialect.is_compat())?.catch_up?;
     (2 * open_loop.held_back > open_loop.unsent + open_loop.dropped).then_some(Bottleneck::CatchUp(factor))
 }
 
-/// Whether requests had to wait because all connections were busy, and what would help.
+/// Whether requests waited because all connections were busy, and what would help.
 fn crowded(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, silent_ns: u64) -> Option<Crowded> {
     let threads_ns = nanos(outcome.elapsed) as f64 * f64::from(plan.load.threads);
     let share = open_loop.all_busy_ns as f64 / threads_ns;
@@ -190,16 +190,16 @@ fn crowded(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, silent_ns:
     }
     let most = u64::from(plan.load.max_inflight);
     let connections = plan.levels.is_none().then_some(most);
-    // An answer after a silence tells nothing of how long answers take.
+    // Responses after a silence do not show how long responses take.
     let mean_ns = latency.sum().saturating_sub(u128::from(most * silent_ns)) as f64 / latency.count() as f64;
     let calm_ns = open_loop.calm_ns as f64 / open_loop.calm as f64;
-    // By Little's law, if the target stays as quick as it was; and some more, because they are not all free in time.
+    // By Little's law, if the target keeps its speed, plus a margin, because connections do not become free evenly.
     let batch = outcome.batch.max(1) as f64;
     let pause_ns = open_loop.paused_ns as f64 * batch / open_loop.lateness.count().max(1) as f64;
     let batches_per_ns = schedule.most_per_second() / 1e9 / batch;
     let taken = batches_per_ns * (mean_ns + pause_ns);
     let on_average = taken + 2.0 * taken.sqrt();
-    // Where they were too few for a while only: one for each request that waited then.
+    // If there were too few only for a while: one for each request that waited then.
     let is_passing = open_loop.unsent * 100 <= open_loop.due * MISSED_PERCENT && silent_ns == 0;
     let waited = connections
         .filter(|_| is_passing)
@@ -211,14 +211,14 @@ fn crowded(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, silent_ns:
         _ if open_loop.calm == 0 => Remedy::Unknown,
         _ if mean_ns > SLOWED * calm_ns => Remedy::Target { calm_ns, mean_ns },
         CONNECTIONS_MAX.. => Remedy::Unknown,
-        // The stages come to as many, but not at the right time.
+        // The stages do reach this number, but not at the right time.
         needed if needed <= most => Remedy::Unknown,
         needed => Remedy::About(needed),
     };
     Some(Crowded { share: share.min(1.0), connections, pauses: open_loop.paused_ns > 0, remedy })
 }
 
-/// Whether the requests of a burst outnumber the connections, each of which takes a batch at a time.
+/// Whether a burst has more requests than the connections can take, one batch each.
 fn burst(plan: &Plan, outcome: &Outcome) -> Option<Burst> {
     let schedule = plan.schedule.as_ref()?;
     let Arrivals::Burst(size) = schedule.arrivals else { return None };
@@ -227,8 +227,8 @@ fn burst(plan: &Plan, outcome: &Outcome) -> Option<Burst> {
     (needed > connections).then_some(Burst { requests, connections, needed, is_staged: plan.levels.is_some() })
 }
 
-/// Whether requests without a complete response are only those that are under way at any time: as many as the rate brings
-/// while one is answered, none of which waits longer than answers take.
+/// Whether the requests without a complete response are only those in flight at any moment: no more than become due
+/// while one is processed, and none older than responses take.
 fn is_ordinary(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>) -> bool {
     let OpenLoop { scheduled, censored, due, dropped, unsent, .. } = open_loop;
     let (Some(schedule), Some(mean_ns)) = (plan.schedule.as_ref(), scheduled.mean()) else { return false };
@@ -245,7 +245,7 @@ fn is_ordinary(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>) -> boo
         && censored.max().unwrap_or(0) as f64 <= slowest_ns * ORDINARY
 }
 
-/// The first percentile that is not known. One that is the largest value, because there are so few, says nothing.
+/// The first percentile that is not known, ignoring those that are simply the largest value.
 fn uncertain(plan: &Plan, open_loop: &OpenLoop<u64>) -> Option<Uncertain> {
     let OpenLoop { scheduled, censored, .. } = open_loop;
     if censored.count() == 0 || plan.dialect == Dialect::Wrk2 {

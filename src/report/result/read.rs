@@ -33,18 +33,19 @@ impl Document {
     ///
     /// As [`Document::read`].
     pub fn parse(path: &Path, text: &[u8]) -> anyhow::Result<Self> {
-        let Version { schema, kind } =
-            serde_json::from_slice(text).map_err(shown).with_context(|| format!("{path:?} is no result of onrush"))?;
+        let Version { schema, kind } = serde_json::from_slice(text)
+            .map_err(shown)
+            .with_context(|| format!("{path:?} is not a result of onrush"))?;
         if schema != u64::from(SCHEMA) {
             bail!("{path:?} has schema {schema}, and this onrush reads schema {SCHEMA}: use the version that wrote it");
         }
         if let Some(kind) = kind {
-            bail!("{path:?} is the document of a {}: only results of runs are read here", printable(&kind));
+            bail!("{path:?} is the document of a {}, not of a run", printable(&kind));
         }
         let value: Value =
             serde_json::from_slice(text).map_err(shown).with_context(|| format!("{path:?} is damaged"))?;
         if !are_figures(&value) {
-            bail!("{path:?} is damaged: it has figures that no test can have");
+            bail!("{path:?} is damaged: it has impossible figures");
         }
         serde_json::from_value(value).map_err(shown).with_context(|| format!("{path:?} is damaged"))
     }
@@ -77,7 +78,7 @@ mod tests {
     #[test]
     fn what_a_foreign_file_says_moves_no_cursor() {
         for (text, words) in [
-            (r#"{"schema": "\u001b]0;x\u0007"}"#, "is no result of onrush: "),
+            (r#"{"schema": "\u001b]0;x\u0007"}"#, "is not a result of onrush: "),
             (r#"{"schema": 1, "kind": "\u001b]0;x\u0007"}"#, "is the document of a "),
             (r#"{"schema": 1, "verdict": {"limited_by": "\u001b]0;x\u0007"}}"#, "is damaged: "),
         ] {
