@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(fault(2_000.0, false, ms(20)), Some(Fault::Limited(Limit::StoodStill)));
         assert_eq!(fault(1_500.0, true, ms(500)), Some(Fault::Limited(Limit::StoodStill)));
         assert_eq!(fault(0.0, false, ms(500)), Some(Fault::Unanswered));
-        assert_eq!(fault(2_000.0, true, ms(500)), None, "a load that holds nevertheless holds");
+        assert_eq!(fault(2_000.0, true, ms(500)), None, "a stall does no harm to a load that holds");
     }
 
     #[test]

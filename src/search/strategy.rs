@@ -17,8 +17,8 @@ const CLOSE: f64 = 1.01;
 /// Runs at the limit times and divided by this factor narrow its interval.
 const NEXT: f64 = 1.02;
 
-/// If the limit may be anywhere within this factor, the rate that an overloaded target still reached is the best guess
-/// ...
+/// If the limit may be anywhere within this factor, the rate that the overloaded target still reached is the best
+/// guess ...
 const WIDE: f64 = 1.1;
 /// ... reduced by a little, because it should hold.
 const GUESS: f64 = 0.985;

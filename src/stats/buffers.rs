@@ -5,9 +5,9 @@ use std::ops::AddAssign;
 /// The sizes of the buffers of all connections, if sizes were asked for. The kernel counts twice what it is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Buffers {
-    /// Of the receive buffers; `None`: not asked for, or there was no connection.
+    /// The receive buffers; `None`: no size was asked for, or there was no connection.
     pub rcvbuf: Option<Sizes>,
-    /// Of the send buffers, likewise.
+    /// The send buffers, likewise.
     pub sndbuf: Option<Sizes>,
 }
 
@@ -21,7 +21,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Those of one buffer.
+    /// The sizes of a single buffer.
     pub fn of(bytes: usize) -> Self {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         Self { min: bytes, max: bytes }

@@ -78,7 +78,7 @@ impl Column {
     }
 }
 
-/// Whether tables have a column of this name, whatever the labels of the runs.
+/// Whether tables have a column of this name for runs with any labels.
 pub fn is_column(name: &str) -> bool {
     let is_figure = || matches!(Column::named(name), Column::Figure(_));
     name == RUN || FIELDS.contains(&name) || COMPUTED.contains(&name) || is_figure()

@@ -87,7 +87,7 @@ impl Cell {
         number.map_or(Self::Empty, |number| Self::Number { number, is_whole })
     }
 
-    /// Its text, without control characters.
+    /// Its text, with control characters escaped.
     pub fn shown(&self) -> String {
         match self {
             Self::Empty => String::new(),

@@ -24,7 +24,7 @@ fn cell(cell: &Cell) -> String {
     }
 }
 
-/// A text without control characters, quoted if necessary.
+/// A text with control characters escaped, quoted if necessary.
 fn quoted(text: &str) -> String {
     let text = printable(text);
     if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
