@@ -1,5 +1,5 @@
--- Sends each thread to another address of the host, in turn.
--- Those that do not accept a connection are left out.
+-- Gives each thread the next address of the host, in turn.
+-- Addresses that accept no connection are left out.
 --
 --   onrush -t 2 -s addresses.lua http://localhost:8080/
 
@@ -15,7 +15,7 @@ function setup(thread)
       end
     end
     if #addresses == 0 then
-      error("nobody accepts connections at " .. wrk.host)
+      error("no address of " .. wrk.host .. " accepts a connection")
     end
   end
   thread.addr = addresses[next_one % #addresses + 1]

@@ -1,5 +1,5 @@
--- Logs in first and then sends the token that the answer brought.
--- Until it has come, a connection asks for one; from then on the thread repeats one request that was made once.
+-- Logs in first, then sends the token from the response.
+-- Until the token arrives, every request is a login; from then on the thread repeats one request that was built once.
 --
 --   onrush -s auth.lua http://127.0.0.1:8080/private
 

@@ -1,5 +1,5 @@
--- Looks at every answer: status, type and body must be right, and it must not take longer than a second.
--- The first answer that is wrong is shown; if there was any, the program ends with code 1.
+-- Checks every response: status, type and body must be right, and it must arrive within a second.
+-- The first wrong response is printed; if there was any, the exit code is 1.
 --
 --   onrush -s checks.lua http://127.0.0.1:8080/
 
@@ -21,7 +21,7 @@ local function problem(status, headers, body, latency_us)
   elseif not body:find("Hello", 1, true) then
     return "a body of " .. #body .. " bytes that does not say Hello"
   elseif latency_us > 1e6 then
-    return "an answer after " .. latency_us / 1e6 .. " s"
+    return "a response after " .. latency_us / 1e6 .. " s"
   end
 end
 
@@ -40,7 +40,7 @@ function done(summary)
   for _, thread in ipairs(threads) do
     total = total + thread:get("wrong")
   end
-  print(string.format("%d of %d answers were wrong", total, summary.requests))
+  print(string.format("%d of %d responses were wrong", total, summary.requests))
   if total > 0 then
     os.exit(1)
   end

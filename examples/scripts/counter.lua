@@ -1,5 +1,5 @@
--- Makes every request another one: the path and a header count up.
--- Each thread counts for itself, so its number is part of both.
+-- Makes every request different: its path and a header contain a counter.
+-- Each thread has its own counter, so the number of the thread is part of both.
 --
 --   onrush -s counter.lua http://127.0.0.1:8080/echo
 

@@ -1,5 +1,5 @@
--- Adds a line with the result to a CSV file, named by the first argument after the URL; without one, prints it.
--- Arguments reach init, which runs in a thread; done runs apart from the threads and asks the first of them.
+-- Appends the result as a line to the CSV file named by the first argument after the URL; without one, prints the line.
+-- Arguments are passed to init, which runs in each thread; done runs outside the threads and reads them from the first.
 --
 --   onrush -s csv.lua http://127.0.0.1:8080/ results.csv
 

@@ -1,5 +1,5 @@
--- Thinks between requests, as people do: 50 to 150 milliseconds.
--- The connection pauses and the thread does not; the pause is no part of the latency.
+-- Pauses between requests, as people do: 50 to 150 milliseconds.
+-- Only the connection pauses, not the thread; the pause is not part of the latency.
 --
 --   onrush -c 200 -s delay.lua http://127.0.0.1:8080/
 

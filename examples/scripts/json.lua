@@ -1,5 +1,5 @@
 -- Prints the result as JSON, below the usual report.
--- Programs that read the report of wrk-cmm's script find the same bytes: cut from the first line that begins with {.
+-- The JSON is byte for byte what wrk-cmm's script prints; to extract it, start at the first line that begins with {.
 --
 --   onrush -s json.lua http://127.0.0.1:8080/ | sed -n '/^{/,$p'
 

@@ -1,5 +1,5 @@
--- Visits several paths, each as often as its weight says.
--- The requests are written once and drawn at random: in every run the same, unless --seed begins elsewhere.
+-- Requests several paths, each in proportion to its weight.
+-- The requests are built once and drawn at random: the same sequence in every run, unless --seed changes it.
 --
 --   onrush -s paths.lua http://127.0.0.1:8080/
 

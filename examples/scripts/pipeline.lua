@@ -1,5 +1,5 @@
--- Sends three requests at once, without waiting for the answers in between.
--- They are written once, in init, because what request returns is sent as it is.
+-- Sends three requests at once, without waiting for the responses in between.
+-- They are built once, in init, because whatever request returns is sent unchanged.
 --
 --   onrush -s pipeline.lua http://127.0.0.1:8080/
 

@@ -1,5 +1,5 @@
 -- Sends a form with POST.
--- What is set here at the top decides the one request that every connection repeats, at the speed of no script at all.
+-- The values set here define a single request that every connection repeats, as fast as without a script.
 --
 --   onrush -s post.lua http://127.0.0.1:8080/sink
 

@@ -1,5 +1,5 @@
--- Counts in every thread and adds up in the end, below the usual report.
--- Threads share nothing: what setup hands to a thread and done fetches from it are copies.
+-- Counts in every thread and prints the counts at the end, below the usual report.
+-- Threads share nothing: what setup passes to a thread and what done gets from it are copies.
 --
 --   onrush -t 2 -s report.lua http://127.0.0.1:8080/status/404
 

@@ -1,5 +1,5 @@
--- Ends each thread after a number of responses: 100, or the first argument after the URL.
--- When all threads have ended the run is over.
+-- Stops each thread after a number of responses: 100, or the first argument after the URL.
+-- The run ends when all threads have stopped.
 --
 --   onrush -s stop.lua http://127.0.0.1:8080/ 500
 

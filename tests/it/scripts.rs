@@ -255,9 +255,9 @@ fn the_checks_example_fails_when_an_answer_is_wrong(context: &Context) {
         let output = context.onrush().words("-t1 -c2 -d1s").word(url(&server, path)).script(example("checks")).run();
         assert_eq!(output.code.to_string(), code, "{output:?}");
         output.assert_standard();
-        let verdict = output.line(last).filter(|line| line.ends_with(" answers were wrong"));
+        let verdict = output.line(last).filter(|line| line.ends_with(" responses were wrong"));
         let verdict = verdict.or_else(|| output.stdout.lines().last()).expect("a verdict");
-        assert!(verdict.starts_with(last) && verdict.ends_with(" answers were wrong"), "{output:?}");
+        assert!(verdict.starts_with(last) && verdict.ends_with(" responses were wrong"), "{output:?}");
         assert!(output.stderr.contains(log), "{output:?}");
     }
 }
