@@ -31,7 +31,7 @@ pub fn of_experiment(runs: &[Measured]) -> Result<Vec<Contest<'_>>, String> {
     };
     if let Some((other, run)) = places.iter().find(|(place, _)| place.id != first.id) {
         return Err(format!(
-            "runs of two experiments, {:?} and {:?} ({:?}): name two sides to compare",
+            "there are runs of two experiments, {:?} and {:?} ({:?}): name two sides to compare",
             first.name, other.name, run.origin.file
         ));
     }

@@ -9,7 +9,7 @@ pub enum Corrupt {
     #[error("its histogram cannot be read")]
     Bytes,
     /// The histogram has another number of values than its figures.
-    #[error("its histogram has another count than the one given beside it")]
+    #[error("its histogram contradicts the count given beside it")]
     Count,
     /// No values can have these figures.
     #[error("its figures contradict each other")]

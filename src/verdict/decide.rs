@@ -364,7 +364,7 @@ fn unclear(evidence: &Evidence) -> Ruling {
     let advice = if fails(load) {
         "find out why they failed first".to_owned()
     } else {
-        format!("compare with a run with {} ({})", count(2 * load.connections, "connection"), option_of(load))
+        format!("compare with a run on {} ({})", count(2 * load.connections, "connection"), option_of(load))
     };
     Ruling { limited_by: LimitedBy::Unclear, because, advice: Some(advice) }
 }

@@ -106,7 +106,7 @@ fn each_situation_has_its_verdict() {
     }
     let unclear = after(|_| ());
     assert_eq!(unclear.limited_by, LimitedBy::Unclear);
-    assert_eq!(unclear.advice.as_deref(), Some("compare with a run with 20 connections (-c)"));
+    assert_eq!(unclear.advice.as_deref(), Some("compare with a run on 20 connections (-c)"));
 }
 
 #[test]

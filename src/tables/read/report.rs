@@ -128,7 +128,7 @@ impl Report {
             // Nothing was measured: the minimum is that of an empty histogram; the others are zero.
             [.., share] if share.trim_start_matches('-').starts_with("nan") => return Ok(()),
             [times @ .., share] if share.ends_with('%') && (3..=4).contains(&times.len()) => times,
-            _ => return Err(format!("{:?} is no row of latencies as wrk prints it", cells.join(" "))),
+            _ => return Err(format!("{:?} is not a row of latencies as wrk prints it", cells.join(" "))),
         };
         let mut us = [None; 4];
         for (us, cell) in us.iter_mut().zip(times) {
