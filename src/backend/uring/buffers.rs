@@ -111,7 +111,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // SAFETY: the memory came from the same layout, and the ring that knew it is gone.
+        // SAFETY: the memory came from the same layout, and the ring that used it has been dropped.
         unsafe { alloc::dealloc(self.entries.as_ptr().cast(), layout(self.count)) };
     }
 }

@@ -63,7 +63,7 @@ pub struct Uring {
     orphans: HashMap<u64, Transmit>,
     sockets: Vec<Socket>,
     clock: Clock,
-    /// When the completions at hand were noticed.
+    /// When the current completions were noticed.
     reaped_at: Nanos,
     /// Whether the kernel can keep sockets in a table, indexed by connection. The table cannot be larger than the limit
     /// of open files.

@@ -22,7 +22,7 @@ impl Uring {
     }
 }
 
-/// Whether the administrator has switched io_uring off for this process.
+/// Whether the administrator has disabled io_uring for this process.
 fn is_switched_off() -> bool {
     std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").is_ok_and(|value| value.trim() != "0")
 }
