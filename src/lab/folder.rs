@@ -43,7 +43,7 @@ pub struct Made {
     pub materials: BTreeMap<String, String>,
 }
 
-/// The part of a plan that says how it was begun.
+/// The part of a plan file that records how the experiment was begun.
 #[derive(Serialize, Deserialize)]
 struct Begun {
     made: Made,

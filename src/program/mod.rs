@@ -413,7 +413,7 @@ mod tests {
 
     #[test]
     fn a_bug_is_named_once() {
-        // The hook has said what it was.
+        // The panic hook has printed what it was.
         let error = guard(|| panic!("on purpose")).err().unwrap().to_string();
         assert!(error.contains("the bug in onrush named above") && !error.contains("on purpose"), "{error}");
     }

@@ -218,7 +218,7 @@ fn somebody_else_s_value_is_never_overwritten() {
         "net.core.somaxconn is \"512\" and was left alone: onrush had set it to \"128\", and before it was \"4096\"";
     assert_eq!(loan.restore(), [left]);
     assert_eq!((machine.value(SOMAXCONN).as_str(), machine.value(RMEM).as_str()), ("512\n", "4096\t131072\t6291456\n"));
-    assert_eq!(loan.restore(), [] as [&str; 0], "it is said once");
+    assert_eq!(loan.restore(), [] as [&str; 0], "it is reported once");
 }
 
 #[test]
