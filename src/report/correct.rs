@@ -1,12 +1,12 @@
-//! The latencies that wrk would print: its rewriting for "coordinated omission", for comparison with old results.
+//! The latencies that wrk would print, with its correction for "coordinated omission", for comparison with old results.
 //!
-//! wrk takes E, the mean spacing of the answers on one connection, and for every recorded latency n of at least 2 E
-//! pretends that requests were also sent at n − E, n − 2 E and so on, as long as the result is larger than E. Two
-//! faults of wrk are not copied: E counts pipelined batches as the latencies do (not responses), and the minimum moves
-//! when values are added below it.
+//! wrk takes E, the mean spacing of responses on one connection, and for every recorded latency n of at least 2 E adds
+//! latencies n − E, n − 2 E and so on, as long as they are larger than E. Two faults of wrk are not copied: E is
+//! computed from pipelined batches, like the latencies, and not from responses; and the minimum moves when values are
+//! added below it.
 //!
-//! The values that belong to one recorded latency are evenly spaced, so their count, sum, squares and number below
-//! any bound are formulas: nothing is ever added to a bin, however long the tail.
+//! The values added for one recorded latency are evenly spaced, so their count, sum, sum of squares and number below
+//! any bound are formulas: nothing is added bin by bin, no matter how long the tail.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::stats::{Distribution, Moments, rank, sample_stdev};
 pub struct Rewritten {
     /// The recorded values, ascending.
     trains: Vec<Train>,
-    /// E. Zero: nothing is added.
+    /// E; zero: nothing is added.
     spacing_us: u64,
     min_us: u64,
     max_us: u64,
@@ -39,7 +39,7 @@ struct Train {
 }
 
 impl Rewritten {
-    /// Rewrites what was measured, those above `timeout` left out. `spacing_us` comes from [`spacing_us`].
+    /// Rewrites the measured latencies, leaving out those above `timeout`. `spacing_us` comes from [`spacing_us`].
     pub fn new(latency: &Distribution<u64>, timeout: Option<Duration>, spacing_us: u64) -> Self {
         let longest = timeout.map_or(u64::MAX, nanos);
         let mut rewritten = Self {
@@ -61,7 +61,7 @@ impl Rewritten {
     pub fn figures(&self) -> Figures {
         let Some(mean) = self.mean_us() else { return Figures::default() };
         let stdev = sample_stdev(self.count, self.sum, self.sum_of_squares);
-        // Values are whole, so the bounds can be too.
+        // Values are whole numbers, so the bounds can be, too.
         let below = ((mean - stdev).ceil() as u64).checked_sub(1).map_or(0, |bound| self.count_up_to(bound));
         let within = self.count_up_to((mean + stdev) as u64) - below;
         let within = Some(within as f64 / self.count as f64);
@@ -91,7 +91,7 @@ impl Rewritten {
         reached
     }
 
-    /// All values, recorded or added, ascending, and how often each is there. Costs time and memory for each of them.
+    /// All values, recorded or added, ascending, each with its count. Takes time and memory for each of them.
     pub fn values(&self) -> Vec<(u64, u64)> {
         let mut counts = HashMap::new();
         for train in &self.trains {
@@ -104,7 +104,7 @@ impl Rewritten {
         values
     }
 
-    /// Takes one more recorded value and all that wrk derives from it.
+    /// Adds a recorded value and all that wrk derives from it.
     fn add(&mut self, value: u64, count: u64) {
         let spacing = self.spacing_us;
         let added = if spacing == 0 || value < 2 * spacing { 0 } else { value.div_ceil(spacing) - 2 };
@@ -117,13 +117,13 @@ impl Rewritten {
         self.sum_of_squares += k * ((m + 1) * n * n + e * e * m * (m + 1) * (2 * m + 1) / 6 - n * e * m * (m + 1));
     }
 
-    /// The same values in nanoseconds, in bins, with the figures as they are here.
+    /// The same values in nanoseconds, in bins, with the exact figures.
     pub fn distribution(&self) -> Distribution<u64> {
         let mut bins = Distribution::new();
         for &Train { mut value, count, added } in &self.trains {
             let mut left = added + 1;
             while left > 0 {
-                // All that fall into one bin are recorded at once.
+                // All values in one bin are recorded at once.
                 let start_us = bins.bin_start(value * 1000).div_ceil(1000);
                 let here = ((value - start_us) / self.spacing_us.max(1) + 1).min(left);
                 bins.record_many(value * 1000, here * count);
@@ -152,15 +152,14 @@ impl Rewritten {
 }
 
 /// wrk's E: the mean spacing of the batches on one connection in whole microseconds. Zero if there were fewer batches
-/// than connections: then wrk rewrites nothing.
+/// than connections, in which case wrk rewrites nothing.
 pub fn spacing_us(elapsed: Duration, batches: u64, connections: u32) -> u64 {
     let elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
     let per_connection = batches / u64::from(connections.max(1));
     elapsed_us.checked_div(per_connection).unwrap_or(0)
 }
 
-/// Nanoseconds in whole microseconds, to the nearest: on average what the difference of two clock readings in whole
-/// microseconds gives.
+/// Nanoseconds rounded to whole microseconds: on average the difference of two clock readings in whole microseconds.
 fn microseconds(ns: u64) -> u64 {
     (ns + 500) / 1000
 }
@@ -169,7 +168,7 @@ fn microseconds(ns: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The values that wrk would have in its histogram, added one by one as it does.
+    /// The values that wrk would have in its histogram, added one by one as wrk does.
     fn one_by_one(values: &[u64], spacing: u64) -> Vec<u64> {
         let mut all = values.to_vec();
         for &value in values.iter().filter(|&&value| value >= 2 * spacing) {

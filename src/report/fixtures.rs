@@ -50,7 +50,7 @@ pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections
     }
 }
 
-/// A run that lasted its time, on one address, with these counters and nothing else.
+/// A run of full length, on one address, with these counters and nothing else.
 pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
     Outcome {
         totals: Totals { counters, ..Totals::default() },
@@ -100,7 +100,7 @@ pub fn schedule(per_s: u64) -> Schedule {
     }
 }
 
-/// An outcome without a flaw: `completed` answers of 200 on `connections`, each after 1 ms.
+/// An outcome without a flaw: `completed` responses of 200 on `connections`, each after 1 ms.
 pub fn flawless(completed: u64, connections: u64) -> Outcome {
     let counters = Counters {
         started: completed,
@@ -126,7 +126,7 @@ pub fn address(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
-/// Enters the same failure `times` times.
+/// Records the same failure `times` times.
 pub fn fail(outcome: &mut Outcome, times: u64, phase: Phase, cause: Cause) {
     (0..times).for_each(|_| outcome.totals.ledger.record(phase, cause, 0, Vec::new));
 }

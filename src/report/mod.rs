@@ -1,6 +1,6 @@
 //! The report: wrk's text to the byte, and the notes below it.
 //!
-//! It turns a plan and an outcome into text. It measures nothing and looks nothing up; all it says was decided
+//! It turns a plan and an outcome into text. It measures nothing and looks nothing up: everything it prints was decided
 //! in [`crate::plan`] or measured in [`crate::run`].
 
 pub mod export;
@@ -61,16 +61,16 @@ use crate::stats::{Cause, Distribution, OpenLoop, Phase, Totals};
 /// Nanoseconds in a microsecond, the unit of wrk's latencies.
 const NS_PER_US: f64 = 1000.0;
 
-/// The lines before the run: how long, where, with how many threads and connections, and natively at which rate.
+/// The lines before the run: duration, URL, threads and connections, and natively the rate.
 pub fn opening(plan: &Plan) -> String {
-    // A report is passed around as files are; wrk's says what was typed.
+    // Reports are passed around like files; wrk's shows the URL as typed.
     let keeps_url = plan.show.keeps_secrets || plan.dialect.is_compat();
     let url = if keeps_url { plan.target.typed.clone() } else { secrets::url(&plan.target.typed) };
     let schedule = plan.schedule.as_ref().filter(|_| !plan.dialect.is_compat()).map(result::Schedule::of);
     first_lines(plan.stop, &url, plan.load.threads, plan.load.connections) + &due(schedule.as_ref())
 }
 
-/// The line that tells a report with a rate from one without: its latency is another.
+/// The line that marks a report with a rate, whose latency is defined differently.
 fn due(schedule: Option<&result::Schedule>) -> String {
     schedule.map_or(String::new(), |it| format!("  {} requests/s, latency since they were due\n", it.asked()))
 }
@@ -111,7 +111,7 @@ pub fn closing(plan: &Plan, outcome: &Outcome) -> String {
     .render()
 }
 
-/// The requests per second of the threads. wrk2 has them in a histogram too, but for the largest.
+/// The threads' requests per second. wrk2 computes them from a histogram, except the maximum.
 fn rates(plan: &Plan, rates: &Distribution<u64>) -> Figures {
     match plan.dialect {
         Dialect::Wrk2 => Figures { max: rates.max().unwrap_or(0) as f64, ..Figures::binned(rates.binned()) },
@@ -119,7 +119,7 @@ fn rates(plan: &Plan, rates: &Distribution<u64>) -> Figures {
     }
 }
 
-/// wrk2's blocks: the latency since requests were due, and where it is wanted the service latency.
+/// wrk2's blocks: the latency since requests were due and, if requested, the service latency.
 fn blocks(plan: &Plan, service: &Distribution<u64>, open_loop: &OpenLoop<u64>) -> String {
     let asked = plan.show.percents.as_deref();
     let text = recorded(open_loop).block(spectrum::RECORDED, asked);
@@ -141,7 +141,7 @@ fn recorded(OpenLoop { scheduled, censored, wrk2, .. }: &OpenLoop<u64>) -> Spect
     }
 }
 
-/// The rows of the phases that are to be shown, in their order; never corrected.
+/// The phases to show, in order; never corrected.
 fn phases<'a>(plan: &Plan, outcome: &'a Outcome) -> Vec<(&'static str, Option<&'a Distribution<u64>>)> {
     let phases = outcome.totals.phases.as_deref();
     let connect = ("Connect", phases.map(|phases| &phases.connect));
@@ -155,7 +155,7 @@ fn phases<'a>(plan: &Plan, outcome: &'a Outcome) -> Vec<(&'static str, Option<&'
     }
 }
 
-/// Why a run could not start: no server accepted a first connection, the last one asked was at `address`.
+/// Why a run could not start: no server accepted a first connection; the last attempt was to `address`.
 pub fn refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
     let rows = outcome.totals.ledger.rows();
     let is_about_tls = rows.iter().any(|row| (row.phase, row.cause) == (Phase::Tls, cause));
@@ -180,18 +180,18 @@ pub fn refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause
     }
 }
 
-/// Whom a connection to `address` leads to.
+/// The name of the peer of a connection to `address`.
 fn whom(plan: &Plan, address: SocketAddr, is_about_tls: bool) -> String {
     match (&plan.way.unix, &plan.way.proxy) {
         (Some(path), _) => path.display().to_string(),
-        // TLS is spoken with whom the proxy leads to.
+        // TLS is spoken with the target after the proxy.
         (None, Some(_)) if is_about_tls => plan.target.authority(),
         (None, Some(_)) => format!("the proxy {address}"),
         (None, None) => address.to_string(),
     }
 }
 
-/// What there is to say while a run waits for its target.
+/// The line printed while a run waits for its target.
 pub fn waiting(plan: &Plan, waiting: &Waiting) -> String {
     let whom = whom(plan, waiting.address, matches!(waiting.cause, Cause::Tls(_)));
     let why = match waiting.cause {
@@ -201,7 +201,7 @@ pub fn waiting(plan: &Plan, waiting: &Waiting) -> String {
     format!("onrush: waiting for {whom} ({why}), up to {}", units::spaced(waiting.limit))
 }
 
-/// The threads that never came back from their script, if there are any: a sentence for each of its functions.
+/// The threads that never returned from their script, if any: one sentence per function.
 pub fn stuck(outcome: &Outcome) -> Vec<String> {
     let mut threads_in: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for &(thread, callback) in &outcome.stuck {
@@ -220,7 +220,7 @@ pub fn stuck(outcome: &Outcome) -> Vec<String> {
     threads_in.into_iter().map(sentence).collect()
 }
 
-/// Why a run broke off, or what is missing of it; `None`: it is whole.
+/// Why a run broke off, or what is missing from it; `None`: it is complete.
 pub fn incomplete(outcome: &Outcome) -> Option<String> {
     let breakdown = outcome.breakdown.as_ref().map(|breakdown| match breakdown {
         Breakdown::Script(words) => words.clone(),
@@ -231,7 +231,7 @@ pub fn incomplete(outcome: &Outcome) -> Option<String> {
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
-/// What is said of a thread, numbered from 1, that fell over a mistake of ours.
+/// The sentence on a thread, numbered from 1, that panicked because of a bug in onrush.
 pub fn fallen(thread: usize) -> String {
     format!(
         "thread {thread} died during the run because of the onrush bug named above: the report covers what was \
@@ -240,7 +240,7 @@ pub fn fallen(thread: usize) -> String {
     )
 }
 
-/// What there is to say before a run that has more connections than local ports.
+/// The warning before a run that has more connections than local ports.
 pub fn too_few_ports(plan: &Plan, ports: u64) -> String {
     format!(
         "onrush: {} need as many local ports, but there are only {}: use more source addresses (-b) or more addresses \
@@ -291,9 +291,9 @@ impl<'a> Latency<'a> {
 /// The latencies that wrk would print for this outcome.
 fn rewritten(plan: &Plan, outcome: &Outcome) -> Rewritten {
     let Totals { latency, batch_latency, counters, .. } = &outcome.totals;
-    // To wrk a batch is one request.
+    // wrk counts a batch as one request.
     let latency = batch_latency.as_deref().unwrap_or(latency);
-    // Those that were not needed at a time had nothing to do with the rate.
+    // Connections that were not needed at a time did not contribute to the rate.
     let unneeded = counters.occupancy.done_ns / (outcome.elapsed.as_nanos() as u64).max(1);
     let connections = match &plan.levels {
         Some(_) => plan.load.connections.saturating_sub(unneeded as u32),
@@ -307,7 +307,7 @@ fn rewritten(plan: &Plan, outcome: &Outcome) -> Rewritten {
 fn summary(plan: &Plan, outcome: &Outcome) -> text::Totals {
     let counters = &outcome.totals.counters;
     let elapsed_us = outcome.elapsed.as_micros() as f64;
-    // The imitated tools know whole microseconds.
+    // The imitated tools use whole microseconds.
     let seconds = if plan.dialect.is_compat() { elapsed_us / 1e6 } else { outcome.elapsed.as_secs_f64() };
     text::Totals {
         completed: counters.completed,

@@ -1,4 +1,4 @@
-//! What `--once` prints: one request and its answer as they went over the wire, and how long each part took.
+//! What `--once` prints: one request and its response as they went over the wire, and the timing of each part.
 
 use std::fmt::Write;
 
@@ -9,8 +9,8 @@ use crate::run::Outcome;
 use crate::stats::Transcript;
 use crate::stats::transcript::{BODY_MAX, HEAD_MAX, SENT_MAX};
 
-/// The request after `> `, the answer's heads after `< `, the beginning of the body, a line of timings, and what was
-/// agreed on if it went over TLS.
+/// The request after `> `, the response's heads after `< `, the beginning of the body, a line of timings, and with TLS
+/// what was negotiated.
 pub fn once(outcome: &Outcome) -> String {
     let text = outcome.transcript.as_deref().map_or_else(String::new, transcript);
     text + &tls::agreed(&outcome.totals.handshakes)
@@ -34,7 +34,7 @@ fn transcript(transcript: &Transcript) -> String {
     text
 }
 
-/// A line that says how much there was, where not all of it was kept.
+/// A line with the total size, where not everything was kept.
 fn rest(mark: &str, of: &str, bytes: u64, kept: usize, text: &mut String) {
     if bytes > kept as u64 {
         let _ = writeln!(text, "{mark} {} bytes{of} in all", units::thousands(bytes));
@@ -72,8 +72,7 @@ fn marked(mark: char, bytes: &[u8], text: &mut String) {
     }
 }
 
-/// Text as it is, with plain line ends, but no control byte that could move a terminal's cursor: those and broken UTF-8
-/// become `\xNN`.
+/// Text with plain line ends; control bytes that could move a terminal's cursor, and invalid UTF-8, become `\xNN`.
 fn printable(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {

@@ -1,6 +1,6 @@
-//! `onrush show`: a saved result as the text that was printed when its run ended, or in another tool's form.
+//! `onrush show`: prints a saved result as the text that was printed when its run ended, or in another tool's format.
 //!
-//! A form is how figures are laid out; the figures are those of the document.
+//! A form is only a layout; the figures are those of the document.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -15,14 +15,14 @@ use super::{NS_PER_US, Note, VERDICT_MIN, export, printable, rate};
 use crate::plan::{Breakout, Dialect, Kind, Percent, Stop};
 use crate::stats::{Corrupt, Distribution as Values};
 
-/// What is to be shown.
+/// What to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Show {
     /// The files, at least one.
     pub inputs: Vec<PathBuf>,
-    /// In which form.
+    /// The form.
     pub form: Form,
-    /// Whether the percentiles are shown, no matter what the report did.
+    /// Whether percentiles are shown even if the report had none.
     pub percentiles: bool,
 }
 
@@ -32,7 +32,7 @@ pub enum Form {
     /// The text of the report, with the notes.
     #[default]
     Report,
-    /// wrk's text with all it can say.
+    /// wrk's complete text.
     Wrk,
     /// wrk-cmm's.
     WrkCmm,
@@ -47,7 +47,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// All forms that have names.
+    /// All forms with a name for `--format`.
     pub const NAMED: [(Self, &'static str); 6] = [
         (Self::Wrk, "wrk"),
         (Self::WrkCmm, "wrk-cmm"),
@@ -67,7 +67,7 @@ pub struct Printed {
     pub notes: Vec<String>,
 }
 
-/// Reads files, each by itself.
+/// Reads and prints each file.
 pub fn run(show: &Show) -> impl Iterator<Item = anyhow::Result<Printed>> {
     show.inputs.iter().map(|path| {
         let document = Document::read(path)?;
@@ -76,7 +76,7 @@ pub fn run(show: &Show) -> impl Iterator<Item = anyhow::Result<Printed>> {
     })
 }
 
-/// A document in a form.
+/// Prints a document in a form.
 ///
 /// # Errors
 ///
@@ -104,7 +104,7 @@ fn notes(document: &Document) -> Vec<String> {
     lines
 }
 
-/// The note of which the document has the figure.
+/// The note whose figure the document has.
 fn rewritten(document: &Document) -> Option<Note> {
     let Latency { service, batch, wrk_mean_us, .. } = &document.latency;
     Note::rewritten((*wrk_mean_us)?, batch.as_ref().unwrap_or(service).mean_us?)
@@ -113,7 +113,7 @@ fn rewritten(document: &Document) -> Option<Note> {
 /// The lines before the run.
 fn opening(document: &Document, form: Form) -> String {
     let plan = &document.plan;
-    // A century is longer than any run, and short enough for the arithmetic of times.
+    // A century exceeds any run and does not overflow durations.
     let duration = plan.duration_s.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 3e9)));
     let stop = Stop { duration, requests: plan.requests };
     let is_native = form == Form::Report && plan.dialect == Dialect::Native.name();
@@ -159,7 +159,8 @@ fn closing(document: &Document, form: Form, percentiles: bool) -> Result<Text, C
     })
 }
 
-/// The latencies of which the percentiles are: where those are lower bounds, with the ages of requests without an answer.
+/// The latencies to compute percentiles from; where those are lower bounds, the ages of requests without a response are
+/// included.
 fn all(document: &Document, latency: &Values<u64>) -> Result<Values<u64>, Corrupt> {
     Ok(Bounds::new(latency, &censored(document)?).least().clone())
 }
@@ -170,7 +171,7 @@ fn censored(document: &Document) -> Result<Values<u64>, Corrupt> {
     censored.map_or_else(|| Ok(Values::new()), Distribution::values)
 }
 
-/// A percentile; the imitated tools know whole microseconds.
+/// A percentile; the imitated tools use whole microseconds.
 fn percentile_us(document: &Document, all: &Values<u64>, percent: f64) -> f64 {
     let us = all.percentile(percent) as f64 / NS_PER_US;
     if document.plan.dialect == Dialect::Native.name() { us } else { us.round() }
@@ -181,7 +182,7 @@ fn asked(document: &Document) -> Option<&[Percent]> {
     document.plan.percentiles.as_deref()
 }
 
-/// wrk2's blocks: the latency that is shown, and the service latency where the report had it.
+/// wrk2's blocks: the latency shown and, if the report had it, the service latency.
 fn blocks(document: &Document, latency: &Values<u64>, form: Form, known: &Shown) -> Result<String, Corrupt> {
     let is_wrk2 = form == Form::Wrk2 || document.plan.dialect == Dialect::Wrk2.name();
     let censored = censored(document)?;
@@ -203,7 +204,7 @@ fn microseconds(values: &Values<u64>) -> Values<u64> {
     whole
 }
 
-/// The rows of the phases, if there are to be any.
+/// The rows of the phases, if any are shown.
 fn phases(document: &Document, breakout: Breakout) -> Result<Vec<(&'static str, Figures)>, Corrupt> {
     let phases = document.phases.as_ref();
     let of = |phase: fn(&Phases) -> Option<&Distribution>| phases.and_then(phase);
@@ -220,7 +221,7 @@ fn phases(document: &Document, breakout: Breakout) -> Result<Vec<(&'static str, 
     rows.into_iter().map(|(name, phase)| Ok((name, phase.map_or_else(|| Ok(Figures::default()), figures)?))).collect()
 }
 
-/// What the script `json.lua` of wrk-cmm writes, for the scripts that read it.
+/// The block that wrk-cmm's script `json.lua` writes, for scripts that read it.
 fn cmm_json(document: &Document) -> Result<String, Corrupt> {
     const PERCENTS: [(&str, f64); 5] = [("50", 50.0), ("75", 75.0), ("90", 90.0), ("99", 99.0), ("99.999", 99.999)];
     let all = all(document, &document.shown_latency().values()?)?;
@@ -249,7 +250,7 @@ mod tests {
     use crate::run::Outcome;
     use crate::stats::{Cause, Phase};
 
-    /// A run with errors, phases and rates, whose report shows all it can.
+    /// A run with errors, phases and rates, whose report shows everything.
     fn run(dialect: Dialect, is_open: bool) -> (Plan, Outcome) {
         let mut plan = fixtures::plan(dialect, "http://127.0.0.1:8080/", 10, 2, 10);
         plan.schedule = is_open.then(|| fixtures::schedule(100));
@@ -333,7 +334,7 @@ mod tests {
         outcome.totals.counters.completed = 97_397;
         outcome.totals.counters.bytes_received = 22_790_898;
         outcome.elapsed = Duration::from_micros(3_006_606);
-        // Of 100,000 values, these are at the ranks of the percentiles.
+        // Of 100,000 values, these are at the percentiles' ranks.
         let latency = &mut outcome.totals.latency;
         for (us, count) in [(2_960, 50_001), (3_716, 25_000), (4_311, 15_000), (8_215, 9_000), (16_261, 999)] {
             latency.record_many(us * 1_000, count);

@@ -1,24 +1,23 @@
-//! The times of a run in which nothing was answered.
+//! The silences of a run: times without any response.
 
 use crate::plan::Plan;
 use crate::run::Outcome;
 use crate::stats::silences::{GAP_MIN_NS, common};
 use crate::stats::{Gap, Totals};
 
-/// A time without answers is worth a note when it is at least this many times as long as answers usually took.
+/// A silence is worth a note when it is at least this many times as long as responses usually took.
 const SILENCE_FACTOR: u64 = 10;
 
-/// The times in which nothing was answered, as far as they stand out, and for how long of each onrush could notice answers, in
-/// nanoseconds.
+/// The silences that stand out, each with how long, in nanoseconds, onrush could have noticed a response during it.
 pub fn silences(plan: &Plan, outcome: &Outcome) -> Vec<(Gap, u64)> {
     let Totals { latency, counters, .. } = &outcome.totals;
     if plan.once || counters.completed == 0 {
         return Vec::new();
     }
-    // In a closed loop a silence is one slow answer per connection; with a schedule there may be many.
+    // In a closed loop a silence means one slow response per connection; with a schedule there may be many.
     let ordinary_percent = if outcome.totals.open_loop.is_some() { 50.0 } else { 99.0 };
     let ordinary_ns = latency.percentile(ordinary_percent).saturating_mul(SILENCE_FACTOR);
-    // While onrush was stalled, or there was to be no connection, no response could be noticed.
+    // While onrush was stalled, or stages had no connections, it could notice no response.
     let heard = |gap: &Gap| {
         let still_ns: u64 = common(&outcome.standstills, &[*gap]).into_iter().map(Gap::length_ns).sum();
         let empty_ns = plan.levels.as_ref().map_or(0, |levels| levels.empty_ns(gap.from_ns, gap.until_ns));

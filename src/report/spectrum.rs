@@ -1,4 +1,4 @@
-//! wrk2's block of latencies: percentiles, the detailed spectrum of them, and the figures below it.
+//! wrk2's block of latencies: percentiles, their detailed spectrum, and the figures below it.
 
 use super::NS_PER_US;
 use super::bounds::Bounds;
@@ -7,21 +7,21 @@ use super::units::time_us;
 use crate::plan::Percent;
 use crate::stats::{Distribution, Step};
 
-/// What the block of scheduled latencies is called.
+/// The title of the block of scheduled latencies.
 pub const RECORDED: &str = "Recorded Latency";
-/// What the block of service latencies is called.
+/// The title of the block of service latencies.
 pub const UNCORRECTED: &str = "Uncorrected Latency (measured without taking delayed starts into account)";
 
-/// The percentiles that are listed unless others are asked for.
+/// The percentiles listed by default.
 const LISTED: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
-/// Steps of the spectrum before the distance to 100 % halves.
+/// Steps of the spectrum between two halvings of the distance to 100 %.
 const TICKS: u32 = 5;
-/// How many buckets wrk2's histogram has, each twice as wide as the one before.
+/// The number of buckets in wrk2's histogram, each twice as wide as the one before.
 const BUCKETS: u32 = 27;
-/// Into how many parts they are divided.
+/// The number of parts in a bucket.
 const SUB_BUCKETS: u32 = 2_048;
 
-/// What the block says of one distribution; times are in microseconds.
+/// The figures of a block; times are in microseconds.
 pub struct Spectrum {
     percentile_us: Box<dyn Fn(f64) -> f64>,
     steps: Vec<Step>,
@@ -30,14 +30,14 @@ pub struct Spectrum {
     mean_us: f64,
     stdev_us: f64,
     max_us: f64,
-    /// How many values have that mean, deviation and maximum.
+    /// The number of values in the mean, deviation and maximum.
     count: u64,
-    /// How many more are in the percentiles, each with the least that it may be.
+    /// The number of further values in the percentiles, each with its lower bound.
     censored: u64,
 }
 
 impl Spectrum {
-    /// What was measured, in nanoseconds: percentiles are lower bounds, the figures are those of complete responses.
+    /// From measured values in nanoseconds: percentiles are lower bounds, the other figures cover complete responses.
     pub fn measured(completed: &Distribution<u64>, censored: &Distribution<u64>) -> Self {
         let all = Bounds::new(completed, censored).least().clone();
         let greatest = all.max().unwrap_or(0);
@@ -55,7 +55,7 @@ impl Spectrum {
         }
     }
 
-    /// As wrk2 has it, of whole microseconds.
+    /// As wrk2 computes it, from whole microseconds.
     pub fn of_wrk2(recorded: &Distribution<u64>) -> Self {
         let (recorded, binned) = (recorded.clone(), recorded.binned());
         Self {
@@ -75,7 +75,7 @@ impl Spectrum {
         (self.percentile_us)(percent)
     }
 
-    /// The block with this name, and with these percentiles where they are asked for.
+    /// The block with this title, and with these percentiles if they were asked for.
     pub fn block(&self, name: &str, asked: Option<&[Percent]>) -> String {
         let mut text = format!("  Latency Distribution (HdrHistogram - {name})\n");
         let line =
@@ -102,12 +102,12 @@ impl Spectrum {
     }
 }
 
-/// How many requests without a complete response are in the percentiles.
+/// The line with the number of requests without a complete response in the percentiles.
 pub fn censored_line(censored: u64) -> String {
     format!("#[Censored= {censored:12}, in the percentiles with the time from due to the end]")
 }
 
-/// Microseconds as milliseconds; what is no number as C prints it.
+/// Microseconds as milliseconds; NaN as C prints it.
 fn ms(us: f64) -> String {
     if us.is_nan() { format!("{:>12}", "-nan") } else { format!("{:12.3}", us / 1e3) }
 }
@@ -116,7 +116,7 @@ fn ms(us: f64) -> String {
 mod tests {
     use super::*;
 
-    /// The block that is published in wrk2's README, but for its last lines: mean and deviation do not follow from it.
+    /// The block published in wrk2's README, except its last lines: mean and deviation cannot be derived from it.
     const PUBLISHED: &str = "  Latency Distribution (HdrHistogram - Recorded Latency)
  50.000%    6.67ms
  75.000%    7.78ms
@@ -211,7 +211,7 @@ mod tests {
       12.503     1.000000        39500          inf
 ";
 
-    /// The distribution of which that spectrum is.
+    /// The distribution that has this spectrum.
     fn published() -> Distribution<u64> {
         let (mut distribution, mut seen) = (Distribution::new(), 0);
         for line in PUBLISHED.lines().skip_while(|line| !line.contains("TotalCount")).skip(2) {
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn a_published_block_is_drawn_to_the_byte() {
         let block = Spectrum::of_wrk2(&published()).block(RECORDED, None);
-        // What is between two steps of the spectrum is not known, and two percentiles are there.
+        // Values between two steps of the spectrum are unknown, and two percentiles are there.
         let published = PUBLISHED
             .replace("99.000%   11.18ms", "99.000%   11.21ms")
             .replace("99.900%   12.30ms", "99.900%   12.31ms");

@@ -1,10 +1,10 @@
-//! The table of wrk and of its centminmod fork: headings, rows, percentiles, cells.
+//! The table of wrk and of its centminmod fork: headings, rows, percentiles and cells.
 
 use super::units;
 use crate::plan::{Percent, Plan};
 use crate::stats::{Binned, Distribution};
 
-/// What a row says about one quantity.
+/// The figures in a row of the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {
     /// The arithmetic mean; zero if there is no value.
@@ -31,7 +31,7 @@ impl Figures {
         }
     }
 
-    /// The figures of wrk2, from the bins alone; of nothing, most are not a number.
+    /// The figures as wrk2 computes them from the bins; without values, most are NaN.
     pub fn binned(distribution: Binned<'_>) -> Self {
         Self {
             mean: distribution.mean(),
@@ -43,7 +43,7 @@ impl Figures {
     }
 }
 
-/// Whose table is drawn.
+/// Whose table to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// wrk's: three figures and the share within one deviation.
@@ -73,19 +73,19 @@ impl Layout {
             Self::Wrk => &[(figures.mean, 8), (figures.stdev, 10), (figures.max, 9)],
             Self::Cmm => &[(figures.mean, 8), (figures.stdev, 10), (figures.max, 10), (figures.min, 10)],
         };
-        // "-nan" is what C prints for 0/0 on x86-64, and what people's parsers have met.
+        // "-nan" is what C prints for 0/0 on x86-64, and what existing parsers expect.
         let cells: String =
             columns.iter().map(|&(figure, width)| cell(&text(figure).replace("NaN", "-nan"), width)).collect();
         let within = figures.within.map_or("-nan".to_owned(), |share| format!("{:.2}", share * 100.0));
         format!("    {name:<10}{cells}{within:>8}%\n")
     }
 
-    /// What is in the place of the row of latencies where there are none.
+    /// The row of latencies where there are none.
     pub fn no_answers() -> String {
         format!("    {:<10}no responses\n", "Latency")
     }
 
-    /// The latency percentiles, each looked up in microseconds: those asked for, or the layout's own.
+    /// The latency percentiles in microseconds: those asked for, or the layout's own.
     pub fn percentiles(self, asked: Option<&[Percent]>, percentile_us: impl Fn(f64) -> f64) -> String {
         let mut text = "  Latency Distribution\n".to_owned();
         for percent in asked.unwrap_or_default() {
@@ -109,8 +109,7 @@ impl Layout {
     }
 }
 
-/// Puts a number with its unit to the right of a cell so that the digits of all units are aligned, and cuts
-/// off what does not fit.
+/// Right-aligns a number with its unit so that the digits of all units line up, and truncates what does not fit.
 pub fn cell(text: &str, width: usize) -> String {
     let letters = text.bytes().rev().take(2).take_while(u8::is_ascii_alphabetic).count();
     let (blanks, room) = (2 - letters, width - (2 - letters));

@@ -1,12 +1,12 @@
-//! The text of a report from its figures, wherever they come from: a run that has just ended, or a document.
+//! Renders the text of a report from its figures, which come from a run that just ended or from a document.
 
 use super::table::{Figures, Layout};
 use super::units;
 use crate::stats::Errors;
 
-/// What the text says, line by line.
+/// The content of the text, line by line.
 pub struct Text {
-    /// Whose table is drawn.
+    /// Whose table to draw.
     pub layout: Layout,
     /// Whether there are zeros where nothing was measured, as in the imitated tools.
     pub has_zeros: bool,
@@ -14,15 +14,15 @@ pub struct Text {
     pub latency_us: Figures,
     /// The phases, each with its name and its figures in microseconds.
     pub phases_us: Vec<(&'static str, Figures)>,
-    /// Requests per second of the threads; `None`: they are not known.
+    /// The threads' requests per second; `None`: unknown.
     pub rates: Option<Figures>,
-    /// The percentiles of the latency, as they are shown; empty: not at all.
+    /// The rendered percentiles of the latency; empty: not shown.
     pub percentiles: String,
     /// The lines below the table.
     pub totals: Totals,
 }
 
-/// What the lines below the table say. Those about errors are there only if there was one.
+/// The figures of the lines below the table. Error lines are printed only if there were errors.
 pub struct Totals {
     /// Responses complete.
     pub completed: u64,
@@ -32,7 +32,7 @@ pub struct Totals {
     pub bytes: u64,
     /// wrk's five error totals.
     pub errors: Errors,
-    /// Answers before the answer, where they are shown.
+    /// Interim responses (1xx), where they are shown.
     pub interim: u64,
     /// Responses per second.
     pub rate_per_s: f64,

@@ -1,13 +1,13 @@
-//! Numbers as text: wrk's units, and plain words for the notes.
+//! Numbers as text: wrk's units, and plain formats for the notes.
 //!
-//! wrk's rules are copied to the byte: a value moves to the next unit from 0.85 of it on, and stops at the last but one
-//! unit that wrk knows.
+//! wrk's rules are copied to the byte: a value moves to the next unit from 0.85 of that unit on, and stops at the last
+//! but one of wrk's units.
 
 use std::time::Duration;
 
 pub use crate::digits::thousands;
 
-/// From which part of the next unit on that unit is used.
+/// The fraction of the next unit from which that unit is used.
 const THRESHOLD: f64 = 0.85;
 
 /// A time in microseconds: `23.54us`, `1.30ms`, `10.00s`, `1.00m`.
@@ -25,7 +25,7 @@ pub fn binary(bytes: f64) -> String {
     scaled(bytes, 1024.0, &["", "K", "M", "G", "T"], 2)
 }
 
-/// A duration as the first line says it: whole seconds by wrk's rule (90 s are `2m`), anything finer exactly.
+/// A duration as in the first line: whole seconds by wrk's rule (90 s is `2m`), anything finer exactly.
 pub fn duration(duration: Duration) -> String {
     if duration.subsec_nanos() == 0 { scaled(duration.as_secs_f64(), 60.0, &["s", "m"], 0) } else { exact(duration) }
 }
@@ -52,7 +52,7 @@ pub fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", thousands(count), if count == 1 { "" } else { "s" })
 }
 
-/// Divides by `scale` while the value is large enough for the next unit and there is one.
+/// Divides by `scale` while there is a next unit and the value is large enough for it.
 fn scaled(mut value: f64, scale: f64, units: &[&str], decimals: usize) -> String {
     let mut unit = 0;
     while value >= THRESHOLD * scale && unit + 1 < units.len() {

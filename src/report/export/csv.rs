@@ -1,10 +1,10 @@
-//! The time line as comma-separated values: a heading, then a row a second.
+//! The timeline as comma-separated values: a heading, then one row per second.
 
 use super::super::result::{Document, Row, rate};
 use crate::stats::Latencies;
 
-/// The heading and the rows. With a schedule, the latencies since requests were due follow as further columns, and how many
-/// were late or dropped.
+/// The heading and the rows. With a schedule, further columns have the latencies since requests were due and the
+/// numbers of late and dropped requests.
 pub fn render(document: &Document) -> String {
     let mut text = String::from(
         "start_s,length_s,started,completed,rate_per_s,bytes_sent,bytes_received,connect_errors,read_errors,\
@@ -36,7 +36,7 @@ fn row(row: &Row, has_schedule: bool) -> String {
     cells.join(",") + "\n"
 }
 
-/// Mean, percentiles and maximum. A second without an answer has no latency: the cells are empty, not zero.
+/// Mean, percentiles and maximum. A row without responses has no latency: the cells are empty, not zero.
 fn latency_cells(latencies: &Latencies) -> [String; 5] {
     let percentile = |percent| latencies.percentile_ns(percent);
     let max_ns = latencies.mean_ns().map(|_| latencies.max_ns as f64);

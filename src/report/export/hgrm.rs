@@ -1,4 +1,4 @@
-//! The latency as a table of percentiles that HdrHistogram's plotter reads; values in milliseconds.
+//! The latency as a table of percentiles for HdrHistogram's plotter, in milliseconds.
 
 use std::fmt::Write;
 
@@ -7,13 +7,14 @@ use super::super::result::Document;
 use super::super::spectrum::censored_line;
 use crate::stats::{Corrupt, Distribution, Step};
 
-/// Rows before the distance to 100 % halves.
+/// Rows between two halvings of the distance to 100 %.
 const TICKS: u32 = 5;
 
 /// Nanoseconds in a millisecond.
 const NS_PER_MS: f64 = 1e6;
 
-/// The table of the latency that the text shows: percentiles are lower bounds, the figures those of complete responses.
+/// The table of the latency that the text shows: percentiles are lower bounds, the other figures cover complete
+/// responses.
 pub fn render(document: &Document) -> Result<String, Corrupt> {
     let latency = document.shown_latency().values()?;
     let censored = document.bounded().and_then(|open_loop| open_loop.censored.as_ref());
@@ -26,7 +27,7 @@ pub fn render(document: &Document) -> Result<String, Corrupt> {
     for Step { value, share, count } in all.binned().spectrum(TICKS) {
         let value_ms = value.min(greatest) as f64 / NS_PER_MS;
         let _ = write!(text, "{value_ms:12.3} {share:14.12} {count:10}");
-        // The last row is at 100 %, infinitely far along.
+        // The last row is at 100 %, where the inverse is infinite.
         let _ = if share < 1.0 { writeln!(text, " {:14.2}", 1.0 / (1.0 - share)) } else { writeln!(text) };
     }
     let ms = |ns: f64| ns / NS_PER_MS;
@@ -37,7 +38,7 @@ pub fn render(document: &Document) -> Result<String, Corrupt> {
     if censored.count() > 0 {
         let _ = writeln!(text, "{}", censored_line(censored.count()));
     }
-    // Of the histogram's shape: a value and one a thousandth larger are told apart, up to an hour of nanoseconds.
+    // The shape of the histogram: a resolution of one part in a thousand, up to an hour in nanoseconds.
     let _ = writeln!(text, "#[Buckets = {:12}, SubBuckets     = {:12}]", 32, 2048);
     Ok(text)
 }

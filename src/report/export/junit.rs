@@ -1,4 +1,4 @@
-//! A JUnit test suite, as servers of continuous integration show it: one case for the run, and one for each gate.
+//! A JUnit test suite for continuous integration servers: one case for the run, and one for each gate.
 
 use quick_xml::Writer;
 use quick_xml::events::BytesText;

@@ -1,13 +1,13 @@
-//! A result as a row of a Markdown table, in the columns that are usual for collected results of wrk.
+//! A result as a row of a Markdown table, in the columns in which wrk's results are usually collected.
 
 use super::super::result::Document;
 use crate::plan::Percent;
 
-/// The percentiles that the table has unless others are asked for.
+/// The percentiles in the table by default.
 const USUAL: [&str; 5] = ["50", "75", "90", "99", "99.999"];
 
-/// The heading and the row. Latencies are whole microseconds. Where their percentiles contain requests without a complete
-/// response, one more column has the number of these.
+/// The heading and the row. Latencies are whole microseconds. If the percentiles include requests without a complete
+/// response, a further column has their number.
 pub fn render(document: &Document) -> String {
     let usual = || USUAL.iter().filter_map(|text| text.parse().ok()).collect();
     let percents: Vec<Percent> = document.plan.percentiles.clone().unwrap_or_else(usual);
@@ -22,7 +22,7 @@ pub fn render(document: &Document) -> String {
         format!("{:.2}", document.rate_per_s),
         format!("{bytes_per_s:.2}"),
     ];
-    // Without an answer there is no latency.
+    // Without responses there is no latency.
     let whole = |&percent| document.shown_percentile_us(percent).map_or(String::new(), |us| format!("{us:.0}"));
     cells.extend(percents.iter().map(whole));
     if let Some(open_loop) = document.bounded() {

@@ -1,4 +1,4 @@
-//! A document in the forms that other programs read: spreadsheets, HdrHistogram's plotter, Markdown.
+//! Renders a document in formats that other programs read: spreadsheets, HdrHistogram's plotter, Markdown.
 
 mod csv;
 mod hgrm;
@@ -14,7 +14,7 @@ use super::result::Document;
 use crate::plan::Kind;
 use crate::stats::Corrupt;
 
-/// The content of a file of this kind; nothing for those that are written line by line.
+/// The content of a file of this kind; empty for kinds that are written line by line.
 ///
 /// # Errors
 ///

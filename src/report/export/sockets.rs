@@ -1,4 +1,4 @@
-//! A sample of sockets as lines of JSON: one for each socket, and one that says how many were left out.
+//! A sample of sockets as lines of JSON: one for each socket, and one with the number left out.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -6,7 +6,7 @@ use super::super::result::Moment;
 use crate::reason::reason;
 use crate::run::sockets::{Reading, Sample};
 
-/// The lines, each with its end; none if there was no socket.
+/// The lines, including line ends; none if there was no socket.
 pub fn lines(sample: &Sample) -> String {
     let time = Moment(u64::try_from(sample.time.as_micros()).unwrap_or(u64::MAX)).to_string();
     let at_s = (sample.at_s * 1e6).round() / 1e6;
@@ -32,7 +32,7 @@ struct Line<'a> {
     rest: Rest<'a>,
 }
 
-/// What a line says beside the moment.
+/// The content of a line besides the time.
 enum Rest<'a> {
     Reading(&'a Reading),
     LeftOut(u64),

@@ -1,8 +1,8 @@
-//! The time lines of several runs on one axis, which begins with the first of them.
+//! The timelines of several runs on one axis, which begins with the first run.
 //!
-//! A row of the sum ends where one of the runs does, so that what is in it took place at the same time, unless it would be
-//! so short that its rates say nothing: then it is a part of its neighbour. Runs that follow one another keep their rows;
-//! those of runs that overlap rarely coincide, and are divided in proportion to time.
+//! A row of the sum ends where a run begins or ends, so that the same runs took place during all of it; a row too short
+//! for a meaningful rate becomes part of its neighbour. Runs one after another keep their rows; rows of overlapping
+//! runs rarely coincide and are divided in proportion to time.
 
 use super::sources::{Segment, Sources, nanos};
 use super::{Document, Row};
@@ -10,20 +10,20 @@ use crate::stats::latencies::bin_of;
 use crate::stats::timeline::{ROWS_MAX, SECOND_NS, Stretch};
 use crate::stats::{Corrupt, HIGHEST};
 
-/// Seconds are numbers with a point: in a very long run they are off by this many nanoseconds.
+/// Rounding error of seconds as floating-point numbers in a very long run, in nanoseconds.
 const ROUNDING_NS: u128 = 1_000;
 
-/// The part of the usual length below which a row joins its neighbour: a tenth.
+/// The fraction of the usual length below which a row joins its neighbour: a tenth.
 const SLIVER_PART: u128 = 10;
 
-/// What was done in a stretch of time. Times are nanoseconds since 1970.
+/// The figures of a span of time. Times are nanoseconds since 1970.
 struct Part {
     from_ns: u128,
     until_ns: u128,
     stretch: Stretch,
 }
 
-/// The rows of all these documents, whose runs took place in these segments.
+/// The rows of the sum of these documents, whose runs took place in these segments.
 ///
 /// # Errors
 ///
@@ -50,7 +50,7 @@ pub(super) fn rows(documents: &[Document], segments: &[Segment]) -> Result<Vec<R
 ///
 /// # Errors
 ///
-/// When they overlap, or lie outside of its runs, or have latencies that nothing can have.
+/// When they overlap, are outside its runs, or have impossible latencies.
 fn parts_of(document: &Document) -> Result<Vec<Part>, Corrupt> {
     let runs = Sources::of("", document)?.files;
     let first_ns = runs.iter().map(|run| run.began_ns()).min().unwrap_or(0);
@@ -77,11 +77,12 @@ fn parts_of(document: &Document) -> Result<Vec<Part>, Corrupt> {
     document.timeline.iter().map(part).collect()
 }
 
-/// The rows of the sum, still empty: segments cut into rows of equal length, counted from when load was last put on the target.
+/// The rows of the sum, still empty: segments divided into rows of equal length, starting anew after each time without
+/// a run.
 fn cells(segments: &[Segment], parts: &[Part]) -> Vec<(Segment, Stretch)> {
     let longest_ns = parts.iter().map(|part| part.until_ns - part.from_ns).max().unwrap_or(0);
     let mut length_ns = u128::from(SECOND_NS);
-    // A row that has joined others is up to half longer than usual.
+    // A row that has absorbed others is up to half longer than usual.
     while length_ns * 3 / 2 < longest_ns {
         length_ns *= 2;
     }
@@ -93,7 +94,7 @@ fn cells(segments: &[Segment], parts: &[Part]) -> Vec<(Segment, Stretch)> {
     without_slivers(cells, length_ns).into_iter().map(|cell| (cell, Stretch::default())).collect()
 }
 
-/// Joins what is far shorter than `length_ns` with the neighbour that it touches; the longer one says how many runs took place.
+/// Joins rows far shorter than `length_ns` with an adjacent neighbour; the longer of the two sets the number of runs.
 fn without_slivers(cells: Vec<Segment>, length_ns: u128) -> Vec<Segment> {
     let mut joined: Vec<Segment> = Vec::with_capacity(cells.len());
     for cell in cells {
@@ -136,10 +137,10 @@ fn cut(segments: &[Segment], length_ns: u128) -> Vec<Segment> {
 }
 
 impl Part {
-    /// Divides it among the cells in which it lies.
+    /// Divides it among the cells that it overlaps.
     fn spread(mut self, cells: &mut [(Segment, Stretch)]) {
         let last = cells.len().saturating_sub(1);
-        // What has no length lies in the cell that it ends.
+        // A part without length belongs to the cell that ends there.
         let index = cells.partition_point(|(cell, _)| cell.until_ns <= self.from_ns && cell.until_ns < self.until_ns);
         for (cell, stretch) in &mut cells[index.min(last)..] {
             if cell.until_ns >= self.until_ns {

@@ -21,7 +21,7 @@ use crate::stats::{self, Count, Counters, Handshakes, Latencies, Negotiated, Occ
 const NS_PER_S: f64 = 1e9;
 
 impl Document {
-    /// Why the run is no whole one with answers, if it is not.
+    /// Why the run is not a complete one with responses, if so.
     pub fn flaw(&self) -> Option<String> {
         let nothing = self.requests.completed == 0;
         let reason = self.incomplete.clone().or(nothing.then(|| "no response".to_owned()));
@@ -105,7 +105,7 @@ impl Tool {
     }
 }
 
-/// What there is to know about a run, without what a figure says.
+/// The notes on a run, without those that repeat a figure.
 fn sentences(plan: &Plan, outcome: &Outcome) -> Vec<String> {
     let notes = notes(plan, outcome).into_iter().filter(|note| !note.is_a_figure());
     notes.map(|note| shown(plan, outcome, note.in_full())).collect()
@@ -123,7 +123,7 @@ fn labels(plan: &Plan, known: &secrets::Known) -> BTreeMap<String, String> {
     plan.show.labels.iter().map(|(key, level)| (key.clone(), shown(level))).collect()
 }
 
-/// The rows of the time line of a run that lasted `elapsed_ns`.
+/// The rows of the timeline of a run that lasted `elapsed_ns`.
 fn rows(timeline: &Timeline, elapsed_ns: u64) -> Vec<Row> {
     let rows = (0..).zip(&timeline.rows).map(|(index, stretch)| {
         let from_ns = index * timeline.length_ns;
@@ -134,7 +134,7 @@ fn rows(timeline: &Timeline, elapsed_ns: u64) -> Vec<Row> {
 }
 
 impl Row {
-    /// What was done between these two moments, in nanoseconds since measuring began.
+    /// The row between two times, in nanoseconds since measuring began.
     pub fn of(stretch: &Stretch, from_ns: u64, until_ns: u64) -> Self {
         let service = RowLatency::of(&stretch.latency);
         let seconds = |ns: u64| ns as f64 / NS_PER_S;
@@ -156,7 +156,7 @@ impl Row {
         }
     }
 
-    /// The stretch that this is the row of.
+    /// The figures of this row.
     pub fn stretch(&self) -> Stretch {
         Stretch {
             started: self.started,

@@ -1,4 +1,4 @@
-//! A distribution in a document: written and read back.
+//! A distribution as a document has it, written and read back.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::super::NS_PER_US;
 use crate::plan::Percent;
 use crate::stats::{self, Corrupt, Moments};
 
-/// How the values of one quantity are spread.
+/// The distribution of one quantity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Distribution {
@@ -28,7 +28,7 @@ pub struct Distribution {
     /// The largest value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_us: Option<f64>,
-    /// Of N values in ascending order, the one at rank floor(p/100 N) + 1.
+    /// Percentiles: of N values in ascending order, the one at rank floor(p/100 N) + 1.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(test, schemars(with = "BTreeMap<String, f64>"))]
     pub percentiles_us: BTreeMap<Percent, f64>,
@@ -36,7 +36,7 @@ pub struct Distribution {
     pub hdr: String,
 }
 
-/// What was measured, with these percentiles, or the usual ones.
+/// A measured distribution with these percentiles, or the default ones.
 pub fn distribution(measured: &stats::Distribution<u64>, percents: Option<&[Percent]>) -> Distribution {
     let percents = Percent::asked_or_usual(percents);
     let moments = measured.moments();
@@ -56,18 +56,18 @@ pub fn distribution(measured: &stats::Distribution<u64>, percents: Option<&[Perc
     }
 }
 
-/// A figure with 14 significant digits. What is read and computed again has other last bits, and rounds to the same
-/// figure.
+/// Rounds to 14 significant digits, so that a figure that is read and computed again, and differs in its last bits,
+/// rounds to the same.
 pub(super) fn figure(number: f64) -> f64 {
     format!("{number:.13e}").parse().unwrap_or(number)
 }
 
 impl Distribution {
-    /// The values again.
+    /// Reads the values back.
     ///
     /// # Errors
     ///
-    /// When the histogram cannot be read, or the figures are not its.
+    /// When the histogram cannot be read, or the figures do not match it.
     pub fn values(&self) -> Result<stats::Distribution<u64>, Corrupt> {
         let bytes = STANDARD.decode(&self.hdr).map_err(|_| Corrupt::Bytes)?;
         let ns = |us: Option<f64>| us.unwrap_or(0.0) * NS_PER_US;
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// A few values or millions, of any size, equal or apart.
+    /// A few values or millions, of any size, equal or different.
     fn random_distribution(random: &mut Random) -> stats::Distribution<u64> {
         let mut up_to = |bits| {
             let bits = random.below(bits);

@@ -1,10 +1,10 @@
-//! How many connections there were to be over time, as a document has it.
+//! The planned number of connections over time, as a document has it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Levels;
 
-/// A stretch of time in which the number of connections stays the same or changes evenly.
+/// A stage in which the number of connections stays the same or changes evenly.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Level {
@@ -17,7 +17,7 @@ pub struct Level {
 }
 
 impl Level {
-    /// All stages, also where only a part of their connections was opened from here.
+    /// All stages, even if only a part of their connections was opened from here.
     pub(super) fn of(levels: &Levels) -> Vec<Self> {
         let level = |level: &crate::plan::levels::Level| Self {
             length_s: level.length.as_secs_f64(),

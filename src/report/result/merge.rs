@@ -1,7 +1,7 @@
-//! Several documents as one: everything is added, no percentile is averaged.
+//! Adds up several documents: no percentile is ever averaged.
 //!
-//! The sum does not depend on the order in which the documents are named: they are added in the order in which
-//! their runs began.
+//! The sum does not depend on the order in which the documents are given: they are added in the order in which their
+//! runs began.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::{
 use crate::stats::{Corrupt, Distribution as Values};
 
 impl Document {
-    /// Whether everything in it can be added to something.
+    /// Checks that everything in it can be added up.
     ///
     /// # Errors
     ///
@@ -39,9 +39,8 @@ impl Document {
         axis::rows(std::slice::from_ref(self), &sources.segments()).map(|_| ())
     }
 
-    /// The sum of these documents, which are to be in the order of [`in_order`](super::in_order). Runs that took place
-    /// at the same time share it: the rate of the sum is the sum of theirs then. Others follow one another, and their
-    /// times are added.
+    /// The sum of these documents, which must be in the order of [`in_order`](super::in_order). Runs at the same time
+    /// add their rates; runs one after another add their times.
     ///
     /// # Errors
     ///
@@ -83,15 +82,16 @@ impl Document {
         Ok(sum)
     }
 
-    /// The requests that make its rate, of which the document says nothing else.
+    /// The requests that count in the rate, which the document has only implicitly.
     fn counted(&self) -> u64 {
         ((self.rate_per_s * self.duration_s).round() as u64).min(self.requests.completed)
     }
 
-    /// Adds what is only counted. Each figure is named here, so that none that is new silently stays that of the first.
+    /// Adds everything that is a plain count. Each field is named, so that a new one cannot silently keep the first
+    /// document's value.
     fn add(&mut self, other: &Self) {
         let Self {
-            // What measured what is that of the first; plans that differ have a note.
+            // Tool, host and plan are those of the first; different plans have a note.
             schema: _,
             tool: _,
             host: _,
@@ -113,7 +113,7 @@ impl Document {
             threads,
             script,
             shown: _,
-            // What follows from all of them together.
+            // Computed from all of them together.
             duration_s: _,
             incomplete: _,
             sources: _,
@@ -124,7 +124,7 @@ impl Document {
             censored: _,
             timeline: _,
             notes: _,
-            // A gate is about one run, and so are the verdict and what ended it.
+            // Gates, the verdict and what ended a run are about one run.
             verdict: _,
             gates: _,
             thread_rates: _,
@@ -132,7 +132,7 @@ impl Document {
             until: _,
             experiment: _,
         } = other;
-        // Runs that did not last equally long have no average in common.
+        // Runs of different lengths have no common average.
         self.in_flight = None;
         (self.verdict, self.experiment) = (None, None);
         self.gates.clear();
@@ -160,14 +160,14 @@ impl Document {
     }
 }
 
-/// The notes of a document but the one about its own runs. They are about one run, and say so in a sum.
+/// The notes of a document, except the one about its own runs. In a sum each begins with the name of its run.
 fn own_notes(document: &Document, sources: &Sources, is_alone: bool) -> Vec<String> {
     let about_runs = sources.note();
     let own = document.notes.iter().filter(|note| Some(*note) != about_runs.as_ref());
     own.map(|note| of_run(sources, is_alone, note.clone())).collect()
 }
 
-/// A sentence with the name of its run before it. In a sum that is added it is there already.
+/// A sentence preceded by the name of its run, which a sum that is added has already.
 fn of_run(sources: &Sources, is_alone: bool, sentence: String) -> String {
     match &sources.files[..] {
         [run] if !is_alone => format!("{}: {sentence}", run.name),
@@ -182,7 +182,7 @@ impl Latency {
             service: service.ok_or(Corrupt::Count)?,
             scheduled: all(documents, |document| document.latency.scheduled.as_ref())?,
             batch: total(documents.iter().filter_map(|document| document.latency.batch.as_ref()))?,
-            // What wrk makes of several runs follows from no sum.
+            // wrk's mean over several runs cannot be computed from a sum.
             wrk_mean_us: if let [only] = documents { only.latency.wrk_mean_us } else { None },
             wrk: all(documents, |document| document.latency.wrk.as_ref())?,
         })
@@ -190,7 +190,7 @@ impl Latency {
 }
 
 impl OpenLoop {
-    /// `None` if one is of a closed loop. The rates follow from the requests.
+    /// `None` if one is of a closed loop. The caller computes the rates from the requests.
     fn sum(documents: &[Document], scheduled: Option<&Distribution>) -> Result<Option<Self>, Corrupt> {
         let parts: Option<Vec<&Self>> = documents.iter().map(|document| document.open_loop.as_ref()).collect();
         let (Some(parts), Some(scheduled)) = (parts, scheduled) else { return Ok(None) };
@@ -207,7 +207,7 @@ impl OpenLoop {
 }
 
 impl Phases {
-    /// `None` if one has none: a sum that leaves some requests out would be one of nothing.
+    /// `None` if one has none: a sum without some of the requests would be meaningless.
     fn sum(documents: &[Document]) -> Result<Option<Self>, Corrupt> {
         let of = |view: fn(&Self) -> &Distribution| all(documents, |document| document.phases.as_ref().map(view));
         let (connect, ttfb, ttlb) = (of(|it| &it.connect)?, of(|it| &it.ttfb)?, of(|it| &it.ttlb)?);
@@ -226,7 +226,7 @@ fn all<'a>(
     total(views.into_iter().flatten())
 }
 
-/// The sum of these, with the percentiles that any of them has.
+/// The sum of these, with every percentile that any of them has.
 fn total<'a>(views: impl Iterator<Item = &'a Distribution>) -> Result<Option<Distribution>, Corrupt> {
     let views: Vec<&Distribution> = views.collect();
     if let [only] = views[..] {
@@ -244,7 +244,7 @@ fn total<'a>(views: impl Iterator<Item = &'a Distribution>) -> Result<Option<Dis
 }
 
 impl LedgerRow {
-    /// The same row in a run that began `later_s` seconds earlier.
+    /// The row with times relative to a start `later_s` seconds earlier.
     fn later(&self, later_s: f64) -> Self {
         // Tenths of seconds, as everywhere in the ledger.
         let later = |seconds: f64| ((seconds + later_s) * 10.0 + 1e-6).floor() / 10.0;
@@ -269,7 +269,7 @@ impl Tls {
 }
 
 impl Script {
-    /// The share of the time of both groups of threads.
+    /// The share in the time of both groups of threads.
     fn together(self, threads: usize, other: Self, others: usize) -> Self {
         let (mine, theirs) = (threads as f64, others as f64);
         Self { share: (self.share * mine + other.share * theirs) / (mine + theirs).max(1.0) }
@@ -308,7 +308,7 @@ impl Requests {
 }
 
 impl Connections {
-    /// Adds what is counted. How many were asked for and lived at one time depends on when.
+    /// Adds the counts. The highest numbers at one time depend on when the runs took place.
     fn add(&mut self, other: Self) {
         self.asked = self.asked.max(other.asked);
         self.lived = self.lived.max(other.lived);
@@ -318,7 +318,7 @@ impl Connections {
     }
 }
 
-/// The sum of what only some have.
+/// The sum of two optional counts.
 fn both(mine: Option<u64>, theirs: Option<u64>) -> Option<u64> {
     mine.into_iter().chain(theirs).reduce(|one, other| one + other)
 }

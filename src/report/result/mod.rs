@@ -1,7 +1,7 @@
-//! The result of a run as one document: what a `.json` file holds, and what every other file is made from.
+//! The result of a run as one document: the content of a `.json` file, from which every other file is rendered.
 //!
-//! These structs are the format. `docs/result.schema.json` is generated from them, and every change of an existing
-//! key raises [`SCHEMA`]; a new key does not. A key that does not apply is left out.
+//! These structs are the format. `docs/result.schema.json` is generated from them. Every change of an existing key
+//! raises [`SCHEMA`]; a new key does not. A key that does not apply is left out.
 
 mod axis;
 mod build;
@@ -53,39 +53,39 @@ pub use way::{Offer, Way};
 /// The version of the format.
 pub const SCHEMA: u32 = 1;
 
-/// What one run measured, or several together.
+/// What one run, or several together, measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Document {
     /// The version of the format; additions do not raise it.
     pub schema: u32,
-    /// What measured.
+    /// The tool that measured.
     pub tool: Tool,
-    /// Where it ran.
+    /// The machine that it ran on.
     pub host: Host,
     /// The command line, quoted for a shell; secrets are redacted.
     pub command: String,
-    /// What the run is one of (`--label`); of a sum: what all its runs are.
+    /// The labels of the run (`--label`); in a sum: those that all runs share.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// Which run of an experiment it is, if it is of one; left out of sums.
+    /// The run's place in an experiment, if it is part of one; left out of sums.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experiment: Option<Place>,
-    /// What the command line meant; secrets are redacted.
+    /// What the run was asked to do; secrets are redacted.
     pub plan: Plan,
     /// When measuring began: RFC 3339, UTC.
     #[cfg_attr(test, schemars(with = "String"))]
     pub started_at: Moment,
-    /// How long was measured, in seconds. Of a sum: how long at least one of its runs took place.
+    /// How long was measured, in seconds. In a sum: how long at least one of its runs took place.
     pub duration_s: f64,
-    /// How long the machine was suspended meanwhile, in seconds, warm-up included; no other figure contains that time. Of a
-    /// sum: all its runs together.
+    /// How long the machine was suspended during the run, in seconds, warm-up included; no other figure includes that
+    /// time. In a sum: the total of all runs.
     #[serde(default)]
     pub suspended_s: f64,
     /// A signal ended the run early.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
-    /// Why the run broke off, or why something that was measured is missing; left out of a whole one.
+    /// Why the run broke off, or why something that was measured is missing; left out of a complete run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<String>,
     /// The runs that this is the sum of; only in sums.
@@ -97,17 +97,17 @@ pub struct Document {
     pub bytes_received: u64,
     /// All bytes handed to the kernel.
     pub bytes_sent: u64,
-    /// Complete responses per second; without those to requests of a warm-up if the run ended with its last request.
+    /// Complete responses per second; if the run ended with its last request, without those to requests of the warm-up.
     pub rate_per_s: f64,
-    /// What was in flight, on average over the time that was measured; left out of sums.
+    /// Requests in flight, as an average over the measured time; left out of sums.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<InFlight>,
     /// Connections.
     pub connections: Connections,
-    /// The sockets of connections, where something was asked of them; left out of sums.
+    /// The sockets of connections, where socket options were set or sockets sampled; left out of sums.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sockets: Option<Sockets>,
-    /// How often each status came.
+    /// How often each status was received.
     pub status: BTreeMap<u16, u64>,
     /// wrk's five error totals.
     pub errors: Errors,
@@ -115,47 +115,46 @@ pub struct Document {
     pub ledger: Vec<LedgerRow>,
     /// The views of the latency.
     pub latency: Latency,
-    /// What was measured of requests that were due at moments of a schedule, beside their latencies; left out of a closed
-    /// loop.
+    /// What was measured of requests that were due by a schedule, besides their latencies; left out of a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_loop: Option<OpenLoop>,
     /// The phases of connections and requests, where they were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<Phases>,
-    /// The TLS handshakes and what was agreed on, where TLS was spoken.
+    /// The TLS handshakes and what was negotiated, where TLS was spoken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
-    /// Ages of the requests that were abandoned or open at the end: each lasted at least that long.
+    /// Ages of the requests that were abandoned or in flight at the end: each lasted at least that long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub censored: Option<Distribution>,
-    /// The run row by row: a row a second, or twice as long until there are at most 1,200. Their lengths add up to the
-    /// duration, and what is in them to the totals.
+    /// The run row by row. A row is a second, or a multiple of it doubled until there are at most 1,200 rows. Their
+    /// lengths add up to the duration, and their content to the totals.
     pub timeline: Vec<Row>,
     /// The generator's threads.
     pub threads: Vec<Thread>,
-    /// Their requests per second, as the row `Req/Sec` has them; left out of sums, and where there is no number.
+    /// Their requests per second, as in the row `Req/Sec`; left out of sums, and where they are not numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_rates: Option<ThreadRates>,
-    /// What the script took, where there is one.
+    /// The cost of the script, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
-    /// How well figures were known, where that was to end the run (`--until`); left out of sums.
+    /// The precision of the figures of `--until`; left out of sums.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
-    /// Who limited the run; left out of sums, and of one request (`--once`).
+    /// What limited the run; left out of sums, and with `--once`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// What the gates say to it, where there are any; left out of sums.
+    /// The outcome of the gates, if there are any; left out of sums.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Gate>,
     /// What the report showed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<Shown>,
-    /// What is to be known about the result; secrets are redacted.
+    /// What the user should know about the result; secrets are redacted.
     pub notes: Vec<String>,
 }
 
-/// What measured.
+/// The tool that measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tool {
@@ -163,11 +162,11 @@ pub struct Tool {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// How it talked to the kernel: `uring`, `epoll` or `sim`.
+    /// The I/O backend: `uring`, `epoll` or `sim`.
     pub backend: String,
 }
 
-/// The machine that measured. What could not be read is left out.
+/// The machine that ran the generator. What could not be read is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Host {
@@ -181,7 +180,7 @@ pub struct Host {
     pub cpu_model: Option<String>,
     /// Processors this process may use.
     pub cpus: usize,
-    /// Limit on open files while the run lasted, as raised for it.
+    /// Limit on open files during the run, as raised for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files_soft: Option<u64>,
     /// Highest limit that could have been set.
@@ -205,17 +204,17 @@ pub struct Requests {
     pub completed: u64,
     /// Requests that lasted longer than `--timeout`, completed or not.
     pub timeout: u64,
-    /// Requests given up.
+    /// Requests abandoned.
     pub abandoned: u64,
     /// Requests in flight when the run ended.
     pub open: u64,
-    /// Answers before the answer (1xx), which count as nothing else.
+    /// Interim responses (1xx), which count nowhere else.
     #[serde(default)]
     pub interim: u64,
     /// With a schedule: requests that were due while the run was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<u64>,
-    /// With a schedule: requests that were due before, in a warm-up, and had not been sent when measuring began.
+    /// With a schedule: requests that were due in the warm-up and had not been sent when measuring began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due_before: Option<u64>,
     /// With a schedule: requests that were sent more than a millisecond after they were due.
@@ -229,7 +228,7 @@ pub struct Requests {
     pub unsent: Option<u64>,
 }
 
-/// What was in flight, on average over the time that was measured.
+/// Requests in flight, as an average over the measured time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InFlight {
@@ -243,17 +242,19 @@ pub struct InFlight {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Connections {
-    /// How many were to be kept open: with stages of them (`--stages c=`) at most, with `--max-inflight` at first. Of a sum: the most at one time.
+    /// How many were asked for: with `--stages c=` the highest number, with `--max-inflight` the initial one. In a sum:
+    /// the highest number at one time.
     pub asked: u64,
-    /// How many different ones were open at least once, with `--max-inflight` those that were opened later too. Of a sum: the most in runs that took place at one time.
+    /// How many different ones were established, including those that `--max-inflight` added later. In a sum: the
+    /// highest number in runs at one time.
     pub lived: u64,
-    /// How many were opened while the run was measured, those that replaced another included.
+    /// How many were opened while the run was measured, replacements included.
     pub opened: u64,
-    /// With `--requests-per-connection`: how many had had their requests and were closed by onrush, because the server
-    /// did not close them within a second, or could not know that it was to.
+    /// With `--requests-per-connection`: how many onrush closed after their last request, because the server did not
+    /// close them within a second or could not know that it should.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_first: Option<u64>,
-    /// With a schedule: how many the server closed while they waited for a request to be due; each was opened again.
+    /// With a schedule: how many the server closed while no request was due on them; each was reconnected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_closed: Option<u64>,
 }
@@ -262,17 +263,17 @@ pub struct Connections {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LedgerRow {
-    /// In which part of a request's life.
+    /// The phase of a request in which it happened.
     pub phase: String,
     /// Why.
     pub cause: String,
     /// How often.
     pub count: u64,
-    /// When it happened first: the seconds since measuring began, down to a tenth.
+    /// When it happened first, in seconds since measuring began, rounded down to a tenth.
     pub first_s: f64,
     /// When it happened last, likewise.
     pub last_s: f64,
-    /// One example: an address, or the beginning of what the server sent; bytes that are no text as `\xNN`.
+    /// One example: an address, or the beginning of what the server sent, with non-text bytes as `\xNN`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example: Option<String>,
 }
@@ -281,21 +282,21 @@ pub struct LedgerRow {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Latency {
-    /// As measured: the request's first byte handed to the kernel, to the response's last byte. Where a tool is
-    /// imitated, in whole microseconds and without late answers.
+    /// As measured: from the handover of the request's first byte to the kernel to the response's last byte. Where a
+    /// tool is imitated, in whole microseconds and without late responses.
     pub service: Distribution,
-    /// With a schedule, from the moment at which a request was due to the response's last byte, as measured: of complete
+    /// With a schedule, as measured from the moment at which a request was due to the response's last byte; complete
     /// responses only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduled: Option<Distribution>,
-    /// Of batches, up to the last byte of their last response; only where a script sends several requests at once.
+    /// Of batches, to the last byte of their last response; only where a script sends several requests at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<Distribution>,
     /// The mean that wrk would print for this run, in microseconds; only where no tool is imitated, and neither in sums nor
     /// with a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrk_mean_us: Option<f64>,
-    /// As the imitated tool rewrites it; only where one is imitated, and not with a schedule.
+    /// As the imitated tool would rewrite it; only where one is imitated, and not with a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrk: Option<Distribution>,
 }
@@ -304,18 +305,18 @@ pub struct Latency {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Phases {
-    /// Opening a connection, the TLS handshake included.
+    /// Opening a connection, including the TLS handshake.
     pub connect: Distribution,
     /// The TLS handshake, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Distribution>,
-    /// First byte of the request sent, to first byte of its response received.
+    /// From the first byte of the request sent to the first byte of its response received.
     pub ttfb: Distribution,
-    /// First byte of the response received, to its last.
+    /// From the first byte of the response received to its last.
     pub ttlb: Distribution,
 }
 
-/// TLS: the handshakes that were measured, and what was in use.
+/// TLS: the handshakes that were measured, and what was negotiated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tls {
@@ -323,11 +324,11 @@ pub struct Tls {
     pub handshakes: u64,
     /// How many of them resumed an earlier session.
     pub resumed: u64,
-    /// What the connections used, those from the warm-up too, whose handshakes were before.
+    /// What the connections used, including those from the warm-up, whose handshakes were not measured.
     pub agreed: Vec<Agreed>,
 }
 
-/// What client and server agreed on.
+/// What client and server negotiated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Agreed {
@@ -338,11 +339,11 @@ pub struct Agreed {
     /// The group of the key exchange, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// On how many connections.
+    /// The number of connections.
     pub connections: u64,
 }
 
-/// What a script took.
+/// The cost of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Script {
@@ -350,7 +351,7 @@ pub struct Script {
     pub share: f64,
 }
 
-/// One stretch of the run.
+/// A row of the timeline: a span of the run, usually a second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Row {
@@ -358,7 +359,7 @@ pub struct Row {
     pub start_s: f64,
     /// How long it lasted, in seconds; the last one may be shorter.
     pub length_s: f64,
-    /// How many runs took place then; only in sums.
+    /// How many runs took place during it; only in sums.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<u64>,
     /// Requests started.
@@ -381,7 +382,7 @@ pub struct Row {
     /// Number and count of each bin of service latencies that is not empty: bin b goes from 2^(b/8) to 2^((b+1)/8)
     /// nanoseconds.
     pub latency_bins: Vec<(u16, u64)>,
-    /// The latencies since requests were due, if there is a schedule and anything was completed.
+    /// The latencies since requests were due, if there is a schedule and any request completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduled: Option<RowLatency>,
     /// Requests that were sent more than a millisecond after they were due, if there were any.
@@ -392,7 +393,7 @@ pub struct Row {
     pub dropped: Option<u64>,
 }
 
-/// The latencies of a stretch of the run since requests were due.
+/// The latencies of a row since requests were due.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RowLatency {
@@ -407,20 +408,21 @@ pub struct RowLatency {
 }
 
 impl Document {
-    /// The latency that the text shows: with a schedule since requests were due; else as the imitated tool rewrites it, or
-    /// as measured.
+    /// The latency that the text shows: with a schedule since requests were due; otherwise as the imitated tool
+    /// rewrites it, or as measured.
     pub fn shown_latency(&self) -> &Distribution {
         let Latency { service, scheduled, wrk, .. } = &self.latency;
         scheduled.as_ref().or(wrk.as_ref()).unwrap_or(service)
     }
 
-    /// Where the percentiles of the text are lower bounds, which contain requests without a complete response too: natively,
-    /// with a schedule.
+    /// The open loop's figures if the text's percentiles are lower bounds that include requests without a complete
+    /// response: natively, with a schedule.
     pub fn bounded(&self) -> Option<&OpenLoop> {
         self.open_loop.as_ref().filter(|_| self.plan.dialect != Dialect::Wrk2.name())
     }
 
-    /// The percentile of the latency that the text shows; `None`: there is no latency, or this one was not asked for.
+    /// A percentile of the latency that the text shows; `None`: there is no latency, or this percentile was not
+    /// recorded.
     pub fn shown_percentile_us(&self, percent: Percent) -> Option<f64> {
         let between = self.bounded().and_then(|open_loop| open_loop.percentiles_us.get(&percent));
         between.map(|between| between.lower).or_else(|| self.shown_latency().percentiles_us.get(&percent).copied())

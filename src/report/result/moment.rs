@@ -1,4 +1,4 @@
-//! A moment of the calendar as documents write it: RFC 3339, UTC, to the microsecond.
+//! A point in time as documents write it: RFC 3339, UTC, to the microsecond.
 
 use std::fmt;
 use std::num::NonZeroU8;
@@ -13,7 +13,7 @@ use time::{OffsetDateTime, UtcOffset};
 const FORMAT: EncodedConfig =
     Config::DEFAULT.set_time_precision(TimePrecision::Second { decimal_digits: NonZeroU8::new(6) }).encode();
 
-/// The first moment after the year 9999, which the format cannot say any more.
+/// The first moment after the year 9999, which the format cannot express.
 const END_US: u64 = 253_402_300_800_000_000;
 
 /// Microseconds since 1970-01-01T00:00:00Z.

@@ -1,24 +1,24 @@
-//! Documents with the names of their files: what is to be added up, and in which order.
+//! Documents with the names of their files, to be added up, and their order.
 
 use super::{Document, Moment};
 
-/// A document and the file that it comes from, as it was named.
+/// A document and the name of its file as given.
 pub struct Named {
     /// The name of the file.
     pub name: String,
-    /// What is in it.
+    /// Its content.
     pub document: Document,
 }
 
-/// The order in which documents are added: that in which their runs began.
+/// Sorts documents into the order in which they are added: by the start of their runs.
 pub fn in_order(mut named: Vec<Named>) -> Vec<Named> {
     named.sort_by_cached_key(|Named { name, document }| (document.started_at, document.to_json(), name.clone()));
     named
 }
 
-/// The names of two results in which there is the same run, if there are two: a copy, or a sum and one of its runs.
+/// The names of two results that contain the same run, if any: copies, or a sum and one of its runs.
 pub fn counted_twice(named: &[Named]) -> Option<(String, String)> {
-    // Runs side by side may begin in the same microsecond. Of those in a sum it is not known what they received.
+    // Parallel runs may begin in the same microsecond. What the runs of a sum received is unknown.
     type Run = (Moment, f64, u64, Option<(u64, u64)>);
     let is_same = |one: &Run, other: &Run| {
         let is_other = one.3.zip(other.3).is_some_and(|(one, other)| one != other);

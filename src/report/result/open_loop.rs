@@ -1,4 +1,4 @@
-//! What an open loop measures beside the latencies, as a document has it.
+//! What an open loop measures besides the latencies, as a document has it.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{Distribution, distribution};
 use crate::plan::Percent;
 use crate::stats;
 
-/// What is measured of requests that are due at moments of a schedule, beside their latencies.
+/// What is measured of requests that are due by a schedule, besides their latencies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OpenLoop {
@@ -18,35 +18,35 @@ pub struct OpenLoop {
     pub due_per_s: f64,
     /// Requests that were sent per second.
     pub sent_per_s: f64,
-    /// From the moment at which a request was due to that at which its first byte was handed to the kernel.
+    /// From the moment at which a request was due to the handover of its first byte to the kernel.
     pub lateness: Distribution,
-    /// How long ago requests were due that have no complete response: those that were dropped or abandoned, and at the end
-    /// those that were open or unsent. Each would have lasted at least that long.
+    /// The time since requests without a complete response were due: those dropped or abandoned, and those in flight or
+    /// unsent at the end. Each would have lasted at least that long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub censored: Option<Distribution>,
-    /// With `--send-slice`, receives that were gathered without a kernel timestamp that could be believed: they count as having
-    /// arrived when they were noticed, up to a slice later. Left out: none.
+    /// With `--send-slice`, responses gathered without a usable kernel timestamp: they count as having arrived when
+    /// they were noticed, up to a slice later. Left out if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untimestamped: Option<u64>,
-    /// The percentiles of the scheduled latency of all requests that were due.
+    /// Bounds of the percentiles of the scheduled latency of all requests that were due.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(test, schemars(with = "BTreeMap<String, Between>"))]
     pub percentiles_us: BTreeMap<Percent, Between>,
 }
 
-/// Between which values a percentile is.
+/// The bounds of a percentile.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Between {
-    /// If every request without a complete response had lasted no longer than it was waited for.
+    /// If every request without a complete response had lasted only as long as its age.
     pub lower: f64,
-    /// If each of them had lasted for ever; left out: the percentile would have, too.
+    /// If each of them had lasted for ever; left out if the percentile would be infinite, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upper: Option<f64>,
 }
 
 impl OpenLoop {
-    /// What was measured at these rates, with these percentiles or the usual ones.
+    /// The figures at these rates, with these percentiles or the default ones.
     pub fn of(
         measured: &stats::OpenLoop<u64>,
         percents: Option<&[Percent]>,
@@ -64,7 +64,7 @@ impl OpenLoop {
     }
 }
 
-/// The bounds of these percentiles; none of no request.
+/// The bounds of these percentiles; empty if there was no request.
 pub(super) fn between(
     scheduled: &stats::Distribution<u64>,
     censored: &stats::Distribution<u64>,

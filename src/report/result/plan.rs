@@ -1,4 +1,4 @@
-//! What a run was asked to do, as a document has it, and in what two of them differ.
+//! What a run was asked to do, as a document has it, and how two plans differ.
 
 use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use super::{Level, Offer, Schedule, Way};
 use crate::plan::secrets::{self, Known, REDACTED};
 use crate::plan::{self, Io, Percent, Spin};
 
-/// A body is shown up to this length, in bytes.
+/// Maximum length of a body that is shown, in bytes.
 const BODY_SHOWN: usize = 4096;
 
 /// What a run was asked to do; secrets are redacted.
@@ -45,13 +45,13 @@ pub struct Plan {
     pub threads: u32,
     /// Connections, all threads together.
     pub connections: u32,
-    /// How many there may be, where more are opened while due requests wait for one.
+    /// The maximum number of connections, where more are opened while due requests wait for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_inflight: Option<u32>,
-    /// How many there are to be over time, one stage after the other, where that changes; `connections` is the most of it.
+    /// The planned number over time, one stage after the other, where it changes; `connections` is the highest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_stages: Option<Vec<Level>>,
-    /// Requests on one connection at most, if that is limited.
+    /// Maximum number of requests on one connection, if limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_connection: Option<u64>,
     /// When requests are due, in an open loop.
@@ -60,30 +60,30 @@ pub struct Plan {
     /// The longest the run may last, warm-up not included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<f64>,
-    /// How well figures have to be known for the run to end earlier, if it may.
+    /// The precision at which the run ends early (`--until`), if given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// How many requests are started, if that is limited.
+    /// The number of requests to start, if limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
-    /// How long load is put on the target before anything is measured.
+    /// The warm-up: how long load is put on the target before measuring begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup_s: Option<f64>,
     /// When a request counts as timed out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<f64>,
-    /// When a request is given up.
+    /// When a request is abandoned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub give_up_s: Option<f64>,
-    /// Whose rules are followed: `onrush`, `wrk`, `wrk-cmm` or `wrk2`.
+    /// The tool whose rules apply: `onrush`, `wrk`, `wrk-cmm` or `wrk2`.
     pub dialect: String,
     /// Which backend was asked for: `auto`, `uring`, `epoll` or `sim:` and a file.
     pub io: String,
     /// When threads busy-poll: `auto`, `on` or `off`.
     pub spin: String,
-    /// Start of the random sequences.
+    /// The seed of the random sequences.
     pub seed: u64,
-    /// Which percentiles were asked for, if any were.
+    /// The percentiles asked for, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<Vec<String>>"))]
     pub percentiles: Option<Vec<Percent>>,
@@ -113,8 +113,8 @@ pub struct Script {
 }
 
 impl Plan {
-    /// A plan as files show it. What is secret in one place may be in another where nothing says so: `known` has all
-    /// of it.
+    /// A plan as files show it. `known` has all secrets, because a secret may appear in another place where it is not
+    /// recognizable.
     pub fn of(plan: &plan::Plan, known: &Known) -> Self {
         let seconds = |duration: std::time::Duration| duration.as_secs_f64();
         let body = plan.body().unwrap_or_default();
@@ -178,8 +178,8 @@ impl Plan {
         }
     }
 
-    /// The first thing in which a run of this plan measures something else than one of the other, if there is any. What
-    /// repeats a run with other random numbers, or shows it otherwise, is no difference, nor are secrets.
+    /// The first difference that makes a run of this plan measure something else than one of the other, if any. Seeds,
+    /// display options and secrets do not count as differences.
     pub fn difference(&self, other: &Self) -> Option<Different> {
         self.differences(other).into_iter().next()
     }
@@ -194,7 +194,7 @@ impl Plan {
 
     /// The plan without what makes no difference.
     fn compared(&self) -> Self {
-        // How long a body is says how long the secrets in it are; its text or its digest tells it from others.
+        // The length of a body would reveal that of its secrets; its text or digest identifies it anyway.
         let mut plan = Self { seed: 0, percentiles: None, body_bytes: None, ..self.clone() };
         plan.url = secrets::url(&plan.url);
         if let Some(proxy) = plan.way.as_mut().and_then(|way| way.http_proxy.as_mut()) {
@@ -211,28 +211,28 @@ impl Plan {
     }
 }
 
-/// The digest of bytes without their secrets: of those with them, a reader who knows the rest could find them by trying.
+/// The digest of bytes without their secrets; with them, a reader who knows the rest could find the secrets by trial.
 fn digest_without_secrets(bytes: &[u8]) -> String {
-    // In pieces, as a body may be as large as the memory.
+    // In pieces, because a body may be as large as the memory.
     const PIECE: usize = 1 << 20;
     let mut digest = digest::Context::new(&digest::SHA256);
     bytes.chunks(PIECE).for_each(|piece| digest.update(&secrets::bytes(piece)));
     digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// One thing in which two plans are not the same.
+/// A difference between two plans.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{name} is {} instead of {}", shown(.is), shown(.was))]
 pub struct Different {
     /// Its place in the plan.
     name: String,
-    /// What the second plan says; null: nothing.
+    /// The value in the second plan; null: none.
     is: Value,
-    /// What the first one says.
+    /// The value in the first plan.
     was: Value,
 }
 
-/// The beginning of a value, without anything that a terminal would take for an order.
+/// The beginning of a value, with terminal control characters escaped.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),
@@ -248,7 +248,7 @@ impl Different {
     }
 }
 
-/// Where two values differ, and in what.
+/// Collects the differences between two values.
 fn find_differences(name: &str, was: &Value, is: &Value, found: &mut Vec<Different>) {
     match (was, is) {
         (was, is) if was == is => {}

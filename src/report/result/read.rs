@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::super::{input, printable};
 use super::{Document, SCHEMA};
 
-/// What every version of the format has.
+/// What every version of the format has in common.
 #[derive(Deserialize)]
 struct Version {
     schema: u64,
-    /// What it is the document of, if that is no run.
+    /// What the document is of, if not of a run.
     kind: Option<String>,
 }
 
@@ -22,7 +22,7 @@ impl Document {
     ///
     /// # Errors
     ///
-    /// When it cannot be read, is no result, or one of another version, or has figures that no test can have.
+    /// When it cannot be read, is not a result or one of another version, or has impossible figures.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         Self::parse(path, &input::read(path)?)
     }
@@ -51,19 +51,18 @@ impl Document {
     }
 }
 
-/// What is wrong with a file: the words quote it, and it may be anybody's.
+/// Escapes an error about a file, because it quotes the file, which is untrusted.
 fn shown(error: serde_json::Error) -> anyhow::Error {
     anyhow!(printable(&error.to_string()))
 }
 
-/// Whether all numbers are small enough to be added up: there is nothing below zero, and no test goes beyond the
-/// largest number up to which all whole ones are exact.
+/// Whether all numbers can be added up: none is negative, and none exceeds the range in which whole numbers are exact.
 fn are_figures(value: &Value) -> bool {
     const FIGURE_MAX: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
     match value {
         Value::Number(number) => number.as_f64().is_some_and(|number| (0.0..=FIGURE_MAX).contains(&number)),
         Value::Array(values) => values.iter().all(are_figures),
-        // What is not added up may be any number.
+        // What is never added up may be any number.
         Value::Object(fields) => {
             fields.iter().all(|(name, value)| ["plan", "host"].contains(&name.as_str()) || are_figures(value))
         }

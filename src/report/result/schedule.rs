@@ -1,4 +1,4 @@
-//! When requests were to be due, as a document has it.
+//! When requests are due, as a document has it.
 
 use std::time::Duration;
 
@@ -10,22 +10,22 @@ use crate::plan::schedule::{self, Arrivals};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Schedule {
-    /// How due times are spread at a given rate: `uniform`, `poisson`, or `burst:` and how many at once.
+    /// The distribution of due times: `uniform`, `poisson`, or `burst:` and the number of requests at once.
     pub arrivals: String,
     /// The rate over time, one stage after the other.
     pub stages: Vec<Stage>,
-    /// How many times as fast late requests are made up for; left out: as fast as possible.
+    /// The factor by which late requests are made up for; left out: as fast as possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catch_up: Option<f64>,
-    /// When a request is too late to be sent.
+    /// The lateness beyond which a request is not sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_late_s: Option<f64>,
-    /// How long the slices are into which sends were gathered; left out: each request left when it was due.
+    /// The length of the slices in which sends are gathered; left out: each request is sent when it is due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_slice_s: Option<f64>,
 }
 
-/// A stretch of time in which the rate stays the same or changes evenly.
+/// A stage in which the rate stays the same or changes evenly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Stage {
@@ -39,7 +39,7 @@ pub struct Stage {
 }
 
 impl Schedule {
-    /// The rate over time as `--stages` takes it; without a length, as `--rate` does.
+    /// The rate over time in the syntax of `--stages`, or without a length in that of `--rate`.
     pub fn asked(&self) -> String {
         let stage = |stage: &Stage| {
             let length = stage.length_s.map_or(String::new(), |seconds| format!("{seconds}s:"));
@@ -49,7 +49,7 @@ impl Schedule {
         self.stages.iter().map(stage).collect::<Vec<_>>().join(",")
     }
 
-    /// A schedule as files show it: the whole of it, also where only a part was sent from here.
+    /// A schedule as files show it: all of it, even if only a part was sent from here.
     pub fn of(schedule: &schedule::Schedule) -> Self {
         let schedule::Schedule { arrivals, stages, part: _, catch_up, max_late, send_slice } = schedule;
         let stage = |stage: &schedule::Stage| Stage {

@@ -1,4 +1,4 @@
-//! Makes the schema of a document from its structs.
+//! Generates the schema of a document from its structs.
 
 #![cfg(test)]
 
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use schemars::{JsonSchema, SchemaGenerator};
 
-/// Makes sure that a file has the schema of these structs; with `SAVE` in the environment, by writing it.
+/// Checks that a file has the schema of these structs; with `SAVE` in the environment, writes it first.
 pub fn check<T: JsonSchema>(file: &str, title: &str) {
     let mut schema = SchemaGenerator::default().into_root_schema_for::<T>();
     never_null(schema.ensure_object().values_mut());
@@ -21,7 +21,7 @@ pub fn check<T: JsonSchema>(file: &str, title: &str) {
     assert!(written == schema, "{file} is out of date: SAVE=1 cargo test --lib the_schema writes it");
 }
 
-/// What does not apply is left out; the generator believes that it may be null.
+/// Removes null from the types: keys that do not apply are left out, but the generator assumes that they may be null.
 fn never_null<'a>(values: impl Iterator<Item = &'a mut serde_json::Value>) {
     use serde_json::Value;
     for value in values {

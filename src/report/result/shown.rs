@@ -1,4 +1,4 @@
-//! What only the text of a report has, kept in the document so that the text can be printed again.
+//! What only the report's text has, kept in the document so that the text can be printed again.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,18 +11,18 @@ use crate::plan::{Breakout, Show};
 pub struct Shown {
     /// Whether it had the percentiles of the latency.
     pub percentiles: bool,
-    /// Whether it had their spectrum too, as wrk2 has it.
+    /// Whether it had their spectrum, as in wrk2.
     #[serde(default)]
     pub spectrum: bool,
-    /// Whether it had the service latency beside the one from when requests were due.
+    /// Whether it had the service latency next to the scheduled one.
     pub service_latency: bool,
     /// Which phases had rows: `none`, `wrk-cmm` for connect, first byte and last byte, or `all`.
     pub breakout: String,
-    /// Whether it was laid out as wrk-cmm's.
+    /// Whether it had wrk-cmm's layout.
     pub cmm_layout: bool,
 }
 
-/// The requests per second of the threads, sampled while the run lasted.
+/// The threads' requests per second, sampled during the run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ThreadRates {
@@ -34,7 +34,7 @@ pub struct ThreadRates {
     pub min: f64,
     /// The largest sample.
     pub max: f64,
-    /// The part (0 to 1) of the samples at most one deviation from the mean; left out if there is none.
+    /// The share (0 to 1) of samples at most one standard deviation from the mean; left out if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<f64>,
 }
@@ -58,7 +58,7 @@ impl Shown {
 }
 
 impl ThreadRates {
-    /// These figures; `None`: not all of them are numbers.
+    /// From these figures; `None` if any of them is not a number.
     pub fn of(figures: Figures) -> Option<Self> {
         let Figures { mean, stdev, min, max, within } = figures;
         [mean, stdev, min, max].iter().all(|figure| figure.is_finite()).then_some(Self {

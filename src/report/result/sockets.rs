@@ -1,4 +1,4 @@
-//! What the kernel made of the socket options that were asked for, and what it said of sockets, as a document has it.
+//! The effective socket options and the socket samples, as a document has them.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,8 +7,8 @@ use crate::plan::Plan;
 use crate::run::Outcome;
 use crate::stats::buffers::Sizes;
 
-/// The buffers of connections, where their sizes were asked for or settings of the host were varied, and what samples of sockets
-/// say, where they were taken.
+/// The buffers of connections, where their sizes were requested or settings of the host were varied, and a summary of
+/// socket samples, where they were taken.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sockets {
@@ -18,28 +18,28 @@ pub struct Sockets {
     /// The send buffers (`--sndbuf`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sndbuf: Option<Buffer>,
-    /// What samples of sockets add up to (`--sockets`).
+    /// A summary of the socket samples (`--sockets`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watched: Option<Watched>,
 }
 
-/// The size of a buffer, in bytes, when a connection was opened; where settings of the host are varied, at the end of the run,
-/// too. The kernel doubles what is asked for, as it needs room itself, but takes no more than `net.core.rmem_max` or
-/// `net.core.wmem_max` of it.
+/// The size of a buffer, in bytes, when a connection was opened and, where settings of the host are varied, at the end
+/// of the run. The kernel caps the requested size at `net.core.rmem_max` or `net.core.wmem_max` and doubles it for its
+/// own overhead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Buffer {
-    /// What was asked for, if anything was.
+    /// The requested size, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested: Option<u32>,
-    /// What the connection with the smallest had, as `getsockopt` and `ss` say it.
+    /// The smallest effective size, as reported by `getsockopt` and `ss`.
     pub effective_min: u32,
-    /// What the connection with the largest had.
+    /// The largest effective size.
     pub effective_max: u32,
 }
 
 impl Sockets {
-    /// What became of the options of a run and was sampled; `None`: neither was asked for, or there was no connection.
+    /// The effective options and samples of a run; `None`: neither was asked for, or there was no connection.
     pub fn of(plan: &Plan, outcome: &Outcome) -> Option<Self> {
         let (options, buffers) = (&plan.way.socket, &outcome.buffers);
         let buffer = |requested: Option<u32>, sizes: Sizes| Buffer {

@@ -1,4 +1,4 @@
-//! The origin of a sum: the runs in it, and when they took place.
+//! The runs in a sum, and when they took place.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::{Document, Moment};
 use crate::report::units::{counted, time_us};
 use crate::stats::Corrupt;
 
-/// Longest run that is believed, in seconds: a century.
+/// Longest plausible run, in seconds: a century.
 const DURATION_MAX_S: f64 = 100.0 * 366.0 * 86_400.0;
 
 /// The runs that were added up.
@@ -30,13 +30,13 @@ pub struct Source {
     pub started_at: Moment,
     /// How long was measured, in seconds.
     pub duration_s: f64,
-    /// Connections that were to be kept open.
+    /// Connections asked for.
     pub asked: u64,
-    /// How many of them were open at least once.
+    /// How many of them were established.
     pub lived: u64,
 }
 
-/// A stretch of time in which the same runs took place. Times are nanoseconds since 1970.
+/// A span of time in which the same runs took place. Times are nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Segment {
     pub from_ns: u128,
@@ -45,12 +45,12 @@ pub(super) struct Segment {
     pub runs: u64,
     /// Their connections.
     pub asked: u64,
-    /// Those of them that were open at least once.
+    /// Those of them that were established.
     pub lived: u64,
 }
 
 impl Sources {
-    /// Those of one document: the run that it is of, or the runs that it is the sum of.
+    /// The sources of a document: its own run, or the runs that it is the sum of.
     pub fn of(name: &str, document: &Document) -> Result<Self, Corrupt> {
         let Document { started_at, duration_s, connections, .. } = document;
         let sources = document.sources.clone().unwrap_or_else(|| {
@@ -70,9 +70,9 @@ impl Sources {
         self.count = self.files.len() as u64;
     }
 
-    /// The time in which at least one run took place, cut wherever one began or ended.
+    /// The time in which at least one run took place, divided wherever one began or ended.
     pub(super) fn segments(&self) -> Vec<Segment> {
-        // What ends makes room before something begins at the same moment.
+        // Ends come before beginnings at the same moment.
         let mut changes: Vec<(u128, bool, &Source)> = self
             .files
             .iter()
@@ -92,14 +92,14 @@ impl Sources {
             }
         }
         if segments.is_empty() {
-            // None lasted any time.
+            // No run had any length.
             let at_ns = self.files.first().map_or(0, Source::began_ns);
             segments.push(Segment { from_ns: at_ns, until_ns: at_ns, runs: 1, ..Segment::default() });
         }
         segments
     }
 
-    /// What there is to say about when they took place, if there are several.
+    /// The note on when they took place, if there are several.
     pub fn note(&self) -> Option<String> {
         let (runs, segments) = (counted(self.count, "run"), self.segments());
         let lasted_us = |segments: &mut dyn Iterator<Item = &Segment>| {
@@ -119,7 +119,7 @@ impl Sources {
         }
     }
 
-    /// Whether each two of them have at least half of the shorter one in common.
+    /// Whether every two of them overlap by at least half of the shorter one.
     fn is_at_one_time(&self) -> bool {
         let length_ns = |run: &Source| run.ended_ns() - run.began_ns();
         self.files.iter().enumerate().all(|(index, one)| {

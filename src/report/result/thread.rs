@@ -8,25 +8,25 @@ use crate::plan::Plan;
 use crate::run::{Outcome, WorkerShare};
 use crate::stats::Evidence;
 
-/// One thread of the generator. `user_s` and `system_s` are all of its processor time, and so are `cpu_s` and `spin_s`; with
-/// `queued_s` and `asleep_s` they are all of its time.
+/// One thread of the generator. `user_s` and `system_s` add up to its processor time, and so do `cpu_s` and `spin_s`;
+/// with `queued_s` and `asleep_s` they add up to all of its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Thread {
-    /// Its connections; the most that it might have had.
+    /// Its maximum number of connections.
     pub connections: u32,
-    /// How many it opened while the run was measured, those that replaced another included.
+    /// How many it opened while the run was measured, replacements included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opened: Option<u64>,
     /// Requests it started.
     pub started: u64,
     /// Responses complete.
     pub completed: u64,
-    /// What it had in flight, on average over the time that was measured; unknown of a thread that never came back, like
-    /// everything that follows.
+    /// What it had in flight, as an average over the measured time; unknown for a thread that never returned, like
+    /// everything below.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<InFlight>,
-    /// Processor time, without what was spent busy-polling.
+    /// Processor time without busy-polling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_s: Option<f64>,
     /// Processor time spent busy-polling.
@@ -38,16 +38,16 @@ pub struct Thread {
     /// Processor time inside the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_s: Option<f64>,
-    /// Time in the run queue, ready to go on but without a processor; only where the kernel says so.
+    /// Time in the run queue, ready to run but without a processor; only where the kernel reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queued_s: Option<f64>,
-    /// Time in which it neither ran nor could have; only where `queued_s` is known.
+    /// Time in which it neither ran nor was ready to run; only where `queued_s` is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asleep_s: Option<f64>,
-    /// Time spent inside the script, where there is one, estimated from some of its calls.
+    /// Time spent in the script, if there is one, estimated from a sample of its calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script_s: Option<f64>,
-    /// How often it waited for the kernel, and what it found.
+    /// How often it waited for the kernel, and what each wait returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
     /// How long after they were due requests were handed to the kernel, if there were any.
@@ -55,20 +55,20 @@ pub struct Thread {
     pub lateness: Option<Lateness>,
 }
 
-/// The waits for the kernel, and the backlog that was found after them.
+/// The waits for the kernel, and the backlog found after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Waits {
     /// How many there were.
     pub count: u64,
-    /// Completions handled after them: pieces received, connects decided, rests of requests sent.
+    /// Completions handled after them: pieces received, connects decided, remainders of requests sent.
     pub completions: u64,
-    /// Most completions handled after one of them.
+    /// Most completions handled after a single wait.
     pub completions_max: u64,
 }
 
-/// How long after they were due requests were handed to the kernel. In a closed loop a request is due as soon as there is
-/// room for it.
+/// How long after they were due requests were handed to the kernel. In a closed loop a request is due as soon as a
+/// connection is free.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Lateness {

@@ -1,32 +1,32 @@
-//! The precision of the figures that were to end a run, as a document has it.
+//! The precision of the figures of `--until`, as a document has it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::run;
 
-/// What `--until` asked for, and what became of it.
+/// What `--until` asked for, and its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Until {
-    /// Whether every figure was known that well, which ended the run.
+    /// Whether every figure was precise enough, which ended the run.
     pub reached: bool,
-    /// How much of the run says so, in seconds from its start.
+    /// The part of the run that the estimate covers, in seconds from its start.
     pub at_s: f64,
     /// The figures.
     pub terms: Vec<Known>,
 }
 
-/// How well a figure was known.
+/// The precision of a figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Known {
     /// The stop term as it was typed.
     pub term: String,
-    /// Half the width of the 95 % confidence interval, as a share of the figure; left out where there were no 20 batches that
-    /// are long enough and independent of one another.
+    /// Half the width of the 95 % confidence interval, as a share of the figure; left out where there were fewer than
+    /// 20 batches that are long enough and independent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_width: Option<f64>,
-    /// How many batches it was computed from.
+    /// The number of batches it was computed from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batches: Option<usize>,
 }

@@ -1,10 +1,10 @@
-//! The sum of samples of sockets, as a document has it.
+//! A summary of socket samples, as a document has it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::stats::{self, Distribution};
 
-/// What samples of sockets (`--sockets`) add up to, without those of the warm-up.
+/// A summary of the socket samples (`--sockets`), without those of the warm-up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Watched {
@@ -13,41 +13,41 @@ pub struct Watched {
     /// How many of them the kernel refused; left out if none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failed: u64,
-    /// How many sockets were in them. One that is in a sample and not in the one before it counts again.
+    /// How many sockets were in them. A socket that is in a sample but not in the previous one counts again.
     pub sockets: u64,
-    /// How many sockets there were in all samples together.
+    /// Total number of readings in all samples.
     pub readings: u64,
-    /// How many were left out of samples because there were too many; left out if none.
+    /// How many readings were left out because there were too many sockets; left out if none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: u64,
-    /// Segments that were sent once more, as far as that was between two samples of a socket.
+    /// Segments retransmitted between two samples of a socket.
     pub retransmits: u64,
-    /// The smoothed round trip, in milliseconds.
+    /// The smoothed round-trip time, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt: Option<Extent>,
     /// The congestion window, in segments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwnd: Option<Extent>,
-    /// How fast data has arrived at the peer lately, in bits per second, where there was any.
+    /// The kernel's delivery rate, in bits per second, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery_rate: Option<Extent>,
-    /// The part of the receive buffer's limit that was used (`skmem.r` of `skmem.rb`); 1 is all of it.
+    /// The share of the receive buffer's limit in use (`skmem.r` of `skmem.rb`); 1 is all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rcvbuf_use: Option<Extent>,
-    /// The part of the send buffer's limit that was used (`skmem.w` of `skmem.tb`).
+    /// The share of the send buffer's limit in use (`skmem.w` of `skmem.tb`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sndbuf_use: Option<Extent>,
 }
 
-/// The least, the middle and the greatest of what was read.
+/// Minimum, median and maximum of the readings.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Extent {
-    /// The least.
+    /// The minimum.
     pub min: f64,
-    /// The middle, to 0.1 %.
+    /// The median, to 0.1 %.
     pub median: f64,
-    /// The greatest.
+    /// The maximum.
     pub max: f64,
 }
 
@@ -71,7 +71,7 @@ impl Watched {
 }
 
 impl Extent {
-    /// Of values that are `times` times as large as what is shown; `None`: there are none.
+    /// From values that are `times` times as large as those shown; `None`: there are none.
     fn of(values: &Distribution<u32>, times: f64) -> Option<Self> {
         let (min, max) = values.min().zip(values.max())?;
         let [min, median, max] = [min, values.percentile(50.0).clamp(min, max), max].map(|value| value as f64 / times);

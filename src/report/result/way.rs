@@ -1,4 +1,4 @@
-//! How connections were to get to the target, and how they were to speak TLS there, as a document has it.
+//! How connections reach the target, and the TLS options, as a document has them.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,17 +6,17 @@ use crate::plan;
 use crate::plan::secrets;
 use crate::plan::tls::{GROUPS, Named, SUITES};
 
-/// The way to the target, where it is not simply the host of the URL: the parts of it that were asked for.
+/// The way to the target, where it is not simply the host of the URL; only what was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Way {
-    /// The addresses that connections come from, in turn: the first, and the last if there are several.
+    /// The source addresses that connections use in turn: the first, and the last if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bind_ip: Vec<String>,
-    /// The host, and the port if one was named, that connections go to in place of the URL's.
+    /// The host, and the port if one was given, that connections go to instead of the URL's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_to: Option<String>,
-    /// The addresses that the host is taken to have.
+    /// The addresses that override those of the host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resolve: Vec<String>,
     /// The only family of addresses: `IPv4` or `IPv6`.
@@ -28,26 +28,26 @@ pub struct Way {
     /// The proxy that connections go through; its user is redacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_proxy: Option<String>,
-    /// The receive buffer of a connection that was asked for, in bytes.
+    /// The requested receive buffer of a connection, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rcvbuf: Option<u32>,
-    /// The send buffer of a connection that was asked for, in bytes.
+    /// The requested send buffer of a connection, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sndbuf: Option<u32>,
-    /// The congestion control of connections.
+    /// The congestion control algorithm of connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion: Option<String>,
 }
 
-/// How TLS was to be spoken.
+/// The TLS options.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Offer {
-    /// The name that the server's certificate has to have; sent to the server unless it is an address.
+    /// The name that the server's certificate must have; sent to the server unless it is an address.
     pub name: String,
     /// Whether the server's certificate is checked.
     pub check: bool,
-    /// The file of the certificates to trust; without it those of the system.
+    /// The file with trusted certificates; left out: the system's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cacert: Option<String>,
     /// The file of the client's certificate.
@@ -56,17 +56,17 @@ pub struct Offer {
     /// The file of its key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// The oldest version that is offered: `1.2` or `1.3`.
+    /// The oldest version offered: `1.2` or `1.3`.
     pub min: String,
-    /// The newest version that is offered.
+    /// The newest version offered.
     pub max: String,
-    /// The suites that are offered by IANA's names, if they were chosen.
+    /// The IANA names of the suites offered, if they were chosen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ciphers: Vec<String>,
-    /// The groups that are offered, if they were chosen.
+    /// The groups offered, if they were chosen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
-    /// The protocols that are named to the server (ALPN).
+    /// The protocols offered to the server (ALPN).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alpn: Vec<String>,
     /// Whether a connection that replaces another resumes its session.
@@ -74,7 +74,7 @@ pub struct Offer {
 }
 
 impl Way {
-    /// What of the way was asked for; `None`: nothing.
+    /// The parts of the way that were asked for; `None`: none.
     pub fn of(way: &plan::Way, keeps_secrets: bool) -> Option<Self> {
         let plan::Way { instead, proxy, resolved, family, unix, sources, socket } = way;
         let shown_url = |url: &str| if keeps_secrets { url.to_owned() } else { secrets::url(url) };
@@ -102,7 +102,7 @@ impl Way {
 }
 
 impl Offer {
-    /// How TLS was to be spoken.
+    /// The TLS options.
     pub fn of(tls: &plan::Tls) -> Self {
         let plan::Tls { name, check, roots, identity, oldest, newest, suites, groups, names_protocol, resume } = tls;
         let shown = |file: &plan::Material| file.name.clone();
