@@ -1,4 +1,4 @@
-//! Whole reports, compared to the byte with published ones and with sums done by hand.
+//! Whole reports, compared byte by byte with published ones and with figures computed by hand.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::*;
 use crate::run::Ended;
 use crate::stats::{Cause, Counters, Phase};
 
-/// Opening and closing of one run.
+/// The report of one run.
 fn report(plan: &Plan, outcome: &Outcome) -> String {
     opening(plan) + &closing(plan, outcome)
 }
@@ -17,8 +17,8 @@ fn counters(completed: u64, bytes_received: u64) -> Counters {
     Counters { completed, bytes_received, ..Counters::default() }
 }
 
-/// One connection, 1 ms, 9 answers after 50 us and one after 350 us. wrk sees a mean spacing of 100 us, adds 250 us and
-/// 150 us, and arrives at a mean and a deviation of 100 us.
+/// One connection, 1 ms, 9 responses after 50 us and one after 350 us. wrk sees a mean spacing of 100 us, adds 250 us
+/// and 150 us, and arrives at a mean and a deviation of 100 us.
 fn stalled_once() -> Outcome {
     let mut outcome = outcome(1_000, Counters { batches: 10, ..counters(10, 510) });
     outcome.totals.latency.record_many(50_000, 9);
@@ -242,7 +242,7 @@ Transfer/sec:       0.00B
     }
 }
 
-/// Two requests that were sent 1 ms late and took 50 us, of three that were due, and half of the samples without any.
+/// Two requests that took 50 us and ended 4.1 ms after they were due, and half of the samples without any.
 fn scheduled(dialect: Dialect) -> Outcome {
     let mut outcome = outcome(1_000_000, counters(2, 102));
     let open_loop = outcome.totals.open_loop.get_or_insert_default();
@@ -273,7 +273,7 @@ Transfer/sec:     102.00B
     let text = closing(&plan, &outcome);
     assert!(text.contains("100.000%    8.00s \n") && text.contains("Latency     4.10ms    0.00us   4.10ms"), "{text}");
     assert!(!text.contains("Uncorrected"), "{text}");
-    // Percentiles that are asked for come without their spectrum, and with the same bounds.
+    // Percentiles that are asked for have no spectrum, and the same bounds.
     plan.show.spectrum = false;
     plan.show.percents = Some(vec!["50".parse().unwrap(), "99".parse().unwrap()]);
     let text = closing(&plan, &outcome);
@@ -284,7 +284,7 @@ Transfer/sec:     102.00B
 fn as_wrk2_every_figure_comes_from_its_bins() {
     let mut plan = plan(Dialect::Wrk2, "http://h/", 1, 1, 1);
     (plan.show.percentiles, plan.show.spectrum, plan.show.u_latency) = (true, true, true);
-    // The mean is the middle of the only bin, and so the bin is below the mean: to wrk2 nothing is near it.
+    // The mean is the middle of the only bin, whose start is below it: to wrk2 no value is within one deviation.
     let printed = "  Thread Stats   Avg      Stdev     Max   +/- Stdev
     Latency     4.10ms    0.00us   4.10ms    0.00%
     Req/Sec    10.00     10.00    20.00    100.00%

@@ -1,6 +1,6 @@
 //! Notes on whether every connection had a request in flight, and whether the latencies account for all of them.
 //!
-//! By Little's law the rate times the mean latency is the mean number of requests in flight that were answered. In a
+//! By Little's law, the rate times the mean latency is the mean number of requests in flight that got a response. In a
 //! closed loop every connection has one in flight all the time; if the numbers differ, the figures miss something.
 
 use super::Note;

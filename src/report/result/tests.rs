@@ -54,7 +54,7 @@ pub(super) fn document(latencies_us: impl IntoIterator<Item = u64>) -> Document 
     Document::of(&plan(Dialect::Native), &outcome(latencies_us))
 }
 
-/// The same with a schedule: each request was sent 1 ms after it was due, one was never sent, and one was never answered.
+/// The same with a schedule: each request was sent 1 ms after it was due, one was never sent, and one got no response.
 pub(super) fn scheduled(latencies_us: impl IntoIterator<Item = u64>) -> Document {
     let mut interval = Interval { until_ns: 100_000_000, ..Interval::default() };
     let mut outcome = outcome([]);
@@ -151,7 +151,7 @@ fn nothing_measured_has_a_count_and_no_figures() {
 
 #[test]
 fn an_imitated_tool_has_its_view_beside_what_was_measured() {
-    // Ten answers on each connection are 100 ms apart: one that took 450 ms is four to wrk.
+    // Ten responses on each connection are 100 ms apart: wrk counts one that took 450 ms as four.
     let mut latencies = vec![1_000; 99];
     latencies.push(450_000);
     let document = Document::of(&plan(Dialect::Wrk), &outcome(latencies));
@@ -170,7 +170,7 @@ fn natively_wrks_mean_is_a_number_and_no_sentence() {
     assert!(!document.notes.iter().any(|note| note.contains("wrk")), "{:?}", document.notes);
 }
 
-/// What merging two results says in which only this differs, from what they have in common and the way back.
+/// The first difference between two plans that differ only in this, starting from a common plan. Both directions agree.
 fn difference(common: impl Fn(&mut crate::plan::Plan), change: impl Fn(&mut crate::plan::Plan)) -> String {
     let mut plans = [plan(Dialect::Native), plan(Dialect::Native)];
     plans.iter_mut().for_each(common);
@@ -199,7 +199,7 @@ fn plans_differ_in_what_is_measured_and_not_in_how_it_is_shown() {
             },
         )
     };
-    assert_eq!([secret(false), secret(true)], ["", ""], "secrets are no part of what is compared, kept or not");
+    assert_eq!([secret(false), secret(true)], ["", ""], "secrets are not compared, kept or not");
 }
 
 #[test]
@@ -439,7 +439,7 @@ fn where_the_text_has_lower_bounds_the_other_files_have_them_too() {
     assert_eq!(lines[lines.len() - 5..lines.len() - 1], below, "{hgrm}");
     document.plan.dialect = Dialect::Wrk2.name().to_owned();
     let markdown = export::render(Kind::Markdown, &document).unwrap();
-    assert!(markdown.ends_with("| 1098 | 1098 |\n"), "wrk2 knows of complete responses only: {markdown}");
+    assert!(markdown.ends_with("| 1098 | 1098 |\n"), "wrk2 counts complete responses only: {markdown}");
     let hgrm = export::render(Kind::Hgrm, &document).unwrap();
     assert!(hgrm.contains("1.098 1.000000000000         98\n#[Mean"), "{hgrm}");
 }

@@ -1,4 +1,4 @@
-//! What is said about failures.
+//! The notes on failures.
 
 use super::*;
 use crate::run::Ports;

@@ -1,4 +1,4 @@
-//! What is said about requests that have no answer, or not yet.
+//! The notes on requests without a response, or without one yet.
 
 use super::*;
 
@@ -49,7 +49,7 @@ fn requests_that_are_open_at_the_end_and_no_older_than_the_slowest_answers_are_n
     let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
     plan.timeout = Some(Duration::from_millis(300));
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
-    // Those are older than any answer, and late.
+    // Those are older than any response, and late.
     outcome.totals.censored = None;
     outcome.totals.censored.get_or_insert_default().record_many(420_000_000, 4);
     assert_eq!(said_of(&plan, &outcome).len(), 1);
@@ -98,5 +98,5 @@ fn what_a_warm_up_left_in_flight_is_said_where_it_weighs() {
     assert_eq!(about(&outcome), 0, "nothing was carried");
     let mut hanging = flawless(0, 4);
     (hanging.totals.counters.carried, hanging.elapsed) = (4, Duration::from_secs(1));
-    assert_eq!(about(&hanging), 0, "nothing was answered, so nothing counts with its latency");
+    assert_eq!(about(&hanging), 0, "there was no response, so nothing counts with its latency");
 }

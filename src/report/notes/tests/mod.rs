@@ -1,4 +1,4 @@
-//! Every sentence, said about the outcome that causes it.
+//! Every note, with the outcome that causes it.
 
 mod failures;
 mod flight;
@@ -16,7 +16,7 @@ use crate::run::{Breakdown, Ended, Outcome};
 use crate::stats::buffers::{Buffers, Sizes};
 use crate::stats::{Cause, Counters, Distribution, Negotiated, Occupancy, Phase, ProxyFailure};
 
-/// What is said about an outcome of 10 seconds of `http://h/` on 2 threads and 10 connections.
+/// The notes on an outcome of 10 seconds of `http://h/` on 2 threads and 10 connections.
 fn said(outcome: &Outcome) -> Vec<String> {
     said_of(&plan(Dialect::Native, "http://h/", 10, 2, 10), outcome)
 }
@@ -25,7 +25,7 @@ fn said_of(plan: &Plan, outcome: &Outcome) -> Vec<String> {
     notes(plan, outcome).iter().map(Note::in_full).collect()
 }
 
-/// 100,000 answers after 1 ms each on 10 connections in 10 seconds: beyond doubt.
+/// 100,000 responses after 1 ms each on 10 connections in 10 seconds: beyond doubt.
 fn good() -> Outcome {
     flawless(100_000, 10)
 }
@@ -47,7 +47,7 @@ fn a_good_run_needs_no_words() {
 fn a_buffer_that_the_kernel_capped_is_said() {
     let (mut plan, mut outcome) = (plan(Dialect::Native, "http://h/", 10, 2, 10), good());
     (plan.way.socket.rcvbuf, plan.way.socket.sndbuf) = (Some(16_777_216), Some(1));
-    // A buffer that the kernel made larger is as large as it can be small.
+    // The kernel has a minimum size, so a smaller request is not capped.
     outcome.buffers =
         Buffers { rcvbuf: Some(Sizes { min: 8_388_608, max: 33_554_432 }), sndbuf: Some(Sizes::of(4_608)) };
     let words = "--rcvbuf: connections had 4,194,304 bytes, not 16,777,216: net.core.rmem_max allows no more; \
@@ -150,7 +150,7 @@ fn resumed_sessions_are_said_where_handshakes_are_a_part_of_the_load() {
     for answer in 0..1_002 {
         outcome.totals.handshakes.record(Negotiated::default(), answer > 1);
     }
-    assert_eq!(said(&outcome), Vec::<String>::new(), "one for a hundred answers");
+    assert_eq!(said(&outcome), Vec::<String>::new(), "one for a hundred responses");
     outcome.totals.handshakes.record(Negotiated::default(), true);
     assert_eq!(
         said(&outcome),
@@ -202,7 +202,7 @@ fn connections_that_no_request_needed_are_not_missed() {
     assert_eq!(said(&outcome), Vec::<String>::new());
 }
 
-/// 100,000 answers with these statuses.
+/// 100,000 responses with these statuses.
 fn answering(statuses: &[(u16, u64)], location: Option<&str>) -> Outcome {
     let mut outcome = good();
     outcome.totals.statuses.clear();
@@ -291,7 +291,7 @@ fn wrks_mean_is_said_when_it_is_twice_the_measured_one_or_asked_for() {
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
 }
 
-/// What is said about a single request.
+/// The notes on a single request.
 fn said_once(outcome: &Outcome) -> Vec<String> {
     let mut plan = plan(Dialect::Native, "http://h/", 10, 1, 1);
     plan.once = true;

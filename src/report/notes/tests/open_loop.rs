@@ -1,4 +1,4 @@
-//! What is said of a schedule that was not kept, and of latencies that are not known.
+//! The notes on a schedule that was not kept, and on unknown percentiles.
 
 use std::num::NonZeroU64;
 
@@ -11,7 +11,7 @@ use crate::stats::{Evidence, OpenLoop};
 
 const MS: u64 = 1_000_000;
 
-/// 10 seconds in which 10,000 requests were due, and all of them were sent at once and answered after a millisecond.
+/// 10 seconds in which 10,000 requests were due; all of them were sent at once and completed after a millisecond.
 fn kept() -> Outcome {
     let mut outcome = flawless(10_000, 1);
     outcome.totals.counters.slots_opened = 10;
@@ -42,7 +42,7 @@ fn connections_that_the_server_closes_while_nothing_is_due_are_no_reason_for_dou
     let counters = &mut outcome.totals.counters;
     counters.idle_closed = 100;
     let occupancy = &mut counters.occupancy;
-    // Four of ten connections wait before they are opened again.
+    // Four of ten connections wait before they reconnect.
     (occupancy.busy_ns, occupancy.open_ns, occupancy.waiting_ns) = (1_000 * MS, 60_000 * MS, 40_000 * MS);
     assert_eq!(said(&outcome), Vec::<String>::new(), "1 % is not more than that");
     outcome.totals.counters.idle_closed = 117;
@@ -75,7 +75,7 @@ fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
         "only 1,000 of 1,600 requests/s were sent: the 2 threads worked all the time; add threads (-t) or machines";
     assert_eq!(said_of(&with_rate(1_600), &working), [format!("{words}; 6,000 were still unsent at the end")]);
     working.totals.evidence.spun_ns = 10_000 * MS;
-    assert!(!said_of(&with_rate(1_600), &working)[0].contains("threads"), "what is spent in looking is not work");
+    assert!(!said_of(&with_rate(1_600), &working)[0].contains("threads"), "time spent busy-polling is not work");
     working.totals.evidence.spun_ns = 0;
     working.elapsed = Duration::from_millis(100);
     assert!(
@@ -125,7 +125,7 @@ fn a_run_in_which_nothing_was_due_blames_nobody() {
     assert_eq!(said(&outcome)[0], "no request could be sent");
 }
 
-/// Requests were due at a rate, and all ten connections busy for `busy_s` of ten seconds; answers took 10 ms.
+/// Requests were due at a rate, with all ten connections busy for `busy_s` of ten seconds; responses took 10 ms.
 fn crowded(per_s: u64, busy_s: u64, unsent: u64, calm_ms: &[u64]) -> Vec<String> {
     crowded_of(&with_rate(per_s), busy_s, unsent, calm_ms)
 }
@@ -152,7 +152,7 @@ fn crowded_of(plan: &Plan, busy_s: u64, unsent: u64, calm_ms: &[u64]) -> Vec<Str
 fn connections_that_were_all_busy_are_said_with_how_many_it_takes() {
     let behind = "only 1,000 of 1,600 requests/s were sent: ";
     let waiting = "; 6,000 were still unsent at the end";
-    // 16 are in flight, of which the square root twice is 8.
+    // 16 are in flight, and twice their square root is 8.
     let words = "all 10 connections were busy; about 24 needed: --max-inflight 24";
     assert_eq!(crowded(1_600, 9, 6_000, &[10, 9]), [format!("{behind}{words}{waiting}")]);
     let words = "all 10 connections were busy; responses took 4.00ms while few were, and 10.00ms on average: the \
@@ -160,7 +160,7 @@ fn connections_that_were_all_busy_are_said_with_how_many_it_takes() {
     assert_eq!(crowded(1_600, 9, 6_000, &[3, 5]), [format!("{behind}{words}{waiting}")]);
     let words = "all 10 connections were busy; more may help: --max-inflight";
     assert_eq!(crowded(1_600, 9, 6_000, &[]), [format!("{behind}{words}{waiting}")]);
-    // All were sent, but not in time: 20 waited at one time, or 2 where ten would be enough on average.
+    // All were sent, but not on time: 20 waited at one time, or 2 where ten would suffice on average.
     let words =
         "all 10 connections were busy for 20 % of the time while requests were due; about 30 needed: --max-inflight 30";
     assert_eq!(crowded(1_000, 2, 0, &[10]), [words]);
@@ -194,7 +194,7 @@ fn while_the_target_answered_nothing_no_number_of_connections_would_have_helped(
             (open_loop.all_busy_ns, open_loop.all_busy_max_ns) = (2 * busy_ms * MS, 1_500 * MS);
             (open_loop.calm, open_loop.calm_ns) = (5_000, 5_000 * MS);
         });
-        // One request on each connection was answered after the silence.
+        // One request on each connection completed after the silence.
         outcome.totals.latency.record_many(silent_ms * MS, 10);
         outcome.silences = vec![Gap { from_ns: 4_000 * MS, until_ns: (4_000 + silent_ms) * MS }];
         let said = said_of(&with_rate(1_150), &outcome);
@@ -206,7 +206,7 @@ fn while_the_target_answered_nothing_no_number_of_connections_would_have_helped(
     let words = "only 1,000 of 1,150 requests/s were sent: all 10 connections were busy; the target sent no response \
                  during that time; 1,500 were still unsent at the end";
     assert_eq!(of(1_500, 1_500, 1_500), [words]);
-    // It takes as many as it does without the silence, however long requests waited during that.
+    // The number needed is that without the silence, no matter how long requests waited during it.
     let words =
         "all 10 connections were busy for 60 % of the time while requests were due; about 11 needed: --max-inflight 11";
     assert_eq!(of(0, 6_000, 1_500), [words]);
@@ -238,7 +238,7 @@ fn where_there_may_be_more_connections_or_stages_say_how_many_the_words_do_too()
     let words =
         "all connections were busy for 20 % of the time while requests were due; about 24 needed: raise --stages c=";
     assert_eq!(crowded_of(&plan, 2, 0, &[10]), [words]);
-    // As many as there were in another stage are no advice.
+    // A number that another stage had is not useful advice.
     plan.schedule = Some(schedule(100));
     let words = "all connections were busy for 20 % of the time while requests were due; more may help: raise --stages \
                  c=";
@@ -265,7 +265,7 @@ fn of_stages_only_the_connections_are_missed_that_the_run_came_to() {
     assert_eq!(of(1, 5), missed(1, 2));
     assert_eq!(of(8, 10), Vec::<String>::new());
     assert_eq!(of(7, 10), missed(7, 8));
-    // For 5 ms nobody misses 2,000 connections.
+    // 2,000 connections that are asked for only 5 ms are not missed.
     let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
     let stages = [(1_000, 3), (5, 2_000), (9_000, 1)];
     let stages = stages.map(|(ms, to)| levels::Level { length: Duration::from_millis(ms), from: to, to });
@@ -282,7 +282,7 @@ fn where_stages_say_how_long_the_run_lasts_no_longer_duration_is_advised() {
     let mut plan = with_rate(1_000);
     plan.stop.requests = Some(20_000);
     let advised = |plan: &Plan| {
-        said_of(plan, &kept()).into_iter().find_map(|line| Some(line.split_once("answered: ")?.1.to_owned()))
+        said_of(plan, &kept()).into_iter().find_map(|line| Some(line.split_once("completed: ")?.1.to_owned()))
     };
     assert_eq!(advised(&plan).as_deref(), Some("a longer -d sends them all"));
     plan.schedule.as_mut().unwrap().stages[0].length = Some(Duration::from_secs(10));
@@ -355,10 +355,10 @@ fn how_long_requests_waited_for_the_ends_of_slices_is_said() {
         )
     };
     assert_eq!(said_of(&plan, &kept()), [sliced("20.00us")]);
-    // What a target that stalls adds is not the slice's.
+    // Lateness that a stalled target adds is not due to slices.
     let stalled = changed(|open_loop| open_loop.lateness.record_many(90_000_000, 10_000));
     assert_eq!(said_of(&plan, &stalled), [sliced("45.01ms")]);
-    // Where no slice ends in the run all leave when they are due.
+    // If no slice ends during the run, all requests are sent when they are due.
     for (slice_ms, warmup_ms, duration_ms, is_said) in [
         (1_000, 0, 1_000, false),
         (999, 0, 1_000, true),
@@ -378,7 +378,7 @@ fn the_first_percentile_that_is_not_known_is_named() {
     let with = |ages: &[(u64, u64)]| {
         changed(|open_loop| ages.iter().for_each(|&(ns, count)| open_loop.censored.record_many(ns, count)))
     };
-    // All others are known: 99.999 % of so few is the largest.
+    // All others are known: the 99.999th percentile of so few values is the largest one.
     assert_eq!(said(&with(&[(MS, 1)])), Vec::<String>::new());
     let words = "the 99.9 % latency is at least 1.00ms, with no upper bound: 11 requests have no complete response";
     assert_eq!(said(&with(&[(MS, 11)])), [words]);
@@ -409,12 +409,12 @@ fn requests_that_are_under_way_at_any_time_make_no_percentile_doubtful() {
     let words = |count: &str| Some(format!("{count} requests have no complete response"));
     let ordinary = [(20 * MS, 50), (100 * MS, 50)];
     assert_eq!(said(&ordinary, &|_| ()), None);
-    // Too old, too many, or never to be answered.
+    // Too old, too many, or dropped for good.
     assert_eq!(said(&[(20 * MS, 90), (200 * MS, 10)], &|_| ()), words("100"));
     assert_eq!(said(&[(20 * MS, 200)], &|_| ()), words("200"));
     assert_eq!(said(&ordinary, &|open_loop| open_loop.dropped = 1), words("100"));
     assert_eq!(said(&ordinary, &|open_loop| open_loop.unsent = 101), words("100"));
-    // What a target cannot keep up with grows until the end.
+    // The backlog of a target that cannot keep up grows until the end.
     let behind = |open_loop: &mut OpenLoop<u64>| {
         open_loop.scheduled.clear();
         (0..5_000).for_each(|ms| open_loop.scheduled.record(ms * MS));

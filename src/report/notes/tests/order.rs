@@ -1,4 +1,4 @@
-//! The order of what is said, and how much of it is shown.
+//! The order of notes, and how many of them are printed.
 
 use super::*;
 

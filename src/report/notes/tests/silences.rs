@@ -1,4 +1,4 @@
-//! What is said about times in which nothing was answered.
+//! The notes on silences and stalls.
 
 use super::*;
 use crate::plan::Part;

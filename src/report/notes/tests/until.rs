@@ -1,4 +1,4 @@
-//! What is said of a run that was to end when its figures were precise enough.
+//! The notes on `--until`.
 
 use std::time::Duration;
 

@@ -38,7 +38,7 @@ fn sum(documents: &[Document]) -> Document {
     Document::sum(&in_order(documents.iter().enumerate().map(name).collect())).unwrap()
 }
 
-/// Begin, length, number of runs and completed requests of each row; times in milliseconds.
+/// Start, length, number of runs and completed requests of each row; times in milliseconds.
 fn rows(document: &Document) -> Vec<(u64, u64, u64, u64)> {
     let ms = |seconds: f64| nanos(seconds) / 1_000_000;
     let row = |row: &Row| (ms(row.start_s), ms(row.length_s), row.runs.unwrap(), row.completed);
@@ -150,7 +150,7 @@ fn rows_of_runs_that_overlap_end_where_a_run_does_and_keep_its_rate() {
     let two = sum(&[run(0, 2_000, 10), run(500, 2_000, 1)]);
     let expected = [(0, 500, 1, 5_000), (500, 500, 2, 5_500), (1_000, 1_000, 2, 11_000), (2_000, 500, 1, 500)];
     assert_eq!(rows(&two), expected);
-    // Two that follow one another, and two that overlap the second.
+    // Two runs one after another, and two that overlap the second.
     let four = sum(&[run(0, 1_000, 4), run(2_000, 2_000, 4), run(3_000, 2_000, 4), run(3_500, 1_000, 4)]);
     assert_eq!((nanos(four.duration_s) / 1_000_000, four.connections.asked, four.rate_per_s), (4_000, 30, 6_000.0));
     let seen: Vec<_> = rows(&four).into_iter().map(|(from, length, runs, _)| (from, length, runs)).collect();
@@ -172,13 +172,13 @@ fn rows_that_are_far_too_short_join_their_neighbours() {
             vec![run(0, 3_000, 10), run(980, 1_500, 1)],
             vec![(0, 1_000, 1), (1_000, 1_000, 2), (2_000, 480, 2), (2_480, 520, 1)],
         ),
-        // Nothing is there to be joined with.
+        // There is no neighbour to join.
         (vec![run(0, 1_000, 10), run(5_000, 5, 1)], vec![(0, 1_000, 1), (5_000, 5, 1)]),
         (vec![run(0, 1_000, 10), run(5_000, 1_020, 1)], vec![(0, 1_000, 1), (5_000, 1_020, 1)]),
     ];
     for (runs, expected) in table {
         let (once, completed) = (sum(&runs), runs.iter().map(|run| run.requests.completed).sum::<u64>());
-        // A sum of rows that have joined others has the same rows.
+        // Merging a sum with joined rows again gives the same rows.
         for sum in [sum(std::slice::from_ref(&once)), once] {
             let seen: Vec<_> = rows(&sum).into_iter().map(|(from, length, runs, _)| (from, length, runs)).collect();
             assert_eq!(seen, expected);
