@@ -1,8 +1,8 @@
 //! What the bare loops share: the prebuilt request, blocking connects before the clock starts, and the report.
 //!
-//! A bare loop is the least a generator can do on this kernel: prebuilt bytes out, one look for the end of the head, no
-//! parser, no statistics, no errors but fatal ones. It is the limit that `make bench` puts beside onrush, and nothing
-//! to measure a server with.
+//! A bare loop is the least a generator can do on this kernel: send prebuilt bytes, check for the end of the head; no
+//! parser, no statistics, no errors but fatal ones. `make bench` compares onrush with it; it is no tool for measuring
+//! servers.
 
 use std::env;
 use std::io;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use memchr::memmem;
 use rustix::net::{AddressFamily, SocketType, connect, ipproto, socket, sockopt};
 
-/// What a bare loop is called with: `ADDRESS CONNECTIONS SECONDS [spin]`.
+/// The arguments of a bare loop: `ADDRESS CONNECTIONS SECONDS [spin]`.
 pub struct Arguments {
     /// The target.
     pub address: SocketAddr,
@@ -55,7 +55,7 @@ impl Arguments {
     ///
     /// # Errors
     ///
-    /// When one of them cannot be had.
+    /// When one of them cannot be established.
     pub fn open(&self) -> io::Result<Vec<OwnedFd>> {
         (0..self.connections).map(|_| open(self.address)).collect()
     }
@@ -72,16 +72,16 @@ fn open(address: SocketAddr) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Whether a head ends in these bytes: all that a bare loop wants to know about an answer.
+/// Whether a head ends in these bytes: all that a bare loop needs to know about a response.
 pub fn ends_a_head(bytes: &[u8]) -> bool {
     memmem::find(bytes, b"\r\n\r\n").is_some()
 }
 
-/// Counts answers until the time is up, and reports them in wrk's words.
+/// Counts responses until the time is up, and reports them in wrk's format.
 pub struct Tally {
     started: Instant,
     duration: Duration,
-    /// How many answers came.
+    /// How many responses arrived.
     pub completed: u64,
 }
 
@@ -96,7 +96,7 @@ impl Tally {
         self.started.elapsed() < self.duration
     }
 
-    /// Prints how many answers came in which time.
+    /// Prints how many responses arrived, and in how long.
     pub fn report(&self) {
         let seconds = self.started.elapsed().as_secs_f64();
         println!("  {} requests in {seconds:.2}s", self.completed);

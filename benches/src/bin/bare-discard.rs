@@ -1,6 +1,6 @@
-//! The limit for bodies of 1 MiB on epoll: the kernel throws the bytes away, only their number is looked at.
+//! The limit for bodies of 1 MiB on epoll: the kernel discards the bytes, only their number is read.
 //!
-//! The length of the head is learnt from the first answer, before the clock starts.
+//! The length of the head is taken from the first response, before the clock starts.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -43,7 +43,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Receives one answer to its end; gives its length, head and body.
+/// Receives one complete response; returns its length, head and body.
 fn learn(connection: &OwnedFd, request: &[u8]) -> io::Result<usize> {
     send(connection, request, SendFlags::NOSIGNAL)?;
     let mut answer = Vec::with_capacity(2 * BODY_BYTES);
@@ -56,7 +56,7 @@ fn learn(connection: &OwnedFd, request: &[u8]) -> io::Result<usize> {
     }
 }
 
-/// Throws at most `most` bytes away; gives their number.
+/// Discards at most `most` bytes; returns how many.
 fn discard(connection: &OwnedFd, most: usize) -> io::Result<usize> {
     let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
     // SAFETY: with `MSG_TRUNC` a TCP socket writes nothing, so that no memory is needed (tcp(7)).
@@ -68,5 +68,5 @@ fn discard(connection: &OwnedFd, most: usize) -> io::Result<usize> {
     }
 }
 
-/// How long it may sleep before it looks at the clock.
+/// The longest wait before it reads the clock.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };

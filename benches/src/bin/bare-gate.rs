@@ -1,11 +1,11 @@
-//! A target for a storm of connections: it answers nobody until as many connections as it was told have asked, then
-//! everybody at once, and closes. So each of them asks once, and all are open at the same time.
+//! A target for a storm of connections: it responds to none until CONNECTIONS of them have sent a request, then to all
+//! at once, and closes them. So each connection sends once, and all are open at the same time.
 //!
 //! ```text
 //! bare-gate CONNECTIONS
 //! ```
 //!
-//! It prints its URL, serves until it is killed, and never looks at what was asked.
+//! It prints its URL, serves until it is killed, and never reads the content of requests.
 
 use std::collections::HashMap;
 use std::env;
@@ -33,7 +33,7 @@ fn main() -> io::Result<()> {
     println!("listening on http://{}/", SocketAddr::try_from(getsockname(&listener)?)?);
     let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     epoll::add(&poll, &listener, data(&listener), epoll::EventFlags::IN)?;
-    // Whether each connection has asked.
+    // The connections, and whether each has sent a request.
     let mut connections: HashMap<u64, (OwnedFd, bool)> = HashMap::new();
     let mut events = Vec::with_capacity(512);
     let mut buffer = [0; 4096];
@@ -55,7 +55,7 @@ fn main() -> io::Result<()> {
         }
         if connections.len() >= expected && connections.values().all(|(_, has_asked)| *has_asked) {
             for (_, (fd, _)) in connections.drain() {
-                // Whoever has left needs no answer.
+                // A client that has left needs no response.
                 let _ = send(&fd, ANSWER, SendFlags::NOSIGNAL);
             }
         }
@@ -75,7 +75,7 @@ fn accept_all(listener: &OwnedFd, poll: &OwnedFd, connections: &mut HashMap<u64,
     }
 }
 
-/// A descriptor is its own name.
+/// A descriptor serves as its own identifier.
 fn data(fd: &OwnedFd) -> epoll::EventData {
     epoll::EventData::new_u64(fd.as_raw_fd() as u64)
 }

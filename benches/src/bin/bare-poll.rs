@@ -1,4 +1,4 @@
-//! The limit of one connection on a core of its own: a non-blocking receive again and again, and nothing that sleeps.
+//! The limit of one connection with a core to itself: a non-blocking receive in a loop, which never blocks.
 
 use std::hint;
 use std::io;

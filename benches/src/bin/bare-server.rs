@@ -1,6 +1,6 @@
-//! The least a server can do: one thread, edge-triggered epoll, one fixed answer for every empty line that arrives.
+//! The least a server can do: one thread, edge-triggered epoll, one fixed response for every empty line that arrives.
 //!
-//! It prints its URL, serves until it is killed, and never looks at what was asked.
+//! It prints its URL, serves until it is killed, and never reads the content of requests.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,9 +15,9 @@ use rustix::net::{
     recv, send, socket_with, sockopt,
 };
 
-/// What `onrush serve` answers to `/`.
+/// The response of `onrush serve` to `/`.
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!";
-/// The most answers that one read can ask for; more are not sent.
+/// The most responses to one read; more are not sent.
 const ANSWERS_MAX: usize = 512;
 
 fn main() -> io::Result<()> {
@@ -65,7 +65,7 @@ fn accept_all(listener: &OwnedFd, poll: &OwnedFd, connections: &mut Vec<Option<C
     }
 }
 
-/// A connection, and the last bytes that came: an empty line may arrive in two pieces.
+/// A connection, and the last bytes that arrived: an empty line may arrive in two pieces.
 struct Connection {
     fd: OwnedFd,
     last: [u8; 3],
@@ -76,7 +76,7 @@ impl Connection {
         Self { fd, last: [0; 3] }
     }
 
-    /// Answers every request that ends in what one read brings; says whether the connection lives on.
+    /// Responds to every request that ends in what one read returns; returns whether the connection stays open.
     fn answer(&mut self, buffer: &mut [u8], answers: &[u8]) -> bool {
         let before = self.last.len();
         buffer[..before].copy_from_slice(&self.last);
@@ -91,7 +91,7 @@ impl Connection {
     }
 }
 
-/// A descriptor is its own name.
+/// A descriptor serves as its own identifier.
 fn data(fd: &OwnedFd) -> epoll::EventData {
     epoll::EventData::new_u64(fd.as_raw_fd() as u64)
 }

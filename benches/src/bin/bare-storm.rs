@@ -1,5 +1,5 @@
-//! The limit of a storm of connections: one connect after the other, each from a local port that we choose, one request
-//! on each, and then all answers.
+//! The limit of a storm of connections: one connect after the other, each from a local port that it chooses, one
+//! request on each, and then all responses.
 
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
@@ -17,7 +17,7 @@ fn main() -> io::Result<()> {
     let arguments = Arguments::read()?;
     let request = arguments.request("/");
     let mut tally = Tally::start(arguments.duration);
-    let ports = ports().ok_or_else(|| io::Error::other("which local ports there are cannot be read"))?;
+    let ports = ports().ok_or_else(|| io::Error::other("the range of local ports cannot be read"))?;
     let mut next = RandomState::new().hash_one(()) as usize % ports.len();
     let mut connections = Vec::with_capacity(arguments.connections);
     for _ in 0..arguments.connections {
@@ -49,11 +49,11 @@ fn ports() -> Option<Vec<u16>> {
     Some((first.parse().ok()?..=last.trim().parse().ok()?).collect())
 }
 
-/// Has a socket take this port or none.
+/// Makes a socket use this port or none.
 fn choose(fd: &OwnedFd, port: u16) -> io::Result<()> {
     let range = u32::from(port) << 16 | u32::from(port);
     let (place, size) = ((&raw const range).cast(), size_of::<u32>() as libc::socklen_t);
-    // SAFETY: the value lives as long as the call and is as large as it is told.
+    // SAFETY: the value outlives the call, and its size is passed along.
     let result = unsafe { libc::setsockopt(fd.as_raw_fd(), libc::SOL_IP, IP_LOCAL_PORT_RANGE, place, size) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,6 +1,6 @@
-//! The limit of a generator on io_uring: armed receives into buffers of the thread, registered files, silent sends, one
-//! call into the kernel for everything a round of answers has caused. With `spin` it busy-polls, as onrush does with few
-//! connections, and takes a second call for what has come.
+//! The limit of a generator on io_uring: multishot receives into buffers of the thread, registered files, sends without
+//! completions, one system call for everything that a round of responses has caused. With `spin` it busy-polls, as
+//! onrush does with few connections, and makes a second call to fetch what has arrived.
 
 use std::alloc::{self, Layout};
 use std::io;
@@ -16,7 +16,7 @@ const BUFFERS: u16 = 1024;
 const BUFFER_BYTES: usize = 4096;
 /// Marks the completion of a receive; a send completes only when it fails.
 const RECEIVE: u64 = 1 << 32;
-/// How long it may sleep before it looks at the clock.
+/// The longest wait before it reads the clock.
 const TICK: Timespec = Timespec::new().nsec(100_000_000);
 /// `IORING_ENTER_GETEVENTS`: completions are wanted.
 const ENTER_GETEVENTS: u32 = 1;
@@ -55,14 +55,14 @@ fn main() -> io::Result<()> {
 }
 
 struct Client {
-    /// Dropped before the memory that the kernel reads and writes.
+    /// Declared first, so that it is dropped before the memory that the kernel reads and writes.
     ring: IoUring,
     buffers: Buffers,
     request: Vec<u8>,
 }
 
 impl Client {
-    /// Hands over what was gathered, and sleeps until something is there.
+    /// Submits what was gathered, and blocks until a completion is there.
     fn wait(&mut self) -> io::Result<()> {
         match self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&TICK)) {
             Err(error) if error.raw_os_error() != Some(libc::ETIME) => Err(error),
@@ -70,7 +70,7 @@ impl Client {
         }
     }
 
-    /// Hands over what was gathered, and looks at the memory that the kernel shares until something is there.
+    /// Submits what was gathered, and polls the completion queue until something is there.
     fn spin(&mut self) -> io::Result<()> {
         let mut queued = self.ring.submission().len() as u32;
         while queued > 0 || self.ring.completion().is_empty() {
@@ -83,7 +83,7 @@ impl Client {
         Ok(())
     }
 
-    /// Looks at what was received, and asks again; says whether it was an answer.
+    /// Checks what was received, and sends the next request; returns whether it was a response.
     fn handle(&mut self, completion: &cqueue::Entry) -> io::Result<bool> {
         let number = completion.user_data() as u32;
         if completion.user_data() & RECEIVE == 0 || completion.result() <= 0 {
@@ -122,7 +122,7 @@ impl Client {
     }
 }
 
-/// Buffers from which the kernel takes one for whatever arrives.
+/// Buffers from which the kernel takes one for everything that arrives.
 struct Buffers {
     entries: *mut BufRingEntry,
     memory: Vec<u8>,
@@ -160,9 +160,9 @@ impl Buffers {
         self.tail = self.tail.wrapping_add(1);
     }
 
-    /// Shows the kernel what was given back.
+    /// Publishes the returned buffers to the kernel.
     fn publish(&self) {
-        // SAFETY: the tail lies in the first entry and is only ever written here; the kernel reads it atomically.
+        // SAFETY: the tail is in the first entry and is only ever written here; the kernel reads it atomically.
         let tail = unsafe { &*BufRingEntry::tail(self.entries).cast::<AtomicU16>() };
         tail.store(self.tail, Ordering::Release);
     }

@@ -1,7 +1,7 @@
-//! Operations of `proto` and `stats` whose instructions are counted: `instructions NAME TIMES` does one of them so many
-//! times, and `instructions` alone lists their names.
+//! Operations of `proto` and `stats` whose instructions are counted: `instructions NAME TIMES` repeats one of them
+//! TIMES times, and `instructions` alone lists their names.
 //!
-//! `make bench ROWS=instructions` runs each under valgrind with two numbers of times; the difference is what the
+//! `make bench ROWS=instructions` runs each under valgrind with two values of TIMES; the difference is what the
 //! operation costs, without the start of the process. Nothing here measures anything by itself.
 
 use std::env;
@@ -12,7 +12,7 @@ use onrush::stats::{Interval, Totals};
 use onrush_proto::http1::outline;
 use onrush_proto::{Client, Http1, Parts, Request};
 
-/// One operation, done so many times.
+/// An operation, repeated this many times.
 type Operation = fn(u32);
 
 const OPERATIONS: &[(&str, Operation)] = &[
@@ -26,7 +26,7 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("merge-interval", merge_interval),
 ];
 
-/// What the embedded target answers to `/`.
+/// The response of the embedded target to `/`.
 const SMALL: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!";
 /// A head as nginx sends it for a small file.
 const NGINX: &[u8] = b"HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Sat, 21 Nov 2026 12:00:00 GMT\r\n\
@@ -60,7 +60,7 @@ fn usage() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// A request is started and sent, and its answer comes in one piece.
+/// A request is started and sent, and its response arrives in one piece.
 fn exchange(times: u32, answer: &[u8]) {
     let request = request();
     let mut client = Http1::new(1);
@@ -70,7 +70,7 @@ fn exchange(times: u32, answer: &[u8]) {
     }
 }
 
-/// The same, but the answer comes in two pieces, cut inside its head.
+/// The same, but the response arrives in two pieces, cut inside its head.
 fn exchange_split(times: u32) {
     let request = request();
     let mut client = Http1::new(1);
@@ -103,7 +103,7 @@ fn take(client: &mut Http1, mut bytes: &[u8]) {
     }
 }
 
-/// The requests among the bytes of a script are found: one of them.
+/// Finds the requests in the bytes of a script: one.
 fn outline_request(times: u32) {
     let mut found = Vec::new();
     for _ in 0..times {
@@ -113,7 +113,7 @@ fn outline_request(times: u32) {
     }
 }
 
-/// Latencies between 1 µs and 1 ms, spread over the bins.
+/// Records latencies between 1 µs and 1 ms, spread over the bins.
 fn record_latency(times: u32) {
     let mut interval = Interval::default();
     for number in 0..u64::from(times) {
@@ -130,7 +130,7 @@ fn record_status(times: u32) {
     black_box(&interval);
 }
 
-/// An interval of 1,000 latencies is added to the totals and cleared.
+/// Adds an interval of 1,000 latencies to the totals and clears it.
 fn merge_interval(times: u32) {
     let (mut totals, mut interval) = (Totals::default(), Interval::default());
     for _ in 0..times {

@@ -1,13 +1,12 @@
-//! Starts a program on given processors, and says what it used.
+//! Starts a program on given processors, and reports what it used.
 //!
 //! ```text
-//! meter run FILE CPUS PROGRAM...   waits for the program and writes "CPU_US RSS_KIB" into FILE
-//! meter hold CPUS PROGRAM...       becomes the program; it ends with the process that started us
+//! meter run FILE CPUS PROGRAM... waits for the program and writes "CPU_US RSS_KIB" into FILE meter hold CPUS
+//! PROGRAM... becomes the program; it ends with the process that started it
 //! ```
 //!
 //! CPUS is a list such as `0` or `0,1`. CPU time is user and system together, of all threads, from start to end; the
-//! memory is the largest the program ever had. The limit on descriptors is raised as far as it goes, for all programs
-//! alike.
+//! memory is the peak. The limit on descriptors is raised to the maximum, for all programs alike.
 
 use std::env;
 use std::fs;
@@ -49,7 +48,7 @@ fn prepare(cpus: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Runs a program to its end; gives what it used in the words of the file.
+/// Runs a program to its end; returns what it used, as written to the file.
 fn run(command: &mut Command) -> io::Result<(ExitStatus, String)> {
     // SAFETY: a system call is all that happens between fork and exec.
     let command = unsafe { command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?)) };

@@ -1,4 +1,5 @@
-//! A whole run as data: a command line, the scenario of its servers, a script. Whatever is drawn can be typed.
+//! A random run as data: a command line, the scenario of its servers, a script. Every drawn run can be typed as a
+//! command.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -20,18 +21,18 @@ pub struct Case {
 /// The command line. Times are in milliseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// As wrk, or wrk2 if there is a pace: by its rules and without the options that it does not know.
+    /// Run as wrk, or as wrk2 if there is a pace: by its rules and without the options that it does not have.
     pub as_wrk: bool,
     pub threads: u32,
     pub connections: u32,
-    /// There are as many over time instead: at most as many as in the first stage. Where there are stages of the rate too, they
-    /// are as long as those.
+    /// The number of connections over time, if it changes: at most as many as in the first stage. If the rate has
+    /// stages too, they are as long as these.
     pub levels: Vec<Stage>,
-    /// The most connections that there may be, where requests have a pace.
+    /// The most connections that there may be, if requests have a pace.
     pub max_inflight: Option<u64>,
     /// When requests are due; `None`: there is no rate.
     pub pace: Option<Pace>,
-    /// Stages last as long as they say instead.
+    /// `None` with stages, which set the duration.
     pub duration_ms: Option<u64>,
     pub requests: Option<u64>,
     pub warmup_ms: Option<u64>,
@@ -41,28 +42,28 @@ pub struct Options {
     pub body_bytes: usize,
     pub is_head: bool,
     pub phases: bool,
-    /// The target has an address of each family.
+    /// Whether the target has an address of each family.
     pub has_choice: bool,
     pub seed: u64,
 }
 
-/// A script, as far as one is drawn.
+/// The drawn parts of a script.
 #[derive(Clone, Debug, Default)]
 pub struct Lua {
-    /// How many requests the first batch has, the second and so on, again and again; none: it writes none.
+    /// How many requests each batch has, repeated in turn; empty: it writes none.
     pub batches: Vec<u32>,
-    /// How long the pauses are in milliseconds, in turn; none: there are none.
+    /// How long the pauses are in milliseconds, repeated in turn; empty: there are none.
     pub delays_ms: Vec<u64>,
     /// How many of the arguments of `response` it names; `None`: it has no such function.
     pub response: Option<usize>,
-    /// The response with which its thread ends itself.
+    /// The response at which its thread stops itself.
     pub stops_at: Option<u64>,
-    /// The call of a function with which it fails.
+    /// The function call at which it fails.
     pub fails_at: Option<u64>,
 }
 
 impl Case {
-    /// The words to type, where the scenario and the script lie in `folder`.
+    /// The arguments to type if the scenario and the script are in `folder`.
     pub fn words(&self, folder: &Path) -> Vec<String> {
         let Options { threads, connections, seed, .. } = &self.options;
         let pace = self.options.pace.as_ref();
@@ -78,7 +79,7 @@ impl Case {
         let as_wrk = self.options.as_wrk;
         let ms =
             |ms: Option<u64>| ms.map(|ms| if as_wrk { format!("{}s", ms.div_ceil(1_000)) } else { format!("{ms}ms") });
-        // With a rate every thread needs one of the connections.
+        // With a rate, every thread needs a connection.
         let fewest = self.options.levels.iter().map(|level| level.from.min(level.to).max(1)).min();
         let threads = u64::from(*threads).min(fewest.filter(|_| pace.is_some() && !as_wrk).unwrap_or(u64::MAX));
         add("-t", Some(threads.to_string()));
@@ -135,21 +136,21 @@ impl Case {
         }
     }
 
-    /// Where the target is, as on most machines.
+    /// The addresses of the target, as on most machines.
     pub fn addresses(&self) -> Addresses {
         let addresses: &[&str] =
             if self.options.has_choice { &["[::1]:8080", "127.0.0.1:8080"] } else { &["127.0.0.1:8080"] };
         Addresses(addresses.iter().map(|address| address.parse().expect("an address")).collect())
     }
 
-    /// Writes the files that the words speak of.
+    /// Writes the files that the arguments name.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         fs::create_dir_all(folder)?;
         fs::write(folder.join("scenario.toml"), self.scenario_text())?;
         self.script.as_ref().map_or(Ok(()), |script| fs::write(folder.join("script.lua"), script.text()))
     }
 
-    /// The scenario's file, without what goes without saying.
+    /// The scenario's file, without defaults.
     pub fn scenario_text(&self) -> String {
         let table = |scenario: &Scenario| toml::Table::try_from(scenario).expect("a scenario is a table");
         let usual = table(&Scenario::default());

@@ -1,4 +1,4 @@
-//! What has to be true of every run that is over.
+//! Checks what must be true of every finished run.
 
 use super::case::Case;
 use super::drive::{Part, Ran};
@@ -6,7 +6,7 @@ use super::due;
 use crate::plan::Plan;
 use crate::stats::{Phase, Stretch, Totals};
 
-/// What is wrong with what a run has measured.
+/// Checks what a run has measured; an error says what is wrong.
 pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
     conserved(&ran.totals)?;
     counted(ran)?;
@@ -20,7 +20,7 @@ pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
     Ok(())
 }
 
-/// Fails with what is compared, unless that is as it should be.
+/// Fails with the values that are compared, unless the condition holds.
 macro_rules! ensure {
     ($is_right:expr, $($values:expr),+) => {
         if !$is_right {
@@ -39,7 +39,7 @@ fn conserved(totals: &Totals) -> Result<(), String> {
     Ok(())
 }
 
-/// What is recorded is what is counted.
+/// The recorded figures equal the counters.
 fn counted(ran: &Ran) -> Result<(), String> {
     let (totals, is_native) = (&ran.totals, !ran.plan.dialect.is_compat());
     let counters = &totals.counters;
@@ -72,7 +72,7 @@ fn in_ledger(totals: &Totals, phases: &[Phase]) -> u64 {
     totals.ledger.rows().iter().filter(|row| phases.contains(&row.phase)).map(|row| row.count).sum()
 }
 
-/// The rows are the run, and so are the seconds.
+/// The rows cover the run, in the timeline and as the observer gets them.
 fn rows(ran: &Ran) -> Result<(), String> {
     ensure!(ran.timeline.is_all_of(&ran.totals), ran.timeline.sum(), &ran.totals.counters);
     let mut sum = Stretch::default();
@@ -86,7 +86,7 @@ fn rows(ran: &Ran) -> Result<(), String> {
     Ok(())
 }
 
-/// No more time was spent than there was.
+/// No more time was spent than passed.
 fn occupied(ran: &Ran, part: &Part) -> Result<(), String> {
     let occupancy = part.totals.counters.occupancy;
     let connections_ns = u64::from(part.end.connections) * part.end.elapsed_ns;
@@ -97,14 +97,14 @@ fn occupied(ran: &Ran, part: &Part) -> Result<(), String> {
     ensure!(occupancy.leaving_ns <= occupancy.open_ns, occupancy, elapsed_ns);
     let there = occupancy.open_ns + occupancy.connecting_ns + occupancy.waiting_ns + occupancy.absent_ns;
     ensure!(there <= connections_ns, occupancy, connections_ns);
-    // A connection that is open and has nothing left to ask for is done, too.
+    // A connection that is open and has nothing left to send is done as well.
     ensure!(there + occupancy.done_ns >= connections_ns, occupancy, connections_ns);
     Ok(())
 }
 
-/// Little's law: the time that requests were in flight is that of their latencies, of those without an answer too. What the
-/// requests that failed or came back had taken is in no latency; with a schedule ages count from when requests were due; and
-/// of what a warm-up left in flight only a part is in the window.
+/// Little's law: the time that requests were in flight is the sum of their latencies and of the ages of those without a
+/// response. The time of requests that failed or were returned is in no latency; with a schedule, ages count from when
+/// requests were due; and only part of the time of requests that a warm-up left in flight is in the window.
 fn little(ran: &Ran) -> Result<(), String> {
     let Totals { counters, latency, censored, .. } = &ran.totals;
     if !ran.plan.warmup.is_zero() || ran.plan.dialect.is_compat() {
@@ -131,7 +131,7 @@ fn ended(ran: &Ran, part: &Part) -> Result<(), String> {
     let counters = &part.totals.counters;
     if let Some(requests) = stop.requests {
         let all = &ran.totals.counters;
-        // What the warm-up left over is sent, too.
+        // Requests that the warm-up left over are sent too.
         let left_over = ran.totals.open_loop.as_ref().map_or(0, |open_loop| open_loop.carried);
         ensure!(all.started <= requests + left_over, all, requests, left_over);
         let ended = counters.completed + counters.failed + counters.abandoned;
@@ -141,14 +141,14 @@ fn ended(ran: &Ran, part: &Part) -> Result<(), String> {
     Ok(())
 }
 
-/// What was answered was counted, and nothing else.
+/// All responses were counted, and nothing else.
 fn answered(case: &Case, ran: &Ran, part: &Part) -> Result<(), String> {
     let (counters, journal, completed) = (&part.totals.counters, &part.journal, part.completed);
     ensure!(counters.completed <= completed, counters, completed);
     ensure!(completed <= journal.heads.get(), completed, journal);
     ensure!(journal.peers.get() == 0, journal);
     let answer = &case.scenario.answer;
-    // A greeting is taken for the answer to the request that it meets, whose own answer then comes too late.
+    // A greeting is taken for the response to the request that it meets, whose own response then comes too late.
     let has_greetings = !case.scenario.connection_fault.is_empty();
     let is_whole = !case.options.is_head && !answer.contains("close") && answer.contains("ength") && !has_greetings;
     if ran.plan.warmup.is_zero() {

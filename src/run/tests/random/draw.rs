@@ -1,5 +1,5 @@
-//! Draws a run and a hostile world for it from a seed. Most worlds have few evils, so that each meets a run that goes well
-//! otherwise.
+//! Draws a run and a hostile network for it from a seed. Most have few faults, so that each fault meets a run that goes
+//! well otherwise.
 
 use super::case::{Case, Lua, Options};
 use super::pace::{Pace, Stage};
@@ -8,9 +8,9 @@ use crate::backend::sim::scenario::{ConnectionFault, Fault, Mischief, Span};
 use crate::plan::schedule::Arrivals;
 use crate::random::Random;
 
-/// About how many requests a run has at most, if its servers are at their best.
+/// About how many requests a run has at most, with fast servers.
 const REQUESTS: u64 = 1_000;
-/// Answers that end by themselves and leave the connection open.
+/// Responses that end by themselves and leave the connection open.
 const WHOLE: [&str; 7] = [
     "HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, World!",
     "HTTP/1.1 204 No Content\r\n\r\n",
@@ -20,13 +20,13 @@ const WHOLE: [&str; 7] = [
     "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n!",
     "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 3\r\n\r\n1.0",
 ];
-/// Answers with which the connection ends, or should.
+/// Responses after which the connection ends, or should.
 const LAST: [&str; 3] = [
     "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbye!",
     "HTTP/1.1 200 OK\r\n\r\nup to the end",
     "HTTP/1.0 200 OK\r\n\r\n",
 ];
-/// What no server should say, or not there.
+/// Bytes that no server should send, or not at that point.
 const ODD: [&str; 14] = [
     "nonsense\r\n\r\n",
     "\r\n\r\n",
@@ -47,25 +47,26 @@ const ODD: [&str; 14] = [
 /// The run of a seed.
 pub fn draw(seed: u64) -> Case {
     let mut draw = Draw(Random::new(seed));
-    // Times of very different orders meet each other.
+    // Times of very different orders of magnitude are combined.
     let as_wrk = draw.one_in(5);
     let latency_us = draw.order(if as_wrk { 5_000 } else { 50 }, 2_000_000);
-    // Its shortest run is a second long.
+    // wrk's shortest run is a second long.
     let connections = if draw.one_in(8) && !as_wrk { draw.between(50, 200) } else { draw.between(1, 20) };
     let length_ms = (draw.between(20, REQUESTS) * latency_us / connections / 1_000).clamp(2, 100_000);
-    // wrk knows whole seconds only.
+    // wrk has only whole seconds.
     let length_ms = if as_wrk { length_ms.next_multiple_of(1_000) } else { length_ms };
     let script = draw.one_in(4).then(|| draw.script(length_ms));
     let scenario = draw.scenario(latency_us, length_ms);
     let mut options = draw.options(seed, as_wrk, connections, length_ms);
     let closes_early = !scenario.connection_fault.is_empty();
     if closes_early && script.as_ref().is_some_and(|script| !script.delays_ms.is_empty()) {
-        // A server that ends every connection during the first pause is asked for nothing, for as long as the run lasts.
+        // A server that ends every connection during the first pause gets no request at all, so the run would have no
+        // end.
         options.duration_ms = Some(length_ms);
     }
     if draw.one_in(3) {
         options.pace = Some(draw.pace(length_ms));
-        // However low the rate is, the run has an end.
+        // No matter how low the rate is, the run must end.
         options.duration_ms = Some(length_ms);
     }
     if draw.one_in(6) {
@@ -87,7 +88,7 @@ impl Draw {
         self.0.below(many) == 0
     }
 
-    /// A number of an order of magnitude that is as likely as any other.
+    /// A number whose order of magnitude is drawn uniformly.
     fn order(&mut self, least: u64, most: u64) -> u64 {
         let octaves = (most / least.max(1)).max(1).ilog2() + 1;
         let low = least << self.0.below(u64::from(octaves));
@@ -101,7 +102,7 @@ impl Draw {
     fn options(&mut self, seed: u64, as_wrk: bool, connections: u64, length_ms: u64) -> Options {
         let by_requests = !as_wrk && self.one_in(3);
         let is_native = |yes: bool| yes && !as_wrk;
-        // Whoever is given up makes room for the next at once, without an end to that.
+        // A connection that is given up makes room for the next at once, without end.
         let patience_ms = length_ms * connections / (3 * REQUESTS);
         Options {
             as_wrk,
@@ -114,7 +115,7 @@ impl Draw {
             requests: by_requests.then(|| self.order(1, REQUESTS)),
             warmup_ms: is_native(self.one_in(4)).then(|| self.between(1, length_ms)),
             timeout_ms: self.one_in(2).then(|| self.order(1, 2 * length_ms)),
-            // What is never answered would keep a run by number for half a minute each.
+            // Each request that gets no response would hold up a run of `-n` for half a minute.
             give_up_ms: (by_requests || is_native(self.one_in(2))).then(|| {
                 self.order(1, if by_requests { length_ms.div_ceil(4) } else { 2 * length_ms }).max(patience_ms)
             }),
@@ -139,7 +140,7 @@ impl Draw {
         };
         let mut stages: Vec<Stage> = (0..stages).map(|_| stage(self)).collect();
         if let Some(last) = stages.last_mut() {
-            // Something has to be due.
+            // At least one request must be due.
             last.to = last.to.max(1);
         }
         Pace {
@@ -156,7 +157,7 @@ impl Draw {
         }
     }
 
-    /// How many connections there are over time in a run of this length: at most as many as in the first stage.
+    /// The number of connections over time in a run of this length: at most as many as in the first stage.
     fn levels(&mut self, length_ms: u64, connections: u64) -> Vec<Stage> {
         let count = self.between(1, 4);
         let stage = |draw: &mut Self| {
@@ -180,7 +181,7 @@ impl Draw {
         }
         lua.response = self.one_in(2).then(|| self.between(1, 3) as usize);
         lua.stops_at = (lua.response.is_some() && self.one_in(4)).then(|| self.order(1, 200));
-        // It is called twice before the run.
+        // The function is called twice before the run.
         lua.fails_at = self.one_in(8).then(|| self.order(4, 200));
         lua
     }
@@ -197,11 +198,11 @@ impl Draw {
             scenario.answer = self.pick(&LAST).to_owned();
             scenario.close = !self.one_in(4);
         } else if self.one_in(8) {
-            // Long enough to be thrown away unseen.
+            // Long enough to be discarded by the kernel.
             let length = self.order(1_000, 100_000) as usize;
             scenario.answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{}", "x".repeat(length));
         }
-        // Pieces of a size and a distance at which an answer is not all that happens.
+        // Pieces of such sizes and intervals that other things happen during a response.
         if self.one_in(3) {
             scenario.split = self.order(1, 60).max(scenario.answer.len() as u64 / 20) as usize;
             scenario.split_pause_us = self.order(1, latency_us) as f64 - 1.0;
@@ -225,7 +226,7 @@ impl Draw {
         scenario.refuse_errno = self.pick(&[111, 111, 104, 110, 113, 24, 99]);
         scenario.backlog = self.spans(5, length_ms);
         scenario.standstill = self.spans(5, length_ms);
-        // A thread that is stalled is told from one that works by real processor time, which must not come near this.
+        // A stalled thread is told from a working one by real processor time, which must stay far below this.
         scenario.standstill.iter_mut().for_each(|span| span.for_s += 2.0);
         while scenario.fault.len() < 4 && self.one_in(2) {
             let after_bytes = self.between(0, 60) as usize;
@@ -237,7 +238,7 @@ impl Draw {
             let after_us = if self.one_in(2) { 0.0 } else { self.order(1, 4 * latency_us) as f64 };
             let fault = ConnectionFault { every: self.order(1, 20), what: self.mischief(), after_bytes, after_us };
             scenario.connection_fault.push(fault);
-            // Who is answered before anything was asked is not to ask far more often than others.
+            // A connection that is answered before it sent a request must not send far more often than others.
             scenario.connect_us = scenario.connect_us.max(latency_us as f64 / 20.0);
         }
         scenario
@@ -263,7 +264,7 @@ impl Draw {
         }
     }
 
-    /// Stretches of a run of this length, in one of so many runs.
+    /// Time spans of a run of this length, in one of `one_in` runs.
     fn spans(&mut self, one_in: u64, length_ms: u64) -> Vec<Span> {
         if !self.one_in(one_in) {
             return Vec::new();

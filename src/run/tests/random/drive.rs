@@ -1,5 +1,5 @@
-//! Carries a whole run out in virtual time: the real plan, script, engines and collector, one turn of one engine at a time,
-//! always of the one that is furthest behind. After each turn the engine is looked at.
+//! Carries a whole run out in virtual time: the real plan, script, engines and collector, one turn of one engine at a
+//! time, always of the one whose time is earliest. After each turn the engine is inspected.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,15 +23,15 @@ use crate::stats::{Evidence, Interval, Timeline, Totals};
 
 /// How often the watcher collects, in nanoseconds.
 const COLLECT_NS: u64 = 20_000_000;
-/// So many turns may be taken at one moment, and so many more for each connection.
+/// The most turns that may be taken at one moment, and additionally for each connection.
 const TURNS_AT_ONCE: u64 = 2_000;
-/// A run that has not ended after so many turns and completions never will.
+/// A run that has not ended after this many turns and completions never will.
 const STEPS_MAX: u64 = 1_000_000;
-/// One completion leads to so many calls of the backend at most, and so many more for each request of a batch.
+/// The most backend calls that one completion may cause, and additionally for each request of a batch.
 const CALLS: usize = 8;
 const CALLS_PER_REQUEST: usize = 2;
 
-/// What a run left.
+/// The result of a run.
 pub struct Ran {
     pub plan: Box<Plan>,
     pub parts: Vec<Part>,
@@ -39,27 +39,27 @@ pub struct Ran {
     pub timeline: Timeline,
     pub seconds: Vec<Second>,
     pub elapsed_ns: u64,
-    /// Whether a script takes part in it that looks at responses or writes requests.
+    /// Whether the run has a script that sees responses or writes requests.
     pub has_script: bool,
-    /// The most requests that leave together.
+    /// The most requests that are sent together.
     pub batch: u64,
 }
 
-/// What one of its threads left.
+/// The result of one of its threads.
 pub struct Part {
     pub end: WorkerEnd,
-    /// What it has measured in all.
+    /// Everything it measured.
     pub totals: Totals,
     /// Responses, those of the warm-up included.
     pub completed: u64,
     pub journal: Rc<Journal>,
     /// When measuring began, in nanoseconds.
     pub start_ns: u64,
-    /// When its requests were due, by the plan.
+    /// When its requests were due according to the plan.
     pub dues: Option<Dues>,
-    /// How many it was to start.
+    /// How many requests it was to start.
     pub requests: Option<u64>,
-    /// Bytes that its backend has reported, and those of them that were reported last of all.
+    /// Bytes that its backend reported, and those of them that it reported last.
     pub received: u64,
     pub received_last: u64,
 }
@@ -103,14 +103,14 @@ struct Running {
     dues: Option<Dues>,
     requests: Option<u64>,
     connections: u64,
-    /// Whether it is stalled, and is late then.
+    /// Whether it can be stalled, and late because of that.
     stands_still: bool,
     /// The most requests in flight on one connection.
     depth: usize,
     turns: u64,
-    /// The moment, and how many turns have been taken at it.
+    /// The current time, and how many turns have been taken at it.
     moment: (Nanos, u64),
-    /// A request that waited for a further connection when it was looked last: see [`Engine::waits_for_another`].
+    /// A request that waited for another connection at the last inspection: see [`Engine::waits_for_another`].
     waits: Option<(u32, Nanos)>,
 }
 
@@ -135,11 +135,11 @@ impl Run {
             let (journal, Settings { max_inflight: connections, seed, .. }) = (Rc::<Journal>::default(), &settings);
             let (connections, seed) = (*connections, *seed);
             let (dues, requests) = (self.dues(&settings, index), settings.requests);
-            // Those of a batch leave before their own moments.
+            // The requests of a batch are sent before they are due themselves.
             *journal.dues.borrow_mut() = dues.clone().filter(|_| batch == 1);
             journal.slice_ns.set(settings.rules.open_loop.map_or(0, |rules| rules.slice_ns));
             let network = case.scenario.clone().network(seed);
-            // After a standstill the first completion may start a request on every connection that is ready.
+            // After a stall the first completion may start a request on every connection that is ready.
             let stands_still = !case.scenario.standstill.is_empty() && dues.is_some();
             let starting = if stands_still { connections as usize } else { 1 };
             let calls = CALLS + CALLS_PER_REQUEST * batch * starting;
@@ -220,7 +220,7 @@ impl Run {
         let completed = thread.engine.completed_in_all();
         let watched = thread.engine.backend();
         let (received, (last_at, last)) = (watched.received, watched.received_last);
-        // What came at the last moment may have come too late.
+        // What arrived at the last moment may have been too late.
         let received_last = if last_at > over.at() { last } else { 0 };
         let at_ns = over.at().0;
         let end = thread.engine.step_out(over);
@@ -234,7 +234,7 @@ impl Run {
 }
 
 impl Running {
-    /// Looks for what is wrong between two turns.
+    /// Checks the engine between two turns.
     fn look(&mut self) -> Result<(), String> {
         let now = self.engine.backend().now();
         let (moment, turns) = self.moment;
@@ -248,7 +248,7 @@ impl Running {
             let (all, now_and_here) = (self.turns, self.moment.1);
             return Err(format!("{all} turns, {now_and_here} of them at {} ns, and {completions} completions", now.0));
         }
-        // What goes on for ever is found soon enough where there are many connections.
+        // With many connections, check less often: an endless loop is still found soon enough.
         if !self.turns.is_multiple_of(1 + self.connections / 16) {
             return Ok(());
         }
@@ -257,7 +257,7 @@ impl Running {
         let waits = self.engine.waits_for_another(now);
         let is_forgotten = waits.is_some() && waits == std::mem::replace(&mut self.waits, waits);
         let forgotten =
-            || is_forgotten.then(|| format!("nobody opens a connection for a request that waits: {waits:?}"));
+            || is_forgotten.then(|| format!("no connection is opened for a request that waits: {waits:?}"));
         let flaw = self.engine.flaw(now, &seen, self.depth).or(held_up).or_else(forgotten);
         let watched = self.engine.backend();
         watched.seen = seen;
@@ -266,7 +266,7 @@ impl Running {
     }
 }
 
-/// What two runs of the same case have to have in common: everything but processor times.
+/// What two runs of the same case must have in common: everything but processor times.
 pub fn digest(ran: &Ran) -> String {
     let mut totals = ran.totals.clone();
     let evidence = totals.evidence;

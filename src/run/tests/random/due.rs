@@ -1,4 +1,4 @@
-//! What has to be true of every run whose requests are due at moments of a schedule.
+//! Checks what must be true of every run with a schedule.
 
 use super::case::Case;
 use super::check::ensure;
@@ -7,7 +7,7 @@ use crate::plan::schedule::Arrivals;
 use crate::run::nanos;
 use crate::stats::{Distribution, OpenLoop, Totals};
 
-/// What is wrong with what a run by a schedule has measured.
+/// Checks what a run with a schedule has measured; an error says what is wrong.
 pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
     let Some(schedule) = &ran.plan.schedule else {
         ensure!(ran.totals.open_loop.is_none(), ran.totals.open_loop);
@@ -19,20 +19,20 @@ pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
     compared(&ran.totals, open_loop)?;
     let (batch, lateness_ns) = (ran.batch, open_loop.lateness.max());
     let max_late_ns = schedule.max_late.map_or(u64::MAX, |late| nanos(late + schedule.send_slice.unwrap_or_default()));
-    // What is left of a batch leaves when there is room for it, however late that is.
+    // The rest of a batch is sent when there is room for it, no matter how late that is.
     ensure!(batch > 1 || lateness_ns <= Some(max_late_ns), lateness_ns, max_late_ns);
     ensure!(schedule.max_late.is_some() || open_loop.dropped == 0, open_loop.dropped);
     for Part { journal, .. } in &ran.parts {
         ensure!(journal.early.get().is_none(), journal);
     }
-    // A batch that goes on when the warm-up is over has drawn more than the others.
+    // A batch that continues after the warm-up has drawn more than the others.
     if batch == 1 || ran.plan.warmup.is_zero() || schedule.arrivals != Arrivals::Poisson {
         due(case, ran, open_loop)?;
     }
     Ok(())
 }
 
-/// One thing has become of whatever was due, and all of it is recorded.
+/// Every due request has exactly one outcome, and all of them are recorded.
 fn accounted(totals: &Totals, open_loop: &OpenLoop<u64>) -> Result<(), String> {
     let counters = &totals.counters;
     let OpenLoop { due, carried, late, dropped, unsent, .. } = *open_loop;
@@ -44,14 +44,14 @@ fn accounted(totals: &Totals, open_loop: &OpenLoop<u64>) -> Result<(), String> {
     Ok(())
 }
 
-/// Nothing is sent before it is due, so that it took longer since then.
+/// Nothing is sent before it is due, so latencies since then are at least as long.
 fn compared(totals: &Totals, open_loop: &OpenLoop<u64>) -> Result<(), String> {
     let (service, scheduled) = (&totals.latency, &open_loop.scheduled);
     ensure!(scheduled.sum() >= service.sum(), scheduled.sum(), service.sum());
     ensure!(scheduled.max() >= service.max(), scheduled.max(), service.max());
     ensure!(scheduled.min() >= service.min(), scheduled.min(), service.min());
     let counters = &totals.counters;
-    // Where each one that was sent has been answered, and sent once, the two differ by how late they were.
+    // If every request was sent once and got a response, the two differ by the lateness.
     if counters.carried == 0
         && counters.returned == 0
         && counters.completed == counters.started
@@ -69,20 +69,21 @@ fn due(case: &Case, ran: &Ran, open_loop: &OpenLoop<u64>) -> Result<(), String> 
     for Part { end, start_ns, dues, requests, .. } in &ran.parts {
         let mut dues = dues.clone().expect("there is a schedule");
         let until_ns = start_ns + end.elapsed_ns;
-        // However late the end of the warm-up was noticed, what is due from then on counts.
+        // No matter how late the end of the warm-up was noticed, what is due from then on counts.
         let planned_ns = nanos(ran.plan.warmup);
         let (mut early, mut within, mut at_border) = (0_u64, 0_u64, 0_u64);
         while dues.next_ns() != u64::MAX && dues.next_ns() <= until_ns {
             *(match dues.next_ns() {
                 due_ns if due_ns < planned_ns => &mut early,
-                // At the very end of the warm-up, or of the run, it depends on what comes first.
+                // Exactly at the end of the warm-up, or of the run, it depends on what comes first.
                 due_ns if due_ns == until_ns || due_ns == planned_ns && due_ns > 0 => &mut at_border,
                 _ => &mut within,
             }) += 1;
             dues.take(1);
         }
         let limit = requests.unwrap_or(u64::MAX);
-        // What was due before a late end of the warm-up may have been sent in it, and so may be the rest of its last batch.
+        // Requests that were due before a late end of the warm-up may have been sent in it, as may the rest of its last
+        // batch.
         let begun = if planned_ns > 0 { ran.batch - 1 } else { 0 };
         least += if *start_ns > planned_ns { 0 } else { limit.min(within.saturating_sub(begun)) };
         // All of a batch is due when its first request is.

@@ -1,8 +1,8 @@
-//! Whole runs at random: a seed draws a command line, a script and a hostile world; the real engine runs it in virtual time;
-//! everything that has to be true of any run is checked, in between and at the end.
+//! Random runs: a seed draws a command line, a script and a hostile network; the real engine carries the run out in
+//! virtual time; everything that must be true of any run is checked, meanwhile and at the end.
 //!
-//! `make simulate` goes on for as long as one likes. What fails is made smaller and written to `target/simulate`, as files
-//! for `--io sim:FILE` and `-s` and the command line that goes with them.
+//! `make simulate` runs as long as you like. A failing case is made smaller and written to `target/simulate`, as files
+//! for `--io sim:FILE` and `-s`; the command line that uses them is printed.
 
 mod case;
 mod check;
@@ -26,7 +26,7 @@ use pace::Pace;
 use crate::backend::sim::Scenario;
 use crate::plan::schedule::Arrivals;
 
-/// So many seeds are tried in every test run, from one on.
+/// How many seeds every test run tries, from 1 on.
 const SEEDS: u64 = 250;
 
 /// Runs a case twice; returns how many nanoseconds of virtual time that took.
@@ -39,7 +39,7 @@ fn try_out(case: &Case) -> Result<u64, String> {
     let twice = || -> Result<u64, String> {
         let ((first_ns, first), (second_ns, second)) = (run()?, run()?);
         let other = || first.lines().zip(second.lines()).find(|(first, second)| first != second);
-        if first == second { Ok(first_ns + second_ns) } else { Err(format!("it comes out differently: {:?}", other())) }
+        if first == second { Ok(first_ns + second_ns) } else { Err(format!("the second run differs: {:?}", other())) }
     };
     catch_unwind(AssertUnwindSafe(twice)).unwrap_or_else(|panic| Err(format!("a panic: {}", words(&*panic))))
 }
@@ -49,15 +49,15 @@ fn words(panic: &(dyn Any + Send)) -> &str {
     text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("without words")
 }
 
-/// Says what went wrong with a seed and how to see it again.
+/// Says what went wrong with a seed and how to reproduce it.
 fn report(seed: u64, flaw: &str) -> String {
-    // What is wrong is still the same if nothing but numbers differ, as far as the first value that is shown.
+    // Two failures are the same if they differ only in numbers, up to the first value that is shown.
     let kind = |flaw: &str| flaw.split(';').next().map(|words| words.replace(|c: char| c.is_ascii_digit(), ""));
     let case = shrink::shrink(draw::draw(seed), |case| try_out(case).is_err_and(|other| kind(&other) == kind(flaw)));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/simulate").join(seed.to_string());
     case.write(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let smaller =
-        try_out(&case).err().unwrap_or_else(|| "not every time, so it is not only the seed's doing".to_owned());
+        try_out(&case).err().unwrap_or_else(|| "not every time, so the seed is not the only cause".to_owned());
     let words = case.words(&folder).join(" ");
     let scenario = fs::read_to_string(folder.join("scenario.toml")).unwrap_or_default();
     format!(
@@ -65,7 +65,7 @@ fn report(seed: u64, flaw: &str) -> String {
     )
 }
 
-/// With `SIMULATE_SECONDS` in the environment it takes so long and begins with `SIMULATE_SEED`.
+/// With `SIMULATE_SECONDS` in the environment, it runs that long, from `SIMULATE_SEED` on.
 #[test]
 fn whatever_happens_in_a_run_its_figures_hold() {
     let number = |name: &str| env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
@@ -98,7 +98,7 @@ fn what_comes_back_takes_nothing_along_that_is_not_due_yet() {
         max_late_ms: None,
         send_slice_us: None,
     };
-    // The servers close after one request of a batch, and the others come back.
+    // The servers close after one request of a batch, and the others are returned.
     let answer = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbye!".to_owned();
     let case = Case {
         options: Options { threads: 1, connections: 8, pace: Some(pace), duration_ms: Some(43), ..Options::default() },

@@ -1,4 +1,4 @@
-//! When the requests of a random run are due, as it can be typed.
+//! When the requests of a random run are due, as options.
 
 use crate::plan::schedule::Arrivals;
 
@@ -9,7 +9,7 @@ pub struct Pace {
     pub per_minute: u64,
     pub stages: Vec<Stage>,
     pub arrivals: Arrivals,
-    /// How many times as fast as asked for late requests are made up for, in tenths.
+    /// How many times faster than the rate late requests are made up for, in tenths.
     pub catch_up_tenths: Option<u64>,
     pub max_late_ms: Option<u64>,
     pub send_slice_us: Option<u64>,
@@ -24,7 +24,7 @@ pub struct Stage {
 }
 
 impl Pace {
-    /// The options and their values. wrk2 knows one of them, and no rate per minute.
+    /// The options and their values. wrk2 has one of them, and no rate per minute.
     pub fn words(&self, as_wrk: bool) -> Vec<(&'static str, String)> {
         if as_wrk {
             return vec![("-R", self.per_minute.div_ceil(60).to_string())];

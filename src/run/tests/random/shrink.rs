@@ -1,4 +1,4 @@
-//! Makes a case that fails smaller while it still fails.
+//! Makes a failing case smaller as long as it still fails.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,10 @@ use crate::backend::sim::Scenario;
 use crate::backend::sim::scenario::Mischief;
 use crate::plan::schedule::Arrivals;
 
-/// For about so long smaller cases are tried.
+/// How long, about, smaller cases are tried.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The smallest case to be found for which `fails` is still true.
+/// The smallest case found for which `fails` is still true.
 pub fn shrink(mut case: Case, fails: impl Fn(&Case) -> bool) -> Case {
     let began = Instant::now();
     let mut found = true;
@@ -64,7 +64,7 @@ fn smaller(case: &Case) -> Vec<Case> {
 
 fn shorten(mischief: &mut Mischief) {
     if let Mischief::Answer(text) | Mischief::Early(text) = mischief {
-        // What is drawn has no characters of more than a byte.
+        // Drawn texts have only single-byte characters.
         text.truncate(text.len() / 2);
     }
 }
@@ -90,7 +90,7 @@ fn without_spans(scenario: &Scenario, add: &mut Add<'_>) {
     }
 }
 
-/// One thing after the other as it usually is.
+/// Sets one thing after the other to its default.
 fn usual(add: &mut Add<'_>) {
     add(&|Case { scenario, .. }| {
         let (answer, latency_us) = (scenario.answer.clone(), scenario.latency_us);

@@ -1,5 +1,5 @@
-//! The simulated backend with somebody who watches: what was asked of it and what it reported, connection by connection,
-//! and what the servers have really answered.
+//! A wrapper of the simulated backend that checks calls and completions, connection by connection, and records what the
+//! servers really answered.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -14,32 +14,32 @@ use crate::backend::{Backend, Completion, ConnId, Sim, What};
 use crate::engine::{Seen, Way};
 use crate::plan::schedule::Dues;
 
-/// So many calls may follow from the timers of a turn, beside those for each connection.
+/// How many calls the timers of a turn may cause, in addition to those for each connection.
 const CALLS_OF_TIMERS: usize = 1_000;
 
-/// So many connections may be opened in a turn, whatever else happens in it.
+/// How many connections may be opened in a turn.
 const OPENED_MAX: usize = 64;
 
-/// After so many completions a turn is over, unless it catches up with what came while it was stalled: then timers may follow
-/// any of the later ones.
+/// After this many completions a turn is over, unless it catches up after a stall: then timers may follow any of the
+/// later ones.
 const HANDLED_PER_TURN: usize = 512;
 
-/// A backend that is watched.
+/// A backend that is checked.
 pub struct Watched {
     sim: Sim,
     /// Its connections.
     pub seen: Vec<Seen>,
-    /// The first thing that was asked of it and may not be, or that was too much.
+    /// The first call that was not allowed, or that was one too many.
     pub flaw: Option<String>,
     /// How many completions it has reported.
     pub completions: u64,
-    /// Bytes of answers that it has reported.
+    /// Bytes of responses that it has reported.
     pub received: u64,
     /// When the last of them were reported, and how many were then.
     pub received_last: (Nanos, u64),
     /// Calls since the last completion, or since the turn began.
     calls: usize,
-    /// The most that there may be now.
+    /// The most calls that are allowed now.
     calls_most: usize,
     /// The most calls that one completion may lead to.
     calls_of_one: usize,
@@ -49,25 +49,26 @@ pub struct Watched {
     handled: usize,
 }
 
-/// What the servers of a thread have answered.
+/// What the servers of a thread have sent.
 #[derive(Debug, Default)]
 pub struct Journal {
     /// How many connections they have.
     pub peers: Cell<u64>,
-    /// How many times the usual answer has arrived whole on a connection on which nothing else had.
+    /// How many times the usual response has arrived completely on a connection on which nothing else had.
     pub answers: Cell<u64>,
-    /// How many heads have arrived that can be those of an answer.
+    /// How many heads have arrived that can be those of a response.
     pub heads: Cell<u64>,
-    /// When the requests to come are due; `None`: whenever they come.
+    /// When the next requests are due; `None`: at any time.
     pub dues: RefCell<Option<Dues>>,
-    /// How long the slices are at whose ends they leave, in nanoseconds; 0: they leave when they are due.
+    /// The length of the slices at whose ends they are sent, in nanoseconds; 0: they are sent when they are due.
     pub slice_ns: Cell<u64>,
-    /// When a request came, and when it might leave, which was later, in nanoseconds.
+    /// Set if a request was sent too early: when it arrived, and the later time at which it was allowed, in
+    /// nanoseconds.
     pub early: Cell<Option<(u64, u64)>>,
 }
 
 impl Journal {
-    /// A request came. No more have come by then than might leave.
+    /// A request arrived. Checks that it was not sent too early.
     fn asked(&self, now: Nanos) {
         if let Some(dues) = self.dues.borrow_mut().as_mut() {
             let due_ns = dues.next_ns();
@@ -82,7 +83,7 @@ impl Journal {
 }
 
 impl Watched {
-    /// Connections to servers that write into `journal`. One completion may lead to `calls_of_one` calls.
+    /// Connections to servers that write into `journal`. One completion may cause `calls_of_one` calls.
     pub fn new(
         connections: u32,
         network: Box<dyn Network>,
@@ -106,8 +107,8 @@ impl Watched {
         }
     }
 
-    /// A turn begins, in which timers fire and connections are looked after. Opening them has a limit of its own, for some
-    /// are opened after what a turn catches up with, too.
+    /// A turn begins, in which timers fire and connections are opened. Opening has its own limit, because some are also
+    /// opened after a turn has caught up.
     pub fn begin_turn(&mut self) {
         self.opened = 0;
         self.handled = 0;
@@ -161,7 +162,8 @@ impl Backend for Watched {
     }
 
     fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize {
-        // Whoever resets a connect has accepted it: the engine sends something, and only then is its connection over.
+        // A server that resets a connection has accepted it first: the engine sends something, and only then does the
+        // connection end.
         let is_there = |seen: Seen| matches!(seen.way, Way::Open | Way::Over) && seen.unsent == 0;
         self.called(conn, "something is sent", is_there);
         let length = bytes.bytes().len();
@@ -200,7 +202,7 @@ impl Backend for Watched {
     fn next(&mut self) -> Option<Completion> {
         (self.calls, self.calls_most) = (0, self.calls_of_one);
         let Some(completion) = self.sim.next() else {
-            // After standing still, timers follow in the same turn.
+            // After a stall, timers follow in the same turn.
             self.allow_timers();
             return None;
         };
@@ -253,19 +255,19 @@ impl Network for WatchedNetwork {
     }
 }
 
-/// One connection. There is a wake around whatever its server does: one that comes just before it arrives, and one for
-/// when it has arrived and the connection is still there.
+/// One connection. There are two wakes around everything its server does: one just before it arrives, and one for when
+/// it has arrived and the connection still exists.
 struct WatchedPeer {
     peer: Box<dyn Peer>,
     answer: Rc<[u8]>,
     journal: Rc<Journal>,
-    /// What the wakes to come are about, in their order.
+    /// What the next wakes are about, in order.
     wakes: VecDeque<(Nanos, About)>,
-    /// The end of the last bytes that have come in.
+    /// The end of the last bytes received from the client.
     asked: Vec<u8>,
     /// The last bytes that have arrived.
     tail: Vec<u8>,
-    /// How much of the usual answer has arrived; `None` once something else has.
+    /// How much of the usual response has arrived; `None` once something else has.
     plain: Option<usize>,
     is_over: bool,
 }
@@ -274,21 +276,21 @@ struct WatchedPeer {
 enum About {
     /// These bytes arrive now.
     Arriving(Vec<u8>),
-    /// They have arrived.
+    /// These bytes have arrived.
     Arrived(Vec<u8>),
-    /// Nothing arrives any more.
+    /// Nothing more will arrive.
     Over,
-    /// The server wanted it.
+    /// The server asked for the wake.
     Own,
 }
 
 /// The shortest beginning of a head that tells its class.
 const HEAD: usize = "HTTP/1.1 2".len();
-/// With this ends the first line of each request, and nothing else in it.
+/// The end of the first line of each request, and of nothing else in it.
 const ASKED: &[u8] = b" HTTP/1.1\r\n";
 
 impl WatchedPeer {
-    /// Puts wakes around what the server has just decided to do.
+    /// Adds wakes around what the server has just decided to do.
     fn watch(&mut self, now: Nanos, from: usize, actions: &mut Vec<Action>) {
         for Action { at, act } in actions.split_off(from) {
             let mut wake = |actions: &mut Vec<Action>, about| {
