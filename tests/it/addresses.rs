@@ -212,9 +212,12 @@ fn too_few_local_ports_are_foreseen_and_explained(context: &Context) {
         String::from_utf8(command.output().expect("it runs").stderr).expect("a text")
     };
     let few = run(&[]);
-    assert!(few.contains("onrush: 10 connections need as many local ports, and there are 5: use more source"), "{few}");
+    assert!(
+        few.contains("onrush: 10 connections need as many local ports, but there are only 5: use more source"),
+        "{few}"
+    );
     assert!(few.contains("no local port left (EADDRNOTAVAIL)"), "{few}");
-    assert!(few.contains("there are 5 between two addresses, and "), "{few}");
+    assert!(few.contains("there are 5 per pair of addresses, and "), "{few}");
     let many = run(&["-b", "127.0.0.1/28"]);
     assert!(!many.contains("local port"), "{many}");
 }

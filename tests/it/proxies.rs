@@ -343,7 +343,7 @@ fn answers_that_open_no_tunnel_are_named(context: &Context) {
         (b"HTTP/1.1 101 Switching\r\n\r\n", "cannot be read: the server switched to another protocol"),
         (b"", "the proxy closed the connection after CONNECT: its log may say why"),
         (b"HTTP/1.1 200 OK\r\nA: b", "the proxy closed the connection after CONNECT"),
-        (b"SSH-2.0-OpenSSH\r\n", "cannot be read: not an HTTP response: is it the port of a proxy"),
+        (b"SSH-2.0-OpenSSH\r\n", "cannot be read: not an HTTP response: is it the port of an HTTP proxy"),
         (b"\x15\x03\x01\x00\x02\x02\x46", "cannot be read: the server speaks TLS: use its plain-text port"),
         (b"HTTP/1.1 \x1b]0;x\x07\r\n\r\n", "cannot be read: malformed status line"),
         (b"HTTP/1.1 200 OK\r\n\x1b]0;x\x07\r\n\r\n", "cannot be read: malformed header field"),

@@ -171,7 +171,7 @@ fn a_server_that_dies_loses_no_request_from_the_account(context: &Context) {
     let of = |name: &str| number(&document, &format!("/requests/{name}"));
     assert!((300.0..=400.0).contains(&of("due")), "{}", document["requests"]);
     assert!(of("unsent") > 150.0 && of("completed") < 200.0, "{}", document["requests"]);
-    assert!(output.stderr.contains("still waiting at the end"), "{output:?}");
+    assert!(output.stderr.contains("still unsent at the end"), "{output:?}");
 }
 
 fn connections_are_opened_while_due_requests_wait_and_a_note_says_how_many_it_takes(context: &Context) {

@@ -114,7 +114,7 @@ fn python_asks_for_a_certificate_after_the_handshake(context: &Context) {
     std::fs::write(&identity, stranger.certificate + &stranger.key).expect("a file can be written");
     let wrong = context.onrush().words("-k -c1 -d300ms --cert").word(&identity).word(python.url()).run();
     let expected = "TLS alert unknown CA (48) from the server";
-    assert!(wrong.note(expected).contains("it does not accept the client's certificate"), "{wrong:?}");
+    assert!(wrong.note(expected).contains("it does not accept the client certificate"), "{wrong:?}");
     // In TLS 1.3 the client believes that all is well when the server looks for the certificate.
     for (version, alert) in [("1.3", "certificate required (116)"), ("1.2", "handshake failure (40)")] {
         let onrush = context.onrush().words("-k -c1 -d300ms --tls-max").word(version).word(python.url());
@@ -495,10 +495,7 @@ fn files_and_lists_that_cannot_be_used_are_named(context: &Context) {
     }
     let plain = target();
     let output = context.onrush().words("-n1 -c1 --sni a.example").word(url(&plain, "/")).run_plain();
-    assert!(
-        output.stderr.starts_with("onrush: --sni does nothing: the URL is not https://"),
-        "{output:?}"
-    );
+    assert!(output.stderr.starts_with("onrush: --sni does nothing: the URL is not https://"), "{output:?}");
 }
 
 fn too_old_or_other_tls_is_said(context: &Context) {

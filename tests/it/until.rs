@@ -50,7 +50,7 @@ fn a_rare_percentile_is_not_known(context: &Context) {
     assert!(duration_s >= 20.0);
     let note = format!("note: --until was not reached in {duration_s:.2}s: ");
     // The rate may be uncertain, too: waits of the same length make for neighbours that resemble one another.
-    let why = "the precision of p99.9 is unknown, as there were fewer than 20 batches with 10,000 responses each; measure \
+    let why = "the precision of p99.9 is unknown, because there were fewer than 20 batches with 10,000 responses each; measure \
                longer (-d)";
     assert!(output.stderr.contains(&note) && output.stderr.contains(why), "{output:?}");
 }

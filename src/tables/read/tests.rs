@@ -281,7 +281,7 @@ fn files_that_are_no_results_are_named_and_the_others_are_read() {
         ("a.json", "line "),
         ("b.json", "schema 999"),
         ("c.json", "missing field"),
-        ("d.json", "no result of onrush"),
+        ("d.json", "not a result of onrush"),
         ("e.json.gz", "cannot be read"),
     ];
     assert_eq!(problems.len(), expected.len(), "{problems:?}");
