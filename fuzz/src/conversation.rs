@@ -1,45 +1,45 @@
-//! A connection whose server says given bytes, and what a client hears.
+//! A connection on which the server sends given bytes, and the events of the client.
 //!
-//! It drives a [`Client`] by the driver's contract and checks the client's side of it on the way.
+//! It drives a [`Client`] by the driver's contract and checks that the client keeps its side.
 
 use std::collections::VecDeque;
 
 use onrush_proto::{Client, Event, Http1, Parts, Request, StreamId};
 
-/// How requests are started and sent while the bytes come.
+/// How requests are started and sent while the bytes arrive.
 #[derive(Clone, Debug)]
 pub(crate) struct Conversation {
-    /// How many requests are in flight at most.
+    /// The most requests in flight.
     pub(crate) depth: usize,
     /// The methods of the requests, used in turn.
     pub(crate) methods: Vec<&'static str>,
-    /// Whether a request is started for each that ends, not only at the beginning.
+    /// Whether a request is started for each one that ends, not only at the beginning.
     pub(crate) refills: bool,
     /// Whether the last byte of each request is sent too.
     pub(crate) sends_all: bool,
 }
 
-/// What one event said, independent of where in which piece it was said.
+/// One event and its bytes, independent of how the input was split.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Heard {
     /// The event; the range of data or trailers is left empty.
     pub(crate) event: Event,
-    /// The head, the data or the trailers it spoke of.
+    /// The head, the data or the trailers of the event.
     pub(crate) bytes: Vec<u8>,
 }
 
-/// How the bytes are handed over.
+/// How the client is given the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
-    /// Everything is looked at.
+    /// Every byte is handed over.
     Looks,
     /// What may be skipped is skipped.
     Skips,
 }
 
 impl Conversation {
-    /// Says `bytes` in pieces of these sizes, repeated as long as it takes, then ends the stream. Returns what was
-    /// heard and how many bytes were skipped.
+    /// Sends `bytes` in pieces of these sizes, repeated as needed, then ends the stream. Returns the events and how
+    /// many bytes were skipped.
     pub(crate) fn hear(&self, bytes: &[u8], sizes: &[usize], reader: Reader) -> (Vec<Heard>, u64) {
         let mut call = Call::new(self, reader);
         let mut left = bytes;
@@ -66,7 +66,7 @@ struct Call<'a> {
     requests: Vec<Request>,
     /// How many requests were started.
     started: usize,
-    /// The requests whose last event has not come, oldest first.
+    /// The requests whose last event has not arrived, oldest first.
     open: VecDeque<StreamId>,
     heard: Vec<Heard>,
     skipped: u64,
@@ -95,7 +95,7 @@ impl<'a> Call<'a> {
         for _ in 0..self.client.capacity() {
             let request = &self.requests[self.started % self.requests.len()];
             let stream = self.client.start(request, false).expect("there is capacity");
-            assert!(!self.open.contains(&stream), "a name is used twice");
+            assert!(!self.open.contains(&stream), "a stream's name is used twice");
             self.open.push_back(stream);
             self.started += 1;
         }
@@ -105,7 +105,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Every byte is taken exactly once, and never fewer than all without an event.
+    /// Every byte is taken exactly once; if fewer than all are taken, there is an event.
     fn handle_piece(&mut self, mut piece: &[u8]) {
         while !piece.is_empty() {
             let skip = self.client.may_skip().min(piece.len() as u64);
@@ -161,7 +161,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// After the end of the stream every request has ended, the connection drains, and nothing more comes out of it.
+    /// After the end of the stream every request has ended, the connection drains, and there are no more events.
     fn check_is_over(&mut self) {
         assert!(self.open.is_empty(), "without an end: {:?}", self.open);
         assert!(matches!(self.heard.last(), Some(Heard { event: Event::Draining { .. }, .. })));

@@ -4,10 +4,10 @@ use onrush_proto::{Event, StreamId};
 
 use crate::conversation::{Conversation, Heard, Reader};
 
-/// A server that says anything. The first two bytes set the scene, the rest is what is said:
-/// bits 0 and 1 of the first byte are the depth less one, bit 2 makes every second request a `HEAD`, bit 3 keeps the
-/// last byte of each request unsent; bit 5 of the second byte starts a request for each that ends, its lower bits
-/// choose the split. (So digits and letters do for the first two bytes of a seed.)
+/// A server that sends anything. The first two bytes are settings, the rest is sent: bits 0 and 1 of the first byte are
+/// the depth less one, bit 2 makes every second request a `HEAD`, bit 3 keeps the last byte of each request unsent; bit
+/// 5 of the second byte starts a request for each that ends, its lower bits choose the split. (So digits and letters do
+/// for the first two bytes of a seed.)
 pub fn http1_response(data: &[u8]) {
     let [scene, split, bytes @ ..] = data else { return };
     let conversation = Conversation {
@@ -22,7 +22,7 @@ pub fn http1_response(data: &[u8]) {
 /// The fields after a body that is put into chunks.
 const TRAILERS: &[u8] = b"Digest: none\r\nExpires:never\r\n";
 
-/// A chunked body that is anything, and anything as a chunked body. The first byte chooses the split and the chunks.
+/// Any bytes as a chunked body, and any bytes put into chunks. The first byte chooses the split and the chunks.
 pub fn chunked(data: &[u8]) {
     let [split, bytes @ ..] = data else { return };
     let conversation = Conversation { depth: 1, methods: vec!["GET"], refills: false, sends_all: true };
@@ -39,8 +39,8 @@ pub fn chunked(data: &[u8]) {
     assert!(heard.iter().any(|heard| heard.event == Event::Complete { stream }));
 }
 
-/// The same bytes are heard alike in one piece, one by one, and in pieces of many sizes; skipping changes nothing but
-/// that less of the data is heard. Returns what is heard.
+/// Checks that the same bytes give the same events in one piece, one by one, and in pieces of many sizes, and that
+/// skipping only leaves out data. Returns the events.
 fn check_splits(conversation: &Conversation, bytes: &[u8], split: u8) -> Vec<Heard> {
     let whole = [bytes.len().max(1)];
     let pieces = sizes(split);

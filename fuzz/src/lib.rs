@@ -1,11 +1,11 @@
 //! Properties that must hold for any bytes.
 //!
-//! A target is a plain function that panics where a property does not hold. Its seeds lie in `corpus/<target>/` and are
-//! replayed by `tests/replay.rs` with every run of the tests; a fuzzer calls the same functions. Nothing here decides
-//! what is right byte by byte: the tests beside the code do that.
+//! A target is a plain function that panics if a property does not hold. Its seeds are in `corpus/<target>/`, and
+//! `tests/replay.rs` replays them in every test run; a fuzzer calls the same functions. Nothing here decides what is
+//! right byte by byte: the unit tests do that.
 //!
-//! To add a target: write the function, add it to [`TARGETS`], put seeds with speaking names into its directory, and give
-//! it a program in `src/bin/` and `Cargo.toml`, which only `make fuzz` builds.
+//! To add a target: write the function, add it to [`TARGETS`], put seeds with descriptive names into its directory, and
+//! add a program in `src/bin/` and `Cargo.toml`, which only `make fuzz` builds.
 
 #![forbid(unsafe_code)]
 
@@ -27,6 +27,6 @@ pub type Target = fn(&[u8]);
 pub const TARGETS: &[(&str, Target)] =
     &[("chunked", chunked), ("http1_response", http1_response), ("request", request), ("units", units), ("url", url)];
 
-/// The dialects of other tools, which all read values alike.
+/// The dialects of other tools, which all read values the same way.
 const COMPAT: [onrush::plan::Dialect; 3] =
     [onrush::plan::Dialect::Wrk, onrush::plan::Dialect::WrkCmm, onrush::plan::Dialect::Wrk2];

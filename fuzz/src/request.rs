@@ -1,10 +1,10 @@
-//! Requests that a script wrote: any bytes.
+//! Requests written by a script: any bytes.
 
 use onrush_proto::http1::{Outline, outline};
 
-/// Requests that are anything. Those that are found lie one after the other from the first byte on, alone each is what
-/// it was among the others, and after the last there are line ends at most. What is refused is refused at a place that
-/// is there, after the requests that were found before it, and nothing that follows mends it unless it is incomplete.
+/// Any bytes as requests. The requests found follow one another from the first byte on, each parses the same alone, and
+/// only line ends follow the last. A refusal names a position inside the bytes, after the requests found before it, and
+/// further bytes do not change it unless the request is incomplete.
 pub fn request(data: &[u8]) {
     let mut found = Vec::new();
     let result = outline(data, &mut found);
@@ -19,7 +19,7 @@ pub fn request(data: &[u8]) {
     }
     let rest = &data[end..];
     let Err(malformed) = result else {
-        assert!(!found.is_empty() && rest.iter().all(|byte| b"\r\n".contains(byte)), "{rest:?} is no request");
+        assert!(!found.is_empty() && rest.iter().all(|byte| b"\r\n".contains(byte)), "{rest:?} is not a request");
         return;
     };
     let lines: Vec<&[u8]> = data.split(|&byte| byte == b'\n').collect();

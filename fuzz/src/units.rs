@@ -7,8 +7,8 @@ use onrush::plan::Dialect;
 
 use crate::COMPAT;
 
-/// A value that is anything. What is accepted has a digit, means the same when it is written out plainly, and means the
-/// same to both grammars where both know its words.
+/// Any text as a value. What is accepted has a digit, means the same when it is written out plainly, and means the same
+/// in both grammars if both accept it.
 pub fn units(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else { return };
     let (native_count, native_time) = (metric(text, Dialect::Native), time(text, Dialect::Native));
@@ -26,7 +26,7 @@ pub fn units(data: &[u8]) {
     for time in [native_time, wrk_time].into_iter().flatten() {
         check_time(time);
     }
-    // Fractions and the small units of time are ours alone; everything else of ours is wrk's too.
+    // Only our grammar has fractions and the small units of time; wrk's has everything else.
     let is_ours =
         text.contains('.') || text.to_ascii_lowercase().ends_with("ms") || text.to_ascii_lowercase().ends_with("us");
     if !is_ours {

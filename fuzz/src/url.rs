@@ -5,8 +5,8 @@ use onrush::plan::{Dialect, Target};
 
 use crate::COMPAT;
 
-/// A URL that is anything. What is accepted can be sent as it is, and the URL that says no more than what is sent is
-/// understood in the same way; the dialects differ only in what they refuse.
+/// Any text as a URL. What is accepted can be sent as it is, and the URL made of only the parts that are sent parses
+/// the same; the dialects differ only in what they refuse.
 pub fn url(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else { return };
     let native = Target::parse(text, Dialect::Native);
@@ -22,7 +22,7 @@ pub fn url(data: &[u8]) {
     }
     let Ok(native) = native else { return };
     if wrk.as_ref() != Ok(&native) {
-        // wrk wants a scheme. With one it must mean the same.
+        // wrk requires a scheme. With one, the URL must mean the same.
         let completed = Target::parse(&format!("http://{text}"), Dialect::Wrk)
             .map(|target| Target { typed: text.into(), ..target });
         assert_eq!(completed.as_ref(), Ok(&native));
@@ -41,13 +41,13 @@ fn check_accepted(target: &Target, text: &str, dialect: Dialect) {
 
     let sent = format!("{}://{authority}{}", target.scheme.name(), target.path);
     let again = Target::parse(&sent, dialect).unwrap_or_else(|invalid| panic!("{invalid}, from {text:?}"));
-    // The zone of an address matters on this machine only, and who the user is goes into a header.
+    // The zone of an address is only used on this machine, and the user goes into a header.
     let host = target.host.split('%').next().unwrap_or_default().to_owned();
     assert_eq!(again, Target { typed: sent, host, userinfo: None, ..target.clone() });
     assert!(dialect.is_compat() || !matches!(target.scheme, Scheme::Other(_)), "{target:?}");
 }
 
-/// Whether it may be part of a request's head: visible ASCII, and some of it.
+/// Whether it may be part of a request's head: visible ASCII, and not empty.
 fn is_sendable(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }

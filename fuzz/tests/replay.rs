@@ -24,7 +24,7 @@ fn every_target_holds_for_its_seeds_and_for_each_beginning_of_them() {
 fn every_corpus_belongs_to_a_target() {
     let known: Vec<PathBuf> = TARGETS.iter().map(|(name, _)| corpora().join(name)).collect();
     for corpus in entries(&corpora()) {
-        assert!(known.contains(&corpus), "no target is called like {}", corpus.display());
+        assert!(known.contains(&corpus), "there is no target for {}", corpus.display());
     }
 }
 
@@ -43,7 +43,7 @@ fn corpora() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
 
-/// What lies in a directory, sorted by name; nothing if there is none.
+/// The entries of a directory, sorted by name; none if it does not exist.
 fn entries(directory: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> =
         fs::read_dir(directory).into_iter().flatten().map(|entry| entry.expect("an entry").path()).collect();

@@ -1,6 +1,6 @@
-//! `make demo`: the embedded target on a free port of the loopback, and five seconds of load on it.
+//! `make demo`: starts the embedded target on a free port of the loopback, and puts five seconds of load on it.
 //!
-//! The server ends with us on every path, an interrupt too; only a `kill -9` of this process would leave it running.
+//! The server ends with this process, even on an interrupt; only `kill -9` of this process leaves it running.
 
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// The program as people install it, for cargo.
+/// Cargo's arguments for the program as users install it.
 const PROGRAM: [&str; 5] = ["--release", "--package", "onrush", "--bin", "onrush"];
 
 /// Runs the demo; the exit code is the load generator's.
@@ -21,7 +21,7 @@ pub fn run() -> io::Result<ExitCode> {
     if !crate::cargo().arg("build").args(PROGRAM).status()?.success() {
         return Ok(ExitCode::FAILURE);
     }
-    // From here on a signal does not end us before the server has ended. At a terminal the load generator gets the
+    // From here on a signal does not end this process before the server. At a terminal the load generator gets the
     // interrupt too, and prints what it has measured so far.
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGHUP, SIGINT, SIGTERM] {
@@ -38,26 +38,27 @@ pub fn run() -> io::Result<ExitCode> {
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The program, ready to be started. `cargo run` turns itself into it, so the process is the program's.
+/// The command that starts the program. `cargo run` replaces itself by it, so the process is the program's.
 fn onrush() -> Command {
     let mut command = crate::cargo();
     command.args(["run", "--quiet"]).args(PROGRAM).arg("--");
     command
 }
 
-/// The embedded target as a process of its own, ended when this is dropped.
+/// The embedded target in its own process, which is ended when this is dropped.
 struct Server(Child);
 
 impl Server {
-    /// Starts it and waits until it says where it listens; gives that URL too.
+    /// Starts it and waits until it prints its URL; returns that too.
     fn start() -> io::Result<(Self, String)> {
         println!("$ onrush serve --addr 127.0.0.1:0");
         let mut command = onrush();
-        // A group of its own: an interrupt at the terminal is not for the server, it ends when the load has.
+        // In its own process group, so that an interrupt at the terminal does not reach the server: it ends after the
+        // load.
         command.args(["serve", "--addr", "127.0.0.1:0"]).process_group(0).stdout(Stdio::piped());
         let mut server = Self(command.spawn()?);
         let mut line = String::new();
-        // The pipe stays open after this line, lest the server writes into a closed one.
+        // The pipe stays open after this line, so that the server never writes into a closed one.
         if let Some(stdout) = &mut server.0.stdout {
             BufReader::new(stdout).read_line(&mut line)?;
         }
@@ -71,7 +72,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Neither can fail but for a server that has ended already, which is what they are for.
+        // Both fail only if the server has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,8 +1,9 @@
 # Installs Debian packages, and keeps their services from starting: now and at the next boot.
 # Called as: sh -c "$(this file)" install POLICY "SERVICE..." PACKAGE...
 #
-# Debian asks POLICY (/usr/sbin/policy-rc.d) before it starts a service; there is no other switch. If there is none, one
-# that always says no is there for as long as this script runs. One that is there is the administrator's: it stays.
+# Debian asks POLICY (/usr/sbin/policy-rc.d) before it starts a service; there is no other switch. If it does not exist,
+# this script puts one there that always says no, and removes it at its end. An existing one is the administrator's: it
+# stays.
 set -eu
 policy=$1
 services=$2

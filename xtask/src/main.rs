@@ -1,7 +1,7 @@
-//! The chores of development, run by the targets of the `Makefile`: `cargo xtask test`, `tidy`, `simulate`,
-//! `demo` and `bench`.
+//! The development tasks, run by the targets of the `Makefile`: `cargo xtask test`, `tidy`, `simulate`, `demo` and
+//! `bench`.
 //!
-//! Nothing of it is part of the program, and nothing of it is needed to build the program.
+//! None of it is part of the program or needed to build it.
 
 mod bench;
 mod demo;
@@ -18,14 +18,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 const USAGE: &str = "\
-usage: cargo xtask CHORE
+usage: cargo xtask TASK
   test  install what the tests need, then check and test everything
-  tidy  name every place that breaks a rule of the house
+  tidy  name every place that breaks a house rule
   simulate [SECONDS=60] [SEED=7]
-        draw whole runs at random and check what has to be true of any
+        carry out random runs and check what must be true of every run
   demo  start the embedded target and put five seconds of load on it
   bench [ROWS=small,big] [PEERS=wrk] [ROUNDS=21] [SAVE=1]
-        measure generator against generator
+        compare load generators
 ";
 
 fn main() -> ExitCode {
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
 fn tidy() -> io::Result<ExitCode> {
     let findings = tidy::tree(&root())?;
     let lines: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
-    // A reader that closes the pipe, as `head` does, has seen enough.
+    // A reader that closes the pipe, as `head` does, is no error.
     let _ = writeln!(io::stdout(), "{lines}tidy: {} findings", findings.len());
     Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -67,7 +67,7 @@ fn target() -> io::Result<PathBuf> {
     Ok(named.unwrap_or(root().canonicalize()?.join("target")))
 }
 
-/// The cargo that runs us, at the root of the repository.
+/// The cargo that runs this program, at the root of the repository.
 fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());

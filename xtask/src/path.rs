@@ -1,18 +1,18 @@
-//! Where programs are looked for.
+//! Finds programs in the search path.
 
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Where Debian keeps programs that are for administrators, and that a user's `PATH` often lacks.
+/// Debian's directories of programs for administrators, which a user's `PATH` often lacks.
 const ADMINISTRATION: &[&str] = &["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
-/// The search path: the tests' own Python, that of the user, and the places for administrators' programs.
+/// The search path: the tests' own Python, the user's `PATH`, and the directories of administrators' programs.
 pub fn search() -> OsString {
     let user = env::var_os("PATH").unwrap_or_default();
     let own = std::iter::once(python().join("bin"));
     let all = own.chain(env::split_paths(&user)).chain(ADMINISTRATION.iter().map(PathBuf::from));
-    // Only a directory with a colon in its name cannot be joined, and splitting gave none.
+    // Joining fails only for a directory with a colon in its name, and splitting returns none.
     env::join_paths(all).unwrap_or(user)
 }
 

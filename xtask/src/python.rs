@@ -1,4 +1,4 @@
-//! A Python of the tests' own, in `target/python`: with a library that reads our histograms and is not ours.
+//! Provides a Python for the tests in `target/python`, with an independent library that reads our histograms.
 
 use std::io;
 use std::process::{Command, Stdio};
@@ -8,10 +8,10 @@ use crate::path;
 /// What is installed into it, from PyPI.
 const LIBRARY: &str = "hdrhistogram==0.10.8";
 
-/// The module of it that the tests ask for.
+/// Its module that the tests import.
 const MODULE: &str = "hdrh.histogram";
 
-/// Makes it, unless the library is there; a machine on which that does not go skips a test, by name.
+/// Creates it, unless the library is installed; if that fails, a test is skipped by name.
 ///
 /// # Errors
 /// A process that cannot be started.
@@ -24,7 +24,7 @@ pub fn provide() -> io::Result<()> {
     let made = run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(path::python()))?
         && run(Command::new(path::python().join("bin/pip")).args(["install", "--quiet", LIBRARY]))?;
     if !made || !has_library()? {
-        println!("Without it its test is skipped. It takes python3-venv and a way to pypi.org.");
+        println!("Without it, its test is skipped. It needs python3-venv and access to pypi.org.");
     }
     Ok(())
 }
@@ -37,7 +37,7 @@ fn has_library() -> io::Result<bool> {
 fn run(command: &mut Command) -> io::Result<bool> {
     match command.env("PATH", path::search()).status() {
         Ok(status) => Ok(status.success()),
-        // It was not made.
+        // It does not exist.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }

@@ -1,5 +1,5 @@
-//! `make simulate`: whole runs at random, for any length of time. The runs are a test of the library; this sets the
-//! length and the first seed.
+//! `make simulate`: random runs for any length of time. The runs are a test of the library; this sets the length and
+//! the first seed.
 
 use std::io;
 use std::process::ExitCode;
@@ -8,22 +8,22 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The test that draws the runs.
 const TEST: &str = "run::tests::random::whatever_happens_in_a_run_its_figures_hold";
 
-/// Runs until the time is over or something is found.
+/// Runs until the time is over or a run fails.
 ///
 /// # Errors
-/// A process that cannot be started, or a word that says nothing.
+/// A process that cannot be started, or an argument that cannot be read.
 pub fn run(words: &[&str]) -> io::Result<ExitCode> {
     let (seconds, seed) = options(words).map_err(io::Error::other)?;
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let mut command = crate::cargo();
     command.args(["test", "--package", "onrush", "--lib", "--", "--exact", TEST, "--show-output"]);
-    // Seeds of different days are different, and short enough to be typed.
+    // Different on different days, and short enough to be typed.
     command.env("RUST_BACKTRACE", "0").env("SIMULATE_SECONDS", seconds.to_string());
     command.env("SIMULATE_SEED", seed.unwrap_or_else(|| now() * 1_000).to_string());
     Ok(if command.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The seconds and the seed that `SECONDS=60` and `SEED=7` say; an empty one says nothing.
+/// Reads `SECONDS=60` and `SEED=7`; an empty value is none.
 fn options(words: &[&str]) -> Result<(u64, Option<u64>), String> {
     let (mut seconds, mut seed) = (60, None);
     for word in words {

@@ -1,6 +1,6 @@
-//! `make test`: everything that has to hold, one step after the other, and one line at the end that counts the tests.
+//! `make test`: all checks, one step after the other, and one line at the end that counts the tests.
 //!
-//! A step that fails does not keep the later ones from running: one run shows all there is to mend.
+//! Later steps run even if one fails, so that one run shows everything that needs fixing.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::ops::AddAssign;
@@ -13,13 +13,13 @@ use crate::{path, python, tools};
 struct Step {
     name: &'static str,
     arguments: &'static [&'static str],
-    /// The part of the toolchain it needs, which a minimal one lacks.
+    /// The toolchain component it needs, which a minimal toolchain lacks.
     component: Option<&'static str>,
-    /// The other system it is about, which few toolchains know.
+    /// The other target it compiles for, which few toolchains have.
     target: Option<&'static str>,
 }
 
-/// Another C library: what compiles for both takes less for granted.
+/// Another C library: code that compiles for both makes fewer assumptions.
 const MUSL: &str = "x86_64-unknown-linux-musl";
 
 const STEPS: &[Step] = &[
@@ -41,7 +41,7 @@ const STEPS: &[Step] = &[
 enum Ended {
     Passed,
     Failed,
-    /// It could not run here, which is no failure on a developer's machine.
+    /// It could not run here, which is not a failure on a developer's machine.
     Skipped,
 }
 
@@ -68,7 +68,7 @@ pub fn run() -> io::Result<ExitCode> {
 }
 
 impl Step {
-    /// Runs it, and adds the tests it ran to `tally`.
+    /// Runs the step, and adds its tests to `tally`.
     fn run(&self, tally: &mut Tally) -> io::Result<Ended> {
         if let Some(component) = self.component
             && !self.has_component()
@@ -83,12 +83,12 @@ impl Step {
         }
         let mut command = crate::cargo();
         command.args(self.arguments).env("RUSTDOCFLAGS", "-D warnings").env("PATH", path::search());
-        // Nothing is linked for it, so this system's compiler will do for the parts in C.
+        // Nothing is linked, so this system's compiler is good enough for the parts in C.
         command.envs([("CC_x86_64_unknown_linux_musl", "cc"), ("AR_x86_64_unknown_linux_musl", "ar")]);
         Ok(if run_counting(&mut command, &mut io::stdout(), tally)? { Ended::Passed } else { Ended::Failed })
     }
 
-    /// Whether cargo knows the subcommand.
+    /// Whether cargo has the subcommand.
     fn has_component(&self) -> bool {
         let output = crate::cargo().args(&self.arguments[..1]).arg("--version").output();
         output.is_ok_and(|output| output.status.success())
@@ -137,7 +137,8 @@ impl AddAssign for Tally {
     }
 }
 
-/// Runs `command`, passes its output on line by line, and adds every result line to `tally`; says whether it succeeded.
+/// Runs `command`, passes its output on line by line, and adds every result line to `tally`; returns whether it
+/// succeeded.
 fn run_counting(command: &mut Command, shown: &mut impl Write, tally: &mut Tally) -> io::Result<bool> {
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     if let Some(output) = child.stdout.take() {

@@ -1,7 +1,7 @@
-//! What the tests and the benchmarks need beside Rust, and how it comes onto the machine: with apt-get, said
-//! beforehand, after a question if someone is there to answer, and without starting any service.
+//! Installs what the tests and the benchmarks need in addition to Rust: with apt-get, announced, after asking if there
+//! is a terminal, and without starting any service.
 //!
-//! Nothing here fails a run. The tests and the benchmarks themselves skip what cannot run, by name.
+//! Nothing here makes a run fail. The tests and the benchmarks skip by name what cannot run.
 
 use std::env;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -10,24 +10,24 @@ use std::process::Command;
 
 use crate::path;
 
-/// What a developer would like to have on the machine.
+/// A set of tools that should be installed.
 pub struct Wishes {
-    /// Who would, as a sentence begins.
+    /// What needs them, as the beginning of a sentence.
     who: &'static str,
-    /// What happens to those who depend on a tool that is not there.
+    /// What happens if a tool is missing.
     otherwise: &'static str,
     tools: &'static [Tool],
 }
 
-/// A program that is started.
+/// A program that is needed.
 struct Tool {
-    /// What it is called.
+    /// Its name.
     program: &'static str,
     /// The Debian package it is in.
     package: &'static str,
-    /// The service that the package would start.
+    /// The service that the package would start, if any.
     service: Option<&'static str>,
-    /// What is done with it.
+    /// What it is needed for.
     purpose: &'static str,
 }
 
@@ -83,10 +83,10 @@ pub const BENCHMARKS: Wishes = Wishes {
     ],
 };
 
-/// Debian's question whether a service may start; see `install.sh`.
+/// The program that Debian asks whether a service may start; see `install.sh`.
 const POLICY: &str = "/usr/sbin/policy-rc.d";
 
-/// Installs what is missing of the programs that are `needed`, or says what stays missing.
+/// Installs the missing ones of the programs that are `needed`, or says which are still missing.
 ///
 /// # Errors
 /// A terminal that cannot be read, or a shell that cannot be started.
@@ -99,7 +99,7 @@ pub fn provide(wishes: &Wishes, needed: impl Fn(&str) -> bool) -> io::Result<()>
         println!("{} {}: {}.", wishes.who, tool.program, tool.purpose);
     }
     match Installer::find()? {
-        None => println!("It takes apt-get, and root or sudo, to install them from here."),
+        None => println!("Installing them from here needs apt-get, and root or sudo."),
         Some(installer) => {
             let packages: Vec<&str> = missing.iter().map(|tool| tool.package).collect();
             if is_wanted(&packages)? && !installer.install(&missing)? {
@@ -113,7 +113,7 @@ pub fn provide(wishes: &Wishes, needed: impl Fn(&str) -> bool) -> io::Result<()>
     Ok(())
 }
 
-/// Whether no one watches: continuous integration runs this.
+/// Whether continuous integration runs this, so that there is nobody to ask.
 pub fn is_ci() -> bool {
     env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
 }
@@ -123,7 +123,7 @@ fn missing(wishes: &Wishes, needed: impl Fn(&str) -> bool) -> Vec<&'static Tool>
     wishes.tools.iter().filter(|tool| needed(tool.program) && !path::has(tool.program)).collect()
 }
 
-/// Asks whether to install `packages`; takes it for granted if no one is there to answer.
+/// Asks whether to install `packages`; without a terminal, assumes yes.
 fn is_wanted(packages: &[&str]) -> io::Result<bool> {
     let packages = packages.join(" ");
     if is_ci() || !io::stdin().is_terminal() {
@@ -137,21 +137,21 @@ fn is_wanted(packages: &[&str]) -> io::Result<bool> {
     Ok(is_yes(&answer))
 }
 
-/// Whether a line typed at the question agrees; the end of the input does not.
+/// Whether the typed line agrees; the end of the input does not.
 fn is_yes(answer: &str) -> bool {
     matches!(answer.to_lowercase().as_str(), "\n" | "y\n" | "yes\n")
 }
 
 /// How this machine installs packages.
 enum Installer {
-    /// We are root.
+    /// As root.
     Root,
     /// Through sudo.
     Sudo,
 }
 
 impl Installer {
-    /// The way that is open, if any is.
+    /// The way that works here, if any.
     fn find() -> io::Result<Option<Self>> {
         let is_root = Command::new("id").arg("-u").output()?.stdout == b"0\n";
         Ok(match (path::has("apt-get"), is_root, path::has("sudo")) {
@@ -161,7 +161,7 @@ impl Installer {
         })
     }
 
-    /// Installs `tools`; says whether all went well.
+    /// Installs `tools`; returns whether that succeeded.
     fn install(&self, tools: &[&Tool]) -> io::Result<bool> {
         if Path::new(POLICY).exists() {
             println!("({POLICY} exists already; it decides whether a service may start.)");
@@ -171,7 +171,7 @@ impl Installer {
             Self::Sudo => Command::new("sudo"),
         };
         if let Self::Sudo = self {
-            // Where no one can type a password, sudo is not to wait for one.
+            // Without a terminal, sudo must not wait for a password.
             command.args((!io::stdin().is_terminal()).then_some("--non-interactive")).arg("sh");
         }
         script(&mut command, POLICY, tools);
@@ -179,7 +179,7 @@ impl Installer {
     }
 }
 
-/// Has the shell that `command` starts run `install.sh`.
+/// Makes the shell that `command` starts run `install.sh`.
 fn script(command: &mut Command, policy: &str, tools: &[&Tool]) {
     let services: Vec<&str> = tools.iter().filter_map(|tool| tool.service).collect();
     command.args(["-c", include_str!("install.sh"), "install", policy, &services.join(" ")]);
@@ -194,7 +194,7 @@ mod tests {
 
     use super::*;
 
-    /// A directory with programs that replace Debian's and write down how they were called.
+    /// A directory with programs that replace Debian's and log how they were called.
     struct Debian(PathBuf);
 
     impl Debian {
@@ -208,7 +208,7 @@ mod tests {
         }
 
         /// A program that appends its name, its arguments and whether the policy forbids services to the log, then
-        /// goes on with `rest`.
+        /// continues with `rest`.
         fn program(&self, name: &str, rest: &str) {
             let (log, policy) = (self.0.join("log"), self.policy());
             let (log, policy) = (log.display(), policy.display());
@@ -224,7 +224,7 @@ mod tests {
             self.0.join("policy-rc.d")
         }
 
-        /// Installs nginx; gives whether that went well, and the log.
+        /// Installs nginx; returns whether that succeeded, and the log.
         fn install(&self) -> (bool, String) {
             let mut command = Command::new("sh");
             command.env("PATH", format!("{}:/usr/bin:/bin", self.0.display()));

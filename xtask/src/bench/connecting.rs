@@ -1,4 +1,4 @@
-//! What connecting costs: thousands of connections at once, and a new one for every request for a long time.
+//! Measures what connecting costs: thousands of connections at once, and for a long time a new one for every request.
 
 use std::fs;
 use std::io::{self, Write};
@@ -15,18 +15,18 @@ use super::process::{Server, Stage};
 
 /// The connections of a storm.
 const MANY: u32 = 19_000;
-/// What a connection costs among this many is what it costs without a storm.
+/// With this many connections there is no storm: the cost of each is the reference.
 const FEW: u32 = 1_000;
-/// More rounds than this tell nothing more: each of them is thousands of connections.
+/// More rounds than this add nothing: each has thousands of connections.
 const ROUNDS_MAX: usize = 11;
 /// About how long a round of a storm takes, in seconds, and how long wrk takes for one storm.
 const STORM_S: f64 = 4.0;
 const WRK_S: f64 = 15.0;
-/// How long connections are made for every request, and in how many rounds at most.
+/// How long `steady` opens a connection for every request, and the most rounds.
 const STEADY_S: u32 = 20;
 const STEADY_ROUNDS_MAX: usize = 3;
 
-/// One line of a row: the unit, who is compared, and what came out.
+/// One line of a row: the unit, the contenders, and the outcome.
 pub type Entry = (&'static str, Comparison, Outcome);
 
 /// How long [`storm`] takes, in seconds.
@@ -39,7 +39,7 @@ pub fn steady_s(rounds: usize) -> f64 {
     rounds.min(STEADY_ROUNDS_MAX) as f64 * f64::from(STEADY_S)
 }
 
-/// Connections that are all open at once and ask once each.
+/// Measures connections that are all open at once and send one request each.
 ///
 /// # Errors
 /// A target or a meter that cannot be started.
@@ -88,15 +88,15 @@ pub fn storm(stage: &Stage<'_>, peers: &[Contender], rounds: usize) -> io::Resul
     Ok(entries)
 }
 
-/// wrk opens all connections before it looks at the time, so that a run of a second lasts as long as that takes. Once is
-/// enough.
+/// wrk opens all connections before it checks the time, so that a run of a second lasts as long as that takes. One run
+/// is enough.
 fn wrk(stage: &Stage<'_>, ours: &[f64]) -> io::Result<Outcome> {
     if let Some(why) = stage.programs.missing(Wrk) {
         return Ok(Err(why.to_owned()));
     }
     let server = stage.target(Target::Bare, true)?;
     let began = Instant::now();
-    // What it reports is not what counts here.
+    // Its report does not matter here.
     let _ = stage.round(Wrk, &Load { seconds: 1, options: &[], ..load(MANY) }, &server)?;
     let seconds = began.elapsed().as_secs_f64();
     Ok(Estimate::of(ours).map_or_else(
@@ -108,7 +108,7 @@ fn wrk(stage: &Stage<'_>, ours: &[f64]) -> io::Result<Outcome> {
     ))
 }
 
-/// Values beside which the number of requests per second says nothing.
+/// Values for which requests per second have no meaning.
 fn untimed(values: Vec<f64>) -> Series {
     Series { values, rates: Vec::new() }
 }
@@ -132,7 +132,7 @@ fn load(connections: u32) -> Load {
     }
 }
 
-/// What a run took.
+/// What a run used.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spent {
     connections: u32,
@@ -160,7 +160,8 @@ impl Spent {
     }
 }
 
-/// A new connection for every request, for 20 seconds: what the last five did to the first five.
+/// Measures a new connection for every request, for 20 seconds: the rate of the last five seconds compared with the
+/// first five.
 ///
 /// # Errors
 /// A target or a meter that cannot be started.
@@ -190,7 +191,7 @@ pub fn steady(stage: &Stage<'_>, rounds: usize) -> io::Result<Vec<Entry>> {
     Ok(vec![("of the first 5 s' rate in the last 5 s", comparison, outcome)])
 }
 
-/// The rate of the seconds 15 to 20 as a part of that of the first five, from a result.
+/// The rate of the seconds 15 to 20 divided by that of the first five, from a result.
 fn kept(result: &Value) -> Option<f64> {
     let rows = result.get("timeline")?.as_array()?;
     let completed = |from: f64| -> Option<f64> {

@@ -1,16 +1,16 @@
-//! Who is measured: the command line of every generator, for the same work.
+//! The contenders, with the command line of each for the same work.
 
 use super::load::{Load, RESULT};
 use super::outputs::Format;
 
-/// A generator, or a target that a generator of ours measures.
+/// A generator, or a target that onrush measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Contender {
     /// onrush on io_uring.
     Uring,
     /// onrush on epoll.
     Epoll,
-    /// onrush on io_uring, told to do without what the row is about.
+    /// onrush on io_uring, without the feature that the row is about.
     Without,
     /// onrush on io_uring, holding the rate of the load.
     Paced(&'static Paced),
@@ -40,7 +40,7 @@ pub enum Contender {
     BareDiscard,
     /// The bare loop of connects.
     BareStorm,
-    /// onrush on io_uring with a thousand connections in place of many.
+    /// onrush on io_uring with a thousand connections instead of many.
     Thousand,
     /// `onrush serve` as the target of onrush.
     Serve,
@@ -51,17 +51,17 @@ pub enum Contender {
 /// A way to hold a rate.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Paced {
-    /// How it is called in tables.
+    /// Its name in tables.
     pub name: &'static str,
-    /// What onrush is told besides.
+    /// Further options of onrush.
     pub options: &'static [&'static str],
 }
 
 impl Contender {
-    /// Those that can be chosen with `PEERS=`.
+    /// The peers that `PEERS=` can choose.
     pub const PEERS: &[Self] = &[Self::Wrk, Self::Wrk2, Self::H2load, Self::Shb, Self::Oha];
 
-    /// How it is called in tables.
+    /// Its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Uring => "onrush",
@@ -87,7 +87,7 @@ impl Contender {
         }
     }
 
-    /// The program that makes the load.
+    /// The program that generates the load.
     pub fn program(self) -> &'static str {
         match self {
             Self::Uring | Self::Epoll | Self::Before | Self::EpollBefore => "onrush",
@@ -111,7 +111,7 @@ impl Contender {
         }
     }
 
-    /// The other build of the same, if it is measured against one.
+    /// The same contender in the other build, if it is compared with one.
     pub fn before(self) -> Option<Self> {
         match self {
             Self::Uring => Some(Self::Before),
@@ -120,7 +120,7 @@ impl Contender {
         }
     }
 
-    /// The words after the program's name that make it do `load` on the target at `origin`: scheme, host and port.
+    /// The arguments that make the program put `load` on the target at `origin`: scheme, host and port.
     pub fn arguments(self, load: &Load, origin: &str) -> Vec<String> {
         let Load { path, threads, connections, rate, seconds, .. } = load;
         let line = match self {
@@ -133,7 +133,7 @@ impl Contender {
             Self::Wrk2 => format!("-t{threads} -c{connections} -d{seconds}s -R{rate}"),
             Self::H2load => format!("--h1 -t{threads} -c{connections} -D{seconds}"),
             Self::Shb => format!("-t {threads} -c {connections} -z {seconds}s"),
-            // It has a thread for every processor it is pinned to.
+            // It starts a thread for every processor that it is pinned to.
             Self::Oha => format!("--no-tui --output-format json -c {connections} -z {seconds}s"),
             Self::BareUring
             | Self::BareSpin
@@ -147,7 +147,7 @@ impl Contender {
                 return words.into_iter().chain(spin).collect();
             }
         };
-        // The certificate is self-signed; the peers never look.
+        // The certificate is self-signed; the peers never check it.
         let unchecked = (self.program() == "onrush" && origin.starts_with("https")).then_some("-k");
         let url = format!("{origin}{path}");
         line.split(' ')
@@ -158,7 +158,7 @@ impl Contender {
             .collect()
     }
 
-    /// What it is told besides.
+    /// Its further options.
     pub fn options(self, load: &Load) -> &'static [&'static str] {
         match self {
             Self::Uring | Self::Epoll | Self::Before | Self::EpollBefore | Self::Wrk => load.options,

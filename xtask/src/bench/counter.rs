@@ -1,5 +1,5 @@
-//! Counts what a program does between its start and its end. Processor time differs from run to run by more than a
-//! careless change costs; counts do not, or hardly.
+//! Counts instructions or system calls of a program. Processor time differs from run to run by more than a careless
+//! change costs; counts hardly differ.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::path;
 
-/// Something that can be counted.
+/// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {
     /// The instructions of all threads in user space.
@@ -19,7 +19,7 @@ pub enum Counter {
 }
 
 impl Counter {
-    /// What counts it.
+    /// The program that counts it.
     pub fn program(self) -> &'static str {
         match self {
             Self::Instructions => "valgrind",
@@ -32,7 +32,7 @@ impl Counter {
         (!path::has(self.program())).then(|| format!("skipped: {} is not installed", self.program()))
     }
 
-    /// Runs a program at the root of the repository and counts; `directory` is for what the counter writes.
+    /// Runs a program at the root of the repository and counts; the counter writes into `directory`.
     ///
     /// # Errors
     /// A program that cannot be started, fails or is not counted.
@@ -59,7 +59,7 @@ fn collected(text: &str) -> Option<f64> {
     text.lines().find_map(|line| line.split_once("Collected :"))?.1.trim().parse().ok()
 }
 
-/// The number below `calls` in the last line of strace's summary. Columns before it may be empty.
+/// The value of `calls` in the last line of strace's summary. Columns before it may be empty.
 pub fn total(summary: &str) -> Option<f64> {
     let end = summary.lines().next()?.find(" calls")? + " calls".len();
     let line = summary.lines().find(|line| line.ends_with(" total"))?;

@@ -1,4 +1,4 @@
-//! How long a measurement takes, from the table: what documents say and what `make bench` says before it begins.
+//! Estimates how long a measurement takes, for the documents and for the first line of `make bench`.
 
 use super::connecting;
 use super::evidence;
@@ -8,20 +8,21 @@ use super::options::Options;
 use super::overhead;
 use super::rows::Row;
 
-/// What a run takes besides its seconds: a generator that starts and ends, the meter, and the target's processor time.
+/// What a run takes in addition to its duration: starting and ending the generator, the meter, and reading the target's
+/// processor time.
 const RUN_S: f64 = 0.1;
-/// What counting takes for both of a pair, instructions under valgrind mostly.
+/// What counting takes for both of a pair; mostly instructions under valgrind.
 const COUNTED_S: f64 = 8.0;
 /// What counting the instructions of all operations takes.
 const INSTRUCTIONS_S: f64 = 12.0;
 
-/// How long the rows asked for take, once everything is built and installed: `35 minutes`.
+/// How long the chosen rows take once everything is built and installed, such as `35 minutes`.
 pub fn duration(options: &Options) -> String {
     let seconds: f64 = options.rows.iter().map(|row| seconds(row, options)).sum();
     match (seconds / 60.0).ceil() as u64 {
         ..=1 => "a minute".to_owned(),
         minutes @ 2..=10 => format!("{minutes} minutes"),
-        // An hour needs no minutes.
+        // Above an hour, minutes do not matter.
         minutes => format!("{} minutes", minutes.next_multiple_of(5)),
     }
 }
@@ -37,7 +38,7 @@ fn seconds(row: &Row, options: &Options) -> f64 {
     }
 }
 
-/// Everybody once in every round.
+/// Every contender once in every round.
 fn rounds(experiment: &Experiment, options: &Options) -> f64 {
     let contenders = contenders(&options.comparisons(experiment)).len();
     let rounds = options.rounds.min(experiment.rounds_max);

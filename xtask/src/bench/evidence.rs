@@ -1,5 +1,5 @@
-//! What the evidence for the verdict costs. It has no switch, so that there is nothing to compare with: its parts are
-//! measured in a run as it is, as a share of all.
+//! Measures what the evidence for the verdict costs. It cannot be switched off, so there is nothing to compare with:
+//! its parts are measured in a normal run, as shares of the whole.
 
 use std::fs;
 use std::io;
@@ -18,25 +18,25 @@ use super::outputs;
 use super::overhead;
 use super::process::{Server, Stage};
 
-/// More rounds than this tell nothing more.
+/// More rounds than this add nothing.
 const ROUNDS_MAX: usize = 7;
-/// How often threads are looked at.
+/// How often threads are read.
 const LOOK: Duration = Duration::from_millis(100);
 /// The thread that watches the target and the machine.
 const WATCHER: &str = "sight";
-/// The calls in which a worker reads its account and the state of its connections. None is needed for a request.
+/// The calls in which a worker reads its account and the state of its connections. Requests need none of them.
 const CALLS: &str = "getsockopt,pread64,clock_gettime,getrusage";
 /// What counting calls takes, in seconds.
 const COUNTED_S: f64 = 10.0;
 /// What each part may cost, in per cent.
 const LIMIT: f64 = 1.0;
 
-/// How long it takes, in seconds.
+/// How long [`run`] takes, in seconds.
 pub fn seconds(load: &Load, rounds: usize) -> f64 {
     rounds.min(ROUNDS_MAX) as f64 * f64::from(load.seconds) + COUNTED_S
 }
 
-/// The unit, who is measured, and what came out, of each part.
+/// Measures each part; returns the unit, the contender and the outcome.
 ///
 /// # Errors
 /// A target or a program that cannot be started.
@@ -48,7 +48,7 @@ pub fn run(stage: &Stage<'_>, load: &Load, rounds: usize) -> io::Result<Vec<(&'s
     let calls = call_share(stage, load, &server)?;
     let limited = |ours| Comparison { ours, other: None, limit: Some(Limit::AtMost(LIMIT)), measure: None };
     Ok(vec![
-        ("% of the CPU time: the thread that watches", limited(Uring), figures(shares)),
+        ("% of the CPU time: the watcher thread", limited(Uring), figures(shares)),
         (
             "% of the system calls, epoll: accounts and TCP_INFO",
             limited(Epoll),
@@ -60,7 +60,7 @@ pub fn run(stage: &Stage<'_>, load: &Load, rounds: usize) -> io::Result<Vec<(&'s
 fn figures(values: Vec<f64>) -> Outcome {
     let estimate = match values[..] {
         [value] => Estimate::exact(value),
-        _ => Estimate::of(&values).ok_or("the thread that watches was not found")?,
+        _ => Estimate::of(&values).ok_or("the watcher thread was not found")?,
     };
     let ours = Series { values, rates: Vec::new() };
     Ok(Figures { ours, others: Series::default(), estimate, repeated: 0 })
@@ -79,7 +79,7 @@ fn cpu_share(stage: &Stage<'_>, load: &Load, server: &Server) -> io::Result<Opti
     Ok(share)
 }
 
-/// The threads of a process and their processor time; those that end meanwhile are left out.
+/// The threads of a process and their processor time; threads that end meanwhile are left out.
 fn threads(tasks: &Path) -> Vec<(String, f64)> {
     let tasks = fs::read_dir(tasks).into_iter().flatten().flatten();
     let read = |path: &Path| {
@@ -90,7 +90,7 @@ fn threads(tasks: &Path) -> Vec<(String, f64)> {
     tasks.filter_map(|task| read(&task.path())).collect()
 }
 
-/// The share of the watcher, in per cent, while there are workers.
+/// The share of the watcher, in per cent, as long as there are workers.
 fn watchers_share(threads: &[(String, f64)]) -> Option<f64> {
     let (_, watcher) = threads.iter().find(|(name, _)| name == WATCHER)?;
     threads.iter().find(|(name, _)| name.starts_with("worker"))?;
@@ -98,8 +98,8 @@ fn watchers_share(threads: &[(String, f64)]) -> Option<f64> {
     Some(watcher / all * 100.0)
 }
 
-/// The share of [`CALLS`] in the system calls of a run, in per cent. How many there are depends on time, and how many there
-/// are in all on requests: only the former are traced, so that the run is as fast as without.
+/// The share of [`CALLS`] in the system calls of a run, in per cent. Their number depends on time, that of all calls on
+/// requests: only the former are traced, so that the run is not slowed down.
 fn call_share(stage: &Stage<'_>, load: &Load, server: &Server) -> io::Result<Result<f64, String>> {
     if let Some(why) = Counter::SystemCalls.missing() {
         return Ok(Err(why));

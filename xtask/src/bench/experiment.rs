@@ -1,4 +1,4 @@
-//! The experiments: kinds of work, the figure that counts in each, and its limit.
+//! The kinds of measurement, with the figure that counts in each and its limit.
 
 use super::contender::Contender::{self, BareServer, Serve};
 use super::load::{Load, Target};
@@ -6,11 +6,11 @@ use super::load::{Load, Target};
 /// How a row is measured.
 #[derive(Debug)]
 pub enum Kind {
-    /// Contenders do the same work in turns.
+    /// Contenders do the same work in turns, round by round.
     Rounds(Experiment),
-    /// onrush does the same work with something and without it: too small a difference for processor time to show.
+    /// onrush does the same work with a feature and without it: the difference is too small to show in processor time.
     Counted(Overhead),
-    /// What onrush does to know who was the limit, as a share of all that it does.
+    /// What onrush does to find the limit of a run, as a share of everything it does.
     Evidence(Load),
     /// Thousands of connections at once.
     Storm,
@@ -25,57 +25,57 @@ pub enum Kind {
 pub struct Experiment {
     /// The work.
     pub load: Load,
-    /// What counts, unless a comparison says otherwise.
+    /// The measure, unless a comparison has its own.
     pub measure: Measure,
     /// More rounds than this tell nothing more.
     pub rounds_max: usize,
-    /// Which of the rounds counts.
+    /// Which round counts.
     pub summary: Summary,
-    /// Who is compared with whom.
+    /// The comparisons.
     pub comparisons: &'static [Comparison],
 }
 
-/// Which of the rounds counts.
+/// Which round counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Summary {
-    /// The one in the middle.
+    /// The median.
     Median,
-    /// The one with the lowest value: what a neighbour on the machine does to it can only add.
+    /// The round with the lowest value: other load on the machine can only add to it.
     Lowest,
 }
 
-/// Work that onrush does with `load.options` and, in another run, with `load.without` in their place.
+/// Work that onrush does with `load.options` and, in another run, with `load.without` instead.
 #[derive(Debug)]
 pub struct Overhead {
     /// The work.
     pub load: Load,
-    /// What the one may cost, as a multiple of the other.
+    /// How much the first may cost, as a multiple of the second.
     pub limit: f64,
 }
 
-/// What counts in a row.
+/// The measure of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// Processor time of the generator, user and system, for one request.
     CpuPerRequest,
-    /// Bytes of bodies for a second of the generator's processor time.
+    /// Bytes of bodies per second of the generator's processor time.
     BytesPerCpu,
-    /// The most memory the generator ever had.
+    /// The generator's peak memory.
     Memory,
     /// Requests per second, by the clock.
     Rate,
     /// Processor time of the target for one request.
     TargetCpuPerRequest,
-    /// How late half of the requests left, at most.
+    /// The median lateness of requests.
     Lateness50,
-    /// How late 99 % of the requests left, at most.
+    /// The 99th percentile of lateness.
     Lateness99,
-    /// By how much the rate differs from the one that was asked for.
+    /// How much the rate differs from the requested one.
     RateError,
 }
 
 impl Experiment {
-    /// What a contender puts its load on: the work's target, except for those who are targets themselves.
+    /// The target of a contender: that of the work, unless the contender is itself a target.
     pub fn target(&self, contender: Contender) -> Target {
         match contender {
             Serve => Target::Serve,
@@ -84,7 +84,7 @@ impl Experiment {
         }
     }
 
-    /// Everything of onrush that is measured here, once, beside another build of it: no worse than that.
+    /// Every contender of onrush here, once, compared with another build of it: it must be no worse.
     pub fn before(&self) -> Vec<Comparison> {
         let mut comparisons: Vec<Comparison> = Vec::new();
         for comparison in self.comparisons {
@@ -100,7 +100,7 @@ impl Experiment {
         comparisons
     }
 
-    /// What counts in a comparison.
+    /// The measure of a comparison.
     pub fn measure(&self, comparison: &Comparison) -> Measure {
         comparison.measure.unwrap_or(self.measure)
     }
@@ -117,7 +117,7 @@ impl Measure {
             Self::TargetCpuPerRequest => "µs CPU/request of the target",
             Self::Lateness50 => "µs late at the median",
             Self::Lateness99 => "µs late at the 99th percentile",
-            Self::RateError => "% beside the rate asked for",
+            Self::RateError => "% off the requested rate",
         }
     }
 
@@ -142,44 +142,44 @@ impl Measure {
     }
 }
 
-/// What one round of one contender gave.
+/// The result of one round of one contender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// Requests that were answered, as the generator reports.
+    /// Requests that got a response, as the generator reports.
     pub requests: u64,
     /// Requests per second, as the generator reports.
     pub per_second: f64,
     /// Processor time of the generator.
     pub cpu_us: f64,
-    /// The most memory the generator had.
+    /// The generator's peak memory.
     pub memory_bytes: f64,
     /// Processor time of the target during the round.
     pub target_cpu_us: f64,
-    /// How late half and 99 % of the requests left at most; zeros of a contender that does not hold a rate.
+    /// The median and the 99th percentile of lateness; zeros for a contender that does not hold a rate.
     pub lateness_us: [f64; 2],
 }
 
-/// Two contenders, and what their ratio has to be.
+/// Two contenders, and the limit of their ratio.
 #[derive(Clone, Copy, Debug)]
 pub struct Comparison {
-    /// Whose value is above the line.
+    /// The numerator.
     pub ours: Contender,
-    /// Whose value is below it; none where the value itself counts.
+    /// The denominator; none if the value itself counts.
     pub other: Option<Contender>,
-    /// What has to be reached, if anything.
+    /// The limit, if there is one.
     pub limit: Option<Limit>,
-    /// What counts here, if not what counts in the row.
+    /// The measure, if it is not that of the row.
     pub measure: Option<Measure>,
 }
 
 impl Comparison {
-    /// The same, of something else than counts in the row.
+    /// The same, with another measure than the row's.
     pub const fn of(self, measure: Measure) -> Self {
         Self { measure: Some(measure), ..self }
     }
 }
 
-/// What has to be reached.
+/// A limit of the ratio or value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
     /// No more than this.

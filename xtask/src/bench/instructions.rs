@@ -1,6 +1,6 @@
-//! Counts the instructions of operations of `proto` and `stats` with valgrind, and compares them with those of before.
+//! Counts the instructions of operations of `proto` and `stats` with valgrind, and compares them with the reference.
 //!
-//! The counts of before are in `benches/instructions.txt` and belong to the compiler that is named there.
+//! The reference is in `benches/instructions.txt` and holds for the compiler that it names.
 
 use std::fs;
 use std::io;
@@ -10,41 +10,41 @@ use std::process::Command;
 use super::counter::Counter;
 use super::programs::Programs;
 
-/// A count may grow by this share before it is called a regression.
+/// A count may grow by this share before it counts as a regression.
 const TOLERANCE: f64 = 0.05;
-/// The two numbers of times each operation is done; the difference leaves out what starting costs.
+/// How often each operation is repeated in two runs; their difference leaves out what starting costs.
 const TIMES: [u32; 2] = [100, 1_100];
-/// The counts of before, from the root of the repository.
+/// The reference, from the root of the repository.
 const REFERENCE: &str = "benches/instructions.txt";
 
 /// One operation and its instructions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Count {
-    /// What is done.
+    /// The operation.
     pub operation: String,
-    /// How many instructions it takes, once.
+    /// How many instructions it takes.
     pub instructions: f64,
-    /// How many it took when the reference was written.
+    /// How many it took in the reference.
     pub reference: Option<f64>,
 }
 
 impl Count {
-    /// How it compares with before, in words.
+    /// How it compares with the reference, in words.
     pub fn verdict(&self) -> &'static str {
         match self.growth() {
             None => "no reference",
             Some(growth) if growth > TOLERANCE => "REGRESSION",
-            Some(growth) if growth < -TOLERANCE => "better; renew the reference",
+            Some(growth) if growth < -TOLERANCE => "better; update the reference",
             Some(_) => "as before",
         }
     }
 
-    /// Whether it takes more than is tolerated.
+    /// Whether it exceeds the tolerance.
     pub fn is_regression(&self) -> bool {
         self.growth().is_some_and(|growth| growth > TOLERANCE)
     }
 
-    /// By which share it has grown.
+    /// The share by which it has grown.
     fn growth(&self) -> Option<f64> {
         self.reference.map(|reference| self.instructions / reference - 1.0)
     }
@@ -78,7 +78,7 @@ pub fn count(programs: &Programs, directory: &Path) -> io::Result<Result<Vec<Cou
 pub fn save(counts: &mut [Count], compiler: &str) -> io::Result<()> {
     let lines = counts.iter().map(|count| format!("{} {:.1}\n", count.operation, count.instructions));
     let heading = format!(
-        "# Instructions per operation, as valgrind counts them; {compiler}. Renewed by make bench ROWS=instructions SAVE=1.\n"
+        "# Instructions per operation, as valgrind counts them; {compiler}. Updated by make bench ROWS=instructions SAVE=1.\n"
     );
     fs::write(crate::root().join(REFERENCE), heading + &lines.collect::<String>())?;
     counts.iter_mut().for_each(|count| count.reference = Some(count.instructions));
@@ -107,7 +107,7 @@ mod tests {
         for (instructions, reference, verdict) in [
             (104.9, Some(100.0), "as before"),
             (105.1, Some(100.0), "REGRESSION"),
-            (94.0, Some(100.0), "better; renew the reference"),
+            (94.0, Some(100.0), "better; update the reference"),
             (94.0, None, "no reference"),
         ] {
             let count = Count { operation: "a".to_owned(), instructions, reference };

@@ -1,4 +1,4 @@
-//! The work that a row asks for, and what it is put on.
+//! The work of a row, and the target that it is put on.
 
 use super::nginx;
 
@@ -8,21 +8,21 @@ pub const RESULT: &str = "target/bench/result.json";
 /// Work for a generator.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// What it is put on.
+    /// The target.
     pub target: Target,
     /// The path.
     pub path: &'static str,
-    /// What onrush and wrk are told besides, such as a script. Files are found from the root of the repository.
+    /// Further options of onrush and wrk, such as a script. Paths of files start at the root of the repository.
     pub options: &'static [&'static str],
-    /// What [`Without`](super::contender::Contender::Without) is told instead.
+    /// The options of [`Without`](super::contender::Contender::Without) instead.
     pub without: &'static [&'static str],
-    /// The length of the answers' bodies.
+    /// The length of the response bodies.
     pub body_bytes: u64,
     /// Threads of the generator.
     pub threads: u32,
     /// Connections, all threads together.
     pub connections: u32,
-    /// Requests per second, for those who hold a rate; the others ask as fast as they can.
+    /// Requests per second, for contenders that hold a rate; the others send as fast as they can.
     pub rate: u32,
     /// How long a round lasts.
     pub seconds: u32,
@@ -30,21 +30,21 @@ pub struct Load {
     pub pinned: bool,
 }
 
-/// What a load is put on.
+/// The target of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// The bare server: as fast as can be, and never changed by work on onrush.
+    /// The bare server: as fast as possible, and never changed by work on onrush.
     Bare,
     /// `onrush serve`.
     Serve,
     /// nginx, over TLS.
     Tls,
-    /// Answers when that many connections have asked.
+    /// A target that responds once that many connections have sent a request.
     Gate(u32),
 }
 
 impl Target {
-    /// Why it cannot be had, if it cannot.
+    /// Why it is not available, if so.
     pub fn missing(self) -> Option<String> {
         if self == Self::Tls { nginx::missing() } else { None }
     }

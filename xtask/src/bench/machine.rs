@@ -1,33 +1,35 @@
-//! The machine that measures: what it is, and which two of its processors do what.
+//! Describes the machine that measures, and picks a processor for the generator and one for the target.
 
 use std::fs;
 use std::io;
 use std::process::Command;
 
-/// What figures depend on besides the programs.
+/// What figures depend on other than the programs.
 #[derive(Debug)]
 pub struct Machine {
     /// One line: processor, number of processors, kernel, compiler, load.
     pub about: String,
-    /// The compiler that builds our programs.
+    /// The compiler that builds onrush.
     pub compiler: String,
     /// The processor of the generator in pinned rows.
     pub generator: String,
     /// The processor of the target in pinned rows.
     pub target: String,
-    /// Every processor there is for us, for rows that are not pinned.
+    /// Every processor that may be used, for rows that are not pinned.
     pub all: String,
 }
 
 impl Machine {
-    /// Looks at the machine.
+    /// Reads the facts about the machine.
     ///
     /// # Errors
-    /// When it has one processor only, or does not say.
+    /// When it has only one processor, or that cannot be read.
     pub fn look() -> io::Result<Self> {
         let status = fs::read_to_string("/proc/self/status")?;
         let allowed = field(&status, "Cpus_allowed_list").map(list).unwrap_or_default();
-        let Some(&first) = allowed.first() else { return Err(io::Error::other("no processor is known")) };
+        let Some(&first) = allowed.first() else {
+            return Err(io::Error::other("the processors of this machine cannot be read"));
+        };
         let siblings = fs::read_to_string(format!("/sys/devices/system/cpu/cpu{first}/topology/thread_siblings_list"));
         let Some(second) = second(&allowed, &list(&siblings.unwrap_or_default())) else {
             return Err(io::Error::other("generator and target need a processor each, and there is only one"));
@@ -70,7 +72,7 @@ fn list(text: &str) -> Vec<u32> {
     text.trim().split(',').filter_map(range).flatten().collect()
 }
 
-/// A processor that is not on the core of the first one; another one at least.
+/// A processor on another core than the first one, or else just another processor.
 fn second(allowed: &[u32], siblings: &[u32]) -> Option<u32> {
     let others = &allowed[1..];
     others.iter().find(|cpu| !siblings.contains(cpu)).or(others.first()).copied()

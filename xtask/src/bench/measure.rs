@@ -1,4 +1,4 @@
-//! The rounds of a row: every contender once per round, in turns, and what follows from them.
+//! Measures the rounds of a row: every contender once per round, in turns, and the figures that follow.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,7 +11,7 @@ use super::median::{Estimate, ratios};
 use super::options::Options;
 use super::process::{Server, Stage};
 
-/// One line of the table: a comparison and its figures, or why there are none.
+/// One line of the table: a comparison, and its figures or why there are none.
 #[derive(Debug)]
 pub struct Line {
     /// The row it belongs to.
@@ -22,14 +22,14 @@ pub struct Line {
     pub unit: &'static str,
     /// Who is compared with whom.
     pub comparison: Comparison,
-    /// What came out.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
 /// Figures, or why there are none.
 pub type Outcome = Result<Figures, String>;
 
-/// A contender that fails so often in one round takes no further part.
+/// A contender that fails this often in one round is excluded from the rest.
 const ATTEMPTS: u32 = 3;
 
 /// The figures of one comparison.
@@ -37,9 +37,9 @@ const ATTEMPTS: u32 = 3;
 pub struct Figures {
     /// Ours.
     pub ours: Series,
-    /// The other's; empty where there is no other.
+    /// The other's; empty if there is no other.
     pub others: Series,
-    /// The ratios of the rounds, or our values where there is no other.
+    /// The ratios of the rounds, or our values if there is no other.
     pub estimate: Estimate,
     /// How many runs of the two failed and were repeated.
     pub repeated: usize,
@@ -50,7 +50,8 @@ pub struct Figures {
 pub struct Series {
     /// What counts.
     pub values: Vec<f64>,
-    /// Requests per second; empty where nothing was timed. Processor time that is saved by asking less is no gain.
+    /// Requests per second; empty if nothing was timed. Processor time that is saved by sending fewer requests is no
+    /// gain.
     pub rates: Vec<f64>,
 }
 
@@ -66,14 +67,14 @@ impl Series {
 pub enum Verdict {
     /// The median is within it.
     Reached,
-    /// The median is not, but the interval touches it: these rounds cannot tell.
+    /// The median is not, but the interval includes it: these rounds cannot tell.
     WithinNoise,
     /// All of the interval is beyond it.
     Missed,
 }
 
 impl Verdict {
-    /// How it is called in tables.
+    /// Its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Reached => "reached",
@@ -99,16 +100,16 @@ impl Line {
     }
 }
 
-/// Who takes part and has not failed, and everybody's rounds so far.
+/// The contenders that have not been excluded, and the rounds of all so far.
 struct Field {
     contenders: Vec<Contender>,
     samples: HashMap<Contender, Vec<Sample>>,
     failures: HashMap<Contender, String>,
-    /// Who failed in a round and then did not, once for each time.
+    /// The contenders of failed runs that were repeated with success, one entry for each run.
     repeated: Vec<Contender>,
 }
 
-/// Measures what is asked for of an experiment; gives the unit and the figures of each comparison.
+/// Measures the chosen comparisons of an experiment; returns the unit and the figures of each.
 ///
 /// # Errors
 /// A target or a meter that cannot be started.
@@ -136,7 +137,7 @@ pub fn run(
             let mut sample = stage.round(contender, &experiment.load, server)?;
             for _ in 1..ATTEMPTS {
                 let Err(why) = &sample else { break };
-                println!(" {}: {why}; it is run again", contender.name());
+                println!("  {}: {why}; running it again", contender.name());
                 field.repeated.push(contender);
                 sample = stage.round(contender, &experiment.load, server)?;
             }
@@ -149,7 +150,7 @@ pub fn run(
     Ok(comparisons.into_iter().map(outcome).collect())
 }
 
-/// Everybody who is compared, once.
+/// Every contender of the comparisons, once.
 pub fn contenders(comparisons: &[Comparison]) -> Vec<Contender> {
     let mut contenders = Vec::new();
     for contender in comparisons.iter().flat_map(|comparison| [Some(comparison.ours), comparison.other]).flatten() {
@@ -161,7 +162,7 @@ pub fn contenders(comparisons: &[Comparison]) -> Vec<Contender> {
 }
 
 impl Field {
-    /// Everybody who is compared, once; `missing` says who cannot take part, and why.
+    /// Every contender of the comparisons, once; `missing` says why one cannot take part.
     fn new(comparisons: &[Comparison], missing: impl Fn(Contender) -> Option<String>) -> Self {
         let mut field =
             Self { contenders: Vec::new(), samples: HashMap::new(), failures: HashMap::new(), repeated: Vec::new() };
@@ -174,7 +175,8 @@ impl Field {
         field
     }
 
-    /// Whose turn it is in a round: everybody's, each time beginning with the next one; when all have begun, backwards.
+    /// The order of a round: each round begins with the next contender; once every contender was first, the order is
+    /// reversed.
     fn order(&self, round: usize) -> Vec<Contender> {
         let mut order: Vec<Contender> =
             self.contenders.iter().filter(|one| !self.failures.contains_key(one)).copied().collect();
@@ -186,7 +188,7 @@ impl Field {
         order
     }
 
-    /// Takes note of a round. Who has failed in it takes no further part.
+    /// Records a round. A contender that failed in it is excluded from the rest.
     fn take(&mut self, contender: Contender, sample: Result<Sample, String>) {
         match sample {
             Ok(sample) => self.samples.entry(contender).or_default().push(sample),

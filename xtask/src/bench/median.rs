@@ -1,6 +1,6 @@
-//! Medians of paired ratios, and how sure they are. Pure arithmetic.
+//! Medians of paired ratios with their intervals. Pure arithmetic.
 
-/// How sure an interval is meant to be.
+/// The confidence of an interval.
 const CONFIDENCE: f64 = 0.95;
 
 /// A median and the interval it lies in.
@@ -12,8 +12,8 @@ pub struct Estimate {
     pub low: f64,
     /// The upper end of the interval.
     pub high: f64,
-    /// How probable it is that the interval contains the median of what the values are drawn from. Less than 0.95 where
-    /// there are fewer than six values: then the interval is all of them.
+    /// The probability that the interval contains the true median. Less than 0.95 with fewer than six values: then the
+    /// interval is the whole range.
     pub confidence: f64,
 }
 
@@ -31,12 +31,12 @@ impl Estimate {
         Some(Self { median: middle(&sorted), low: sorted[inner], high: sorted[last - inner], confidence })
     }
 
-    /// A value that would come out again.
+    /// A value that does not vary.
     pub fn exact(value: f64) -> Self {
         Self { median: value, low: value, high: value, confidence: 1.0 }
     }
 
-    /// Whether there were values enough for an interval that is 95 % sure.
+    /// Whether there were enough values for a 95 % interval.
     pub fn is_sure(&self) -> bool {
         self.confidence >= CONFIDENCE
     }
@@ -47,13 +47,13 @@ pub fn ratios(ours: &[f64], others: &[f64]) -> Vec<f64> {
     ours.iter().zip(others).map(|(ours, other)| ours / other).collect()
 }
 
-/// The middle of sorted values; between two, their mean.
+/// The middle of sorted values, or the mean of the two in the middle.
 fn middle(sorted: &[f64]) -> f64 {
     let half = sorted.len() / 2;
     if sorted.len() % 2 == 1 { sorted[half] } else { f64::midpoint(sorted[half - 1], sorted[half]) }
 }
 
-/// How many values lie outside the interval on each side, and how sure it is.
+/// How many values lie outside the interval on each side, and its confidence.
 fn order(count: usize) -> (usize, f64) {
     // The probability that exactly `outside` values lie on one side of the median, and that at most `outside` do.
     let mut exactly = 0.5_f64.powi(i32::try_from(count).unwrap_or(i32::MAX));

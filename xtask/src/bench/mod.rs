@@ -1,7 +1,9 @@
-//! `make bench`: generator against generator on this machine, and whether the limits are reached.
+//! `make bench`: compares load generators on this machine, and checks the limits.
 //!
-//! [`rows`] is the table as data, [`experiment`] what can be measured, [`contender`] who can be measured, [`mod@measure`] the rounds, [`overhead`] what is counted
-//! and not timed, [`evidence`] what knowing the limit costs, [`connecting`] what connections cost, [`estimate`] how long it takes; [`outputs`], [`median`] and [`table`] are arithmetic and text. The programs of our own that it starts are in `benches/`.
+//! [`rows`] is the table as data, [`experiment`] the kinds of measurement, [`contender`] the programs, [`mod@measure`]
+//! the rounds, [`overhead`] what is counted instead of timed, [`evidence`] the cost of the evidence, [`connecting`]
+//! that of connections, [`estimate`] the time it takes; [`outputs`], [`median`] and [`table`] are arithmetic and text.
+//! Our own programs that it starts are in `benches/`.
 
 mod connecting;
 mod contender;
@@ -38,12 +40,12 @@ use programs::Programs;
 use rows::Row;
 use table::Table;
 
-/// The document that `SAVE=1` writes, and what it is made from.
+/// The document that `SAVE=1` writes, and its template.
 const DOCUMENT: &str = "docs/benchmarks.md";
 const TEMPLATE: &str = include_str!("benchmarks.md");
 
-/// Measures what `words` ask for. It fails if instructions have become more (unless they are saved as the new reference),
-/// and not for a limit that is not reached.
+/// Measures what `words` ask for. It fails if instruction counts have grown (unless they are saved as the new
+/// reference), but not for a missed limit.
 ///
 /// # Errors
 /// A machine that cannot measure, a build that fails, a file that cannot be written.
@@ -51,7 +53,7 @@ pub fn run(words: &[&str]) -> io::Result<ExitCode> {
     let options = Options::parse(words).map_err(io::Error::other)?;
     let directory = crate::target()?.join("bench");
     fs::create_dir_all(&directory)?;
-    // Where onrush writes, which is somewhere else if cargo builds somewhere else.
+    // onrush writes there, even if cargo builds in another directory.
     if let Some(results) = crate::root().join(load::RESULT).parent() {
         fs::create_dir_all(results)?;
     }
@@ -86,7 +88,7 @@ pub fn run(words: &[&str]) -> io::Result<ExitCode> {
     Ok(if is_worse && !options.save { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Measures one row and prints what came out.
+/// Measures one row and prints the outcome.
 fn measure(stage: &Stage<'_>, row: &Row, options: &Options) -> io::Result<Vec<Line>> {
     println!("\n{}: {}", row.name, row.work);
     let outcomes = match &row.kind {
@@ -111,7 +113,7 @@ fn count(stage: &Stage<'_>) -> io::Result<Result<Vec<Count>, String>> {
     Ok(counts)
 }
 
-/// Counts in some form of a table, or why there are none.
+/// The counts as a table in some form, or why there are none.
 fn shown(counts: &Result<Vec<Count>, String>, form: impl Fn(&Table) -> String) -> String {
     match counts {
         Ok(counts) => form(&Table::of_counts(counts)),
@@ -119,7 +121,7 @@ fn shown(counts: &Result<Vec<Count>, String>, form: impl Fn(&Table) -> String) -
     }
 }
 
-/// Everything that a run has found out.
+/// Everything that was measured.
 struct Results<'a> {
     about: &'a [String],
     lines: &'a [Line],

@@ -1,5 +1,5 @@
-//! nginx as the target that speaks TLS: a single process with a certificate of its own, and one version, suite and group,
-//! so that all generators have the same to do.
+//! nginx as the target of the TLS rows: a single process with its own certificate, and one version, suite and group, so
+//! that all generators do the same work.
 
 use std::fs;
 use std::io;
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use crate::path;
 
-/// The programs that it takes.
+/// The programs that it needs.
 pub const PROGRAMS: [&str; 2] = ["nginx", "openssl"];
 
-/// How long nginx may take until it accepts connections.
+/// How long nginx may take to accept connections.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The length of the body at `/bytes/1048576`.
 const BODY_BYTES: usize = 1 << 20;
@@ -51,13 +51,13 @@ http {
 }
 "#;
 
-/// Why it cannot be had, if it cannot.
+/// Why it is not available, if so.
 pub fn missing() -> Option<String> {
     let program = PROGRAMS.into_iter().find(|program| !path::has(program))?;
-    Some(format!("not had: {program} is not installed"))
+    Some(format!("skipped: {program} is not installed"))
 }
 
-/// Adds to `command` the words that start it in a directory of its own below `directory`; gives where it will listen.
+/// Adds to `command` the arguments that start it in its own directory below `directory`; returns where it will listen.
 ///
 /// # Errors
 /// A file that cannot be written, or no port that is free.
@@ -76,7 +76,7 @@ pub fn prepare(command: &mut Command, directory: &Path) -> io::Result<String> {
 /// Waits until a server accepts connections at `origin`.
 ///
 /// # Errors
-/// No server does.
+/// When none does in time.
 pub fn wait(origin: &str) -> io::Result<()> {
     let address = origin.trim_start_matches("https://");
     let began = Instant::now();
@@ -95,5 +95,5 @@ fn certify(directory: &Path) -> io::Result<()> {
     openssl.current_dir(directory).stderr(Stdio::null());
     openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]);
     openssl.args(["-subj", "/CN=localhost", "-keyout", "key.pem", "-out", "certificate.pem"]);
-    if openssl.status()?.success() { Ok(()) } else { Err(io::Error::other("openssl makes no certificate")) }
+    if openssl.status()?.success() { Ok(()) } else { Err(io::Error::other("openssl could not make the certificate")) }
 }

@@ -1,4 +1,4 @@
-//! What `make bench` was asked for: `ROWS`, `PEERS`, `AGAINST`, `ROUNDS` and `SAVE`, as words of the form `NAME=VALUE`.
+//! The options of `make bench`: `ROWS`, `PEERS`, `AGAINST`, `ROUNDS` and `SAVE`, as arguments of the form `NAME=VALUE`.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::load::Target;
 use super::nginx;
 use super::rows::{ROWS, Row};
 
-/// As many paired rounds as a figure has to rest on.
+/// How many paired rounds a figure needs.
 pub const ROUNDS: usize = 21;
 
 /// What was asked for.
@@ -17,13 +17,13 @@ pub const ROUNDS: usize = 21;
 pub struct Options {
     /// The rows to measure, in the order of the table.
     pub rows: Vec<&'static Row>,
-    /// Whom to measure against.
+    /// The peers to compare with.
     pub peers: Vec<Contender>,
-    /// Another build of onrush: only it is compared with this one.
+    /// Another build of onrush; this one is then compared only with it.
     pub against: Option<PathBuf>,
     /// How many paired rounds.
     pub rounds: usize,
-    /// Whether the document is written anew.
+    /// Whether the document is rewritten.
     pub save: bool,
 }
 
@@ -31,7 +31,7 @@ impl Options {
     /// Reads them; an empty value is none.
     ///
     /// # Errors
-    /// What is wrong, and what would be right.
+    /// What is wrong, and what is allowed.
     pub fn parse(words: &[&str]) -> Result<Self, String> {
         let all = || ROWS.iter().collect();
         let peers = Contender::PEERS.to_vec();
@@ -73,7 +73,7 @@ impl Options {
         experiment.comparisons.iter().filter(|comparison| comparison.other.is_none_or(is_wanted)).copied().collect()
     }
 
-    /// Whether a program of others takes part: a peer, a target, or one that counts.
+    /// Whether another program is needed: a peer, a target, or a counter.
     pub fn needs(&self, program: &str) -> bool {
         let takes_part = |row: &Row| match &row.kind {
             Kind::Rounds(experiment) => experiment.load.target == Target::Tls && nginx::PROGRAMS.contains(&program),
@@ -85,7 +85,7 @@ impl Options {
         self.peers.iter().any(|peer| peer.name() == program) || self.rows.iter().any(|row| takes_part(row))
     }
 
-    /// Whether nothing but instructions is counted: no load is made then.
+    /// Whether only instructions are counted, without any load.
     pub fn is_only_instructions(&self) -> bool {
         self.rows.iter().all(|row| matches!(row.kind, Kind::Instructions))
     }

@@ -1,11 +1,11 @@
-//! What the generators say they did, read from their reports. Nothing is measured here.
+//! Reads the generators' reports. Nothing is measured here.
 
 use serde_json::Value;
 
-/// Whose words a report is written in.
+/// The format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// wrk's, which are onrush's and those of the bare loops too.
+    /// wrk's, which onrush and the bare loops use as well.
     Wrk,
     /// h2load's.
     H2load,
@@ -18,15 +18,15 @@ pub enum Format {
 /// What a report says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counted {
-    /// Requests that were answered.
+    /// Requests that got a response.
     pub requests: u64,
-    /// Requests that failed, and answers that were refusals.
+    /// Requests that failed, and responses with an error status.
     pub errors: u64,
     /// Requests per second.
     pub per_second: f64,
 }
 
-/// Reads a report. `None`: it does not say.
+/// Reads a report. `None`: it has no figures.
 pub fn read(format: Format, text: &str) -> Option<Counted> {
     match format {
         Format::Wrk => wrk(text),
@@ -39,7 +39,7 @@ pub fn read(format: Format, text: &str) -> Option<Counted> {
 fn wrk(text: &str) -> Option<Counted> {
     let line = text.lines().find(|line| line.contains(" requests in "))?;
     let behind = |start: &str| text.lines().find_map(|line| line.trim().strip_prefix(start));
-    // Connect, read and write; what timed out was late, and is counted when its answer comes.
+    // Connect, read and write; a timed-out request was late, and counts when its response arrives.
     let failed = behind("Socket errors:").map_or(0, |counts| numbers(counts).take(3).sum());
     let refused = behind("Non-2xx or 3xx responses:").map_or(0, |counts| numbers(counts).sum());
     Some(Counted {
@@ -67,7 +67,7 @@ fn shb(text: &str) -> Option<Counted> {
     Some(Counted { requests, errors, per_second: behind("Requests/sec:")?.trim().parse().ok()? })
 }
 
-/// Requests cut off by the end of the test are no errors.
+/// Requests cut off by the end of the test are not errors.
 fn oha(text: &str) -> Option<Counted> {
     let report: Value = serde_json::from_str(text).ok()?;
     let counts = |name: &str| report.get(name)?.as_object().map(|counts| counts.iter());
@@ -80,7 +80,7 @@ fn oha(text: &str) -> Option<Counted> {
     Some(Counted { requests, errors: failed + requests - good, per_second })
 }
 
-/// The whole numbers in a line that are words of their own.
+/// The whole numbers in a line that are separate words.
 fn numbers(line: &str) -> impl Iterator<Item = u64> {
     line.split(|between: char| between.is_whitespace() || "(),".contains(between)).filter_map(|word| word.parse().ok())
 }

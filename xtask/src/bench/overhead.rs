@@ -1,5 +1,5 @@
-//! The cost of features that should cost next to nothing: onrush with the feature and without it, counted, and the
-//! processor time.
+//! Measures features that should cost next to nothing: instructions and system calls of onrush with the feature and
+//! without it, and the processor time.
 
 use std::fs;
 use std::io;
@@ -13,13 +13,13 @@ use super::median::Estimate;
 use super::options::Options;
 use super::process::{Server, Stage};
 
-/// The two numbers of requests that are made; the difference leaves out what starting costs.
+/// The numbers of requests of two runs; their difference leaves out what starting costs.
 const REQUESTS: [u32; 2] = [2_000, 22_000];
-/// Who is compared, once without a limit.
+/// The comparison, without a limit.
 const PAIR: Comparison =
     Comparison { ours: Contender::Uring, other: Some(Contender::Without), limit: None, measure: None };
 
-/// Counts and measures; gives the unit and the figures of each comparison.
+/// Counts and measures; returns the unit and the figures of each comparison.
 ///
 /// # Errors
 /// A target or a program that cannot be started.
@@ -35,21 +35,21 @@ pub fn run(
     Ok([instructions, calls].into_iter().chain(beside).collect())
 }
 
-/// What is timed beside the counting.
+/// What is timed in addition to the counting.
 pub fn experiment(overhead: &Overhead) -> Experiment {
     let (load, measure) = (overhead.load, Measure::CpuPerRequest);
     Experiment { load, measure, rounds_max: usize::MAX, summary: Summary::Median, comparisons: &[PAIR] }
 }
 
-/// Instructions of onrush and of the server that is simulated in it.
+/// The instructions of onrush, including its simulated server.
 fn instructions(stage: &Stage<'_>, load: &Load) -> io::Result<Outcome> {
     let scenario = stage.directory.join("scenario.toml");
     fs::write(&scenario, "")?;
     per_request(stage, Counter::Instructions, load, &format!("sim:{}", scenario.display()), "http://127.0.0.1:80")
 }
 
-/// System calls with epoll, where each request needs its own. With io_uring one call serves as many requests as happen
-/// to be there.
+/// System calls with epoll, where each request needs its own. With io_uring one call serves as many requests as are
+/// ready.
 fn system_calls(stage: &Stage<'_>, load: &Load) -> io::Result<Outcome> {
     let server = stage.target(load.target, load.pinned)?;
     per_request(stage, Counter::SystemCalls, load, "epoll", &server.origin)
@@ -65,7 +65,7 @@ fn per_request(stage: &Stage<'_>, counter: Counter, load: &Load, io: &str, origi
         .map_err(|error| error.to_string()))
 }
 
-/// What onrush does for a request of `load`.
+/// Counts what onrush does for a request of `load`.
 fn count_one(
     stage: &Stage<'_>,
     counter: Counter,
@@ -88,7 +88,7 @@ pub fn calls_per_request(stage: &Stage<'_>, load: &Load, server: &Server) -> io:
     count_one(stage, Counter::SystemCalls, Contender::Uring, load, "epoll", &server.origin)
 }
 
-/// The words that make onrush do `load` with `requests` requests.
+/// The arguments that make onrush do `load` with `requests` requests.
 fn arguments(contender: Contender, load: &Load, requests: u32, io: &str, origin: &str) -> Vec<String> {
     let Load { path, threads, connections, .. } = load;
     let words = [format!("-t{threads}"), format!("-c{connections}"), format!("-n{requests}"), "--io".to_owned()];

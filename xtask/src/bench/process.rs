@@ -16,10 +16,10 @@ use super::outputs;
 use super::programs::Programs;
 use crate::path;
 
-/// A generator that has not ended after this has hung.
+/// A generator that has not ended after this many seconds hangs.
 const PATIENCE_S: &str = "60";
 
-/// Everything a round needs besides its load.
+/// Everything a round needs other than its load.
 #[derive(Debug)]
 pub struct Stage<'a> {
     /// The processors.
@@ -31,7 +31,7 @@ pub struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// Starts a target for rows that are pinned or not.
+    /// Starts a target, pinned to its processor or not.
     ///
     /// # Errors
     /// A target that cannot be started, or does not say where it listens.
@@ -53,7 +53,7 @@ impl Stage<'_> {
         Server::start(&mut command)
     }
 
-    /// Has a contender put its load on a target once. The inner error is what was wrong with the measurement.
+    /// Makes a contender put its load on a target once. The inner error says what was wrong with the measurement.
     ///
     /// # Errors
     /// A meter that cannot be started.
@@ -71,7 +71,7 @@ impl Stage<'_> {
         let text = String::from_utf8_lossy(&output.stdout);
         let Some(counted) = outputs::read(contender.format(), &text) else {
             let words = String::from_utf8_lossy(&output.stderr);
-            let first = words.lines().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+            let first = words.lines().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
             return Ok(Err(format!("no report: {}", first.trim())));
         };
         if let Some(why) = doubt(&counted, load) {
@@ -83,7 +83,7 @@ impl Stage<'_> {
         let outputs::Counted { requests, per_second, .. } = counted;
         let lateness_us = if matches!(contender, Contender::Paced(_)) {
             let result = fs::read_to_string(crate::root().join(RESULT))?;
-            lateness_us(&result).ok_or_else(|| io::Error::other(format!("{RESULT} says nothing of lateness")))?
+            lateness_us(&result).ok_or_else(|| io::Error::other(format!("{RESULT} has no lateness")))?
         } else {
             [0.0; 2]
         };
@@ -91,7 +91,8 @@ impl Stage<'_> {
     }
 }
 
-/// Why a report is not worth a figure, if so: one request in a thousand may fail, and every connection has to live.
+/// Why a report gives no figure, if so: at most one request in a thousand may fail, and every connection must be
+/// established.
 fn doubt(counted: &outputs::Counted, load: &Load) -> Option<String> {
     let &outputs::Counted { requests, errors, .. } = counted;
     if errors * 1000 > requests {
@@ -107,14 +108,14 @@ fn used(text: &str) -> Option<(f64, f64)> {
     Some((cpu_us.parse().ok()?, memory_kib.parse::<f64>().ok()? * 1024.0))
 }
 
-/// How late half and 99 % of the requests left at most, in microseconds, from a result file.
+/// The median and the 99th percentile of lateness in microseconds, from a result file.
 fn lateness_us(result: &str) -> Option<[f64; 2]> {
     let result: Value = serde_json::from_str(result).ok()?;
     let percentiles = &result["open_loop"]["lateness"]["percentiles_us"];
     Some([percentiles["50"].as_f64()?, percentiles["99"].as_f64()?])
 }
 
-/// A target as a process of its own, ended when this is dropped.
+/// A target in its own process, which is ended when this is dropped.
 #[derive(Debug)]
 pub struct Server {
     process: Child,
@@ -126,7 +127,7 @@ impl Server {
     fn start(command: &mut Command) -> io::Result<Self> {
         let mut server = Self { process: command.stdout(Stdio::piped()).spawn()?, origin: String::new() };
         let mut line = String::new();
-        // The pipe stays open after this line, lest the server writes into a closed one.
+        // The pipe stays open after this line, so that the server never writes into a closed one.
         if let Some(stdout) = &mut server.process.stdout {
             BufReader::new(stdout).read_line(&mut line)?;
         }
@@ -137,7 +138,7 @@ impl Server {
         Ok(server)
     }
 
-    /// The processor time of all its threads so far.
+    /// The processor time of all its threads so far, in microseconds.
     fn cpu_us(&self) -> io::Result<f64> {
         let tasks = PathBuf::from(format!("/proc/{}/task", self.process.id()));
         let mut sum_ns = 0.0;
@@ -151,7 +152,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Neither can fail but for a server that has ended already, which is what they are for.
+        // Both fail only if the server has already ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! The programs of the benchmarks: our own are built, peers are looked for or installed, and all say their version.
+//! Provides the programs of the benchmarks: builds our own, finds or installs peers, and reads all versions.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,7 +9,7 @@ use super::contender::Contender;
 use super::options::Options;
 use crate::{path, tools};
 
-/// Peers from crates.io, and the versions that the table speaks of.
+/// Peers from crates.io, and their pinned versions.
 const CRATES: &[(Contender, &str)] = &[(Contender::Shb, "0.6.0"), (Contender::Oha, "1.16.0")];
 
 /// Where the programs are.
@@ -21,15 +21,15 @@ pub struct Programs {
     peers: PathBuf,
     /// Another build of onrush.
     against: Option<PathBuf>,
-    /// Why a peer cannot be had.
+    /// Why a peer is not available.
     missing: HashMap<Contender, String>,
 }
 
 impl Programs {
-    /// Builds and installs what `options` ask for; `directory` is for what comes from crates.io.
+    /// Builds and installs what `options` need; crates are installed into `directory`.
     ///
     /// # Errors
-    /// A build that fails. A peer that cannot be had is no error.
+    /// A build that fails. A peer that is not available is no error.
     pub fn provide(options: &Options, directory: &Path) -> io::Result<Self> {
         tools::provide(&tools::BENCHMARKS, |program| options.needs(program))?;
         for package in [&["onrush", "--bin", "onrush"][..], &["onrush-benches", "--bins"]] {
@@ -48,11 +48,11 @@ impl Programs {
         Ok(programs)
     }
 
-    /// Why a peer cannot be had, if it cannot; one from crates.io is installed if need be.
+    /// Why a peer is not available, if so; one from crates.io is installed if it is missing.
     fn lacks(&self, peer: Contender) -> io::Result<Option<String>> {
         let name = peer.name();
         let Some((_, version)) = CRATES.iter().find(|(known, _)| *known == peer) else {
-            return Ok((!path::has(name)).then(|| format!("not had: {name} is not installed")));
+            return Ok((!path::has(name)).then(|| format!("skipped: {name} is not installed")));
         };
         let list = crate::cargo().args(["install", "--list", "--root"]).arg(&self.peers).output()?;
         if is_listed(&String::from_utf8_lossy(&list.stdout), name, version) {
@@ -62,7 +62,7 @@ impl Programs {
         let mut install = crate::cargo();
         install.args(["install", "--locked", "--version", version, name, "--root"]).arg(&self.peers);
         let is_good = install.status()?.success();
-        Ok((!is_good).then(|| format!("not had: {name} {version} cannot be installed")))
+        Ok((!is_good).then(|| format!("skipped: {name} {version} cannot be installed")))
     }
 
     /// Why this contender cannot run here, if so.
@@ -70,7 +70,7 @@ impl Programs {
         self.missing.get(&contender).map(String::as_str)
     }
 
-    /// What to start for a contender.
+    /// The program to start for a contender.
     pub fn of(&self, contender: Contender) -> PathBuf {
         if let (Contender::Before | Contender::EpollBefore, Some(build)) = (contender, &self.against) {
             return build.clone();
@@ -89,7 +89,7 @@ impl Programs {
         self.built.join(name)
     }
 
-    /// The versions of onrush and of the peers that are there, in one line.
+    /// The versions of onrush and of the installed peers, in one line.
     ///
     /// # Errors
     /// A program that cannot be started.
@@ -108,14 +108,14 @@ impl Programs {
     }
 }
 
-/// The commit that is checked out, and whether something was changed since.
+/// The commit that is checked out, and whether files were changed since.
 fn commit() -> io::Result<String> {
     let output = Command::new("git").args(["describe", "--always", "--dirty"]).current_dir(crate::root()).output()?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     Ok(if text.is_empty() { "no commit".to_owned() } else { text })
 }
 
-/// What an installed peer calls itself.
+/// The name and version that an installed peer prints.
 fn installed(program: PathBuf, name: &str) -> io::Result<String> {
     let output = Command::new(program).env("PATH", path::search()).arg("--version").output()?;
     let text = [output.stdout, output.stderr].concat();

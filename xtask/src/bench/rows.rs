@@ -1,4 +1,4 @@
-//! The table as data: what is measured, against whom, and what it has to reach.
+//! The table as data: what is measured, against what, and the limits.
 
 use super::contender::Contender::{self, *};
 use super::contender::Paced;
@@ -8,7 +8,7 @@ use super::load::{Load, RESULT, Target};
 /// One row of the table: one kind of work.
 #[derive(Debug)]
 pub struct Row {
-    /// What `ROWS=` calls it.
+    /// Its name in `ROWS=`.
     pub name: &'static str,
     /// The work, in words.
     pub work: &'static str,
@@ -35,7 +35,7 @@ const fn at_least(ours: Contender, other: Contender, limit: f64) -> Comparison {
     Comparison { limit: Some(Limit::AtLeast(limit)), ..beside(ours, other) }
 }
 
-/// A value that counts by itself.
+/// A value that is compared with nothing.
 const fn value(ours: Contender, at_most: f64) -> Comparison {
     Comparison { ours, other: None, limit: Some(Limit::AtMost(at_most)), measure: None }
 }
@@ -65,12 +65,12 @@ const UPLOAD: Load = Load { target: Target::Serve, options: &["-s", "benches/scr
 
 const ANY: usize = usize::MAX;
 
-/// As many rounds as there are to be.
+/// A row of as many rounds as requested.
 const fn rounds(load: Load, measure: Measure, comparisons: &'static [Comparison]) -> Kind {
     Kind::Rounds(Experiment { load, measure, rounds_max: ANY, summary: Summary::Median, comparisons })
 }
 
-/// Ten connections on which requests leave at a rate: what a neighbour on the machine does can only make them later.
+/// Ten connections on which requests are sent at a rate: other load on the machine can only make them later.
 const fn held(rate: u32, seconds: u32, comparisons: &'static [Comparison]) -> Kind {
     Kind::Rounds(Experiment {
         load: Load { connections: 10, rate, seconds, ..SMALL },
@@ -81,11 +81,11 @@ const fn held(rate: u32, seconds: u32, comparisons: &'static [Comparison]) -> Ki
     })
 }
 
-/// Each request leaves when it is due.
+/// Each request is sent when it is due.
 const EXACT: Contender = Paced(&Paced { name: "onrush -R, busy-polling", options: &[] });
 /// The same, woken by the kernel.
 const ASLEEP: Contender = Paced(&Paced { name: "onrush -R --spin off", options: &["--spin", "off"] });
-/// Requests leave together, at the ends of slices.
+/// Requests are sent together, at the ends of slices.
 const SLICED: Contender =
     Paced(&Paced { name: "onrush -R --send-slice 200us", options: &["--spin", "off", "--send-slice", "200us"] });
 /// The same, as coarse as wrk2's timers.
@@ -140,7 +140,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         name: "script-response",
-        work: "response() looks at status, headers and body",
+        work: "response() reads status, headers and body",
         kind: script(&["-s", "benches/scripts/response.lua"], &[at_most(Uring, Wrk, 0.80)]),
     },
     Row {
@@ -191,7 +191,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         name: "mixed",
-        work: "every tenth of 100 connections is answered after 0.1 ms, the others after a second",
+        work: "10 of 100 connections get responses after 0.1 ms, the others after a second",
         kind: rounds(
             Load { target: Target::Serve, path: "/mixed", seconds: 2, ..SMALL },
             Measure::Rate,
@@ -205,7 +205,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         name: "idle",
-        work: "10,000 connections, answers after a second",
+        work: "10,000 connections, responses after a second",
         kind: Kind::Rounds(Experiment {
             load: Load { target: Target::Serve, path: "/delay/1000", connections: 10_000, seconds: 4, ..SMALL },
             measure: Measure::Memory,
@@ -230,7 +230,7 @@ pub const ROWS: &[Row] = &[
             &[at_most(Uring, Wrk, 0.88), at_most(Uring, Shb, 1.0), at_most(Epoll, Wrk, 0.92)],
         ),
     },
-    Row { name: "storm", work: "19,000 connections that ask once each", kind: Kind::Storm },
+    Row { name: "storm", work: "19,000 connections with one request each", kind: Kind::Storm },
     Row { name: "reconnect-long", work: "new connection per request, 20 seconds", kind: Kind::Steady },
     Row {
         name: "tls",
@@ -285,7 +285,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         name: "evidence",
-        work: "what tells who was the limit, as a share of the run",
+        work: "the evidence for the verdict, as a share of the run",
         kind: Kind::Evidence(Load { target: Target::Serve, seconds: 5, ..SMALL }),
     },
     Row {
@@ -333,7 +333,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         name: "rate-50k",
-        work: "50,000 requests/s, 100 connections; onrush: as fast as can be",
+        work: "50,000 requests/s, 100 connections; onrush: as fast as possible",
         kind: rounds(
             Load { rate: 50_000, seconds: 2, ..SMALL },
             Measure::CpuPerRequest,

@@ -75,14 +75,14 @@ fn cells(line: &Line) -> Vec<String> {
     vec![line.row.to_owned(), line.work.to_owned(), measured, rates, compared, limit, median, interval, verdict(line)]
 }
 
-/// The medians of something of both sides, one where there is no other; `None` where neither has it.
+/// The medians of a series of both sides, or of one if there is no other; `None` if neither has values.
 fn medians(figures: &Figures, of: impl Fn(&Series) -> &Vec<f64>) -> Option<String> {
     let estimates = [&figures.ours, &figures.others].into_iter().filter_map(|side| Estimate::of(of(side)));
     let medians: Vec<String> = estimates.map(|estimate| short(estimate.median)).collect();
     (!medians.is_empty()).then(|| medians.join(" ÷ "))
 }
 
-/// Whether the limit is reached, as far as the rounds can tell, or why there are no figures.
+/// The verdict about the limit, or why there are no figures.
 fn verdict(line: &Line) -> String {
     let figures = match &line.outcome {
         Ok(figures) => figures,
@@ -98,7 +98,7 @@ fn verdict(line: &Line) -> String {
     verdict
 }
 
-/// A value with three digits that count, or more before the point.
+/// A value with three significant digits, or more before the point.
 fn short(value: f64) -> String {
     match value {
         ..10.0 => format!("{value:.2}"),
@@ -107,7 +107,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// Everything that was measured, for programs: each round's values among it.
+/// Everything that was measured, including the values of each round, for programs.
 pub fn json(about: &[String], lines: &[Line], counts: &[Count]) -> Value {
     let lines = lines.iter().map(|line| {
         let limit = match line.comparison.limit {

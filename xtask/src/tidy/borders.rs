@@ -1,7 +1,7 @@
-//! The borders between the modules, ARCHITECTURE.md's invariants: who may name what.
+//! Checks the borders between modules, which are invariants of ARCHITECTURE.md: which file may name what.
 //!
-//! They are checked like spelling: by the names a file contains, not by what they resolve to. So the borders are written
-//! down once, in [`BORDERS`], and none is crossed unnoticed.
+//! They are checked like spelling: by the names a file contains, not by what they resolve to. The borders are listed
+//! once, in [`BORDERS`], and none is crossed unnoticed.
 
 use super::Finding;
 use super::source::Source;
@@ -9,7 +9,7 @@ use super::source::Source;
 /// What reads a clock.
 const CLOCKS: &[&str] = &["Instant", "SystemTime", "std::time::*"];
 
-/// What another thread can make us wait for.
+/// What can make a thread wait for another.
 const LOCKS: &[&str] = &["Mutex", "RwLock", "Condvar", "mpsc", "std::sync::*"];
 
 /// What prints.
@@ -27,7 +27,7 @@ const FILES: &[&str] = &["std::fs", "fs::File", "std::fs::*"];
 /// What starts a thread.
 const SPAWNING: &[&str] = &["thread::spawn", "thread::scope", "thread::Builder", "std::thread::*"];
 
-/// What is outside the process.
+/// What reaches outside the process.
 const SYSTEM: &[&str] = &["std::net", "std::fs", "std::os", "std::process", "std::thread", "rustix", "libc"];
 
 /// All of the program's own code: what is neither a test nor a tool.
@@ -35,11 +35,11 @@ const PROGRAM: &[&str] = &["src/", "proto/src/"];
 
 /// A border: what the files in some places never name.
 struct Border {
-    /// The places it is drawn around: directories with a slash at the end, or files.
+    /// The places it encloses: directories with a slash at the end, or files.
     within: &'static [&'static str],
     /// The places in them that may cross it.
     except: &'static [&'static str],
-    /// What is not named, in groups; see [`super::names::Name::contains`].
+    /// What may not be named, in groups; see [`super::names::Name::contains`].
     names: &'static [&'static [&'static str]],
     /// Whether code for tests may cross it.
     spares_tests: bool,
@@ -144,7 +144,7 @@ const BORDERS: &[Border] = &[
         except: &[],
         names: &[&["crate::run", "crate::report", "crate::cli", "super::run", "super::report", "super::cli"]],
         spares_tests: true,
-        rule: "what is counted and spoken does not depend on who runs or shows it",
+        rule: "statistics and protocols do not depend on what runs or shows them",
     },
 ];
 
@@ -174,7 +174,7 @@ mod tests {
         !check(&Source::parse(path, code).unwrap()).is_empty()
     }
 
-    /// Each code crosses a border at the first path and none at the second.
+    /// Each piece of code crosses a border at the first path and none at the second.
     const CROSSINGS: &[(&str, &str, &str)] = &[
         ("fn a() { std::time::Instant::now(); }", "proto/src/a.rs", "src/run/a.rs"),
         ("use std::time::{Duration, SystemTime};", "proto/src/a.rs", "src/run/a.rs"),

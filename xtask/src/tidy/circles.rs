@@ -1,7 +1,7 @@
-//! No circles inside a room: of the files and directories in one directory, none depends on one that depends on it.
+//! Finds circles inside a directory (a "room"): none of its files and directories may depend on one that depends on it.
 //!
-//! What two of them share lies in a third, which knows neither. A `mod.rs` and the files beside it may know one another:
-//! they are one module. Like the borders, circles are found by the names that files contain; tests may name anything.
+//! What two of them share is in a third, which depends on neither. A `mod.rs` and its files may depend on one another:
+//! they are one module. Like borders, circles are found by the names that files contain; tests may name anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::Finding;
 use super::names::Name;
 use super::source::Source;
 
-/// The directories that are looked at, each with the sources of one crate.
+/// The directories that are checked, each with the sources of one crate.
 const CRATES: &[&str] = &["src/", "proto/src/", "xtask/src/"];
 
 /// Finds the names that close a circle.
@@ -23,14 +23,14 @@ pub fn check(sources: &[Source]) -> Vec<Finding> {
         .collect()
 }
 
-/// What may close a circle: a file, and the module that it names. A request carries the forms in which protocols have
-/// written it, and protocols send requests.
+/// The circles that are intended: a file, and the module that it names. A request carries the forms in which protocols
+/// have written it, and protocols send requests.
 const MEANT: &[(&str, &str)] = &[("proto/src/request.rs", "http1")];
 
-/// Where a module is: the names that lead to it from the root of its crate.
+/// The place of a module: the names that lead to it from the root of its crate.
 type Place = [String];
 
-/// What the members of one room name of one another: who, whom, and where for the first time.
+/// What the members of one room name of one another: the member, the one it names, and where for the first time.
 type Room = BTreeMap<String, BTreeMap<String, Finding>>;
 
 /// The modules of one crate.
@@ -40,7 +40,7 @@ struct Crate<'a> {
 }
 
 impl<'a> Crate<'a> {
-    /// The crate whose sources lie below `root`.
+    /// The crate whose sources are below `root`.
     fn new(root: &str, sources: &'a [Source<'a>]) -> Self {
         let mut files = BTreeMap::new();
         for source in sources {
@@ -52,7 +52,7 @@ impl<'a> Crate<'a> {
         Self { files }
     }
 
-    /// Every room in which one file names another, by where it is.
+    /// Every room in which one file names another, by its place.
     fn rooms(&self) -> BTreeMap<&Place, Room> {
         let mut rooms = BTreeMap::<&Place, Room>::new();
         for (from, source) in &self.files {
@@ -70,7 +70,7 @@ impl<'a> Crate<'a> {
         rooms
     }
 
-    /// The module that has what `name` means in the module `from`, if it is one of this crate.
+    /// The module that defines what `name` means in the module `from`, if it is one of this crate.
     fn resolve(&self, from: &Place, name: &Name) -> Option<Vec<String>> {
         let mut place = from.to_vec();
         let mut parts = name.parts.iter().peekable();
@@ -151,7 +151,7 @@ fn way<'a>(room: &'a Room, from: &'a str, to: &str) -> Option<Vec<&'a str>> {
 mod tests {
     use super::*;
 
-    /// What is found in files, each given by its path and its text.
+    /// The findings in files, each given by its path and its text.
     fn found(files: &[(&str, &str)]) -> Vec<String> {
         let sources: Vec<Source> = files.iter().map(|(path, text)| Source::parse(path, text).unwrap()).collect();
         check(&sources).iter().map(Finding::to_string).collect()

@@ -1,6 +1,7 @@
-//! What is public is documented, and every module says at its top what it does.
+//! Checks that public items are documented, and that every module begins with what it does.
 //!
-//! `missing_docs` of the compiler only looks at what leaves the crate; here `pub` is enough. `pub(crate)` needs nothing.
+//! The compiler's `missing_docs` only checks what the crate exports; here every `pub` item counts. `pub(crate)` needs
+//! no documentation.
 
 use syn::visit::{self, Visit};
 use syn::{Attribute, Block, Fields, ImplItem, Item, ItemImpl, ItemTrait, TraitItem, Visibility};
@@ -8,7 +9,7 @@ use syn::{Attribute, Block, Fields, ImplItem, Item, ItemImpl, ItemTrait, TraitIt
 use super::Finding;
 use super::source::Source;
 
-/// Where public items are documented and modules have a heading.
+/// Where public items must be documented and modules must have a heading.
 const PLACES: &[&str] = &["src/", "proto/src/", "xtask/src/", "fuzz/src/"];
 
 /// Finds public items without documentation, and modules without a heading.
@@ -28,7 +29,7 @@ pub fn check(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// Collects line and name of what is public and has no documentation.
+/// Collects line and name of public items without documentation.
 struct Undocumented(Vec<(usize, String)>);
 
 impl Undocumented {
@@ -44,7 +45,7 @@ impl Undocumented {
         }
     }
 
-    /// Takes the named fields: all of a variant's, the public ones of a struct.
+    /// Takes the named fields: all of a variant, the public ones of a struct.
     fn take_fields(&mut self, fields: &Fields, is_variant: bool) {
         for field in fields {
             if let Some(name) = &field.ident
@@ -71,7 +72,7 @@ impl<'ast> Visit<'ast> for Undocumented {
             Item::Macro(item) if item.attrs.iter().any(|attribute| attribute.path().is_ident("macro_export")) => {
                 item.ident.iter().for_each(|name| self.take(&item.attrs, "macro", name));
             }
-            // A module in a file of its own is documented by its heading.
+            // A module in its own file is documented by its heading.
             Item::Mod(item) if item.content.is_some() => {
                 self.take_public(&item.vis, &item.attrs, "module", &item.ident);
             }

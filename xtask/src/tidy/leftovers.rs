@@ -1,4 +1,4 @@
-//! Nothing half-done stays: no placeholder, no switched-off test, no note to oneself, no white space at a line's end.
+//! Finds half-done work: placeholders, ignored tests, notes to oneself, white space at the end of a line.
 
 use syn::Attribute;
 use syn::visit::Visit;
@@ -6,7 +6,7 @@ use syn::visit::Visit;
 use super::Finding;
 use super::source::Source;
 
-/// Macros that mark code that is not written yet.
+/// Macros that stand for code that is not written yet.
 const PLACEHOLDERS: &[&str] = &["todo!", "unimplemented!"];
 
 /// The word that marks a note to oneself; put together here so that this file does not contain it.
@@ -22,7 +22,7 @@ pub fn check(source: &Source) -> Vec<Finding> {
     }
     let mut ignored = Ignored(Vec::new());
     ignored.visit_file(&source.tree);
-    let reason = "`#[ignore]`: a test that cannot run here skips by name and says why";
+    let reason = "`#[ignore]`: let a test that cannot run here skip by name and say why";
     findings.extend(ignored.0.into_iter().map(|line| source.finding(line, reason)));
     for (index, line) in source.text.lines().enumerate() {
         if line.contains(NOTE) {

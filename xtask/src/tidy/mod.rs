@@ -20,14 +20,14 @@ use std::path::Path;
 
 use source::Source;
 
-/// One place that breaks a rule.
+/// A place that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The file, relative to the root of the repository, with forward slashes.
     pub path: String,
     /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong, and what the rule is for where that is not plain.
+    /// What is wrong, and the purpose of the rule if it is not obvious.
     pub text: String,
 }
 
@@ -54,7 +54,7 @@ pub fn tree(root: &Path) -> io::Result<Vec<Finding>> {
 fn check(files: &[(&str, &str)]) -> Vec<Finding> {
     let (mut sources, mut findings) = (Vec::new(), Vec::new());
     for (path, text) in files {
-        // The rule itself has to name the phrases.
+        // The rule itself must name the phrases.
         if !path.starts_with("xtask/src/tidy/") {
             findings.extend(phrases::check(path, text));
         }
@@ -73,8 +73,8 @@ fn check(files: &[(&str, &str)]) -> Vec<Finding> {
     findings
 }
 
-/// Adds the Rust files and documents in `directory` (relative to `root`) and below to `paths`, leaving out what is built
-/// or hidden.
+/// Adds the Rust files and documents in `directory` (relative to `root`) and below to `paths`, without built or hidden
+/// ones.
 fn list(root: &Path, directory: &str, paths: &mut Vec<String>) -> io::Result<()> {
     for entry in fs::read_dir(root.join(directory))? {
         let entry = entry?;

@@ -1,7 +1,7 @@
 //! Finds what a file names: paths such as `std::time::Instant`, macros such as `println!`, keywords such as `unsafe`.
 //!
 //! It works on tokens, so that names in macro calls are found and those in comments and strings are not. It resolves
-//! nothing: a thing imported under another name is only seen at its import.
+//! nothing: an item imported under another name is only seen at its import.
 
 use proc_macro2::{Ident, Punct, Spacing, TokenStream, TokenTree};
 
@@ -55,7 +55,7 @@ fn is_member(before: [Option<char>; 2]) -> bool {
     before[1] == Some('.') && before[0] != Some('.')
 }
 
-/// Puts one name after the other together, token by token.
+/// Assembles one name after the other, token by token.
 struct Reader<'a> {
     outer: &'a [String],
     name: Option<Name>,

@@ -1,4 +1,4 @@
-//! Phrases that read as if translated: each is named with what to say instead, in code and in documents.
+//! Finds phrases that read as if translated, in code and in documents, and says what to write instead.
 //!
 //! A phrase is looked for line by line, in upper or lower case, as whole words. None is a single word, so that no name of the
 //! code is meant.

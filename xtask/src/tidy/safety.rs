@@ -1,4 +1,4 @@
-//! Every `unsafe` says why it is sound: a `SAFETY:` comment is above it.
+//! Checks that every `unsafe` has a `SAFETY:` comment above it that says why it is sound.
 
 use super::Finding;
 use super::source::Source;
@@ -6,8 +6,8 @@ use super::source::Source;
 /// How many lines of code may be between the comment and the `unsafe` of one statement.
 const DISTANCE_MAX: usize = 3;
 
-/// Finds `unsafe` blocks and implementations without a reason. An `unsafe fn` gives a duty to its caller instead; that
-/// one is for clippy's `missing_safety_doc`.
+/// Finds `unsafe` blocks and implementations without a reason. An `unsafe fn` puts the obligation on its caller
+/// instead; clippy's `missing_safety_doc` checks that.
 pub fn check(source: &Source) -> Vec<Finding> {
     let lines: Vec<&str> = source.text.lines().collect();
     let is_declaration = |at: usize| {

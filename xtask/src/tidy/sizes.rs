@@ -1,4 +1,4 @@
-//! Functions fit a screen and files are read top to bottom: at most 70 lines and 800 lines.
+//! Limits the length of functions to a screen, 70 lines, and that of files to 800 lines.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
@@ -32,7 +32,7 @@ pub fn check(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// Where a function is.
+/// The place of a function.
 struct Function {
     name: String,
     /// The line of `fn`.
@@ -93,7 +93,7 @@ impl<'ast> Visit<'ast> for Functions {
     }
 }
 
-/// Where a token closes its braces, if it is a pair of them.
+/// Where a token's closing brace is, if the token is a pair of braces.
 fn closing_brace(token: &TokenTree) -> Option<Span> {
     match token {
         TokenTree::Group(group) if group.delimiter() == proc_macro2::Delimiter::Brace => Some(group.span_close()),
@@ -105,7 +105,7 @@ fn closing_brace(token: &TokenTree) -> Option<Span> {
 mod tests {
     use super::*;
 
-    /// What is found in a function of `lines` lines that is between `before` and `after`.
+    /// The findings in a function of `lines` lines that is between `before` and `after`.
     fn function_of(lines: usize, before: &str, after: &str) -> Vec<String> {
         let body = "    let _ = 1;\n".repeat(lines - 2);
         let text = format!("{before}fn long() {{\n{body}}}{after}\n");

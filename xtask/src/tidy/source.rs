@@ -1,4 +1,4 @@
-//! One Rust file, parsed once for all checks. It knows where the file lies and which of its lines are test code.
+//! One Rust file, parsed once for all checks, with its path and which of its lines are test code.
 
 use std::ops::RangeInclusive;
 
@@ -10,11 +10,11 @@ use syn::{Attribute, ImplItemFn, Item, Meta};
 use super::Finding;
 use super::names::{self, Name};
 
-/// A file in all the forms that checks look at.
+/// A file in all the forms that checks use.
 pub struct Source<'a> {
     /// The path from the root of the repository, with forward slashes.
     pub path: &'a str,
-    /// The text as the file has it.
+    /// The text of the file.
     pub text: &'a str,
     /// The syntax tree; macro calls in it are unparsed tokens.
     pub tree: syn::File,
@@ -25,7 +25,7 @@ pub struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Parses `text`. Fails with the finding that says where it is no Rust.
+    /// Parses `text`. Fails with a finding that says where it is not Rust.
     pub fn parse(path: &'a str, text: &'a str) -> Result<Self, Finding> {
         let parsed = syn::parse_file(text).and_then(|tree| Ok((tree, syn::parse_str::<TokenStream>(text)?)));
         let (tree, tokens) = parsed.map_err(|error| Finding {
@@ -43,7 +43,7 @@ impl<'a> Source<'a> {
         Finding { path: self.path.to_string(), line, text: text.into() }
     }
 
-    /// Whether the file lies in one of `places`: directories (with a slash at the end) or files.
+    /// Whether the file is in one of `places`: directories (with a slash at the end) or files.
     pub fn lies_in(&self, places: &[&str]) -> bool {
         places.iter().any(|place| self.path == *place || (place.ends_with('/') && self.path.starts_with(place)))
     }
