@@ -56,7 +56,7 @@ const EXIT_NOT_STARTED: u8 = 2;
 const EXIT_BROKEN: u8 = 3;
 /// onrush itself limited the run (`--strict`).
 const EXIT_OUR_FAULT: u8 = 4;
-/// The run ended without a single response, or its target stayed away.
+/// The run ended without a single response, or its target was unreachable.
 const EXIT_NOTHING_COMPLETED: u8 = 5;
 
 /// How long the report waits for the files. Those on a disk are complete by then.

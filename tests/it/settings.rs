@@ -215,8 +215,8 @@ said
         "onrush: net.ipv4.route.flush is write-only: its old value could not be restored",
         "onrush: net.core.rmem_max is read-only here; some settings can be changed only in the host's network namespace",
         "onrush: the kernel refuses \"many\" for net.core.somaxconn: Invalid argument",
-        "\"net..core\" is not the name of a setting: it has letters, digits, _ and - between dots, as net.core.somaxconn",
-        "net.core.somaxconn is a setting of this host; if it may be changed, and restored afterwards, add --allow-host-changes",
+        "\"net..core\" is not the name of a setting; names consist of letters, digits, _, - and dots: net.core.somaxconn",
+        "net.core.somaxconn is a setting of this host; to change it, and restore it afterwards, add --allow-host-changes",
         "onrush: net.core.somaxconn cannot be changed: /proc/sys is mounted read-only, as in most containers; run onrush on \
          the host",
         ".journal: Read-only file system; onrush keeps its journal of changed settings there: make it writable, or start as root",
