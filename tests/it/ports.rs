@@ -51,7 +51,7 @@ fn two_runs_share_all_ports_but_the_reserved(context: &Context) {
     let one = "$run -t2 -c55 -d1s http://127.0.0.1:8080/ &";
     let shown = run(context, &format!("{one} first=$!; {one} sleep 0.7; cat /proc/net/tcp; wait $! $first"));
     assert_eq!(local_ports(&shown), (40_010..=40_119).collect::<Vec<_>>(), "{shown}");
-    assert!(!shown.contains("lived") && !shown.contains("Socket errors"), "{shown}");
+    assert!(!shown.contains("were established") && !shown.contains("Socket errors"), "{shown}");
 }
 
 fn another_source_has_the_same_ports_again(context: &Context) {
@@ -60,7 +60,7 @@ fn another_source_has_the_same_ports_again(context: &Context) {
         "$run -t2 -c330 -d1s -b 127.0.0.4/30 http://127.0.0.1:8080/ & sleep 0.7; cat /proc/net/tcp; wait $!",
     );
     assert_eq!(local_ports(&shown), (40_010..=40_119).flat_map(|port| [port; 3]).collect::<Vec<_>>(), "{shown}");
-    assert!(!shown.contains("lived") && !shown.contains("Socket errors"), "{shown}");
+    assert!(!shown.contains("were established") && !shown.contains("Socket errors"), "{shown}");
 }
 
 fn closed_connections_leave_their_ports_to_others(context: &Context) {

@@ -65,7 +65,7 @@ fn two_thousand_connections_are_opened_where_a_thousand_files_are_allowed(contex
         assert_opens(&output, &url, "2 threads and 2048 connections");
         output.assert_percentiles();
         assert_eq!(output.socket_errors("connect"), 0, "{output:?}");
-        assert!(!output.stderr.contains(" lived"), "{output:?}");
+        assert!(!output.stderr.contains("were established"), "{output:?}");
         assert_eq!(counts(server.address).connections, 2048 + u64::from(compat), "{output:?}");
     }
 }
