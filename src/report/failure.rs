@@ -176,7 +176,7 @@ fn more_ports(Ports { usable, time_wait }: Ports, closed_first: u64) -> String {
     )
 }
 
-/// The cause of a row in plain words; `timeout` is the threshold of `--timeout`.
+/// The cause of a row as text; `timeout` is the threshold of `--timeout`.
 pub(super) fn why_row(row: &Row, timeout: Option<Duration>) -> String {
     match row {
         Row { phase: Phase::Tls, cause: Cause::Unanswered, .. } => "no response to a TLS handshake".to_owned(),
@@ -184,7 +184,7 @@ pub(super) fn why_row(row: &Row, timeout: Option<Duration>) -> String {
     }
 }
 
-/// A cause in plain words; `timeout` is the threshold of `--timeout`.
+/// A cause as text; `timeout` is the threshold of `--timeout`.
 pub(super) fn why(cause: Cause, timeout: Option<Duration>) -> String {
     match cause {
         Cause::Errno(number) => errno::words(number),
