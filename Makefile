@@ -1,4 +1,4 @@
-# The manual of development: `make` lists what there is. The work itself is cargo's and xtask's.
+# The development tasks: `make` lists them. cargo and xtask do the work.
 
 # Each recipe is one shell script that ends at its first error.
 .ONESHELL:
@@ -23,32 +23,32 @@ TARGETS = $(notdir $(wildcard fuzz/corpus/*))
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 export GET_RUST := curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh
 
-# Under sudo, cargo and what it builds still belong to the person who called.
+# Under sudo, cargo and its output still belong to the calling user.
 CALLER := $(if $(filter 0,$(shell id -u)),$(filter-out root,$(SUDO_USER)))
 CALLER_HOME := $(if $(CALLER),$(shell getent passwd $(CALLER) | cut -d: -f6),$(HOME))
 AS_CALLER := $(if $(CALLER),sudo -u $(CALLER) -H env PATH="$$PATH")
-# A shell that was open when Rust was installed does not know where it is yet.
+# A shell that was open when Rust was installed does not have its PATH yet.
 export PATH := $(PATH):$(CALLER_HOME)/.cargo/bin
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 	$(MAKE) --silent tools
 
-demo: tools ## build, start the embedded target, put five seconds of load on it, print the report
+demo: tools ## build onrush, put five seconds of load on the embedded target, print the report
 	@cargo xtask demo
 
 test: tools ## install what the tests need (asking first), then check and test everything
 	@cargo xtask test
 
-tidy: tools ## name every place that breaks a rule of the house
+tidy: tools ## name every place that breaks a house rule
 	@cargo xtask tidy
 
-simulate: tools ## draw whole runs at random, check what has to be true of any: [SECONDS=60] [SEED=7]
+simulate: tools ## carry out random runs and check what must be true of each: [SECONDS=60] [SEED=7]
 	@cargo xtask simulate SECONDS=$(SECONDS) SEED=$(SEED)
 
-# What the fuzzer finds worth keeping stays in target/fuzz and is where the next run begins. Without link-time
-# optimisation a target is built in seconds.
-fuzz: tools ## look for bytes that break a property: [SECONDS=60 for each] [TARGETS="url units"]
+# Inputs that the fuzzer keeps are in target/fuzz, and the next run begins with them. Without link-time optimisation a
+# target is built in seconds.
+fuzz: tools ## search for bytes that break a property: [SECONDS=60 for each] [TARGETS="url units"]
 	@$(need_fuzzer)
 	export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 	for target in $(TARGETS); do
@@ -58,7 +58,7 @@ fuzz: tools ## look for bytes that break a property: [SECONDS=60 for each] [TARG
 	        -- -max_total_time=$(SECONDS) -max_len=1024 -verbosity=0 -print_final_stats=1
 	done
 
-bench: tools ## measure against other generators: [ROWS=small,big] [PEERS=wrk,shb] [AGAINST=FILE] [ROUNDS=21] [SAVE=1]
+bench: tools ## compare with other load generators: [ROWS=small,big] [PEERS=wrk,shb] [AGAINST=FILE] [ROUNDS=21] [SAVE=1]
 	@cargo xtask bench ROWS=$(ROWS) PEERS=$(PEERS) AGAINST=$(AGAINST) ROUNDS=$(ROUNDS) SAVE=$(SAVE)
 
 install: tools ## install onrush: [PREFIX=/usr/local] [DESTDIR=], and as wrk too: [AS_WRK=1]
@@ -78,8 +78,8 @@ install: tools ## install onrush: [PREFIX=/usr/local] [DESTDIR=], and as wrk too
 	    echo "installed $(BIN)/wrk, a link to it"
 	fi
 
-# The only target that needs no tools: taking away must not ask for more.
-uninstall: ## take away what install put there: [PREFIX=/usr/local] [DESTDIR=]
+# The only target that needs no tools: uninstalling must not require any.
+uninstall: ## remove what install installed: [PREFIX=/usr/local] [DESTDIR=]
 	@$(need_bin)
 	if $(wrk_is_ours); then rm -v "$(BIN)/wrk"; fi
 	if [ -e "$(BIN)/onrush" ]; then rm -v "$(BIN)/onrush"; else echo "there is no $(BIN)/onrush"; fi
@@ -120,11 +120,11 @@ if ! cargo fuzz --version >/dev/null 2>&1; then
 fi
 endef
 
-# Is there a command wrk, and is it our own link?
+# Whether there is a command wrk, and whether it is our own link.
 wrk_is_there = { [ -e "$(BIN)/wrk" ] || [ -L "$(BIN)/wrk" ]; }
 wrk_is_ours = [ "$$(readlink "$(BIN)/wrk")" = onrush ]
 
-# Fails, and says what to type, if the directory of the binary (or the nearest one above it that exists) cannot be written.
+# Fails, and says what to type, if the directory of the binary (or its nearest existing parent) cannot be written.
 define need_bin
 place="$(BIN)"
 while [ ! -e "$$place" ]; do place=$$(dirname "$$place"); done

@@ -1,5 +1,5 @@
--- Every request is put together anew: a path and a header that have never been sent before.
--- `make bench` measures with it what wrk.format costs.
+-- Builds every request from scratch: a path and a header that have never been sent before. `make bench` measures with
+-- it what wrk.format costs.
 
 local number = 0
 

@@ -1,5 +1,5 @@
--- Sixteen requests at once, put together in init: wrk sends many requests at a time only if a script says so.
--- `make bench` measures with it what one of them costs.
+-- Sixteen requests at once, built in init: wrk pipelines only if a script says so. `make bench` measures with it what
+-- one of them costs.
 
 local batch
 

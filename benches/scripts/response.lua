@@ -1,5 +1,5 @@
--- Looks at the status, a header and the body of every answer; the requests are made without Lua.
--- `make bench` measures with it what it costs to hand them over.
+-- Reads the status, a header and the body of every response; the requests are built without Lua. `make bench` measures
+-- with it what it costs to pass them to Lua.
 
 local strange, bytes = 0, 0
 

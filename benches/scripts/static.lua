@@ -1,5 +1,5 @@
--- Decides at the top what is sent; no Lua runs while the requests are under way.
--- `make bench` measures with it what is left of that: nothing, or almost.
+-- Sets at the top level what is sent; no Lua runs during the run. `make bench` measures with it what that costs:
+-- nothing, or almost.
 
 wrk.method = "POST"
 wrk.body = "name=x&size=3"

@@ -1,5 +1,5 @@
--- Every request is the same string, put together once.
--- `make bench` measures with it what asking Lua costs, whatever Lua does.
+-- Every request is the same string, built once. `make bench` measures with it what a call of Lua costs, no matter what
+-- Lua does.
 
 local text
 

@@ -1,4 +1,4 @@
--- Sends a body in every request: as many bytes as the number at the end of the path says. No Lua runs meanwhile.
+-- Sends a body in every request: as many bytes as the number at the end of the path says. No Lua runs during the run.
 -- `make bench` measures uploads with it.
 
 wrk.method = "POST"
