@@ -25,7 +25,7 @@ cases! {
     the_name_of_the_url_is_checked_wherever_the_connection_goes;
 }
 
-/// Who has connected, and how often.
+/// The addresses of clients, and how often each connected.
 type Peers = Arc<Mutex<BTreeMap<IpAddr, u32>>>;
 
 /// A server that counts its clients by their addresses.
@@ -45,7 +45,7 @@ fn counting() -> (SocketAddr, Peers) {
 }
 
 fn seen(peers: &Peers) -> BTreeMap<String, u32> {
-    // A connection is counted by the server's own thread.
+    // The server's own thread counts a connection.
     std::thread::sleep(Duration::from_millis(100));
     peers.lock().expect("nobody fails with the lock").iter().map(|(peer, count)| (peer.to_string(), *count)).collect()
 }
@@ -201,7 +201,7 @@ fn logins_and_closing_are_headers(context: &Context) {
     }
 }
 
-/// In a network of its own, whose ports are few.
+/// Runs in its own network with few ports.
 fn too_few_local_ports_are_foreseen_and_explained(context: &Context) {
     const SCRIPT: &str = "ip link set lo up; echo 40000 40004 > /proc/sys/net/ipv4/ip_local_port_range; \
                           $0 serve --addr 127.0.0.1:8080 >/dev/null & sleep 0.5; \
@@ -231,7 +231,7 @@ fn a_unix_socket_serves_small_and_large_bodies(context: &Context) {
         assert_eq!((output.code, output.requests()), (0, 500), "{output:?}");
         assert_eq!((output.socket_errors("connect"), output.socket_errors("read")), (0, 0), "{output:?}");
     }
-    // No kernel throws the bytes of a Unix socket away.
+    // No kernel discards the bytes of a Unix socket.
     let large = context.onrush().words("-t1 -c2 -n20 --unix").word(&path).word("http://www.example.com/large").run();
     assert_eq!((large.code, large.requests(), large.socket_errors("read")), (0, 20, 0), "{large:?}");
     assert!(large.stdout.contains("20.00MB read"), "{large:?}");

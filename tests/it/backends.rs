@@ -1,4 +1,4 @@
-//! Which backend a run gets, what `-v` says about it, and what happens where io_uring is forbidden.
+//! Which backend a run gets, what `-v` says about it, and what happens if io_uring is forbidden.
 
 use std::process::Command;
 
@@ -15,7 +15,7 @@ cases! {
     no_request_leaves_before_its_clock_starts;
 }
 
-/// Filters a system call of its own, given by its number, and becomes the program named on its command line.
+/// Forbids itself a system call, given by its number, and becomes the program named on its command line.
 const FORBID: &str = "\
 import ctypes, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -31,14 +31,14 @@ os.execv(sys.argv[3], sys.argv[3:])
 /// The numbers of `io_uring_setup` and `io_uring_enter`.
 const IO_URING_SETUP: u32 = 425;
 const IO_URING_ENTER: u32 = 426;
-/// Whoever makes the call gets this error, as from Docker's filter.
+/// The call fails with this error, as under Docker's filter.
 const fn answer(errno: u32) -> u32 {
     0x0005_0000 | errno
 }
-/// Whoever makes the call is killed.
+/// The call kills the process.
 const KILL: u32 = 0x8000_0000;
 
-/// The program where a filter watches over a system call.
+/// The program under a filter for a system call.
 fn filtered(call: u32, action: u32, words: &[&str]) -> (String, i32) {
     let scratch = Scratch::new("forbidden");
     let script = scratch.file("forbid.py", FORBID);
@@ -100,11 +100,11 @@ fn waiting_without_sleep_is_said_and_can_be_chosen(context: &Context) {
     }
 }
 
-/// More connections than operations can be gathered: some requests are handed over before the wait.
+/// More connections than queued operations: some requests are submitted before the wait.
 fn no_request_leaves_before_its_clock_starts(context: &Context) {
     let server = Served::start();
     let url = format!("http://{}/delay/150", server.address);
-    // The least latency has a column in the fork's table. Too few answers come for wrk's rewriting to change it.
+    // The least latency has a column in the fork's table. Too few responses arrive for wrk's rewriting to change it.
     let options = "--compat wrk-cmm -t1 -c6000 -n6000 --timeout 10";
     let output = context.onrush().words(options).words("--io").word(context.backend).word(url).run_plain();
     assert_eq!(output.requests(), 6000, "{output:?}");

@@ -1,4 +1,4 @@
-//! Scripts that are wrong, or do wrong: each ends in one clear message, or in a correct run.
+//! Scripts with errors, and scripts that misbehave: each ends in one clear message, or in a correct run.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ fn a_script_that_is_not_there_or_is_no_lua_is_fatal(context: &Context) {
     ] {
         for onrush in context.both() {
             let onrush = onrush.words("-t2 -c2 -d5s").script(path).word(url(&server, "/"));
-            // What cannot be read ends the test before there is a backend.
+            // A script that cannot be read ends the program before there is a backend.
             let output = if is_read { onrush.run() } else { onrush.run_plain() };
             assert_refused(&output, &words);
             assert_eq!(output.stderr.lines().count(), 1, "said once, in one line: {output:?}");
@@ -184,7 +184,7 @@ fn a_batch_may_change_its_size(context: &Context) {
         assert!((900..=1100).contains(&output.requests()), "{output:?}");
         assert_eq!(output.line("answered"), Some(&*format!("answered\t{}", output.requests())), "{output:?}");
         let paths: Vec<_> = recorder.requests().iter().map(|request| request[5..6].to_owned()).collect();
-        // The first batch was only looked at.
+        // The first batch was only inspected.
         assert_eq!(paths[..19].concat(), "3334444555551223334");
     }
 }
@@ -234,7 +234,7 @@ fn a_second_signal_ends_a_script_whose_output_nobody_reads(context: &Context) {
     for onrush in context.both() {
         let script = "while true do print('x') end";
         let mut child = onrush.words("-t1 -c1 -d1").lua(script).word(url(&server, "/")).spawn();
-        // The first one waits for whoever is to read what was printed.
+        // The first one waits for the reader of what was printed.
         for _ in 0..2 {
             thread::sleep(Duration::from_millis(500));
             signal(&child, Signal::INT);
@@ -250,7 +250,7 @@ fn a_second_signal_ends_a_script_whose_output_nobody_reads(context: &Context) {
 
 fn a_script_that_calls_itself_without_end_is_told_so(context: &Context) {
     let server = target();
-    // In and out of coroutines, which have Lua stacks of their own, and through a function that needs much of the C stack.
+    // In and out of coroutines, which have their own Lua stacks, and through a function that needs much of the C stack.
     let recursion = "\
         local depth = 0
         local function deep()
@@ -284,7 +284,7 @@ fn a_script_that_returns_something_runs(context: &Context) {
 fn a_callback_that_never_returns_is_named_and_the_rest_is_reported(context: &Context) {
     let server = target();
     for callback in ["request", "response", "delay"] {
-        // The second thread goes on.
+        // The second thread continues.
         let script = format!(
             "local n = 0
              function setup(thread) made = (made or 0) + 1 thread:set('id', made) end
@@ -365,7 +365,7 @@ fn a_script_that_redefines_globals_runs(context: &Context) {
     }
 }
 
-/// Exit code 1, a report if the run has begun, and a message with all of these words.
+/// Expects exit code 1, a report if the run has begun, and a message with all of these words.
 #[track_caller]
 fn assert_refused(output: &Output, words: &[&str]) {
     assert_eq!(output.code, 1, "{output:?}");

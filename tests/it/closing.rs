@@ -43,13 +43,13 @@ fn nginx_closes_connections_that_have_had_their_requests(context: &Context) {
         let (output, connections) = run(onrush);
         assert_eq!((output.code, output.requests()), (0, 200), "{output:?}");
         assert_no_errors(&output);
-        // Each thread has 100 requests, and needs 15 connections for them; two slots share these, and may open one more
-        // each.
+        // Each thread has 100 requests, and needs 15 connections for them; its two slots share these, and may open one
+        // more each.
         assert!((30..=36).contains(&number(&connections, "opened")), "{connections}");
         assert_eq!(number(&connections, "closed_first"), 0, "{connections}");
         assert_eq!(nginx.log().len(), 200);
     }
-    // Its own limit is lower.
+    // The server's own limit is lower.
     let nginx = Server::nginx(3);
     let (output, connections) =
         run(context.onrush().words("-t1 -c2 -n60 --requests-per-connection 7").word(nginx.url("/hello")));
@@ -106,7 +106,7 @@ fn a_tls_server_that_waits_for_our_farewell_closes_first(context: &Context) {
 /// The requests of each connection, as heads.
 type Heard = Arc<Mutex<Vec<Vec<String>>>>;
 
-/// A server that keeps what it was sent, and closes where it is asked to, if it listens.
+/// A server that records what it received, and closes when asked to, if it obeys.
 fn listening(listens: bool) -> (SocketAddr, Heard) {
     let heard = Heard::default();
     let kept = Arc::clone(&heard);
@@ -135,7 +135,7 @@ fn says_so(head: &str) -> bool {
     head.contains("\r\nConnection: close\r\n")
 }
 
-/// How many requests each connection had, the largest number first. Only last ones say that they are.
+/// How many requests each connection had, the largest number first. Only the last request of each says so.
 fn counts(heard: &Heard, most: usize) -> Vec<usize> {
     let heard = heard.lock().expect("nobody fails with the lock");
     for heads in heard.iter() {
@@ -158,7 +158,7 @@ fn only_the_last_request_of_a_connection_says_so(context: &Context) {
         assert_eq!(counts(&heard, 5), [5, 5, 5, 5, 3]);
         assert_eq!(number(&connections, "closed_first"), 0, "the answers do not say that they are the last");
     }
-    // What was asked for by other options stays.
+    // What other options set stays.
     let (address, heard) = listening(true);
     let onrush = context.onrush().words("-X GET -H A:b -c1 -n2 --requests-per-connection 2");
     run(onrush.word(format!("http://{address}/")));
@@ -179,12 +179,12 @@ fn a_server_that_does_not_close_is_counted(context: &Context) {
     assert_eq!(counts(&heard, 4), [4; 6]);
     let longest = output.line("Latency").and_then(|line| line.split_whitespace().nth(3));
     assert!(longest.is_some_and(|longest| longest.ends_with("ms") || longest.ends_with("us")), "{output:?}");
-    // Where nothing is limited there is nothing to count.
+    // Without a limit there is nothing to count.
     let (_, connections) = run(context.onrush().words("-c1 -n4").word(format!("http://{address}/")));
     assert!(connections.get("closed_first").is_none(), "{connections}");
 }
 
-/// In a network of its own every connection in TIME_WAIT is ours, and each has been closed by the server first.
+/// In a separate network every connection in TIME_WAIT is ours, and the server closed each of them first.
 fn the_server_keeps_the_ports(context: &Context) {
     const SCRIPT: &str = "ip link set lo up; $0 serve --addr 127.0.0.1:8080 >/dev/null & sleep 0.5; \
                           $0 -t1 -c4 -n400 \"$@\" http://127.0.0.1:8080/; kill $!; cat /proc/net/tcp";
@@ -202,7 +202,7 @@ fn the_server_keeps_the_ports(context: &Context) {
 }
 
 fn a_scripts_requests_are_told_apart_by_number_only(context: &Context) {
-    // What the script says about the connection gives way on the last request only.
+    // The script's `Connection` header is replaced in the last request only.
     let (address, heard) = listening(true);
     let script = "wrk.headers.connection = 'keep-alive'\n\
                   function request() return wrk.format('GET', '/1') .. wrk.format('GET', '/2') .. wrk.format('GET', '/3') end";
@@ -215,7 +215,7 @@ fn a_scripts_requests_are_told_apart_by_number_only(context: &Context) {
     let heads = heard.lock().expect("nobody fails with the lock").concat();
     let kept = heads.iter().filter(|head| head.contains("\r\nconnection: keep-alive\r\n")).count();
     assert_eq!(kept, 22);
-    // A request that is always the same goes the same way.
+    // The same for a request that never changes.
     let (address, heard) = listening(true);
     let onrush = context.onrush().lua("wrk.body = 'x'").words("-t1 -c1 -n7 --requests-per-connection 3");
     let (output, _) = run(onrush.word(format!("http://{address}/")));
@@ -237,7 +237,7 @@ fn a_script_that_sends_more_at_once_is_refused(context: &Context) {
         assert_eq!(output.stderr.trim_end(), format!("{returned} {expected}"));
     }
     assert!(heard.lock().expect("nobody fails with the lock").is_empty());
-    // One at a time is what was asked for, and the server is told.
+    // One request per connection was requested, and the server is told.
     let script = "function request() return wrk.format('GET', '/one') end";
     let onrush = context.onrush().lua(script).words("-c1 -n3 --disable-keepalive");
     let output = onrush.word(format!("http://{address}/")).run();

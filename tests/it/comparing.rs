@@ -1,4 +1,4 @@
-//! Saved results compared: experiments, single runs, texts, and what is refused.
+//! Comparing saved results: experiments, single runs, texts, and refusals.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ cases! {
     what_cannot_be_compared_is_named_and_exits_with_1;
 }
 
-/// Two targets in turns, the second one ten times as slow; returns the folder.
+/// Measures two targets in turns, the second one ten times as slow; returns the folder.
 fn experiment(context: &Context, scratch: &Scratch) -> PathBuf {
     let (server, folder) = (target(), scratch.path().join("e"));
     let [a, b] = ["/delay/5", "/delay/50"].map(|path| url(&server, path));
@@ -48,7 +48,7 @@ fn the_rounds_of_an_experiment_are_compared(context: &Context) {
         output.line("A = http://").is_some_and(|line| line.ends_with("6 rounds of \"vs\", interleaved")),
         "{output:?}"
     );
-    // On a busy machine onrush itself was the limit of some runs.
+    // On a busy machine, onrush itself was the limit of some runs.
     let verdict = output.line("B is ").or(output.line("no verdict: onrush itself was the limit in "));
     let is_expected = |line: &str| line.starts_with("no") || line.contains("% slower (95 %: ");
     assert!(verdict.is_some_and(is_expected), "{output:?}");
@@ -75,7 +75,7 @@ fn a_slower_target_fails_where_it_may_not_be_slower(context: &Context) {
     assert_eq!(compared(context, "--fail-if-worse 99.9", &[&folder]).code, 0);
 }
 
-/// Takes out of results who the limit was: on a busy machine onrush itself is, and then nothing is said to be worse.
+/// Removes the verdicts from results: on a busy machine onrush itself is the limit, and then nothing counts as worse.
 fn forget_limits(folder: &Path) {
     for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         let text = fs::read_to_string(&path).unwrap_or_default();

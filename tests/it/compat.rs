@@ -1,5 +1,5 @@
-//! Called as wrk, onrush does what a user of wrk knows, except where that helped nobody: each test is a command line of
-//! wrk, the behaviour of the server, and what has to come out.
+//! Called as wrk, onrush does what users of wrk expect, except for what is no use to anyone: each test has a command
+//! line of wrk, the behaviour of the server, and the expected output.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ fn second(context: &Context, url: &str) -> Output {
     output
 }
 
-/// Checks that a command line was answered as wrk answers every mistake, and returns what is on stderr.
+/// Checks that a command line was refused as wrk refuses every mistake, and returns what is on stderr.
 fn refused(program: Onrush) -> String {
     let output = program.run_plain();
     assert_eq!(output.code, 1, "{output:?}");
@@ -94,7 +94,7 @@ fn the_table_shows_the_servers_delay_and_the_rate_of_one_thread(context: &Contex
     assert!((0.8..=1.25).contains(&(both_threads / output.requests_per_s())), "{output:?}");
 }
 
-/// The bounds that a busy machine would break hold in virtual time.
+/// In virtual time, bounds hold that a busy machine would break.
 fn a_server_of_exactly_20_ms_is_measured_exactly(context: &Context) {
     let scratch = Scratch::new("delay");
     let scenario = scratch.file("server.toml", "latency_us = 20000.0\n");
@@ -297,7 +297,7 @@ fn an_unannounced_close_is_a_read_error_for_each_answer(context: &Context) {
     assert!(output.requests().abs_diff(output.socket_errors("read")) <= 2, "{output:?}");
 }
 
-/// wrk reconnects at once, ten thousand times a second. A pause of 6 to 10 ms keeps the number in the hundreds.
+/// wrk reconnects at once, ten thousand times a second. A pause of 6 to 10 ms keeps it to hundreds.
 fn resets_and_garbage_are_read_errors_at_a_bearable_rate(context: &Context) {
     let server = target();
     for path in ["/reset", "/garbage"] {

@@ -1,11 +1,11 @@
 //! The documents say what is true: their examples run, and what they name exists.
 //!
-//! A fenced `console` block is a session. A line `$ onrush …` or `$ wrk …` is run, and `$ jq …` and `$ cat …` for what
-//! that wrote; other commands are not. The lines below it are what it prints, on either stream, and have to come out
-//! the same but for their numbers. Nothing below it means that the output is not looked at. The exit code is the one
-//! below `$ echo $?`, else 1 after a refusal (a line `onrush: …`, or of a subcommand, and nothing else), else 0. The
-//! address 127.0.0.1:8080 is replaced by an embedded target's, the port 8443 by that of a server that speaks TLS, and
-//! runs are cut short. In `logs` there are reports that people published.
+//! A fenced `console` block is a session. A line `$ onrush …` or `$ wrk …` is run, and `$ jq …` and `$ cat …` on what
+//! that wrote; other commands are not. The lines below it are what it prints, on either stream, and must be the same
+//! except for their numbers. With nothing below it, the output is not checked. The exit code is the one below
+//! `$ echo $?`, else 1 after a refusal (a line `onrush: …`, or of a subcommand, and nothing else), else 0. The address
+//! 127.0.0.1:8080 is replaced by an embedded target's, the port 8443 by that of a server that speaks TLS, and runs are
+//! cut short. In `logs` there are reports that people published.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -157,7 +157,7 @@ fn every_option_that_is_mentioned_exists(_: &Context) {
             }
             for word in code.split_whitespace().filter(|word| word.starts_with('-') && !["-", "--"].contains(word)) {
                 let exists = match word.strip_prefix("--") {
-                    // Abbreviations are options too.
+                    // Abbreviations are accepted too.
                     Some(name) => {
                         let name = name.split('=').next().unwrap_or_default();
                         known.iter().any(|known| known.strip_prefix("--").is_some_and(|long| long.starts_with(name)))
@@ -208,7 +208,7 @@ fn the_architecture_names_every_module_and_a_guard_for_every_invariant(_: &Conte
     }
 }
 
-/// One command of a session and what it has to do.
+/// One command of a session, with the expected output and exit code.
 #[derive(Debug, Default)]
 struct Step {
     command: String,
@@ -216,7 +216,7 @@ struct Step {
     code: Option<i32>,
 }
 
-/// Runs every example of a document; there are at least so many.
+/// Runs every example of a document, of which there must be `at_least`.
 fn check_examples(context: &Context, path: &str, at_least: usize) {
     let steps: Vec<Step> = Document::read(path).fences("console").flat_map(session).collect();
     assert!(steps.len() >= at_least, "{path} has {} examples", steps.len());
@@ -235,7 +235,7 @@ fn check_examples(context: &Context, path: &str, at_least: usize) {
     }
 }
 
-/// The commands of a block that are to be run, each with its output and exit code.
+/// The commands of a block that are run, each with its output and exit code.
 fn session(lines: Vec<&str>) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut is_code = false;
@@ -272,8 +272,8 @@ impl Step {
         self.command.contains("://") && !self.is_refused() && !self.command.contains("--plan")
     }
 
-    /// Carries the step out. A run on a busy machine may have more to say than the example: only the third one that does
-    /// fails.
+    /// Carries the step out. On a busy machine a run may print more notes than the example: it fails only the third
+    /// time.
     fn check(&self, context: &Context, path: &str, servers: (&Server, u16), programs: &Path) {
         let attempts = if self.is_run() { 3 } else { 1 };
         let mut wrong = None;
@@ -286,7 +286,7 @@ impl Step {
         panic!("{}", wrong.unwrap_or_default());
     }
 
-    /// Carries it out once; the error is what it printed in the place of the example.
+    /// Carries it out once; the error is what it printed instead of the example.
     fn attempt(&self, context: &Context, path: &str, servers: (&Server, u16), programs: &Path) -> Result<(), String> {
         let expected_code = self.code.unwrap_or(i32::from(self.is_refused()));
         let (mut lines, code) = self.perform(context, servers, programs);
@@ -303,8 +303,8 @@ impl Step {
         if self.output.is_empty() {
             return Ok(());
         }
-        // How far wrk's figure would be off, whether a request was open at the end and who limited the run depend on the
-        // machine; where the example shows it, it has to come.
+        // How far wrk's figure would be off, whether a request was in flight at the end and what limited the run depend
+        // on the machine; if the example shows it, it must be there.
         let of_the_machine = [
             "note: latency as measured",
             "% latency is ",
@@ -320,14 +320,15 @@ impl Step {
         if shapes(&lines) == shapes(&self.output) { Ok(()) } else { Err(shown) }
     }
 
-    /// Runs the command as a shell would, but shorter and on the target; gives both streams as one, and the exit code.
+    /// Runs the command as a shell would, but shorter and on the target; returns both streams as one, and the exit
+    /// code.
     fn perform(&self, context: &Context, (server, tls_port): (&Server, u16), programs: &Path) -> (Vec<String>, i32) {
         let mut command = self.command.replace("127.0.0.1:8080", &server.address().to_string());
         command = command.replace("example.com:8080", &format!("example.com:{}", server.address().port()));
-        // A freeze has to fit into a run that is cut short, with time for what piled up.
+        // A freeze must fit into a run that is cut short, with time for the backlog.
         command = command.replace("every=5s&ms=1000", "every=500ms&ms=300");
         if command.contains("/freeze?") {
-            // The target forgets the rhythm of the run before, as the text says.
+            // The target forgets the rhythm of the previous run, as the text says.
             thread::sleep(Duration::from_secs(2));
         }
         command = command.replace(":8443", &format!(":{tls_port}"));
@@ -372,15 +373,15 @@ impl Step {
     }
 }
 
-/// The units that numbers have in reports, longer ones before their beginnings.
+/// The units of numbers in reports, longer ones before their prefixes.
 const UNITS: [&str; 15] = ["us", "ms", "KB", "MB", "GB", "TB", "s", "m", "h", "B", "k", "K", "M", "G", "%"];
 
-/// Whether a line says what limited a run, which on a busy machine is something else.
+/// Whether a line says what limited a run, which differs on a busy machine.
 fn is_verdict(line: &str) -> bool {
     line.starts_with("verdict: ")
 }
 
-/// A line with a `#` for every number and its unit, one blank for several, and the same backend on every machine.
+/// A line with a `#` for every number and its unit, single spaces, and the same backend on every machine.
 fn shape(line: &str) -> String {
     if is_verdict(line) {
         return "verdict: of the machine".to_owned();
@@ -407,7 +408,7 @@ fn shape(line: &str) -> String {
 
 /// A Markdown file.
 struct Document {
-    /// From the root of the repository.
+    /// Its path, from the root of the repository.
     path: String,
     text: String,
 }
@@ -431,7 +432,7 @@ impl Document {
             .map(|part| part.lines().skip(1).collect())
     }
 
-    /// What is outside the fenced blocks.
+    /// The lines outside the fenced blocks.
     fn prose(&self) -> impl Iterator<Item = &str> {
         self.text.split("\n```").step_by(2)
     }
@@ -455,7 +456,7 @@ impl Document {
         links
     }
 
-    /// The names by which headings are linked to: lower case, blanks as dashes, no other marks.
+    /// The anchors of headings: lower case, spaces as dashes, no other punctuation.
     fn anchors(&self) -> Vec<String> {
         let headings = self.prose().flat_map(str::lines).filter(|line| line.starts_with('#'));
         let kept = |character: &char| character.is_alphanumeric() || " -_".contains(*character);
@@ -464,7 +465,7 @@ impl Document {
     }
 }
 
-/// The target exists, its heading too; and code that is linked to source code is defined there.
+/// Checks that the target and its heading exist, and that names linked to source code are defined there.
 fn check_link(document: &Document, Link { text, target }: &Link) {
     let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
     let here = root().join(&document.path);
@@ -483,7 +484,7 @@ fn check_link(document: &Document, Link { text, target }: &Link) {
     }
 }
 
-/// Whether a source defines a name, or contains a text that is none.
+/// Whether a source defines a name, or contains a text that is not a name.
 fn is_in(source: &str, name: &str) -> bool {
     if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         return source.contains(name);

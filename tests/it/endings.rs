@@ -1,5 +1,5 @@
-//! However a run ends: exit code 0 means that every file that was named is new and complete. With any other, each is new and
-//! complete, or as it was before, and standard error says which.
+//! No matter how a run ends: exit code 0 means that every output file is new and complete. With any other, each is new
+//! and complete, or as it was before, and standard error says which.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
@@ -37,13 +37,13 @@ cases! {
     a_file_that_a_standard_stream_goes_to_is_refused;
 }
 
-/// What was in every file before.
+/// The previous content of every file.
 const OLD: &str = "old\n";
 
-/// The forms of files, all of which every run here writes.
+/// The formats of output files; every run here writes all of them.
 const NAMES: [&str; 5] = ["r.json", "r.csv", "r.hgrm", "r.md", "r.ndjson"];
 
-/// A directory with an old file of each form.
+/// A directory with an old file of each format.
 struct Old(Scratch);
 
 impl Old {
@@ -57,12 +57,12 @@ impl Old {
         self.0.path().join(name)
     }
 
-    /// Has a run write all files.
+    /// Makes a run write all files.
     fn written_by(&self, onrush: Onrush) -> Onrush {
         NAMES.iter().fold(onrush, |onrush, name| onrush.word("-o").word(self.path(name)))
     }
 
-    /// Checks what is promised; returns how many files are new.
+    /// Checks the invariant; returns how many files are new.
     fn check(&self, output: &Output, what: &str) -> usize {
         let is_new = |name: &str| {
             let text = fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{what}: {name}: {error}"));
@@ -85,7 +85,7 @@ impl Old {
     }
 }
 
-/// Whether a file of that name has all of its text.
+/// Whether the text is a complete file of that name.
 fn is_complete(name: &str, text: &str) -> bool {
     match name.rsplit_once('.').unwrap().1 {
         "json" => serde_json::from_str::<Value>(text).is_ok_and(|document| document["schema"] == 1),
@@ -112,7 +112,7 @@ fn every_file_is_new_and_complete_or_as_it_was(context: &Context) {
         ("function setup() os.exit(7) end", 7, 0),
         ("function init() os.exit(7) end", 7, 0),
         ("function init() pcall(os.exit, 7) end", 7, 0),
-        // In its middle.
+        // During the run.
         ("local n = 0 function request() n = n + 1 if n > 9 then os.exit(0) end return wrk.format() end", 0, all),
         ("local n = 0 function request() n = n + 1 if n > 9 then os.exit(7) end return wrk.format() end", 7, all),
         ("local n = 0 function request() n = n + 1 if n > 9 then error('no') end return wrk.format() end", 1, all),
@@ -147,9 +147,9 @@ fn a_signal_at_any_step_loses_no_file(context: &Context) {
     let server = target();
     for sent in [Signal::INT, Signal::TERM, Signal::HUP] {
         for (script, signals, code, new) in [
-            // While it measures, one signal is enough.
+            // During the measurement, one signal is enough.
             ("", 1, 0, NAMES.len()),
-            // In front of the run nothing is there to be written.
+            // Before the run there is nothing to write.
             ("while true do end", 1, 130, 0),
             ("function init() while true do end end", 1, 130, 0),
             // After it all files are there.
@@ -160,14 +160,14 @@ fn a_signal_at_any_step_loses_no_file(context: &Context) {
             let child = old.written_by(onrush).word(url(&server, "/")).spawn();
             let is_new = |name: &str| fs::read_to_string(old.path(name)).unwrap() != OLD;
             if new > 0 {
-                // It has been measuring for a second.
+                // It has measured for a second.
                 wait_until(|| is_new("r.ndjson"));
             } else {
                 thread::sleep(Duration::from_millis(700));
             }
             signal(&child, sent);
             if signals == 2 {
-                // The second one comes when the files are there.
+                // The second signal is sent when the files exist.
                 wait_until(|| is_new("r.json"));
                 thread::sleep(Duration::from_millis(700));
                 signal(&child, sent);
@@ -195,12 +195,12 @@ fn the_run_takes_place_though_nobody_reads_the_report(context: &Context) {
         assert_eq!(old.check(&output, "unread"), NAMES.len());
         assert_eq!((output.code, output.stderr.contains("No space left on device")), (code, code == 1), "{output:?}");
     }
-    // Nobody reads and nobody goes: the files are there all the same, and one signal is enough.
+    // The pipe has a reader that never reads: the files are written all the same, and one signal is enough.
     let (_reader, writer) = pipe().unwrap();
     fill(&writer);
     let old = Old::new("blocked");
     let onrush = context.onrush().words("-c1 -n10").with(|command| _ = command.stdout(Stdio::from(writer)));
-    // The first lines of the report are in no one's way when they come after the run.
+    // The first lines of the report block nothing if they are printed after the run.
     let child = old.written_by(onrush).words("--format json").word(url(&server, "/")).spawn();
     thread::sleep(Duration::from_millis(1500));
     signal(&child, Signal::INT);
@@ -208,7 +208,7 @@ fn the_run_takes_place_though_nobody_reads_the_report(context: &Context) {
     assert_eq!((output.code, old.check(&output, "blocked")), (130, NAMES.len()), "{output:?}");
 }
 
-/// When they come before it there is no run, and one signal is enough, too.
+/// If they are printed before it there is no run, and one signal is enough, too.
 fn a_report_that_cannot_begin_ends_with_one_signal(context: &Context) {
     let server = target();
     let (_reader, writer) = pipe().unwrap();
@@ -222,7 +222,7 @@ fn a_report_that_cannot_begin_ends_with_one_signal(context: &Context) {
     assert_eq!((output.code, old.check(&output, "blocked")), (130, 0), "{output:?}");
 }
 
-/// Fills a pipe to the brim.
+/// Fills a pipe completely.
 fn fill(writer: &OwnedFd) {
     rustix::io::ioctl_fionbio(writer, true).unwrap();
     while rustix::io::write(writer, &[b' '; 4096]).is_ok() {}
@@ -243,7 +243,7 @@ fn a_fifo_that_nobody_reads_keeps_nobody_waiting(context: &Context) {
         assert!(is_complete("r.json", &fs::read_to_string(&other).unwrap()));
         assert!(output.took < Duration::from_secs(40), "{output:?}");
         output.note("it has no reader");
-        // Somebody who does reads all of it.
+        // A reader that does read gets all of it.
         let reader = Command::new("cat").arg(&fifo).stdout(Stdio::piped()).spawn().unwrap();
         let onrush = context.onrush().words("-c1 -d1500ms -o").word(&fifo).word(url(&server, "/"));
         let output = onrush.run_plain();
@@ -281,7 +281,7 @@ fn a_signal_ends_the_search_for_a_name(context: &Context) {
     output.note("interrupted before");
 }
 
-/// The exit code and what is on standard error of a program that leaves children behind, which keep its pipes open.
+/// The exit code and standard error of a program that leaves children behind, which keep its pipes open.
 fn last_words(mut child: std::process::Child) -> (i32, String) {
     let code = child.wait().expect("it ends").code().unwrap_or(-1);
     let mut text = vec![0; 64 * 1024];
@@ -289,7 +289,7 @@ fn last_words(mut child: std::process::Child) -> (i32, String) {
     (code, String::from_utf8_lossy(&text[..length]).into_owned())
 }
 
-/// Waits for something that comes within seconds.
+/// Waits for something that happens within seconds.
 fn wait_until(mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() && start.elapsed() < Duration::from_secs(20) {
@@ -372,13 +372,13 @@ fn a_run_that_never_begins_touches_no_file(context: &Context) {
         let output = output.run_plain();
         assert!(output.code == 1 || output.code == 2, "{output:?}");
         assert_eq!(old.check(&output, words), 0, "{output:?}");
-        // A file that was not there is not there.
+        // A file that did not exist is not created.
         let scratch = Scratch::new("never-new");
         let path = scratch.path().join("new.ndjson");
         let output = context.onrush().words("-c1 -d1 -o").word(&path).words("http://nosuch.invalid/").run_plain();
         assert!(output.code == 1 && !path.exists(), "{output:?}");
     }
-    // A wrong option is found before any file is looked at.
+    // A wrong option is found before any file is opened.
     let old = Old::new("refused");
     let output = old.written_by(context.onrush()).words("-d 1x").word(url(&server, "/")).run_plain();
     assert_eq!(output.code, 1, "{output:?}");
@@ -431,7 +431,7 @@ fn a_stuck_thread_is_not_hidden_by_an_exit(context: &Context) {
     output.note("thread 1 is still in response()");
 }
 
-/// As when the memory is used up: there is room for everything but the stack of a thread.
+/// As if memory had run out: there is room for everything but the stack of a thread.
 fn files_are_written_though_no_thread_can_be_made_any_more(context: &Context) {
     const SCRIPT: &str = r#"
         local ffi = require("ffi")
@@ -490,7 +490,7 @@ fn a_file_of_lines_that_somebody_else_changes_is_named(context: &Context) {
         output.assert_standard();
         output.note(words);
         output.note("\" is not complete");
-        // What comes later leaves no hole.
+        // What is written later leaves no hole.
         assert!(!fs::read_to_string(&path).unwrap_or_default().contains('\0'));
     }
 }

@@ -1,4 +1,4 @@
-//! Where the time of the generator's own threads went, as a result file has it.
+//! Where the time of the generator's own threads went, according to a result file.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ cases! {
     what_the_kernel_does_not_say_is_left_out needs "unshare -rm true";
 }
 
-/// Starts the program after this, as a child of a shell that goes on when it has ended and does that.
+/// Starts the program after `before`, as a child of a shell that continues with `after` when it has ended.
 fn between(context: &Context, before: &str, after: &str) -> Onrush {
     context.after(&format!("{before}; \"$0\" \"$@\"; code=$?; {after}; exit $code"))
 }
@@ -30,7 +30,7 @@ fn assert_accounted(document: &Value) {
         let [cpu_s, parts_s] = [of("cpu_s") + of("spin_s"), of("user_s") + of("system_s")];
         assert!((cpu_s - parts_s).abs() < 1e-6, "{document}");
         let (all_s, duration_s) = (parts_s + of("queued_s") + of("asleep_s"), number(document, "/duration_s"));
-        // It may get a processor only some time after its end.
+        // The thread may get a processor only some time after its end.
         assert!((-0.02..0.5).contains(&(all_s - duration_s)), "{all_s} of {duration_s}: {document}");
     }
 }

@@ -1,4 +1,4 @@
-//! What goes wrong is counted, named in plain words, and never more than was asked for.
+//! Failures are counted, named in plain words, and never cause more load than requested.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -39,7 +39,7 @@ cases! {
 
 fn a_refused_port_ends_the_run_with_one_line(context: &Context) {
     let nobody = Refusing::new();
-    // The second thread may have nothing to connect for a while.
+    // The second thread may have no connection to open for a while.
     for words in ["-t2 -c100 -d20s", "-t2 --stages c=20s:1,20s:2"] {
         let output = context.onrush().words(words).word(format!("http://{}/", nobody.address)).run();
         assert_eq!(output.code, 2, "{output:?}");
@@ -60,7 +60,7 @@ fn a_target_that_stays_away_ends_a_run_of_requests(context: &Context) {
     assert_eq!(output.requests(), 0);
     output.note("the target was unreachable for 1s");
     output.note(&format!("refused by {}", nobody.address));
-    // One slot looks for the way. Its waits double from 1 ms: ten in a second, and a few more or less by chance.
+    // Only one slot connects at first. Its back-off doubles from 1 ms: about ten attempts in a second.
     assert!((5..=20).contains(&output.socket_errors("connect")), "{output:?}");
 }
 
@@ -126,7 +126,7 @@ fn a_frozen_target_is_named_with_its_time_and_hides_from_a_closed_loop(context: 
     let note = output.note("no response from ");
     let times: Vec<f64> = note.split(' ').filter_map(|word| word.parse().ok()).collect();
     assert!(times[1] >= 0.9 && times[1] - times[0] > 0.35, "{note}");
-    // Each connection waited once, and sent too much besides for a percentile to show it.
+    // Each connection waited once, and sent too many other requests for a percentile to show it.
     assert!(number(&document, "/latency/service/max_us") > 350_000.0, "{document}");
     assert!(number(&document, "/latency/service/percentiles_us/99") < 100_000.0, "{document}");
 }
@@ -143,7 +143,7 @@ fn a_request_is_given_up_and_its_connection_replaced(context: &Context) {
     assert_eq!((counts.connections, counts.requests), (2, 4));
 }
 
-/// Paths of the target whose answers are bad, and how the report calls them.
+/// Paths of the target with bad responses, and what the report calls them.
 const BAD_ANSWERS: [(&str, &str); 7] = [
     ("/reset", "connection reset by the server (ECONNRESET)"),
     ("/garbage", "not an HTTP response"),
@@ -229,7 +229,7 @@ fn a_hostile_location_is_escaped_and_cut(context: &Context) {
     assert_is_fit_for_a_terminal(&output);
 }
 
-/// Sends three requests to a server that answers each with these bytes.
+/// Sends three requests to a server that responds to each with these bytes.
 fn run_against_answer(context: &Context, answer: Vec<u8>) -> Output {
     let address = peers::server(move |stream| {
         let mut stream = BufReader::new(stream);
@@ -244,7 +244,7 @@ fn run_against_answer(context: &Context, answer: Vec<u8>) -> Output {
 fn assert_is_fit_for_a_terminal(output: &Output) {
     let fit = |character: char| matches!(character, ' '..='~' | '\n' | '×');
     assert!(output.stderr.chars().all(fit), "{output:?}");
-    // The rest of a line is ours, and is not long.
+    // The rest of a line is our text, and is not long.
     for line in output.stderr.lines() {
         assert!(line.chars().count() < 120 + 100, "{line}");
         assert!(!line.contains(&"A".repeat(121)), "{line}");
@@ -332,13 +332,13 @@ fn an_address_that_refuses_is_left_out(context: &Context) {
     assert_eq!(output.line("Socket errors"), None, "a dropped address is no error: {output:?}");
     output.note(&format!("[::1]:{port} was left out: connection refused"));
     assert_eq!(counts(server.address()).connections, 6, "every connection went to the address that works");
-    // The shell between us and the program cannot give it another name.
+    // The shell in between cannot call the program by another name.
     let output = run(context.called("wrk"), "--compat wrk -t2 -c6 -d1s");
     assert_eq!((output.code, output.line("Socket errors")), (0, None), "{output:?}");
     assert_eq!(output.stderr, "", "compatible runs say nothing unasked");
 }
 
-/// The same command in a namespace of its own, where this file is `/etc/hosts`.
+/// The same command in its own namespace, where this file is `/etc/hosts`.
 fn with_hosts(hosts: &Path, command: &Command) -> Command {
     let mut wrapped = Command::new("unshare");
     let script = r#"mount --bind "$0" /etc/hosts && exec "$@""#;

@@ -1,6 +1,6 @@
-//! Searches for the highest load: what is found, what is printed, and what is refused.
+//! Searches for the highest load: what they find, print and refuse.
 //!
-//! How exact a search is within a minute is measured by hand; here it has a few seconds.
+//! The accuracy of a search within a minute is measured by hand; here it has a few seconds.
 
 use std::io::{BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -40,7 +40,7 @@ fn the_rate_of_a_target_of_known_capacity_is_found(context: &Context) {
     assert_eq!(output.code, 0, "{output:?}");
     let document: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     let highest = number(&document, "/highest/load");
-    // A busy machine may spoil one or two of few runs, but makes no target faster than it is.
+    // A busy machine may spoil one or two of few runs, but never makes a target faster.
     assert!((400.0..=525.0).contains(&highest), "{highest}: {output:?}");
     assert!(
         output.stdout.starts_with(&format!("Highest rate: {highest:.1}/s holds p90<200ms,errors<1% (")),
@@ -60,7 +60,7 @@ fn the_rate_of_a_target_of_known_capacity_is_found(context: &Context) {
 
 fn connections_are_searched_in_a_closed_loop(context: &Context) {
     let server = target();
-    // Each connection more waits 10 ms longer: four of them for 40 ms.
+    // Each further connection waits 10 ms longer: four of them 40 ms.
     let words = "-t1 -c2 --find-max p50<45ms --over connections -d 20s --format json";
     let output = context.onrush().words(words).word(url(&server, "/capacity?rps=100")).run();
     assert_eq!(output.code, 0, "{output:?}");
@@ -77,7 +77,7 @@ fn a_run_that_is_repeated_for_longer_waits_for_what_is_in_flight(context: &Conte
     let (sender, seen) = mpsc::channel();
     thread::spawn(move || {
         for (index, connection) in listener.incoming().flatten().enumerate() {
-            // Fast at the first look, slow in the run that has too few responses then; the next one is the longer run.
+            // Fast at first, slow in the run that then has too few responses; the next run is longer.
             let delay = Duration::from_millis(if index < CONNECTIONS { 2 } else { 1_000 });
             if index == 2 * CONNECTIONS {
                 let _ = sender.send(in_flight.load(Ordering::Relaxed));
@@ -91,7 +91,7 @@ fn a_run_that_is_repeated_for_longer_waits_for_what_is_in_flight(context: &Conte
     assert_eq!(seen.try_recv(), Ok(0), "requests in flight when the longer run began");
 }
 
-/// Answers each request after a delay, and counts those that wait.
+/// Responds to each request after a delay, and counts those that wait.
 fn answer_after(delay: Duration, mut connection: TcpStream, in_flight: &AtomicI64) {
     while connection.read(&mut [0; 1_024]).is_ok_and(|length| length > 0) {
         in_flight.fetch_add(1, Ordering::Relaxed);
@@ -110,7 +110,7 @@ fn connections_outlast_the_runs_of_a_search(context: &Context) {
     assert_eq!(output.code, 0, "{output:?}");
     let runs = output.stderr.lines().filter(|line| line.contains("/s  ")).count();
     let connections = counts(server.address()).connections;
-    // What is in flight when a run has waited long enough is closed.
+    // What is still in flight when a run has waited long enough is closed.
     assert!(runs >= 3 && (8..16).contains(&connections), "{connections} connections: {output:?}");
 }
 
@@ -179,7 +179,7 @@ fn a_target_that_closes_every_connection_holds_nothing_up(context: &Context) {
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
         for connection in listener.incoming().flatten() {
-            // The first request is read, and gets nothing.
+            // The first request is read and gets no response.
             let _ = BufReader::new(&connection).read(&mut [0; 1]);
             let _ = (&connection).flush();
         }

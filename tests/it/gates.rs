@@ -1,4 +1,4 @@
-//! Gates: what a run exits with when a condition holds, and how it says so.
+//! Gates: the exit code of a run when a condition holds, and the messages.
 
 use serde_json::Value;
 

@@ -18,24 +18,24 @@ use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 /// Every test runs once on each of them.
 pub const BACKENDS: [&str; 2] = ["uring", "epoll"];
 
-/// How the line begins that says what limited a run.
+/// The beginning of the line that says what limited a run.
 const VERDICT: &str = "verdict: ";
 
-/// How the note about wrk's mean begins, which every run with `-v` has.
+/// The beginning of the note about wrk's mean, which every run with `-v` has.
 pub const REWRITTEN: &str = "note: latency as measured; wrk would print Avg ";
 
-/// A program that does not end by then is ended, and its test fails.
+/// A program that runs longer is ended, and its test fails.
 const LONGEST_RUN: Duration = Duration::from_secs(60);
 
 /// One test.
 pub struct Case {
     pub name: &'static str,
-    /// Programs without which it is skipped.
+    /// Programs that it needs; without them it is skipped.
     pub needs: &'static [&'static str],
     pub run: fn(&Context),
 }
 
-/// What a test is run with.
+/// The context of a test.
 pub struct Context {
     pub backend: &'static str,
 }
@@ -54,8 +54,8 @@ pub(crate) use cases;
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_onrush");
 
-/// Whether a program can be found; with arguments after it, whether it succeeds with them. `::1` asks for the IPv6
-/// loopback address instead, `io_uring` for the kernel's leave to use that.
+/// Whether a program can be found; with arguments after it, whether it succeeds with them. `::1` checks for the IPv6
+/// loopback address instead, `io_uring` for the kernel's permission to use it.
 pub fn is_installed(program: &str) -> bool {
     if program == "io_uring" {
         return onrush::backend::default_name() == "uring";
@@ -87,13 +87,13 @@ pub fn url(server: &Server, path: &str) -> String {
 /// What the embedded target counted.
 #[derive(Debug)]
 pub struct Counts {
-    /// Connections accepted, without the one that asked.
+    /// Connections accepted, without the one that reads the counters.
     pub connections: u64,
     /// Requests whose head was read.
     pub requests: u64,
 }
 
-/// Asks the embedded target; once per server, since only the connection that asks now is left out.
+/// Asks the embedded target; once per server, because only the current connection is left out.
 pub fn counts(address: SocketAddr) -> Counts {
     let answer = exchange(address, "GET /stats HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
     let number = |name: &str| -> u64 {
@@ -103,7 +103,7 @@ pub fn counts(address: SocketAddr) -> Counts {
     Counts { connections: number("connections") - 1, requests: number("requests") }
 }
 
-/// Sends bytes on a connection of their own and returns everything that comes back until its end.
+/// Sends bytes on a new connection and returns everything that comes back until its end.
 pub fn exchange(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("the server accepts");
     stream.write_all(request.as_bytes()).expect("the server reads");
@@ -112,7 +112,7 @@ pub fn exchange(address: SocketAddr, request: &str) -> String {
     answer
 }
 
-/// The embedded target as a process of its own, with as many open files as the machine allows.
+/// The embedded target in its own process, with as many open files as the machine allows.
 pub struct Served {
     child: Child,
     /// Where it listens.
@@ -176,15 +176,15 @@ impl Context {
     }
 }
 
-/// A command line, to be run on one backend. Every run says `-v`, and the backend it names is checked and taken off
-/// the output again, unless the test is about something that never runs.
+/// A command line, to be run on one backend. Every run has `-v`, and the backend it names is checked and removed from
+/// the output, unless the test is about something that never runs.
 pub struct Onrush {
     command: Command,
     backend: &'static str,
     compat: bool,
     stdin: Vec<u8>,
     interrupts: Vec<Duration>,
-    /// Words behind `--`.
+    /// Arguments after `--`.
     behind: Vec<String>,
 }
 
@@ -193,7 +193,7 @@ pub struct Onrush {
 pub struct Output {
     pub stdout: String,
     pub stderr: String,
-    /// What limited the run, as `-v` or a run of a second says it; `run_plain` leaves that where it is.
+    /// What limited the run, as `-v` or a run of a second prints it; `run_plain` leaves that in the output.
     pub verdict: String,
     /// The exit code; -1 if a signal ended it.
     pub code: i32,
@@ -217,42 +217,42 @@ impl Onrush {
         self.compat
     }
 
-    /// Adds words, separated by blanks.
+    /// Adds arguments, separated by spaces.
     pub fn words(mut self, words: &str) -> Self {
         self.command.args(words.split_whitespace());
         self
     }
 
-    /// Adds one word as it is.
+    /// Adds one argument unchanged.
     pub fn word(mut self, word: impl AsRef<OsStr>) -> Self {
         self.command.arg(word);
         self
     }
 
-    /// What the program reads.
+    /// Sets the standard input.
     pub fn stdin(mut self, bytes: &[u8]) -> Self {
         self.stdin = bytes.to_vec();
         self.command.stdin(Stdio::piped());
         self
     }
 
-    /// Names the file of a script.
+    /// Adds `-s` with this file.
     pub fn script(self, path: impl AsRef<OsStr>) -> Self {
         self.word("-s").word(path)
     }
 
-    /// Gives it a script, as a file that is a pipe.
+    /// Passes it a script, as a file that is a pipe.
     pub fn lua(self, script: &str) -> Self {
         self.script("/dev/stdin").stdin(script.as_bytes())
     }
 
-    /// Adds `--` and words after it, for a script.
+    /// Adds `--` and arguments for a script.
     pub fn behind(mut self, words: &str) -> Self {
         self.behind = std::iter::once("--").chain(words.split_whitespace()).map(str::to_owned).collect();
         self
     }
 
-    /// Sends SIGINT so long after the start; may be called several times.
+    /// Sends SIGINT this long after the start; may be called several times.
     pub fn interrupt_after(mut self, delay: Duration) -> Self {
         self.interrupts.push(delay);
         self
@@ -264,14 +264,14 @@ impl Onrush {
         self
     }
 
-    /// Runs a test: forces the backend and checks that it was the one that ran. What `-v` adds to standard error is taken
-    /// off again.
+    /// Runs a test: forces the backend and checks that it was the one that ran. What `-v` adds to standard error is
+    /// removed.
     pub fn run(mut self) -> Output {
         self.command.args(["-v", "--io", self.backend]);
         let (backend, compat) = (self.backend, self.compat);
         let mut output = self.run_plain();
         let text = if compat { &mut output.stdout } else { &mut output.stderr };
-        // What is odd about the command line is above it.
+        // Warnings about the command line come before it.
         let version = text.split_inclusive('\n').find(|line| line.contains(&format!("[{backend}]")));
         *text = text.replacen(version.unwrap_or_else(|| panic!("no line names {backend}: {text}")), "", 1);
         output.stderr = output.stderr.split_inclusive('\n').filter(|line| !line.starts_with(REWRITTEN)).collect();
@@ -279,12 +279,12 @@ impl Onrush {
         output
     }
 
-    /// Starts the command as it is, for a test that watches it run.
+    /// Starts the command unchanged, for a test that watches it run.
     pub fn spawn(mut self) -> Child {
         self.command.spawn().expect("the program starts")
     }
 
-    /// Runs the command as it is.
+    /// Runs the command unchanged.
     pub fn run_plain(mut self) -> Output {
         let start = Instant::now();
         let mut child = self.command.args(&self.behind).spawn().expect("the program starts");
@@ -308,15 +308,15 @@ impl Onrush {
     }
 }
 
-/// Runs the command as it is with a new terminal where `attach` puts it; returns what the terminal was sent, and the
-/// rest as usual.
+/// Runs the command unchanged with a new terminal where `attach` puts it; returns what was written to the terminal, and
+/// the rest as usual.
 pub fn on_terminal(onrush: Onrush, attach: impl FnOnce(&mut Command, OwnedFd)) -> (String, Output) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal can be had");
     grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("it is ours");
     let peer = ioctl_tiocgptpeer(&terminal, OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("it has another end");
     let child = onrush.with(|command| attach(command, peer)).spawn();
     let (mut shown, mut buffer) = (Vec::new(), [0; 4096]);
-    // When the last who has the other end is gone, reading fails.
+    // Once no process has the other end open any more, reading fails.
     let mut terminal = File::from(terminal);
     while let Ok(n @ 1..) = terminal.read(&mut buffer) {
         shown.extend_from_slice(&buffer[..n]);
@@ -324,7 +324,7 @@ pub fn on_terminal(onrush: Onrush, attach: impl FnOnce(&mut Command, OwnedFd)) -
     (String::from_utf8_lossy(&shown).into_owned(), finish(child))
 }
 
-/// What is left to read of a child that ends by itself.
+/// Reads the rest of the output of a child that ends by itself.
 pub fn finish(child: Child) -> Output {
     let start = Instant::now();
     let output = child.wait_with_output().expect("it can be read");
@@ -375,7 +375,7 @@ impl Output {
         self.number_before(" requests in") as u64
     }
 
-    /// A line of the report that begins so, without its indentation.
+    /// The line of the report with this beginning, without its indentation.
     pub fn line(&self, start: &str) -> Option<&str> {
         self.stdout.lines().map(str::trim_start).find(|line| line.starts_with(start))
     }
@@ -387,10 +387,10 @@ impl Output {
         rest.split(',').next().and_then(|number| number.trim().parse().ok()).expect("a number of errors")
     }
 
-    /// Takes the sentence about what limited the run off standard error: tests that are about something else take it for
-    /// chance.
+    /// Removes the sentence about what limited the run from standard error: it varies, and most tests are about
+    /// something else.
     pub fn take_verdict(&mut self) {
-        // What the machine does to the run is chance, too.
+        // Notes about the machine vary, too.
         let is_kept = |line: &&str| !line.starts_with("note: the hypervisor took");
         self.stderr = self.stderr.split_inclusive('\n').filter(is_kept).collect();
         if let Some(verdict) = self.stderr.lines().find(|line| line.starts_with(VERDICT)).map(str::to_owned) {
@@ -399,14 +399,14 @@ impl Output {
         }
     }
 
-    /// The line on standard error that says so.
+    /// The line on standard error that says what limited the run.
     pub fn note(&self, words: &str) -> &str {
         let note = self.stderr.lines().find(|line| line.contains(words));
         note.unwrap_or_else(|| panic!("no note says {words:?}: {self:?}"))
     }
 
-    /// The eight lines that every report has, in order and in their widths. Where nothing was answered a native one says
-    /// so in the place of two of them.
+    /// Checks the eight lines that every report has, their order and widths. If nothing was answered, a native report
+    /// says so instead of two of them.
     pub fn assert_standard(&self) {
         let mut lines = self.stdout.lines();
         let has_rows = !self.stdout.contains(NO_ANSWERS);
@@ -424,10 +424,10 @@ impl Output {
     }
 }
 
-/// What a native report says in the place of latencies if there are none.
+/// What a native report says instead of latencies if there are none.
 const NO_ANSWERS: &str = "\n    Latency   no responses\n";
 
-/// How the lines of every report begin.
+/// The beginnings of the lines of every report.
 const STANDARD: [&str; 8] = [
     "Running ",
     "  ",
@@ -439,11 +439,11 @@ const STANDARD: [&str; 8] = [
     "Transfer/sec: ",
 ];
 
-/// A directory of its own for a test, deleted in the end.
+/// A temporary directory for a test, deleted at the end.
 pub struct Scratch(std::path::PathBuf);
 
 impl Scratch {
-    /// Makes one.
+    /// Creates one.
     pub fn new(name: &str) -> Self {
         let unique = format!("onrush-{name}-{}-{:?}", std::process::id(), thread::current().id());
         let path = std::env::temp_dir().join(unique.replace(['(', ')'], ""));

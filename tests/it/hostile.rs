@@ -1,5 +1,5 @@
-//! Servers that break the rules, where the kernel has a part in it: resets, silence, floods. What needs no kernel is
-//! tested at every split in virtual time, in `src/engine/tests/hostile.rs`; `docs/robustness.md` lists it all.
+//! Servers that break the rules in ways that involve the kernel: resets, silence, floods. Everything else is tested at
+//! every split in virtual time, in `src/engine/tests/hostile.rs`; `docs/robustness.md` lists it all.
 
 use std::fs;
 use std::io::{self, BufReader, Write};
@@ -34,13 +34,13 @@ cases! {
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, World!";
 const HEAD_BYTES: usize = ANSWER.len() - 13;
-/// A large request, in bytes: more than all buffers of the kernel on its way.
+/// A large request, in bytes: more than fits all buffers of the kernel on its way.
 const LARGE: usize = 5 << 20;
 /// How much longer than `-d` a run may take on a busy machine.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// On each connection one whole answer, then one that `end` cuts, a byte later than on the connection before; as many
-/// requests as it takes to cut the answer everywhere.
+/// On each connection one whole response, then one that `end` cuts, a byte later than on the previous connection; with
+/// enough requests to cut the response everywhere.
 fn run_cut(context: &Context, end: fn(TcpStream) -> io::Result<()>) -> Output {
     let cuts = AtomicUsize::new(0);
     let address = server(move |stream| {
@@ -127,7 +127,7 @@ fn a_large_answer_that_pauses_is_complete_when_its_last_byte_comes(context: &Con
     let output = context.onrush().words("-c2 -n10").word(url(address)).run();
     assert_eq!((output.code, output.requests()), (0, 10), "{output:?}");
     assert_eq!(output.line("Socket errors"), None, "{output:?}");
-    // No client waits for the pause after the last byte.
+    // No client waits during the pause after the last byte.
     let pauses = PAUSE * (5 * PIECES.len() as u32 - 1);
     assert!(output.took >= pauses && output.took < pauses + Duration::from_secs(1), "{output:?}");
 }
@@ -167,7 +167,7 @@ fn run_unread(context: &Context, words: &str) -> Output {
     output
 }
 
-/// The answer comes before the body is read, and the reset that follows may overtake it.
+/// The response is sent before the body is read, and the reset that follows may overtake it.
 fn a_reset_behind_an_early_answer_loses_no_request(context: &Context) {
     let scratch = Scratch::new("early-reset");
     let address = server(|stream| {
@@ -198,7 +198,7 @@ fn urgent_data_inside_an_answer_is_no_part_of_it(context: &Context) {
     assert!(output.took < GRACE, "{output:?}");
 }
 
-/// What a server sends without end: a beginning, and what is repeated.
+/// What a server sends endlessly: a beginning, and what is repeated.
 type Flood = (&'static str, &'static str);
 
 fn floods_end_with_the_run_and_cost_no_memory(context: &Context) {
@@ -229,7 +229,7 @@ fn a_flood_without_an_answer_in_it_is_named(context: &Context) {
     }
 }
 
-/// Two connections to a server that floods whoever sends a request, for a moment, within 60 MB of memory.
+/// Two connections to a server that briefly floods every client that sends a request; within 60 MB of memory.
 fn run_flooded(context: &Context, (beginning, repeated): Flood) -> Output {
     let piece = repeated.repeat((1 << 18) / repeated.len());
     let address = server(move |stream| {
@@ -247,7 +247,7 @@ fn run_flooded(context: &Context, (beginning, repeated): Flood) -> Output {
     output
 }
 
-/// Waits for the end of a program, and tells the most memory it had, in KiB.
+/// Waits for the end of a program, and returns its peak memory in KiB.
 pub fn watch(mut child: Child) -> (u64, Output) {
     let (status, begun) = (format!("/proc/{}/status", child.id()), Instant::now());
     let mut peak_kib = 0;
@@ -295,13 +295,13 @@ fn every_row_of_the_matrix_names_a_test_and_every_test_is_named(_: &Context) {
     }
 }
 
-/// Nothing was answered, the run did not take longer for it, and the exit code says so.
+/// Checks that nothing was answered, that the run took no longer because of that, and that the exit code says so.
 fn assert_unanswered(output: &Output) {
     assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
     assert!(output.took < GRACE, "{output:?}");
 }
 
-/// How often it is said to have failed for this reason, note by note.
+/// How many failures the notes report for this reason.
 fn failures(output: &Output, why: &str) -> Vec<usize> {
     let notes = output.stderr.lines().filter(|line| line.contains(&format!(" × {why}")));
     notes.map(|note| number_in(note, " ×") as usize).collect()
@@ -329,7 +329,7 @@ fn reset(stream: TcpStream) -> io::Result<()> {
     Ok(set_socket_linger(&stream, Some(Duration::ZERO))?)
 }
 
-/// The word for a large body.
+/// The argument for a large body.
 fn large_body(scratch: &Scratch) -> String {
     format!("@{}", scratch.file("body", vec![b'x'; LARGE]).display())
 }

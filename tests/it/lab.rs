@@ -1,4 +1,4 @@
-//! Experiments: what is measured and kept, what is done around runs, and how they end and go on.
+//! Experiments: what is measured and kept, what is done around runs, and how they end and resume.
 
 use std::fs;
 use std::net::TcpListener;
@@ -71,7 +71,7 @@ impl Lab {
         serde_json::from_str(&self.text(name)).unwrap()
     }
 
-    /// The results in the folder, by their names.
+    /// The results in the folder, by name.
     fn results(&self) -> Vec<String> {
         let no_results = ["host.json", "targets.json"];
         let entries =
@@ -193,7 +193,7 @@ fn hooks_know_what_they_are_run_for(context: &Context) {
              before_run load-{point} 2 {point}\nafter_run load-{point} 2 {point}\nafter_point load-{point} 2 {point}\n"
         )
     };
-    // The first request to the target is made at the first point, which the first run is at, too.
+    // The first request to the target is made at the first point, which is also that of the first run.
     assert_eq!(log, of("small") + &of("large"), "{output:?}");
 }
 
@@ -415,7 +415,7 @@ fn a_folder_belongs_to_one_at_a_time(context: &Context) {
 fn a_full_disk_ends_it_with_a_reason(context: &Context) {
     let (server, lab) = (target(), Lab::new());
     let file = lab.file(context, &two_points(&url(&server, "/"), ""));
-    // Long enough for the plan, and not for a result.
+    // Long enough for the plan, but not for a result.
     let onrush = context.limited("-f 8").words("lab --out folder").word(file);
     let output = onrush.with(|command| _ = command.current_dir(lab.scratch.path())).run_plain();
     assert_eq!((output.code, lab.results().len()), (1, 0), "{output:?}");

@@ -1,4 +1,4 @@
-//! Absurd and edge numbers, files that cannot be read, names that nobody knows, limits of the machine.
+//! Absurd numbers and edge cases, files that cannot be read, unknown names, limits of the machine.
 
 use std::fs::{self, DirEntry};
 use std::path::Path;
@@ -27,7 +27,7 @@ fn the_smallest_and_largest_loads_run(context: &Context) {
         ("-t1 -c1 -d1s", "  1 threads and 1 connections"),
         ("-t64 -c64 -d1s", "  64 threads and 64 connections"),
         ("-n1 -c10", "  2 threads and 10 connections"),
-        // A number of 32 bits would be zero.
+        // As a 32-bit number it would be zero.
         ("-n4294967296 -t1 -c1 -d1s", "  1 threads and 1 connections"),
     ] {
         let output = context.onrush().words(options).word(url(&server, "/")).run();
@@ -39,7 +39,7 @@ fn the_smallest_and_largest_loads_run(context: &Context) {
     }
     let once = context.onrush().words("-n1 -c10").word(url(&server, "/")).run();
     assert_eq!(once.requests(), 1);
-    // A millisecond may or may not be enough for an answer: it is a report in any case.
+    // A millisecond may or may not be enough for a response: there is a report in any case.
     let output = context.onrush().words("-d1ms").word(url(&server, "/")).run();
     output.assert_standard();
     assert!(output.stdout.starts_with("Running 1ms test @ "), "{output:?}");
@@ -53,7 +53,7 @@ fn every_connection_is_opened_however_they_divide(context: &Context) {
             let onrush = name.map_or_else(|| context.onrush(), |name| context.called(name));
             let output = onrush.words(&format!("-t{threads} -c{connections} -d1s")).word(url(&server, "/")).run();
             assert_eq!(output.code, 0, "{output:?}");
-            // Called as wrk, one more connection asks before the run whether anybody listens.
+            // Called as wrk, one more connection checks before the run that the target listens.
             let probes = u64::from(name.is_some());
             assert_eq!(
                 counts(server.address()).connections,
@@ -116,7 +116,7 @@ fn a_bad_value_of_wrk_says_more_than_wrk_does(context: &Context) {
 fn a_body_that_cannot_be_read_is_one_line(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("body"));
     let missing = scratch.path().join("missing");
-    // This file is there, but what it holds cannot be read from its beginning.
+    // This file exists, but its content cannot be read from its beginning.
     let unreadable = "/proc/self/mem".into();
     for path in [missing, scratch.path().to_owned(), unreadable] {
         let path = format!("@{}", path.display());

@@ -8,40 +8,40 @@ mod report;
 mod tls_peers;
 mod tls_processes;
 
-/// From where and to where connections go.
+/// Source and destination of connections.
 mod addresses;
 /// Which backend runs, and why.
 mod backends;
-/// Scripts that are wrong, or do wrong.
+/// Scripts with errors, and scripts that misbehave.
 mod broken_scripts;
 /// Connections that end after a number of requests.
 mod closing;
 /// Whether saved results differ.
 mod comparing;
-/// What wrk's users know, called as wrk.
+/// What wrk's users expect, called as wrk.
 mod compat;
-/// Runs the examples in the documents, and looks for what they name.
+/// Runs the examples in the documents, and checks that what they name exists.
 mod documents;
-/// However a run ends, what becomes of its files.
+/// What becomes of the files, no matter how a run ends.
 mod endings;
 /// Where the time of the own threads went.
 mod evidence;
-/// What goes wrong is counted and named.
+/// Failures are counted and named.
 mod failures;
 /// Searches for the highest load.
 mod find_max;
 mod gates;
-/// Broken and hostile servers, where the kernel matters.
+/// Broken and hostile servers, if the kernel is involved.
 mod hostile;
 /// Experiments.
 mod lab;
-/// Absurd and edge numbers.
+/// Absurd numbers and edge cases.
 mod limits;
 /// Results that are added up.
 mod merging;
-/// The same command lines, mended.
+/// The same command lines, with wrk's mistakes corrected.
 mod native;
-/// Scripts as people have written them for wrk.
+/// Scripts as users have written them for wrk.
 mod old_scripts;
 /// How long connecting, the handshake, the first and the last byte take.
 mod phases;
@@ -53,30 +53,30 @@ mod proxies;
 mod rates;
 /// Result files.
 mod results;
-/// Lua scripts: what they hear, what they decide, and the examples.
+/// Lua scripts: what they are told, what they decide, and the examples.
 mod scripts;
 /// What must not be in any output.
 mod secrets;
-/// The command lines that people published.
+/// Command lines that users published.
 mod seeds;
 /// Runs against nginx and Python's server, whose logs count the requests.
 mod servers;
 /// Kernel settings that an experiment changes.
 mod settings;
-/// Saved results, shown again and as tables.
+/// Saved results, as reports and as tables.
 mod showing;
 /// What is seen of a target on this machine.
 mod sight;
 /// The whole program in virtual time.
 mod simulation;
-/// What sockets are told, and what the kernel makes of it.
+/// Socket options, and what the kernel makes of them.
 mod sockets;
 /// Terminals, pipes, signals.
 mod terminal;
 /// HTTPS: real servers, bad certificates, broken handshakes.
 mod tls;
 mod until;
-/// Who limited a run.
+/// What limited a run.
 mod verdict;
 /// Load before anything is measured.
 mod warm_up;
@@ -150,8 +150,8 @@ fn trial(backend: &'static str, topic: &str, case: &Case) -> Trial {
     };
     let (run, again) = (case.run, name.clone());
     Trial::test(name, move || {
-        // These are the real program, real servers and a clock on a machine that has other work, too. What is wrong fails
-        // twice in a row; what has failed once is printed.
+        // These tests use the real program, real servers and a real clock on a machine that may be busy. A bug fails
+        // twice in a row; a test that failed once is printed.
         if panic::catch_unwind(|| run(&Context { backend })).is_err() {
             eprintln!("{again} failed and runs once more");
             run(&Context { backend });

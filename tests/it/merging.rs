@@ -1,4 +1,4 @@
-//! `onrush merge`: what is added up, and what is refused.
+//! `onrush merge`: what it adds up, and what it refuses.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -57,7 +57,7 @@ fn results_are_merged_without_loss(context: &Context) {
     assert_eq!(number(&sum, "/latency/service/max_us"), greatest);
     assert!(fs::read_to_string(scratch.path().join("sum.md")).unwrap().contains("\n| 2100 | "));
 
-    // One result is its own sum, and a sum can be added to.
+    // A single result is its own sum, and a sum can be merged again.
     let alone: Value = serde_json::from_str(&merge(&scratch, "a.json").stdout).unwrap();
     assert_eq!(alone["latency"], parts[0]["latency"]);
     assert_eq!(merge(&scratch, "a.json b.json -o ab.json").code, 0);
@@ -72,7 +72,7 @@ fn a_sum_says_which_runs_are_in_it_and_when_they_took_place(context: &Context) {
         let path = scratch.path().join(name);
         context.onrush().words("-t1 -c3 -d 600ms -o").word(path).word(url(&server, "/"))
     };
-    // Two follow one another, the third takes place during the second.
+    // Two follow one another, the third runs during the second.
     program("a.json").run();
     let mut during = program("b.json").words("--io").word(context.backend).spawn();
     program("c.json").run();
@@ -96,7 +96,7 @@ fn a_sum_says_which_runs_are_in_it_and_when_they_took_place(context: &Context) {
     assert!((1.2..1.8).contains(&duration_s), "{duration_s}");
     let rate = number(&sum, "/requests/completed") / duration_s;
     assert!((number(&sum, "/rate_per_s") / rate - 1.0).abs() < 1e-9);
-    // A spreadsheet finds the same rate.
+    // A spreadsheet computes the same rate.
     merged("a.json b.json c.json -o sum.csv");
     let csv = fs::read_to_string(scratch.path().join("sum.csv")).unwrap();
     let column = |index: usize| -> f64 {
@@ -150,7 +150,7 @@ fn what_cannot_be_merged_is_refused_with_its_reason(context: &Context) {
     assert!(forced["notes"].as_array().unwrap().contains(&note.into()), "{forced}");
 }
 
-/// Every option that changes what is measured, alone.
+/// Every option that changes what is measured, each alone.
 fn runs_that_differ_in_one_option_are_not_added_up(context: &Context) {
     let (authority, scratch) = (Authority::new(), Scratch::new("different"));
     let client = authority.issue(&["client.example"], |_| {});
@@ -217,7 +217,7 @@ fn a_result_that_keeps_its_secrets_belongs_to_one_that_does_not(context: &Contex
     }
 }
 
-/// A file may be damaged in any way, and nothing of it may stop the program otherwise than by a sentence.
+/// A file may be damaged in any way: the program always ends with a sentence.
 fn absurd_figures_are_refused(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("absurd"));
     let (_, [text]) = written(context.onrush().words("-n10 -c2").word(url(&server, "/")), &scratch, ["a.json"]);

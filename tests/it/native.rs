@@ -1,4 +1,4 @@
-//! Under its own name onrush mends what wrk gets wrong: the command lines of `compat`, and the mended outcome.
+//! Under its own name onrush corrects wrk's mistakes: the command lines of `compat`, with the corrected outcome.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ fn short(context: &Context, url: &str) -> Output {
     output
 }
 
-/// The same, where there is nothing to complain about.
+/// The same, if there is nothing to complain about.
 fn good(context: &Context, url: &str) -> Output {
     let output = short(context, url);
     assert_good(&output);
@@ -54,7 +54,7 @@ fn assert_good(output: &Output) {
     assert_eq!(output.stderr, "", "{output:?}");
 }
 
-/// Checks that a command line was answered with one line and nothing else, and returns that.
+/// Checks that a command line was refused with one line and nothing else, and returns that.
 fn refused(program: Onrush) -> String {
     let output = program.run_plain();
     assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
@@ -68,7 +68,7 @@ fn a_plain_run_prints_the_eight_lines_and_a_latency_that_can_be(context: &Contex
     assert_good(&output);
     assert!(output.stdout.starts_with(&format!("Running 1s test @ http://{}/\n  1 threads and 2 ", server.address())));
     output.assert_bytes_per_request(PLAIN_BYTES);
-    // Two connections cannot have more than two requests open on average. wrk's own figures break this law.
+    // Two connections cannot have more than two requests in flight on average. wrk's own figures break this law.
     let open = output.latency_us().mean / 1e6 * output.requests_per_s();
     assert!((0.5..=2.02).contains(&open), "{open} requests open on average: {output:?}");
 }
@@ -267,7 +267,8 @@ fn an_unannounced_close_is_a_read_error_for_each_answer(context: &Context) {
     assert!(output.stderr.contains(" × closed by the server before a response began"), "{output:?}");
 }
 
-/// Waits that double from 1 ms to 1 s, give or take a quarter, leave each connection about ten attempts in a second.
+/// A back-off that doubles from 1 ms to 1 s, give or take a quarter, allows each connection about ten attempts in a
+/// second.
 fn resets_and_garbage_are_few_and_nothing_answered_is_exit_code_5(context: &Context) {
     let server = target();
     for path in ["/reset", "/garbage"] {
@@ -293,7 +294,7 @@ fn bytes_of_chunked_answers_count_with_their_framing(context: &Context) {
     let answer = exchange(server.address(), request).replace("Connection: close\r\n", "");
     good(context, &url(&server, "/chunked/12")).assert_bytes_per_request(answer.len() as u64);
 
-    // So few bytes are printed whole.
+    // That few bytes are printed as a whole number.
     let output = context.onrush().words("-c1 -n5").word(url(&server, "/chunked/12")).run();
     let expected = format!(", {}.00B read\n", 5 * answer.len());
     assert!(output.stdout.contains(&expected), "no {expected:?} in {output:?}");

@@ -1,4 +1,4 @@
-//! Scripts as people have written them for wrk and wrk-cmm run unchanged, whatever the program is called.
+//! Scripts that users have written for wrk and wrk-cmm run unchanged, no matter what the program is called.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn paths_come_from_a_file_in_the_working_directory(context: &Context) {
         assert_ran(&output);
         let paths: Vec<_> =
             recorder.requests().iter().map(|request| request.split(' ').nth(1).unwrap().to_owned()).collect();
-        // The first was only looked at.
+        // The first was only inspected.
         assert_eq!(paths[..8].join(" "), "/a /b?x=1 /c /start /a /b?x=1 /c /start");
     }
     let scratch = Scratch::new("paths");
@@ -110,7 +110,7 @@ fn rows_of_whole_numbers_are_written(context: &Context) {
     assert_eq!(lines[1..], rows);
 }
 
-/// The program under all names that such scripts know.
+/// The program under all names that such scripts expect.
 fn callers(context: &Context) -> [Onrush; 3] {
     [context.onrush(), context.called("wrk"), context.called("wrk-cmm")]
 }

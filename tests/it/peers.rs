@@ -1,4 +1,4 @@
-//! Peers that the embedded target cannot be: ports that refuse or stay silent, and servers of a few lines.
+//! Peers that the embedded target cannot imitate: ports that refuse or stay silent, and servers of a few lines.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
 
-/// A port that refuses, and that nobody else can take while this lives.
+/// A port that refuses, and that no other process can take while this exists.
 pub struct Refusing {
     _socket: OwnedFd,
     pub address: SocketAddr,
@@ -26,7 +26,7 @@ impl Refusing {
     }
 }
 
-/// A port on which attempts to connect get no answer.
+/// A port on which attempts to connect get no reply.
 pub struct Silent {
     socket: OwnedFd,
     _waiting: Vec<TcpStream>,
@@ -34,7 +34,7 @@ pub struct Silent {
 }
 
 impl Silent {
-    /// Listens without accepting, and fills the queue of those who wait to be accepted.
+    /// Listens without accepting, and fills the accept queue.
     pub fn new() -> Self {
         let (socket, address) = bound();
         listen(&socket, 0).expect("a socket can listen");
@@ -45,7 +45,7 @@ impl Silent {
     }
 }
 
-/// A server whose queue is full for so long, and that then does `serve` with every connection that is served at all.
+/// A server whose accept queue is full for a while, and that then calls `serve` with every connection that it accepts.
 pub fn crowded(time: Duration, serve: fn(TcpStream) -> io::Result<()>) -> SocketAddr {
     let silent = Silent::new();
     let address = silent.address;
@@ -66,7 +66,7 @@ fn bound() -> (OwnedFd, SocketAddr) {
     (socket, address)
 }
 
-/// A server that does `serve` with every connection, each in a thread of its own; it lives as long as the process.
+/// A server that calls `serve` with every connection, each in its own thread; it runs as long as the process.
 pub fn server(serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port can be had");
     let address = listener.local_addr().expect("the port is known");
@@ -74,14 +74,14 @@ pub fn server(serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'stati
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let serve = Arc::clone(&serve);
-            // A client that goes away is no concern of the server's.
+            // A client that goes away is not an error of the server.
             thread::spawn(move || drop(serve(stream)));
         }
     });
     address
 }
 
-/// A server behind a Unix socket that answers every request with `hi`; it lives as long as the process.
+/// A server on a Unix socket that responds to every request with `hi`; it runs as long as the process.
 pub fn unix(path: &Path) {
     let listener = UnixListener::bind(path).expect("a socket can be made");
     thread::spawn(move || {
@@ -99,7 +99,7 @@ pub fn unix(path: &Path) {
     });
 }
 
-/// Waits until somebody accepts connections there; returns whether it is this process, which has not ended.
+/// Waits until connections are accepted there; returns whether by this process, which then has not ended.
 pub fn accepts(process: &mut Child, address: SocketAddr) -> bool {
     for _ in 0..500 {
         if TcpStream::connect(address).is_ok() {

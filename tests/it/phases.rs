@@ -25,12 +25,11 @@ cases! {
     row_26_of_what_users_of_wrk_cmm_would_try;
 }
 
-/// The delays of one exchange or handshake, as the server measured them: on a busy machine nobody sleeps for exactly so
-/// long.
+/// The delays of one exchange or handshake, as the server measured them: on a busy machine no sleep is exact.
 type Delays<const N: usize> = [Duration; N];
 
-/// Checks that the medians of phases are those of the delays, give or take a third: on a busy machine either side is woken
-/// late now and then.
+/// Checks that the medians of phases are those of the delays, give or take a third: on a busy machine either side is
+/// sometimes woken late.
 fn assert_delayed<const N: usize>(document: &Value, phases: [&str; N], delays: &[Delays<N>]) {
     for (index, phase) in phases.into_iter().enumerate() {
         let median_ms = number(document, &format!("/phases/{phase}/percentiles_us/50")) / 1e3;
@@ -42,8 +41,8 @@ fn assert_delayed<const N: usize>(document: &Value, phases: [&str; N], delays: &
     }
 }
 
-/// Where the queue of a listening socket is full, Linux drops the packet that asks for a connection, and the client's
-/// kernel repeats it after a second.
+/// If the accept queue of a listening socket is full, Linux drops the SYN, and the client's kernel repeats it after a
+/// second.
 fn a_connect_whose_first_packet_is_dropped_takes_as_long_as_its_repetition(context: &Context) {
     let address = crowded(Duration::from_millis(300), |mut stream| {
         let mut requests = BufReader::new(stream.try_clone()?);
@@ -60,7 +59,7 @@ fn a_connect_whose_first_packet_is_dropped_takes_as_long_as_its_repetition(conte
     assert!(number(&document, "/latency/service/max_us") < 500_000.0, "nor has the latency");
 }
 
-/// Answers with the head after 40 ms and the end of the body 25 ms after that, and tells how long it really took.
+/// Sends the head after 40 ms and the end of the body 25 ms after that, and reports how long it really took.
 fn answer_slowly(mut stream: impl Read + Write, told: &Sender<Delays<2>>) -> io::Result<()> {
     loop {
         read_head(&mut BufReader::with_capacity(1, &mut stream))?;
@@ -79,7 +78,7 @@ fn answer_slowly(mut stream: impl Read + Write, told: &Sender<Delays<2>>) -> io:
 fn phases_take_as_long_as_the_server_delays_them(context: &Context) {
     let (told, delays) = mpsc::channel();
     let address = server(move |stream| {
-        // Else the kernel keeps the end back until the beginning is acknowledged.
+        // Otherwise the kernel holds the end back until the beginning is acknowledged.
         stream.set_nodelay(true)?;
         answer_slowly(stream, &told)
     });
@@ -95,7 +94,7 @@ fn phases_take_as_long_as_the_server_delays_them(context: &Context) {
     }
 }
 
-/// The server keeps its part of the handshake back for 60 ms and sends two tickets after it; then it answers slowly.
+/// The server holds its part of the handshake back for 60 ms and sends two tickets after it; then it responds slowly.
 fn a_handshake_takes_as_long_as_the_server_delays_it(context: &Context) {
     let config = Arc::new(config(&self_signed(&["localhost"])));
     let (told, handshakes): (_, Receiver<Delays<1>>) = mpsc::channel();
@@ -111,7 +110,7 @@ fn a_handshake_takes_as_long_as_the_server_delays_it(context: &Context) {
     assert_delayed(&document, ["ttfb", "ttlb"], &answers.try_iter().collect::<Vec<_>>());
     let median = |phase: &str| number(&document, &format!("/phases/{phase}/percentiles_us/50"));
     let tcp_us = median("connect") - median("tls");
-    // On a busy machine that is no matter of microseconds, but the server's delays are longer.
+    // On a busy machine that takes longer than microseconds, but the server's delays are longer still.
     assert!((0.0..40_000.0).contains(&tcp_us), "what remains of connect is TCP: {tcp_us} us");
     assert_eq!((number(&document, "/phases/tls/count"), number(&document, "/phases/ttfb/count")), (3.0, 9.0));
     assert!(number(&document, "/phases/ttfb/min_us") >= 40_000.0, "a ticket is no first byte");
@@ -185,7 +184,7 @@ fn the_breakout_of_wrk_cmm_is_printed_to_the_byte(context: &Context) {
     }
 }
 
-/// `--breakout --latency -s json.lua`: the table, six percentiles, and behind an empty line the JSON of the script.
+/// `--breakout --latency -s json.lua`: the table, six percentiles, and after an empty line the JSON of the script.
 fn row_26_of_what_users_of_wrk_cmm_would_try(context: &Context) {
     let server = target();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/scripts/json.lua");
