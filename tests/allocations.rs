@@ -35,7 +35,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Allocations of this thread during a run of so many requests on ten connections.
+/// Allocations of this thread during a run of this many requests on ten connections.
 fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) -> io::Result<B>) -> u64 {
     let settings = Settings {
         max_inflight: 10,

@@ -1,5 +1,5 @@
-//! Many sessions in one process, side by side and one after another: each gives its own result, and none leaves anything
-//! behind.
+//! Many sessions in one process, in parallel and one after another: each returns its own result, and none leaves
+//! anything behind.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
@@ -15,7 +15,7 @@ use onrush::run::{Ended, Interrupt, Listener, Observer};
 use onrush::serve::{Config, Server};
 use onrush::session::{self, Ran};
 
-/// Bytes that are allocated and not given back.
+/// Bytes that are allocated and not freed.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 struct Counting;
@@ -38,7 +38,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Hears what a script says, and begins when it is told to.
+/// Records the messages of a script, and begins when it is told to.
 #[derive(Default)]
 struct Hears {
     said: Arc<Mutex<Vec<u8>>>,
@@ -71,7 +71,7 @@ fn run(words: &str) -> anyhow::Result<Ran> {
     session::run(&plan(words), &Interrupt::default(), &mut Hears::default())
 }
 
-/// What a process has: threads, descriptors, and memory in bytes.
+/// What a process holds: threads, descriptors, and memory in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     threads: usize,
@@ -85,7 +85,7 @@ fn held() -> Held {
     Held { threads: count("/proc/self/task"), descriptors: count("/proc/self/fd"), memory }
 }
 
-/// The same when nobody tidies up any more: the target's connections and a thread that was joined take their time.
+/// The same once cleaning up has ended: the target's connections and a joined thread take a moment to disappear.
 fn held_in_the_end(before: Held) -> Held {
     let began = Instant::now();
     loop {
@@ -98,7 +98,7 @@ fn held_in_the_end(before: Held) -> Held {
     }
 }
 
-/// The least that there is for a moment: what the last session left to be tidied up is no part of it.
+/// The minimum over a moment: what the last session has yet to clean up does not count.
 fn held_at_rest() -> Held {
     thread::sleep(Duration::from_millis(300));
     held()
@@ -188,7 +188,8 @@ fn forty_sessions_in_one_process_leave_nothing_behind() {
             }
         });
     };
-    // The first make what is made once and kept, such as the library's random numbers and the allocator's arenas.
+    // The first sessions create what is created once and kept, such as the library's random numbers and the allocator's
+    // arenas.
     sessions();
     let before = held_at_rest();
     (0..2).for_each(|_| sessions());

@@ -1,4 +1,4 @@
-//! The local ports of connections, each time in a network of its own with few of them.
+//! The local ports of connections, in separate networks with few ports.
 
 use std::process::Command;
 
@@ -11,8 +11,8 @@ cases! {
     closed_connections_leave_their_ports_to_others needs "unshare -rn true", "ip -V";
 }
 
-/// Runs a script in a network of its own with an embedded target on port 8080 and the ports from 40000 to 40119, of which
-/// the first ten are reserved. In it `$run` is onrush. Returns what it printed, notes included.
+/// Runs a script in its own network with an embedded target on port 8080 and the local ports 40000 to 40119, the first
+/// ten of them reserved. In it `$run` is onrush. Returns what it printed, notes included.
 fn run(context: &Context, script: &str) -> String {
     let script = format!(
         "ip link set lo up; cd /proc/sys/net/ipv4; echo 40000 40119 > ip_local_port_range
@@ -42,7 +42,7 @@ fn ports_are_taken_one_after_the_other(context: &Context) {
     let shown = run(context, "$run -t1 -c20 -d1s http://127.0.0.1:8080/ & sleep 0.5; cat /proc/net/tcp; wait $!");
     let ports = local_ports(&shown);
     assert_eq!(ports.len(), 20, "{shown}");
-    // They may go round the end of the range.
+    // They may wrap around the end of the range.
     let gaps = ports.windows(2).filter(|pair| pair[1] != pair[0] + 1).count();
     assert!(gaps == 0 || (gaps == 1 && ports[0] == 40_010 && ports[19] == 40_119), "{ports:?}");
 }

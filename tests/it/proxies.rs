@@ -35,7 +35,7 @@ cases! {
     the_login_is_in_no_result;
 }
 
-/// A proxy of its own, with these lines in its settings.
+/// Starts a proxy with these lines in its settings.
 struct Tinyproxy {
     process: Child,
     address: SocketAddr,
@@ -47,7 +47,7 @@ impl Tinyproxy {
     fn start(settings: &str) -> Self {
         for _ in 0..5 {
             let scratch = Scratch::new("tinyproxy");
-            // Between this and the proxy another process may take the port: then the next one does.
+            // Another process may take the port before the proxy does: then try the next one.
             let address = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
             let log = scratch.path().join("log");
             let text = format!(
@@ -81,14 +81,14 @@ impl Drop for Tinyproxy {
     }
 }
 
-/// A server that speaks TLS, and the file with the certificate that its own leads to.
+/// A TLS server, and the file with the certificate authority that signed its certificate.
 fn secure(scratch: &Scratch) -> (TlsServer, PathBuf) {
     let authority = Authority::new();
     let ca = scratch.file("ca.pem", authority.certificate());
     (TlsServer::new(&authority.issue(&["localhost", "127.0.0.1"], |_| {})), ca)
 }
 
-/// With a proxy at this address.
+/// A run through the proxy at this address.
 fn through(onrush: Onrush, proxy: SocketAddr) -> Onrush {
     onrush.word("--http-proxy").word(format!("http://{proxy}"))
 }
@@ -98,7 +98,7 @@ fn a_real_proxy_takes_whole_urls_and_builds_tunnels(context: &Context) {
     let (secure, ca) = secure(&scratch);
     for onrush in context.both() {
         let url = format!("http://{}/bytes/100", plain.address());
-        // It closes after every answer and does not say so.
+        // It closes after every response without announcing that.
         let onrush = through(onrush, proxy.address).words("-t2 -c4 -n100 --disable-keepalive");
         let output = onrush.word(url).run();
         assert_eq!((output.code, output.requests()), (0, 100), "{output:?}");
@@ -111,7 +111,7 @@ fn a_real_proxy_takes_whole_urls_and_builds_tunnels(context: &Context) {
         assert_eq!((output.code, output.requests()), (0, 100), "{output:?}");
         assert_no_errors(&output);
     }
-    // As wrk there is a probe too, which asks for no tunnel. A connection may come too late for any request.
+    // As wrk there is also a probe, which requests no tunnel. A connection may be too late for any request.
     assert!((4..=8).contains(&proxy.logged("CONNECT")));
     assert_eq!(secure.heard(|heard| heard.requests), 200);
     assert!(secure.heard(|heard| heard.handshakes) <= 8);
@@ -172,8 +172,8 @@ fn nginx_takes_whole_urls_on_connections_that_stay(context: &Context) {
     assert_eq!(recorder.heads().len(), 40);
 }
 
-/// A proxy that keeps the heads that it is sent. It begins each connection with `answers`, one for each head; behind them
-/// everything is answered with `hi`.
+/// A proxy that records the heads that it receives. It begins each connection with `answers`, one for each head; after
+/// them it responds `hi` to everything.
 struct Recorded {
     address: SocketAddr,
     heads: Arc<Mutex<Vec<String>>>,
@@ -286,7 +286,8 @@ fn scripts_cannot_go_around_the_proxy(context: &Context) {
     output.note("with --http-proxy all connections go to the proxy");
 }
 
-/// A proxy of a few lines: it opens every tunnel, wherever it was to lead, to this address, once `opens` has answered.
+/// A proxy of a few lines: it opens every tunnel to this address, no matter which was requested, once `opens` has
+/// responded.
 fn tunnels_to(there: SocketAddr, opens: fn(&mut TcpStream) -> io::Result<()>) -> SocketAddr {
     server(move |mut client| {
         client.set_nodelay(true)?;
@@ -323,7 +324,8 @@ fn the_name_behind_a_tunnel_is_checked(context: &Context) {
     refused.note("onrush: no TLS with other.invalid: the server's certificate is for another name");
 }
 
-/// A proxy that answers every request for a tunnel so, ends its side, and reads on: a close could overtake the answer.
+/// A proxy that responds to every request for a tunnel with this, ends its side, and keeps reading: a close could
+/// overtake the response.
 fn answering(answer: &'static [u8]) -> SocketAddr {
     server(move |stream| {
         let mut stream = BufReader::new(stream);
@@ -358,7 +360,7 @@ fn answers_that_open_no_tunnel_are_named(context: &Context) {
             "{output:?}"
         );
         assert!(!output.stderr.contains('\u{1b}'), "{output:?}");
-        // As wrk the run goes on, and counts.
+        // As wrk the run continues, and counts.
         let output = through(context.called("wrk"), proxy).words("-c2 -t2 -d1 --notes https://h.invalid/").run();
         assert_eq!((output.code, output.requests()), (0, 0), "{output:?}");
         let errors = output.socket_errors("connect");
@@ -413,7 +415,7 @@ fn a_silent_proxy_is_given_up(context: &Context) {
     assert_eq!(output.code, 2, "{output:?}");
     output.note("the proxy did not respond to CONNECT: its log may say why");
     assert!(output.took < Duration::from_secs(3), "{output:?}");
-    // Where nothing is ever given up, the run ends nevertheless.
+    // If nothing is ever given up, the run still ends.
     let output = through(context.called("wrk"), proxy).words("-c2 -t2 -d1500ms --notes https://h.invalid/").run_plain();
     assert!(output.code == 1 && output.stderr.contains("1500ms"), "wrk knows no fractions: {output:?}");
     let output = through(context.called("wrk"), proxy).words("-c2 -t2 -d2 --notes https://h.invalid/").run();
@@ -507,7 +509,7 @@ fn the_way_to_the_proxy_can_be_chosen(context: &Context) {
     assert_eq!((output.code, output.requests(), output.stderr.as_str()), (0, 4, ""), "{output:?}");
     let output = context.onrush().words(&words).words("--resolve h.invalid:127.0.0.1 http://h.invalid/").run_plain();
     output.note(&format!("--resolve h.invalid:127.0.0.1 is ignored: the proxy is for proxy.invalid:{port}"));
-    // The environment says nothing.
+    // The environment has no effect.
     let plain = target();
     let onrush = context.onrush().with(|command| {
         command.env("http_proxy", format!("http://{}", Refusing::new().address)).env("ALL_PROXY", "http://127.0.0.1:1");

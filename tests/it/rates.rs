@@ -1,4 +1,4 @@
-//! Requests by a schedule: that the rate is kept, what a latency counts from, and what becomes of each request that was due.
+//! Requests with a schedule: that the rate is kept, what a latency counts from, and what becomes of each due request.
 
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ fn wrk2(context: &Context, words: &str, url: String) -> Output {
     output
 }
 
-/// Every request that was due was sent, dropped, or waits.
+/// Every due request was sent, was dropped, or is still waiting.
 fn assert_accounted(document: &Value) {
     let of = |name: &str| number(document, &format!("/requests/{name}"));
     assert_eq!(of("due") + of("due_before"), of("started") + of("dropped") + of("unsent"), "{}", document["requests"]);
@@ -69,7 +69,7 @@ fn a_link_named_wrk2_prints_wrk2s_blocks(context: &Context) {
 
 fn requests_that_had_to_wait_are_late_and_the_service_is_shown_beside(context: &Context) {
     let server = target();
-    // Two connections, each answered after 50 ms: 40 a second of the hundred that are due.
+    // Two connections with responses after 50 ms: 40 a second of the hundred that are due.
     let output = wrk2(context, "-t1 -c2 -d2 -R100 -U", url(&server, "/delay/50"));
     assert!((40..=82).contains(&output.requests()), "{output:?}");
     let means: Vec<f64> = output
@@ -92,7 +92,7 @@ fn a_server_that_closes_between_requests_is_connected_to_again(context: &Context
     let (output, document) = document(program, &scratch);
     assert!((25..=40).contains(&output.requests()), "{output:?}");
     assert!(number(&document, "/connections/opened") >= 20.0, "{document}");
-    // On a busy machine a request may leave just as the server closes.
+    // On a busy machine a request may be sent just as the server closes.
     let errors = document["errors"].as_object().unwrap().values().filter_map(Value::as_u64).sum::<u64>();
     assert!(errors <= 8, "{output:?}");
 }
@@ -176,7 +176,7 @@ fn a_server_that_dies_loses_no_request_from_the_account(context: &Context) {
 
 fn connections_are_opened_while_due_requests_wait_and_a_note_says_how_many_it_takes(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("max-inflight"));
-    // A request is in flight for a tenth of a second: it takes thirty connections.
+    // A request is in flight for a tenth of a second: thirty connections are needed.
     let slow = url(&server, "/delay/100");
     let (output, few) = document(context.onrush().words("-t1 -c4 -d2s -R300").word(&slow), &scratch);
     assert!(output.stderr.contains("all 4 connections were busy; about "), "{output:?}");
@@ -203,7 +203,7 @@ fn stages_of_connections_open_and_close_them(context: &Context) {
     let of = |pointer: &str| number(&document, pointer);
     let rows = document["timeline"].as_array().unwrap();
     let completed: Vec<f64> = rows.iter().map(|row| number(row, "/completed")).collect();
-    // Each connection is answered up to fifty times a second, on a busy machine more seldom.
+    // Each connection gets up to fifty responses a second, fewer on a busy machine.
     for (row, most) in [(0, 150.0), (1, 500.0), (2, 260.0)] {
         assert!(completed[row] <= most + 10.0, "{completed:?}");
     }

@@ -1,4 +1,4 @@
-//! A server that keeps what it was sent, byte by byte.
+//! A server that records what it receives, byte by byte.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-/// How many requests are kept; a run sends more than anybody wants to read.
+/// How many requests are kept; a run sends far more.
 const KEPT: usize = 50;
 
-/// Answers every request with 12 bytes, or with the head alone if that was asked for.
+/// Responds to every request with 12 bytes, or with the head alone to `HEAD`.
 pub struct Recorder {
     shared: Arc<Shared>,
     address: SocketAddr,
@@ -41,7 +41,7 @@ impl Recorder {
         self.address
     }
 
-    /// The first requests, as they came.
+    /// The first requests, as received.
     pub fn requests(&self) -> Vec<String> {
         let requests = self.shared.requests.lock().unwrap();
         requests.iter().map(|request| String::from_utf8_lossy(request).into_owned()).collect()
@@ -56,7 +56,7 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         self.shared.stopped.store(true, Ordering::SeqCst);
-        // Wakes the acceptor, which then sees that it is to end.
+        // Wakes the acceptor, which then ends.
         let _ = TcpStream::connect(self.address);
         let _ = self.acceptor.take().map(JoinHandle::join);
     }
@@ -73,7 +73,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-/// Answers a connection until the client ends it.
+/// Serves a connection until the client ends it.
 fn answer(mut stream: TcpStream, shared: &Shared) {
     let mut received = Vec::new();
     let mut buffer = [0; 4096];
@@ -94,7 +94,7 @@ fn answer(mut stream: TcpStream, shared: &Shared) {
     }
 }
 
-/// The length of the first request, head and body; `None` if there is more to come.
+/// The length of the first request, head and body; `None` if it is incomplete.
 fn request_length(received: &[u8]) -> Option<usize> {
     let head_length = received.windows(4).position(|bytes| bytes == b"\r\n\r\n")? + 4;
     let head = String::from_utf8_lossy(&received[..head_length]).to_lowercase();

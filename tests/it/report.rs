@@ -1,21 +1,21 @@
-//! Reads the report as a user's script does, and checks what holds for every report.
+//! Reads the report as a user's script does, and checks what is true of every report.
 
 use crate::harness::Output;
 
-/// The bytes of the embedded target's answer to `/`.
+/// The bytes of the embedded target's response to `/`.
 pub const PLAIN_BYTES: u64 = 78;
 
 const TIMES_US: &[(&str, f64)] = &[("us", 1.0), ("ms", 1e3), ("s", 1e6), ("m", 60e6)];
 const RATES: &[(&str, f64)] = &[("", 1.0), ("k", 1e3), ("M", 1e6)];
 const BYTES: &[(&str, f64)] = &[("B", 1.0), ("KB", 1024.0), ("MB", 1_048_576.0), ("GB", 1_073_741_824.0)];
 
-/// Lines that are only there when there is something to say.
+/// Lines that are only printed if there is something to say.
 const CONDITIONAL: [&str; 3] = ["Latency Distribution", "Socket errors", "Non-2xx or 3xx responses"];
 
 /// A row of the table.
 #[derive(Debug)]
 pub struct Row {
-    /// The mean, in microseconds or requests per second, as the two that follow.
+    /// The mean, in microseconds or requests per second, like the next two.
     pub mean: f64,
     /// The standard deviation.
     pub stdev: f64,
@@ -52,14 +52,14 @@ impl Output {
         scaled(self.elapsed(), TIMES_US) / 1e3
     }
 
-    /// The requests of a second, as the last line but one has them.
+    /// Requests per second, from the last line but one.
     pub fn requests_per_s(&self) -> f64 {
         let line = self.line("Requests/sec:").expect("the line is always there");
         line.split_whitespace().last().and_then(|number| number.parse().ok()).expect("a number of requests")
     }
 
-    /// Checks that each request brought so many bytes. The printed number is rounded, and the end of a run can cut two
-    /// responses off.
+    /// Checks that each request brought this many bytes. The printed number is rounded, and the end of a run can cut
+    /// off two responses.
     pub fn assert_bytes_per_request(&self, bytes: u64) {
         let text = self.stdout.split(" read\n").next().and_then(|before| before.split_whitespace().last());
         let text = text.expect("the report says how much was read");
@@ -69,7 +69,7 @@ impl Output {
         assert!((read - expected).abs() <= slack, "{text} are not {} times {bytes} bytes", self.requests());
     }
 
-    /// Checks that none of the lines is there that speak of errors or of percentiles.
+    /// Checks that there are no lines about errors or percentiles.
     pub fn assert_nothing_but_standard(&self) {
         self.assert_standard();
         assert_eq!(self.stdout.lines().count(), 8, "{}", self.stdout);
@@ -93,14 +93,14 @@ impl Output {
         assert!(lines[6].contains(" requests in "), "{}", self.stdout);
     }
 
-    /// Checks the line of statuses: every answer is counted in it, and the rates follow.
+    /// Checks the line of statuses: every response is counted in it, and the rates follow.
     pub fn assert_all_counted_as_errors(&self) {
         let expected = format!("  Non-2xx or 3xx responses: {}\nRequests/sec: ", self.requests());
         assert!(self.requests() > 0 && self.stdout.contains(&expected), "no {expected:?} in\n{}", self.stdout);
     }
 }
 
-/// A number with its unit, in the unit of factor one. A unit alone is one of it.
+/// A number with its unit, in the unit of factor one. A unit alone means one.
 fn scaled(text: &str, units: &[(&str, f64)]) -> f64 {
     let digits = text.trim_end_matches(char::is_alphabetic);
     let unit = &text[digits.len()..];

@@ -1,4 +1,4 @@
-//! Result files: what is in them, that others can read it, and what happens when they cannot be written.
+//! Result files: what they contain, that other programs can read them, and what happens when they cannot be written.
 
 use std::fs;
 use std::io::{BufReader, Read, Write};
@@ -35,7 +35,7 @@ cases! {
     a_long_run_has_at_most_1200_rows;
 }
 
-/// Runs a test with `-o` for each of these names and gives their contents.
+/// Runs a test with `-o` for each of these names and returns their contents.
 pub fn written<const N: usize>(program: Onrush, scratch: &Scratch, names: [&str; N]) -> (Output, [String; N]) {
     let paths = names.map(|name| scratch.path().join(name));
     let output = paths.iter().fold(program, |program, path| program.word("-o").word(path)).run();
@@ -43,7 +43,7 @@ pub fn written<const N: usize>(program: Onrush, scratch: &Scratch, names: [&str;
     (output, paths.map(|path| fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"))))
 }
 
-/// Runs a test and gives its document.
+/// Runs a test and returns its document.
 pub fn document(program: Onrush, scratch: &Scratch) -> (Output, Value) {
     let (output, [text]) = written(program, scratch, ["result.json"]);
     (output, serde_json::from_str(&text).expect("it is JSON"))
@@ -78,7 +78,7 @@ fn every_file_says_what_the_report_says(context: &Context) {
     assert!(markdown.lines().nth(2).unwrap().starts_with(&format!("| {requests} | 1500")), "{markdown}");
 }
 
-/// Whatever ends the run, and however many threads take part: not one request is in no row.
+/// No matter what ends the run and how many threads it has: every request is in a row.
 fn the_rows_of_every_file_are_the_whole_run(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("rows"));
     let stops = ["-d 1s", "-d 2s", "-d 1300ms", "-n 5000", "-d 1s --warmup 150ms"];
@@ -119,12 +119,12 @@ fn a_thread_that_busy_polls_is_busy_only_while_it_works(context: &Context) {
     let program = context.onrush().words("-c1 -t1 -d1s --spin on").word(url(&server, "/"));
     let (_, document) = document(program, &scratch);
     let [cpu_s, spin_s] = ["cpu_s", "spin_s"].map(|name| number(&document, &format!("/threads/0/{name}")));
-    // No request takes less of a processor than a microsecond, in whatever a machine is busy with.
+    // No request takes less processor time than a microsecond, no matter how busy the machine is.
     assert!(cpu_s > 1e-6 * number(&document, "/requests/completed"), "{document}");
     assert!(spin_s > 0.0 && cpu_s + spin_s < number(&document, "/duration_s"), "{document}");
 }
 
-/// A server that answers when it has read some of a request, and then reads what was sent of the rest.
+/// A server that responds after reading part of a request, and then reads the rest.
 fn bytes_sent_are_those_that_the_kernel_took(context: &Context) {
     let received = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&received);
@@ -221,7 +221,7 @@ fn jq_reads_the_document(context: &Context) {
     assert_eq!(String::from_utf8_lossy(&jq.stdout), expected, "{}", String::from_utf8_lossy(&jq.stderr));
 }
 
-/// Reads documents with PyPI's hdrhistogram: the count, the sum over all bins, the least and greatest, percentiles.
+/// Reads documents with PyPI's hdrhistogram: the count, the sum over all bins, minimum and maximum, percentiles.
 const DECODE: &str = "
 import json, sys
 from hdrh.histogram import HdrHistogram
@@ -317,7 +317,7 @@ fn nothing_half_written_is_left_behind(context: &Context) {
     };
     let old = scratch.file("old.json", "untouched");
     let words = format!("-c2 -d 20s -o {}", old.display());
-    // Ended in the middle of the run, so that nothing is written.
+    // Killed in the middle of the run, so that nothing is written.
     let mut child = context.onrush().words(&words).word(url(&server, "/")).spawn();
     thread::sleep(Duration::from_millis(300));
     child.kill().unwrap();
@@ -330,7 +330,7 @@ fn nothing_half_written_is_left_behind(context: &Context) {
         (names(scratch.path()), fs::read_to_string(&old).unwrap()),
         (vec!["old.json".to_owned()], "untouched".into())
     );
-    // And written, it is replaced whole.
+    // When it is written, it is replaced as a whole.
     let output = context.onrush().words("-n 5 -o").word(&old).word(url(&server, "/")).run();
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(names(scratch.path()), ["old.json"]);
@@ -391,7 +391,7 @@ fn secrets_stay_out_of_every_file(context: &Context) {
     assert!(names.iter().all(|name| !read(name).contains("HIDE")));
 }
 
-/// A server that redirects with a secret, and whose every third answer is none and has one too.
+/// A server that redirects with a secret, and whose every third response is not HTTP and has one too.
 fn indiscreet() -> SocketAddr {
     let answers = AtomicU32::new(0);
     server(move |mut stream| {

@@ -78,7 +78,7 @@ fn the_counter_example_makes_every_request_another_one(context: &Context) {
         let requests = recorder.requests();
         let unique: BTreeSet<&String> = requests.iter().collect();
         assert!(requests.len() > 10 && unique.len() == requests.len(), "{requests:?}");
-        // The first request of the first thread was only looked at.
+        // The first request of the first thread was only inspected.
         assert!(requests.iter().all(|request| !request.contains("item=1.1 ")), "{requests:?}");
         let host = format!("Host: {}", recorder.address());
         let second = requests.iter().find(|request| request.contains("item=2.1 ")).expect("the second thread runs");
@@ -88,7 +88,7 @@ fn the_counter_example_makes_every_request_another_one(context: &Context) {
 
 fn the_auth_example_sends_the_token_it_was_given(context: &Context) {
     for onrush in context.both() {
-        // Only with the token is the answer 200 and not 401.
+        // Only with the token is the response 200 and not 401.
         let address = server(|stream| {
             let mut stream = BufReader::new(stream);
             loop {
@@ -138,7 +138,7 @@ fn the_delay_example_pauses_without_counting_it(context: &Context) {
         let onrush = onrush.words("-t1 -c200 -d60s").script(example("delay"));
         let output = simulate(onrush, "connect_us = 0.0\nlatency_us = 1000.0\n");
         assert_ran(&output);
-        // 200 connections, each of which pauses 100 ms on average and is answered after 1 ms, for a minute.
+        // 200 connections, each of which pauses 100 ms on average and gets a response after 1 ms, for a minute.
         assert!((118_000..120_000).contains(&output.requests()), "{output:?}");
         assert!(output.stdout.contains("    Latency     1.00ms    0.00us   1.00ms  100.00%\n"), "{output:?}");
     }
@@ -150,7 +150,7 @@ fn the_addresses_example_sends_threads_to_addresses_that_accept(context: &Contex
         let url = format!("http://localhost:{}/", server.address().port());
         let output = onrush.words("-t2 -c2 -d1").word(url).script(example("addresses")).run();
         assert_ran(&output);
-        // Whatever else localhost is, the target listens at one address only.
+        // The target listens at only one of localhost's addresses.
         for thread in [1, 2] {
             let line = format!("thread {thread} goes to {}\n", server.address());
             assert!(output.stdout.contains(&line), "{output:?}");
@@ -347,7 +347,7 @@ fn a_pipelined_batch_counts_and_is_timed_as_it_should(context: &Context) {
             assert_ran(&output);
             let words = output.line("us").expect("the line of done").split('\t').skip(1);
             let times: Vec<f64> = words.map(|word| word.parse::<f64>().unwrap() / 1e3).collect();
-            // As wrk the batch is timed; else each answer, from the first byte of the batch on.
+            // As wrk the batch is timed; otherwise each response, from the first byte of the batch on.
             let least = if is_compat { [60.0, 60.0, 60.0] } else { [20.0, 40.0, 60.0] };
             assert!(output.requests() <= 51 && times.iter().zip(least).all(|(ms, least)| *ms >= least), "{output:?}");
             // The longest may be any.
@@ -364,7 +364,7 @@ fn a_delay_is_no_part_of_the_latency(context: &Context) {
         let onrush = onrush.words("-t1 -c2 -d10s").lua(script);
         let output = simulate(onrush, "connect_us = 0.0\nlatency_us = 1000.0\n");
         assert_ran(&output);
-        // Fractions of a millisecond are cut off, and the pause comes before the first request too.
+        // Fractions of a millisecond are cut off, and the first request is also delayed.
         assert!((198..=200).contains(&output.requests()), "{is_compat}: {output:?}");
         assert!(output.stdout.contains("    Latency     1.00ms    0.00us   1.00ms  100.00%\n"), "{output:?}");
     }
@@ -506,7 +506,7 @@ fn what_is_printed_keeps_its_order(context: &Context) {
     }
 }
 
-/// Runs until it comes out right: a busy machine may be slow now and then, but not every time.
+/// Repeats until it succeeds: a busy machine may be slow now and then, but not every time.
 #[track_caller]
 fn settle(run: impl Fn() -> (bool, Output)) {
     let runs = std::iter::repeat_with(run).take(8);
@@ -520,7 +520,7 @@ fn settle(run: impl Fn() -> (bool, Output)) {
     panic!("{last:?}");
 }
 
-/// An example by its name.
+/// The path of an example.
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("examples/scripts/{name}.lua"))
 }
@@ -530,7 +530,7 @@ fn at(address: SocketAddr, path: &str) -> String {
     format!("http://{address}{path}")
 }
 
-/// There is a report, some requests were answered, and nothing went wrong but statuses.
+/// Checks that there is a report, that some requests were answered, and that nothing failed but statuses.
 #[track_caller]
 fn assert_ran(output: &Output) {
     assert_eq!(output.code, 0, "{output:?}");
@@ -539,7 +539,7 @@ fn assert_ran(output: &Output) {
     assert_eq!(output.line("Socket errors"), None, "{output:?}");
 }
 
-/// A request consists of this line, these fields in any order, and this body.
+/// Checks that a request consists of this line, these fields in any order, and this body.
 #[track_caller]
 fn assert_request(request: &str, line: &str, fields: &[&str], body: &str) {
     let (head, sent_body) = request.split_once("\r\n\r\n").expect("a head ends with an empty line");

@@ -1,4 +1,4 @@
-//! What must not leave the machine with a result: secrets of ours that a server sends back in whatever spelling.
+//! Secrets must not be in a result, even if a server sends them back in another spelling.
 
 use std::fs;
 use std::io::{BufReader, Read, Write};
@@ -17,16 +17,16 @@ cases! {
     what_is_typed_wrongly_is_refused_without_its_secrets;
 }
 
-/// What every secret of these tests has in it, so that it can be looked for.
+/// Part of every secret of these tests, so that it can be searched for.
 const CANARY: &str = "kanarienvogel7";
 
-/// Every form of a result file.
+/// Every format of result files.
 const FILES: [&str; 5] = ["r.json", "r.csv", "r.hgrm", "r.md", "r.ndjson"];
 
 /// How a server spells what it sends back.
 type Spelling = fn(&str) -> String;
 
-/// A server that sends each connection two answers, both with what it was asked: a redirect, and one that is none.
+/// A server that sends each connection two responses, both with what it received: a redirect, and one that is not HTTP.
 fn echoing(spelled: Spelling) -> SocketAddr {
     server(move |mut stream| {
         let mut requests = BufReader::new(stream.try_clone()?);
@@ -36,7 +36,7 @@ fn echoing(spelled: Spelling) -> SocketAddr {
         let (head, body) = read_request(&mut requests)?;
         let secret = format!("{head}{body}");
         let start = secret.find(CANARY).unwrap_or_default();
-        // In one piece, as the example of it is what comes first.
+        // In one piece, because the note shows its first bytes.
         let garbage = format!("not for {}\r\n\r\n", spelled(&secret[start.saturating_sub(9)..]));
         stream.write_all(garbage.as_bytes())
     })
@@ -59,7 +59,7 @@ fn hex(text: &str) -> String {
     text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Runs and gives everything that came out: standard output, standard error and the files.
+/// Runs and returns all output: standard output, standard error and the files.
 fn everything(program: Onrush, scratch: &Scratch) -> (Output, Vec<String>) {
     let paths = FILES.map(|name| scratch.path().join(name));
     let program = paths.iter().fold(program, |program, path| program.word("-o").word(path));
@@ -70,11 +70,11 @@ fn everything(program: Onrush, scratch: &Scratch) -> (Output, Vec<String>) {
     (output, texts)
 }
 
-/// Looks for the canary as it is, and as it may be spelled.
+/// Searches for the canary as it is, and as it may be spelled.
 fn assert_silent(texts: &[String], what: &str) {
     let reversed: String = CANARY.chars().rev().collect();
     let mut spellings = vec![CANARY.to_owned(), reversed, percent(CANARY), hex(CANARY)];
-    // In base64 its first and last letters may be mixed with what is beside them.
+    // In base64 its first and last letters may be mixed with their neighbours.
     spellings.extend((0..3).map(|cut| STANDARD.encode(&CANARY[cut..])[..12].to_owned()));
     for text in texts {
         let lower = text.to_lowercase();
@@ -172,7 +172,7 @@ fn secrets_are_kept_where_that_is_asked_for(context: &Context) {
     assert!(output.note("not for").contains(CANARY), "{output:?}");
     // In the command, the URL of the plan and the ledger.
     assert!(texts[2].matches(CANARY).count() >= 3, "{}", texts[2]);
-    // wrk says what was typed.
+    // As wrk, the report has the URL as typed.
     let url = format!("http://{}/?token={CANARY}", echoing(str::to_owned));
     let wrk = context.called("wrk").words("-t1 -c1 -n2").word(&url).run();
     assert!(wrk.stdout.contains(&format!(" test @ {url}\n")), "{wrk:?}");

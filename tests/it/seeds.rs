@@ -1,5 +1,5 @@
 //! The command lines that users of wrk published, as they typed them, except that hosts and ports are those of a local
-//! target and `-d` is 1 second instead of 10 or 30. A line that comes twice is run once.
+//! target and `-d` is 1 second instead of 10 or 30. A repeated line is run once.
 
 use crate::harness::{Context, Output, Served, cases, counts, target};
 

@@ -1,4 +1,4 @@
-//! Real servers, whose access logs say how many requests there were.
+//! Real servers, whose access logs count the requests.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -23,7 +23,7 @@ cases! {
     python_logs_exactly_as_many_requests_as_are_asked_for needs "python3";
 }
 
-/// The file that every server has.
+/// The file that every server serves.
 const FILE: &str = "file.bin";
 const FILE_BYTES: usize = 100_000;
 
@@ -121,17 +121,17 @@ pub struct Server {
 }
 
 impl Server {
-    /// nginx in the foreground, with a configuration of its own.
+    /// nginx in the foreground, with its own configuration.
     pub fn nginx(keepalive_requests: u32) -> Self {
         Self::nginx_with("", &format!("keepalive_requests {keepalive_requests};"), |_| {})
     }
 
-    /// The same with so many processes that answer, and one that has started them.
+    /// The same with this many worker processes.
     pub fn nginx_workers(workers: u32) -> Self {
         Self::nginx_as(&format!("master_process on;\nworker_processes {workers};"), "", "", |_| {})
     }
 
-    /// The same, with something after the address and among the settings of the server, and further files.
+    /// The same, with additions to `listen` and to the settings of the server, and further files.
     pub fn nginx_with(listen: &str, settings: &str, prepare: impl Fn(&Path)) -> Self {
         Self::nginx_as("master_process off;", listen, settings, prepare)
     }
@@ -140,7 +140,7 @@ impl Server {
         for _ in 0..5 {
             let scratch = scratch();
             prepare(scratch.path());
-            // Between this and nginx another process may take the port: then the next one does.
+            // Another process may take the port before nginx does: then try the next one.
             let address = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
             let configuration =
                 scratch.file("nginx.conf", nginx_conf(scratch.path(), address, processes, listen, settings));
@@ -183,8 +183,8 @@ impl Server {
 
     /// Ends the server and reads its log, a line for each request.
     pub fn log(mut self) -> Vec<String> {
-        // nginx finishes what it does and writes its last lines. Python writes each line at once, and may have been
-        // started where this signal is ignored.
+        // nginx finishes its work and writes its last lines. Python writes each line at once, and may have been started
+        // with this signal ignored.
         signal(&self.process, self.end);
         let _ = self.process.wait();
         let log = fs::read_to_string(&self.log).expect("the log can be read");
@@ -194,13 +194,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Killed, nginx would leave its workers.
+        // If it were killed, nginx would leave its workers running.
         signal(&self.process, if self.end == Signal::QUIT { Signal::TERM } else { Signal::KILL });
         let _ = self.process.wait();
     }
 }
 
-/// A directory with the file, which nginx may read whoever it runs as.
+/// A directory with the file, which nginx may read as any user.
 fn scratch() -> Scratch {
     let scratch = Scratch::new("server");
     fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
@@ -247,7 +247,7 @@ print(server.server_port, flush=True)
 server.serve_forever()
 "#;
 
-/// Debian keeps servers where a user's `PATH` does not look.
+/// Debian keeps servers outside a user's `PATH`.
 fn program(name: &str) -> PathBuf {
     let there = Path::new("/usr/sbin").join(name);
     if there.is_file() { there } else { PathBuf::from(name) }

@@ -1,5 +1,5 @@
-//! Kernel settings that an experiment changes: in a network namespace of the test's own they are really changed, and found
-//! restored however the experiment ends.
+//! Kernel settings that an experiment changes: in the test's own network namespace they are really changed, and must be
+//! restored no matter how the experiment ends.
 
 use std::process::Command;
 
@@ -18,7 +18,7 @@ cases! {
     without_permission_nothing_is_changed needs "unshare -nm true", "ip -V", "setpriv --version";
 }
 
-/// What every script begins with: an empty `/run`, a target, and words for what the tests do. `$0` is the program, `$1` the
+/// The beginning of every script: an empty `/run`, a target, and helper functions. `$0` is the program, `$1` the
 /// backend and `$2` an empty directory.
 const BEGIN: &str = r#"
 exec 2>&1
@@ -48,13 +48,13 @@ sweep="--io $1 --allow-host-changes --rounds 1 --sysctl net.core.somaxconn=128,2
 rmem="net.ipv4.tcp_rmem=4096 16384 65536,4096 8192 32768"
 "#;
 
-/// What every script ends with.
+/// The end of every script.
 const END: &str = "
 kill $server
 wait $server
 ";
 
-/// Runs a script as the root user of a network namespace of its own; returns the lines that it tells.
+/// Runs a script as root in its own network namespace; returns the lines that it reports.
 fn lines(context: &Context, script: &str) -> Vec<String> {
     lines_in("-rnm", context, script)
 }

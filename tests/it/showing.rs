@@ -1,4 +1,4 @@
-//! Saved results: shown again, compressed, through pipes, and as tables.
+//! Saved results as reports, compressed, through pipes, and as tables.
 
 use std::fs;
 

@@ -23,7 +23,8 @@ cases! {
     where_nothing_listens_is_no_target;
 }
 
-/// What the scripts begin with: a socket that listens, what busies a thread for seconds of processor time, and what answers.
+/// The beginning of the scripts: a listening socket, a function that uses seconds of processor time, and one that
+/// responds.
 const BEGINNING: &str = "
 import os, socket, sys, threading, time
 def busy(seconds):
@@ -41,7 +42,7 @@ def serve(listener):
     while True: threading.Thread(target=answer, args=listener.accept()[:1], daemon=True).start()
 ";
 
-/// A server that is a Python script.
+/// A server written in Python.
 pub struct Python {
     child: Child,
     address: String,
@@ -62,7 +63,7 @@ impl Python {
         format!("http://{}/", self.address)
     }
 
-    /// Its processor time until now, in seconds.
+    /// Its processor time so far, in seconds.
     fn cpu_s(&self) -> f64 {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split(' ').collect();
@@ -81,7 +82,7 @@ struct Nobody;
 
 impl Observer for Nobody {}
 
-/// Runs it in this process; the target is another one.
+/// Runs in this process; the target is another one.
 fn run(context: &Context, words: &str) -> Outcome {
     let words = format!("onrush --io {} {words}", context.backend);
     let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into)) else { panic!("{words}") };
@@ -96,7 +97,7 @@ fn target(context: &Context, words: &str) -> Target {
 }
 
 fn the_time_of_a_busy_target_and_its_busiest_thread_is_seen(context: &Context) {
-    // One thread that works, whoever asks, and others that answer.
+    // One thread that works without requests, and others that respond.
     let server = Python::start("threading.Thread(target=busy, args=(60,)).start()\nserve(listen(64))");
     let before_s = server.cpu_s();
     let outcome = run(context, &format!("-c4 -t1 -d2s {}", server.url()));
@@ -135,7 +136,7 @@ answer(peer)";
 
 fn what_a_target_did_in_the_warm_up_does_not_count(context: &Context) {
     let server = Python::start("listener = listen(64)\npeer = listener.accept()[0]\nbusy(0.5)\nanswer(peer)");
-    // Half a second of work before the first answer; after that, a request per second.
+    // Half a second of work before the first response; after that, a request per second.
     let target = target(context, &format!("-c1 -t1 -R 1 --warmup 2s -d1s {}", server.url()));
     assert!(target.cpus_used < 0.2, "{target:?}");
 }
@@ -144,7 +145,7 @@ fn a_listening_queue_that_overflows_is_seen(context: &Context) {
     let server = Python::start("listener = listen(1)\nsys.stdin.read()");
     let target = target(context, &format!("-c8 -t1 -d1s {}", server.url()));
     let listening = target.listening.unwrap();
-    // The kernel lets one more wait than it was told.
+    // The kernel lets one more connection wait than the backlog.
     assert_eq!((listening.waiting_max, listening.limit), (2, 1), "{target:?}");
     assert!(listening.overflows.unwrap() >= 1, "{target:?}");
 }

@@ -1,4 +1,4 @@
-//! The whole program in virtual time: what it prints is computed by hand beforehand.
+//! The whole program in virtual time: its expected output was computed by hand.
 
 use std::time::Duration;
 
@@ -52,9 +52,9 @@ Requests/sec:    833.33
 Transfer/sec:     42.32KB
 ";
 
-// The late answer is in no latency. What lasts 1 ms is never rewritten: answers are 60 s / 50,000 = 1.2 ms apart.
-// Rates: the intervals without an answer become one with its late end, of 1 answer in 10 s, which is 0 as a whole number.
-// Mean: (499 · 1000 + 990) / 501. All but the zero are within one deviation, which is 44.68.
+// The late answer is in no latency. A latency of 1 ms is never rewritten: responses are 60 s / 50,000 = 1.2 ms apart.
+// Rates: the intervals without an answer become one with its late end, of 1 answer in 10 s, which is 0 as a whole
+// number. Mean: (499 · 1000 + 990) / 501. All but the zero are within one deviation, which is 44.68.
 const STALLED_AS_WRK: &str = "\
 Running 1m test @ http://127.0.0.1:8080/
   1 threads and 1 connections
@@ -78,14 +78,14 @@ fn a_stall_of_ten_seconds_in_a_minute_is_reported_as_computed(context: &Context)
     for _ in 0..3 {
         let output = simulate(context.onrush().words("-c1 -d60s --latency"), STALL);
         assert_eq!((output.code, output.stdout.as_str()), (0, STALLED));
-        // Sent at 19.999 s, it passes the timeout of 2 s at 21.999 s, and is looked at every tenth of a second.
+        // Sent at 19.999 s, it passes the timeout of 2 s at 21.999 s, and is checked every tenth of a second.
         let notes = "note: no response from 20.0 s to 30.0 s
 note: timeout: 1 × no complete response within 2s at 22.0 s: change the limit with --timeout
 ";
         assert_eq!(output.stderr, notes);
         fastest = fastest.min(output.took);
     }
-    // A tenth of a second where nothing else runs.
+    // A tenth of a second if nothing else runs.
     assert!(fastest < Duration::from_secs(2), "a minute takes {fastest:?}");
 }
 
@@ -110,15 +110,15 @@ fn times_without_answers_are_those_of_all_threads_together(context: &Context) {
     assert!(outage.note(words).ends_with("no response from 1.3 s to 2.5 s"), "{outage:?}");
     let to_the_end = simulate(context.onrush().words("-t2 -c4 -d4s"), "[[stall]]\nfrom_s = 3.5\nfor_s = 9.0");
     assert!(to_the_end.note(words).ends_with("from 3.5 s to the end"), "{to_the_end:?}");
-    // Connections that are closed after each answer, and refused for a while.
+    // Connections that are closed after each response, and refused for a while.
     let refused = "connect_us = 0.0\nclose = true\nanswer = \"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: \
                    0\\r\\n\\r\\n\"\n[[refuse]]\nfrom_s = 1.0\nfor_s = 0.5";
     let refused = simulate(context.onrush().words("-t2 -c2 -d4s"), refused);
     assert!(refused.note(words).contains("no response from 1.0 s to "), "{refused:?}");
     for (options, scenario) in [
-        // Every answer takes as long.
+        // Every response takes that long.
         ("-t1 -c1 -d9s", "latency_us = 900000.0"),
-        // Somebody else is answered meanwhile.
+        // Another connection gets responses meanwhile.
         ("-t1 -c4 -d3s", "[[fault]]\nevery = 5000\nwhat = 'hang'"),
         // Workers that have had all their requests.
         ("-t2 -c2 -n999", ""),
@@ -146,7 +146,7 @@ fn what_was_in_flight_when_measuring_began_counts_with_its_whole_latency(context
     assert_eq!((longer.requests(), longer.stderr.as_str()), (800, ""), "a hundredth is not worth a note");
 }
 
-/// Where the last of a number of requests ends the run, those of the warm-up have no others to make up for.
+/// If the last request of `-n` ends the run, those of the warm-up have no others to make up for.
 fn no_rate_is_higher_than_the_connections_can_make(context: &Context) {
     // Requests are sent at 0, 500 and 1,000 ms on each connection; what is measured is the time from 250 to 1,500 ms.
     let options = "-t1 -c8 --warmup 250ms -n16";
@@ -163,8 +163,8 @@ fn no_rate_is_higher_than_the_connections_can_make(context: &Context) {
 /// Figures that look good because of what is not in them.
 fn connections_that_were_not_busy_are_said_first_with_where_they_were(context: &Context) {
     let run = |scenario| simulated_document(context.onrush().words("-t1 -c10 -d10s"), scenario);
-    // For six of ten seconds nobody listens, and every answer before that ends its connection. The first of the waits
-    // that double from 1 ms to 1 s are short.
+    // For six of ten seconds the target refuses, and every response before that ends its connection. The first steps of
+    // the back-off, which doubles from 1 ms to 1 s, are short.
     let (output, document) =
         run("connect_us = 100.0\nclose = true\nanswer = \"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\n\
                                   Content-Length: 0\\r\\n\\r\\n\"\n[[refuse]]\nfrom_s = 4.0\nfor_s = 6.0");
@@ -177,7 +177,7 @@ fn connections_that_were_not_busy_are_said_first_with_where_they_were(context: &
     let (output, document) = run("ports = 6\nconnect_us = 0.0");
     output.note("note: only 6.0 of 10 connections had a request in flight on average: 4.0 were never established");
     assert_in_flight(&document, 6.0);
-    // Every 3,000th request is never answered, until all connections wait for one of those.
+    // Every 3,000th request gets no response, until all connections wait for one of those.
     let (output, document) = run("connect_us = 0.0\n[[fault]]\nevery = 3000\nwhat = 'hang'");
     let first = "note: 10 requests have had no response since ";
     assert!(
@@ -195,7 +195,7 @@ fn assert_in_flight(document: &Value, expected: f64) {
     }
 }
 
-/// A head of 28 bytes comes a microsecond before each answer.
+/// A head of 28 bytes arrives a microsecond before each response.
 fn an_interim_answer_is_counted_and_is_no_first_byte(context: &Context) {
     let scenario = "connect_us = 0.0\nsplit = 28\nanswer = \"HTTP/1.1 103 Early Hints\\r\\n\\r\\n\
                     HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n\"";
@@ -219,7 +219,7 @@ fn a_bug_in_a_thread_is_named_and_loses_nothing(context: &Context) {
     let (output, document) = simulated_document(context.onrush().words("-t2 -c2 -d1000000s"), scenario);
     assert_eq!(output.code, 1, "{output:?}");
     output.assert_standard();
-    // In virtual time much may have happened since a thread could last hand over.
+    // In virtual time much may have happened since a thread's last hand-over.
     assert!(output.requests() > 0, "{output:?}");
     assert_eq!(number(&document, "/requests/completed") as u64, output.requests());
     let why = document["incomplete"].as_str().expect("it is marked");
@@ -249,7 +249,7 @@ fn the_same_seed_gives_the_same_report_to_the_byte(context: &Context) {
 }
 
 fn resets_and_closes_are_named_wherever_they_happen(context: &Context) {
-    // The head of the answer has 39 bytes, all of it 52.
+    // The head of the response has 39 bytes, all of it 52.
     let closed = |after: usize| match after {
         0 => "closed by the server before a response began",
         1..39 => "closed by the server inside a response head",
@@ -277,12 +277,12 @@ fn running_out_of_ports_is_named_and_survived(context: &Context) {
 }
 
 fn a_run_of_requests_waits_for_a_server_that_starts_late(context: &Context) {
-    // Two seconds' work behind three seconds of refusals.
+    // Two seconds' work after three seconds of refusals.
     let output = simulate(context.onrush().words("-t1 -c4 -n8000"), "[[refuse]]\nfrom_s = 0.0\nfor_s = 3.0");
     assert_eq!((output.code, output.requests()), (0, 8_000), "refused connects use up none: {output:?}");
     let elapsed_s: f64 =
         output.stdout.split("requests in ").nth(1).and_then(|text| text.split("s,").next()?.parse().ok()).unwrap();
-    // The last wait before it was back is at most a second.
+    // The last back-off before the target was back is at most a second.
     assert!((5.0..6.1).contains(&elapsed_s), "{output:?}");
     let refused = output.socket_errors("connect");
     let note = output.note(&format!("{refused} connections refused by 127.0.0.1:8080 from 0.0 to 2."));
@@ -309,7 +309,7 @@ fn a_scenario_that_cannot_be_understood_is_refused(context: &Context) {
     }
 }
 
-/// Runs a command line in a scenario, and gives its document too.
+/// Runs a command line in a scenario, and returns its document too.
 fn simulated_document(onrush: Onrush, scenario: &str) -> (Output, Value) {
     let scratch = Scratch::new("simulated");
     let path = scratch.path().join("r.json");

@@ -18,7 +18,7 @@ cases! {
     one_that_is_not_allowed_is_refused_with_those_that_are needs "setpriv --bounding-set -net_admin true";
 }
 
-/// What `ss` said of the client's side of each connection when its first request came.
+/// What `ss` said of the client's side of each connection when its first request arrived.
 type Seen = Arc<Mutex<Vec<String>>>;
 
 /// A server that asks `ss` about its clients.
@@ -51,7 +51,7 @@ fn the_kernel_has_what_the_document_says(context: &Context) {
         assert_eq!(document["plan"]["way"], way);
         let seen = seen.lock().expect("nobody fails with the lock");
         assert!(seen.len() >= 4, "{seen:?}");
-        // wrk's own connection, which it makes before the run, is like the others.
+        // The extra connection of wrk before the run is like the others.
         for socket in seen.iter() {
             for part in [",rb40000,", ",tb80000,", " reno "] {
                 assert!(socket.contains(part), "no {part:?} in {socket}");
@@ -107,7 +107,7 @@ fn a_congestion_control_that_is_not_there_is_refused_with_those_that_are(context
 fn one_that_is_not_allowed_is_refused_with_those_that_are(context: &Context) {
     let (available, allowed) = (controls("available"), controls("allowed"));
     let is_allowed = |name: &str| allowed.split_whitespace().any(|allowed| allowed == name);
-    // Where all are allowed there is nothing to test.
+    // If all are allowed, there is nothing to test.
     let Some(name) = available.split_whitespace().find(|name| !is_allowed(name)) else { return };
     let server = target();
     let unprivileged = context.after("exec setpriv --bounding-set -net_admin \"$0\" \"$@\"");

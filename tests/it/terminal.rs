@@ -1,4 +1,4 @@
-//! Terminals, pipes and signals: what a person sees, and what a script gets.
+//! Terminals, pipes and signals: what a user sees, and what a script gets.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -186,8 +186,8 @@ fn two_signals_quit(context: &Context) {
         let mut full = pipe.try_clone().expect("a pipe can be shared");
         let onrush = context.onrush().with(|command| _ = command.stdout(pipe));
         let mut child = onrush.words("-c2 -d30s").word(url(&server, "/")).spawn();
-        // The first lines are there by then. Whoever goes on to write into this pipe waits for its reader, who never reads:
-        // one signal ends the test, and cannot end that.
+        // The first lines have been read by then. A program that continues to write into this pipe waits for its
+        // reader, who never reads: one signal ends the run, but cannot end that wait.
         thread::sleep(Duration::from_millis(500));
         let filling = thread::spawn(move || full.write_all(&[b'x'; 4 << 20]));
         thread::sleep(Duration::from_millis(50));
@@ -221,7 +221,7 @@ fn a_signal_right_at_the_start_leaves_nothing_half_done(context: &Context) {
         thread::sleep(Duration::from_micros(delay_us));
         signal(&child, Signal::INT);
         let output = finish(child);
-        // Before the program can listen to signals, it has printed nothing either.
+        // Before the program handles signals, it has printed nothing either.
         match output.code {
             -1 => assert_eq!(output.stdout, "", "{output:?}"),
             0 | 5 => output.assert_standard(),
@@ -230,7 +230,7 @@ fn a_signal_right_at_the_start_leaves_nothing_half_done(context: &Context) {
     }
 }
 
-/// Runs with a terminal as standard error; returns what it was sent, and the rest as usual.
+/// Runs with a terminal as standard error; returns what was written to it, and the rest as usual.
 fn with_terminal(onrush: Onrush) -> (String, Output) {
     on_terminal(onrush, |command, terminal| _ = command.stderr(terminal))
 }

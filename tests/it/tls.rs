@@ -94,7 +94,7 @@ fn nginx_gets_the_certificate_of_the_client(context: &Context) {
         let output = onrush.words("--key").word(identity("key.pem")).word(&url).run();
         assert_eq!((output.code, output.requests()), (0, 200), "{output:?}");
         assert_no_errors(&output);
-        // nginx lets the handshake pass and answers with a status.
+        // nginx completes the handshake and responds with a status.
         let without = context.onrush().words("-k -n10 -c2").word(&url).run();
         assert_eq!(without.line("Non-2xx"), Some("Non-2xx or 3xx responses: 10"), "{without:?}");
     }
@@ -115,7 +115,7 @@ fn python_asks_for_a_certificate_after_the_handshake(context: &Context) {
     let wrong = context.onrush().words("-k -c1 -d300ms --cert").word(&identity).word(python.url()).run();
     let expected = "TLS alert unknown CA (48) from the server";
     assert!(wrong.note(expected).contains("it does not accept the client certificate"), "{wrong:?}");
-    // In TLS 1.3 the client believes that all is well when the server looks for the certificate.
+    // In TLS 1.3 the client's handshake is complete before the server checks the certificate.
     for (version, alert) in [("1.3", "certificate required (116)"), ("1.2", "handshake failure (40)")] {
         let onrush = context.onrush().words("-k -c1 -d300ms --tls-max").word(version).word(python.url());
         let output = onrush.run();
@@ -132,7 +132,7 @@ fn openssl_gives_tickets_and_gets_them_back(context: &Context) {
         assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
         assert_no_errors(&output);
     }
-    // Its page counts: with one slot only the first connection of each run is not resumed.
+    // Its page has counters: with one slot, only the first connection of each run is not resumed.
     let mut client = Command::new("openssl");
     client.args(["s_client", "-quiet", "-connect", &openssl.address()]);
     let mut client =
@@ -158,7 +158,7 @@ fn openssl_wants_to_negotiate_again(context: &Context) {
     });
     let output = context.onrush().words("-k -c1 -n1 --give-up 3s").word(openssl.url()).run();
     typist.join().expect("it types");
-    // The library refuses, politely; what openssl makes of that is its own affair, but it has a name.
+    // The library refuses with an alert; the reason depends on openssl, but it has a name.
     let is_named = output.requests() == 1 || output.stderr.contains("read: ") || output.stderr.contains("TLS");
     assert!(is_named && !output.stderr.contains("bug"), "{output:?}");
 }
@@ -189,7 +189,7 @@ fn a_slot_resumes_its_own_session(context: &Context) {
             assert_eq!((output.code, output.requests()), (0, 200), "{output:?}");
             assert_no_errors(&output);
             let (handshakes, resumed) = server.heard(|heard| (heard.handshakes, heard.resumed));
-            // At the end a connection may be opened for a request that another one has taken.
+            // At the end a connection may be opened for a request that another one then takes.
             assert!((200..204).contains(&handshakes), "{handshakes}");
             assert_eq!(handshakes - resumed, new.unwrap_or(handshakes), "TLS {version}, {resume}");
         }
@@ -327,7 +327,7 @@ fn the_server_is_told_why_it_is_left(context: &Context) {
     let output = context.onrush().words("-k -t1 -c4 -n40 -H Connection:close").word(server.url("/wait")).run();
     assert_eq!((output.code, output.requests()), (0, 40), "{output:?}");
     assert_no_errors(&output);
-    // The last of them may still be on their way.
+    // The last of them may still be in flight.
     let farewells = server.heard(|heard| heard.farewells);
     assert!((36..=40).contains(&farewells), "{farewells} of 40");
 }
@@ -342,7 +342,7 @@ fn wrk_takes_any_certificate_and_names_no_protocol(context: &Context) {
     let named = format!("https://localhost:{}/", server.address.port());
     assert_no_errors(&context.called("wrk").words("-t1 -c2 -n4").word(named).run());
     assert_eq!(server.heard(|heard| heard.name.clone()).as_deref(), Some("localhost"));
-    // Whoever names certificates wants them checked.
+    // A user who names certificates wants them checked.
     let scratch = Scratch::new("tls");
     let ca = scratch.file("ca.pem", Authority::new().certificate());
     let checked = context.called("wrk").words("-t1 -c2 -d1 --cacert").word(ca).word(server.url("/")).run();
@@ -370,14 +370,14 @@ fn broken_handshakes_are_named(context: &Context) {
     }
 }
 
-/// Reads what a client says first, answers and closes.
+/// Reads what a client sends first, responds and closes.
 fn after_hello(mut stream: TcpStream, answer: &[u8]) -> io::Result<()> {
     // The header of a record, and the record.
     let mut header = [0; 5];
     stream.read_exact(&mut header)?;
     stream.read_exact(&mut vec![0; usize::from(u16::from_be_bytes([header[3], header[4]]))])?;
     stream.write_all(answer)?;
-    // A reset would take the answer away.
+    // A reset would discard the response.
     stream.shutdown(std::net::Shutdown::Write)?;
     stream.read_to_end(&mut Vec::new()).map(drop)
 }
@@ -397,7 +397,7 @@ fn a_server_that_gets_better_is_found_again(context: &Context) {
     let healthy = TlsServer::new(&self_signed(&["localhost"])).address;
     let address = server(move |stream| {
         static CONNECTIONS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-        // Every third connection ends in the handshake.
+        // Every third connection ends during the handshake.
         if CONNECTIONS.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 3 == 2 {
             return after_hello(stream, b"\x15\x03\x03\x00\x02\x02\x28");
         }
@@ -436,7 +436,7 @@ fn plain_text_and_tls_are_told_apart(context: &Context) {
     assert!(output.stderr.starts_with(&expected) && output.stderr.ends_with("; write http://\n"), "{output:?}");
     let compat = context.called("wrk").words("-t1 -c2 -d1").word(url(&plain, "/").replace("http", "https")).run();
     assert!(compat.requests() == 0 && compat.socket_errors("connect") > 10, "{compat:?}");
-    // The other way round: a server that answers with an alert, as most do.
+    // The reverse: a server that responds with an alert, as most do.
     let tls = server(|mut stream| {
         let mut reader = BufReader::new(stream.try_clone()?);
         read_head(&mut reader)?;
@@ -512,7 +512,7 @@ fn too_old_or_other_tls_is_said(context: &Context) {
     assert_eq!(only.requests(), 1, "{only:?}");
 }
 
-/// Nothing but one line came, and nothing ran.
+/// Checks that there was only one line, and that nothing ran.
 fn assert_refused(output: &Output, expected: &str) {
     assert_eq!(output.code, 2, "{output:?}");
     assert_eq!(output.stderr.lines().count(), 1, "{output:?}");

@@ -1,4 +1,4 @@
-//! Certificates, and a server that speaks TLS and remembers what it heard.
+//! Certificates, and a TLS server that records what it received.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -21,7 +21,7 @@ pub struct Pair {
     pub key: String,
 }
 
-/// Somebody who signs certificates.
+/// A certificate authority.
 pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
@@ -62,7 +62,7 @@ fn asked(names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> (Certif
     (params, KeyPair::generate().expect("a key can be made"))
 }
 
-/// What a server heard.
+/// What a server received.
 #[derive(Default)]
 pub struct Heard {
     pub handshakes: u64,
@@ -78,19 +78,19 @@ pub struct Heard {
     pub farewells: u64,
 }
 
-/// A server in this process; it lives as long as that.
+/// A server in this process; it runs as long as the process.
 pub struct TlsServer {
     pub address: SocketAddr,
     heard: Arc<Mutex<Heard>>,
 }
 
 impl TlsServer {
-    /// A server with this certificate and whatever the library does by itself.
+    /// A server with this certificate and the library's defaults.
     pub fn new(pair: &Pair) -> Self {
         Self::start(pair, usize::MAX, |_| {})
     }
 
-    /// A server whose bytes leave in pieces of `piece`, with something changed.
+    /// A server that sends in pieces of `piece` bytes, with something changed.
     pub fn start(pair: &Pair, piece: usize, change: impl FnOnce(&mut ServerConfig)) -> Self {
         let mut config = config(pair);
         change(&mut config);
@@ -121,8 +121,8 @@ pub fn config(pair: &Pair) -> ServerConfig {
     config
 }
 
-/// Answers `Hello, World!`, as many bytes as the path says, or how long the body was. After `Connection: close` it closes,
-/// but for `/wait`, where it leaves that to the client.
+/// Responds with `Hello, World!`, as many bytes as the path says, or the length of the body. After `Connection: close`
+/// it closes, except for `/wait`, where it leaves that to the client.
 fn serve(config: Arc<ServerConfig>, mut stream: Pieces, heard: &Mutex<Heard>) -> io::Result<()> {
     stream.stream.set_nodelay(true)?;
     let mut connection = ServerConnection::new(config).map_err(io::Error::other)?;
@@ -212,7 +212,7 @@ impl Write for Pieces {
     }
 }
 
-/// A server as the documents' examples want it, and the files that they name.
+/// The server that the documents' examples need, and the files that they name.
 pub fn documented(scratch: &Scratch) -> TlsServer {
     let authority = Authority::new();
     let client = authority.issue(&["client.example"], |_| {});
@@ -222,7 +222,7 @@ pub fn documented(scratch: &Scratch) -> TlsServer {
     TlsServer::new(&authority.issue(&["127.0.0.1", "localhost", "www.example.com"], |_| {}))
 }
 
-/// Writes certificate and key as files that a server of its own can read.
+/// Writes certificate and key as files that another process can read.
 pub fn write(pair: &Pair, directory: &Path) {
     std::fs::write(directory.join("cert.pem"), &pair.certificate).expect("a file can be written");
     std::fs::write(directory.join("key.pem"), &pair.key).expect("a file can be written");

@@ -9,7 +9,7 @@ cases! {
     a_run_ends_when_its_figures_are_known_and_says_how_well;
 }
 
-/// Both of them at once, as it takes twenty seconds to know anything.
+/// Both at once, because each takes twenty seconds.
 fn a_run_ends_when_its_figures_are_known_and_says_how_well(context: &Context) {
     thread::scope(|scope| {
         scope.spawn(|| a_steady_rate_is_known_after_twenty_seconds(context));
@@ -39,7 +39,7 @@ fn a_steady_rate_is_known_after_twenty_seconds(context: &Context) {
 
 fn a_rare_percentile_is_not_known(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("until-never"));
-    // With a rate that is too low for it, it would be refused beforehand.
+    // With a rate that is too low, it would be refused beforehand.
     let words = "-t1 -c1 -d 20s --until rate+-50%,p99.9+-2%";
     let (output, document) = document(context.onrush().words(words).word(url(&server, "/delay/10")), &scratch);
     assert_eq!(output.code, 0, "{output:?}");
@@ -49,7 +49,7 @@ fn a_rare_percentile_is_not_known(context: &Context) {
     let duration_s = number(&document, "/duration_s");
     assert!(duration_s >= 20.0);
     let note = format!("note: --until was not reached in {duration_s:.2}s: ");
-    // The rate may be uncertain, too: waits of the same length make for neighbours that resemble one another.
+    // The rate may be uncertain, too: equal waits make neighbouring batches correlate.
     let why = "the precision of p99.9 is unknown, because there were fewer than 20 batches with 10,000 responses each; measure \
                longer (-d)";
     assert!(output.stderr.contains(&note) && output.stderr.contains(why), "{output:?}");

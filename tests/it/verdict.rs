@@ -1,4 +1,4 @@
-//! Who limited a run: situations with a real target, a real generator and a real network, in each of which it is known.
+//! What limited a run: situations with a real target, a real generator and a real network, in which the limit is known.
 
 use std::process::Command;
 use std::thread;
@@ -28,9 +28,9 @@ cases! {
     what_cannot_be_seen_is_said needs "unshare -rm true";
 }
 
-/// Expects this of a run, three times at most: what is going on beside the tests may be another situation. A run of
-/// which the verdict rightly says that onrush itself was without a processor is none of them, and after ten there is no
-/// more to be learnt on such a machine.
+/// Expects this verdict of one of three runs: other load on the machine may change the situation. Runs of which the
+/// verdict rightly says that onrush itself had no processor do not count, and after ten of them the test gives up on
+/// such a machine.
 fn expect(limited_by: &str, findings: &[&str], run: impl Fn() -> Value) {
     let mut verdicts = Vec::new();
     for _ in 0..10 {
@@ -49,7 +49,7 @@ fn expect(limited_by: &str, findings: &[&str], run: impl Fn() -> Value) {
         }
         assert!(verdicts.len() < 3, "not {limited_by} {findings:?}: {verdicts:#?}");
     }
-    eprintln!("others had the processors all the time: nobody knows whether {limited_by} would be found");
+    eprintln!("other processes had the processors all the time: whether {limited_by} would be found is unknown");
 }
 
 /// The verdict of a run.
@@ -74,7 +74,7 @@ while True: threading.Thread(target=work, args=listener.accept()[:1], daemon=Tru
 fn a_generator_that_shares_its_processor_is_the_limit(context: &Context) {
     let server = target();
     expect("generator_cpu", &[], || {
-        // Others have the same processor, and come first.
+        // Other processes use the same processor, with priority.
         let hog = "taskset -p -c 0 $$ >/dev/null; hog() { while :; do :; done; }; hog & a=$!; hog & b=$!; hog & c=$!
                    nice -n 19 \"$0\" \"$@\"; code=$?; kill $a $b $c; exit $code";
         verdict(context.after(hog).words("-t1 -c64 -d2s --spin off").word(url(&server, "/")))
@@ -94,7 +94,7 @@ fn a_single_connection_is_the_limit(context: &Context) {
     expect("connections", &[], || verdict(context.onrush().words("-t1 -c1 -d2s").word(url(&server, "/delay/20"))));
 }
 
-/// The verdict of a run with these words in a network of its own, after a script that prepares it. An embedded target
+/// The verdict of a run with these arguments in its own network, after a script that prepares it. An embedded target
 /// listens on port 8080 there.
 fn alone(context: &Context, prepare: &str, words: &str) -> Value {
     let scratch = Scratch::new("alone");
@@ -121,7 +121,7 @@ fn a_slow_link_is_the_limit(context: &Context) {
 }
 
 fn a_link_that_loses_segments_is_the_limit(context: &Context) {
-    // What does not fit into its short queue is lost.
+    // Packets that do not fit into its short queue are lost.
     let prepare = "tc qdisc add dev lo root tbf rate 20mbit burst 70kb limit 20kb";
     expect("network", &[], || alone(context, prepare, "-t1 -c10 -d3s http://127.0.0.1:8080/bytes/20000"));
 }

@@ -46,7 +46,7 @@ fn a_signal_in_the_warm_up_ends_a_test_that_measured_nothing(context: &Context) 
     assert_eq!((number(&document, "/duration_s"), number(&document, "/bytes_received")), (0.0, 0.0));
 }
 
-/// Nobody measured their handshakes, but what is measured goes through what they led to.
+/// Their handshakes were not measured, but the connections that are measured came from them.
 fn what_connections_of_the_warm_up_agreed_on_is_in_use(context: &Context) {
     let (server, scratch) = (TlsServer::new(&self_signed(&["localhost"])), Scratch::new("warm-tls"));
     let agreed = |document: &Value, keys: [&str; 3]| {
@@ -60,7 +60,7 @@ fn what_connections_of_the_warm_up_agreed_on_is_in_use(context: &Context) {
     assert_eq!((number(&kept, "/tls/handshakes"), number(&kept, "/tls/resumed")), (0.0, 0.0));
     assert_eq!(agreed(&kept, keys), ["1.3", "TLS_AES_256_GCM_SHA384", "X25519"]);
     assert_eq!(number(&kept, "/tls/agreed/0/connections"), 4.0);
-    // Where connections are replaced all the time there are handshakes to measure too, and they are resumed.
+    // If connections are replaced all the time there are handshakes to measure too, and they resume sessions.
     let (output, replaced) = document(program().words("--disable-keepalive").word(server.url("/")), &scratch);
     let (handshakes, resumed) = (number(&replaced, "/tls/handshakes"), number(&replaced, "/tls/resumed"));
     assert!(handshakes > 0.0 && handshakes == resumed, "{replaced}");

@@ -26,7 +26,7 @@ fn samples(path: &Path) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
 }
 
-/// What `ss` prints with these words, a line for each socket.
+/// What `ss` prints with these arguments, a line for each socket.
 fn ss(words: &str) -> Vec<String> {
     let output = Command::new("ss").args(words.split_whitespace()).output().expect("ss runs");
     assert!(output.status.success(), "ss {words}: {}", String::from_utf8_lossy(&output.stderr));
@@ -86,7 +86,7 @@ fn ss_says_the_same_of_each_connection(context: &Context) {
     assert_eq!((samples.len(), compared.len()), (6, 3));
 }
 
-/// Sockets in many states, and a port that two of them have at different ends.
+/// Sockets in many states, two of which have the same port at different ends.
 struct Sockets {
     kept: Vec<TcpStream>,
     listeners: Vec<TcpListener>,
@@ -109,7 +109,8 @@ impl Sockets {
         sockets
     }
 
-    /// Two connections that last, one that the server has closed, one that both have closed, and one that nobody has accepted.
+    /// Two established connections, one that the server has closed, one that both have closed, and one that was not
+    /// accepted.
     fn connect(&mut self, address: SocketAddr, listener: &TcpListener) {
         let connect = || {
             let client = TcpStream::connect(address).expect("the listener is there");

@@ -22,7 +22,7 @@ cases! {
     once_shows_what_a_run_sends;
 }
 
-/// The only request of a command line, sent to a path of a new server. `HOST` stands for the server's address.
+/// The only request of a command line, sent to a path of a new server. `HOST` is the server's address.
 fn sent(program: Onrush, path: &str) -> String {
     let server = Recorder::start("127.0.0.1");
     let address = server.address().to_string();
@@ -33,7 +33,7 @@ fn sent(program: Onrush, path: &str) -> String {
     requests[0].replace(&address, "HOST")
 }
 
-/// Checks what a command line sends, under both names.
+/// Checks what a command line sends, under both names of the program.
 fn assert_sends(context: &Context, words: &[&str], path: &str, expected: &str) {
     for program in context.both() {
         let program = words.iter().fold(program, |program, word| program.word(word));
@@ -148,7 +148,7 @@ fn a_length_of_the_users_replaces_ours(context: &Context) {
 }
 
 fn the_urls_user_is_decoded_for_basic_authentication(context: &Context) {
-    // The text in front of the @ and its `user:password` in base64.
+    // The text before the @ and its `user:password` in base64.
     let table = [("u:p", "dTpw"), ("user", "dXNlcjo="), ("a%40b:p%3Aw", "YUBiOnA6dw==")];
     for program_words in [&[][..], &["-H", "authorization: mine"]] {
         for (userinfo, base64) in table {
@@ -169,7 +169,7 @@ fn the_urls_user_is_decoded_for_basic_authentication(context: &Context) {
     }
 }
 
-/// The server announces 12 bytes and sends none of them; a client that waited would never ask again.
+/// The server announces 12 bytes and sends none of them; a client that waited would never send another request.
 fn the_answer_to_head_has_no_body_to_wait_for(context: &Context) {
     for program in context.both() {
         let compat = program.is_compat();
