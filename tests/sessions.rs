@@ -52,7 +52,7 @@ impl Observer for Hears {
 
     fn listener(&mut self) -> Listener {
         let said = Arc::clone(&self.said);
-        Arc::new(move |line| said.lock().expect("nobody panics while writing").extend_from_slice(line))
+        Arc::new(move |line| said.lock().expect("no thread panics while writing").extend_from_slice(line))
     }
 }
 
@@ -130,7 +130,7 @@ fn one_of_each(url: &str, scripts: &Path, io: &str) {
     let said = session::run(&says, &Interrupt::default(), &mut hears).expect("it runs");
     assert_eq!(said.outcome.totals.counters.completed, 10);
     drop(said);
-    let said = hears.said.lock().expect("nobody panics while writing").clone();
+    let said = hears.said.lock().expect("no thread panics while writing").clone();
     assert_eq!(said, b"says.lua, thread 1: here\nsays.lua, thread 2: here\n");
     let exits = run(&format!("{load} -n 10 -s {} {url}", scripts.join("exits.lua").display()));
     assert!(exits.is_err_and(|error| error.is::<onrush::script::Exit>()), "and this process goes on");

@@ -137,7 +137,7 @@ fn says_so(head: &str) -> bool {
 
 /// How many requests each connection had, the largest number first. Only the last request of each says so.
 fn counts(heard: &Heard, most: usize) -> Vec<usize> {
-    let heard = heard.lock().expect("nobody fails with the lock");
+    let heard = heard.lock().expect("no thread panics with the lock");
     for heads in heard.iter() {
         let last: Vec<usize> = (1..=heads.len()).filter(|place| says_so(&heads[place - 1])).collect();
         assert!(last.is_empty() || last == [heads.len()], "{last:?} of {}", heads.len());
@@ -162,7 +162,7 @@ fn only_the_last_request_of_a_connection_says_so(context: &Context) {
     let (address, heard) = listening(true);
     let onrush = context.onrush().words("-X GET -H A:b -c1 -n2 --requests-per-connection 2");
     run(onrush.word(format!("http://{address}/")));
-    let heads = heard.lock().expect("nobody fails with the lock").concat();
+    let heads = heard.lock().expect("no thread panics with the lock").concat();
     let expected = format!("GET / HTTP/1.1\r\nHost: {address}\r\nA: b\r\n");
     assert_eq!(heads, [format!("{expected}\r\n"), format!("{expected}Connection: close\r\n\r\n")]);
 }
@@ -212,7 +212,7 @@ fn a_scripts_requests_are_told_apart_by_number_only(context: &Context) {
     assert_no_errors(&output);
     assert_eq!((number(&connections, "opened"), number(&connections, "closed_first")), (3, 0), "{connections}");
     assert_eq!(counts(&heard, 9), [9, 9, 6]);
-    let heads = heard.lock().expect("nobody fails with the lock").concat();
+    let heads = heard.lock().expect("no thread panics with the lock").concat();
     let kept = heads.iter().filter(|head| head.contains("\r\nconnection: keep-alive\r\n")).count();
     assert_eq!(kept, 22);
     // The same for a request that never changes.
@@ -236,7 +236,7 @@ fn a_script_that_sends_more_at_once_is_refused(context: &Context) {
         let returned = "onrush: request() of the script returned a batch of 3 requests for one connection, but";
         assert_eq!(output.stderr.trim_end(), format!("{returned} {expected}"));
     }
-    assert!(heard.lock().expect("nobody fails with the lock").is_empty());
+    assert!(heard.lock().expect("no thread panics with the lock").is_empty());
     // One request per connection was requested, and the server is told.
     let script = "function request() return wrk.format('GET', '/one') end";
     let onrush = context.onrush().lua(script).words("-c1 -n3 --disable-keepalive");

@@ -311,7 +311,7 @@ impl Onrush {
 /// Runs the command unchanged with a new terminal where `attach` puts it; returns what was written to the terminal, and
 /// the rest as usual.
 pub fn on_terminal(onrush: Onrush, attach: impl FnOnce(&mut Command, OwnedFd)) -> (String, Output) {
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal can be had");
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal can be opened");
     grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("it is ours");
     let peer = ioctl_tiocgptpeer(&terminal, OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("it has another end");
     let child = onrush.with(|command| attach(command, peer)).spawn();

@@ -210,7 +210,7 @@ fn a_result_that_keeps_its_secrets_belongs_to_one_that_does_not(context: &Contex
     let sum = scratch.path().join("sum.json");
     assert_eq!(merge(&scratch, "a.json b.json -o sum.json").code, 0);
     let mode = fs::metadata(sum).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o600, "what nobody else may read stays so");
+    assert_eq!(mode & 0o777, 0o600, "what is private stays private");
     for files in ["a.json b.json", "b.json a.json"] {
         let output = merge(&scratch, files);
         assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{files}: {output:?}");

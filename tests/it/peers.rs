@@ -61,14 +61,14 @@ pub fn crowded(time: Duration, serve: fn(TcpStream) -> io::Result<()>) -> Socket
 
 fn bound() -> (OwnedFd, SocketAddr) {
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket can be made");
-    bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).expect("a port can be had");
+    bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).expect("a port can be bound");
     let address = getsockname(&socket).expect("the port is known").try_into().expect("an IPv4 address");
     (socket, address)
 }
 
 /// A server that calls `serve` with every connection, each in its own thread; it runs as long as the process.
 pub fn server(serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'static) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port can be had");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port can be bound");
     let address = listener.local_addr().expect("the port is known");
     let serve = Arc::new(serve);
     thread::spawn(move || {

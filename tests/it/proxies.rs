@@ -137,7 +137,7 @@ fn a_real_proxy_wants_a_login(context: &Context) {
         output.note(&format!("all 20 responses were {status}"));
         let output = onrush(&urls[1]);
         assert_eq!(output.code, 2, "{output:?}");
-        assert!(output.took < Duration::from_secs(3), "nobody waits for another answer: {output:?}");
+        assert!(output.took < Duration::from_secs(3), "no wait for another response: {output:?}");
         let refused = format!("onrush: no tunnel through the proxy {}: the proxy ", proxy.address);
         assert!(output.note(&refused).contains(&format!("status {status}")), "{output:?}");
         assert!(!output.stderr.contains("wrong"), "{output:?}");
@@ -197,7 +197,7 @@ impl Recorded {
     }
 
     fn heads(&self) -> Vec<String> {
-        self.heads.lock().expect("nobody fails with the lock").clone()
+        self.heads.lock().expect("no thread panics with the lock").clone()
     }
 }
 

@@ -91,7 +91,7 @@ fn run(context: &Context, words: &str) -> Outcome {
 
 /// The same, if the target was seen.
 fn target(context: &Context, words: &str) -> Target {
-    let seen = run(context, words).seen.expect("somebody watched");
+    let seen = run(context, words).seen.expect("the target was watched");
     let why = format!("{words}: {:?}", seen.unseen);
     seen.target.expect(&why)
 }

@@ -49,7 +49,7 @@ fn the_kernel_has_what_the_document_says(context: &Context) {
         assert_eq!(document["sockets"], json!({ "rcvbuf": buffer(20_000), "sndbuf": buffer(40_000) }));
         let way = json!({ "rcvbuf": 20_000, "sndbuf": 40_000, "congestion": "reno" });
         assert_eq!(document["plan"]["way"], way);
-        let seen = seen.lock().expect("nobody fails with the lock");
+        let seen = seen.lock().expect("no thread panics with the lock");
         assert!(seen.len() >= 4, "{seen:?}");
         // The extra connection of wrk before the run is like the others.
         for socket in seen.iter() {

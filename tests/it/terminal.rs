@@ -197,7 +197,7 @@ fn two_signals_quit(context: &Context) {
         signal(&child, second);
         assert_eq!(finish(child).code, 130, "{first:?} {second:?}");
         drop(unread);
-        filling.join().expect("it ends").expect_err("nobody reads");
+        filling.join().expect("it ends").expect_err("the reader is gone");
     }
 }
 

@@ -237,7 +237,7 @@ fn bodies_arrive_whole_in_both_directions(context: &Context) {
         let down = context.onrush().words("-k -t1 -c3 -n30").word(server.url("/1000000")).run();
         assert_eq!((down.code, down.requests()), (0, 30), "{down:?}");
         assert!(down.stdout.contains("28.61MB read"), "{down:?}");
-        assert!(down.took < Duration::from_secs(5), "nobody waits for more than comes: {down:?}");
+        assert!(down.took < Duration::from_secs(5), "no wait for more than arrives: {down:?}");
     }
     let server = TlsServer::new(&pair);
     let until_close = context.onrush().words("-k -t1 -c1 -n5").word(server.url("/until-close")).run();

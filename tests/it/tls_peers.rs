@@ -105,7 +105,7 @@ impl TlsServer {
     }
 
     pub fn heard<T>(&self, look: impl FnOnce(&Heard) -> T) -> T {
-        look(&self.heard.lock().expect("nobody fails with the lock"))
+        look(&self.heard.lock().expect("no thread panics with the lock"))
     }
 }
 
@@ -128,12 +128,12 @@ fn serve(config: Arc<ServerConfig>, mut stream: Pieces, heard: &Mutex<Heard>) ->
     let mut connection = ServerConnection::new(config).map_err(io::Error::other)?;
     while connection.is_handshaking() {
         connection.complete_io(&mut stream).inspect_err(|error| {
-            let mut heard = heard.lock().expect("nobody fails with the lock");
+            let mut heard = heard.lock().expect("no thread panics with the lock");
             heard.refusal.get_or_insert_with(|| error.to_string());
         })?;
     }
     {
-        let mut heard = heard.lock().expect("nobody fails with the lock");
+        let mut heard = heard.lock().expect("no thread panics with the lock");
         heard.handshakes += 1;
         heard.resumed += u64::from(connection.handshake_kind() == Some(HandshakeKind::Resumed));
         heard.name = connection.server_name().map(str::to_owned);
@@ -169,7 +169,7 @@ fn serve(config: Arc<ServerConfig>, mut stream: Pieces, heard: &Mutex<Heard>) ->
             return stream.read(&mut [0]).map(drop);
         }
         let read = io::copy(&mut stream.by_ref().take(length), &mut io::sink())?;
-        heard.lock().expect("nobody fails with the lock").requests += 1;
+        heard.lock().expect("no thread panics with the lock").requests += 1;
         let body = match path.trim_start_matches('/').parse() {
             Ok(bytes) => vec![b'x'; bytes],
             Err(_) if length > 0 => format!("{read} bytes").into_bytes(),
@@ -181,7 +181,7 @@ fn serve(config: Arc<ServerConfig>, mut stream: Pieces, heard: &Mutex<Heard>) ->
         stream.get_mut().flush()?;
         if is_last && path == "/wait" {
             let is_over = stream.read(&mut [0])? == 0;
-            heard.lock().expect("nobody fails with the lock").farewells += u64::from(is_over);
+            heard.lock().expect("no thread panics with the lock").farewells += u64::from(is_over);
         }
         if is_last {
             stream.get_mut().conn.send_close_notify();

@@ -114,7 +114,7 @@ impl Sockets {
     fn connect(&mut self, address: SocketAddr, listener: &TcpListener) {
         let connect = || {
             let client = TcpStream::connect(address).expect("the listener is there");
-            (client, listener.accept().expect("somebody has connected").0)
+            (client, listener.accept().expect("a client has connected").0)
         };
         for _ in 0..2 {
             let (client, server) = connect();

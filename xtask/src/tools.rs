@@ -113,7 +113,7 @@ pub fn provide(wishes: &Wishes, needed: impl Fn(&str) -> bool) -> io::Result<()>
     Ok(())
 }
 
-/// Whether continuous integration runs this, so that there is nobody to ask.
+/// Whether continuous integration runs this, without a user to ask.
 pub fn is_ci() -> bool {
     env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
 }

@@ -1,4 +1,4 @@
--- Pipelines requests for a list of files, and shows what it sends and how often an answer came.
+-- Pipelines requests for a list of files, and shows what it sends and how many responses arrived.
 
 init = function(args)
   local parts = {}

@@ -1,4 +1,4 @@
--- Writes the result to a file, with a library that lies beside the script and is found by the name of this chunk.
+-- Writes the result to a file, with a library from the script's directory, which it finds by the name of this chunk.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$") or "."
 package.path = here .. "/?.lua;" .. package.path

@@ -1,4 +1,4 @@
--- A library beside a script: the mean and the largest of a list.
+-- A library in a script's directory: the mean and the maximum of a list.
 
 local moments = {}
 

@@ -1,5 +1,5 @@
--- Walks through the paths of a file in the working directory.
--- Its index begins at zero and the list at one, so every round begins with the path of the URL.
+-- Requests the paths of a file in the working directory in turn. The index begins at zero and the list at one, so every
+-- round begins with the path of the URL.
 
 local paths = {}
 counter = 0

@@ -1,4 +1,4 @@
--- Collects a number for every response and fetches the long lists of all threads in the end.
+-- Collects a number for every response and fetches the long lists of all threads at the end.
 
 local moments = require("moments")
 local threads = {}

@@ -1,4 +1,4 @@
--- Writes a header once and a row per run, on standard output and into a file.
+-- Writes a header once and a row per run, to standard output and to a file.
 
 local header = { "min", "max", "mean", "stdev", "50%", "90%", "99%", "99.999%", "duration", "requests", "bytes" }
 

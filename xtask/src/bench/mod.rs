@@ -67,7 +67,7 @@ pub fn run(words: &[&str]) -> io::Result<ExitCode> {
     println!("{}", about.join("\n"));
     println!("It takes {}.", estimate::duration(&options));
     let stage = Stage { machine: &machine, programs: &programs, directory: &directory };
-    let (mut lines, mut counts) = (Vec::new(), Err("not asked for".to_owned()));
+    let (mut lines, mut counts) = (Vec::new(), Err("not requested".to_owned()));
     for row in &options.rows {
         match &row.kind {
             Kind::Instructions => counts = count(&stage)?,
