@@ -47,7 +47,8 @@ fn counting() -> (SocketAddr, Peers) {
 fn seen(peers: &Peers) -> BTreeMap<String, u32> {
     // The server's own thread counts a connection.
     std::thread::sleep(Duration::from_millis(100));
-    peers.lock().expect("no thread panics with the lock").iter().map(|(peer, count)| (peer.to_string(), *count)).collect()
+    let peers = peers.lock().expect("no thread panics with the lock");
+    peers.iter().map(|(peer, count)| (peer.to_string(), *count)).collect()
 }
 
 /// The addresses 127.0.0.1 to 127.0.0.15, the first five of them twice.
