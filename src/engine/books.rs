@@ -26,7 +26,7 @@ pub(super) struct Books {
     /// The kernel's account of the thread.
     pub account: Account,
     /// When the worker was stalled.
-    pub standstills: Vec<Gap>,
+    pub stalls: Vec<Gap>,
 }
 
 impl Books {
@@ -42,7 +42,7 @@ impl Books {
             script_noted_ns: 0,
             least_before_ns: None,
             account: Account::default(),
-            standstills: Vec::new(),
+            stalls: Vec::new(),
         }
     }
 

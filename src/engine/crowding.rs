@@ -39,11 +39,11 @@ impl<B: Backend> Engine<B> {
         if let Pacer::Closed = self.dispatch.pacer {
             return;
         }
-        if self.stood_still_since(now).is_none() {
+        if self.stalled_since(now).is_none() {
             return self.count_until(now);
         }
         self.count_until(self.turn.began_at);
-        self.forgive_standstill(now);
+        self.forgive_stall(now);
     }
 
     fn count_until(&mut self, now: Nanos) {
@@ -67,7 +67,7 @@ impl<B: Backend> Engine<B> {
 
     /// Does not count what waits after a stall: what became due meanwhile is sent on the existing connections, for as
     /// long again at most. They were enough before it.
-    fn forgive_standstill(&mut self, now: Nanos) {
+    fn forgive_stall(&mut self, now: Nanos) {
         let began_at = self.turn.began_at;
         let has_waited = self.dispatch.pacer.due_at() < began_at;
         let crowding = &mut self.dispatch.crowding;

@@ -33,7 +33,7 @@ pub struct WorkerEnd {
     /// requests are sent.
     pub awaited: Vec<Gap>,
     /// When it was stalled, for want of a processor or because the process was stopped.
-    pub standstills: Vec<Gap>,
+    pub stalls: Vec<Gap>,
     /// How its requests were spread over the connections open at the end, where their number per connection is not
     /// limited.
     pub spread: Spread,
@@ -99,7 +99,7 @@ impl<B: Backend> Engine<B> {
             transcript: books.tally.transcript,
             silences,
             awaited: if asks_at_once { vec![Gap::ALL] } else { awaited },
-            standstills: books.standstills,
+            stalls: books.stalls,
             spread,
             least_before_ns: books.least_before_ns,
             buffers: self.backend.buffers(),

@@ -18,10 +18,10 @@ const TURNS_PER_SLOT: usize = 4;
 impl<B: Backend> Engine<B> {
     /// If the worker was stalled until now, handles what has arrived meanwhile, before the timers. Returns the time.
     pub(super) fn catch_up(&mut self, now: Nanos) -> Nanos {
-        let Some(from) = self.stood_still_since(now) else { return now };
+        let Some(from) = self.stalled_since(now) else { return now };
         if from > self.books.start {
             self.books
-                .standstills
+                .stalls
                 .push(Gap { from_ns: from.since(self.books.start), until_ns: now.since(self.books.start) });
         }
         if now >= self.books.end_at {
@@ -60,7 +60,7 @@ impl<B: Backend> Engine<B> {
 
     /// Since when the worker has been stalled, if it was until now: it reaches its next timer much too late, and
     /// neither it nor its script has worked meanwhile.
-    pub(super) fn stood_still_since(&self, now: Nanos) -> Option<Nanos> {
+    pub(super) fn stalled_since(&self, now: Nanos) -> Option<Nanos> {
         let due = self.timers.next_at().min(self.books.end_at);
         let late_ns = now.since(due);
         if late_ns < LATE_NS {

@@ -70,7 +70,7 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         ports: None,
         silences: Vec::new(),
         awaited: Vec::new(),
-        standstills: Vec::new(),
+        stalls: Vec::new(),
         least_before_ns: None,
         spread: Spread::default(),
         buffers: Buffers::default(),

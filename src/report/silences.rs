@@ -19,9 +19,9 @@ pub fn silences(plan: &Plan, outcome: &Outcome) -> Vec<(Gap, u64)> {
     let ordinary_ns = latency.percentile(ordinary_percent).saturating_mul(SILENCE_FACTOR);
     // While onrush was stalled, or stages had no connections, it could notice no response.
     let heard = |gap: &Gap| {
-        let still_ns: u64 = common(&outcome.standstills, &[*gap]).into_iter().map(Gap::length_ns).sum();
+        let stalled_ns: u64 = common(&outcome.stalls, &[*gap]).into_iter().map(Gap::length_ns).sum();
         let empty_ns = plan.levels.as_ref().map_or(0, |levels| levels.empty_ns(gap.from_ns, gap.until_ns));
-        gap.length_ns().saturating_sub(still_ns + empty_ns)
+        gap.length_ns().saturating_sub(stalled_ns + empty_ns)
     };
     let with_length = outcome.silences.iter().map(|gap| (*gap, heard(gap)));
     with_length.filter(|(_, heard_ns)| *heard_ns >= ordinary_ns.max(GAP_MIN_NS)).collect()

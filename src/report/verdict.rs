@@ -31,12 +31,12 @@ pub fn verdict(plan: &Plan, outcome: &Outcome) -> Option<Verdict> {
 
 fn evidence(plan: &Plan, outcome: &Outcome) -> Evidence {
     let seen = outcome.seen.clone().unwrap_or_default();
-    let still_ns: u64 = outcome.standstills.iter().map(|gap| gap.length_ns()).sum();
+    let stalled_ns: u64 = outcome.stalls.iter().map(|gap| gap.length_ns()).sum();
     Evidence {
         generator: Generator {
             threads: if is_simulated(plan) { Vec::new() } else { threads(outcome) },
             cpus: outcome.host.cpus,
-            stopped_s: figure((still_ns as f64 / 1e9).min(outcome.elapsed.as_secs_f64())),
+            stopped_s: figure((stalled_ns as f64 / 1e9).min(outcome.elapsed.as_secs_f64())),
             throttled_s: seen.throttled_s,
         },
         load: load(plan, outcome),

@@ -48,7 +48,7 @@ pub struct Outcome {
     /// Times in which at least one worker waited for a response.
     pub awaited: Vec<Gap>,
     /// Times in which at least one worker was stalled, in order and without overlaps.
-    pub standstills: Vec<Gap>,
+    pub stalls: Vec<Gap>,
     /// The shortest latency of the warm-up, in nanoseconds.
     pub least_before_ns: Option<u64>,
     /// How requests were spread over the connections that were open at the end.
@@ -149,7 +149,7 @@ impl Outcome {
             ports: None,
             silences: vec![Gap::ALL],
             awaited: Vec::new(),
-            standstills: Vec::new(),
+            stalls: Vec::new(),
             least_before_ns: None,
             spread: Spread::default(),
             buffers: Buffers::default(),
@@ -267,7 +267,7 @@ impl Outcome {
         }
         self.silences = silences::common(&self.silences, &end.silences);
         self.awaited = silences::joined(&self.awaited, &end.awaited);
-        self.standstills = silences::joined(&self.standstills, &end.standstills);
+        self.stalls = silences::joined(&self.stalls, &end.stalls);
         self.spread += end.spread;
         self.least_before_ns = self.least_before_ns.into_iter().chain(end.least_before_ns).min();
         self.buffers += end.buffers;

@@ -82,7 +82,7 @@ pub struct Run {
     /// Whether the load holds.
     pub holds: bool,
     /// If not, why: `unanswered`, `objective` (a term does not hold), `unreached` (fewer responses or connections than
-    /// asked for), `rising` (the latency rises), or the limit that was not the target: `stood_still` (onrush was
+    /// asked for), `rising` (the latency rises), or the limit that was not the target: `stalled` (onrush was
     /// stalled), `open_files`, or the limit that the verdict names. With such a limit the run says nothing about the
     /// target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -193,7 +193,7 @@ impl Run {
             rate_per_s: point.per_s,
             completed: point.completed,
             slope_us_per_s: point.slope_ns_per_s.map(|slope| slope / 1e3),
-            stood_still_s: (!point.stood_still.is_zero()).then_some(point.stood_still.as_secs_f64()),
+            stood_still_s: (!point.stalled.is_zero()).then_some(point.stalled.as_secs_f64()),
             terms: point.terms.clone(),
         }
     }

@@ -12,7 +12,7 @@ pub enum Limit {
     /// The load needs more open files than are allowed.
     OpenFiles,
     /// onrush itself was stalled in run after run.
-    StoodStill,
+    Stalled,
 }
 
 impl Limit {
@@ -37,7 +37,7 @@ impl Limit {
     pub fn is_our_fault(self) -> bool {
         match self {
             Self::Verdict(limited_by) => limited_by.is_our_fault(),
-            Self::OpenFiles | Self::StoodStill => true,
+            Self::OpenFiles | Self::Stalled => true,
         }
     }
 
@@ -46,7 +46,7 @@ impl Limit {
         match self {
             Self::Verdict(limited_by) => limited_by.name(),
             Self::OpenFiles => "open_files",
-            Self::StoodStill => "stood_still",
+            Self::Stalled => "stood_still",
         }
     }
 
@@ -58,7 +58,7 @@ impl Limit {
             Self::Verdict(LimitedBy::GeneratorScript) => "the script",
             Self::Verdict(_) => "onrush itself",
             Self::OpenFiles => "the number of open files (ulimit -n)",
-            Self::StoodStill => "onrush itself, which was stalled,",
+            Self::Stalled => "onrush itself, which was stalled,",
         }
     }
 }

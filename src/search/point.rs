@@ -27,7 +27,7 @@ pub struct Point {
     /// How fast the mean latency rose, in nanoseconds per second; `None`: too few windows have responses.
     pub slope_ns_per_s: Option<f64>,
     /// How long onrush itself was stalled in that time.
-    pub stood_still: Duration,
+    pub stalled: Duration,
     /// Why the load does not hold; `None`: it does.
     pub fault: Option<Fault>,
 }
@@ -58,7 +58,7 @@ pub struct Measured {
     /// Complete responses.
     pub completed: u64,
     /// How long onrush itself was stalled.
-    pub stood_still: Duration,
+    pub stalled: Duration,
     /// The terms of the objective.
     pub terms: Vec<Judged>,
 }
@@ -111,14 +111,14 @@ impl Point {
             Over::Threads => None,
         };
         let terms = report::objective(&search.objective, plan, outcome);
-        let stood_still = stood_still(outcome, length);
-        let measured = Measured { reached, windows, completed: counters.completed, stood_still, terms };
+        let stalled = stalled(outcome, length);
+        let measured = Measured { reached, windows, completed: counters.completed, stalled, terms };
         Self::judge(load, length, measured, limit_ns(&search.objective))
     }
 
     /// Judges what a run measured; `limit_ns`: the lowest latency that the objective allows.
     pub fn judge(load: u64, length: Duration, measured: Measured, limit_ns: Option<f64>) -> Self {
-        let Measured { reached, windows, completed, stood_still, terms } = measured;
+        let Measured { reached, windows, completed, stalled, terms } = measured;
         let in_time: u64 = windows.iter().map(|window| window.completed).sum();
         let mean_ns = windows.iter().map(|window| window.sum_ns).sum::<f64>() / in_time.max(1) as f64;
         let rise_ns = limit_ns.map_or(mean_ns * RISE_OF_MEAN, |limit_ns| limit_ns * RISE_OF_LIMIT);
@@ -134,11 +134,11 @@ impl Point {
             () if slope.is_some_and(is_rising) => Some(Fault::Rising),
             () => None,
         };
-        let is_spoilt = stood_still >= length.mul_f64(STILL) && fault != Some(Fault::Unanswered);
-        let fault = fault.map(|fault| if is_spoilt { Fault::Limited(Limit::StoodStill) } else { fault });
+        let is_spoilt = stalled >= length.mul_f64(STILL) && fault != Some(Fault::Unanswered);
+        let fault = fault.map(|fault| if is_spoilt { Fault::Limited(Limit::Stalled) } else { fault });
         let per_s = in_time as f64 / length.as_secs_f64();
         let slope_ns_per_s = slope.map(|(slope, _)| slope);
-        Self { load, length, per_s, completed, terms, slope_ns_per_s, stood_still, fault }
+        Self { load, length, per_s, completed, terms, slope_ns_per_s, stalled, fault }
     }
 
     /// Whether it says something about the target.
@@ -160,9 +160,9 @@ impl Point {
 }
 
 /// How long onrush itself was stalled within the first `length` of a run.
-fn stood_still(outcome: &Outcome, length: Duration) -> Duration {
+fn stalled(outcome: &Outcome, length: Duration) -> Duration {
     let run = Gap { until_ns: nanos(length), ..Gap::ALL };
-    silences::common(&outcome.standstills, &[run]).iter().map(|gap| Duration::from_nanos(gap.length_ns())).sum()
+    silences::common(&outcome.stalls, &[run]).iter().map(|gap| Duration::from_nanos(gap.length_ns())).sum()
 }
 
 /// By how much the requests that are due in a given time may differ from their mean.
@@ -214,7 +214,7 @@ mod tests {
     }
 
     /// The same, and onrush itself was stalled for this long.
-    fn stalled(means_ms: [f64; 5], completed: f64, holds: bool, stood_still: Duration) -> Point {
+    fn stalled(means_ms: [f64; 5], completed: f64, holds: bool, stalled: Duration) -> Point {
         let per_window = completed / 5.0;
         let window = |ms: f64| Window { completed: per_window as u64, sum_ns: ms * 1e6 * per_window };
         let term = Judged { term: "p99<50ms".to_owned(), was: None, holds };
@@ -222,7 +222,7 @@ mod tests {
             reached: Some((2_000.0, completed, 0.0)),
             windows: means_ms.map(window).to_vec(),
             completed: completed as u64,
-            stood_still,
+            stalled,
             terms: vec![term],
         };
         Point::judge(60_000, Duration::from_secs(2), measured, Some(50e6))
@@ -251,12 +251,12 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_onrush_stood_still_in_is_not_held_against_the_target() {
+    fn a_run_in_which_onrush_was_stalled_is_not_held_against_the_target() {
         let (calm, ms) = ([1.0; 5], Duration::from_millis);
         let fault = |completed, holds, still| stalled(calm, completed, holds, still).fault;
         assert_eq!(fault(2_000.0, false, ms(19)), Some(Fault::Objective));
-        assert_eq!(fault(2_000.0, false, ms(20)), Some(Fault::Limited(Limit::StoodStill)));
-        assert_eq!(fault(1_500.0, true, ms(500)), Some(Fault::Limited(Limit::StoodStill)));
+        assert_eq!(fault(2_000.0, false, ms(20)), Some(Fault::Limited(Limit::Stalled)));
+        assert_eq!(fault(1_500.0, true, ms(500)), Some(Fault::Limited(Limit::Stalled)));
         assert_eq!(fault(0.0, false, ms(500)), Some(Fault::Unanswered));
         assert_eq!(fault(2_000.0, true, ms(500)), None, "a stall does no harm to a load that holds");
     }

@@ -20,7 +20,7 @@ pub fn points(runs: &[(u64, bool)]) -> Vec<Point> {
         completed: 1,
         terms: Vec::new(),
         slope_ns_per_s: None,
-        stood_still: Duration::ZERO,
+        stalled: Duration::ZERO,
         fault: (!holds).then_some(super::Fault::Objective),
     };
     runs.iter().map(point).collect()
@@ -90,7 +90,7 @@ impl Target {
             reached: Some((length_s * per_s, in_time as f64, 0.0)),
             windows,
             completed: latencies_s.len() as u64,
-            stood_still: Duration::ZERO,
+            stalled: Duration::ZERO,
             terms: vec![term],
         };
         Point::judge(load, length, measured, Some(5e7))

@@ -32,8 +32,8 @@ pub fn run(search: &Search, point: &Point) -> String {
         Some(_) => "fails",
     };
     let why = match point.fault {
-        Some(Fault::Limited(Limit::StoodStill)) => {
-            format!(", but onrush was stalled for {}", units::time_us(point.stood_still.as_secs_f64() * 1e6))
+        Some(Fault::Limited(Limit::Stalled)) => {
+            format!(", but onrush was stalled for {}", units::time_us(point.stalled.as_secs_f64() * 1e6))
         }
         Some(Fault::Limited(limit)) => format!(", but {} was the limit", limit.words()),
         None | Some(Fault::Objective) => String::new(),
@@ -173,11 +173,7 @@ mod tests {
                  interrupted",
             ),
             (&all, Ended::Done, "Every rate tried holds p99<50ms, up to 20.0/s"),
-            (
-                &narrow,
-                died(),
-                "Highest rate: unknown, at least 2950.0/s: the target stopped responding at 3010.0/s",
-            ),
+            (&narrow, died(), "Highest rate: unknown, at least 2950.0/s: the target stopped responding at 3010.0/s"),
             (
                 &none,
                 limited(),

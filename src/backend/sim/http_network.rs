@@ -52,7 +52,7 @@ impl Network for HttpNetwork {
     }
 
     fn awakes(&self, at: Nanos) -> Nanos {
-        after(&self.shared.scenario.standstill, at)
+        after(&self.shared.scenario.generator_stall, at)
     }
 
     fn send_window(&mut self) -> (usize, u64) {

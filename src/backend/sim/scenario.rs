@@ -66,7 +66,7 @@ pub struct Scenario {
     /// When connects wait in the server's backlog: it accepts all of them at the end.
     pub backlog: Vec<Span>,
     /// When onrush itself stalls, as if it had been stopped.
-    pub standstill: Vec<Span>,
+    pub generator_stall: Vec<Span>,
     /// What goes wrong with single requests.
     pub fault: Vec<Fault>,
     /// What goes wrong with single connections, whatever is sent on them.
@@ -150,7 +150,7 @@ impl Default for Scenario {
             refuse: Vec::new(),
             refuse_errno: Errno::CONNREFUSED.raw_os_error(),
             backlog: Vec::new(),
-            standstill: Vec::new(),
+            generator_stall: Vec::new(),
             fault: Vec::new(),
             connection_fault: Vec::new(),
         }

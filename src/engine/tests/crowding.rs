@@ -69,8 +69,8 @@ fn where_there_is_to_be_no_connection_none_is_busy() {
 }
 
 #[test]
-fn what_became_due_while_the_worker_stood_still_does_not_lack_connections() {
-    let scenario = "connect_us = 0.0\nlatency_us = 10000.0\n[[standstill]]\nfrom_s = 0.305\nfor_s = 0.3";
+fn what_became_due_while_the_worker_was_stalled_does_not_lack_connections() {
+    let scenario = "connect_us = 0.0\nlatency_us = 10000.0\n[[generator_stall]]\nfrom_s = 0.305\nfor_s = 0.3";
     let totals = run(connections(40), 1, scenario);
     assert!(totals.open_loop.as_deref().unwrap().late > 300);
     assert_eq!(all_busy_ms(&totals), (0, 0));
@@ -80,14 +80,14 @@ fn what_became_due_while_the_worker_stood_still_does_not_lack_connections() {
 }
 
 #[test]
-fn who_lacked_connections_before_a_standstill_lacks_them_after_it() {
-    let scenario = "connect_us = 0.0\nlatency_us = 10000.0\n[[standstill]]\nfrom_s = 0.505\nfor_s = 0.2";
+fn who_lacked_connections_before_a_stall_lacks_them_after_it() {
+    let scenario = "connect_us = 0.0\nlatency_us = 10000.0\n[[generator_stall]]\nfrom_s = 0.505\nfor_s = 0.2";
     let totals = run(connections(1), 2, scenario);
     let (busy_ms, longest_ms) = all_busy_ms(&totals);
     assert!((790..900).contains(&busy_ms) && longest_ms < 410, "{busy_ms} {longest_ms}");
     // Those that are missing are opened at once.
     let growing = Settings { demand: Demand::Growing(1), ..connections(500) };
-    let standing = "connect_us = 0.0\nlatency_us = 300000.0\n[[standstill]]\nfrom_s = 0.305\nfor_s = 0.1";
+    let standing = "connect_us = 0.0\nlatency_us = 300000.0\n[[generator_stall]]\nfrom_s = 0.305\nfor_s = 0.1";
     assert!(run(growing, 1, standing).counters.slots_opened > 250);
 }
 

@@ -29,9 +29,9 @@ fn every_completion_is_found_by_a_wait() {
 }
 
 #[test]
-fn what_arrived_while_the_worker_stood_still_is_one_backlog() {
+fn what_arrived_while_the_worker_was_stalled_is_one_backlog() {
     let connections = 3 * HANDLED_PER_TURN as u32;
-    let Ran { totals, .. } = run_together(connections, "[[standstill]]\nfrom_s = 0.505\nfor_s = 0.2");
+    let Ran { totals, .. } = run_together(connections, "[[generator_stall]]\nfrom_s = 0.505\nfor_s = 0.2");
     let (evidence, counters) = (totals.evidence, totals.counters);
     assert_eq!(evidence.completions, counters.connects + counters.completed);
     assert!(evidence.completions_max > HANDLED_PER_TURN as u64, "{evidence:?}");

@@ -305,10 +305,10 @@ fn what_is_still_made_up_for_slowly_at_the_end_was_held_back() {
 
 #[test]
 fn what_is_dropped_because_it_was_made_up_for_slowly_was_held_back_and_what_an_outage_made_late_was_not() {
-    let counted = |factor: Option<u64>, standstills: &[(f64, f64)]| {
+    let counted = |factor: Option<u64>, stalls: &[(f64, f64)]| {
         let rules = OpenLoop { max_late_ns: Some(300 * MS), ..OpenLoop::default() };
         let still =
-            standstills.iter().map(|(from, length)| format!("\n[[standstill]]\nfrom_s = {from}\nfor_s = {length}"));
+            stalls.iter().map(|(from, length)| format!("\n[[generator_stall]]\nfrom_s = {from}\nfor_s = {length}"));
         let scenario: Scenario =
             toml::from_str(&format!("connect_us = 0.0\nlatency_us = 1000.0{}", still.collect::<String>())).unwrap();
         let pacer = every(10 * MS, factor.and_then(CatchUp::from_thousandths));
@@ -489,9 +489,9 @@ fn far_more_than_can_be_sent_is_counted_in_no_time() {
 }
 
 #[test]
-fn what_is_due_while_the_worker_stands_still_over_the_end_is_unsent() {
+fn what_is_due_while_the_worker_is_stalled_over_the_end_is_unsent() {
     let settings = Settings { duration_ns: Some(1_500 * MS), ..open_loop(OpenLoop::default()) };
-    let totals = run_scenario(settings, 10 * MS, "connect_us = 0.0\n[[standstill]]\nfrom_s = 1.005\nfor_s = 2.0");
+    let totals = run_scenario(settings, 10 * MS, "connect_us = 0.0\n[[generator_stall]]\nfrom_s = 1.005\nfor_s = 2.0");
     let open_loop = totals.open_loop.as_deref().unwrap();
     assert_eq!((open_loop.due, totals.counters.started, open_loop.unsent), (150, 101, 49));
     assert_eq!(open_loop.censored.max(), Some(490 * MS));
@@ -515,10 +515,10 @@ fn what_the_warm_up_left_over_is_none_of_the_requests_that_are_asked_for() {
 }
 
 #[test]
-fn who_stands_still_over_the_end_of_the_warm_up_drops_what_counts_where_it_counts() {
+fn who_is_stalled_over_the_end_of_the_warm_up_drops_what_counts_where_it_counts() {
     let rules = OpenLoop { max_late_ns: Some(50 * MS), ..OpenLoop::default() };
     let settings = Settings { warmup_ns: SECOND, ..open_loop(rules) };
-    let totals = run_scenario(settings, 10 * MS, "connect_us = 0.0\n[[standstill]]\nfrom_s = 0.805\nfor_s = 0.7");
+    let totals = run_scenario(settings, 10 * MS, "connect_us = 0.0\n[[generator_stall]]\nfrom_s = 0.805\nfor_s = 0.7");
     let open_loop = totals.open_loop.as_deref().unwrap();
     // It counts for a second from 1.505 s on, including what was due before; what is too late by then is dropped.
     assert_eq!(open_loop.due, 151);

@@ -35,7 +35,7 @@ const CARRIED_WEIGHT: f64 = 1.1;
 /// Idle connections that the server closed are worth a note above this percentage of the responses.
 const IDLE_CLOSED_PERCENT: u64 = 1;
 /// Short stalls are worth a note above this share of the run.
-const STANDSTILL_SHARE: f64 = 0.2;
+const STALLED_SHARE: f64 = 0.2;
 /// Maximum number of silences or stalls that are named.
 const TIMES_NAMED: usize = 3;
 
@@ -54,7 +54,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let has_hanging = flight.iter().any(|note| matches!(note, Note::Hanging { .. }));
 
     let suspended = (!outcome.suspended.is_zero()).then_some(Note::Suspended { lasted: outcome.suspended });
-    let mut notes: Vec<Note> = suspended.into_iter().chain(standstill(outcome)).collect();
+    let mut notes: Vec<Note> = suspended.into_iter().chain(stalled(outcome)).collect();
     notes.extend(fewer_connections(plan, outcome).filter(|_| is_known));
     notes.extend(flight);
     notes.extend(capped(plan, outcome));
@@ -257,19 +257,19 @@ fn unusual(plan: &Plan, outcome: &Outcome) -> u64 {
 }
 
 /// The note on the times in which onrush was stalled.
-fn standstill(outcome: &Outcome) -> Option<Note> {
+fn stalled(outcome: &Outcome) -> Option<Note> {
     let elapsed_ns = nanos(outcome.elapsed);
-    let sum_ns: u64 = outcome.standstills.iter().map(|gap| gap.length_ns()).sum();
-    let gaps: Vec<Gap> = outcome.standstills.iter().copied().filter(|gap| gap.length_ns() >= GAP_MIN_NS).collect();
+    let sum_ns: u64 = outcome.stalls.iter().map(|gap| gap.length_ns()).sum();
+    let gaps: Vec<Gap> = outcome.stalls.iter().copied().filter(|gap| gap.length_ns() >= GAP_MIN_NS).collect();
     let share = (sum_ns as f64 / elapsed_ns.max(1) as f64).min(1.0);
-    let matters = !gaps.is_empty() || share > STANDSTILL_SHARE;
+    let matters = !gaps.is_empty() || share > STALLED_SHARE;
     // Requests in flight waited through it, and with a schedule also those that became due.
     let Totals { counters, open_loop, .. } = &outcome.totals;
     let in_flight = counters.occupancy.in_flight_ns as f64 / elapsed_ns.max(1) as f64;
     let due = open_loop.as_deref().map_or(0.0, |open_loop| open_loop.due as f64 * share);
-    let waited = in_flight * outcome.standstills.len() as f64 + due;
+    let waited = in_flight * outcome.stalls.len() as f64 + due;
     let touched = (waited / counters.completed.max(1) as f64).min(1.0);
-    matters.then(|| Note::Standstill { count: gaps.len(), longest: longest(gaps), elapsed_ns, share, touched })
+    matters.then(|| Note::Stalled { count: gaps.len(), longest: longest(gaps), elapsed_ns, share, touched })
 }
 
 /// The longest few, in chronological order.

@@ -34,7 +34,7 @@ impl Note {
             | Self::NothingAnswered(_)
             | Self::NothingSent(_)
             | Self::NoAnswer(_)
-            | Self::Standstill { .. }
+            | Self::Stalled { .. }
             | Self::Suspended { .. } => Weight::Worthless,
             Self::Failure(failure) if failure.is_ours() => Weight::Worthless,
             Self::Failure(_)

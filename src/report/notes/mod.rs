@@ -154,7 +154,7 @@ pub enum Note {
     /// Something failed; one note for each row of the ledger except statuses.
     Failure(Failure),
     /// onrush itself was stalled.
-    Standstill {
+    Stalled {
         /// The longest of those times, in chronological order.
         longest: Vec<Gap>,
         /// How many there were.

@@ -73,8 +73,8 @@ impl fmt::Display for Note {
             Self::Silences { longest, count, elapsed_ns } => {
                 write!(f, "no response {}", times_line(longest, *count, *elapsed_ns))
             }
-            Self::Standstill { longest, count, elapsed_ns, share, touched } => {
-                f.write_str(&standstill_line(longest, *count, *elapsed_ns, *share, *touched))
+            Self::Stalled { longest, count, elapsed_ns, share, touched } => {
+                f.write_str(&stalled_line(longest, *count, *elapsed_ns, *share, *touched))
             }
             Self::Suspended { lasted } => f.write_str(&suspended_line(*lasted)),
             Self::Answer { status, location } => f.write_str(&answer_line(*status, location.as_deref())),
@@ -196,7 +196,7 @@ fn times_line(longest: &[Gap], count: usize, elapsed_ns: u64) -> String {
     format!("{}{others}", times.join(", "))
 }
 
-fn standstill_line(longest: &[Gap], count: usize, elapsed_ns: u64, share: f64, touched: f64) -> String {
+fn stalled_line(longest: &[Gap], count: usize, elapsed_ns: u64, share: f64, touched: f64) -> String {
     let times = if longest.is_empty() {
         format!("for {:.0} % of the time, in short stalls", 100.0 * share)
     } else {

@@ -17,7 +17,7 @@ fn times_without_answers_are_said_and_the_longest_named() {
 fn a_stall_is_named_and_the_target_is_not_blamed_for_the_silence() {
     let mut outcome = silent(&[(1_000, 2_600), (4_000, 4_900)]);
     let still = |from_ms: u64, until_ms: u64| Gap { from_ns: from_ms * 1_000_000, until_ns: until_ms * 1_000_000 };
-    outcome.standstills = crate::stats::silences::joined(&[still(1_010, 1_500)], &[still(1_400, 2_590)]);
+    outcome.stalls = crate::stats::silences::joined(&[still(1_010, 1_500)], &[still(1_400, 2_590)]);
     let expected = [
         "onrush itself was stalled from 1.0 s to 2.6 s: it was stopped, or other programs had the processors; about \
          0.01 % of the latencies include that time, which is not the server's fault",
@@ -65,13 +65,13 @@ fn times_without_answers_do_not_stand_out_where_answers_take_as_long() {
 }
 
 #[test]
-fn short_standstills_are_said_once_they_are_a_large_part() {
+fn short_stalls_are_said_once_they_are_a_large_part() {
     let mut outcome = good();
     let gap = |at: u64| Gap { from_ns: at * 1_000_000_000, until_ns: at * 1_000_000_000 + 150_000_000 };
     outcome.elapsed = Duration::from_secs(1);
-    outcome.standstills = vec![gap(0)];
+    outcome.stalls = vec![gap(0)];
     assert_eq!(said(&outcome).iter().filter(|line| line.contains("itself was stalled")).count(), 0);
-    outcome.standstills = vec![gap(0), gap(1)];
+    outcome.stalls = vec![gap(0), gap(1)];
     let words = "onrush itself was stalled for 30 % of the time, in short stalls: it was stopped";
     assert_eq!(said(&outcome).iter().filter(|line| line.starts_with(words)).count(), 1);
 }

@@ -123,11 +123,11 @@ fn ended(ran: &Ran, part: &Part) -> Result<(), String> {
     let Plan { stop, .. } = &*ran.plan;
     let (elapsed_ns, duration_ns) = (part.end.elapsed_ns, stop.duration.map(crate::run::nanos));
     ensure!(duration_ns.is_none_or(|duration_ns| elapsed_ns <= duration_ns), elapsed_ns, duration_ns);
-    let end = [&part.end.standstills, &part.end.silences, &part.end.awaited].map(|gaps| {
+    let end = [&part.end.stalls, &part.end.silences, &part.end.awaited].map(|gaps| {
         let is_ordered = gaps.windows(2).all(|pair| pair[0].until_ns <= pair[1].from_ns);
         is_ordered && gaps.iter().all(|gap| gap.from_ns <= gap.until_ns && gap.from_ns <= elapsed_ns)
     });
-    ensure!(end == [true; 3], part.end.standstills, part.end.silences, part.end.awaited, elapsed_ns);
+    ensure!(end == [true; 3], part.end.stalls, part.end.silences, part.end.awaited, elapsed_ns);
     let counters = &part.totals.counters;
     if let Some(requests) = stop.requests {
         let all = &ran.totals.counters;

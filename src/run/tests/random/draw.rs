@@ -225,9 +225,9 @@ impl Draw {
         scenario.refuse = self.spans(4, length_ms);
         scenario.refuse_errno = self.pick(&[111, 111, 104, 110, 113, 24, 99]);
         scenario.backlog = self.spans(5, length_ms);
-        scenario.standstill = self.spans(5, length_ms);
+        scenario.generator_stall = self.spans(5, length_ms);
         // A stalled thread is told from a working one by real processor time, which must stay far below this.
-        scenario.standstill.iter_mut().for_each(|span| span.for_s += 2.0);
+        scenario.generator_stall.iter_mut().for_each(|span| span.for_s += 2.0);
         while scenario.fault.len() < 4 && self.one_in(2) {
             let after_bytes = self.between(0, 60) as usize;
             let fault = Fault { every: self.order(1, 300), what: self.mischief(), after_bytes };

@@ -104,7 +104,7 @@ struct Running {
     requests: Option<u64>,
     connections: u64,
     /// Whether it can be stalled, and late because of that.
-    stands_still: bool,
+    is_stalled: bool,
     /// The most requests in flight on one connection.
     depth: usize,
     turns: u64,
@@ -140,8 +140,8 @@ impl Run {
             journal.slice_ns.set(settings.rules.open_loop.map_or(0, |rules| rules.slice_ns));
             let network = case.scenario.clone().network(seed);
             // After a stall the first completion may start a request on every connection that is ready.
-            let stands_still = !case.scenario.standstill.is_empty() && dues.is_some();
-            let starting = if stands_still { connections as usize } else { 1 };
+            let is_stalled = !case.scenario.generator_stall.is_empty() && dues.is_some();
+            let starting = if is_stalled { connections as usize } else { 1 };
             let calls = CALLS + CALLS_PER_REQUEST * batch * starting;
             let backend = Watched::new(connections, network, &case.scenario.answer, Rc::clone(&journal), calls);
             let worker = Worker {
@@ -166,7 +166,7 @@ impl Run {
                 dues,
                 requests,
                 connections: connections.into(),
-                stands_still: !case.scenario.standstill.is_empty(),
+                is_stalled: !case.scenario.generator_stall.is_empty(),
                 depth: batch,
                 turns: 0,
                 moment,
@@ -253,11 +253,10 @@ impl Running {
             return Ok(());
         }
         let seen = std::mem::take(&mut self.engine.backend().seen);
-        let held_up = self.engine.held_up(now).filter(|_| !self.stands_still);
+        let held_up = self.engine.held_up(now).filter(|_| !self.is_stalled);
         let waits = self.engine.waits_for_another(now);
         let is_forgotten = waits.is_some() && waits == std::mem::replace(&mut self.waits, waits);
-        let forgotten =
-            || is_forgotten.then(|| format!("no connection is opened for a request that waits: {waits:?}"));
+        let forgotten = || is_forgotten.then(|| format!("no connection is opened for a request that waits: {waits:?}"));
         let flaw = self.engine.flaw(now, &seen, self.depth).or(held_up).or_else(forgotten);
         let watched = self.engine.backend();
         watched.seen = seen;
@@ -274,20 +273,11 @@ pub fn digest(ran: &Ran) -> String {
     let end = |part: &Part| {
         let Interval { from_ns, until_ns, .. } = *part.end.interval;
         let WorkerEnd {
-            elapsed_ns,
-            stayed_away,
-            refusal,
-            dropped,
-            working,
-            silences,
-            awaited,
-            standstills,
-            failure,
-            ..
+            elapsed_ns, stayed_away, refusal, dropped, working, silences, awaited, stalls, failure, ..
         } = &part.end;
         format!(
             "{from_ns} {until_ns} {elapsed_ns} {stayed_away} {refusal:?} {dropped:?} {working:?} {silences:?} \
-             {awaited:?} {standstills:?} {failure:?} {:?}\n",
+             {awaited:?} {stalls:?} {failure:?} {:?}\n",
             part.journal
         )
     };

@@ -73,8 +73,8 @@ type Add<'a> = dyn FnMut(&dyn Fn(&mut Case)) + 'a;
 
 fn without_spans(scenario: &Scenario, add: &mut Add<'_>) {
     let spans = |scenario: &mut Scenario, which: usize| {
-        let Scenario { stall, refuse, backlog, standstill, .. } = scenario;
-        std::mem::take([stall, refuse, backlog, standstill][which])
+        let Scenario { stall, refuse, backlog, generator_stall, .. } = scenario;
+        std::mem::take([stall, refuse, backlog, generator_stall][which])
     };
     for which in 0..4 {
         add(&|case| drop(spans(&mut case.scenario, which)));
@@ -83,8 +83,8 @@ fn without_spans(scenario: &Scenario, add: &mut Add<'_>) {
             let mut left = all.clone();
             left.remove(index);
             add(&|case| {
-                let Scenario { stall, refuse, backlog, standstill, .. } = &mut case.scenario;
-                [stall, refuse, backlog, standstill][which].clone_from(&left);
+                let Scenario { stall, refuse, backlog, generator_stall, .. } = &mut case.scenario;
+                [stall, refuse, backlog, generator_stall][which].clone_from(&left);
             });
         }
     }
