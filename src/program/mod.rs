@@ -34,7 +34,7 @@ use crate::report::Gate;
 use crate::report::files::{self, Fates, Files};
 use crate::report::result::Document;
 use crate::run::{
-    self, Breakdown, Choice, Ended, Interrupt, Listener, NotStarted, Observer, Outcome, Progress, Sample, Second,
+    self, Breakdown, Choice, Ended, Interrupt, Listener, NotStarted, Observer, Outcome, Progress, Sample, TimelineRow,
     Unavailable, Waiting,
 };
 use crate::script::{Exit, Script};
@@ -197,7 +197,7 @@ impl Observer for Watcher<'_> {
         }
     }
 
-    fn second(&mut self, second: &Second) {
+    fn second(&mut self, second: &TimelineRow) {
         self.files.second(second);
     }
 

@@ -27,7 +27,7 @@ pub use interrupt::Interrupt;
 pub use outcome::{Breakdown, Ended, Outcome, WorkerShare};
 pub use prepare::{BadSource, NotStarted, prepare};
 pub use sight::{Seen, Unseen};
-pub use snapshot::{Progress, Second};
+pub use snapshot::{Progress, TimelineRow};
 pub use sockets::Sample;
 pub use until::{Known, Until};
 pub use waiting::Waiting;
@@ -57,7 +57,7 @@ pub trait Observer {
     /// Its progress; about five times a second.
     fn progress(&mut self, _: &Progress) {}
     /// Another row of the timeline is complete.
-    fn second(&mut self, _: &Second) {}
+    fn second(&mut self, _: &TimelineRow) {}
     /// A sample of sockets, if the plan asks for them; those taken during the warm-up included.
     fn sampled(&mut self, _: &Sample) {}
     /// No first connection was accepted, and the run waits for the target; called at most once.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::until::StopRule;
 use crate::engine::{Desk, Refused};
 use crate::stats::timeline::{SECOND_NS, row_of};
-use crate::stats::{Cause, Count, Counters, Evidence, ProxyFailure, Stats, Stretch, Timeline, Totals};
+use crate::stats::{Cause, Count, Counters, Evidence, ProxyFailure, RowFigures, Stats, Timeline, Totals};
 
 /// Workers that are not idle hand over what they recorded at least this often.
 const HAND_OVER: Duration = Duration::from_millis(200);
@@ -34,13 +34,13 @@ pub struct Progress {
 
 /// A row of the timeline: what was done in one second of the run; the last row may be shorter.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Second {
+pub struct TimelineRow {
     /// When it began, in nanoseconds since measuring began.
     pub from_ns: u64,
     /// When it ended, in nanoseconds since measuring began.
     pub until_ns: u64,
     /// What was done in it.
-    pub stretch: Stretch,
+    pub figures: RowFigures,
 }
 
 /// What one worker did so far.
@@ -68,7 +68,7 @@ pub struct Collector {
     /// How many rows have been returned.
     given: u64,
     /// The rows after them, as far as something was recorded.
-    seconds: VecDeque<Stretch>,
+    seconds: VecDeque<RowFigures>,
     /// The times and numbers of responses of about the last second; the warm-up included.
     mark: (Duration, u64),
     rate: f64,
@@ -125,7 +125,7 @@ impl Collector {
         debug_assert!(row >= self.given, "no row is returned before all workers are past it");
         let place = row.saturating_sub(self.given) as usize;
         if self.seconds.len() <= place {
-            self.seconds.resize_with(place + 1, Stretch::default);
+            self.seconds.resize_with(place + 1, RowFigures::default);
         }
         self.seconds[place].record(interval);
         if let Some(stop_rule) = &mut self.stop_rule {
@@ -134,7 +134,7 @@ impl Collector {
     }
 
     /// The next row that all workers are past.
-    pub fn finished(&mut self) -> Option<Second> {
+    pub fn finished(&mut self) -> Option<TimelineRow> {
         let until_ns = (self.given + 1) * SECOND_NS;
         // A worker that is exactly at the end of the row may end there, and then hands over more. When all have ended,
         // the end is known.
@@ -144,19 +144,19 @@ impl Collector {
     }
 
     /// The next row that is left when the run has ended, after `elapsed_ns`.
-    pub fn rest(&mut self, elapsed_ns: u64) -> Option<Second> {
+    pub fn rest(&mut self, elapsed_ns: u64) -> Option<TimelineRow> {
         let from_ns = self.given * SECOND_NS;
-        let is_left = from_ns < elapsed_ns || self.seconds.iter().any(|stretch| *stretch != Stretch::default());
+        let is_left = from_ns < elapsed_ns || self.seconds.iter().any(|figures| *figures != RowFigures::default());
         is_left.then(|| self.give(elapsed_ns.clamp(from_ns, from_ns + SECOND_NS)))
     }
 
-    fn give(&mut self, until_ns: u64) -> Second {
+    fn give(&mut self, until_ns: u64) -> TimelineRow {
         let from_ns = self.given * SECOND_NS;
         self.given += 1;
         if let Some(stop_rule) = self.stop_rule.as_mut().filter(|_| until_ns - from_ns == SECOND_NS) {
             stop_rule.end_second();
         }
-        Second { from_ns, until_ns, stretch: self.seconds.pop_front().unwrap_or_default() }
+        TimelineRow { from_ns, until_ns, figures: self.seconds.pop_front().unwrap_or_default() }
     }
 
     /// Whether all workers that had a connection to open were refused.
@@ -250,8 +250,8 @@ mod tests {
         Collector::new((0..workers).map(|_| Arc::default()).collect())
     }
 
-    fn seen(second: &Second) -> (u64, u64, u64) {
-        (second.from_ns, second.until_ns, second.stretch.completed)
+    fn seen(second: &TimelineRow) -> (u64, u64, u64) {
+        (second.from_ns, second.until_ns, second.figures.completed)
     }
 
     #[test]
@@ -326,8 +326,8 @@ mod tests {
             }
             seconds.extend(std::iter::from_fn(|| collector.rest(elapsed_ns)));
             collector.timeline.end(elapsed_ns);
-            let stretches: Vec<Stretch> = seconds.iter().map(|second| second.stretch.clone()).collect();
-            assert_eq!(stretches, collector.timeline.rows, "round {round}");
+            let figures: Vec<RowFigures> = seconds.iter().map(|second| second.figures.clone()).collect();
+            assert_eq!(figures, collector.timeline.rows, "round {round}");
             assert_eq!(collector.timeline.sum().completed, collector.totals.counters.completed);
             assert!(seconds.is_sorted_by(|one, next| one.until_ns == next.from_ns), "{seconds:?}");
             assert_eq!((seconds[0].from_ns, seconds[seconds.len() - 1].until_ns), (0, elapsed_ns));

@@ -53,7 +53,7 @@ pub use silences::{Gap, Silences};
 pub use sockets::Sockets;
 pub use spread::Spread;
 pub use tcp_info::TcpInfo;
-pub use timeline::{Stretch, Timeline};
+pub use timeline::{RowFigures, Timeline};
 pub use transcript::Transcript;
 pub use watched::Watched;
 pub use wrk2::Wrk2;

@@ -19,7 +19,7 @@ pub struct Timeline {
     /// The length of each row, in nanoseconds: the initial length times a power of two. The last row ends with the run.
     pub length_ns: u64,
     /// The rows from the start of the run, without gaps.
-    pub rows: Vec<Stretch>,
+    pub rows: Vec<RowFigures>,
 }
 
 /// The index of an interval's row, if rows are `length_ns` long: the row in which it began. Workers end their intervals
@@ -31,7 +31,7 @@ pub fn row_of<C: Count>(interval: &Stats<C>, length_ns: u64) -> u64 {
 
 /// What was done in one row.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Stretch {
+pub struct RowFigures {
     /// Requests started; a request that was returned and sent again counts once.
     pub started: u64,
     /// Complete responses.
@@ -65,7 +65,7 @@ impl Timeline {
         }
         let index = row_of(interval, self.length_ns) as usize;
         if self.rows.len() <= index {
-            self.rows.resize_with(index + 1, Stretch::default);
+            self.rows.resize_with(index + 1, RowFigures::default);
         }
         self.rows[index].record(interval);
     }
@@ -77,21 +77,21 @@ impl Timeline {
         }
         let rows = elapsed_ns.div_ceil(self.length_ns) as usize;
         // Even a run of no length may have something recorded.
-        let recorded = self.rows.iter().rposition(|row| *row != Stretch::default()).map_or(0, |last| last + 1);
+        let recorded = self.rows.iter().rposition(|row| *row != RowFigures::default()).map_or(0, |last| last + 1);
         debug_assert!(recorded <= rows.max(1), "nothing is recorded after the end");
-        self.rows.resize_with(rows.max(recorded), Stretch::default);
+        self.rows.resize_with(rows.max(recorded), RowFigures::default);
     }
 
     /// The sum of all rows.
-    pub fn sum(&self) -> Stretch {
-        let mut sum = Stretch::default();
+    pub fn sum(&self) -> RowFigures {
+        let mut sum = RowFigures::default();
         self.rows.iter().for_each(|row| sum += row);
         sum
     }
 
     /// Whether the rows add up to these totals.
     pub fn is_all_of<C: Count>(&self, totals: &Stats<C>) -> bool {
-        let mut whole = Stretch::default();
+        let mut whole = RowFigures::default();
         whole.record(totals);
         self.sum().is_as_much_as(&whole)
     }
@@ -114,7 +114,7 @@ impl Default for Timeline {
     }
 }
 
-impl Stretch {
+impl RowFigures {
     /// Adds what was recorded in an interval.
     pub fn record<C: Count>(&mut self, interval: &Stats<C>) {
         let Stats { counters, latency, open_loop, ledger, .. } = interval;
@@ -166,7 +166,7 @@ impl Stretch {
     }
 }
 
-impl AddAssign<&Self> for Stretch {
+impl AddAssign<&Self> for RowFigures {
     fn add_assign(&mut self, other: &Self) {
         self.started += other.started;
         self.completed += other.completed;
@@ -213,7 +213,7 @@ mod tests {
         }
         assert_eq!(completed(&timeline), [3, 1, 0, 1]);
         let errors = Errors { read: 3, ..Errors::default() };
-        let expected = Stretch {
+        let expected = RowFigures {
             started: 6,
             completed: 3,
             bytes_sent: 15,
@@ -279,10 +279,10 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_is_divided_without_loss() {
-        let mut whole = Stretch::default();
+    fn a_row_is_divided_without_loss() {
+        let mut whole = RowFigures::default();
         (1..=1_000).for_each(|us| whole.record(&interval(1, us * 1_000)));
-        let (mut left, mut sum) = (whole.clone(), Stretch::default());
+        let (mut left, mut sum) = (whole.clone(), RowFigures::default());
         let first = left.take(1, 4);
         assert_eq!((first.completed, first.latency.count(), left.completed), (250, 250, 750));
         assert_eq!((first.late, first.dropped), (750, 1_000));

@@ -34,7 +34,7 @@ fn ten_connections_stall_together() {
 }
 
 #[test]
-fn idle_stretches_are_zeros_in_native_rates_and_grow_in_compatible_ones() {
+fn idle_times_are_zeros_in_native_rates_and_grow_in_compatible_ones() {
     let scenario = "connect_us = 0.0\n[[stall]]\nfrom_s = 0.5\nfor_s = 0.4";
     let native = run_http(settings(), scenario);
     assert_eq!(native.totals.rates.count(), 10);

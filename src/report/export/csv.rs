@@ -15,23 +15,23 @@ pub fn render(document: &Document) -> String {
         text += ",scheduled_mean_us,scheduled_p50_us,scheduled_p90_us,scheduled_p99_us,scheduled_max_us,late,dropped";
     }
     text.push('\n');
-    document.timeline.iter().for_each(|stretch| text.push_str(&row(stretch, has_schedule)));
+    document.timeline.iter().for_each(|each| text.push_str(&row(each, has_schedule)));
     text
 }
 
 fn row(row: &Row, has_schedule: bool) -> String {
     let errors = row.errors.unwrap_or_default();
     let counts = [errors.connect, errors.read, errors.write, errors.timeout, errors.status];
-    let stretch = row.stretch();
+    let figures = row.figures();
     let mut cells = [row.start_s, row.length_s].map(|seconds| seconds.to_string()).to_vec();
     cells.extend([row.started, row.completed].map(|count| count.to_string()));
     cells.push(format!("{:.2}", rate(row.completed, row.length_s)));
     cells.extend([row.bytes_sent, row.bytes_received].map(|bytes| bytes.to_string()));
     cells.extend(counts.map(|count| count.to_string()));
-    cells.extend(latency_cells(&stretch.latency));
+    cells.extend(latency_cells(&figures.latency));
     if has_schedule {
-        cells.extend(latency_cells(&stretch.scheduled));
-        cells.extend([stretch.late, stretch.dropped].map(|count| count.to_string()));
+        cells.extend(latency_cells(&figures.scheduled));
+        cells.extend([figures.late, figures.dropped].map(|count| count.to_string()));
     }
     cells.join(",") + "\n"
 }

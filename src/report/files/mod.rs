@@ -26,7 +26,7 @@ use super::result::Document;
 use crate::plan::output::is_compressed;
 use crate::plan::{Kind, Output};
 use crate::reason::reason;
-use crate::run::{self, Sample, Second};
+use crate::run::{self, Sample, TimelineRow};
 use place::{Place, directory};
 
 /// Maximum number of lines queued for writing: twenty minutes of them.
@@ -113,7 +113,7 @@ impl Files {
 
     /// Sends a row to the files that are written during the run. Failures are reported at the end: a file never stops
     /// or delays a test.
-    pub fn second(&mut self, second: &Second) {
+    pub fn second(&mut self, second: &TimelineRow) {
         self.stream(Kind::Lines, || export::line(second));
     }
 

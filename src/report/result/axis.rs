@@ -7,7 +7,7 @@
 use super::sources::{Segment, Sources, nanos};
 use super::{Document, Row};
 use crate::stats::latencies::bin_of;
-use crate::stats::timeline::{ROWS_MAX, SECOND_NS, Stretch};
+use crate::stats::timeline::{ROWS_MAX, RowFigures, SECOND_NS};
 use crate::stats::{Corrupt, HIGHEST};
 
 /// Rounding error of seconds as floating-point numbers in a very long run, in nanoseconds.
@@ -20,7 +20,7 @@ const SLIVER_PART: u128 = 10;
 struct Part {
     from_ns: u128,
     until_ns: u128,
-    stretch: Stretch,
+    figures: RowFigures,
 }
 
 /// The rows of the sum of these documents, whose runs took place in these segments.
@@ -39,9 +39,9 @@ pub(super) fn rows(documents: &[Document], segments: &[Segment]) -> Result<Vec<R
     }
     let first_ns = segments.first().map_or(0, |segment| segment.from_ns);
     let since = |at_ns: u128| u64::try_from(at_ns - first_ns).unwrap_or(u64::MAX);
-    let row = |(Segment { from_ns, until_ns, runs, .. }, stretch): &(Segment, Stretch)| Row {
+    let row = |(Segment { from_ns, until_ns, runs, .. }, figures): &(Segment, RowFigures)| Row {
         runs: Some(*runs),
-        ..Row::of(stretch, since(*from_ns), since(*until_ns))
+        ..Row::of(figures, since(*from_ns), since(*until_ns))
     };
     Ok(cells.iter().map(row).collect())
 }
@@ -71,7 +71,7 @@ fn parts_of(document: &Document) -> Result<Vec<Part>, Corrupt> {
         let from_ns = starts_ns.clamp(reached_ns, last_ns);
         let until_ns = ends_ns.clamp(from_ns, last_ns);
         reached_ns = until_ns;
-        let part = Part { from_ns, until_ns, stretch: row.stretch() };
+        let part = Part { from_ns, until_ns, figures: row.figures() };
         if are_bins && is_in_order { Ok(part) } else { Err(Corrupt::Figures) }
     };
     document.timeline.iter().map(part).collect()
@@ -79,7 +79,7 @@ fn parts_of(document: &Document) -> Result<Vec<Part>, Corrupt> {
 
 /// The rows of the sum, still empty: segments divided into rows of equal length, starting anew after each time without
 /// a run.
-fn cells(segments: &[Segment], parts: &[Part]) -> Vec<(Segment, Stretch)> {
+fn cells(segments: &[Segment], parts: &[Part]) -> Vec<(Segment, RowFigures)> {
     let longest_ns = parts.iter().map(|part| part.until_ns - part.from_ns).max().unwrap_or(0);
     let mut length_ns = u128::from(SECOND_NS);
     // A row that has absorbed others is up to half longer than usual.
@@ -91,7 +91,7 @@ fn cells(segments: &[Segment], parts: &[Part]) -> Vec<(Segment, Stretch)> {
         length_ns *= 2;
         cells = cut(segments, length_ns);
     }
-    without_slivers(cells, length_ns).into_iter().map(|cell| (cell, Stretch::default())).collect()
+    without_slivers(cells, length_ns).into_iter().map(|cell| (cell, RowFigures::default())).collect()
 }
 
 /// Joins rows far shorter than `length_ns` with an adjacent neighbour; the longer of the two sets the number of runs.
@@ -138,18 +138,18 @@ fn cut(segments: &[Segment], length_ns: u128) -> Vec<Segment> {
 
 impl Part {
     /// Divides it among the cells that it overlaps.
-    fn spread(mut self, cells: &mut [(Segment, Stretch)]) {
+    fn spread(mut self, cells: &mut [(Segment, RowFigures)]) {
         let last = cells.len().saturating_sub(1);
         // A part without length belongs to the cell that ends there.
         let index = cells.partition_point(|(cell, _)| cell.until_ns <= self.from_ns && cell.until_ns < self.until_ns);
-        for (cell, stretch) in &mut cells[index.min(last)..] {
+        for (cell, figures) in &mut cells[index.min(last)..] {
             if cell.until_ns >= self.until_ns {
-                *stretch += &self.stretch;
+                *figures += &self.figures;
                 return;
             }
             let from_ns = self.from_ns.max(cell.from_ns);
             let (here_ns, left_ns) = (cell.until_ns - from_ns, self.until_ns - self.from_ns);
-            *stretch += &self.stretch.take(here_ns as u64, left_ns as u64);
+            *figures += &self.figures.take(here_ns as u64, left_ns as u64);
             self.from_ns = cell.until_ns;
         }
     }

@@ -14,7 +14,7 @@ use super::{
 use crate::plan::tls::{GROUPS, Named, SUITES, Version};
 use crate::plan::{Plan, secrets};
 use crate::run::{Ended, Outcome, host, nanos};
-use crate::stats::timeline::{Stretch, Timeline};
+use crate::stats::timeline::{RowFigures, Timeline};
 use crate::stats::{self, Count, Counters, Handshakes, Latencies, Negotiated, Occupancy, Stats};
 
 /// Nanoseconds in a second.
@@ -125,40 +125,40 @@ fn labels(plan: &Plan, known: &secrets::Known) -> BTreeMap<String, String> {
 
 /// The rows of the timeline of a run that lasted `elapsed_ns`.
 fn rows(timeline: &Timeline, elapsed_ns: u64) -> Vec<Row> {
-    let rows = (0..).zip(&timeline.rows).map(|(index, stretch)| {
+    let rows = (0..).zip(&timeline.rows).map(|(index, figures)| {
         let from_ns = index * timeline.length_ns;
         let until_ns = (from_ns + timeline.length_ns).min(elapsed_ns);
-        Row::of(stretch, from_ns, until_ns)
+        Row::of(figures, from_ns, until_ns)
     });
     rows.collect()
 }
 
 impl Row {
     /// The row between two times, in nanoseconds since measuring began.
-    pub fn of(stretch: &Stretch, from_ns: u64, until_ns: u64) -> Self {
-        let service = RowLatency::of(&stretch.latency);
+    pub fn of(figures: &RowFigures, from_ns: u64, until_ns: u64) -> Self {
+        let service = RowLatency::of(&figures.latency);
         let seconds = |ns: u64| ns as f64 / NS_PER_S;
         Self {
             start_s: seconds(from_ns),
             length_s: seconds(until_ns.saturating_sub(from_ns)),
             runs: None,
-            started: stretch.started,
-            completed: stretch.completed,
-            bytes_sent: stretch.bytes_sent,
-            bytes_received: stretch.bytes_received,
-            errors: (stretch.errors.total() > 0).then_some(stretch.errors),
+            started: figures.started,
+            completed: figures.completed,
+            bytes_sent: figures.bytes_sent,
+            bytes_received: figures.bytes_received,
+            errors: (figures.errors.total() > 0).then_some(figures.errors),
             mean_us: service.mean_us,
             max_us: service.max_us,
             latency_bins: service.latency_bins,
-            scheduled: (stretch.scheduled.count() > 0).then(|| RowLatency::of(&stretch.scheduled)),
-            late: Some(stretch.late).filter(|late| *late > 0),
-            dropped: Some(stretch.dropped).filter(|dropped| *dropped > 0),
+            scheduled: (figures.scheduled.count() > 0).then(|| RowLatency::of(&figures.scheduled)),
+            late: Some(figures.late).filter(|late| *late > 0),
+            dropped: Some(figures.dropped).filter(|dropped| *dropped > 0),
         }
     }
 
     /// The figures of this row.
-    pub fn stretch(&self) -> Stretch {
-        Stretch {
+    pub fn figures(&self) -> RowFigures {
+        RowFigures {
             started: self.started,
             completed: self.completed,
             bytes_sent: self.bytes_sent,

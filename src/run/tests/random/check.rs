@@ -4,7 +4,7 @@ use super::case::Case;
 use super::drive::{Part, Ran};
 use super::due;
 use crate::plan::Plan;
-use crate::stats::{Phase, Stretch, Totals};
+use crate::stats::{Phase, RowFigures, Totals};
 
 /// Checks what a run has measured; an error says what is wrong.
 pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
@@ -75,8 +75,8 @@ fn in_ledger(totals: &Totals, phases: &[Phase]) -> u64 {
 /// The rows cover the run, in the timeline and as the observer gets them.
 fn rows(ran: &Ran) -> Result<(), String> {
     ensure!(ran.timeline.is_all_of(&ran.totals), ran.timeline.sum(), &ran.totals.counters);
-    let mut sum = Stretch::default();
-    ran.seconds.iter().for_each(|second| sum += &second.stretch);
+    let mut sum = RowFigures::default();
+    ran.seconds.iter().for_each(|second| sum += &second.figures);
     let whole = ran.timeline.sum();
     ensure!(sum.is_as_much_as(&whole), sum, whole);
     let gap = ran.seconds.windows(2).find(|pair| pair[0].until_ns != pair[1].from_ns);

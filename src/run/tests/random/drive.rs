@@ -13,7 +13,7 @@ use crate::backend::Backend;
 use crate::engine::{Control, Desk, Engine, Settings, WorkerEnd};
 use crate::plan::schedule::{Dues, Span};
 use crate::plan::{self, Addresses, Plan};
-use crate::run::Second;
+use crate::run::TimelineRow;
 use crate::run::prepare::{pacer, settings};
 use crate::run::snapshot::Collector;
 use crate::run::worker::Worker;
@@ -37,7 +37,7 @@ pub struct Ran {
     pub parts: Vec<Part>,
     pub totals: Totals,
     pub timeline: Timeline,
-    pub seconds: Vec<Second>,
+    pub seconds: Vec<TimelineRow>,
     pub elapsed_ns: u64,
     /// Whether the run has a script that sees responses or writes requests.
     pub has_script: bool,
@@ -119,7 +119,7 @@ struct Run {
     control: Arc<Control>,
     desks: Vec<Arc<Desk>>,
     collector: Collector,
-    seconds: Vec<Second>,
+    seconds: Vec<TimelineRow>,
     collected_at: Nanos,
     has_script: bool,
 }
