@@ -10,9 +10,9 @@ use crate::report;
 use crate::run::{Breakdown, Ended, Interrupt, Observer, Outcome};
 use crate::session;
 
-struct Nobody;
+struct Silent;
 
-impl Observer for Nobody {}
+impl Observer for Silent {}
 
 /// A plan for a single request, as the given plan would send it.
 pub(super) fn once(plan: &Plan) -> Plan {
@@ -44,7 +44,7 @@ pub(super) fn answers(plan: &Plan, interrupt: &Interrupt) -> bool {
 ///
 /// Why there is no response.
 pub(super) fn ask(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
-    let outcome = session::run(&once(plan), interrupt, &mut Nobody)?.outcome;
+    let outcome = session::run(&once(plan), interrupt, &mut Silent)?.outcome;
     fault(plan, &outcome).map_or(Ok(outcome), Err)
 }
 

@@ -28,9 +28,9 @@ fn does(act: fn()) -> MakeCallbacks {
 }
 
 /// Counts nothing.
-struct Nobody;
+struct Silent;
 
-impl Observer for Nobody {}
+impl Observer for Silent {}
 
 /// Sets up a run whose first threads have these scripts.
 fn set_up(words: &str, scripts: Vec<MakeCallbacks>) -> (Box<Plan>, Prepared) {
@@ -56,7 +56,7 @@ fn a_thread_that_falls_ends_the_run_and_the_others_are_reported() {
     let began = Instant::now();
     let words = "onrush -t2 -c2 -d 1000000s --io sim:unused http://127.0.0.1/";
     let (plan, prepared) = set_up(words, vec![does(falls)]);
-    let outcome = prepared.run(&plan, Instant::now(), &Interrupt::default(), &mut Nobody);
+    let outcome = prepared.run(&plan, Instant::now(), &Interrupt::default(), &mut Silent);
     assert_eq!(outcome.breakdown, Some(Breakdown::Bug(1)));
     assert!(began.elapsed() < Duration::from_secs(20), "the other one does not run to the end");
     assert!(outcome.totals.counters.completed > 0, "what the other one measured is kept");
@@ -82,7 +82,7 @@ fn a_thread_that_the_run_does_not_wait_for_is_stuck_though_it_returns_meanwhile(
             }
         });
         let run = |(plan, prepared): (Box<Plan>, Prepared)| {
-            scope.spawn(move || prepared.run(&plan, Instant::now(), &Interrupt::default(), &mut Nobody).stuck)
+            scope.spawn(move || prepared.run(&plan, Instant::now(), &Interrupt::default(), &mut Silent).stuck)
         };
         let stuck: Vec<_> = runs.into_iter().map(run).collect();
         let stuck: Vec<_> = stuck.into_iter().map(|run| run.join().unwrap()).collect();
@@ -95,11 +95,11 @@ fn a_thread_that_the_run_does_not_wait_for_is_stuck_though_it_returns_meanwhile(
 fn a_run_begins_at_the_moment_that_was_agreed_upon_and_not_if_it_was_stopped_before() {
     let (plan, prepared) = set_up("onrush -t2 -c2 -n4 --io sim:unused http://127.0.0.1/", Vec::new());
     let start = Instant::now() + Duration::from_millis(100);
-    let outcome = prepared.run(&plan, start, &Interrupt::default(), &mut Nobody);
+    let outcome = prepared.run(&plan, start, &Interrupt::default(), &mut Silent);
     assert!(Instant::now() >= start && outcome.totals.counters.completed == 4);
     let (plan, prepared) = set_up("onrush -t2 -c2 -n4 --io sim:unused http://127.0.0.1/", Vec::new());
     prepared.control.stop();
     let began = Instant::now();
-    let outcome = prepared.run(&plan, began + Duration::from_secs(3600), &Interrupt::default(), &mut Nobody);
+    let outcome = prepared.run(&plan, began + Duration::from_secs(3600), &Interrupt::default(), &mut Silent);
     assert!(began.elapsed() < Duration::from_secs(60) && outcome.totals.counters.started == 0);
 }

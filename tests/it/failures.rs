@@ -38,39 +38,39 @@ cases! {
 }
 
 fn a_refused_port_ends_the_run_with_one_line(context: &Context) {
-    let nobody = Refusing::new();
+    let refusing = Refusing::new();
     // The second thread may have no connection to open for a while.
     for words in ["-t2 -c100 -d20s", "-t2 --stages c=20s:1,20s:2"] {
-        let output = context.onrush().words(words).word(format!("http://{}/", nobody.address)).run();
+        let output = context.onrush().words(words).word(format!("http://{}/", refusing.address)).run();
         assert_eq!(output.code, 2, "{output:?}");
         assert!(output.took < Duration::from_secs(10), "the run ended early: {output:?}");
         assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
-        let start = format!("onrush: unable to connect to {}: connection refused", nobody.address);
+        let start = format!("onrush: unable to connect to {}: connection refused", refusing.address);
         assert!(output.stderr.starts_with(&start), "{output:?}");
         assert_eq!(output.stdout.lines().count(), 2, "no report of a run that never started: {output:?}");
     }
 }
 
 fn a_target_that_stays_away_ends_a_run_of_requests(context: &Context) {
-    let nobody = Refusing::new();
-    let url = format!("http://{}/", nobody.address);
+    let refusing = Refusing::new();
+    let url = format!("http://{}/", refusing.address);
     let output = context.onrush().words("-c4 -n100 --give-up 1s").word(url).run();
     assert_eq!(output.code, 5, "{output:?}");
     assert!(output.took > Duration::from_secs(1) && output.took < Duration::from_secs(10), "{output:?}");
     assert_eq!(output.requests(), 0);
     output.note("the target was unreachable for 1s");
-    output.note(&format!("refused by {}", nobody.address));
+    output.note(&format!("refused by {}", refusing.address));
     // Only one slot connects at first. Its back-off doubles from 1 ms: about ten attempts in a second.
     assert!((5..=20).contains(&output.socket_errors("connect")), "{output:?}");
 }
 
 fn waiting_for_a_target_is_said_at_once(context: &Context) {
-    let nobody = Refusing::new();
-    let mut child = context.onrush().words("-n2").word(format!("http://{}/", nobody.address)).spawn();
+    let refusing = Refusing::new();
+    let mut child = context.onrush().words("-n2").word(format!("http://{}/", refusing.address)).spawn();
     let start = Instant::now();
     let mut line = String::new();
     BufReader::new(child.stderr.take().expect("it is piped")).read_line(&mut line).expect("it can be read");
-    assert_eq!(line, format!("onrush: waiting for {} (connection refused), up to 30 s\n", nobody.address));
+    assert_eq!(line, format!("onrush: waiting for {} (connection refused), up to 30 s\n", refusing.address));
     assert!(start.elapsed() < Duration::from_secs(5), "at once: {:?}", start.elapsed());
     signal(&child, Signal::INT);
     child.wait().expect("it ends");

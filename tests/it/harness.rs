@@ -185,7 +185,7 @@ pub struct Onrush {
     stdin: Vec<u8>,
     interrupts: Vec<Duration>,
     /// Arguments after `--`.
-    behind: Vec<String>,
+    script_args: Vec<String>,
 }
 
 /// What a program wrote and how it ended.
@@ -203,7 +203,7 @@ pub struct Output {
 impl Onrush {
     fn new(backend: &'static str, mut command: Command, compat: bool) -> Self {
         command.env_remove("POSIXLY_CORRECT").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Self { command, backend, compat, stdin: Vec::new(), interrupts: Vec::new(), behind: Vec::new() }
+        Self { command, backend, compat, stdin: Vec::new(), interrupts: Vec::new(), script_args: Vec::new() }
     }
 
     /// Adds `--compat wrk`.
@@ -247,8 +247,8 @@ impl Onrush {
     }
 
     /// Adds `--` and arguments for a script.
-    pub fn behind(mut self, words: &str) -> Self {
-        self.behind = std::iter::once("--").chain(words.split_whitespace()).map(str::to_owned).collect();
+    pub fn script_args(mut self, words: &str) -> Self {
+        self.script_args = std::iter::once("--").chain(words.split_whitespace()).map(str::to_owned).collect();
         self
     }
 
@@ -287,7 +287,7 @@ impl Onrush {
     /// Runs the command unchanged.
     pub fn run_plain(mut self) -> Output {
         let start = Instant::now();
-        let mut child = self.command.args(&self.behind).spawn().expect("the program starts");
+        let mut child = self.command.args(&self.script_args).spawn().expect("the program starts");
         if let Some(mut input) = child.stdin.take() {
             input.write_all(&self.stdin).expect("the program reads its input");
         }

@@ -485,7 +485,7 @@ impl Apache {
             .concat();
         let configuration = format!(
             "ServerRoot {root}\nServerName localhost\nListen 127.0.0.1:{port}\nPidFile {root}/pid\nErrorLog {root}/error.log\n\
-             {modules}User nobody\nGroup nogroup\nScriptSock {root}/cgi.sock\nScriptAlias /cgi-bin/ {root}/\n\
+             {modules}User daemon\nGroup nogroup\nScriptSock {root}/cgi.sock\nScriptAlias /cgi-bin/ {root}/\n\
              <Directory {root}>\nRequire all granted\nOptions +ExecCGI\n</Directory>\n"
         );
         let configuration = scratch.file("httpd.conf", configuration);

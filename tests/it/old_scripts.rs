@@ -37,7 +37,7 @@ fn a_batch_is_built_from_arguments_and_shown(context: &Context) {
     for onrush in callers(context) {
         let (recorder, scratch) = (Recorder::start("127.0.0.1"), Scratch::new("batch"));
         let url = format!("http://{}/", recorder.address());
-        let onrush = in_directory(onrush, &scratch, "batch_debug").words("-t1 -c1 -d1").word(url).behind("3");
+        let onrush = in_directory(onrush, &scratch, "batch_debug").words("-t1 -c1 -d1").word(url).script_args("3");
         let output = onrush.run();
         assert_ran(&output);
         let bytes: usize = recorder.requests()[..3].iter().map(String::len).sum();

@@ -149,9 +149,9 @@ fn a_real_proxy_refuses_tunnels_it_does_not_like(context: &Context) {
     let output = through(context.onrush(), proxy.address).words("-k -d10s https://127.0.0.1:8443/").run();
     assert_eq!(output.code, 2, "{output:?}");
     output.note("the proxy does not allow a tunnel to the target (status 403): its settings say for which ports");
-    let nobody = Refusing::new();
+    let refusing = Refusing::new();
     let proxy = Tinyproxy::start("");
-    let output = through(context.onrush(), proxy.address).words("-k -d10s").word(https(nobody.address)).run();
+    let output = through(context.onrush(), proxy.address).words("-k -d10s").word(https(refusing.address)).run();
     assert_eq!(output.code, 2, "{output:?}");
     output.note("the proxy could not reach the target (status 50");
 }
@@ -471,14 +471,14 @@ fn a_proxy_that_gets_better_is_found_again(context: &Context) {
 }
 
 fn a_proxy_that_is_not_there_is_named(context: &Context) {
-    let nobody = Refusing::new();
+    let refusing = Refusing::new();
     for url in ["http://h.invalid/", "https://h.invalid/"] {
-        let output = through(context.onrush(), nobody.address).words("-d1s").word(url).run();
+        let output = through(context.onrush(), refusing.address).words("-d1s").word(url).run();
         assert_eq!(output.code, 2, "{output:?}");
-        output.note(&format!("onrush: unable to connect to the proxy {}: connection refused", nobody.address));
-        let output = through(context.called("wrk"), nobody.address).words("-d1").word(url).run();
+        output.note(&format!("onrush: unable to connect to the proxy {}: connection refused", refusing.address));
+        let output = through(context.called("wrk"), refusing.address).words("-d1").word(url).run();
         assert_eq!(output.code, 1, "{output:?}");
-        output.note(&format!("unable to connect to {} Connection refused", nobody.address));
+        output.note(&format!("unable to connect to {} Connection refused", refusing.address));
     }
     let output = context.onrush().words("--http-proxy http://nosuch.invalid:3128 -d1s http://127.0.0.1/").run_plain();
     assert_eq!(output.code, 1, "{output:?}");

@@ -368,7 +368,7 @@ fn secrets_stay_out_of_every_file(context: &Context) {
         let headers = ["Cookie: HIDE4", "X-Api-Key: HIDE5", "Proxy-Authorization: HIDE6", "My-Session: HIDE7"];
         let program = headers.iter().fold(context.onrush(), |program, header| program.word("-H").word(header));
         let program = program.words("-n 6 -c 1 --basic-auth me:HIDE8 --body user=me&password=HIDE9").script(&script);
-        program.word(&typed).behind(r#"--access-token HIDE10 api_key=HIDE11 {"passwd":"HIDE12"}"#)
+        program.word(&typed).script_args(r#"--access-token HIDE10 api_key=HIDE11 {"passwd":"HIDE12"}"#)
     };
     let names = ["r.json", "r.csv", "r.hgrm", "r.md", "r.ndjson"];
     let [kept, printed] = [program().words("--keep-secrets"), program().words("--format json")];

@@ -175,7 +175,7 @@ fn the_report_example_adds_up_what_the_threads_counted(context: &Context) {
 fn the_stop_example_ends_the_run(context: &Context) {
     for onrush in context.both() {
         let server = target();
-        let onrush = onrush.words("-t2 -c2 -d20").script(example("stop")).word(url(&server, "/")).behind("50");
+        let onrush = onrush.words("-t2 -c2 -d20").script(example("stop")).word(url(&server, "/")).script_args("50");
         let output = onrush.run();
         assert_ran(&output);
         assert_eq!(output.requests(), 100, "{output:?}");
@@ -267,7 +267,7 @@ fn arguments_are_what_stands_behind_the_url(context: &Context) {
     for onrush in context.both() {
         let server = target();
         let url = url(&server, "/");
-        let output = onrush.words("-t1 -c1 -d1").lua(script).word(&url).behind("-x --foo=1 bar").run();
+        let output = onrush.words("-t1 -c1 -d1").lua(script).word(&url).script_args("-x --foo=1 bar").run();
         assert_ran(&output);
         let line = format!("3\t{url}\t-x\t--foo=1\tbar\tnil\nRunning ");
         assert!(output.stdout.starts_with(&line), "{output:?}");

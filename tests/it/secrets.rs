@@ -129,11 +129,11 @@ fn no_secret_is_in_any_output_wherever_it_stood(context: &Context) {
             let word = word.replace("{script}", &script.display().to_string());
             word.replace("{at}", &at).replace("{}", CANARY)
         };
-        let (before, behind) = words.split_at(words.iter().position(|word| *word == "--").unwrap_or(words.len()));
+        let (before, after) = words.split_at(words.iter().position(|word| *word == "--").unwrap_or(words.len()));
         let program = context.onrush().words(if words[0] == "--once" { "-c1" } else { "-n2 -c1" });
         let program = before.iter().map(filled).fold(program, |program, word| program.word(word));
-        let behind: Vec<String> = behind.iter().skip(1).map(filled).collect();
-        let program = if behind.is_empty() { program } else { program.behind(&behind.join(" ")) };
+        let after: Vec<String> = after.iter().skip(1).map(filled).collect();
+        let program = if after.is_empty() { program } else { program.script_args(&after.join(" ")) };
         assert_silent(&everything(program, &scratch).1, &words.join(" "));
     }
 }
@@ -193,7 +193,8 @@ fn what_is_typed_wrongly_is_refused_without_its_secrets(context: &Context) {
         assert_eq!(output.code, 1, "{output:?}");
         assert_silent(&[output.stdout, output.stderr], &words.join(" "));
     }
-    let ignored = context.onrush().words("-d10ms http://127.0.0.1:1/").behind(&format!("--token {CANARY}")).run_plain();
+    let ignored =
+        context.onrush().words("-d10ms http://127.0.0.1:1/").script_args(&format!("--token {CANARY}")).run_plain();
     assert!(ignored.stderr.contains("extra arguments are ignored"), "{ignored:?}");
     assert_silent(&[ignored.stdout, ignored.stderr], "ignored");
 }

@@ -248,8 +248,7 @@ kill -KILL $lab; wait $lab; tell $? $(state)
         let is_number = |word: &str| word.len() > 1 && is_pid(&word[..word.len() - 1]) && word.ends_with(')');
         words.iter().map(|word| if is_number(word) { "N)" } else { word }).collect::<String>()
     };
-    let held =
-        "another onrush (pid N) is changing settings of this network namespace; wait until it has restored them";
+    let held = "another onrush (pid N) is changing settings of this network namespace; wait until it has restored them";
     let lines: Vec<String> = lines.iter().map(shape).collect();
     assert_eq!(
         lines[..7],
@@ -316,7 +315,10 @@ said
     let lines = lines(context, script);
     assert_eq!(lines[0], "130 512");
     let [left] = &lines[1..] else { panic!("{lines:#?}") };
-    assert!(left.starts_with("onrush: net.core.somaxconn is \"512\" and was left alone: onrush had set it to "), "{left}");
+    assert!(
+        left.starts_with("onrush: net.core.somaxconn is \"512\" and was left alone: onrush had set it to "),
+        "{left}"
+    );
     assert!(left.ends_with(", and before it was \"4096\""), "{left}");
 }
 

@@ -78,15 +78,15 @@ impl Drop for Python {
     }
 }
 
-struct Nobody;
+struct Silent;
 
-impl Observer for Nobody {}
+impl Observer for Silent {}
 
 /// Runs in this process; the target is another one.
 fn run(context: &Context, words: &str) -> Outcome {
     let words = format!("onrush --io {} {words}", context.backend);
     let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into)) else { panic!("{words}") };
-    session::run(&plan, &Interrupt::default(), &mut Nobody).unwrap().outcome
+    session::run(&plan, &Interrupt::default(), &mut Silent).unwrap().outcome
 }
 
 /// The same, if the target was seen.

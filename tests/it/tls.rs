@@ -165,7 +165,7 @@ fn openssl_wants_to_negotiate_again(context: &Context) {
 
 fn a_certificate_that_openssl_signs_by_itself_can_be_named(context: &Context) {
     let scratch = Scratch::new("tls");
-    let command = "req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=somebody";
+    let command = "req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=client";
     let made = Command::new("openssl").args(command.split(' ')).current_dir(scratch.path()).output();
     assert!(made.expect("openssl runs").status.success());
     let read = |name: &str| std::fs::read_to_string(scratch.path().join(name)).expect("openssl wrote it");

@@ -38,14 +38,14 @@ pub fn read(format: Format, text: &str) -> Option<Counted> {
 
 fn wrk(text: &str) -> Option<Counted> {
     let line = text.lines().find(|line| line.contains(" requests in "))?;
-    let behind = |start: &str| text.lines().find_map(|line| line.trim().strip_prefix(start));
+    let after = |start: &str| text.lines().find_map(|line| line.trim().strip_prefix(start));
     // Connect, read and write; a timed-out request was late, and counts when its response arrives.
-    let failed = behind("Socket errors:").map_or(0, |counts| numbers(counts).take(3).sum());
-    let refused = behind("Non-2xx or 3xx responses:").map_or(0, |counts| numbers(counts).sum());
+    let failed = after("Socket errors:").map_or(0, |counts| numbers(counts).take(3).sum());
+    let refused = after("Non-2xx or 3xx responses:").map_or(0, |counts| numbers(counts).sum());
     Some(Counted {
         requests: numbers(line).next()?,
         errors: failed + refused,
-        per_second: behind("Requests/sec:")?.trim().parse().ok()?,
+        per_second: after("Requests/sec:")?.trim().parse().ok()?,
     })
 }
 
@@ -60,11 +60,11 @@ fn h2load(text: &str) -> Option<Counted> {
 
 /// `Requests:     200 (200 ok, 0 errors, of which 0 connect) in 0.080s`
 fn shb(text: &str) -> Option<Counted> {
-    let behind = |start: &str| text.lines().find_map(|line| line.strip_prefix(start));
-    let mut counts = numbers(behind("Requests:")?);
+    let after = |start: &str| text.lines().find_map(|line| line.strip_prefix(start));
+    let mut counts = numbers(after("Requests:")?);
     counts.next()?;
     let (requests, errors) = (counts.next()?, counts.next()?);
-    Some(Counted { requests, errors, per_second: behind("Requests/sec:")?.trim().parse().ok()? })
+    Some(Counted { requests, errors, per_second: after("Requests/sec:")?.trim().parse().ok()? })
 }
 
 /// Requests cut off by the end of the test are not errors.
