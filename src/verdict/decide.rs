@@ -328,11 +328,8 @@ fn connections(evidence: &Evidence) -> Option<Ruling> {
     let is_alike = p50_us < UNQUEUED * p1_us && (load.in_flight < SEVERAL || p50_us < QUEUEING * least_us);
     ((is_alike || p50_us == 0.0) && !fails(load)).then_some(())?;
     let there = count(load.connections, "connection");
-    let there = if misses(load) {
-        format!("{} of {there}", number(load.connections as f64 - load.missing))
-    } else {
-        there
-    };
+    let there =
+        if misses(load) { format!("{} of {there}", number(load.connections as f64 - load.missing)) } else { there };
     let because = format!(
         "with {there}, the median of {} is close to the 1st percentile of {}, so no requests queued{}",
         time(p50_us),

@@ -215,7 +215,8 @@ fn throttling_counts_as_a_share_of_the_processors_that_could_be_used() {
     assert_eq!(found(1, 2.0, 0.3), [true, false]);
     assert_eq!(found(1, 0.5, 0.15), [false, false], "a part of a processor is throttled as one");
     let sentence = Finding::Throttled.sentence(&after(|evidence| evidence.generator.throttled_s = Some(40.0)).evidence);
-    let expected = "the control group of onrush was throttled: its threads waited 40.0 s for a processor in total; raise cpu.max";
+    let expected =
+        "the control group of onrush was throttled: its threads waited 40.0 s for a processor in total; raise cpu.max";
     assert_eq!(sentence.as_deref(), Some(expected), "longer than the run: two threads waited");
 }
 
