@@ -31,8 +31,13 @@ impl Limit {
             let metric = self.metric.map_or("the metric that decides".to_owned(), name);
             Judged::Open(format!("whether {metric} is worse by more than {} is open: {why}", percent(self.share)))
         };
-        let Some(metric) = self.metric.or(comparison.headline) else { return open("it is unknown for a run") };
-        let Some(estimate) = comparison.estimate(metric) else { return open("it is unknown for a run") };
+        let unknown = "it is unknown for a run";
+        let Some(metric) = self.metric.or(comparison.headline) else {
+            return open(comparison.doubt.as_deref().unwrap_or(unknown));
+        };
+        let Some(estimate) = comparison.estimate(metric) else {
+            return open(&missing(metric, comparison).unwrap_or_else(|| unknown.to_owned()));
+        };
         let Some((low, high)) = estimate.range() else { return open("one run per side gives no measure of noise") };
         let losses = [low, high].map(|ratio| loss(metric, ratio));
         let (least, most) = (losses[0].min(losses[1]), losses[0].max(losses[1]));
@@ -53,9 +58,29 @@ impl Limit {
     }
 }
 
+/// Why a comparison has no estimate of a percentile; `None`: the metric is none.
+fn missing(metric: Metric, comparison: &Comparison) -> Option<String> {
+    let is_percentile = |metric: &Metric| matches!(metric, Metric::Percentile(_));
+    is_percentile(&metric).then_some(())?;
+    if comparison.omitted.contains(&metric) {
+        let too_few = "a run lacks it, or has fewer than 20 values beyond it: measure longer";
+        return Some(comparison.doubt.clone().unwrap_or_else(|| too_few.to_owned()));
+    }
+    let all = comparison.estimates.iter().map(|it| it.metric).chain(comparison.omitted.iter().copied());
+    let mut recorded: Vec<Metric> = all.filter(is_percentile).collect();
+    recorded.sort_unstable();
+    let names: Vec<String> = recorded.iter().map(Metric::to_string).collect();
+    Some(if names.is_empty() {
+        "the files have no percentiles".to_owned()
+    } else {
+        format!("the files do not have it, only {}", names.join(", "))
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::compared;
+    use super::super::contest::of_experiment;
+    use super::super::fixtures::{compared, runs};
     use super::*;
 
     #[test]
@@ -70,5 +95,25 @@ mod tests {
         assert_eq!(Limit { metric: None, share: 0.0 }.judge(&better), Judged::Kept);
         let single = compared(&[100.0], &[10.0]);
         assert!(matches!(Limit { metric: None, share: 0.0 }.judge(&single), Judged::Open(_)));
+    }
+
+    #[test]
+    fn a_percentile_that_was_never_recorded_is_told_from_one_with_too_few_values() {
+        let why = |comparison: &Comparison, name: &str| {
+            let Judged::Open(words) = (Limit { metric: name.parse().ok(), share: 0.05 }).judge(comparison) else {
+                panic!("{name} is decided")
+            };
+            words.split_once(" is open: ").unwrap().1.to_owned()
+        };
+        let mut some = runs(&[100.0, 101.0, 99.0], &[100.0, 101.0, 99.0]);
+        for run in &mut some {
+            run.figures.percentiles_us = [("50".parse().unwrap(), 100.0), ("99".parse().unwrap(), 200.0)].into();
+        }
+        let with_percentiles = Comparison::of(&of_experiment(&some).unwrap()[0], 1).unwrap();
+        assert_eq!(why(&with_percentiles, "p42"), "the files do not have it, only p50, p99");
+        let too_few = "a run lacks it, or has fewer than 20 values beyond it: measure longer";
+        assert_eq!(why(&with_percentiles, "p99"), too_few);
+        let without = compared(&[100.0, 101.0], &[100.0, 101.0]);
+        assert_eq!(why(&without, "p42"), "the files have no percentiles");
     }
 }
