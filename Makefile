@@ -4,7 +4,7 @@
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL := help
-.PHONY: help demo test tidy simulate bench fuzz install uninstall clean tools
+.PHONY: help demo test tidy messages pictures simulate bench fuzz install uninstall clean tools
 
 PREFIX = /usr/local
 DESTDIR =
@@ -42,6 +42,12 @@ test: tools ## install what the tests need (asking first), then check and test e
 
 tidy: tools ## name every place that breaks a house rule
 	@cargo xtask tidy
+
+messages: tools ## write docs/messages.md anew
+	@cargo xtask messages
+
+pictures: tools ## draw the pictures in docs/pictures anew, from real runs
+	@cargo xtask pictures
 
 simulate: tools ## carry out random runs and check what must be true of each: [SECONDS=60] [SEED=7]
 	@cargo xtask simulate SECONDS=$(SECONDS) SEED=$(SEED)

@@ -18,7 +18,7 @@ const PROGRAM: [&str; 5] = ["--release", "--package", "onrush", "--bin", "onrush
 /// # Errors
 /// A process that cannot be started, or a server that does not say where it listens.
 pub fn run() -> io::Result<ExitCode> {
-    if !crate::cargo().arg("build").args(PROGRAM).status()?.success() {
+    if !build()? {
         return Ok(ExitCode::FAILURE);
     }
     // From here on a signal does not end this process before the server. At a terminal the load generator gets the
@@ -38,6 +38,14 @@ pub fn run() -> io::Result<ExitCode> {
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Builds the program; returns whether that succeeded.
+///
+/// # Errors
+/// A cargo that cannot be started.
+pub fn build() -> io::Result<bool> {
+    Ok(crate::cargo().arg("build").args(PROGRAM).status()?.success())
+}
+
 /// The command that starts the program. `cargo run` replaces itself by it, so the process is the program's.
 fn onrush() -> Command {
     let mut command = crate::cargo();
@@ -46,11 +54,14 @@ fn onrush() -> Command {
 }
 
 /// The embedded target in its own process, which is ended when this is dropped.
-struct Server(Child);
+pub struct Server(Child);
 
 impl Server {
     /// Starts it and waits until it prints its URL; returns that too.
-    fn start() -> io::Result<(Self, String)> {
+    ///
+    /// # Errors
+    /// A process that cannot be started, or that prints no URL.
+    pub fn start() -> io::Result<(Self, String)> {
         println!("$ onrush serve --addr 127.0.0.1:0");
         let mut command = onrush();
         // In its own process group, so that an interrupt at the terminal does not reach the server: it ends after the

@@ -1,11 +1,13 @@
-//! The development tasks, run by the targets of the `Makefile`: `cargo xtask test`, `tidy`, `simulate`, `demo` and
-//! `bench`.
+//! The development tasks, run by the targets of the `Makefile`: `cargo xtask test`, `tidy`, `messages`, `pictures`,
+//! `simulate`, `demo` and `bench`.
 //!
 //! None of it is part of the program or needed to build it.
 
 mod bench;
 mod demo;
+mod messages;
 mod path;
+mod pictures;
 mod python;
 mod simulate;
 mod suite;
@@ -23,6 +25,10 @@ usage: cargo xtask TASK
   tidy  name every place that breaks a house rule
   simulate [SECONDS=60] [SEED=7]
         carry out random runs and check what must be true of every run
+  messages
+        write docs/messages.md anew, from the source and the remarks in xtask/messages
+  pictures
+        run what the pictures in docs/pictures show, and draw them anew
   demo  start the embedded target and put five seconds of load on it
   bench [ROWS=small,big] [PEERS=wrk] [ROUNDS=21] [SAVE=1]
         compare load generators
@@ -34,6 +40,8 @@ fn main() -> ExitCode {
         ["test"] => suite::run(),
         ["tidy"] => tidy(),
         ["simulate", ref words @ ..] => simulate::run(words),
+        ["messages"] => messages::run(&root()),
+        ["pictures"] => pictures::run(),
         ["demo"] => demo::run(),
         ["bench", ref words @ ..] => bench::run(words),
         _ => {

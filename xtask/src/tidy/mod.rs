@@ -18,7 +18,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use source::Source;
+pub use source::Source;
 
 /// A place that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,12 +42,20 @@ impl fmt::Display for Finding {
 /// # Errors
 /// A directory or a file that cannot be read.
 pub fn tree(root: &Path) -> io::Result<Vec<Finding>> {
+    let files = read(root)?;
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&path[..], &text[..])).collect();
+    Ok(check(&files))
+}
+
+/// Every Rust file and document below `root`, its path and its text, sorted by path.
+///
+/// # Errors
+/// A directory or a file that cannot be read.
+pub fn read(root: &Path) -> io::Result<Vec<(String, String)>> {
     let mut paths = Vec::new();
     list(root, "", &mut paths)?;
     paths.sort();
-    let texts = paths.iter().map(|path| fs::read_to_string(root.join(path))).collect::<io::Result<Vec<_>>>()?;
-    let files: Vec<(&str, &str)> = paths.iter().zip(&texts).map(|(path, text)| (&path[..], &text[..])).collect();
-    Ok(check(&files))
+    paths.into_iter().map(|path| fs::read_to_string(root.join(&path)).map(|text| (path, text))).collect()
 }
 
 /// Checks files, each given by its path from the root of the repository and its text.

@@ -1,0 +1,298 @@
+//! `docs/messages.md`: every sentence of the program, with when it is said, the exit code and what to do.
+//!
+//! The sentences come from the source, by [`collect`]. What is known of them beside that is written by hand, in `xtask/messages/`:
+//! a file per room, in it a table per source file, in it an entry per item. The test at the end fails where either lacks the
+//! other, and where two items have the same sentence.
+
+mod collect;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde::Deserialize;
+
+use crate::tidy::{self, Source};
+use collect::Message;
+
+/// The page, from the root of the repository.
+const PAGE: &str = "docs/messages.md";
+/// Where the remarks are, likewise.
+const REMARKS: &str = "xtask/messages";
+/// What comes before the tables.
+const HEAD: &str = include_str!("head.md");
+/// The rooms whose sentences users read.
+const ROOMS: [&str; 2] = ["src/", "proto/src/"];
+
+/// What is known of the sentences of a source file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileRemarks {
+    /// The heading.
+    title: String,
+    /// Why no sentence of the file is a message, if that is so.
+    ignored: Option<String>,
+    /// When they are said, but for items that say otherwise.
+    when: Option<String>,
+    /// The exit code, likewise.
+    exit: Option<String>,
+    /// What to do, likewise.
+    #[serde(rename = "do")]
+    remedy: Option<String>,
+    /// The items that differ.
+    #[serde(default)]
+    items: BTreeMap<String, Remark>,
+}
+
+/// What is known of the sentences of an item.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Remark {
+    /// Why it has no message.
+    ignored: Option<String>,
+    when: Option<String>,
+    exit: Option<String>,
+    #[serde(rename = "do")]
+    remedy: Option<String>,
+}
+
+/// The sentences of a file and what is known of them.
+struct Section<'a> {
+    path: &'a str,
+    messages: Vec<Message>,
+    remarks: Option<&'a FileRemarks>,
+}
+
+/// Writes the page, or says what is missing.
+///
+/// # Errors
+/// A file that cannot be read or written.
+pub fn run(root: &Path) -> io::Result<ExitCode> {
+    let (page, flaws) = make(root)?;
+    if flaws.is_empty() {
+        fs::write(root.join(PAGE), page)?;
+        println!("wrote {PAGE}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("{}\nmessages: {} flaws", flaws.join("\n"), flaws.len());
+    Ok(ExitCode::FAILURE)
+}
+
+/// The page, and what is wrong with the remarks.
+fn make(root: &Path) -> io::Result<(String, Vec<String>)> {
+    let remarks = read_remarks(root)?;
+    let files = tidy::read(root)?;
+    let mut sections = Vec::new();
+    for (path, text) in &files {
+        if path.ends_with(".rs") && ROOMS.iter().any(|room| path.starts_with(room)) {
+            let source = Source::parse(path, text).map_err(|flaw| io::Error::other(flaw.to_string()))?;
+            let messages = collect::collect(&source);
+            if !messages.is_empty() {
+                sections.push(Section { path, messages, remarks: remarks.get(path) });
+            }
+        }
+    }
+    let mut flaws: Vec<String> = sections.iter().flat_map(Section::flaws).collect();
+    let known: BTreeSet<&str> = sections.iter().map(|section| section.path).collect();
+    let stale = remarks.keys().filter(|path| !known.contains(&path[..]));
+    flaws.extend(stale.map(|path| format!("{path}: has remarks and no sentence")));
+    flaws.extend(twice(&sections));
+    Ok((page(&sections), flaws))
+}
+
+/// The remarks of all files, by their path.
+fn read_remarks(root: &Path) -> io::Result<BTreeMap<String, FileRemarks>> {
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(root.join(REMARKS))? {
+        let path = entry?.path();
+        let room: BTreeMap<String, FileRemarks> = toml::from_str(&fs::read_to_string(&path)?)
+            .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
+        all.extend(room);
+    }
+    Ok(all)
+}
+
+impl Section<'_> {
+    /// The messages by their item, in the order of the file.
+    fn items(&self) -> Vec<(&str, Vec<&Message>)> {
+        let mut items: Vec<(&str, Vec<&Message>)> = Vec::new();
+        for message in &self.messages {
+            match items.iter_mut().find(|(item, _)| *item == message.item) {
+                Some((_, messages)) => messages.push(message),
+                None => items.push((&message.item, vec![message])),
+            }
+        }
+        items
+    }
+
+    /// What is known of an item: from its own entry, from those of what is around it, from the file.
+    fn find<'a>(&'a self, item: &str, pick: impl Fn(&'a Remark) -> &'a Option<String>) -> Option<&'a str> {
+        let remarks = self.remarks?;
+        let mut name = item;
+        loop {
+            if let Some(found) = remarks.items.get(name).and_then(|remark| pick(remark).as_deref()) {
+                return Some(found);
+            }
+            name = name.rsplit_once('/')?.0;
+        }
+    }
+
+    /// Whether an item has no message.
+    fn is_ignored(&self, item: &str) -> bool {
+        self.remarks.is_some_and(|remarks| remarks.ignored.is_some())
+            || self.find(item, |remark| &remark.ignored).is_some()
+    }
+
+    /// When, exit code and what to do.
+    fn cells(&self, item: &str) -> [Option<&str>; 3] {
+        let of_file = |pick: fn(&FileRemarks) -> &Option<String>| self.remarks.and_then(|remarks| pick(remarks).as_deref());
+        [
+            self.find(item, |remark| &remark.when).or(of_file(|remarks| &remarks.when)),
+            self.find(item, |remark| &remark.exit).or(of_file(|remarks| &remarks.exit)),
+            self.find(item, |remark| &remark.remedy).or(of_file(|remarks| &remarks.remedy)),
+        ]
+    }
+
+    /// What is missing, and what is superfluous.
+    fn flaws(&self) -> Vec<String> {
+        let Some(remarks) = self.remarks else {
+            return vec![format!("{}: no remarks, and {} sentences", self.path, self.messages.len())];
+        };
+        let items = self.items();
+        let mut flaws = Vec::new();
+        for (item, messages) in items.iter().filter(|(item, _)| !self.is_ignored(item)) {
+            for (name, cell) in ["when", "exit", "do"].iter().zip(self.cells(item)) {
+                if cell.is_none_or(|cell| cell.trim().is_empty()) {
+                    flaws.push(format!("{}: {item} has no `{name}`: {:?}", self.path, messages[0].text));
+                }
+            }
+        }
+        let is_there = |name: &str| {
+            items.iter().any(|(item, _)| *item == name || item.strip_prefix(name).is_some_and(|rest| rest.starts_with('/')))
+        };
+        let stale = remarks.items.keys().filter(|name| !is_there(name));
+        flaws.extend(stale.map(|name| format!("{}: {name} has a remark and no sentence", self.path)));
+        flaws
+    }
+}
+
+/// Sentences that are in two items.
+fn twice(sections: &[Section<'_>]) -> Vec<String> {
+    let mut places: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for section in sections {
+        for message in section.messages.iter().filter(|message| !section.is_ignored(&message.item)) {
+            let item = message.item.split('/').next().unwrap_or_default();
+            places.entry(&message.text).or_default().insert(format!("{} {item}", section.path));
+        }
+    }
+    let twice = places.into_iter().filter(|(_, places)| places.len() > 1);
+    twice.map(|(text, places)| format!("{text:?} is in {}", places.into_iter().collect::<Vec<_>>().join(" and "))).collect()
+}
+
+/// The page itself.
+fn page(sections: &[Section<'_>]) -> String {
+    let mut page = HEAD.to_owned();
+    for section in sections {
+        let items = section.items();
+        let shown: Vec<_> = items.iter().filter(|(item, _)| !section.is_ignored(item)).collect();
+        let Some(remarks) = section.remarks.filter(|_| !shown.is_empty()) else { continue };
+        let _ = write!(page, "\n## {}\n\n`{}`\n\n| message | when | exit code | what to do |\n| --- | --- | --- | --- |\n", remarks.title, section.path);
+        for (item, messages) in shown {
+            let texts: Vec<String> = messages.iter().map(|message| code(&message.text)).collect();
+            let [when, exit, remedy] = section.cells(item).map(Option::unwrap_or_default);
+            let _ = writeln!(page, "| {} | {when} | {exit} | {remedy} |", texts.join("<br>"));
+        }
+    }
+    page
+}
+
+/// A sentence as code in a cell of a table, its placeholders by their names only.
+fn code(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        shown.push_str(before);
+        if let Some(after) = after.strip_prefix('{') {
+            shown.push('{');
+            rest = after;
+            continue;
+        }
+        let (inside, after) = after.split_once('}').unwrap_or((after, ""));
+        let name = inside.split([':', '.', '?']).next().unwrap_or_default();
+        let is_named = name.starts_with(|c: char| c.is_alphabetic());
+        shown.push_str(&if is_named { format!("{{{name}}}") } else { "…".to_owned() });
+        rest = after;
+    }
+    shown.push_str(rest);
+    let line = shown.replace("}}", "}").split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
+    if line.contains('`') { format!("`` {line} ``") } else { format!("`{line}`") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_of_messages_has_every_sentence_of_the_program_and_what_to_do_about_it() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let (page, flaws) = make(&root).unwrap();
+        assert!(flaws.is_empty(), "{} flaws; the remarks are in {REMARKS}:\n{}", flaws.len(), flaws.join("\n"));
+        let written = fs::read_to_string(root.join(PAGE)).unwrap();
+        assert!(page == written, "{PAGE} is not of this source: `cargo xtask messages` writes it anew");
+    }
+
+    fn remarks(text: &str) -> BTreeMap<String, FileRemarks> {
+        toml::from_str(text).unwrap()
+    }
+
+    fn message(item: &str, text: &str) -> Message {
+        Message { item: item.to_owned(), text: text.to_owned() }
+    }
+
+    #[test]
+    fn a_sentence_without_a_remark_and_a_remark_without_a_sentence_are_flaws() {
+        let remarks = remarks(
+            r#"["src/a.rs"]
+title = "A"
+when = "always"
+exit = "1"
+[“src/a.rs”.items]
+"#
+            .replace(['“', '”'], "\"")
+            .as_str(),
+        );
+        let section = |messages| Section { path: "src/a.rs", messages, remarks: remarks.get("src/a.rs") };
+        let flaws = section(vec![message("line", "it is late")]).flaws();
+        assert_eq!(flaws, ["src/a.rs: line has no `do`: \"it is late\""]);
+        let nothing = Section { path: "src/b.rs", messages: vec![message("line", "it is late")], remarks: None };
+        assert_eq!(nothing.flaws(), ["src/b.rs: no remarks, and 1 sentences"]);
+    }
+
+    #[test]
+    fn an_arm_has_the_remark_of_its_item_unless_it_has_its_own() {
+        let text = r#"["src/a.rs"]
+title = "A"
+exit = "1"
+items."Note::fmt" = { when = "at the end", do = "nothing" }
+items."Note::fmt/Lost" = { do = "more" }
+items.gone = { do = "less" }
+"#;
+        let remarks = remarks(text);
+        let messages = vec![message("Note::fmt/Lost", "one lost"), message("Note::fmt", "two words")];
+        let section = Section { path: "src/a.rs", messages, remarks: remarks.get("src/a.rs") };
+        assert_eq!(section.cells("Note::fmt/Lost"), [Some("at the end"), Some("1"), Some("more")]);
+        assert_eq!(section.cells("Note::fmt/Found"), [Some("at the end"), Some("1"), Some("nothing")]);
+        assert_eq!(section.flaws(), ["src/a.rs: gone has a remark and no sentence"]);
+        let again = Section { path: "src/b.rs", messages: vec![message("line", "one lost")], remarks: remarks.get("src/a.rs") };
+        assert_eq!(twice(&[section, again]), ["\"one lost\" is in src/a.rs Note::fmt and src/b.rs line"]);
+    }
+
+    #[test]
+    fn placeholders_are_shown_by_their_names() {
+        assert_eq!(code("{count:>3} of {} are {{x}} {name:?} a|b"), "`{count} of … are {x} {name} a\\|b`");
+        assert_eq!(code("say `it`"), "`` say `it` ``");
+    }
+}

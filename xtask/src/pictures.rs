@@ -1,0 +1,152 @@
+//! `make pictures`: what a terminal shows of real runs, as the SVG files in `docs/pictures/`.
+//!
+//! Each picture is the output of one command line against the embedded target, unchanged but for breaks in lines that are
+//! longer than the picture is wide.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use crate::demo::{self, Server};
+
+/// Where the pictures are, from the root of the repository.
+const DIRECTORY: &str = "docs/pictures";
+/// The most characters in a line of a picture.
+const COLUMNS: usize = 100;
+/// The width of a character, in hundredths of a pixel, at a font size of 13.
+const CHARACTER: usize = 783;
+/// The height of a line, and what is left free around the text, in pixels.
+const LINE: usize = 18;
+const MARGIN: usize = 14;
+
+/// A picture: its name, a command line that is run first and not shown (if any), and the one that is. `URL` is replaced
+/// by the target's, without the slash at its end.
+struct Picture {
+    name: &'static str,
+    before: &'static [&'static str],
+    shown: &'static [&'static str],
+}
+
+const PICTURES: [Picture; 3] = [
+    Picture { name: "report", before: &[], shown: &["-t1", "-c50", "-d10s", "URL/freeze?every=4s&ms=400"] },
+    Picture {
+        name: "compare",
+        before: &[
+            "vs", "-c8", "-d2s", "--rounds", "5", "-o", "servers", "old=URL/capacity?rps=4000", "new=URL/capacity?rps=4200",
+        ],
+        shown: &["compare", "servers"],
+    },
+    Picture { name: "find-max", before: &[], shown: &["--find-max", "p99<20ms", "URL/capacity?rps=5000"] },
+];
+
+/// Makes all pictures anew.
+///
+/// # Errors
+/// A run or a file that fails.
+pub fn run() -> io::Result<ExitCode> {
+    if !demo::build()? {
+        return Ok(ExitCode::FAILURE);
+    }
+    let directory = crate::root().join(DIRECTORY);
+    let scratch = crate::target()?.join("pictures");
+    for picture in &PICTURES {
+        if scratch.exists() {
+            fs::remove_dir_all(&scratch)?;
+        }
+        fs::create_dir_all(&scratch)?;
+        let (server, url) = Server::start()?;
+        let url = url.trim_end_matches('/');
+        if !picture.before.is_empty() {
+            perform(&scratch, picture.before, url)?;
+        }
+        let text = perform(&scratch, picture.shown, url)?;
+        drop(server);
+        fs::write(directory.join(picture.name).with_extension("svg"), svg(&text))?;
+        println!("{text}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a terminal shows of a command line, the line itself included.
+fn perform(scratch: &Path, words: &[&str], url: &str) -> io::Result<String> {
+    let words: Vec<String> = words.iter().map(|word| word.replace("URL", url)).collect();
+    let program = crate::target()?.join("release/onrush");
+    // The shell joins both streams in the order in which they are written.
+    let output = Command::new("sh")
+        .args(["-c", "exec \"$@\" 2>&1", "sh"])
+        .arg(program)
+        .args(&words)
+        .current_dir(scratch)
+        .output()?;
+    let shown: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    Ok(format!("$ onrush {}\n{}", shown.join(" "), String::from_utf8_lossy(&output.stdout).trim_end()))
+}
+
+/// A word as it is typed in a shell.
+fn quoted(word: &str) -> String {
+    if word.contains(['&', '<', '>', '?']) { format!("'{word}'") } else { word.to_owned() }
+}
+
+/// A text as a picture of a terminal.
+fn svg(text: &str) -> String {
+    let lines: Vec<(&str, String)> = text.lines().flat_map(folded).collect();
+    let (width, height) = (COLUMNS * CHARACTER / 100 + 2 * MARGIN, lines.len() * LINE + 2 * MARGIN);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+         font-family=\"ui-monospace, 'DejaVu Sans Mono', monospace\" font-size=\"13\">\n\
+         <rect width=\"{width}\" height=\"{height}\" rx=\"6\" fill=\"#0d1117\"/>\n"
+    );
+    for (index, (colour, line)) in lines.iter().enumerate() {
+        let y = MARGIN + (index + 1) * LINE - 5;
+        let line = line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        svg += &format!("<text x=\"{MARGIN}\" y=\"{y}\" fill=\"{colour}\" xml:space=\"preserve\">{line}</text>\n");
+    }
+    svg + "</svg>\n"
+}
+
+/// The pieces of a line that fit the width, broken at blanks, each with the colour of the whole.
+fn folded(line: &str) -> Vec<(&'static str, String)> {
+    let colour = match line.split_once([':', ' ']) {
+        Some(("$", _)) => "#7ee787",
+        Some(("verdict", _)) => "#79c0ff",
+        Some(("note", _)) => "#e3b341",
+        _ => "#e6edf3",
+    };
+    let mut pieces = vec![String::new()];
+    for word in line.split_inclusive(' ') {
+        let is_full = pieces.last().is_some_and(|piece| piece.chars().count() + word.trim_end().chars().count() > COLUMNS);
+        if is_full {
+            pieces.push("    ".to_owned());
+        }
+        if let Some(piece) = pieces.last_mut() {
+            piece.push_str(word);
+        }
+    }
+    pieces.into_iter().map(|piece| (colour, piece)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_broken_at_blanks_and_nothing_of_them_is_lost() {
+        let line = format!("note: {}", "word ".repeat(60));
+        let pieces = folded(line.trim_end());
+        assert!(pieces.len() > 2);
+        for (colour, piece) in &pieces {
+            assert_eq!(*colour, "#e3b341");
+            assert!(piece.trim_end().chars().count() <= COLUMNS, "{piece}");
+        }
+        let words: Vec<String> = pieces.iter().flat_map(|(_, piece)| piece.split_whitespace().map(str::to_owned)).collect();
+        assert_eq!(words.join(" "), line.trim_end());
+    }
+
+    #[test]
+    fn what_xml_reserves_is_escaped() {
+        let svg = svg("$ onrush 'http://h/?a&b<c'");
+        assert!(svg.contains("?a&amp;b&lt;c'</text>"), "{svg}");
+        assert!(svg.contains("fill=\"#7ee787\""));
+    }
+}
