@@ -118,7 +118,8 @@ impl Folder {
         self.write(HOST, &content)?;
         for path in attached {
             let name = path.file_name().ok_or_else(|| anyhow!("attach: {} has no name", path.display()))?;
-            fs::create_dir_all(self.path.join("attached")).context("the folder for attached files cannot be created")?;
+            fs::create_dir_all(self.path.join("attached"))
+                .context("the folder for attached files cannot be created")?;
             let content = fs::read(path);
             let content =
                 content.map_err(|error| anyhow!("attach: {} cannot be read: {}", path.display(), reason(&error)))?;

@@ -140,9 +140,7 @@ fn decided(factor: &DraftFactor, draft: &Draft) -> Result<Factor, String> {
         draft.run.0.contains_key(**key) && !factor.levels.iter().all(is_set)
     });
     if let Some(key) = unset {
-        return Err(format!(
-            "{key} is set in [run], but not in every level of factor {name:?}; remove it from [run]"
-        ));
+        return Err(format!("{key} is set in [run], but not in every level of factor {name:?}; remove it from [run]"));
     }
     if keys.is_empty() {
         return Err(format!(
@@ -219,9 +217,7 @@ fn server(draft: Option<&DraftServer>, run: &Options, is_varied: bool) -> Result
 /// The plan of these options, as if they had been typed.
 pub(super) fn plan(options: &Options) -> Result<Warned<Plan>, String> {
     if options.0.get(URL).is_none_or(Vec::is_empty) {
-        return Err(format!(
-            "there is no {URL}; add {URL} = \"http://…\" to [run] or to every level of a factor"
-        ));
+        return Err(format!("there is no {URL}; add {URL} = \"http://…\" to [run] or to every level of a factor"));
     }
     let words = options.words()?;
     let refused = |refusal| match refusal {

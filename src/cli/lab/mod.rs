@@ -67,9 +67,7 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Lab>, String> {
         Folder::New(_) => None,
     };
     let Some(path) = path.or(kept) else {
-        return Err(
-            "no file; try onrush lab experiment.toml (onrush lab --help has an example)".to_owned()
-        );
+        return Err("no file; try onrush lab experiment.toml (onrush lab --help has an example)".to_owned());
     };
     let text = std::fs::read_to_string(&path);
     let text = text.map_err(|error| format!("{} cannot be read: {}", path.display(), crate::reason::reason(&error)))?;
