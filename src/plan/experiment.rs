@@ -32,7 +32,7 @@ pub struct Experiment {
     /// Whether settings of the host may be changed.
     pub may_change_host: bool,
     /// The folder that everything is written to.
-    pub folder: Folder,
+    pub folder: Destination,
     /// The experiment as a file, with every decision.
     pub text: String,
     /// The same without secrets.
@@ -117,7 +117,7 @@ impl Default for Hooks {
 
 /// Where results go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Folder {
+pub enum Destination {
     /// A new folder; without a path, named after the experiment and the time.
     New(Option<PathBuf>),
     /// The folder of an unfinished experiment.

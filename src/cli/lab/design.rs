@@ -12,7 +12,7 @@ use super::draft::{Draft, DraftFactor, DraftLevel, DraftServer};
 use super::names::{factor_file, files_collide, point_file, slug};
 use super::options::{COMMAND, KEEP_SECRETS, Options, SYSCTL, URL, near, redacted};
 use super::resolved;
-use crate::plan::experiment::{Experiment, Factor, Folder, Level, Point, Server};
+use crate::plan::experiment::{Destination, Experiment, Factor, Level, Point, Server};
 use crate::plan::{Dialect, Plan, secrets};
 use crate::report::printable;
 
@@ -22,7 +22,7 @@ const POINTS_MAX: usize = 10_000;
 /// What the command line adds to the experiment itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Circumstances {
-    pub folder: Folder,
+    pub folder: Destination,
     pub may_change_host: bool,
     /// Overrides the number in the file.
     pub retries: Option<u32>,

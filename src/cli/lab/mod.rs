@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use lexopt::Arg;
 
 use crate::plan::Experiment;
-use crate::plan::experiment::Folder;
+use crate::plan::experiment::Destination;
 use design::Circumstances;
 use draft::RETRIES_MAX;
 
@@ -63,8 +63,8 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Lab>, String> {
     }
     let folder = folder(out, resume, is_forced)?;
     let kept = match &folder {
-        Folder::Resumed { path, .. } => Some(path.join(PLAN_FILE)),
-        Folder::New(_) => None,
+        Destination::Resumed { path, .. } => Some(path.join(PLAN_FILE)),
+        Destination::New(_) => None,
     };
     let Some(path) = path.or(kept) else {
         return Err("no file; try onrush lab experiment.toml (onrush lab --help has an example)".to_owned());
@@ -81,15 +81,15 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Lab>, String> {
 }
 
 /// Where results go.
-fn folder(out: Option<PathBuf>, resume: Option<PathBuf>, is_forced: bool) -> Result<Folder, String> {
+fn folder(out: Option<PathBuf>, resume: Option<PathBuf>, is_forced: bool) -> Result<Destination, String> {
     match (out, resume) {
         (Some(_), Some(_)) => Err("--out and --resume both name a folder; remove one of them".to_owned()),
         (out, None) if is_forced => {
             let path = out.unwrap_or_else(|| PathBuf::from("DIR"));
             Err(format!("--force needs --resume: --resume {} --force", path.display()))
         }
-        (out, None) => Ok(Folder::New(out)),
-        (None, Some(path)) => Ok(Folder::Resumed { path, is_forced }),
+        (out, None) => Ok(Destination::New(out)),
+        (None, Some(path)) => Ok(Destination::Resumed { path, is_forced }),
     }
 }
 

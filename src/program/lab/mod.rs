@@ -18,7 +18,7 @@ use crate::cli::Lab;
 use crate::compare;
 use crate::lab::{self, Folder, Host, Made, words};
 use crate::plan::Plan;
-use crate::plan::experiment::{Experiment, Folder as Wanted};
+use crate::plan::experiment::{Destination, Experiment};
 use crate::reason::reason;
 use crate::report::printable;
 use crate::report::result::Document;
@@ -184,13 +184,13 @@ fn open(experiment: &Experiment) -> anyhow::Result<(Folder, Made)> {
     let made = made(experiment, &host)?;
     let is_private = experiment.points.iter().any(|point| point.plan.show.keeps_secrets);
     match &experiment.folder {
-        Wanted::New(path) => {
+        Destination::New(path) => {
             let path = path.clone().unwrap_or_else(|| named(&experiment.name, &made.at));
             let folder = Folder::create(&path, is_private)?;
             folder.begin(&made, &experiment.shown, &host, &experiment.attach)?;
             Ok((folder, made))
         }
-        Wanted::Resumed { path, is_forced } => {
+        Destination::Resumed { path, is_forced } => {
             let (folder, before) = Folder::resume(path, is_private)?;
             if before.redacted && !made.redacted {
                 bail!(
