@@ -2,11 +2,11 @@
 
 /// The hint for another tool's option, from its spelling in the table and as it was typed.
 pub(super) fn foreign(spelling: &str, typed: &str) -> Option<String> {
-    let (_, answer) = FOREIGN.iter().find(|(spellings, _)| spellings.contains(&spelling))?;
-    Some(match answer {
-        Answer::Spelled(ours) => format!("{typed}: onrush spells this {ours}"),
-        Answer::NotYet(what) => format!("{typed}: onrush does not support {what} yet"),
-        Answer::Needless(why) => format!("{typed}: {why}; leave it out"),
+    let (_, advice) = FOREIGN.iter().find(|(spellings, _)| spellings.contains(&spelling))?;
+    Some(match advice {
+        Advice::Spelled(ours) => format!("{typed}: onrush spells this {ours}"),
+        Advice::NotYet(what) => format!("{typed}: onrush does not support {what} yet"),
+        Advice::Needless(why) => format!("{typed}: {why}; leave it out"),
     })
 }
 
@@ -16,7 +16,7 @@ pub(super) fn is_foreign(name: &str) -> bool {
 }
 
 /// What to tell about a spelling of another tool.
-enum Answer {
+enum Advice {
     /// onrush has it under this spelling.
     Spelled(&'static str),
     /// onrush does not have this feature.
@@ -26,56 +26,56 @@ enum Answer {
 }
 
 /// Spellings of ab, autocannon, bombardier, curl, h2load, hey, k6, oha, plow and vegeta that onrush does not know.
-const FOREIGN: &[(&[&str], Answer)] = &[
-    (&["-z", "--test-duration"], Answer::Spelled("-d, for instance -d 30s")),
-    (&["--concurrency", "--clients", "--vus", "--users"], Answer::Spelled("-c, for instance -c 100")),
-    (&["--iterations", "--amount", "--num-requests"], Answer::Spelled("-n, for instance -n 10k")),
-    (&["-w", "--workers", "--cpus"], Answer::Spelled("-t, for instance -t 4")),
-    (&["-m", "--request"], Answer::Spelled("-X, for instance -X PUT")),
-    (&["-p", "--body-file", "--body-path"], Answer::Spelled("--body @FILE")),
+const FOREIGN: &[(&[&str], Advice)] = &[
+    (&["-z", "--test-duration"], Advice::Spelled("-d, for instance -d 30s")),
+    (&["--concurrency", "--clients", "--vus", "--users"], Advice::Spelled("-c, for instance -c 100")),
+    (&["--iterations", "--amount", "--num-requests"], Advice::Spelled("-n, for instance -n 10k")),
+    (&["-w", "--workers", "--cpus"], Advice::Spelled("-t, for instance -t 4")),
+    (&["-m", "--request"], Advice::Spelled("-X, for instance -X PUT")),
+    (&["-p", "--body-file", "--body-path"], Advice::Spelled("--body @FILE")),
     (
         &["--data", "--data-ascii", "--data-raw", "--data-binary", "--data-urlencode"],
-        Answer::Spelled("--body, for instance --body 'a=1'"),
+        Advice::Spelled("--body, for instance --body 'a=1'"),
     ),
-    (&["--headers"], Answer::Spelled("-H, for instance -H 'Accept: text/html'")),
-    (&["-F", "--form"], Answer::NotYet("multipart forms")),
-    (&["--user-agent"], Answer::Spelled("-H, for instance -H 'User-Agent: X'")),
-    (&["-e", "--referer"], Answer::Spelled("-H, for instance -H 'Referer: http://example.com/'")),
-    (&["--cookie"], Answer::Spelled("-H, for instance -H 'Cookie: a=1'")),
-    (&["--content-type"], Answer::Spelled("-H, for instance -H 'Content-Type: application/json'")),
-    (&["--compressed"], Answer::Spelled("-H, for instance -H 'Accept-Encoding: gzip'")),
-    (&["-I", "--head"], Answer::Spelled("-X, for instance -X HEAD")),
-    (&["-i", "--include"], Answer::Spelled("--once, which shows one request in full")),
-    (&["--max-time", "--connect-timeout"], Answer::Spelled("--give-up, for instance --give-up 5s")),
-    (&["--host"], Answer::Spelled("-H, for instance -H 'Host: www.example.com'")),
-    (&["-a", "-u", "--user"], Answer::Spelled("--basic-auth, for instance --basic-auth user:password")),
-    (&["-A"], Answer::Spelled("-H, for instance -H 'Accept: text/html'")),
-    (&["--no-keepalive"], Answer::Spelled("--disable-keepalive")),
-    (&["-l", "--latencies"], Answer::Spelled("--latency")),
-    (&["--debug", "--verbose"], Answer::Spelled("--once, which shows one request in full")),
-    (&["--qps", "--rps", "--rate-limit", "--max-rate"], Answer::Spelled("-R, for instance -R 10k")),
+    (&["--headers"], Advice::Spelled("-H, for instance -H 'Accept: text/html'")),
+    (&["-F", "--form"], Advice::NotYet("multipart forms")),
+    (&["--user-agent"], Advice::Spelled("-H, for instance -H 'User-Agent: X'")),
+    (&["-e", "--referer"], Advice::Spelled("-H, for instance -H 'Referer: http://example.com/'")),
+    (&["--cookie"], Advice::Spelled("-H, for instance -H 'Cookie: a=1'")),
+    (&["--content-type"], Advice::Spelled("-H, for instance -H 'Content-Type: application/json'")),
+    (&["--compressed"], Advice::Spelled("-H, for instance -H 'Accept-Encoding: gzip'")),
+    (&["-I", "--head"], Advice::Spelled("-X, for instance -X HEAD")),
+    (&["-i", "--include"], Advice::Spelled("--once, which shows one request in full")),
+    (&["--max-time", "--connect-timeout"], Advice::Spelled("--give-up, for instance --give-up 5s")),
+    (&["--host"], Advice::Spelled("-H, for instance -H 'Host: www.example.com'")),
+    (&["-a", "-u", "--user"], Advice::Spelled("--basic-auth, for instance --basic-auth user:password")),
+    (&["-A"], Advice::Spelled("-H, for instance -H 'Accept: text/html'")),
+    (&["--no-keepalive"], Advice::Spelled("--disable-keepalive")),
+    (&["-l", "--latencies"], Advice::Spelled("--latency")),
+    (&["--debug", "--verbose"], Advice::Spelled("--once, which shows one request in full")),
+    (&["--qps", "--rps", "--rate-limit", "--max-rate"], Advice::Spelled("-R, for instance -R 10k")),
     // hey and oha.
-    (&["-q"], Answer::Spelled("-R, for instance -R 10k, for all connections together (hey: each)")),
+    (&["-q"], Advice::Spelled("-R, for instance -R 10k, for all connections together (hey: each)")),
     (
         &["--burst-rate", "--burst-delay"],
-        Answer::Spelled("--arrivals, for instance -R 50 --arrivals burst:100 for 100 at once every 2 s"),
+        Advice::Spelled("--arrivals, for instance -R 50 --arrivals burst:100 for 100 at once every 2 s"),
     ),
-    (&["--latency-correction"], Answer::Needless("with -R latencies count from when requests are due")),
-    (&["--max-workers", "--max-vus"], Answer::Spelled("--max-inflight, for instance --max-inflight 1000")),
-    (&["--poisson"], Answer::Spelled("--arrivals poisson")),
-    (&["--warm-up", "--warm-up-time"], Answer::Spelled("--warmup, for instance --warmup 5s")),
-    (&["--stage"], Answer::Spelled("--stages, each from where the last one ended, for instance --stages c=10s:0..10")),
-    (&["--ramp-up"], Answer::Spelled("--stages, for instance --stages 10s:1k..20k")),
-    (&["--http2", "--http3", "--h2", "--h2c", "--http-version"], Answer::NotYet("HTTP/2 or HTTP/3")),
-    (&["-P", "--pipelining", "--pipeline"], Answer::NotYet("pipelining from the command line")),
-    (&["--json", "--output-format"], Answer::Spelled("--format json, or -o FILE.json beside the report")),
-    (&["--csv", "--out"], Answer::Spelled("-o, for instance -o result.csv")),
-    (&["--ciphers"], Answer::Spelled("--tls-ciphers, for instance --tls-ciphers TLS_AES_128_GCM_SHA256")),
-    (&["--skip-verify", "--insecure-skip-tls-verify"], Answer::Spelled("-k (--insecure)")),
-    (&["-x", "--proxy"], Answer::Spelled("--http-proxy, for instance --http-proxy http://10.0.0.1:3128")),
-    (&["--unix-socket"], Answer::Spelled("--unix, for instance --unix /run/app.sock")),
-    (&["--targets", "--urls-from-file", "--input-file"], Answer::NotYet("lists of URLs")),
-    (&["--no-tui", "--no-print", "--quiet"], Answer::Needless("into a pipe only the report is printed")),
+    (&["--latency-correction"], Advice::Needless("with -R latencies count from when requests are due")),
+    (&["--max-workers", "--max-vus"], Advice::Spelled("--max-inflight, for instance --max-inflight 1000")),
+    (&["--poisson"], Advice::Spelled("--arrivals poisson")),
+    (&["--warm-up", "--warm-up-time"], Advice::Spelled("--warmup, for instance --warmup 5s")),
+    (&["--stage"], Advice::Spelled("--stages, each from where the last one ended, for instance --stages c=10s:0..10")),
+    (&["--ramp-up"], Advice::Spelled("--stages, for instance --stages 10s:1k..20k")),
+    (&["--http2", "--http3", "--h2", "--h2c", "--http-version"], Advice::NotYet("HTTP/2 or HTTP/3")),
+    (&["-P", "--pipelining", "--pipeline"], Advice::NotYet("pipelining from the command line")),
+    (&["--json", "--output-format"], Advice::Spelled("--format json, or -o FILE.json beside the report")),
+    (&["--csv", "--out"], Advice::Spelled("-o, for instance -o result.csv")),
+    (&["--ciphers"], Advice::Spelled("--tls-ciphers, for instance --tls-ciphers TLS_AES_128_GCM_SHA256")),
+    (&["--skip-verify", "--insecure-skip-tls-verify"], Advice::Spelled("-k (--insecure)")),
+    (&["-x", "--proxy"], Advice::Spelled("--http-proxy, for instance --http-proxy http://10.0.0.1:3128")),
+    (&["--unix-socket"], Advice::Spelled("--unix, for instance --unix /run/app.sock")),
+    (&["--targets", "--urls-from-file", "--input-file"], Advice::NotYet("lists of URLs")),
+    (&["--no-tui", "--no-print", "--quiet"], Advice::Needless("into a pipe only the report is printed")),
     (
         &[
             "--disable-redirects",
@@ -86,10 +86,10 @@ const FOREIGN: &[(&[&str], Answer)] = &[
             "--max-redirs",
             "--max-redirects",
         ],
-        Answer::Needless("redirects are never followed, but count as responses"),
+        Advice::Needless("redirects are never followed, but count as responses"),
     ),
-    (&["--color", "--no-color"], Answer::Needless("colours are for terminals only, unless NO_COLOR is set")),
-    (&["--disable-compression"], Answer::Needless("onrush requests no compression")),
+    (&["--color", "--no-color"], Advice::Needless("colours are for terminals only, unless NO_COLOR is set")),
+    (&["--disable-compression"], Advice::Needless("onrush requests no compression")),
 ];
 
 #[cfg(test)]
@@ -98,7 +98,7 @@ mod tests {
     use crate::cli::flags;
 
     #[test]
-    fn other_tools_spellings_get_an_answer_of_their_own() {
+    fn other_tools_spellings_get_their_own_advice() {
         let said = |typed| foreign(typed, typed).unwrap();
         assert_eq!(said("-z"), "-z: onrush spells this -d, for instance -d 30s");
         assert_eq!(
@@ -115,15 +115,15 @@ mod tests {
     }
 
     #[test]
-    fn no_answer_is_hidden_by_an_option_of_ours_or_names_one_that_is_none() {
-        for (spellings, answer) in FOREIGN {
+    fn no_advice_is_hidden_by_an_option_of_ours_or_names_one_that_is_none() {
+        for (spellings, advice) in FOREIGN {
             for typed in *spellings {
                 match typed.strip_prefix("--") {
                     Some(name) => assert!(flags::by_name(name).is_none(), "{typed}"),
                     None => assert!(flags::by_letter(typed.chars().nth(1).unwrap()).is_none(), "{typed}"),
                 }
             }
-            let Answer::Spelled(ours) = answer else { continue };
+            let Advice::Spelled(ours) = advice else { continue };
             for word in ours.split([' ', ',']).filter(|word| word.starts_with('-')) {
                 let known = match word.strip_prefix("--") {
                     Some(name) => flags::by_name(name).is_some(),

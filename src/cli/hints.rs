@@ -33,8 +33,8 @@ fn listed(flags: &[&Flag]) -> String {
 fn unknown_letter(letter: char) -> String {
     let other_case = if letter.is_lowercase() { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() };
     let typed = format!("-{letter}");
-    if let Some(answer) = foreign(&typed, &typed) {
-        answer
+    if let Some(advice) = foreign(&typed, &typed) {
+        advice
     } else if let Some(flag) = flags::by_letter(other_case) {
         format!("unknown option -{}; did you mean -{other_case} (--{})?", letter.escape_debug(), flag.long)
     } else {
@@ -44,8 +44,8 @@ fn unknown_letter(letter: char) -> String {
 
 fn unknown_name(name: &str) -> String {
     let typed = format!("--{name}");
-    if let Some(answer) = foreign(&typed, &typed) {
-        return answer;
+    if let Some(advice) = foreign(&typed, &typed) {
+        return advice;
     }
     match nearest(name) {
         Some(flag) => format!("unknown option --{}; did you mean --{}?", name.escape_debug(), flag.long),
