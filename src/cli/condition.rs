@@ -125,8 +125,7 @@ fn term(text: &str, at: usize) -> Result<Term, Flaw> {
     }
     if let Some(place) = JOINS.into_iter().find_map(|join| text.find(join)) {
         let at = at + text[..place].chars().count();
-        let reason =
-            "terms are joined by commas, and all must hold; for any of several, repeat the option";
+        let reason = "terms are joined by commas, and all must hold; for any of several, repeat the option";
         return Err(Flaw { at, reason: reason.to_owned() });
     }
     let sign = text.find(['<', '>', '=', '!']);

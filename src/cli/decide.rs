@@ -102,8 +102,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
 /// A gate about a rate needs one.
 fn gates_have_their_rate(gates: &[Condition], schedule: Option<&Schedule>) -> Result<(), Refusal> {
     let term = gates.iter().find_map(Condition::needs_rate).filter(|_| schedule.is_none());
-    let line =
-        |text: &str| format!("--fail-if {text}: there is no rate; add -R, for instance -R 1000");
+    let line = |text: &str| format!("--fail-if {text}: there is no rate; add -R, for instance -R 1000");
     term.map_or(Ok(()), |term| Err(Refusal::Misused(line(&term.text))))
 }
 

@@ -288,10 +288,7 @@ pub(super) const FLAGS: &[Flag] = &[
         short: None,
         long: "connect-to",
         value: Some("ADDR"),
-        help: &[
-            "connect to HOST:PORT instead of the URL's; curl's form",
-            "HOST1:PORT1:HOST2:PORT2 is accepted too",
-        ],
+        help: &["connect to HOST:PORT instead of the URL's; curl's form", "HOST1:PORT1:HOST2:PORT2 is accepted too"],
         group: Group::Way,
         origin: Origin::Ours,
     },
@@ -381,10 +378,7 @@ pub(super) const FLAGS: &[Flag] = &[
         short: None,
         long: "cacert",
         value: Some("FILE"),
-        help: &[
-            "trust the certificates in FILE (PEM) instead of the",
-            "system's; one of them may be the server's own",
-        ],
+        help: &["trust the certificates in FILE (PEM) instead of the", "system's; one of them may be the server's own"],
         group: Group::Tls,
         origin: Origin::Ours,
     },

@@ -109,7 +109,10 @@ mod tests {
         assert_eq!(said("--stage"), stages);
         assert_eq!(said("--max-vus"), "--max-vus: onrush spells this --max-inflight, for instance --max-inflight 1000");
         assert_eq!(said("--http2"), "--http2: onrush does not support HTTP/2 or HTTP/3 yet");
-        assert_eq!(said("--location"), "--location: redirects are never followed, but count as responses; leave it out");
+        assert_eq!(
+            said("--location"),
+            "--location: redirects are never followed, but count as responses; leave it out"
+        );
         assert_eq!(said("--user-agent"), "--user-agent: onrush spells this -H, for instance -H 'User-Agent: X'");
         assert_eq!(said("--no-tui"), "--no-tui: into a pipe only the report is printed; leave it out");
     }

@@ -206,7 +206,9 @@ mod tests {
         );
         assert_eq!(
             said("10 http://h/?token=x", false).as_deref(),
-            Some("\"10\" comes before the URL \"http://h/?token=REDACTED\" and is not the value of an option: leave it out")
+            Some(
+                "\"10\" comes before the URL \"http://h/?token=REDACTED\" and is not the value of an option: leave it out"
+            )
         );
         assert_eq!(
             said("http://a/ x http://b/", false).as_deref(),

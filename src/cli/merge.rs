@@ -56,9 +56,9 @@ fn output(path: OsString) -> Result<Output, String> {
     match Kind::of(&path) {
         Some(Kind::Lines) => Err(format!("--output {path:?}: .ndjson is only written during a run; write .csv")),
         Some(kind) => Ok(Output { path, kind }),
-        None => Err(format!(
-            "--output {path:?}: its ending selects the format: .json, .json.gz, .csv, .hgrm, .md or .xml"
-        )),
+        None => {
+            Err(format!("--output {path:?}: its ending selects the format: .json, .json.gz, .csv, .hgrm, .md or .xml"))
+        }
     }
 }
 

@@ -179,9 +179,7 @@ fn any_rate(flag: &Flag, value: &OsStr, text: &str, dialect: Dialect) -> Result<
     match units::metric(count, dialect) {
         Ok(count) => made(count).ok_or_else(most),
         Err(Unreadable::TooLarge) => Err(most()),
-        Err(reason) if dialect.is_compat() => {
-            Err(wrong(flag, value, format_args!("{reason}; try 1000 or 10k")))
-        }
+        Err(reason) if dialect.is_compat() => Err(wrong(flag, value, format_args!("{reason}; try 1000 or 10k"))),
         Err(reason) => Err(wrong(flag, value, format_args!("{reason}; try 1000, 10k or 90/m"))),
     }
 }
@@ -297,9 +295,9 @@ fn arrivals(flag: &Flag, value: &OsStr) -> Result<Arrivals, Refusal> {
     match text.split_once(':') {
         None if text == "uniform" => Ok(Arrivals::Uniform),
         None if text == "poisson" => Ok(Arrivals::Poisson),
-        Some(("burst", size)) => burst(size).map(Arrivals::Burst).ok_or_else(|| {
-            wrong(flag, value, format_args!("a burst has 1 to {BURST_MAX} requests; try burst:100"))
-        }),
+        Some(("burst", size)) => burst(size)
+            .map(Arrivals::Burst)
+            .ok_or_else(|| wrong(flag, value, format_args!("a burst has 1 to {BURST_MAX} requests; try burst:100"))),
         None if text == "burst" => Err(wrong(flag, value, "how many at once? try burst:100")),
         _ => Err(wrong(flag, value, "unknown; write uniform, poisson or, for instance, burst:100")),
     }

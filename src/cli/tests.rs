@@ -126,10 +126,7 @@ fn options_can_be_spelled_in_every_way() {
     assert_eq!(shape(&run("onrush -Lt3 -c30 http://h/")), (30, 3, Some(10.0), true));
     assert_eq!(run("onrush -T500ms --give-up 1.5s h").timeout, Some(Duration::from_millis(500)));
     assert_eq!(run("wrk -T 5 http://h/").timeout, Some(Duration::from_secs(5)));
-    assert_eq!(
-        refused("onrush -t1c1d1 http://h/"),
-        "onrush: --threads \"1c1d1\": not a number; try 100 or 10k"
-    );
+    assert_eq!(refused("onrush -t1c1d1 http://h/"), "onrush: --threads \"1c1d1\": not a number; try 100 or 10k");
 }
 
 #[test]
@@ -298,10 +295,7 @@ fn a_timeout_of_zero_means_never_natively_and_always_in_wrk() {
     assert_eq!(patience("onrush --give-up 4 h"), (Some(2), Some(4)));
     assert_eq!(patience("onrush --give-up 0 h"), (Some(2), None));
     assert_eq!(patience("wrk --timeout 0 http://h/"), (Some(0), None));
-    assert_eq!(
-        refused("wrk --give-up 5 http://h/"),
-        "wrk: --give-up: wrk never abandons a request; leave it out"
-    );
+    assert_eq!(refused("wrk --give-up 5 http://h/"), "wrk: --give-up: wrk never abandons a request; leave it out");
 }
 
 #[test]
@@ -480,10 +474,7 @@ fn what_says_when_requests_are_sent_is_not_said_twice_and_not_without_a_rate() {
         ),
         ("-U", "--u_latency: there is no rate; add -R, for instance -R 1000"),
         ("-B", "--batch_latency: there is no rate; add -R, for instance -R 1000"),
-        (
-            "-R 1 -B",
-            "--batch_latency: needs --compat wrk2; result files (-o) have the latency of batches anyway",
-        ),
+        ("-R 1 -B", "--batch_latency: needs --compat wrk2; result files (-o) have the latency of batches anyway"),
         ("--max-late 1s -U", "--max-late: there is no rate; add -R, for instance -R 1000"),
         ("--send-slice 1ms", "--send-slice: there is no rate; add -R, for instance -R 1000"),
         ("--arrivals poisson", "--arrivals: there is no rate; add -R, for instance -R 1000"),
@@ -536,8 +527,7 @@ fn what_is_ignored_is_said_before_the_run() {
     );
     assert_eq!(
         warned("onrush -k --sni a -k h"),
-        ["insecure", "sni"]
-            .map(|name| { format!("onrush: --{name} does nothing: the URL is not https://") })
+        ["insecure", "sni"].map(|name| { format!("onrush: --{name} does nothing: the URL is not https://") })
     );
     for program in ["onrush", "wrk"] {
         let lines = warned(&format!("{program} --once -H Content-Length:9 --body hello http://h/"));
@@ -672,7 +662,10 @@ fn what_cannot_be_meant_is_refused_with_what_can_be() {
     let table = [
         ("-o result", format!("--output \"result\": {endings}")),
         ("-o x.csv.gz", format!("--output \"x.csv.gz\": {endings}")),
-        ("-o /dev/stdout", "--output \"/dev/stdout\": standard output is -o -, which prints the JSON document".to_owned()),
+        (
+            "-o /dev/stdout",
+            "--output \"/dev/stdout\": standard output is -o -, which prints the JSON document".to_owned(),
+        ),
         ("-d 1min", "--duration \"1min\": not a time; write 60s".to_owned()),
         ("-u user:pw", "-u: onrush spells this --basic-auth, for instance --basic-auth user:password".to_owned()),
         ("--head", "--head: onrush spells this -X, for instance -X HEAD".to_owned()),

@@ -55,8 +55,8 @@ pub(super) fn time(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Durat
         Ok(time) => Ok(time),
         Err(reason) => {
             let meant = units::seconds_meant(&value.to_string_lossy());
-            let right = meant.map_or_else(|| format!("for instance {example}"), |seconds| format!("{seconds}s"));
-            Err(wrong(flag, value, format_args!("{reason}; write {right}")))
+            let right = meant.map_or_else(|| format!("try {example}"), |seconds| format!("write {seconds}s"));
+            Err(wrong(flag, value, format_args!("{reason}; {right}")))
         }
     }
 }

@@ -23,11 +23,7 @@ impl TypedWatch {
         match flag.id {
             Id::Sockets => self.filter = Some(read(flag, &value)?),
             _ if Kind::of(Path::new(&value)) != Some(Kind::Lines) => {
-                return Err(wrong(
-                    flag,
-                    &value,
-                    "its ending must be .ndjson; try s.ndjson",
-                ));
+                return Err(wrong(flag, &value, "its ending must be .ndjson; try s.ndjson"));
             }
             _ => self.output = Some(PathBuf::from(value)),
         }

@@ -107,11 +107,8 @@ impl TypedWay {
         if let (Some(sources), Some(family)) = (self.way.sources, self.way.family)
             && sources.family() != family
         {
-            let line = format!(
-                "--bind-ip has {} addresses, but only {} may be used",
-                sources.family().name(),
-                family.name()
-            );
+            let line =
+                format!("--bind-ip has {} addresses, but only {} may be used", sources.family().name(), family.name());
             return Err(Refusal::Misused(line));
         }
         self.decide_host(target, warnings);
@@ -151,9 +148,7 @@ fn sources(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Sources, Refu
     Sources::parse(&text).map_err(|reason| match (reason, dialect.is_compat()) {
         (BadSources::Address, true) => Refusal::Wrk(format!("could not parse range: {text}")),
         (BadSources::Mask, true) => Refusal::Wrk(format!("invalid mask in range: {text}")),
-        (BadSources::Address, false) => {
-            wrong(flag, value, "not an address; try 10.0.0.5 or 10.0.0.0/28")
-        }
+        (BadSources::Address, false) => wrong(flag, value, "not an address; try 10.0.0.5 or 10.0.0.0/28"),
         (BadSources::Mask, false) => wrong(
             flag,
             value,
@@ -182,7 +177,11 @@ fn instead(flag: &Flag, value: &OsStr) -> Result<Instead, Refusal> {
     let parts = between_colons(typed);
     let is_address = typed.parse::<IpAddr>().is_ok();
     if is_address && parts.len() == 4 {
-        return Err(wrong(flag, value, "an IPv6 address or four parts? write the address in brackets, or fewer colons"));
+        return Err(wrong(
+            flag,
+            value,
+            "an IPv6 address or four parts? write the address in brackets, or fewer colons",
+        ));
     }
     let (of, to) = match *parts {
         _ if is_address => (any(), (typed.to_owned(), None)),

@@ -111,10 +111,7 @@ fn what_is_wrong_is_named_with_its_place_and_the_nearest_word() {
         ("dst", "at the end: an address is missing here; try 10.0.0.0/8"),
         ("sport 80 and", "at the end: a filter is missing here; try sport = :80"),
         ("or sport 80", "a filter is missing before \"or\"; try sport = :80"),
-        (
-            "sport 80 and or sport 81",
-            "at \"or sport 81\": a filter is missing before \"or\"; try sport = :80",
-        ),
+        ("sport 80 and or sport 81", "at \"or sport 81\": a filter is missing before \"or\"; try sport = :80"),
         ("not (sport 80", "at \"(sport 80\": this is never closed; add a )"),
         ("sport 80) or sport 81", "at \") or sport 81\": this closes nothing; leave it out"),
     ] {

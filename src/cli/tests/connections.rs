@@ -79,8 +79,7 @@ fn how_many_connections_there_are_is_not_said_twice() {
         ),
         (
             "--stages 1s:1,500ms:2 --stages c=2s:1",
-            "--stages: the rates last 1.5s and the connections (c=) 2s; make them equally long"
-                .to_owned(),
+            "--stages: the rates last 1.5s and the connections (c=) 2s; make them equally long".to_owned(),
         ),
         ("--max-inflight 50", "--max-inflight: there is no rate; add -R, for instance -R 1000".to_owned()),
         (

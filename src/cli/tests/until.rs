@@ -27,10 +27,7 @@ fn what_cannot_be_known_is_refused_with_what_can_be() {
     for (words, line) in [
         ("--until p99", "--until \"p99\": at the end: expected +- and a precision here"),
         ("--until p99+-2%,latenzy+-1%", "--until \"p99+-2%,latenzy+-1%\": at \"latenzy+-1%\": unknown metric"),
-        (
-            "--until p99+-2",
-            "--until \"p99+-2\": at \"2\": \"2\" is not a percentage; try p99+-2%",
-        ),
+        ("--until p99+-2", "--until \"p99+-2\": at \"2\": \"2\" is not a percentage; try p99+-2%"),
         ("--until p99<50ms", "--until \"p99<50ms\": at \"<50ms\": expected +- and a precision here"),
         ("--until max+-2%", "--until \"max+-2%\": max has no confidence interval"),
         ("--until http://h/", "--until \"http://h/\": a URL; --until needs a value before it"),

@@ -29,10 +29,7 @@ fn what_cannot_be_sampled_is_refused_with_what_can_be() {
             "--sockets 'sport = :80' --sockets-output s.ndjson h",
             "--sockets: attach the filter with an equals sign: --sockets='sport = :80'",
         ),
-        (
-            "--sockets-output s.json h",
-            "--sockets-output \"s.json\": its ending must be .ndjson; try s.ndjson",
-        ),
+        ("--sockets-output s.json h", "--sockets-output \"s.json\": its ending must be .ndjson; try s.ndjson"),
         (
             "--sockets=stat --sockets-output s.ndjson h",
             "--sockets \"stat\": unknown word \"stat\"; did you mean state?",
