@@ -36,7 +36,7 @@ fn evidence(plan: &Plan, outcome: &Outcome) -> Evidence {
         generator: Generator {
             threads: if is_simulated(plan) { Vec::new() } else { threads(outcome) },
             cpus: outcome.host.cpus,
-            stopped_s: figure((stalled_ns as f64 / 1e9).min(outcome.elapsed.as_secs_f64())),
+            stalled_s: figure((stalled_ns as f64 / 1e9).min(outcome.elapsed.as_secs_f64())),
             throttled_s: seen.throttled_s,
         },
         load: load(plan, outcome),
@@ -111,7 +111,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         connections: u64::from(plan.load.max_inflight),
         in_flight: mean(occupancy.in_flight_ns),
         missing: mean(occupancy.absent_ns + occupancy.waiting_ns + occupancy.connecting_ns),
-        answered: counters.completed,
+        completed: counters.completed,
         rate_per_s: figure(rate(counted(outcome), elapsed_s)),
         asked_per_s: plan
             .schedule
@@ -150,7 +150,7 @@ fn latency(outcome: &Outcome) -> Option<Latency> {
     let delayed: u64 = latency.values().filter(|(ns, _)| DELAYED_NS.contains(ns)).map(|(_, count)| count).sum();
     Some(Latency {
         mean_us: figure(latency.mean()? / 1e3),
-        least_us: figure(least_ns as f64 / 1e3),
+        min_us: figure(least_ns as f64 / 1e3),
         calm_us: open_loop.map(|open_loop| figure(open_loop.calm_ns as f64 / open_loop.calm as f64 / 1e3)),
         p1_us: us(1.0),
         p50_us: us(50.0),

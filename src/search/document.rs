@@ -98,7 +98,7 @@ pub struct Run {
     pub slope_us_per_s: Option<f64>,
     /// How long onrush itself was stalled in that time, in seconds; left out if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stood_still_s: Option<f64>,
+    pub stalled_s: Option<f64>,
     /// The terms of the objective.
     pub terms: Vec<Judged>,
 }
@@ -193,7 +193,7 @@ impl Run {
             rate_per_s: point.per_s,
             completed: point.completed,
             slope_us_per_s: point.slope_ns_per_s.map(|slope| slope / 1e3),
-            stood_still_s: (!point.stalled.is_zero()).then_some(point.stalled.as_secs_f64()),
+            stalled_s: (!point.stalled.is_zero()).then_some(point.stalled.as_secs_f64()),
             terms: point.terms.clone(),
         }
     }

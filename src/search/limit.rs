@@ -46,7 +46,7 @@ impl Limit {
         match self {
             Self::Verdict(limited_by) => limited_by.name(),
             Self::OpenFiles => "open_files",
-            Self::Stalled => "stood_still",
+            Self::Stalled => "stalled",
         }
     }
 

@@ -64,7 +64,7 @@ const RESPONSES_MIN: u64 = 20;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ruling {
     pub limited_by: LimitedBy,
-    pub because: String,
+    pub reason: String,
     pub advice: Option<String>,
 }
 
@@ -90,41 +90,41 @@ pub(super) fn decide(evidence: &Evidence) -> Ruling {
     RULES.iter().find_map(|rule| rule(evidence)).unwrap_or_else(|| unclear(evidence))
 }
 
-fn ruling(limited_by: LimitedBy, because: String, advice: &str) -> Option<Ruling> {
-    Some(Ruling { limited_by, because, advice: Some(advice.to_owned()).filter(|advice| !advice.is_empty()) })
+fn ruling(limited_by: LimitedBy, reason: String, advice: &str) -> Option<Ruling> {
+    Some(Ruling { limited_by, reason, advice: Some(advice.to_owned()).filter(|advice| !advice.is_empty()) })
 }
 
 fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     (load.without_port > 0 && misses(load)).then_some(())?;
-    let because = format!(
+    let reason = format!(
         "{} found no free local port, and {} of {} were missing on average",
         count(load.without_port, "connect"),
         number(load.missing),
         count(load.connections, "connection")
     );
-    ruling(LimitedBy::Ports, because, "widen net.ipv4.ip_local_port_range, or use more source addresses (-b)")
+    ruling(LimitedBy::Ports, reason, "widen net.ipv4.ip_local_port_range, or use more source addresses (-b)")
 }
 
 fn stopped(Evidence { generator, load, .. }: &Evidence) -> Option<Ruling> {
-    (generator.stopped_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0).then_some(())?;
-    let because = format!(
+    (generator.stalled_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0).then_some(())?;
+    let reason = format!(
         "onrush was stalled for {} of {}: it was stopped, or got no processor",
-        seconds(generator.stopped_s),
+        seconds(generator.stalled_s),
         seconds(load.elapsed_s)
     );
-    ruling(LimitedBy::GeneratorCpu, because, "keep other programs off its processors")
+    ruling(LimitedBy::GeneratorCpu, reason, "keep other programs off its processors")
 }
 
 fn script(evidence: &Evidence) -> Option<Ruling> {
     let in_script = |thread: &Thread| thread.busy >= BUSY && thread.script >= thread.busy / 2.0;
-    let because = busy_threads(evidence, in_script, |thread| {
+    let reason = busy_threads(evidence, in_script, |thread| {
         format!("{} busy, {} of the time in the script", percent(thread.busy), percent(thread.script))
     })?;
-    ruling(LimitedBy::GeneratorScript, because, "do less per request in the script, or use more threads (-t)")
+    ruling(LimitedBy::GeneratorScript, reason, "do less per request in the script, or use more threads (-t)")
 }
 
 fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
-    let because = busy_threads(
+    let reason = busy_threads(
         evidence,
         |thread| thread.busy >= BUSY,
         |thread| {
@@ -144,7 +144,7 @@ fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
     } else {
         "use more machines: every processor of this one is in use"
     };
-    ruling(LimitedBy::GeneratorCpu, because, advice)
+    ruling(LimitedBy::GeneratorCpu, reason, advice)
 }
 
 /// Describes the threads that match, if any; the figures are those of the first.
@@ -172,8 +172,8 @@ fn schedule(Evidence { load, latency, .. }: &Evidence) -> Option<Ruling> {
     let missing = (asked_per_s - load.rate_per_s) * load.elapsed_s;
     let on_the_way = latency.as_ref().map_or(0.0, |latency| ON_THE_WAY * asked_per_s * latency.p50_us / 1e6);
     (load.rate_per_s >= ANSWERED * asked_per_s || missing <= on_the_way).then_some(())?;
-    let because = format!("{} of {} requests/s were reached", number(load.rate_per_s), number(asked_per_s));
-    ruling(LimitedBy::Schedule, because, "")
+    let reason = format!("{} of {} requests/s were reached", number(load.rate_per_s), number(asked_per_s));
+    ruling(LimitedBy::Schedule, reason, "")
 }
 
 fn network(evidence: &Evidence) -> Option<Ruling> {
@@ -186,18 +186,18 @@ fn network(evidence: &Evidence) -> Option<Ruling> {
     // A full listen queue causes retransmissions, too.
     let is_lost = lost >= LOST || (lost >= LOST_MIN && waited_us >= WAITED * latency.mean_us);
     if is_lost && listen_queue(evidence).is_none() {
-        let because = format!("{} of the segments were lost or out of order", percent(lost));
+        let reason = format!("{} of the segments were lost or out of order", percent(lost));
         return ruling(
             LimitedBy::Network,
-            because,
+            reason,
             "check the links between the two machines (ip -s link, tc -s qdisc)",
         );
     }
     let shortest = ends().filter_map(|end| end.rtt_min_us).reduce(f64::min);
     if let Some(shortest_us) = shortest.filter(|us| *us >= ROUND_TRIP_MIN_US && *us >= ROUND_TRIP * latency.p50_us) {
         let median = time(latency.p50_us);
-        let because = format!("the shortest round trip took {} of a median latency of {median}", time(shortest_us));
-        return ruling(LimitedBy::Network, because, "use more connections (-c), or a generator closer to the target");
+        let reason = format!("the shortest round trip took {} of a median latency of {median}", time(shortest_us));
+        return ruling(LimitedBy::Network, reason, "use more connections (-c), or a generator closer to the target");
     }
     let is_explained = [delayed_ack, listen_queue].iter().any(|rule| rule(evidence).is_some());
     theirs.filter(|_| !is_explained).and_then(|theirs| queued_on_the_way(evidence, latency, theirs))
@@ -214,25 +214,25 @@ fn queued_on_the_way(evidence: &Evidence, latency: &Latency, theirs: &Network) -
     let is_of_latency = (least..=1.0 / ROUND_TRIP).contains(&(theirs.rtt_us / latency.p50_us));
     let is_prompt = evidence.generator.threads.iter().all(|thread| thread.busy < PROMPT);
     (is_queued && is_of_latency && is_prompt).then_some(())?;
-    let because = format!(
+    let reason = format!(
         "round trips took {} on average and {} at best, of a median latency of {}: segments queued on the way",
         time(theirs.rtt_us),
         time(shortest_us),
         time(latency.p50_us)
     );
-    ruling(LimitedBy::Network, because, "check the bandwidth of the links between the two machines")
+    ruling(LimitedBy::Network, reason, "check the bandwidth of the links between the two machines")
 }
 
 fn delayed_ack(Evidence { latency, network, .. }: &Evidence) -> Option<Ruling> {
     let delayed = latency.as_ref().map(|latency| latency.delayed).filter(|delayed| *delayed >= DELAYED)?;
     let half_answered = network.as_ref()?.half_answered.filter(|half_answered| *half_answered >= HALF_ANSWERED)?;
-    let because = format!(
+    let reason = format!(
         "{} of the latencies are about 40 ms, and in {} of the samples only part of the response had arrived: the target \
          sends responses in pieces and waits for an acknowledgement in between",
         percent(delayed),
         percent(half_answered)
     );
-    ruling(LimitedBy::Target, because, "have the target send each response in one piece, or set TCP_NODELAY")
+    ruling(LimitedBy::Target, reason, "have the target send each response in one piece, or set TCP_NODELAY")
 }
 
 fn listen_queue(Evidence { load, target, .. }: &Evidence) -> Option<Ruling> {
@@ -240,13 +240,13 @@ fn listen_queue(Evidence { load, target, .. }: &Evidence) -> Option<Ruling> {
     let overflows = listening.overflows.filter(|overflows| *overflows > 0);
     let overflows =
         overflows.map_or(String::new(), |overflows| format!(" and overflowed {}", count(overflows, "time")));
-    let because = format!(
+    let reason = format!(
         "its listen queue of {} was full{overflows}, and {} of {} were missing on average",
         number(f64::from(listening.limit)),
         number(load.missing),
         count(load.connections, "connection")
     );
-    ruling(LimitedBy::Target, because, "raise its backlog and net.core.somaxconn, or have it accept faster")
+    ruling(LimitedBy::Target, reason, "raise its backlog and net.core.somaxconn, or have it accept faster")
 }
 
 /// Whether a listen queue was seen full. Overflows alone may be another server's: the kernel counts those of all.
@@ -258,14 +258,14 @@ fn died(evidence: &Evidence) -> Option<Ruling> {
     has_died(evidence).then_some(())?;
     let Load { connect_errors, read_errors, timeouts, silent_at_end_s, .. } = evidence.load;
     let ended = if evidence.target.as_ref().is_some_and(|target| target.ended) { "its processes ended; " } else { "" };
-    let because = format!(
+    let reason = format!(
         "no responses in the last {}: {ended}{} and {} failed, {} timed out",
         seconds(silent_at_end_s),
         count(connect_errors, "connect"),
         count(read_errors, "request"),
         number(timeouts as f64)
     );
-    ruling(LimitedBy::Target, because, "check the target's log")
+    ruling(LimitedBy::Target, reason, "check the target's log")
 }
 
 /// Whether the target responded at first and later stopped.
@@ -273,33 +273,33 @@ pub(super) fn has_died(Evidence { load, target, .. }: &Evidence) -> bool {
     let is_silent = load.silent_at_end_s >= SILENT_MIN_S && load.silent_at_end_s >= SILENT * load.elapsed_s;
     let has_failed = load.connect_errors + load.read_errors + load.timeouts > 0
         || target.as_ref().is_some_and(|target| target.ended);
-    load.answered > 0 && is_silent && has_failed
+    load.completed > 0 && is_silent && has_failed
 }
 
 fn too_few(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
-    (load.answered < RESPONSES_MIN).then_some(())?;
-    if load.answered == 0 {
+    (load.completed < RESPONSES_MIN).then_some(())?;
+    if load.completed == 0 {
         return ruling(LimitedBy::Unclear, "there were no responses".to_owned(), "");
     }
-    ruling(LimitedBy::Unclear, format!("there were only {}", count(load.answered, "response")), "run longer (-d)")
+    ruling(LimitedBy::Unclear, format!("there were only {}", count(load.completed, "response")), "run longer (-d)")
 }
 
 fn target_cpu(evidence: &Evidence) -> Option<Ruling> {
     let target = evidence.target.as_ref()?;
     let name = &target.name;
-    let because = if target.busiest_thread >= BUSY {
+    let reason = if target.busiest_thread >= BUSY {
         format!("the busiest thread of {name} was {} busy", percent(target.busiest_thread))
     } else if target.cpus_allowed > 0.0 && target.cpus_used >= BUSY * target.cpus_allowed {
         format!("{name} used {} of its {}", number(target.cpus_used), processors(target.cpus_allowed))
     } else {
         return None;
     };
-    ruling(LimitedBy::Target, because + &meanwhile(evidence), "")
+    ruling(LimitedBy::Target, reason + &meanwhile(evidence), "")
 }
 
 fn queueing(evidence: &Evidence) -> Option<Ruling> {
     let Evidence { generator, load, latency, target, .. } = evidence;
-    let &Latency { p1_us, p50_us, least_us, calm_us, mean_us, .. } = latency.as_ref()?;
+    let &Latency { p1_us, p50_us, min_us, calm_us, mean_us, .. } = latency.as_ref()?;
     // If onrush itself is busy, requests may have queued in it.
     let is_idle = generator.threads.iter().all(|thread| thread.busy < IDLE);
     (load.in_flight >= SEVERAL && is_idle).then_some(())?;
@@ -311,37 +311,37 @@ fn queueing(evidence: &Evidence) -> Option<Ruling> {
         format!("responses took {} on average, and {} while few requests were in flight", time(mean_us), time(calm_us))
     } else if p1_us > 0.0 && by_queue(p50_us / p1_us, QUEUEING) {
         format!("the median of {} was {} times the 1st percentile", time(p50_us), number(p50_us / p1_us))
-    } else if least_us > 0.0 && by_queue(p50_us / least_us, QUEUEING.max(load.in_flight / 3.0)) {
-        format!("the median of {} was {} times the shortest latency", time(p50_us), number(p50_us / least_us))
+    } else if min_us > 0.0 && by_queue(p50_us / min_us, QUEUEING.max(load.in_flight / 3.0)) {
+        format!("the median of {} was {} times the shortest latency", time(p50_us), number(p50_us / min_us))
     } else {
         return None;
     };
-    let because =
+    let reason =
         format!("requests queued {place}: with {} in flight, {figures}{}", number(load.in_flight), meanwhile(evidence));
-    ruling(LimitedBy::Target, because, "")
+    ruling(LimitedBy::Target, reason, "")
 }
 
 fn connections(evidence: &Evidence) -> Option<Ruling> {
     let Evidence { load, latency, .. } = evidence;
-    let &Latency { p1_us, p50_us, least_us, .. } = latency.as_ref()?;
+    let &Latency { p1_us, p50_us, min_us, .. } = latency.as_ref()?;
     // If the first ones took less time, all the others may have queued.
-    let is_alike = p50_us < UNQUEUED * p1_us && (load.in_flight < SEVERAL || p50_us < QUEUEING * least_us);
+    let is_alike = p50_us < UNQUEUED * p1_us && (load.in_flight < SEVERAL || p50_us < QUEUEING * min_us);
     ((is_alike || p50_us == 0.0) && !fails(load)).then_some(())?;
     let there = count(load.connections, "connection");
     let there =
         if misses(load) { format!("{} of {there}", number(load.connections as f64 - load.missing)) } else { there };
-    let because = format!(
+    let reason = format!(
         "with {there}, the median of {} is close to the 1st percentile of {}, so no requests queued{}",
         time(p50_us),
         time(p1_us),
         meanwhile(evidence)
     );
-    ruling(LimitedBy::Connections, because, &format!("use more connections ({})", option_of(load)))
+    ruling(LimitedBy::Connections, reason, &format!("use more connections ({})", option_of(load)))
 }
 
 fn unclear(evidence: &Evidence) -> Ruling {
     let Evidence { load, latency, .. } = evidence;
-    let because = match latency {
+    let reason = match latency {
         _ if fails(load) => format!(
             "{} and {} failed, {} timed out",
             count(load.connect_errors, "connect"),
@@ -352,7 +352,7 @@ fn unclear(evidence: &Evidence) -> Ruling {
             "the median of {} is {} times the 1st percentile and {} times the shortest latency, with {} in flight{}",
             time(latency.p50_us),
             number(latency.p50_us / latency.p1_us),
-            number(latency.p50_us / latency.least_us.max(f64::MIN_POSITIVE)),
+            number(latency.p50_us / latency.min_us.max(f64::MIN_POSITIVE)),
             number(load.in_flight),
             meanwhile(evidence)
         ),
@@ -363,12 +363,12 @@ fn unclear(evidence: &Evidence) -> Ruling {
     } else {
         format!("compare with a run on {} ({})", count(2 * load.connections, "connection"), option_of(load))
     };
-    Ruling { limited_by: LimitedBy::Unclear, because, advice: Some(advice) }
+    Ruling { limited_by: LimitedBy::Unclear, reason, advice: Some(advice) }
 }
 
 /// Whether failures are frequent enough to disturb every figure.
 fn fails(load: &Load) -> bool {
-    (load.connect_errors + load.read_errors + load.timeouts) as f64 >= FAILED * load.answered as f64
+    (load.connect_errors + load.read_errors + load.timeouts) as f64 >= FAILED * load.completed as f64
         && load.connect_errors + load.read_errors + load.timeouts > 0
 }
 

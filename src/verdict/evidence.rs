@@ -32,7 +32,8 @@ pub struct Generator {
     /// How many processors the threads may use.
     pub cpus: usize,
     /// How long at least one thread was stalled: stopped, or without a processor.
-    pub stopped_s: f64,
+    #[serde(alias = "stopped_s")]
+    pub stalled_s: f64,
     /// How long its control group was throttled, summed over processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_s: Option<f64>,
@@ -64,7 +65,8 @@ pub struct Load {
     /// Missing connections, on average: never established, waiting to reconnect, or connecting.
     pub missing: f64,
     /// Responses.
-    pub answered: u64,
+    #[serde(alias = "answered")]
+    pub completed: u64,
     /// Responses per second.
     pub rate_per_s: f64,
     /// Requests per second asked for; left out without a rate.
@@ -115,7 +117,8 @@ pub struct Latency {
     /// The mean.
     pub mean_us: f64,
     /// The shortest one, warm-up included: while connections were being opened, few requests were in flight.
-    pub least_us: f64,
+    #[serde(alias = "least_us")]
+    pub min_us: f64,
     /// With a rate, the mean of requests sent while less than half of the connections were busy, warm-up included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calm_us: Option<f64>,

@@ -77,7 +77,7 @@ pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
     let is_there = [
         (delayed && half_answered >= DELAYED, Finding::DelayedAck),
         (is_full, Finding::ListenQueue),
-        (generator.stopped_s >= STALLED_S, Finding::Stalled),
+        (generator.stalled_s >= STALLED_S, Finding::Stalled),
         (is_throttled(generator.throttled_s, generator.threads.len() as f64), Finding::Throttled),
         (is_target_throttled, Finding::TargetThrottled),
         (has_died, Finding::TargetDied),

@@ -24,7 +24,8 @@ pub struct Verdict {
     /// The limit.
     pub limited_by: LimitedBy,
     /// The reason, with the figures.
-    pub because: String,
+    #[serde(alias = "because")]
+    pub reason: String,
     /// What to change to measure more; left out if nothing was wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
@@ -105,7 +106,7 @@ impl fmt::Display for Verdict {
             LimitedBy::Ports => "limited by local ports",
             LimitedBy::Unclear => "unclear",
         };
-        write!(f, "{limited}: {}", self.because)?;
+        write!(f, "{limited}: {}", self.reason)?;
         self.advice.as_ref().map_or(Ok(()), |advice| write!(f, "; {advice}"))
     }
 }
@@ -115,14 +116,7 @@ impl Verdict {
     pub fn of(evidence: Evidence, unseen: Vec<String>) -> Self {
         let findings = find::findings(&evidence);
         let ruling = decide::decide(&evidence);
-        Self {
-            limited_by: ruling.limited_by,
-            because: ruling.because,
-            advice: ruling.advice,
-            findings,
-            evidence,
-            unseen,
-        }
+        Self { limited_by: ruling.limited_by, reason: ruling.reason, advice: ruling.advice, findings, evidence, unseen }
     }
 }
 

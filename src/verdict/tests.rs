@@ -16,13 +16,13 @@ fn idle() -> Evidence {
             elapsed_s: 10.0,
             connections: 10,
             in_flight: 9.9,
-            answered: 5_000,
+            completed: 5_000,
             rate_per_s: 500.0,
             ..Load::default()
         },
         latency: Some(Latency {
             mean_us: 18.0 * MS,
-            least_us: 9.5 * MS,
+            min_us: 9.5 * MS,
             p1_us: 10.0 * MS,
             p50_us: 18.0 * MS,
             p99_us: 30.0 * MS,
@@ -57,7 +57,7 @@ const EXPLAINED: [(usize, usize); 4] = [(5, 10), (6, 10), (8, 9), (8, 10)];
 /// Changes for the rules, in their order: each alone leads to its verdict.
 const SITUATIONS: [(LimitedBy, Change); 17] = [
     (LimitedBy::Ports, |evidence| (evidence.load.without_port, evidence.load.missing) = (36, 3.6)),
-    (LimitedBy::GeneratorCpu, |evidence| evidence.generator.stopped_s = 0.5),
+    (LimitedBy::GeneratorCpu, |evidence| evidence.generator.stalled_s = 0.5),
     (LimitedBy::GeneratorScript, |evidence| {
         evidence.generator.threads[0] = Thread { busy: 0.95, queued: None, script: 0.5 };
     }),
@@ -93,7 +93,7 @@ const SITUATIONS: [(LimitedBy, Change); 17] = [
     // All are alike, but the shortest took a tenth: the others all queued.
     (LimitedBy::Target, |evidence| {
         let latency = evidence.latency.as_mut().unwrap();
-        (latency.p1_us, latency.least_us) = (17.0 * MS, 1.8 * MS);
+        (latency.p1_us, latency.min_us) = (17.0 * MS, 1.8 * MS);
     }),
     (LimitedBy::Connections, |evidence| evidence.latency.as_mut().unwrap().p1_us = 12.1 * MS),
 ];
@@ -102,7 +102,7 @@ const SITUATIONS: [(LimitedBy, Change); 17] = [
 fn each_situation_has_its_verdict() {
     for (number, (limited_by, change)) in SITUATIONS.into_iter().enumerate() {
         let verdict = after(change);
-        assert_eq!(verdict.limited_by, limited_by, "situation {number}: {}", verdict.because);
+        assert_eq!(verdict.limited_by, limited_by, "situation {number}: {}", verdict.reason);
     }
     let unclear = after(|_| ());
     assert_eq!(unclear.limited_by, LimitedBy::Unclear);
@@ -121,7 +121,7 @@ fn of_two_situations_the_one_that_is_tried_first_decides() {
                 second(evidence);
                 first(evidence);
             });
-            assert_eq!(verdict.limited_by, limited_by, "situation {number}: {}", verdict.because);
+            assert_eq!(verdict.limited_by, limited_by, "situation {number}: {}", verdict.reason);
         }
     }
 }
@@ -177,7 +177,7 @@ fn what_is_not_known_decides_nothing() {
         // All are alike, and one was far faster than a queue of ten explains.
         |evidence| {
             let latency = evidence.latency.as_mut().unwrap();
-            (latency.p1_us, latency.least_us) = (17.0 * MS, 0.06 * MS);
+            (latency.p1_us, latency.min_us) = (17.0 * MS, 0.06 * MS);
         },
         // Requests may have queued in a generator that is this busy.
         |evidence| {
@@ -195,10 +195,10 @@ fn what_is_not_known_decides_nothing() {
         |evidence| (evidence.load.asked_per_s, evidence.load.sent) = (Some(900.0), Some(0.6)),
     ] {
         let verdict = after(change);
-        assert_eq!(verdict.limited_by, LimitedBy::Unclear, "{}", verdict.because);
+        assert_eq!(verdict.limited_by, LimitedBy::Unclear, "{}", verdict.reason);
     }
-    let few = after(|evidence| evidence.load.answered = 19);
-    assert_eq!((few.limited_by, few.because.as_str()), (LimitedBy::Unclear, "there were only 19 responses"));
+    let few = after(|evidence| evidence.load.completed = 19);
+    assert_eq!((few.limited_by, few.reason.as_str()), (LimitedBy::Unclear, "there were only 19 responses"));
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn what_else_is_worth_knowing_is_found_with_its_sentence() {
     assert_eq!(found(|_| ()), []);
     let thirds = |first_per_s, last_per_s, error_per_s| Some(Thirds { first_per_s, last_per_s, error_per_s });
     let table: [(Finding, Change); 10] = [
-        (Finding::Stalled, |evidence| evidence.generator.stopped_s = 0.3),
+        (Finding::Stalled, |evidence| evidence.generator.stalled_s = 0.3),
         (Finding::Throttled, |evidence| evidence.generator.throttled_s = Some(0.5)),
         (Finding::TargetThrottled, |evidence| evidence.target = Some(Target { throttled_s: Some(0.5), ..target() })),
         (Finding::TargetDied, |evidence| (evidence.load.silent_at_end_s, evidence.load.read_errors) = (1.0, 1)),

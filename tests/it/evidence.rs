@@ -27,7 +27,7 @@ fn sum(document: &Value, name: &str) -> f64 {
 fn assert_accounted(document: &Value) {
     for thread in document["threads"].as_array().unwrap() {
         let of = |name: &str| number(thread, &format!("/{name}"));
-        let [cpu_s, parts_s] = [of("cpu_s") + of("spin_s"), of("user_s") + of("system_s")];
+        let [cpu_s, parts_s] = [of("cpu_s") + of("busy_polled_s"), of("user_s") + of("system_s")];
         assert!((cpu_s - parts_s).abs() < 1e-6, "{document}");
         let (all_s, duration_s) = (parts_s + of("queued_s") + of("asleep_s"), number(document, "/duration_s"));
         // The thread may get a processor only some time after its end.

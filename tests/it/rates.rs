@@ -180,7 +180,7 @@ fn connections_are_opened_while_due_requests_wait_and_a_note_says_how_many_it_ta
     let slow = url(&server, "/delay/100");
     let (output, few) = document(context.onrush().words("-t1 -c4 -d2s -R300").word(&slow), &scratch);
     assert!(output.stderr.contains("all 4 connections were busy; about "), "{output:?}");
-    assert_eq!(number(&few, "/connections/lived"), 4.0);
+    assert_eq!(number(&few, "/connections/established"), 4.0);
     assert!(number(&few, "/requests/unsent") > 400.0, "{}", few["requests"]);
     let needed: f64 =
         output.stderr.split("--max-inflight ").nth(1).unwrap().split(';').next().unwrap().parse().unwrap();
@@ -191,8 +191,8 @@ fn connections_are_opened_while_due_requests_wait_and_a_note_says_how_many_it_ta
     assert!(!output.stderr.contains("connections were busy"), "{output:?}");
     let of = |pointer: &str| number(&enough, pointer);
     assert_eq!((of("/plan/connections"), of("/plan/max_inflight"), of("/connections/asked")), (4.0, 2.0 * needed, 4.0));
-    assert!((29.0..=2.0 * needed).contains(&of("/connections/lived")), "{}", enough["connections"]);
-    assert_eq!(of("/connections/lived"), of("/connections/opened"), "they stay open");
+    assert!((29.0..=2.0 * needed).contains(&of("/connections/established")), "{}", enough["connections"]);
+    assert_eq!(of("/connections/established"), of("/connections/opened"), "they stay open");
     assert!(of("/requests/completed") > 2.0 * number(&few, "/requests/completed"), "{}", enough["requests"]);
 }
 
@@ -208,7 +208,7 @@ fn stages_of_connections_open_and_close_them(context: &Context) {
         assert!(completed[row] <= most + 10.0, "{completed:?}");
     }
     assert!(completed.iter().sum::<f64>() > 250.0, "{completed:?}");
-    assert_eq!(["asked", "lived", "opened"].map(|name| of(&format!("/connections/{name}"))), [10.0; 3]);
+    assert_eq!(["asked", "established", "opened"].map(|name| of(&format!("/connections/{name}"))), [10.0; 3]);
     assert_eq!((of("/plan/connections"), of("/plan/connection_stages/2/to")), (10.0, 0.0));
     let busy = of("/in_flight/busy_connections");
     assert!((4.0..=6.5).contains(&busy), "{busy}");
@@ -223,7 +223,11 @@ fn stages_of_connections_and_of_the_rate_go_together(context: &Context) {
     assert_accounted(&document);
     let of = |pointer: &str| number(&document, pointer);
     let due = of("/requests/due");
-    assert!((200.0..=300.0).contains(&due) && of("/connections/lived") == 20.0, "{due} {}", document["connections"]);
+    assert!(
+        (200.0..=300.0).contains(&due) && of("/connections/established") == 20.0,
+        "{due} {}",
+        document["connections"]
+    );
     // Without a connection nothing is sent in the first half second.
     assert!(of("/requests/late") >= 45.0 && of("/latency/scheduled/max_us") > 450_000.0, "{}", document["requests"]);
     assert!(of("/requests/started") > 150.0, "{}", document["requests"]);

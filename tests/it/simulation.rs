@@ -338,7 +338,7 @@ fn what_limited_a_run_is_known_in_virtual_time_too(context: &Context) {
         assert_eq!(verdict["limited_by"], limited_by, "{words} {scenario}: {verdict:#}");
         let findings: Vec<&str> = verdict["findings"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
         assert_eq!(findings, finding.into_iter().collect::<Vec<_>>(), "{words} {scenario}: {verdict:#}");
-        assert!(output.verdict.contains(verdict["because"].as_str().unwrap()) || words.contains("-n15"), "{output:?}");
+        assert!(output.verdict.contains(verdict["reason"].as_str().unwrap()) || words.contains("-n15"), "{output:?}");
     }
 }
 

@@ -43,7 +43,7 @@ fn expect(limited_by: &str, findings: &[&str], run: impl Fn() -> Value) {
         let generator = &verdict["evidence"]["generator"];
         let threads = generator["threads"].as_array().expect("a list");
         let is_queued = threads.iter().any(|thread| thread["queued"].as_f64() > Some(0.2));
-        let is_stopped = generator["stopped_s"].as_f64() > Some(0.1);
+        let is_stopped = generator["stalled_s"].as_f64() > Some(0.1);
         if verdict["limited_by"] != "generator_cpu" || !(is_queued || is_stopped) {
             verdicts.push(verdict);
         }

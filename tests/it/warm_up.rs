@@ -28,7 +28,7 @@ fn a_warm_up_measures_nothing(context: &Context) {
         let service = &document["latency"]["service"];
         assert!(number(service, "/mean_us") >= number(service, "/min_us") && number(service, "/min_us") >= 10_000.0);
         assert_eq!(number(&document, "/connections/opened"), 0.0);
-        assert_eq!(number(&document, "/connections/lived"), 4.0);
+        assert_eq!(number(&document, "/connections/established"), 4.0);
         let rows = document["timeline"].as_array().unwrap();
         assert_eq!(rows.iter().map(|row| row["completed"].as_u64().unwrap()).sum::<u64>(), requests);
         assert!(rows.len() <= 2, "{rows:?}");
@@ -50,7 +50,7 @@ fn a_signal_in_the_warm_up_ends_a_test_that_measured_nothing(context: &Context) 
 fn what_connections_of_the_warm_up_agreed_on_is_in_use(context: &Context) {
     let (server, scratch) = (TlsServer::new(&self_signed(&["localhost"])), Scratch::new("warm-tls"));
     let agreed = |document: &Value, keys: [&str; 3]| {
-        let agreed = document.pointer("/tls/agreed/0").unwrap_or_else(|| panic!("nothing agreed in {document}"));
+        let agreed = document.pointer("/tls/negotiated/0").unwrap_or_else(|| panic!("nothing agreed in {document}"));
         keys.map(|key| agreed[key].as_str().unwrap_or("").to_owned())
     };
     let keys = ["version", "suite", "group"];
@@ -59,13 +59,13 @@ fn what_connections_of_the_warm_up_agreed_on_is_in_use(context: &Context) {
     assert!(output.requests() > 0, "{output:?}");
     assert_eq!((number(&kept, "/tls/handshakes"), number(&kept, "/tls/resumed")), (0.0, 0.0));
     assert_eq!(agreed(&kept, keys), ["1.3", "TLS_AES_256_GCM_SHA384", "X25519"]);
-    assert_eq!(number(&kept, "/tls/agreed/0/connections"), 4.0);
+    assert_eq!(number(&kept, "/tls/negotiated/0/connections"), 4.0);
     // If connections are replaced all the time there are handshakes to measure too, and they resume sessions.
     let (output, replaced) = document(program().words("--disable-keepalive").word(server.url("/")), &scratch);
     let (handshakes, resumed) = (number(&replaced, "/tls/handshakes"), number(&replaced, "/tls/resumed"));
     assert!(handshakes > 0.0 && handshakes == resumed, "{replaced}");
     let in_use =
-        replaced["tls"]["agreed"].as_array().unwrap().iter().map(|agreed| agreed["connections"].as_f64().unwrap());
+        replaced["tls"]["negotiated"].as_array().unwrap().iter().map(|agreed| agreed["connections"].as_f64().unwrap());
     assert!((handshakes..=handshakes + 4.0).contains(&in_use.sum::<f64>()), "{replaced}");
     assert!(output.note("resumed an earlier session").contains("--tls-resume off"), "{output:?}");
 }

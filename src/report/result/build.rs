@@ -59,7 +59,7 @@ impl Document {
             in_flight: InFlight::of(&counters.occupancy, outcome.elapsed).filter(|_| !outcome.has_lost_threads()),
             connections: Connections {
                 asked: u64::from(plan.load.connections),
-                lived: counters.slots_opened,
+                established: counters.slots_opened,
                 opened: counters.connects,
                 closed_first: plan.requests_per_connection.map(|_| counters.closed_first),
                 idle_closed: open_loop.map(|_| counters.idle_closed),
@@ -265,8 +265,8 @@ impl Tls {
             group: (group != 0).then(|| Named::name_of(GROUPS, group)),
             connections,
         };
-        let agreed: Vec<Agreed> = handshakes.in_use().into_iter().map(agreed).collect();
+        let negotiated: Vec<Agreed> = handshakes.in_use().into_iter().map(agreed).collect();
         let Handshakes { total, resumed, .. } = *handshakes;
-        (!agreed.is_empty()).then_some(Self { handshakes: total, resumed, agreed })
+        (!negotiated.is_empty()).then_some(Self { handshakes: total, resumed, negotiated })
     }
 }

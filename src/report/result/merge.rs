@@ -70,7 +70,7 @@ impl Document {
         sum.rate_per_s = rate(documents.iter().map(Self::counted).sum(), sum.duration_s);
         let most = |of: fn(&Segment) -> u64| segments.iter().map(of).max().unwrap_or(0);
         sum.connections.asked = most(|segment| segment.asked).max(sum.connections.asked);
-        sum.connections.lived = most(|segment| segment.lived).max(sum.connections.lived);
+        sum.connections.established = most(|segment| segment.established).max(sum.connections.established);
         sum.open_loop = OpenLoop::sum(&documents, sum.latency.scheduled.as_ref())?;
         if let Some(open_loop) = &mut sum.open_loop {
             open_loop.due_per_s = rate(sum.requests.due.unwrap_or_default(), sum.duration_s);
@@ -256,13 +256,13 @@ impl Tls {
     fn add(&mut self, other: &Self) {
         self.handshakes += other.handshakes;
         self.resumed += other.resumed;
-        for theirs in &other.agreed {
+        for theirs in &other.negotiated {
             let is_same = |mine: &&mut Agreed| {
                 (&mine.version, &mine.suite, &mine.group) == (&theirs.version, &theirs.suite, &theirs.group)
             };
-            match self.agreed.iter_mut().find(is_same) {
+            match self.negotiated.iter_mut().find(is_same) {
                 Some(mine) => mine.connections += theirs.connections,
-                None => self.agreed.push(theirs.clone()),
+                None => self.negotiated.push(theirs.clone()),
             }
         }
     }
@@ -311,7 +311,7 @@ impl Connections {
     /// Adds the counts. The highest numbers at one time depend on when the runs took place.
     fn add(&mut self, other: Self) {
         self.asked = self.asked.max(other.asked);
-        self.lived = self.lived.max(other.lived);
+        self.established = self.established.max(other.established);
         self.opened += other.opened;
         self.closed_first = both(self.closed_first, other.closed_first);
         self.idle_closed = both(self.idle_closed, other.idle_closed);

@@ -50,8 +50,8 @@ pub use until::{Known, Until};
 pub use watched::{Extent, Watched};
 pub use way::{Offer, Way};
 
-/// The version of the format.
-pub const SCHEMA: u32 = 1;
+/// The version of the format; 2 renamed keys.
+pub const SCHEMA: u32 = 2;
 
 /// What one run, or several together, measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -247,7 +247,8 @@ pub struct Connections {
     pub asked: u64,
     /// How many different ones were established, including those that `--max-inflight` added later. In a sum: the
     /// highest number in runs at one time.
-    pub lived: u64,
+    #[serde(alias = "lived")]
+    pub established: u64,
     /// How many were opened while the run was measured, replacements included.
     pub opened: u64,
     /// With `--requests-per-connection`: how many onrush closed after their last request, because the server did not
@@ -325,7 +326,8 @@ pub struct Tls {
     /// How many of them resumed an earlier session.
     pub resumed: u64,
     /// What the connections used, including those from the warm-up, whose handshakes were not measured.
-    pub agreed: Vec<Agreed>,
+    #[serde(alias = "agreed")]
+    pub negotiated: Vec<Agreed>,
 }
 
 /// What client and server negotiated.

@@ -9,6 +9,9 @@ use serde_json::Value;
 use super::super::{input, printable};
 use super::{Document, SCHEMA};
 
+/// The oldest version of the format that is read.
+const SCHEMA_OLDEST: u32 = 1;
+
 /// What every version of the format has in common.
 #[derive(Deserialize)]
 struct Version {
@@ -36,8 +39,11 @@ impl Document {
         let Version { schema, kind } = serde_json::from_slice(text)
             .map_err(shown)
             .with_context(|| format!("{path:?} is not a result of onrush"))?;
-        if schema != u64::from(SCHEMA) {
-            bail!("{path:?} has schema {schema}, and this onrush reads schema {SCHEMA}: use the version that wrote it");
+        if !(u64::from(SCHEMA_OLDEST)..=u64::from(SCHEMA)).contains(&schema) {
+            bail!(
+                "{path:?} has schema {schema}, and this onrush reads schemas {SCHEMA_OLDEST} to {SCHEMA}: use the version \
+                 that wrote it"
+            );
         }
         if let Some(kind) = kind {
             bail!("{path:?} is the document of a {}, not of a run", printable(&kind));
@@ -47,7 +53,10 @@ impl Document {
         if !are_figures(&value) {
             bail!("{path:?} is damaged: it has impossible figures");
         }
-        serde_json::from_value(value).map_err(shown).with_context(|| format!("{path:?} is damaged"))
+        let document: Self =
+            serde_json::from_value(value).map_err(shown).with_context(|| format!("{path:?} is damaged"))?;
+        // The keys of older versions are aliases of today's.
+        Ok(Self { schema: SCHEMA, ..document })
     }
 }
 
@@ -72,6 +81,8 @@ fn are_figures(value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::document;
+    use super::super::{Sources, Tls};
     use super::*;
 
     #[test]
@@ -84,6 +95,36 @@ mod tests {
             let error = format!("{:#}", Document::parse(Path::new("x.json"), text.as_bytes()).unwrap_err());
             assert!(error.contains(words) && error.contains(r"\u{1b}]0;x\u{7}"), "{error:?}");
             assert!(!error.contains(char::is_control), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn documents_of_the_first_version_are_read_as_documents_of_today() {
+        let tls = Tls { handshakes: 1, resumed: 0, negotiated: Vec::new() };
+        let new = Document { tls: Some(tls), ..document([5]) };
+        let new = Document { sources: Some(Sources::of("a.json", &new).unwrap()), ..new };
+        let mut old = serde_json::to_value(&new).unwrap();
+        for (place, today, before) in [
+            ("/connections", "established", "lived"),
+            ("/sources/files/0", "established", "lived"),
+            ("/tls", "negotiated", "agreed"),
+            ("/threads/0", "busy_polled_s", "spin_s"),
+            ("/verdict", "reason", "because"),
+            ("/verdict/evidence/generator", "stalled_s", "stopped_s"),
+            ("/verdict/evidence/load", "completed", "answered"),
+            ("/verdict/evidence/latency", "min_us", "least_us"),
+        ] {
+            let fields = old.pointer_mut(place).and_then(Value::as_object_mut).expect(place);
+            let value = fields.remove(today).expect(today);
+            fields.insert(before.to_owned(), value);
+        }
+        old["schema"] = 1.into();
+        assert_eq!(Document::parse(Path::new("x.json"), old.to_string().as_bytes()).unwrap(), new);
+        for schema in [0, 3] {
+            old["schema"] = schema.into();
+            let error = Document::parse(Path::new("x.json"), old.to_string().as_bytes()).unwrap_err().to_string();
+            let words = "has schema 0, and this onrush reads schemas 1 to 2: use the version that wrote it";
+            assert!(error.ends_with(&words.replace('0', &schema.to_string())), "{error}");
         }
     }
 }

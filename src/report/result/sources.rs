@@ -33,7 +33,8 @@ pub struct Source {
     /// Connections asked for.
     pub asked: u64,
     /// How many of them were established.
-    pub lived: u64,
+    #[serde(alias = "lived")]
+    pub established: u64,
 }
 
 /// A span of time in which the same runs took place. Times are nanoseconds since 1970.
@@ -46,7 +47,7 @@ pub(super) struct Segment {
     /// Their connections.
     pub asked: u64,
     /// Those of them that were established.
-    pub lived: u64,
+    pub established: u64,
 }
 
 impl Sources {
@@ -54,8 +55,8 @@ impl Sources {
     pub fn of(name: &str, document: &Document) -> Result<Self, Corrupt> {
         let Document { started_at, duration_s, connections, .. } = document;
         let sources = document.sources.clone().unwrap_or_else(|| {
-            let (name, asked, lived) = (name.to_owned(), connections.asked, connections.lived);
-            let run = Source { name, started_at: *started_at, duration_s: *duration_s, asked, lived };
+            let (name, asked, established) = (name.to_owned(), connections.asked, connections.established);
+            let run = Source { name, started_at: *started_at, duration_s: *duration_s, asked, established };
             Self { count: 1, files: vec![run] }
         });
         let is_believed = |run: &Source| (0.0..=DURATION_MAX_S).contains(&run.duration_s);
@@ -86,9 +87,11 @@ impl Sources {
             segments.extend((now.runs > 0 && now.from_ns < at_ns).then_some(now));
             now.from_ns = at_ns;
             if begins {
-                (now.runs, now.asked, now.lived) = (now.runs + 1, now.asked + run.asked, now.lived + run.lived);
+                (now.runs, now.asked, now.established) =
+                    (now.runs + 1, now.asked + run.asked, now.established + run.established);
             } else {
-                (now.runs, now.asked, now.lived) = (now.runs - 1, now.asked - run.asked, now.lived - run.lived);
+                (now.runs, now.asked, now.established) =
+                    (now.runs - 1, now.asked - run.asked, now.established - run.established);
             }
         }
         if segments.is_empty() {

@@ -346,7 +346,7 @@ fn no_secret_is_in_any_form_of_a_document_unless_it_is_to_be_kept() {
 #[test]
 fn processor_time_is_told_apart_from_looking() {
     let threads = document([5]).threads;
-    assert_eq!((threads[0].cpu_s, threads[0].spin_s, threads[0].completed), (Some(2.0), Some(1.0), 1));
+    assert_eq!((threads[0].cpu_s, threads[0].busy_polled_s, threads[0].completed), (Some(2.0), Some(1.0), 1));
     assert_eq!((threads[0].user_s, threads[0].system_s), (Some(1.0), Some(2.0)));
 }
 
@@ -384,7 +384,7 @@ fn where_the_time_of_a_thread_went_is_said_as_far_as_it_is_known() {
 fn documents_from_before_a_key_was_added_are_read_and_merged() {
     let new = document([5]);
     let mut old = serde_json::to_value(&new).unwrap();
-    let known = ["connections", "started", "completed", "cpu_s", "spin_s"];
+    let known = ["connections", "started", "completed", "cpu_s", "busy_polled_s"];
     old["threads"][0].as_object_mut().unwrap().retain(|key, _| known.contains(&key.as_str()));
     let old: Document = serde_json::from_value(old).expect("it is read");
     assert_eq!((old.threads[0].cpu_s, old.threads[0].user_s, old.threads[0].opened), (Some(2.0), None, None));

@@ -8,7 +8,7 @@ use crate::plan::Plan;
 use crate::run::{Outcome, WorkerShare};
 use crate::stats::Evidence;
 
-/// One thread of the generator. `user_s` and `system_s` add up to its processor time, and so do `cpu_s` and `spin_s`;
+/// One thread of the generator. `user_s` and `system_s` add up to its processor time, and so do `cpu_s` and `busy_polled_s`;
 /// with `queued_s` and `asleep_s` they add up to all of its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -30,8 +30,8 @@ pub struct Thread {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_s: Option<f64>,
     /// Processor time spent busy-polling.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spin_s: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "spin_s")]
+    pub busy_polled_s: Option<f64>,
     /// Processor time outside the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_s: Option<f64>,
@@ -92,7 +92,7 @@ impl Thread {
             completed: counters.completed,
             in_flight: in_flight.filter(|_| evidence.is_some()),
             cpu_s: seconds(|evidence| evidence.cpu_ns().saturating_sub(evidence.spun_ns)),
-            spin_s: seconds(|evidence| evidence.spun_ns.min(evidence.cpu_ns())),
+            busy_polled_s: seconds(|evidence| evidence.spun_ns.min(evidence.cpu_ns())),
             user_s: seconds(|evidence| evidence.user_ns),
             system_s: seconds(|evidence| evidence.system_ns),
             queued_s: known(|evidence| evidence.queued_ns),

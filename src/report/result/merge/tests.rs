@@ -14,7 +14,7 @@ fn run(began_ms: u64, lasted_ms: u64, per_ms: u64) -> Document {
     run.duration_s = lasted_ms as f64 / 1e3;
     run.requests.completed = lasted_ms * per_ms;
     run.rate_per_s = rate(run.requests.completed, run.duration_s);
-    (run.connections.asked, run.connections.lived) = (10, 10);
+    (run.connections.asked, run.connections.established) = (10, 10);
     let row = |second: u64| {
         let (start_ms, end_ms) = (second * 1_000, lasted_ms.min((second + 1) * 1_000));
         let completed = (end_ms - start_ms) * per_ms;
