@@ -14,7 +14,7 @@ use crate::run::Interrupt;
 
 /// The first response of a target.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Answer {
+pub(super) struct FirstResponse {
     /// The point: its factors and levels, as they are shown.
     point: String,
     /// The target's URL, without secrets.
@@ -27,7 +27,7 @@ pub(super) struct Answer {
     head: String,
 }
 
-impl Answer {
+impl FirstResponse {
     /// A sentence about a status that is probably not wanted.
     pub fn doubt(&self) -> Option<String> {
         let Self { point, url, .. } = self;
@@ -53,9 +53,9 @@ pub(super) fn ask(
     around: &mut Around<'_>,
     folder: &Folder,
     interrupt: &Interrupt,
-) -> Result<Vec<Answer>, String> {
+) -> Result<Vec<FirstResponse>, String> {
     let mut asked: Vec<&Point> = Vec::new();
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for (number, point) in points.iter().map(|&number| (number, &experiment.points[number])) {
         if asked.iter().any(|other| is_alike(other, point)) {
             continue;
@@ -64,13 +64,13 @@ pub(super) fn ask(
         let words = experiment.words(point);
         let at = if words.is_empty() { String::new() } else { format!("{words}: ") };
         around.enter(number, 0, folder, interrupt).map_err(|reason| format!("{at}{reason}"))?;
-        let answer = one(&point.plan, interrupt).map_err(|error| format!("{at}{error:#}"))?;
-        answers.push(Answer { point: words, ..answer });
+        let response = one(&point.plan, interrupt).map_err(|error| format!("{at}{error:#}"))?;
+        responses.push(FirstResponse { point: words, ..response });
         if interrupt.is_asked() {
             break;
         }
     }
-    Ok(answers)
+    Ok(responses)
 }
 
 /// Whether two points send the same request to the same target.
@@ -82,7 +82,7 @@ fn is_alike(one: &Point, other: &Point) -> bool {
     key(one) == key(other) && one.plan.body == other.plan.body
 }
 
-fn one(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Answer> {
+fn one(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<FirstResponse> {
     let outcome = request(plan, interrupt)?;
     let document = Document::of(plan, &outcome);
     let transcript = outcome.transcript.clone().unwrap_or_default();
@@ -93,7 +93,7 @@ fn one(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Answer> {
         document.ledger.first().map_or_else(String::new, |row| format!(": {} ({})", row.cause, row.phase))
     );
     let head = String::from_utf8_lossy(&secrets::message(&transcript.head)).into_owned();
-    Ok(Answer {
+    Ok(FirstResponse {
         point: String::new(),
         url: document.plan.url,
         status: document.status.keys().next().copied(),

@@ -151,8 +151,8 @@ impl<'a> Runner<'a> {
             self.sum.is_interrupted = true;
             return Ok(false);
         }
-        let answers = match asked {
-            Ok(answers) => answers,
+        let responses = match asked {
+            Ok(responses) => responses,
             Err(reason) => {
                 say(&format!("onrush: {reason}"));
                 self.log(&format!("stopped: {reason}"))?;
@@ -160,8 +160,8 @@ impl<'a> Runner<'a> {
                 return Ok(false);
             }
         };
-        answers.iter().filter_map(preflight::Answer::doubt).for_each(|line| say(&format!("note: {line}")));
-        let mut content = serde_json::to_vec_pretty(&answers)?;
+        responses.iter().filter_map(preflight::FirstResponse::doubt).for_each(|line| say(&format!("note: {line}")));
+        let mut content = serde_json::to_vec_pretty(&responses)?;
         content.push(b'\n');
         self.folder.write("targets.json", &content)?;
         Ok(true)
