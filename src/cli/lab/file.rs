@@ -166,13 +166,11 @@ impl<'a> Table<'a> {
         number.map(Some).ok_or_else(words)
     }
 
+    /// A time: a number without a unit means seconds, as for options of a run.
     fn time(&self, key: &str) -> Result<Option<Duration>, Wrong> {
-        let Some(text) = self.string(key)? else { return Ok(None) };
-        let time = units::time(&text, Dialect::Native).ok().filter(|time| !time.is_zero());
-        let words = || {
-            let span = self.find(key).map_or(0..0, |(_, value)| value.span());
-            self.at(span, &format!("{key} must be a time, such as \"30s\""))
-        };
+        let Some((_, value)) = self.find(key) else { return Ok(None) };
+        let time = units::time(&self.scalar(key, value)?, Dialect::Native).ok().filter(|time| !time.is_zero());
+        let words = || self.at(value.span(), &format!("{key} must be a time, such as \"30s\""));
         time.map(Some).ok_or_else(words)
     }
 

@@ -76,13 +76,15 @@ fn what_was_decided_is_a_file_that_decides_the_same_and_tells_no_secret() {
 fn every_mistake_is_named_with_its_line_and_the_nearest_name() {
     let run = "name = \"x\"\n[run]\nurl = \"h\"\n";
     let factor = |levels: &str| format!("{run}[[factor]]\nname = \"connections\"\nlevels = {levels}\n");
-    let table: [(String, &str); 25] = [
+    let table: [(String, &str); 27] = [
         ("nome = \"x\"".to_owned(), "1: unknown key \"nome\"; did you mean name?"),
         ("duration = \"3s\"".to_owned(), "1: unknown key \"duration\"; it belongs in [run]"),
         (format!("{run}durtion = \"3s\"\n"), "4: unknown option \"durtion\"; did you mean duration?"),
         (format!("{run}output = \"x.json\"\n"), "4: --output makes no sense here: each run has its own file"),
         (format!("{run}find-max = \"p99<1s\"\n"), "4: --find-max makes no sense here"),
-        (format!("{run}duration = 3\n[hooks]\ntimeout = 5\n"), "6: timeout must be text in quotes"),
+        (format!("{run}[hooks]\non_error = 1\n"), "5: on_error must be text in quotes"),
+        (format!("{run}[hooks]\ntimeout = true\n"), "5: timeout must be text in quotes or a decimal number"),
+        (format!("{run}[hooks]\ntimeout = 0\n"), "5: timeout must be a time, such as \"30s\""),
         (format!("{run}[hooks]\ntimeout = \"5x\"\n"), "5: timeout must be a time, such as \"30s\""),
         (format!("{run}[hooks]\non_error = \"panic\"\n"), "5: on_error must be \"continue\" or \"stop\""),
         (format!("rounds = 0\n{run}"), "1: rounds must be a whole number from 1 to 1000"),
@@ -124,6 +126,15 @@ fn every_mistake_is_named_with_its_line_and_the_nearest_name() {
         assert!(wrong.contains(expected), "{text}\n{wrong}\nnot {expected}");
         assert!(!wrong.contains('\n'), "{wrong}");
     }
+}
+
+#[test]
+fn a_time_without_a_unit_is_in_seconds_everywhere() {
+    let tables = "[target]\ncommand = \"a\"\ntimeout = 2.5\n[hooks]\ntimeout = 60\n";
+    let experiment = decided(&format!("name = \"x\"\n[run]\nurl = \"h\"\nduration = 3\n{tables}")).unwrap();
+    assert_eq!(experiment.points[0].plan.stop.duration.unwrap().as_secs(), 3);
+    assert_eq!(experiment.server.unwrap().timeout.as_millis(), 2_500);
+    assert_eq!(experiment.hooks.timeout.as_secs(), 60);
 }
 
 #[test]
