@@ -148,7 +148,7 @@ const LIMITED: &str = r#"ulimit -S -n "$0"; exec /bin/sh -c "$1""#;
 pub(super) const POLL: Duration = Duration::from_millis(5);
 
 /// How a command ended, in words.
-pub(super) fn words(status: ExitStatus) -> String {
+pub fn ending(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),
         (None, Some(signal)) => format!("signal {signal}"),

@@ -6,7 +6,7 @@ use std::process::ExitStatus;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::group::{Group, Groups, POLL, words};
+use super::group::{Group, Groups, POLL, ending};
 use crate::reason::reason;
 use crate::run::Interrupt;
 
@@ -69,7 +69,7 @@ impl fmt::Display for HookEnded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Succeeded => f.write_str("succeeded"),
-            Self::Failed(status) => write!(f, "failed with {}", words(*status)),
+            Self::Failed(status) => write!(f, "failed with {}", ending(*status)),
             Self::TimedOut(timeout) => write!(f, "took longer than {timeout:?} and was killed"),
             Self::Interrupted => f.write_str("was interrupted"),
             Self::NotStarted(reason) => write!(f, "could not be started: {reason}"),

@@ -10,7 +10,7 @@ mod target;
 pub mod words;
 
 pub use folder::{Folder, Made};
-pub use group::Groups;
+pub use group::{Groups, ending};
 pub use hook::{Hook, HookEnded};
 pub use host::Host;
 pub use order::{Turn, order};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use super::group::{Group, Groups, words};
+use super::group::{Group, Groups, ending};
 use crate::reason::reason;
 use crate::report::escape;
 use crate::run::Interrupt;
@@ -41,7 +41,7 @@ pub enum Unready {
     #[error("the target's command was not started: a server already responds at the target's URL; end it first")]
     Taken,
     /// The command ended before the target was ready.
-    #[error("the target's command ended before the target was ready, with {}{}", words(*.status), told(.output))]
+    #[error("the target's command ended before the target was ready, with {}{}", ending(*.status), told(.output))]
     Died {
         /// How it ended.
         status: ExitStatus,

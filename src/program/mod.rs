@@ -73,7 +73,7 @@ fn with_stack(has_script: bool, work: impl FnOnce() -> u8 + Send) -> u8 {
         return work();
     }
     run::on_large_stack(work).unwrap_or_else(|error| {
-        say(&format!("onrush: cannot create a thread for the script: {error}"));
+        say(&format!("onrush: cannot create a thread for the script: {}", reason(&error)));
         EXIT_WRONG
     })
 }

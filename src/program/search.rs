@@ -17,6 +17,7 @@ use crate::engine::Spare;
 use crate::live::ProgressLine;
 use crate::plan::search::Over;
 use crate::plan::{Addresses, Format, Plan, Search};
+use crate::reason::reason;
 use crate::report::Note;
 use crate::report::files::{self, Fates, Files};
 use crate::report::result;
@@ -123,7 +124,9 @@ impl Found {
         let unwritable = files::unwritable(&fates);
         unwritable.iter().for_each(|error| say(&format!("onrush: {error}")));
         let unread = screen.failure();
-        unread.iter().for_each(|error| say(&format!("onrush: cannot write the result to standard output: {error}")));
+        unread.iter().for_each(|error| {
+            say(&format!("onrush: cannot write the result to standard output: {}", reason(error)));
+        });
         let is_written = unwritable.is_empty() && unread.is_none();
         let code = if is_written { self.code(search) } else { EXIT_WRONG };
         if code != 0 && code != EXIT_BROKEN {

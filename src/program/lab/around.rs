@@ -8,7 +8,7 @@ use anyhow::{anyhow, bail};
 use super::super::ask;
 use super::super::say;
 use super::super::signals::Signals;
-use crate::lab::{Folder, Groups, Hook, HookEnded, Start, Target};
+use crate::lab::{Folder, Groups, Hook, HookEnded, Start, Target, ending};
 use crate::plan::experiment::{Experiment, Hooks};
 use crate::reason::reason;
 use crate::run::Interrupt;
@@ -167,7 +167,7 @@ impl<'a> Around<'a> {
     /// How the target's command ended, if it ended by itself.
     pub fn target_end(&mut self) -> Option<String> {
         let status = self.target.as_mut()?.ended()?;
-        Some(format!("the target's command ended by itself, with {status}"))
+        Some(format!("the target's command ended by itself, with {}", ending(status)))
     }
 
     /// Runs a hook for the current point, if the experiment has it.
