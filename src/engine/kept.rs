@@ -50,13 +50,13 @@ impl Default for Budget {
 
 /// The parts of a response kept for the script.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct KeptResponse {
     pub head: Vec<u8>,
     pub trailers: Vec<u8>,
     pub body: Body,
 }
 
-impl Kept {
+impl KeptResponse {
     /// Nothing kept yet; bodies take their memory from `budget`.
     pub fn new(budget: &Arc<Budget>) -> Self {
         let body = Body { bytes: Vec::new(), is_cut: false, taken: 0, budget: Arc::clone(budget) };
@@ -77,7 +77,7 @@ impl Kept {
 pub(super) struct Shelf {
     /// Memory of responses that have ended; boxed, as open requests hold it.
     #[expect(clippy::vec_box, reason = "a request takes a box without moving its contents")]
-    free: Vec<Box<Kept>>,
+    free: Vec<Box<KeptResponse>>,
     budget: Arc<Budget>,
 }
 
@@ -88,12 +88,12 @@ impl Shelf {
     }
 
     /// Memory for one response.
-    pub fn take(&mut self) -> Box<Kept> {
-        self.free.pop().unwrap_or_else(|| Box::new(Kept::new(&self.budget)))
+    pub fn take(&mut self) -> Box<KeptResponse> {
+        self.free.pop().unwrap_or_else(|| Box::new(KeptResponse::new(&self.budget)))
     }
 
     /// Takes back the memory of a response that is no longer needed.
-    pub fn put_back(&mut self, mut kept: Box<Kept>) {
+    pub fn put_back(&mut self, mut kept: Box<KeptResponse>) {
         kept.clear();
         self.free.push(kept);
     }
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_body_is_cut_once_where_the_budget_ends() {
         let budget = Arc::new(Budget::of(1000));
-        let (mut one, mut other) = (Kept::new(&budget), Kept::new(&budget));
+        let (mut one, mut other) = (KeptResponse::new(&budget), KeptResponse::new(&budget));
         assert!(!one.body.add(&[1; 400]) && !other.body.add(&[2; 400]));
         assert!(!one.body.add(&[1; 100]), "it has taken more than it needed at once");
         assert!(other.body.add(&[2; 100]) && !other.body.add(&[2; 100]), "said once");
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn everything_taken_is_given_back_and_little_is_kept_meanwhile() {
         let budget = Arc::new(Budget::of(10 * KEPT_MAX));
-        let mut kept: Vec<Kept> = (0..20).map(|_| Kept::new(&budget)).collect();
+        let mut kept: Vec<KeptResponse> = (0..20).map(|_| KeptResponse::new(&budget)).collect();
         for kept in &mut kept {
             for length in [1, 7, 3 * KEPT_MAX, 9] {
                 assert!(!kept.body.add(&vec![0; length]), "what earlier connections keep takes nothing from this one");

@@ -2,7 +2,7 @@
 
 use onrush_proto::{Nanos, StreamId};
 
-use super::kept::Kept;
+use super::kept::KeptResponse;
 
 /// A request that was started and has not ended.
 #[derive(Debug)]
@@ -30,5 +30,5 @@ pub struct OpenRequest {
     /// Whether its stream stays open and messages may come at any time, so that it is never late.
     pub lives: bool,
     /// The parts of its response kept for a script, if there are any.
-    pub kept: Option<Box<Kept>>,
+    pub kept: Option<Box<KeptResponse>>,
 }
