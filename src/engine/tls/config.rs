@@ -11,7 +11,7 @@ use rustls::{RootCertStore, SupportedProtocolVersion, version};
 use thiserror::Error;
 
 use super::Link;
-use super::sessions::Kept;
+use super::sessions::SlotSession;
 use super::trust::{Checked, Unchecked};
 use crate::plan::tls::{Identity, Version};
 use crate::plan::{Material, Tls, Unreadable};
@@ -105,7 +105,7 @@ impl Config {
     pub fn link(&self) -> Link {
         let mut client = Arc::clone(&self.client);
         if self.resume {
-            Arc::make_mut(&mut client).resumption = Resumption::store(Arc::new(Kept::default()));
+            Arc::make_mut(&mut client).resumption = Resumption::store(Arc::new(SlotSession::default()));
         }
         Link::new(client, self.name.clone())
     }

@@ -13,7 +13,7 @@ use rustls::pki_types::ServerName;
 
 /// The session of one slot.
 #[derive(Default)]
-pub struct Kept {
+pub struct SlotSession {
     old: AtomicCell<Option<Box<Tls12ClientSessionValue>>>,
     new: AtomicCell<Option<Box<Tls13ClientSessionValue>>>,
     /// The group that the server last chose; zero: none yet.
@@ -25,13 +25,13 @@ const _: () = {
     assert!(AtomicCell::<Option<Box<Tls13ClientSessionValue>>>::is_lock_free());
 };
 
-impl fmt::Debug for Kept {
+impl fmt::Debug for SlotSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Kept")
+        f.write_str("SlotSession")
     }
 }
 
-impl ClientSessionStore for Kept {
+impl ClientSessionStore for SlotSession {
     fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
         self.group.store(group.into(), Ordering::Relaxed);
     }
