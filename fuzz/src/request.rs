@@ -9,13 +9,13 @@ pub fn request(data: &[u8]) {
     let mut found = Vec::new();
     let result = outline(data, &mut found);
     let mut end = 0;
-    for Outline { range, body_length, answer } in &found {
+    for Outline { range, body_length, response } in &found {
         assert_eq!(range.start, end, "a gap, or an overlap");
         assert!(*body_length < range.len(), "a request without a head");
         end = range.end;
         let mut alone = Vec::new();
         assert_eq!(outline(&data[range.clone()], &mut alone), Ok(()));
-        assert_eq!(alone, [Outline { range: 0..range.len(), body_length: *body_length, answer: *answer }]);
+        assert_eq!(alone, [Outline { range: 0..range.len(), body_length: *body_length, response: *response }]);
     }
     let rest = &data[end..];
     let Err(malformed) = result else {

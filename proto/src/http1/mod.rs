@@ -51,7 +51,7 @@ pub const HEAD_MAX: usize = 80 * 1024;
 
 /// What a request's method says about the response's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum ResponseKind {
     /// The response's head decides.
     Usual,
     /// There is none, whatever the head says (`HEAD`).
@@ -60,7 +60,7 @@ pub enum Answer {
     Tunnel,
 }
 
-impl Answer {
+impl ResponseKind {
     /// The kind of response that a method has; methods are case-sensitive.
     pub fn to(method: &str) -> Self {
         match method {
@@ -104,7 +104,7 @@ struct InFlight {
     stream: StreamId,
     wire: Rc<[u8]>,
     range: Range<usize>,
-    answer: Answer,
+    response: ResponseKind,
     /// How many bytes have been sent on the connection when this request has.
     sent_at: u64,
 }
@@ -147,11 +147,11 @@ impl Http1 {
     }
 
     /// Takes bytes of the response to `stream`.
-    fn take(&mut self, stream: StreamId, answer: Answer, bytes: &[u8]) -> Result<usize, Error> {
+    fn take(&mut self, stream: StreamId, response: ResponseKind, bytes: &[u8]) -> Result<usize, Error> {
         let Some(body) = &mut self.body else {
             let (used, head) = self.collector.take(bytes)?;
             if let Some(head) = head {
-                self.begin_response(stream, answer, head)?;
+                self.begin_response(stream, response, head)?;
             }
             return Ok(used);
         };
@@ -167,7 +167,7 @@ impl Http1 {
     }
 
     /// The head of a response, interim or final, is complete.
-    fn begin_response(&mut self, stream: StreamId, answer: Answer, head: Head) -> Result<(), Error> {
+    fn begin_response(&mut self, stream: StreamId, response: ResponseKind, head: Head) -> Result<(), Error> {
         let status = head.status;
         match status {
             101 => return Err(Error::Switched),
@@ -177,8 +177,8 @@ impl Http1 {
             }
             _ => self.event = Some(Event::Head { stream, status }),
         }
-        let is_tunnel = answer == Answer::Tunnel && (200..=299).contains(&status);
-        let is_bodiless = is_tunnel || answer == Answer::Bodiless || status == 204 || status == 304;
+        let is_tunnel = response == ResponseKind::Tunnel && (200..=299).contains(&status);
+        let is_bodiless = is_tunnel || response == ResponseKind::Bodiless || status == 204 || status == 304;
         self.body = match head.framing {
             _ if is_bodiless => None,
             Framing::Length(0) => None,
@@ -240,7 +240,7 @@ impl Client for Http1 {
         let wire = request.wire(is_last);
         self.bytes_started += wire.range.len() as u64;
         let (bytes, range) = (Rc::clone(&wire.bytes), wire.range.clone());
-        let request = InFlight { stream, wire: bytes, range, answer: wire.answer, sent_at: self.bytes_started };
+        let request = InFlight { stream, wire: bytes, range, response: wire.response, sent_at: self.bytes_started };
         self.in_flight.push_back(request);
         Ok(stream)
     }
@@ -268,12 +268,12 @@ impl Client for Http1 {
         if bytes.is_empty() || !self.is_open() {
             return bytes.len();
         }
-        let Some(&InFlight { stream, answer, .. }) = self.in_flight.front() else {
+        let Some(&InFlight { stream, response, .. }) = self.in_flight.front() else {
             let error = if self.bytes_started == 0 { Error::EarlyBytes } else { Error::ExtraBytes };
             self.end(Error::ConnectionEnded, false, Some(error));
             return bytes.len();
         };
-        self.take(stream, answer, bytes).unwrap_or_else(|error| {
+        self.take(stream, response, bytes).unwrap_or_else(|error| {
             self.fail(error);
             bytes.len()
         })

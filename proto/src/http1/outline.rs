@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::Answer;
+use super::ResponseKind;
 use super::chunked::Chunked;
 use super::head::{Facts, Framing, is_text, is_token};
 use crate::Error;
@@ -19,7 +19,7 @@ pub struct Outline {
     /// How many of the last ones are the body.
     pub body_length: usize,
     /// What its method says about the response's body.
-    pub answer: Answer,
+    pub response: ResponseKind,
 }
 
 /// What is wrong with bytes that should be requests, and where.
@@ -132,23 +132,23 @@ impl<'a> Reader<'a> {
                 Ok(_) if !keep_alive => return Err(CLOSED),
                 _ => {}
             }
-            let answer = self.method()?;
-            self.target(answer)?;
+            let response = self.method()?;
+            self.target(response)?;
             let is_persistent = self.version()?;
             let facts = self.fields()?;
             let head_end = self.at;
             self.body(&facts)?;
             keep_alive = facts.keep_alive(is_persistent);
-            found.push(Outline { range: start..self.at, body_length: self.at - head_end, answer });
+            found.push(Outline { range: start..self.at, body_length: self.at - head_end, response });
             start = self.at;
         }
     }
 
-    fn method(&mut self) -> Result<Answer, Reason> {
+    fn method(&mut self) -> Result<ResponseKind, Reason> {
         let rest = &self.bytes[self.at..];
         if let Some(method) = METHODS.iter().find(|method| rest.starts_with(method.as_bytes())) {
             self.at += method.len();
-            return Ok(Answer::to(method.trim_ascii_end()));
+            return Ok(ResponseKind::to(method.trim_ascii_end()));
         }
         // The first byte at which no method matches any more.
         let agreement =
@@ -158,10 +158,10 @@ impl<'a> Reader<'a> {
     }
 
     /// A path, `*`, a URL or, for a tunnel, host and port.
-    fn target(&mut self, answer: Answer) -> Result<(), Reason> {
+    fn target(&mut self, response: ResponseKind) -> Result<(), Reason> {
         self.run(BLANK);
         let first = self.peek()?;
-        if answer == Answer::Tunnel {
+        if response == ResponseKind::Tunnel {
             self.authority()?;
         } else if first.is_ascii_alphabetic() {
             self.run(LETTER);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::encode::{closing, encode};
 use super::outline::Outline;
-use super::{Answer, Request};
+use super::{ResponseKind, Request};
 use crate::Parts;
 
 /// One request within bytes that never change. Cloning it copies none of them.
@@ -18,7 +18,7 @@ pub struct Wire {
     /// The length of the body in bytes.
     body_length: usize,
     /// What the method says about the response's body.
-    pub(super) answer: Answer,
+    pub(super) response: ResponseKind,
     /// The same request as the last one on its connection, once it has been needed.
     last: OnceCell<Rc<Wire>>,
 }
@@ -31,14 +31,14 @@ impl Wire {
             range: 0..bytes.len(),
             bytes,
             body_length: parts.body.len(),
-            answer: Answer::to(&parts.method),
+            response: ResponseKind::to(&parts.method),
             last: OnceCell::new(),
         }
     }
 
     /// A request from another source, as [`outline`](super::outline()) found it in `bytes`.
-    pub fn among(bytes: &Rc<[u8]>, Outline { range, body_length, answer }: Outline) -> Self {
-        Self { bytes: Rc::clone(bytes), range, body_length, answer, last: OnceCell::new() }
+    pub fn among(bytes: &Rc<[u8]>, Outline { range, body_length, response }: Outline) -> Self {
+        Self { bytes: Rc::clone(bytes), range, body_length, response, last: OnceCell::new() }
     }
 
     /// Its bytes.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::http1::{Answer, Outline, outline};
+use crate::http1::{ResponseKind, Outline, outline};
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 const POST: &str = "POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: 16\r\n\r\nfoo=bar&baz=quux";
@@ -10,19 +10,19 @@ const CHUNKS: &str = "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\
 
 /// Checks that `bytes` are these requests: their texts, the lengths of their bodies and the kinds of their responses.
 #[track_caller]
-fn check(bytes: impl AsRef<[u8]>, requests: &[(&str, usize, Answer)]) {
+fn check(bytes: impl AsRef<[u8]>, requests: &[(&str, usize, ResponseKind)]) {
     let bytes = bytes.as_ref();
     let mut found = Vec::new();
     outline(bytes, &mut found).unwrap_or_else(|malformed| panic!("{malformed}"));
     let texts = found.iter().map(|found| str::from_utf8(&bytes[found.range.clone()]).unwrap());
-    let found: Vec<_> = texts.zip(&found).map(|(text, found)| (text, found.body_length, found.answer)).collect();
+    let found: Vec<_> = texts.zip(&found).map(|(text, found)| (text, found.body_length, found.response)).collect();
     assert_eq!(found, requests);
 }
 
 /// Checks that `bytes` are one request with a usual response and no body.
 #[track_caller]
 fn check_plain(bytes: &str) {
-    check(bytes, &[(bytes, 0, Answer::Usual)]);
+    check(bytes, &[(bytes, 0, ResponseKind::Usual)]);
 }
 
 /// Checks what is wrong with `bytes`, and where.
@@ -36,23 +36,23 @@ fn check_malformed(bytes: impl AsRef<[u8]>, malformed: &str) {
 fn one_request_is_found() {
     check_plain(GET);
     check_plain("GET /?a=b HTTP/1.1\r\nHost: h\r\nAccept: */*\r\nX-Empty:\r\nX-Tab:\ta\tb \r\n\r\n");
-    check(POST, &[(POST, 16, Answer::Usual)]);
-    check(CHUNKS, &[(CHUNKS, 25, Answer::Usual)]);
+    check(POST, &[(POST, 16, ResponseKind::Usual)]);
+    check(CHUNKS, &[(CHUNKS, 25, ResponseKind::Usual)]);
 }
 
 #[test]
 fn sixteen_requests_are_found_one_behind_the_other() {
     let batch = [GET, POST, CHUNKS, GET].concat().repeat(4);
-    let four = [(GET, 0), (POST, 16), (CHUNKS, 25), (GET, 0)].map(|(text, length)| (text, length, Answer::Usual));
+    let four = [(GET, 0), (POST, 16), (CHUNKS, 25), (GET, 0)].map(|(text, length)| (text, length, ResponseKind::Usual));
     check(batch, &four.repeat(4));
 }
 
 #[test]
 fn the_method_says_what_answers() {
     let head = "HEAD / HTTP/1.1\r\n\r\n";
-    check(head, &[(head, 0, Answer::Bodiless)]);
+    check(head, &[(head, 0, ResponseKind::Bodiless)]);
     let connect = "CONNECT example.com:443 HTTP/1.1\r\n\r\n";
-    check(connect, &[(connect, 0, Answer::Tunnel)]);
+    check(connect, &[(connect, 0, ResponseKind::Tunnel)]);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn every_method_that_wrk_knows_is_one_and_no_other() {
     for method in methods.split_whitespace() {
         let text =
             format!("{method} h:1 HTTP/1.1\r\n\r\n").replace("h:1", if method == "CONNECT" { "h:1" } else { "*" });
-        check(&text, &[(&text, 0, Answer::to(method))]);
+        check(&text, &[(&text, 0, ResponseKind::to(method))]);
         check_malformed(text.to_lowercase(), "invalid HTTP method at 1:1");
         check_malformed(
             format!("{method}X / HTTP/1.1\r\n\r\n"),
@@ -146,7 +146,7 @@ fn lines_end_with_crlf_or_lf() {
 #[test]
 fn line_ends_before_a_request_belong_to_it_and_those_behind_the_last_to_none() {
     let (first, second) = (format!("\r\n{GET}"), format!("\r\n\n{POST}"));
-    check(format!("{first}{second}\r\n\r\n"), &[(&first, 0, Answer::Usual), (&second, 16, Answer::Usual)]);
+    check(format!("{first}{second}\r\n\r\n"), &[(&first, 0, ResponseKind::Usual), (&second, 16, ResponseKind::Usual)]);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn nothing_follows_a_request_that_ends_the_connection() {
     check_malformed(format!("{closing}\r\n{GET}"), &format!("{reason} 5:1"));
     check_malformed(["GET / HTTP/1.0\r\n\r\n"; 2].concat(), &format!("{reason} 3:1"));
     let kept = "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
-    check(kept.repeat(2), &[(kept, 0, Answer::Usual); 2]);
+    check(kept.repeat(2), &[(kept, 0, ResponseKind::Usual); 2]);
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn what_was_found_before_stays() {
     outline(GET.as_bytes(), &mut found).unwrap();
     assert_eq!(outline(format!("{GET}?").as_bytes(), &mut found).unwrap_err().line, 4);
     let range = 0..GET.len();
-    assert_eq!(found, vec![Outline { range, body_length: 0, answer: Answer::Usual }; 2]);
+    assert_eq!(found, vec![Outline { range, body_length: 0, response: ResponseKind::Usual }; 2]);
 }
 
 proptest! {
