@@ -44,11 +44,11 @@ pub struct OnResponse {
 }
 
 /// Called with a complete response.
-pub type Hear = Box<dyn FnMut(&Answer<'_>) -> Result<(), ScriptFailure>>;
+pub type Hear = Box<dyn FnMut(&Response<'_>) -> Result<(), ScriptFailure>>;
 
 /// A complete response, as far as the callback needs it.
 #[derive(Clone, Copy, Debug)]
-pub struct Answer<'a> {
+pub struct Response<'a> {
     /// Its status.
     pub status: u16,
     /// The status line and the header fields, as received; empty unless wanted.
@@ -142,9 +142,9 @@ impl Caller {
     }
 
     /// Passes a complete response to the script.
-    pub fn answered(&mut self, answer: &Answer<'_>) {
+    pub fn answered(&mut self, response: &Response<'_>) {
         self.enter(Callback::Response, |caller| match &mut caller.callbacks.response {
-            Some(response) => (response.call)(answer),
+            Some(on_response) => (on_response.call)(response),
             None => Ok(()),
         });
     }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use onrush_proto::{Client, Error, Event, Nanos, StreamId};
 use rustix::io::Errno;
 
-use super::callbacks::{Answer, Caller};
+use super::callbacks::{Caller, Response};
 use super::cause::{cause_of, phase_of, phase_of_transport};
 use super::kept::Shelf;
 use super::open_request::OpenRequest;
@@ -252,7 +252,7 @@ impl Live {
             .kept
             .as_ref()
             .map_or_else(Default::default, |kept| (&kept.head[..], &kept.trailers[..], kept.body.bytes()));
-        script.answered(&Answer { status: request.status.unwrap_or(0), head, trailers, body, latency_ns });
+        script.answered(&Response { status: request.status.unwrap_or(0), head, trailers, body, latency_ns });
         if let (Some(shelf), Some(kept)) = (&mut self.shelf, request.kept) {
             shelf.put_back(kept);
         }

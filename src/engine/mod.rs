@@ -69,7 +69,7 @@ mod watched;
 #[cfg(test)]
 mod tests;
 
-pub use callbacks::{Answer, Callbacks, Hear, MakeCallbacks, OnResponse, Wants};
+pub use callbacks::{Callbacks, Hear, MakeCallbacks, OnResponse, Response, Wants};
 pub use control::{Callback, Control, Desk, Refused};
 pub use demand::Demand;
 pub use dispatch::too_long;

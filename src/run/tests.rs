@@ -11,14 +11,14 @@ use super::*;
 use crate::backend::Sim;
 use crate::backend::sim::Scenario;
 use crate::cli::{self, Invocation};
-use crate::engine::{Answer, Callback, Callbacks, Desk, MakeCallbacks, OnResponse, Settings};
+use crate::engine::{Callback, Callbacks, Desk, MakeCallbacks, OnResponse, Response, Settings};
 use crate::plan::Plan;
 use crate::random::Random;
 
 /// A script that does this with every response.
 fn does(act: fn()) -> MakeCallbacks {
     Box::new(move || {
-        let call = move |_: &Answer<'_>| {
+        let call = move |_: &Response<'_>| {
             act();
             Ok(())
         };

@@ -11,7 +11,7 @@ use mlua::ffi::{self, lua_State};
 use mlua::{Lua, Table};
 
 use super::{fields, message};
-use crate::engine::Answer;
+use crate::engine::Response;
 
 /// The positions on the stack of a state.
 const HANDLER: c_int = 1;
@@ -97,7 +97,7 @@ pub unsafe fn delay_ms(raw: *mut lua_State) -> Result<Option<f64>, String> {
 /// The arguments for `response`.
 pub struct Telling<'a> {
     /// The response.
-    pub answer: &'a Answer<'a>,
+    pub response: &'a Response<'a>,
     /// The number of arguments.
     pub arguments: c_int,
 }
@@ -181,23 +181,23 @@ unsafe extern "C-unwind" fn call_response(raw: *mut lua_State) -> c_int {
     // SAFETY: Lua calls this with the upvalue of `prepare`, the argument of `tell` and room for twenty values.
     unsafe {
         let telling = &*ffi::lua_touserdata(raw, 1).cast::<Telling<'_>>();
-        let Telling { answer, arguments } = *telling;
+        let Telling { response, arguments } = *telling;
         ffi::lua_pushvalue(raw, ffi::lua_upvalueindex(1));
         ffi::lua_gettable_(raw, ffi::LUA_GLOBALSINDEX);
         if ffi::lua_isfunction(raw, -1) == 0 {
             return 0;
         }
         if arguments >= 1 {
-            ffi::lua_pushnumber(raw, f64::from(answer.status));
+            ffi::lua_pushnumber(raw, f64::from(response.status));
         }
         if arguments >= 2 {
-            fields::push(raw, answer.head, answer.trailers);
+            fields::push(raw, response.head, response.trailers);
         }
         if arguments >= 3 {
-            ffi::lua_pushlstring_(raw, answer.body.as_ptr().cast(), answer.body.len());
+            ffi::lua_pushlstring_(raw, response.body.as_ptr().cast(), response.body.len());
         }
         if arguments >= 4 {
-            ffi::lua_pushnumber(raw, answer.latency_ns as f64 / 1000.0);
+            ffi::lua_pushnumber(raw, response.latency_ns as f64 / 1000.0);
         }
         ffi::lua_call(raw, arguments, 0);
         0

@@ -10,7 +10,7 @@ use super::meter::Meter;
 use super::slot::{Slot, lock};
 use super::state::State;
 use super::{Script, fields};
-use crate::engine::{Answer, ScriptFailure, Wants};
+use crate::engine::{Response, ScriptFailure, Wants};
 
 /// The script of one worker, shared by the callbacks.
 pub struct ScriptThread {
@@ -54,13 +54,13 @@ impl ScriptThread {
     }
 
     /// Passes a response to the script.
-    pub fn answered(&self, answer: &Answer<'_>) -> Result<(), ScriptFailure> {
-        if self.wants.headers && !fields::is_any(answer.head) {
+    pub fn answered(&self, response: &Response<'_>) -> Result<(), ScriptFailure> {
+        if self.wants.headers && !fields::is_any(response.head) {
             return Ok(());
         }
         // SAFETY: no other code uses the state.
         let told =
-            self.timed(|| unsafe { call::tell(self.state().raw(), &Telling { answer, arguments: self.arguments }) });
+            self.timed(|| unsafe { call::tell(self.state().raw(), &Telling { response, arguments: self.arguments }) });
         self.ended(told)
     }
 

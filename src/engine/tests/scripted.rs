@@ -61,9 +61,9 @@ impl Script {
         Ok(true)
     }
 
-    fn hear(&self, answer: &Answer<'_>) {
-        let lengths = (answer.head.len(), answer.trailers.len(), answer.body.len());
-        self.told.lock().unwrap().push((answer.status, lengths.0, lengths.1, lengths.2, answer.latency_ns));
+    fn hear(&self, response: &Response<'_>) {
+        let lengths = (response.head.len(), response.trailers.len(), response.body.len());
+        self.told.lock().unwrap().push((response.status, lengths.0, lengths.1, lengths.2, response.latency_ns));
     }
 
     /// The job with all callbacks that the script wants.
@@ -74,8 +74,8 @@ impl Script {
         let response = wants.response.then(|| OnResponse {
             headers: wants.headers,
             body: wants.body,
-            call: Box::new(move |answer| {
-                of_response.borrow().hear(answer);
+            call: Box::new(move |response| {
+                of_response.borrow().hear(response);
                 Ok(())
             }),
         });

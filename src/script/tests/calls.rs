@@ -68,7 +68,7 @@ fn what_a_callback_raises_is_told_with_file_line_and_traceback() {
     assert!(problem.contains("test.lua:3: request() returned a nil value"), "{problem}");
     let problem = thread.written().unwrap_err();
     assert!(problem.contains("incomplete request at 1:4"), "{problem}");
-    let problem = thread.answered(&ANSWER).unwrap_err().to_string();
+    let problem = thread.answered(&RESPONSE).unwrap_err().to_string();
     assert!(problem.starts_with(&format!("{name}:4: heard\n")), "{problem}");
     let problem = thread.delay_ns().unwrap_err().to_string();
     assert!(problem.starts_with(&format!("{name}:5: error: shown\n")), "{problem}");
@@ -129,7 +129,7 @@ fn a_response_is_told_as_it_was_sent() {
     );
     assert_eq!(script.wants(), Wants { response: true, headers: true, body: true, ..Wants::default() });
     let mut thread = first(&mut script);
-    thread.answered(&ANSWER).unwrap();
+    thread.answered(&RESPONSE).unwrap();
     drop(thread);
     assert_eq!(global::<Vec<String>>(&script, 0, "seen"), ["201", "a", "2", "", "t", "11", "1.5"]);
     assert_eq!(global::<u32>(&script, 0, "names"), 4);
@@ -139,8 +139,8 @@ fn a_response_is_told_as_it_was_sent() {
 fn a_response_without_fields_is_not_told_to_who_looks_at_fields() {
     let mut script = load("count = 0; function response(status, headers) count = count + 1 end");
     let mut thread = first(&mut script);
-    thread.answered(&Answer { head: b"HTTP/1.0 200 OK\r\n\r\n", trailers: b"", ..ANSWER }).unwrap();
-    thread.answered(&ANSWER).unwrap();
+    thread.answered(&Response { head: b"HTTP/1.0 200 OK\r\n\r\n", trailers: b"", ..RESPONSE }).unwrap();
+    thread.answered(&RESPONSE).unwrap();
     drop(thread);
     assert_eq!(global::<u32>(&script, 0, "count"), 1);
 }
@@ -164,7 +164,7 @@ fn only_what_response_names_is_wanted() {
         assert_eq!(script.arity.arguments, count, "{source}");
     }
     let mut script = load("function response(...) count = select('#', ...) end");
-    first(&mut script).answered(&ANSWER).unwrap();
+    first(&mut script).answered(&RESPONSE).unwrap();
     assert_eq!(global::<u32>(&script, 0, "count"), 3);
 }
 
@@ -176,7 +176,7 @@ fn a_callback_made_in_init_counts_and_one_that_is_gone_is_not_called() {
     assert_eq!((script.wants().delay, script.wants().response), (true, true));
     let mut thread = first(&mut script);
     assert_eq!([0; 2].map(|_| thread.delay_ns().unwrap()), [Some(3_000_000), Some(0)]);
-    assert_eq!([0; 2].map(|_| thread.answered(&ANSWER)), [Ok(()), Ok(())]);
+    assert_eq!([0; 2].map(|_| thread.answered(&RESPONSE)), [Ok(()), Ok(())]);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use onrush_proto::Request;
 use tempfile::TempDir;
 
 use super::*;
-use crate::engine::{Answer, Callbacks, ScriptFailure, Source};
+use crate::engine::{Callbacks, Response, ScriptFailure, Source};
 use crate::stats::Distribution;
 
 const ADDRESSES: [SocketAddr; 2] = [
@@ -110,8 +110,8 @@ impl Called {
         source.next(&mut batch).map(|_| batch).map_err(|failure| failure.to_string())
     }
 
-    fn answered(&mut self, answer: &Answer<'_>) -> Result<(), ScriptFailure> {
-        (self.callbacks.response.as_mut().expect("it has a response()").call)(answer)
+    fn answered(&mut self, response: &Response<'_>) -> Result<(), ScriptFailure> {
+        (self.callbacks.response.as_mut().expect("it has a response()").call)(response)
     }
 
     fn delay_ns(&mut self) -> Result<Option<u64>, ScriptFailure> {
@@ -144,7 +144,7 @@ fn bytes(request: &Request) -> &[u8] {
     }
 }
 
-const ANSWER: Answer<'_> = Answer {
+const RESPONSE: Response<'_> = Response {
     status: 201,
     head: b"HTTP/1.1 201 Created\r\nServer: a\r\nX-Two: 1\r\nX-Two: 2\r\nEmpty:\r\n\r\n",
     trailers: b"X-Trail: t\r\n\r\n",
