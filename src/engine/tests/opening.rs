@@ -16,7 +16,7 @@ type Seen = Rc<RefCell<String>>;
 /// A network in which everything happens at once.
 struct Instant {
     seen: Seen,
-    answer: Answer,
+    behaviour: Behaviour,
     /// When all connects but the first succeed.
     others_at: Nanos,
     /// Stops the run at this connect.
@@ -24,13 +24,13 @@ struct Instant {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Answer {
+enum Behaviour {
     KeepAlive,
     Close,
     Never,
 }
 
-struct Server(Seen, Answer);
+struct Server(Seen, Behaviour);
 
 impl Network for Instant {
     fn connect(&mut self, now: Nanos, _: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>) {
@@ -41,7 +41,7 @@ impl Network for Instant {
             control.stop();
         }
         let at = if self.seen.borrow().len() > 1 { self.others_at.max(now) } else { now };
-        (at, Ok(Box::new(Server(Rc::clone(&self.seen), self.answer))))
+        (at, Ok(Box::new(Server(Rc::clone(&self.seen), self.behaviour))))
     }
 }
 
@@ -50,29 +50,29 @@ impl Peer for Server {
         self.0.borrow_mut().push('r');
         let mut act = |act| actions.push(Action { at: now, act });
         match self.1 {
-            Answer::KeepAlive => act(Act::Send(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec())),
-            Answer::Close => {
+            Behaviour::KeepAlive => act(Act::Send(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec())),
+            Behaviour::Close => {
                 act(Act::Send(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".to_vec()));
                 act(Act::Close);
             }
-            Answer::Never => {}
+            Behaviour::Never => {}
         }
     }
 }
 
-fn run(settings: Settings, answer: Answer, stop_at: Option<usize>) -> (Totals, String) {
-    run_where_others_connect(Nanos::default(), settings, answer, stop_at)
+fn run(settings: Settings, behaviour: Behaviour, stop_at: Option<usize>) -> (Totals, String) {
+    run_where_others_connect(Nanos::default(), settings, behaviour, stop_at)
 }
 
 fn run_where_others_connect(
     others_at: Nanos,
     settings: Settings,
-    answer: Answer,
+    behaviour: Behaviour,
     stop_at: Option<usize>,
 ) -> (Totals, String) {
     let (seen, control, desk) = (Seen::default(), Arc::new(Control::default()), Arc::new(Desk::default()));
     let stops = stop_at.map(|at| (at, Arc::clone(&control)));
-    let network = Instant { seen: Rc::clone(&seen), answer, others_at, stops };
+    let network = Instant { seen: Rc::clone(&seen), behaviour, others_at, stops };
     let backend = Sim::new(settings.max_inflight, Box::new(network));
     let end =
         Engine::new(settings, backend, job(get(), http1(1)), control, Arc::clone(&desk)).run(std::time::Instant::now());
@@ -93,8 +93,8 @@ fn longest_burst(seen: &str) -> usize {
 #[test]
 fn answers_are_served_while_connections_are_opened() {
     let many = Settings { max_inflight: 1_000, requests: Some(50_000), duration_ns: None, ..settings() };
-    for answer in [Answer::KeepAlive, Answer::Close] {
-        let (totals, seen) = run(many.clone(), answer, None);
+    for behaviour in [Behaviour::KeepAlive, Behaviour::Close] {
+        let (totals, seen) = run(many.clone(), behaviour, None);
         assert_eq!((totals.counters.completed, totals.counters.slots_opened), (50_000, 1_000));
         assert!(longest_burst(&seen) <= MOST, "{}", longest_burst(&seen));
         let served = seen[..seen.rfind('c').unwrap()].matches('r').count();
@@ -105,7 +105,7 @@ fn answers_are_served_while_connections_are_opened() {
 #[test]
 fn the_end_is_looked_at_while_connections_are_opened() {
     let many = Settings { max_inflight: 10_000, ..settings() };
-    let (totals, seen) = run(many, Answer::Never, Some(100));
+    let (totals, seen) = run(many, Behaviour::Never, Some(100));
     let connects = seen.matches('c').count();
     assert!((100..100 + MOST).contains(&connects), "{connects}");
     assert!(totals.counters.slots_opened < 10_000);
@@ -116,7 +116,7 @@ fn every_connection_is_looked_after_however_many_there_are() {
     let connections = 2 * SWEPT_PER_TURN + 1;
     let many =
         Settings { max_inflight: connections, duration_ns: Some(150 * MS), give_up_ns: Some(100 * MS), ..settings() };
-    let (totals, _) = run(many, Answer::Never, None);
+    let (totals, _) = run(many, Behaviour::Never, None);
     assert_eq!(totals.counters.abandoned, u64::from(connections));
 }
 
@@ -124,10 +124,10 @@ fn every_connection_is_looked_after_however_many_there_are() {
 fn who_has_answered_a_connect_is_not_blamed_for_our_want_of_time() {
     let connections = 1 + 3 * HANDLED_PER_TURN as u32;
     let many = Settings { max_inflight: connections, duration_ns: Some(2 * SECOND), ..settings() };
-    let (totals, _) = run_where_others_connect(Nanos(2 * SECOND), many.clone(), Answer::Never, None);
+    let (totals, _) = run_where_others_connect(Nanos(2 * SECOND), many.clone(), Behaviour::Never, None);
     assert!(totals.counters.slots_opened < u64::from(connections), "there was not time for all");
     assert!(totals.ledger.rows().is_empty(), "{:?}", totals.ledger.rows());
-    let (totals, _) = run_where_others_connect(Nanos(2 * SECOND + 1), many, Answer::Never, None);
+    let (totals, _) = run_where_others_connect(Nanos(2 * SECOND + 1), many, Behaviour::Never, None);
     let unanswered: u64 = totals.ledger.rows().iter().map(|row| row.count).sum();
     assert_eq!(unanswered, u64::from(connections) - 1);
 }
