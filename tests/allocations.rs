@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use onrush::backend::{self, Backend, Clock, Dialer, Epoll, Uring};
-use onrush::engine::{self, Callbacks, Desk, Engine, Job, Pacer, Repeated, Rules, Scale, Settings};
+use onrush::engine::{self, Callbacks, Engine, Job, Pacer, Repeated, Rules, Scale, Settings, WorkerLink};
 use onrush::serve::{Config, Server};
 use onrush_proto::{Parts, Request};
 
@@ -75,7 +75,7 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
         make_protocol: engine::http1(1),
         callbacks: Callbacks::default(),
     };
-    let engine = Engine::new(settings, backend, job, Arc::default(), Arc::<Desk>::default());
+    let engine = Engine::new(settings, backend, job, Arc::default(), Arc::<WorkerLink>::default());
     let before = ALLOCATIONS.with(Cell::get);
     let end = engine.run(Instant::now());
     let during = ALLOCATIONS.with(Cell::get) - before;

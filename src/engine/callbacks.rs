@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use onrush_proto::Request;
 
-use super::control::{Callback, Desk};
+use super::control::{Callback, WorkerLink};
 use super::kept::{Budget, Shelf};
 use super::script_failure::ScriptFailure;
 use super::source::Source;
@@ -95,14 +95,19 @@ pub(super) struct Caller {
     pub pauses_unread: bool,
     /// Whether a callback has failed or wants this worker to end.
     pub has_ended: bool,
-    desk: Arc<Desk>,
+    worker_link: Arc<WorkerLink>,
     /// The memory for bodies that the script reads.
     bodies: Arc<Budget>,
 }
 
 impl Caller {
     /// A caller of this source and these callbacks.
-    pub fn new(source: Box<dyn Source>, callbacks: Callbacks, desk: Arc<Desk>, bodies: Arc<Budget>) -> Self {
+    pub fn new(
+        source: Box<dyn Source>,
+        callbacks: Callbacks,
+        worker_link: Arc<WorkerLink>,
+        bodies: Arc<Budget>,
+    ) -> Self {
         let response = callbacks.response.as_ref();
         let wants = Wants {
             request: !source.repeats(),
@@ -111,7 +116,7 @@ impl Caller {
             headers: response.is_some_and(|response| response.headers),
             body: response.is_some_and(|response| response.body),
         };
-        Self { source, callbacks, wants, failure: None, pauses_unread: false, has_ended: false, desk, bodies }
+        Self { source, callbacks, wants, failure: None, pauses_unread: false, has_ended: false, worker_link, bodies }
     }
 
     /// Where a new connection keeps the parts of responses that the script reads, if it reads more than the status.
@@ -164,9 +169,9 @@ impl Caller {
         if self.has_ended {
             return None;
         }
-        self.desk.enter(callback);
+        self.worker_link.enter(callback);
         let outcome = call(self);
-        self.desk.enter(Callback::None);
+        self.worker_link.enter(Callback::None);
         self.has_ended = outcome.is_err() || self.callbacks.is_stopped.as_ref().is_some_and(|is_stopped| is_stopped());
         outcome.map_err(|failure| self.failure = Some(failure)).ok()
     }

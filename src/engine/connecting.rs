@@ -9,7 +9,7 @@ use onrush_proto::{Nanos, Parts};
 use rustix::io::Errno;
 
 use super::cause::is_local;
-use super::control::Desk;
+use super::control::WorkerLink;
 use super::protocol::MakeProtocol;
 use super::retry::Failures;
 use super::routes::{RouteId, Routes};
@@ -74,13 +74,13 @@ impl Connecting {
     }
 
     /// Notes that a connection is ready for its first request; returns whether it is the first of all.
-    pub fn established(&mut self, route: RouteId, desk: &Desk) -> bool {
+    pub fn established(&mut self, route: RouteId, worker_link: &WorkerLink) -> bool {
         let is_first = !self.routes.found();
         self.routes.worked(route);
         self.away_since = None;
         if is_first {
             self.refusal = None;
-            desk.accept();
+            worker_link.accept();
         }
         is_first
     }
@@ -96,13 +96,13 @@ impl Connecting {
     }
 
     /// Notes that an attempt failed, with no other address to try at once.
-    pub fn failed(&mut self, route: RouteId, cause: Cause, at: Nanos, desk: &Desk) {
+    pub fn failed(&mut self, route: RouteId, cause: Cause, at: Nanos, worker_link: &WorkerLink) {
         self.away_since.get_or_insert(at);
         if !self.routes.found() {
             let address = self.routes.address(route);
             self.routes.start_over();
             self.refusal = Some((address, cause));
-            desk.refuse(address, cause);
+            worker_link.refuse(address, cause);
         }
     }
 

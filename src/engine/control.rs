@@ -34,7 +34,7 @@ impl Control {
 
 /// What one worker shares with the watcher.
 #[derive(Default)]
-pub struct Desk {
+pub struct WorkerLink {
     /// Where its intervals are handed over.
     pub mailbox: Mailbox,
     /// No address accepted its first connection.
@@ -84,7 +84,7 @@ impl Callback {
     }
 }
 
-impl Desk {
+impl WorkerLink {
     /// Notes that the first connection was refused.
     pub fn refuse(&self, address: SocketAddr, cause: Cause) {
         self.refusal.store(Some(Box::new((address, cause))));

@@ -35,7 +35,7 @@ impl<B: Backend> Engine<B> {
         }
         let address = self.connecting.routes.address(route);
         self.books.tally.error(Phase::Connect, cause, at, || address.to_string().into_bytes());
-        self.connecting.failed(route, cause, at, &self.desk);
+        self.connecting.failed(route, cause, at, &self.worker_link);
         self.back_off(conn, false, at);
     }
 
@@ -46,7 +46,7 @@ impl<B: Backend> Engine<B> {
         }
         self.backend.close(conn);
         self.books.tally.error(phase, cause, at, || example);
-        self.connecting.failed(self.slots[conn.index()].route, cause, at, &self.desk);
+        self.connecting.failed(self.slots[conn.index()].route, cause, at, &self.worker_link);
         self.back_off(conn, true, at);
     }
 

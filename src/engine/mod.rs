@@ -70,7 +70,7 @@ mod watched;
 mod tests;
 
 pub use callbacks::{Callbacks, Hear, MakeCallbacks, OnResponse, Response, Wants};
-pub use control::{Callback, Control, Desk, Refused};
+pub use control::{Callback, Control, Refused, WorkerLink};
 pub use demand::Demand;
 pub use dispatch::too_long;
 pub use end::WorkerEnd;
@@ -140,12 +140,12 @@ pub struct Engine<B: Backend> {
     turn: Turn,
     watched: Watched,
     control: Arc<Control>,
-    desk: Arc<Desk>,
+    worker_link: Arc<WorkerLink>,
 }
 
 impl<B: Backend> Engine<B> {
     /// An engine that has not started.
-    pub fn new(settings: Settings, backend: B, job: Job, control: Arc<Control>, desk: Arc<Desk>) -> Self {
+    pub fn new(settings: Settings, backend: B, job: Job, control: Arc<Control>, worker_link: Arc<WorkerLink>) -> Self {
         if let Some(tls) = &settings.tls {
             tls.warm_up();
         }
@@ -155,7 +155,7 @@ impl<B: Backend> Engine<B> {
             slots: (0..settings.max_inflight).map(|_| Slot::new(settings.tls.as_ref())).collect(),
             connecting: Connecting::new(routes, settings.tunnel.as_ref(), make_protocol, settings.seed),
             dispatch: Dispatch::new(pacer),
-            script: Caller::new(source, callbacks, Arc::clone(&desk), Arc::clone(&control.bodies)),
+            script: Caller::new(source, callbacks, Arc::clone(&worker_link), Arc::clone(&control.bodies)),
             books: Books::new(settings.rules, settings.requests, settings.transcribe.then(Box::default)),
             timers: Timers::default(),
             turn: Turn::default(),
@@ -163,7 +163,7 @@ impl<B: Backend> Engine<B> {
             settings,
             backend,
             control,
-            desk,
+            worker_link,
         }
     }
 
@@ -239,7 +239,7 @@ impl<B: Backend> Engine<B> {
         }
         self.timers.set(now + self.sweep_ns(), Timer::Sweep(ConnId(0)));
         let first = self.settings.demand.first(self.settings.max_inflight);
-        self.desk.show_idle(first == 0);
+        self.worker_link.show_idle(first == 0);
         self.want(first, now);
         if let Demand::Staged(_) = self.settings.demand {
             self.timers.set(start, Timer::Level);
@@ -274,7 +274,7 @@ impl<B: Backend> Engine<B> {
                 let (at, next) = if next < all { (now + 1, next) } else { (now + self.sweep_ns(), 0) };
                 self.timers.set(at, Timer::Sweep(ConnId(next)));
                 if self.books.tally.is_warming_up() {
-                    self.desk.show_warm_up(self.books.tally.completed);
+                    self.worker_link.show_warm_up(self.books.tally.completed);
                     self.books.account.restart();
                 }
             }
@@ -292,7 +292,7 @@ impl<B: Backend> Engine<B> {
                 self.books.sample_if_due(now);
                 self.books.note_script_time(self.script.spent_ns());
                 self.look_at_a_socket(now);
-                self.books.hand_over(now, &self.desk.mailbox);
+                self.books.hand_over(now, &self.worker_link.mailbox);
                 self.timers.set(self.books.next_sample_at(now), Timer::Sample);
             }
         }
@@ -300,7 +300,7 @@ impl<B: Backend> Engine<B> {
 
     /// Ends the warm-up: nothing counts so far. Requests in flight will, with their whole latency, when they end.
     fn count_from(&mut self, now: Nanos) {
-        self.desk.show_delay(now.since(self.books.start));
+        self.worker_link.show_delay(now.since(self.books.start));
         self.take_counts();
         self.settle_spin();
         let planned = self.books.start;
@@ -308,7 +308,7 @@ impl<B: Backend> Engine<B> {
         self.books.begin(now, self.settings.duration_ns);
         self.forget_sockets(now);
         self.books.script_noted_ns = self.script.spent_ns();
-        self.desk.show_warm_up(self.books.tally.completed);
+        self.worker_link.show_warm_up(self.books.tally.completed);
         self.slots.iter_mut().for_each(|slot| slot.is_counted = matches!(slot.state, State::Open(_)));
         let open = self.slots.iter().filter(|slot| slot.is_counted).count();
         self.books.tally.count_from(now, planned, open as u64);

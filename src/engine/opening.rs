@@ -36,7 +36,7 @@ impl<B: Backend> Engine<B> {
         (before.min(wanted)..before.max(wanted)).for_each(|number| self.occupy(ConnId(number), now));
         self.connecting.wanted = wanted;
         if wanted > 0 {
-            self.desk.show_idle(false);
+            self.worker_link.show_idle(false);
         }
         self.open_wanted(before, now);
         (wanted..before).for_each(|number| self.retire(ConnId(number), now));

@@ -156,7 +156,7 @@ pub(super) fn spawn_all<B: Backend>(
         descriptors: None,
         gate: Arc::default(),
         control: Arc::default(),
-        desks: (0..plan.load.threads).map(|_| Arc::default()).collect(),
+        links: (0..plan.load.threads).map(|_| Arc::default()).collect(),
         workers: Vec::with_capacity(plan.load.threads as usize),
         sight: None,
         sockets: None,
@@ -174,7 +174,7 @@ pub(super) fn spawn_all<B: Backend>(
             spares: spares.as_mut().map(|spares| deal(spares, plan.load.threads - index)),
             gate: Arc::clone(&prepared.gate),
             control: Arc::clone(&prepared.control),
-            desk: Arc::clone(&prepared.desks[index as usize]),
+            link: Arc::clone(&prepared.links[index as usize]),
             watcher: thread::current(),
         };
         let (make, ready) = (make.clone(), ready.clone());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::until::StopRule;
-use crate::engine::{Desk, Refused};
+use crate::engine::{Refused, WorkerLink};
 use crate::stats::timeline::{SECOND_NS, row_of};
 use crate::stats::{Cause, Count, Counters, Evidence, ProxyFailure, RowFigures, Stats, Timeline, Totals};
 
@@ -54,7 +54,7 @@ pub struct Share {
 
 /// Adds up the intervals that the workers hand over.
 pub struct Collector {
-    desks: Vec<Arc<Desk>>,
+    links: Vec<Arc<WorkerLink>>,
     /// The sum so far.
     pub totals: Totals,
     /// What each worker did.
@@ -79,11 +79,11 @@ pub struct Collector {
 
 impl Collector {
     /// Collects from these workers.
-    pub fn new(desks: Vec<Arc<Desk>>) -> Self {
+    pub fn new(links: Vec<Arc<WorkerLink>>) -> Self {
         Self {
-            shares: vec![Share::default(); desks.len()],
-            past_ns: vec![0; desks.len()],
-            desks,
+            shares: vec![Share::default(); links.len()],
+            past_ns: vec![0; links.len()],
+            links,
             totals: Totals::default(),
             timeline: Timeline::default(),
             stop_rule: None,
@@ -98,12 +98,12 @@ impl Collector {
 
     /// Takes everything that was handed over.
     pub fn collect(&mut self) {
-        (0..self.desks.len()).for_each(|index| self.collect_from(index));
+        (0..self.links.len()).for_each(|index| self.collect_from(index));
     }
 
     fn collect_from(&mut self, index: usize) {
-        let desk = Arc::clone(&self.desks[index]);
-        desk.mailbox.collect(|interval| self.add(index, interval));
+        let link = Arc::clone(&self.links[index]);
+        link.mailbox.collect(|interval| self.add(index, interval));
     }
 
     /// Takes what is left of a worker that has ended, with `last` as its last interval.
@@ -161,13 +161,13 @@ impl Collector {
 
     /// Whether all workers that had a connection to open were refused.
     pub fn all_refused(&self) -> bool {
-        let mut desks = self.desks.iter();
-        desks.clone().any(|desk| desk.is_refused()) && desks.all(|desk| desk.is_refused() || desk.is_idle())
+        let mut links = self.links.iter();
+        links.clone().any(|link| link.is_refused()) && links.all(|link| link.is_refused() || link.is_idle())
     }
 
     /// Takes one of the refusals since the last call.
     pub fn take_refusal(&self) -> Option<Refused> {
-        self.desks.iter().find_map(|desk| desk.take_refusal())
+        self.links.iter().find_map(|link| link.take_refusal())
     }
 
     /// Whether something failed for a reason that waiting does not change.
@@ -178,7 +178,7 @@ impl Collector {
     /// The progress of a run at this time after it began with a warm-up of this length.
     pub fn progress(&mut self, since_start: Duration, warm_up: Duration) -> Progress {
         let requests = self.totals.counters.completed;
-        let before_run = self.desks.iter().map(|desk| desk.warm_up()).sum::<u64>();
+        let before_run = self.links.iter().map(|link| link.warm_up()).sum::<u64>();
         let with_warm_up = requests + before_run;
         let is_warming_up = since_start < warm_up;
         if !is_warming_up && self.mark.0 < warm_up {
@@ -257,12 +257,12 @@ mod tests {
     #[test]
     fn nobody_waits_for_a_refusal_of_a_worker_that_has_no_connection_to_open() {
         let collector = collector(2);
-        collector.desks.iter().for_each(|desk| desk.show_idle(true));
+        collector.links.iter().for_each(|link| link.show_idle(true));
         assert!(!collector.all_refused(), "no worker has tried");
-        collector.desks[0].show_idle(false);
-        collector.desks[0].refuse("127.0.0.1:80".parse().unwrap(), Cause::Late);
+        collector.links[0].show_idle(false);
+        collector.links[0].refuse("127.0.0.1:80".parse().unwrap(), Cause::Late);
         assert!(collector.all_refused());
-        collector.desks[1].show_idle(false);
+        collector.links[1].show_idle(false);
         assert!(!collector.all_refused(), "the other one may be accepted");
     }
 
@@ -298,7 +298,7 @@ mod tests {
         let mut random = Random::new(5);
         for round in 0..25 {
             let mut collector = collector(1 + random.below(4) as usize);
-            let workers = collector.desks.len();
+            let workers = collector.links.len();
             let ends: Vec<u64> = (0..workers)
                 .map(|_| match random.below(3) {
                     0 => random.below(5) * SECOND_NS,
@@ -356,11 +356,11 @@ mod tests {
 
     #[test]
     fn the_rate_and_the_requests_begin_anew_after_the_warm_up() {
-        let desk = Arc::new(Desk::default());
-        let mut collector = Collector::new(vec![Arc::clone(&desk)]);
+        let link = Arc::new(WorkerLink::default());
+        let mut collector = Collector::new(vec![Arc::clone(&link)]);
         let warm_up = Duration::from_secs(2);
         let mut at = |ms: u64, warmed: u64, completed: u32| {
-            desk.show_warm_up(warmed);
+            link.show_warm_up(warmed);
             let until_ns = (ms * 1_000_000).saturating_sub(2 * SECOND_NS);
             let mut interval = Interval { from_ns: until_ns, until_ns, ..Interval::default() };
             interval.counters.completed = u64::from(completed);

@@ -11,7 +11,7 @@ use super::*;
 use crate::backend::Sim;
 use crate::backend::sim::Scenario;
 use crate::cli::{self, Invocation};
-use crate::engine::{Callback, Callbacks, Desk, MakeCallbacks, OnResponse, Response, Settings};
+use crate::engine::{Callback, Callbacks, MakeCallbacks, OnResponse, Response, Settings, WorkerLink};
 use crate::plan::Plan;
 use crate::random::Random;
 
@@ -71,14 +71,14 @@ fn a_thread_that_the_run_does_not_wait_for_is_stuck_though_it_returns_meanwhile(
         set_up("onrush -t4 -c4 -d1s --io sim:unused http://127.0.0.1/", scripts)
     };
     let runs: Vec<_> = (0..8).map(set_up).collect();
-    let desks: Vec<Arc<Desk>> = runs.iter().flat_map(|(_, prepared)| prepared.desks.clone()).collect();
+    let links: Vec<Arc<WorkerLink>> = runs.iter().flat_map(|(_, prepared)| prepared.links.clone()).collect();
     let are_over = AtomicBool::new(false);
     thread::scope(|scope| {
         // The callback seems to begin and end all the time, so that two calls return different things.
         scope.spawn(|| {
             let (mut random, places) = (Random::new(1), [Callback::None, Callback::Response]);
             while !are_over.load(Ordering::Relaxed) {
-                desks.iter().for_each(|desk| desk.enter(places[random.below(2) as usize]));
+                links.iter().for_each(|link| link.enter(places[random.below(2) as usize]));
             }
         });
         let run = |(plan, prepared): (Box<Plan>, Prepared)| {

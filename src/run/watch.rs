@@ -12,7 +12,7 @@ use super::until::StopRule;
 use super::worker::{Gate, Worked};
 use super::{Ended, Interrupt, Observer, Outcome, Shortage, Waiting, nanos};
 use crate::backend::suspended_ns;
-use crate::engine::{Control, Desk, WorkerEnd};
+use crate::engine::{Control, WorkerEnd, WorkerLink};
 use crate::plan::Plan;
 use crate::stats::Timeline;
 
@@ -32,7 +32,7 @@ pub struct Prepared {
     pub(super) descriptors: Option<Shortage>,
     pub(super) gate: Arc<Gate>,
     pub(super) control: Arc<Control>,
-    pub(super) desks: Vec<Arc<Desk>>,
+    pub(super) links: Vec<Arc<WorkerLink>>,
     /// The workers that have not been joined.
     pub(super) workers: Vec<Option<JoinHandle<Option<Worked>>>>,
     /// Watches the target and the machine during the run.
@@ -55,7 +55,7 @@ impl Prepared {
         let is_compat = plan.dialect.is_compat();
         let waits = plan.stop.requests.is_some() && !plan.once;
         let is_patient = |collector: &Collector| is_compat || (waits && !collector.is_hopeless());
-        let mut collector = Collector::new(self.desks.clone());
+        let mut collector = Collector::new(self.links.clone());
         collector.stop_rule = StopRule::of(plan);
         collector.timeline = Timeline::new(nanos(observer.row()));
         let mut ends: Vec<Option<WorkerEnd>> = self.workers.iter().map(|_| None).collect();
@@ -150,13 +150,13 @@ impl Prepared {
     /// Returns a value once every worker has ended or is stuck in its script and overdue: for each, the callback that
     /// it is stuck in, if it is.
     fn ended(&self, overdue_since: Option<Duration>) -> Option<Vec<Option<Stuck>>> {
-        let look = |worker: &Option<JoinHandle<_>>, desk: &Desk| match worker {
+        let look = |worker: &Option<JoinHandle<_>>, link: &WorkerLink| match worker {
             Some(worker) if !worker.is_finished() => {
-                Some(Some(Stuck { callback: desk.callback().name()?, since: overdue_since? }))
+                Some(Some(Stuck { callback: link.callback().name()?, since: overdue_since? }))
             }
             Some(_) | None => Some(None),
         };
-        self.workers.iter().zip(&self.desks).map(|(worker, desk)| look(worker, desk)).collect()
+        self.workers.iter().zip(&self.links).map(|(worker, link)| look(worker, link)).collect()
     }
 
     /// When the workers should end, after the start; `None`: when all requests have ended.
@@ -167,7 +167,7 @@ impl Prepared {
 
     /// How much later than planned measuring began.
     fn delay(&self) -> Duration {
-        self.desks.iter().map(|desk| desk.delay()).max().unwrap_or_default()
+        self.links.iter().map(|link| link.delay()).max().unwrap_or_default()
     }
 }
 

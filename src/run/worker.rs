@@ -14,7 +14,7 @@ use onrush_proto::{Parts, Request};
 use super::host;
 use crate::backend::{self, Backend};
 use crate::engine::{
-    self, Callbacks, Control, Desk, Engine, Job, MakeCallbacks, Pacer, Repeated, Settings, Spare, WorkerEnd,
+    self, Callbacks, Control, Engine, Job, MakeCallbacks, Pacer, Repeated, Settings, Spare, WorkerEnd, WorkerLink,
 };
 
 /// How often a worker that waits for its start checks whether the run was stopped.
@@ -36,7 +36,7 @@ pub(super) struct Worker {
     pub spares: Option<Vec<Spare>>,
     pub gate: Arc<Gate>,
     pub control: Arc<Control>,
-    pub desk: Arc<Desk>,
+    pub link: Arc<WorkerLink>,
     pub watcher: Thread,
 }
 
@@ -80,7 +80,7 @@ impl Worker {
         };
         let source = source.unwrap_or_else(|| Box::new(Repeated(repeated())));
         let job = Job { source, pacer: self.pacer, make_protocol: engine::http1(depth), callbacks };
-        Engine::new(self.settings, backend, job, self.control, self.desk).with_spares(self.spares)
+        Engine::new(self.settings, backend, job, self.control, self.link).with_spares(self.spares)
     }
 }
 

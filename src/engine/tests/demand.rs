@@ -190,14 +190,14 @@ fn a_worker_is_idle_until_it_first_has_a_connection_to_open() {
     let seen = |stages: &[(u64, u32, u32)]| {
         let settings = Settings { demand: levels(stages), ..settings() };
         let noting = Noting { latency_ns: 10 * MS, not_before: Nanos::default(), asked: Rc::default() };
-        let (backend, desk) = (Sim::new(1, Box::new(noting)), Arc::new(Desk::default()));
+        let (backend, link) = (Sim::new(1, Box::new(noting)), Arc::new(WorkerLink::default()));
         let job = job(get(), http1(1));
-        let mut engine = Engine::new(settings, backend, job, Arc::default(), Arc::clone(&desk));
-        assert!(!desk.is_idle(), "unknown before it begins");
+        let mut engine = Engine::new(settings, backend, job, Arc::default(), Arc::clone(&link));
+        assert!(!link.is_idle(), "unknown before it begins");
         engine.begin(Instant::now());
-        let mut seen = vec![desk.is_idle()];
+        let mut seen = vec![link.is_idle()];
         while engine.turn().is_none() {
-            seen.push(desk.is_idle());
+            seen.push(link.is_idle());
         }
         seen.dedup();
         seen

@@ -103,10 +103,10 @@ pub fn run_job(settings: Settings, network: Box<dyn Network>, job: Job) -> Ran {
 
 /// The same on any backend, with a given [`Control`].
 pub fn run_backend(control: Control, settings: Settings, backend: impl Backend, job: Job) -> Ran {
-    let (control, desk) = (Arc::new(control), Arc::new(Desk::default()));
-    let end = Engine::new(settings, backend, job, control, Arc::clone(&desk)).run(Instant::now());
+    let (control, link) = (Arc::new(control), Arc::new(WorkerLink::default()));
+    let end = Engine::new(settings, backend, job, control, Arc::clone(&link)).run(Instant::now());
     let mut totals = Totals::default();
-    desk.mailbox.collect(|interval| totals += interval);
+    link.mailbox.collect(|interval| totals += interval);
     totals += &*end.interval;
     totals.settle();
     Ran { totals, end }

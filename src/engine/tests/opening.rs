@@ -70,14 +70,14 @@ fn run_where_others_connect(
     behaviour: Behaviour,
     stop_at: Option<usize>,
 ) -> (Totals, String) {
-    let (seen, control, desk) = (Seen::default(), Arc::new(Control::default()), Arc::new(Desk::default()));
+    let (seen, control, link) = (Seen::default(), Arc::new(Control::default()), Arc::new(WorkerLink::default()));
     let stops = stop_at.map(|at| (at, Arc::clone(&control)));
     let network = Instant { seen: Rc::clone(&seen), behaviour, others_at, stops };
     let backend = Sim::new(settings.max_inflight, Box::new(network));
     let end =
-        Engine::new(settings, backend, job(get(), http1(1)), control, Arc::clone(&desk)).run(std::time::Instant::now());
+        Engine::new(settings, backend, job(get(), http1(1)), control, Arc::clone(&link)).run(std::time::Instant::now());
     let mut totals = Totals::default();
-    desk.mailbox.collect(|interval| totals += interval);
+    link.mailbox.collect(|interval| totals += interval);
     totals += &*end.interval;
     (totals, seen.take())
 }

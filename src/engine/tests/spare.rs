@@ -54,12 +54,12 @@ fn requests(requests: u64) -> Settings {
 
 /// One session; returns how many connects it made, and how many connections it tried to adopt.
 fn session(settings: Settings, are_there: bool, spares: Option<Vec<Spare>>) -> (Ran, [u32; 2]) {
-    let (seen, desk) = (Seen::default(), Arc::new(Desk::default()));
+    let (seen, link) = (Seen::default(), Arc::new(WorkerLink::default()));
     let backend = Sim::new(settings.max_inflight, Box::new(Servers { seen: seen.clone(), are_there }));
-    let engine = Engine::new(settings, backend, job(get(), http1(1)), Arc::default(), Arc::clone(&desk));
+    let engine = Engine::new(settings, backend, job(get(), http1(1)), Arc::default(), Arc::clone(&link));
     let end = engine.with_spares(spares).run(Instant::now());
     let mut totals = Totals::default();
-    desk.mailbox.collect(|interval| totals += interval);
+    link.mailbox.collect(|interval| totals += interval);
     totals += &*end.interval;
     assert_conserved(&totals);
     assert!(totals.ledger.rows().is_empty(), "{:?}", totals.ledger.rows());

@@ -10,7 +10,7 @@ use onrush_proto::Nanos;
 use super::case::Case;
 use super::watched::{Journal, Watched};
 use crate::backend::Backend;
-use crate::engine::{Control, Desk, Engine, Settings, WorkerEnd};
+use crate::engine::{Control, Engine, Settings, WorkerEnd, WorkerLink};
 use crate::plan::schedule::{Dues, Span};
 use crate::plan::{self, Addresses, Plan};
 use crate::run::TimelineRow;
@@ -69,15 +69,15 @@ pub fn run(case: &Case) -> Result<Ran, String> {
     let plan = case.plan();
     let addresses = case.addresses();
     let script = session::load(&plan, &addresses, Arc::new(|_| ())).map_err(|error| format!("{error:#}"))?;
-    let desks: Vec<Arc<Desk>> = (0..plan.load.threads).map(|_| Arc::default()).collect();
+    let links: Vec<Arc<WorkerLink>> = (0..plan.load.threads).map(|_| Arc::default()).collect();
     let batch = case.script.as_ref().and_then(|script| script.batches.iter().max()).copied().unwrap_or(1);
     let mut run = Run {
         control: Arc::default(),
-        collector: Collector::new(desks.clone()),
+        collector: Collector::new(links.clone()),
         seconds: Vec::new(),
         collected_at: Nanos::default(),
         has_script: script.is_some(),
-        desks,
+        links,
         plan,
     };
     let running = run.set_up(case, script, &addresses, batch as usize);
@@ -117,7 +117,7 @@ struct Running {
 struct Run {
     plan: Box<Plan>,
     control: Arc<Control>,
-    desks: Vec<Arc<Desk>>,
+    links: Vec<Arc<WorkerLink>>,
     collector: Collector,
     seconds: Vec<TimelineRow>,
     collected_at: Nanos,
@@ -153,7 +153,7 @@ impl Run {
                 spares: None,
                 gate: Arc::default(),
                 control: Arc::clone(&self.control),
-                desk: Arc::clone(&self.desks[index as usize]),
+                link: Arc::clone(&self.links[index as usize]),
                 watcher: thread::current(),
             };
             let mut engine = worker.engine(backend);
