@@ -74,7 +74,7 @@ const FIELD: Reason = "invalid character in header";
 const LENGTH: Reason = "invalid character in content-length header";
 const LENGTH_AGAIN: Reason = "unexpected content-length header";
 const CHUNK_SIZE: Reason = "invalid character in chunk size header";
-const CHUNK_END: Reason = "chunk longer than its size";
+const CHUNK_END: Reason = "line end expected after chunk";
 const CHUNKS_TOO_LONG: Reason = "too many header bytes seen; overflow detected";
 
 /// The methods, each with the blank after it, the most common first.
