@@ -21,10 +21,10 @@ use rustix::net::SendFlags;
 use super::answer::{Answer, End, Manner, PLAIN};
 use super::ask::Numbers;
 use super::body::Body;
-use super::desk::{Desk, OUTPUT_BYTES};
 use super::rejection::Rejection;
 use super::reply::Then;
 use super::request::{Head, Persistence, scan};
+use super::resources::{OUTPUT_BYTES, Resources};
 use super::routes;
 use super::socket::{Sent, Socket};
 use super::stream::{BLOCK, Fill, Stream};
@@ -110,25 +110,25 @@ impl Connection {
     }
 
     /// Handles an event, then does everything that can be done now.
-    pub(super) fn handle_event(&mut self, flags: EventFlags, desk: &mut Desk) -> Turn {
+    pub(super) fn handle_event(&mut self, flags: EventFlags, resources: &mut Resources) -> Turn {
         if flags.intersects(EventFlags::HUP | EventFlags::ERR) {
             return Turn::Close;
         }
         self.socket.note(flags);
-        self.turn(desk)
+        self.turn(resources)
     }
 
     /// Does everything that can be done now.
-    pub(super) fn turn(&mut self, desk: &mut Desk) -> Turn {
+    pub(super) fn turn(&mut self, resources: &mut Resources) -> Turn {
         if let Some(stop) = Turn::after(self.socket.send_rest()) {
             return stop;
         }
         for _ in 0..STEPS_PER_TURN {
-            desk.output.clear();
-            let step = self.step(desk);
-            if !desk.output.is_empty() {
+            resources.output.clear();
+            let step = self.step(resources);
+            if !resources.output.is_empty() {
                 let flags = if self.sends_blocks() { SendFlags::MORE } else { SendFlags::empty() };
-                if let Some(stop) = Turn::after(self.socket.send(&desk.output, flags)) {
+                if let Some(stop) = Turn::after(self.socket.send(&resources.output, flags)) {
                     return stop;
                 }
             }
@@ -139,46 +139,46 @@ impl Connection {
         Turn::Again
     }
 
-    fn step(&mut self, desk: &mut Desk) -> Step {
+    fn step(&mut self, resources: &mut Resources) -> Step {
         match &mut self.stage {
-            Stage::Reading | Stage::Receiving { .. } => self.take_input(desk),
-            Stage::Waiting { until_ns, .. } if desk.now_ns() < *until_ns => Step::Stop(Turn::Sleep(*until_ns)),
+            Stage::Reading | Stage::Receiving { .. } => self.take_input(resources),
+            Stage::Waiting { until_ns, .. } if resources.now_ns() < *until_ns => Step::Stop(Turn::Sleep(*until_ns)),
             Stage::Waiting { .. } => {
                 if let Stage::Waiting { answer, .. } = std::mem::replace(&mut self.stage, Stage::Reading) {
-                    self.begin(answer, desk);
+                    self.begin(answer, resources);
                 }
                 Step::More
             }
             Stage::Streaming { stream: Stream::Block { left }, .. } if *left > COPIED_BYTES_MAX => {
                 Turn::after(self.socket.send_blocks(left)).map_or(Step::More, Step::Stop)
             }
-            Stage::Streaming { .. } => self.stream(desk),
+            Stage::Streaming { .. } => self.stream(resources),
             Stage::Ending(end) => {
                 let end = *end;
-                self.end(end, desk)
+                self.end(end, resources)
             }
             Stage::Dropping { until_ns } => {
                 let until_ns = *until_ns;
-                self.drop_input(until_ns, desk)
+                self.drop_input(until_ns, resources)
             }
         }
     }
 
     /// Receives input and responds to all requests in it.
-    fn take_input(&mut self, desk: &mut Desk) -> Step {
-        desk.input.clear();
-        desk.input.append(&mut std::mem::take(&mut self.input));
-        if self.socket.readable && !self.socket.receive(&mut desk.input) {
+    fn take_input(&mut self, resources: &mut Resources) -> Step {
+        resources.input.clear();
+        resources.input.append(&mut std::mem::take(&mut self.input));
+        if self.socket.readable && !self.socket.receive(&mut resources.input) {
             return Step::Stop(Turn::Close);
         }
         // Taken out while requests borrow from it.
-        let input = std::mem::take(&mut desk.input);
-        let used = self.take_requests(&input, desk);
+        let input = std::mem::take(&mut resources.input);
+        let used = self.take_requests(&input, resources);
         if used < input.len() {
             self.input = input[used..].to_vec();
         }
-        let more_to_parse = desk.output.len() >= OUTPUT_BYTES;
-        desk.input = input;
+        let more_to_parse = resources.output.len() >= OUTPUT_BYTES;
+        resources.input = input;
         match self.stage {
             Stage::Reading | Stage::Receiving { .. } if !self.socket.readable && !more_to_parse => {
                 Step::Stop(if self.socket.ended { Turn::Close } else { Turn::Wait })
@@ -189,20 +189,20 @@ impl Connection {
 
     /// Consumes input until it is used up, a response takes longer, or there is enough to send. Returns the number of
     /// bytes used.
-    fn take_requests(&mut self, input: &[u8], desk: &mut Desk) -> usize {
+    fn take_requests(&mut self, input: &[u8], resources: &mut Resources) -> usize {
         let mut used = 0;
-        while used < input.len() && desk.output.len() < OUTPUT_BYTES {
+        while used < input.len() && resources.output.len() < OUTPUT_BYTES {
             let rest = &input[used..];
             let taken = match &mut self.stage {
-                Stage::Reading => self.take_head(rest, desk),
-                Stage::Receiving { .. } => self.take_body(rest, desk),
+                Stage::Reading => self.take_head(rest, resources),
+                Stage::Receiving { .. } => self.take_body(rest, resources),
                 _ => break,
             };
             match taken {
                 Ok(0) => break,
                 Ok(bytes) => used += bytes,
                 Err(refusal) => {
-                    self.refuse(refusal, desk);
+                    self.refuse(refusal, resources);
                     return input.len();
                 }
             }
@@ -212,25 +212,25 @@ impl Connection {
 
     /// Reads a head and responds, unless a body comes first. Returns the number of bytes used, 0 if the head is
     /// incomplete.
-    fn take_head(&mut self, input: &[u8], desk: &mut Desk) -> Result<usize, Rejection> {
+    fn take_head(&mut self, input: &[u8], resources: &mut Resources) -> Result<usize, Rejection> {
         let Some(head) = scan(input)? else { return Ok(0) };
         self.numbers.request += 1;
         if is_plain(&head) {
             // The request of nearly every benchmark: no routing, no allocation.
-            desk.counters().add_request();
-            desk.output.extend_from_slice(PLAIN);
+            resources.counters().add_request();
+            resources.output.extend_from_slice(PLAIN);
             return Ok(head.size);
         }
-        let reply = routes::reply(&head, &input[..head.size], self.numbers, desk);
+        let reply = routes::reply(&head, &input[..head.size], self.numbers, resources);
         if reply.counts {
-            desk.counters().add_request();
+            resources.counters().add_request();
         }
-        desk.output.extend_from_slice(&reply.early);
+        resources.output.extend_from_slice(&reply.early);
         match head.body {
-            None => self.begin(reply.then.answer(0), desk),
+            None => self.begin(reply.then.answer(0), resources),
             Some(body) => {
                 if head.expects_continue && reply.early.is_empty() {
-                    desk.output.extend_from_slice(CONTINUE);
+                    resources.output.extend_from_slice(CONTINUE);
                 }
                 self.stage = Stage::Receiving { body, then: reply.then };
             }
@@ -239,7 +239,7 @@ impl Connection {
     }
 
     /// Receives a body and responds when it is complete. Returns the number of bytes used.
-    fn take_body(&mut self, input: &[u8], desk: &mut Desk) -> Result<usize, Rejection> {
+    fn take_body(&mut self, input: &[u8], resources: &mut Resources) -> Result<usize, Rejection> {
         let Stage::Receiving { body, then } = &mut self.stage else { return Ok(0) };
         let taken = body.take(input)?;
         if let Then::Echo(request, _) = then {
@@ -251,26 +251,26 @@ impl Connection {
         if taken.finished
             && let Stage::Receiving { body, then } = std::mem::replace(&mut self.stage, Stage::Reading)
         {
-            self.begin(then.answer(body.received()), desk);
+            self.begin(then.answer(body.received()), resources);
         }
         Ok(taken.used)
     }
 
     /// Starts a response.
-    fn begin(&mut self, mut answer: Answer, desk: &mut Desk) {
+    fn begin(&mut self, mut answer: Answer, resources: &mut Resources) {
         if !answer.wait.is_zero() {
-            let until_ns = desk.now_ns() + std::mem::take(&mut answer.wait).as_nanos() as u64;
+            let until_ns = resources.now_ns() + std::mem::take(&mut answer.wait).as_nanos() as u64;
             self.stage = Stage::Waiting { until_ns, answer };
             return;
         }
-        desk.output.extend_from_slice(&answer.bytes);
+        resources.output.extend_from_slice(&answer.bytes);
         self.stage = match answer.stream {
             Some(stream) => Stage::Streaming { stream, end: answer.end },
             None => Stage::after(answer.end),
         };
         if !self.sends_blocks() {
             // The first part of a body is sent together with its head. The next step repeats what this one asks for.
-            self.stream(desk);
+            self.stream(resources);
         }
     }
 
@@ -279,10 +279,10 @@ impl Connection {
         matches!(self.stage, Stage::Streaming { stream: Stream::Block { left }, .. } if left > COPIED_BYTES_MAX)
     }
 
-    fn stream(&mut self, desk: &mut Desk) -> Step {
+    fn stream(&mut self, resources: &mut Resources) -> Step {
         let Stage::Streaming { stream, end } = &mut self.stage else { return Step::More };
-        let now_ns = desk.now_ns();
-        match stream.fill(&mut desk.output, now_ns) {
+        let now_ns = resources.now_ns();
+        match stream.fill(&mut resources.output, now_ns) {
             Fill::More => Step::More,
             Fill::Until(until_ns) => Step::Stop(Turn::Sleep(until_ns)),
             Fill::Done => {
@@ -292,7 +292,7 @@ impl Connection {
         }
     }
 
-    fn end(&mut self, end: End, desk: &Desk) -> Step {
+    fn end(&mut self, end: End, resources: &Resources) -> Step {
         match end {
             End::Next => self.stage = Stage::Reading,
             End::Hang => self.stage = Stage::Dropping { until_ns: None },
@@ -300,7 +300,7 @@ impl Connection {
             End::Close => {
                 // Closing with unread input makes the kernel send a RST, which may overtake the response.
                 self.socket.end();
-                self.stage = Stage::Dropping { until_ns: Some(desk.now_ns() + LINGER.as_nanos() as u64) };
+                self.stage = Stage::Dropping { until_ns: Some(resources.now_ns() + LINGER.as_nanos() as u64) };
             }
             End::Reset => {
                 self.socket.reset();
@@ -311,18 +311,18 @@ impl Connection {
     }
 
     /// Responds to a request that cannot be read, and closes, because the start of the next one is unknown.
-    fn refuse(&mut self, Rejection { status, why }: Rejection, desk: &mut Desk) {
+    fn refuse(&mut self, Rejection { status, why }: Rejection, resources: &mut Resources) {
         let manner = Manner { head_only: false, persistence: Persistence::Close };
-        desk.output.extend_from_slice(&Answer::text(status, format!("{why}\n"), manner).bytes);
+        resources.output.extend_from_slice(&Answer::text(status, format!("{why}\n"), manner).bytes);
         // More of the request may follow.
         self.socket.readable = true;
         self.stage = Stage::Ending(End::Close);
     }
 
-    fn drop_input(&mut self, until_ns: Option<u64>, desk: &mut Desk) -> Step {
-        desk.input.clear();
-        let is_good = !self.socket.readable || self.socket.receive(&mut desk.input);
-        if !is_good || self.socket.ended || until_ns.is_some_and(|until_ns| desk.now_ns() >= until_ns) {
+    fn drop_input(&mut self, until_ns: Option<u64>, resources: &mut Resources) -> Step {
+        resources.input.clear();
+        let is_good = !self.socket.readable || self.socket.receive(&mut resources.input);
+        if !is_good || self.socket.ended || until_ns.is_some_and(|until_ns| resources.now_ns() >= until_ns) {
             return Step::Stop(Turn::Close);
         }
         match until_ns {

@@ -6,7 +6,7 @@
 //! internet.
 //!
 //! Reading order: [`args`] the command line → `listener` the sockets → `worker` one epoll loop per thread →
-//! `connection` one client, on a `socket` and with the `desk` of its thread → `request` and `body` the request, or a
+//! `connection` one client, on a `socket` and with the `resources` of its thread → `request` and `body` the request, or a
 //! `rejection` → `routes` the table of paths → `ask` what a response can depend on → `answers` the response of each
 //! path → `reply`, `answer` and `stream` the form of a response → `freeze` times when the whole target stops →
 //! `capacity` a queue of known capacity → `counters` the counts behind `/stats`.
@@ -20,12 +20,12 @@ mod body;
 mod capacity;
 mod connection;
 mod counters;
-mod desk;
 mod freeze;
 mod listener;
 mod rejection;
 mod reply;
 mod request;
+mod resources;
 mod routes;
 mod socket;
 mod stream;
@@ -49,8 +49,8 @@ pub use routes::help;
 
 use capacity::Capacity;
 use counters::Counters;
-use desk::Desk;
 use freeze::Freeze;
+use resources::Resources;
 use worker::Worker;
 
 /// The address to listen on, and the number of threads.
@@ -94,8 +94,8 @@ impl Server {
         let mut server = Self { address, threads: Vec::with_capacity(listeners.len()) };
         for (index, listener) in listeners.into_iter().enumerate() {
             let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-            let desk = Desk::new(Arc::clone(&counters), index, Arc::clone(&freeze), Arc::clone(&capacity));
-            let mut worker = Worker::new(listener, Arc::clone(&stop), desk)?;
+            let resources = Resources::new(Arc::clone(&counters), index, Arc::clone(&freeze), Arc::clone(&capacity));
+            let mut worker = Worker::new(listener, Arc::clone(&stop), resources)?;
             let handle = std::thread::Builder::new().name(format!("serve-{index}")).spawn(move || worker.run())?;
             server.threads.push(Thread { stop, handle });
         }

@@ -3,9 +3,9 @@
 use super::answer::{Answer, End, Manner};
 use super::answers;
 use super::ask::{Ask, Numbers};
-use super::desk::Desk;
 use super::reply::{Reply, Then};
 use super::request::Head;
+use super::resources::Resources;
 
 /// A path and what it does.
 pub(super) struct Route {
@@ -107,7 +107,7 @@ pub fn help() -> String {
 }
 
 /// The reply to a request with this head, whose bytes are `raw`.
-pub(super) fn reply(head: &Head, raw: &[u8], numbers: Numbers, desk: &Desk) -> Reply {
+pub(super) fn reply(head: &Head, raw: &[u8], numbers: Numbers, resources: &Resources) -> Reply {
     let manner = Manner { head_only: head.method == b"HEAD", persistence: head.persistence };
     let later = |answer| Reply { early: Vec::new(), then: Then::Answer(answer), counts: true };
     let Ok(target) = str::from_utf8(head.target) else {
@@ -117,7 +117,7 @@ pub(super) fn reply(head: &Head, raw: &[u8], numbers: Numbers, desk: &Desk) -> R
     let Some((route, argument)) = find(path) else {
         return later(Answer::text(404, "no such path; onrush serve --help lists them\n", manner));
     };
-    let ask = Ask { argument, query, manner, numbers, freeze: &desk.freeze, capacity: &desk.capacity };
+    let ask = Ask { argument, query, manner, numbers, freeze: &resources.freeze, capacity: &resources.capacity };
     match route.action {
         Action::Answer(make) => later(make(&ask).unwrap_or_else(|why| Answer::text(400, why + "\n", manner))),
         Action::Early(make) => {
@@ -127,7 +127,7 @@ pub(super) fn reply(head: &Head, raw: &[u8], numbers: Numbers, desk: &Desk) -> R
         Action::Echo => Reply { early: Vec::new(), then: Then::Echo(raw.to_vec(), manner), counts: true },
         Action::Sink => Reply { early: Vec::new(), then: Then::Length(manner), counts: true },
         Action::Stats => {
-            let json = super::counters::to_json(desk.all_counters());
+            let json = super::counters::to_json(resources.all_counters());
             Reply { counts: false, ..later(Answer::text(200, json, manner)) }
         }
     }

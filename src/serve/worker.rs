@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, sockopt};
 
 use super::connection::{Connection, Turn};
-use super::desk::Desk;
+use super::resources::Resources;
 
 /// The state of a thread.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(super) struct Worker {
     again: Vec<Token>,
     /// Whether accepting was postponed because descriptors or memory ran out.
     accept_put_off: bool,
-    desk: Desk,
+    resources: Resources,
 }
 
 /// A place for a connection.
@@ -84,7 +84,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 impl Worker {
     /// A thread's state over a listening socket.
-    pub(super) fn new(listener: OwnedFd, stop: Arc<OwnedFd>, desk: Desk) -> io::Result<Self> {
+    pub(super) fn new(listener: OwnedFd, stop: Arc<OwnedFd>, resources: Resources) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &stop, EventData::new_u64(Token::STOP.0), EventFlags::IN)?;
         epoll::add(&epoll, &listener, EventData::new_u64(Token::LISTENER.0), EventFlags::IN | EventFlags::ET)?;
@@ -97,7 +97,7 @@ impl Worker {
             timers: BTreeSet::new(),
             again: Vec::new(),
             accept_put_off: false,
-            desk,
+            resources,
         })
     }
 
@@ -117,7 +117,9 @@ impl Worker {
                 match Token(event.data.u64()) {
                     Token::STOP => return,
                     Token::LISTENER => self.accept(),
-                    token => self.give_turn(token, |connection, desk| connection.handle_event(event.flags, desk)),
+                    token => {
+                        self.give_turn(token, |connection, resources| connection.handle_event(event.flags, resources))
+                    }
                 }
             }
             self.run_timers();
@@ -127,7 +129,7 @@ impl Worker {
 
     /// Waits while the target is frozen. Returns whether the thread must end.
     fn is_stopped_while_frozen(&self) -> bool {
-        while let Some(left) = self.desk.freeze.left() {
+        while let Some(left) = self.resources.freeze.left() {
             match poll(&mut [PollFd::new(&self.stop, PollFlags::IN)], Some(&timespec(left))) {
                 Ok(0) | Err(Errno::INTR) => {}
                 Ok(_) => return true,
@@ -141,7 +143,7 @@ impl Worker {
     fn timeout(&self) -> Option<Timespec> {
         let wait_ns = match self.timers.first() {
             _ if !self.again.is_empty() => 0,
-            Some((due_ns, _)) => due_ns.saturating_sub(self.desk.now_ns()),
+            Some((due_ns, _)) => due_ns.saturating_sub(self.resources.now_ns()),
             None => return None,
         };
         Some(timespec(Duration::from_nanos(wait_ns)))
@@ -151,7 +153,7 @@ impl Worker {
         if self.timers.is_empty() {
             return;
         }
-        let now_ns = self.desk.now_ns();
+        let now_ns = self.resources.now_ns();
         while let Some(&(due_ns, token)) = self.timers.first()
             && due_ns <= now_ns
         {
@@ -178,12 +180,12 @@ impl Worker {
     }
 
     /// Gives the connection its turn, if it is still there, and acts on the result.
-    fn give_turn(&mut self, token: Token, turn: impl FnOnce(&mut Connection, &mut Desk) -> Turn) {
+    fn give_turn(&mut self, token: Token, turn: impl FnOnce(&mut Connection, &mut Resources) -> Turn) {
         let slot = &mut self.slots[token.index()];
         let Some(connection) = slot.connection.as_mut().filter(|_| slot.generation == token.generation()) else {
             return;
         };
-        match turn(connection, &mut self.desk) {
+        match turn(connection, &mut self.resources) {
             Turn::Wait => {}
             Turn::Again if slot.is_queued => {}
             Turn::Again => {
@@ -212,7 +214,7 @@ impl Worker {
                 // Descriptors or memory ran out, so clients wait in the backlog. Retrying at once would be a busy loop.
                 Err(_) => {
                     self.accept_put_off = true;
-                    let until_ns = self.desk.now_ns() + ACCEPT_PAUSE.as_nanos() as u64;
+                    let until_ns = self.resources.now_ns() + ACCEPT_PAUSE.as_nanos() as u64;
                     self.timers.insert((until_ns, Token::LISTENER));
                     return;
                 }
@@ -224,7 +226,7 @@ impl Worker {
     }
 
     fn open(&mut self, socket: OwnedFd) {
-        let number = self.desk.counters().add_connection();
+        let number = self.resources.counters().add_connection();
         // If this fails, responses are late but correct.
         let _ = sockopt::set_tcp_nodelay(&socket, true);
         let index = self.free.pop().unwrap_or_else(|| {
@@ -274,8 +276,8 @@ mod tests {
         bind(&listener, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = SocketAddr::try_from(getsockname(&listener).unwrap()).unwrap();
         let stop = Arc::new(eventfd(0, EventfdFlags::empty()).unwrap());
-        let desk = Desk::new(Arc::new([Counters::default()]), 0, Arc::default(), Arc::default());
-        (Worker::new(listener, stop, desk).unwrap(), address)
+        let resources = Resources::new(Arc::new([Counters::default()]), 0, Arc::default(), Arc::default());
+        (Worker::new(listener, stop, resources).unwrap(), address)
     }
 
     #[test]
@@ -300,12 +302,12 @@ mod tests {
     fn a_frozen_thread_ends_when_it_is_stopped() {
         let (mut worker, _address) = worker();
         let (every, length) = (Duration::from_millis(1), Duration::from_secs(60));
-        worker.desk.freeze.request(Rhythm { every, length });
+        worker.resources.freeze.request(Rhythm { every, length });
         std::thread::sleep(2 * every);
         rustix::io::write(&*worker.stop, &1u64.to_ne_bytes()).unwrap();
         assert!(worker.is_stopped_while_frozen());
         worker.run();
-        assert!(worker.desk.freeze.left().is_some(), "it ended before the freeze did");
+        assert!(worker.resources.freeze.left().is_some(), "it ended before the freeze did");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::freeze::Freeze;
 
 /// The resources that the connections of a thread share.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct Resources {
     /// The buffer that a turn receives into.
     pub input: Vec<u8>,
     /// The buffer of bytes to be sent.
@@ -30,7 +30,7 @@ const INPUT_BYTES: usize = 64 * 1024;
 /// The number of bytes from which output is sent before another request is read.
 pub(super) const OUTPUT_BYTES: usize = 128 * 1024;
 
-impl Desk {
+impl Resources {
     /// The resources of the thread with this index, with empty buffers.
     pub(super) fn new(counters: Arc<[Counters]>, thread: usize, freeze: Arc<Freeze>, capacity: Arc<Capacity>) -> Self {
         let (input, output) = (Vec::with_capacity(INPUT_BYTES), Vec::with_capacity(OUTPUT_BYTES));
