@@ -2,9 +2,9 @@
 
 use std::num::NonZeroU64;
 
-use super::answer::Manner;
 use super::capacity::Capacity;
 use super::freeze::Freeze;
+use super::response::Manner;
 
 /// Everything that a response can depend on.
 pub(super) struct Ask<'a> {

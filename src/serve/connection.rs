@@ -18,13 +18,13 @@ use std::time::Duration;
 use rustix::event::epoll::EventFlags;
 use rustix::net::SendFlags;
 
-use super::answer::{Answer, End, Manner, PLAIN};
 use super::ask::Numbers;
 use super::body::Body;
 use super::rejection::Rejection;
 use super::reply::Then;
 use super::request::{Head, Persistence, scan};
 use super::resources::{OUTPUT_BYTES, Resources};
+use super::response::{End, Manner, PLAIN, Response};
 use super::routes;
 use super::socket::{Sent, Socket};
 use super::stream::{BLOCK, Fill, Stream};
@@ -48,7 +48,7 @@ enum Stage {
     /// Receives the body of a request.
     Receiving { body: Body, then: Then },
     /// Sends nothing before a time, in nanoseconds of the thread's clock.
-    Waiting { until_ns: u64, answer: Answer },
+    Waiting { until_ns: u64, response: Response },
     /// Sends a body that is generated meanwhile.
     Streaming { stream: Stream, end: End },
     /// The response has been handed over; only its end remains.
@@ -144,8 +144,8 @@ impl Connection {
             Stage::Reading | Stage::Receiving { .. } => self.take_input(resources),
             Stage::Waiting { until_ns, .. } if resources.now_ns() < *until_ns => Step::Stop(Turn::Sleep(*until_ns)),
             Stage::Waiting { .. } => {
-                if let Stage::Waiting { answer, .. } = std::mem::replace(&mut self.stage, Stage::Reading) {
-                    self.begin(answer, resources);
+                if let Stage::Waiting { response, .. } = std::mem::replace(&mut self.stage, Stage::Reading) {
+                    self.begin(response, resources);
                 }
                 Step::More
             }
@@ -227,7 +227,7 @@ impl Connection {
         }
         resources.output.extend_from_slice(&reply.early);
         match head.body {
-            None => self.begin(reply.then.answer(0), resources),
+            None => self.begin(reply.then.response(0), resources),
             Some(body) => {
                 if head.expects_continue && reply.early.is_empty() {
                     resources.output.extend_from_slice(CONTINUE);
@@ -251,22 +251,22 @@ impl Connection {
         if taken.finished
             && let Stage::Receiving { body, then } = std::mem::replace(&mut self.stage, Stage::Reading)
         {
-            self.begin(then.answer(body.received()), resources);
+            self.begin(then.response(body.received()), resources);
         }
         Ok(taken.used)
     }
 
     /// Starts a response.
-    fn begin(&mut self, mut answer: Answer, resources: &mut Resources) {
-        if !answer.wait.is_zero() {
-            let until_ns = resources.now_ns() + std::mem::take(&mut answer.wait).as_nanos() as u64;
-            self.stage = Stage::Waiting { until_ns, answer };
+    fn begin(&mut self, mut response: Response, resources: &mut Resources) {
+        if !response.wait.is_zero() {
+            let until_ns = resources.now_ns() + std::mem::take(&mut response.wait).as_nanos() as u64;
+            self.stage = Stage::Waiting { until_ns, response };
             return;
         }
-        resources.output.extend_from_slice(&answer.bytes);
-        self.stage = match answer.stream {
-            Some(stream) => Stage::Streaming { stream, end: answer.end },
-            None => Stage::after(answer.end),
+        resources.output.extend_from_slice(&response.bytes);
+        self.stage = match response.stream {
+            Some(stream) => Stage::Streaming { stream, end: response.end },
+            None => Stage::after(response.end),
         };
         if !self.sends_blocks() {
             // The first part of a body is sent together with its head. The next step repeats what this one asks for.
@@ -313,7 +313,7 @@ impl Connection {
     /// Responds to a request that cannot be read, and closes, because the start of the next one is unknown.
     fn refuse(&mut self, Rejection { status, why }: Rejection, resources: &mut Resources) {
         let manner = Manner { head_only: false, persistence: Persistence::Close };
-        resources.output.extend_from_slice(&Answer::text(status, format!("{why}\n"), manner).bytes);
+        resources.output.extend_from_slice(&Response::text(status, format!("{why}\n"), manner).bytes);
         // More of the request may follow.
         self.socket.readable = true;
         self.stage = Stage::Ending(End::Close);

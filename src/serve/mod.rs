@@ -6,15 +6,13 @@
 //! internet.
 //!
 //! Reading order: [`args`] the command line → `listener` the sockets → `worker` one epoll loop per thread →
-//! `connection` one client, on a `socket` and with the `resources` of its thread → `request` and `body` the request, or a
-//! `rejection` → `routes` the table of paths → `ask` what a response can depend on → `answers` the response of each
-//! path → `reply`, `answer` and `stream` the form of a response → `freeze` times when the whole target stops →
+//! `connection` one client, on a `socket` and with the `resources` of its thread → `request` and `body` the request, or
+//! a `rejection` → `routes` the table of paths → `ask` what a response can depend on → `responses` the response of each
+//! path → `reply`, `response` and `stream` the form of a response → `freeze` times when the whole target stops →
 //! `capacity` a queue of known capacity → `counters` the counts behind `/stats`.
 
 pub mod args;
 
-mod answer;
-mod answers;
 mod ask;
 mod body;
 mod capacity;
@@ -26,6 +24,8 @@ mod rejection;
 mod reply;
 mod request;
 mod resources;
+mod response;
+mod responses;
 mod routes;
 mod socket;
 mod stream;

@@ -1,6 +1,6 @@
 //! What to do with a request, before and after its body.
 
-use super::answer::{Answer, Manner};
+use super::response::{Manner, Response};
 
 /// What to do with a request.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Reply {
 #[derive(Debug)]
 pub(super) enum Then {
     /// This response is sent.
-    Answer(Answer),
+    Response(Response),
     /// The request is echoed: its bytes so far.
     Echo(Vec<u8>, Manner),
     /// The response is the length of the body.
@@ -26,11 +26,11 @@ pub(super) enum Then {
 
 impl Then {
     /// The response, once the body was received.
-    pub(super) fn answer(self, body_bytes: u64) -> Answer {
+    pub(super) fn response(self, body_bytes: u64) -> Response {
         match self {
-            Self::Answer(answer) => answer,
-            Self::Echo(request, manner) => Answer::text(200, request, manner),
-            Self::Length(manner) => Answer::text(200, body_bytes.to_string(), manner),
+            Self::Response(response) => response,
+            Self::Echo(request, manner) => Response::text(200, request, manner),
+            Self::Length(manner) => Response::text(200, body_bytes.to_string(), manner),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! The paths, in one table that selects the response and generates the help.
 
-use super::answer::{Answer, End, Manner};
-use super::answers;
 use super::ask::{Ask, Numbers};
 use super::reply::{Reply, Then};
 use super::request::Head;
 use super::resources::Resources;
+use super::response::{End, Manner, Response};
+use super::responses;
 
 /// A path and what it does.
 pub(super) struct Route {
@@ -21,9 +21,9 @@ pub(super) struct Route {
 /// How the response is made, and what is received before it.
 enum Action {
     /// The body is discarded, then this makes the response; an `Err` says what is wrong with the argument or query.
-    Answer(fn(&Ask) -> Result<Answer, String>),
+    Make(fn(&Ask) -> Result<Response, String>),
     /// This makes the response, which is sent at once; then the body is discarded.
-    Early(fn(&Ask) -> Answer),
+    Early(fn(&Ask) -> Response),
     /// The request is sent back, head and body, as it was received.
     Echo,
     /// The length of the body is sent back.
@@ -34,39 +34,39 @@ enum Action {
 
 /// Every path, in the order of the help.
 pub(super) const ROUTES: &[Route] = &[
-    route("/", "", "13 bytes: Hello, World!", Action::Answer(|ask| Ok(Answer::hello(ask.manner)))),
-    route("/bytes/", "N", "N bytes, up to 10 GiB", Action::Answer(answers::bytes)),
-    route("/delay/", "MS", "a response after MS milliseconds (or fractions)", Action::Answer(answers::delay)),
-    route("/status/", "N", "status N; 1xx: an interim response, then 200", Action::Answer(answers::status)),
-    route("/chunked/", "N", "N bytes chunked, with an extension and a trailer", Action::Answer(answers::chunked)),
-    route("/drip", "?bytes=N&ms=M&delay=S", "N bytes spread over M ms, after S s", Action::Answer(answers::drip)),
-    route("/close", "", "sends Connection: close, then closes", Action::Answer(answers::close)),
-    route("/closenohdr", "", "closes after the response without announcing it", Action::Answer(answers::close_unsaid)),
-    route("/reset", "", "RST instead of a response", Action::Answer(|_| Ok(Answer::raw("", End::Reset)))),
-    route("/garbage", "", "bytes that are not HTTP, then closes", Action::Answer(answers::garbage)),
-    route("/hang", "", "never responds", Action::Answer(|_| Ok(Answer::raw("", End::Hang)))),
-    route("/stall", "?every=K&ms=M", "every K-th request waits M ms", Action::Answer(answers::stall)),
+    route("/", "", "13 bytes: Hello, World!", Action::Make(|ask| Ok(Response::hello(ask.manner)))),
+    route("/bytes/", "N", "N bytes, up to 10 GiB", Action::Make(responses::bytes)),
+    route("/delay/", "MS", "a response after MS milliseconds (or fractions)", Action::Make(responses::delay)),
+    route("/status/", "N", "status N; 1xx: an interim response, then 200", Action::Make(responses::status)),
+    route("/chunked/", "N", "N bytes chunked, with an extension and a trailer", Action::Make(responses::chunked)),
+    route("/drip", "?bytes=N&ms=M&delay=S", "N bytes spread over M ms, after S s", Action::Make(responses::drip)),
+    route("/close", "", "sends Connection: close, then closes", Action::Make(responses::close)),
+    route("/closenohdr", "", "closes after the response without announcing it", Action::Make(responses::close_unsaid)),
+    route("/reset", "", "RST instead of a response", Action::Make(|_| Ok(Response::raw("", End::Reset)))),
+    route("/garbage", "", "bytes that are not HTTP, then closes", Action::Make(responses::garbage)),
+    route("/hang", "", "never responds", Action::Make(|_| Ok(Response::raw("", End::Hang)))),
+    route("/stall", "?every=K&ms=M", "every K-th request waits M ms", Action::Make(responses::stall)),
     route(
         "/mixed",
         "?every=K&ms=M&rest=N",
         "every K-th connection waits M ms, others N ms",
-        Action::Answer(answers::mixed),
+        Action::Make(responses::mixed),
     ),
-    route("/freeze", "?every=T&ms=M", "every T the whole target stops for M ms", Action::Answer(answers::freeze)),
-    route("/capacity", "?rps=N[&sd=S]", "a queue that serves N requests/s in all", Action::Answer(answers::capacity)),
-    route("/eof", "", "a body without a length, ended by closing", Action::Answer(answers::eof)),
-    route("/http10", "[?keep-alive]", "an HTTP/1.0 response, then closes [or not]", Action::Answer(answers::http10)),
-    route("/early-hints", "", "103 Early Hints, then 200", Action::Answer(answers::early_hints)),
-    route("/100", "", "100 Continue, then 200", Action::Answer(answers::unasked_continue)),
+    route("/freeze", "?every=T&ms=M", "every T the whole target stops for M ms", Action::Make(responses::freeze)),
+    route("/capacity", "?rps=N[&sd=S]", "a queue that serves N requests/s in all", Action::Make(responses::capacity)),
+    route("/eof", "", "a body without a length, ended by closing", Action::Make(responses::eof)),
+    route("/http10", "[?keep-alive]", "an HTTP/1.0 response, then closes [or not]", Action::Make(responses::http10)),
+    route("/early-hints", "", "103 Early Hints, then 200", Action::Make(responses::early_hints)),
+    route("/100", "", "100 Continue, then 200", Action::Make(responses::unasked_continue)),
     route("/echo", "", "the request as it was received, up to 1 MiB", Action::Echo),
     route("/sink", "", "the length of the request's body in bytes", Action::Sink),
-    route("/early/413", "", "413 before the body is read, then reads it", Action::Early(answers::early_413)),
-    route("/extra", "", "a response followed by 5 stray bytes", Action::Answer(answers::extra)),
-    route("/endless-head", "", "endless header fields", Action::Answer(answers::endless_head)),
-    route("/bad-length", "", "Content-Length: -13", Action::Answer(answers::bad_length)),
-    route("/two-lengths", "", "two different lengths", Action::Answer(answers::two_lengths)),
-    route("/length-and-chunked", "", "both a length and chunks", Action::Answer(answers::length_and_chunked)),
-    route("/bad-chunk", "", "a chunk whose size is not a number", Action::Answer(answers::bad_chunk)),
+    route("/early/413", "", "413 before the body is read, then reads it", Action::Early(responses::early_413)),
+    route("/extra", "", "a response followed by 5 stray bytes", Action::Make(responses::extra)),
+    route("/endless-head", "", "endless header fields", Action::Make(responses::endless_head)),
+    route("/bad-length", "", "Content-Length: -13", Action::Make(responses::bad_length)),
+    route("/two-lengths", "", "two different lengths", Action::Make(responses::two_lengths)),
+    route("/length-and-chunked", "", "both a length and chunks", Action::Make(responses::length_and_chunked)),
+    route("/bad-chunk", "", "a chunk whose size is not a number", Action::Make(responses::bad_chunk)),
     route("/stats", "", "JSON: connections and requests so far", Action::Stats),
 ];
 
@@ -109,26 +109,26 @@ pub fn help() -> String {
 /// The reply to a request with this head, whose bytes are `raw`.
 pub(super) fn reply(head: &Head, raw: &[u8], numbers: Numbers, resources: &Resources) -> Reply {
     let manner = Manner { head_only: head.method == b"HEAD", persistence: head.persistence };
-    let later = |answer| Reply { early: Vec::new(), then: Then::Answer(answer), counts: true };
+    let later = |response| Reply { early: Vec::new(), then: Then::Response(response), counts: true };
     let Ok(target) = str::from_utf8(head.target) else {
-        return later(Answer::text(400, "the target is not valid UTF-8\n", manner));
+        return later(Response::text(400, "the target is not valid UTF-8\n", manner));
     };
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let Some((route, argument)) = find(path) else {
-        return later(Answer::text(404, "no such path; onrush serve --help lists them\n", manner));
+        return later(Response::text(404, "no such path; onrush serve --help lists them\n", manner));
     };
     let ask = Ask { argument, query, manner, numbers, freeze: &resources.freeze, capacity: &resources.capacity };
     match route.action {
-        Action::Answer(make) => later(make(&ask).unwrap_or_else(|why| Answer::text(400, why + "\n", manner))),
+        Action::Make(make) => later(make(&ask).unwrap_or_else(|why| Response::text(400, why + "\n", manner))),
         Action::Early(make) => {
-            let answer = make(&ask);
-            Reply { early: answer.bytes, then: Then::Answer(Answer::raw("", answer.end)), counts: true }
+            let response = make(&ask);
+            Reply { early: response.bytes, then: Then::Response(Response::raw("", response.end)), counts: true }
         }
         Action::Echo => Reply { early: Vec::new(), then: Then::Echo(raw.to_vec(), manner), counts: true },
         Action::Sink => Reply { early: Vec::new(), then: Then::Length(manner), counts: true },
         Action::Stats => {
             let json = super::counters::to_json(resources.all_counters());
-            Reply { counts: false, ..later(Answer::text(200, json, manner)) }
+            Reply { counts: false, ..later(Response::text(200, json, manner)) }
         }
     }
 }

@@ -396,7 +396,7 @@ fn head_is_answered_without_a_body() {
 
 #[test]
 fn the_wish_of_the_client_to_close_is_honoured() {
-    for (request, answer) in [
+    for (request, response) in [
         ("GET / HTTP/1.1\r\nConnection: close\r\n\r\n", PLAIN_CLOSE),
         ("GET / HTTP/1.0\r\n\r\n", PLAIN_CLOSE),
         ("DELETE /delay/1 HTTP/1.1\r\nConnection: close\r\n\r\n", PLAIN_CLOSE),
@@ -404,7 +404,7 @@ fn the_wish_of_the_client_to_close_is_honoured() {
         let server = server();
         let mut client = connect(&server);
         send(&mut client, request);
-        expect(&mut client, answer);
+        expect(&mut client, response);
         expect_closed(&mut client);
     }
 }
@@ -515,10 +515,10 @@ fn echo_refuses_what_it_would_have_to_keep() {
 
 #[test]
 fn bad_paths_and_arguments_are_answered_with_what_is_wrong() {
-    let answer = |status: &str, body: &str| {
+    let response = |status: &str, body: &str| {
         format!("HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{body}", body.len())
     };
-    answers_and_lives("/nowhere", &answer("404 Not Found", "no such path; onrush serve --help lists them\n"));
+    answers_and_lives("/nowhere", &response("404 Not Found", "no such path; onrush serve --help lists them\n"));
     for (path, body) in [
         ("/bytes/-1", "'-1' is not a number of bytes from 0 to 10737418240\n"),
         ("/bytes/10737418241", "'10737418241' is not a number of bytes from 0 to 10737418240\n"),
@@ -537,7 +537,7 @@ fn bad_paths_and_arguments_are_answered_with_what_is_wrong() {
         ("/capacity?rps=5&sd=-1", "sd: '-1' is not a number up to 10\n"),
         ("/mixed?rest=-1", "'-1' is not a time of at most an hour, in ms\n"),
     ] {
-        answers_and_lives(path, &answer("400 Bad Request", body));
+        answers_and_lives(path, &response("400 Bad Request", body));
     }
 }
 

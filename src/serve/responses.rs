@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use super::answer::{Answer, End, HELLO, Manner, head, reason};
 use super::ask::Ask;
 use super::capacity::Service;
 use super::freeze::Rhythm;
 use super::request::Persistence;
+use super::response::{End, HELLO, Manner, Response, head, reason};
 use super::stream::{Drip, Stream};
 
 /// A response, or what is wrong with the argument or the query.
-type Answered = Result<Answer, String>;
+type Made = Result<Response, String>;
 
 /// The longest body, in bytes: enough for minutes of transfer.
 const BODY_BYTES_MAX: u64 = 10 << 30;
@@ -19,42 +19,42 @@ const BODY_BYTES_MAX: u64 = 10 << 30;
 const WAIT_MAX: Duration = Duration::from_secs(3600);
 
 /// A body whose length is the argument.
-pub(super) fn bytes(ask: &Ask) -> Answered {
+pub(super) fn bytes(ask: &Ask) -> Made {
     let left = length(ask.argument)?;
-    Ok(Answer::streamed(&format!("Content-Length: {left}\r\n"), Stream::Block { left }, ask.manner))
+    Ok(Response::streamed(&format!("Content-Length: {left}\r\n"), Stream::Block { left }, ask.manner))
 }
 
 /// The greeting, after the delay in the argument.
-pub(super) fn delay(ask: &Ask) -> Answered {
-    Ok(Answer::hello(ask.manner).after(wait(ask.argument, MILLISECOND)?))
+pub(super) fn delay(ask: &Ask) -> Made {
+    Ok(Response::hello(ask.manner).after(wait(ask.argument, MILLISECOND)?))
 }
 
 /// The status in the argument, with what HTTP requires of it: no body, a `Location`, or a final response after it.
-pub(super) fn status(ask: &Ask) -> Answered {
+pub(super) fn status(ask: &Ask) -> Made {
     let status = match ask.argument.parse() {
         Ok(status @ 100..=999) => status,
         _ => return Err(format!("'{}' is not a status from 100 to 999", ask.argument)),
     };
     let manner = ask.manner;
     Ok(match status {
-        100..=199 => Answer::hello(manner).behind(&interim(status, "")),
-        204 | 304 => Answer::raw(head(status, "", manner), manner.end()),
+        100..=199 => Response::hello(manner).preceded_by(&interim(status, "")),
+        204 | 304 => Response::raw(head(status, "", manner), manner.end()),
         300..=399 => {
             let head_bytes = head(status, "Location: /\r\nContent-Length: 0\r\n", manner);
-            Answer::raw(head_bytes, manner.end())
+            Response::raw(head_bytes, manner.end())
         }
-        _ => Answer::text(status, format!("{status}\n"), manner),
+        _ => Response::text(status, format!("{status}\n"), manner),
     })
 }
 
 /// A chunked body whose length is the argument.
-pub(super) fn chunked(ask: &Ask) -> Answered {
+pub(super) fn chunked(ask: &Ask) -> Made {
     let stream = Stream::Chunks { left: length(ask.argument)?, first: true };
-    Ok(Answer::streamed("Transfer-Encoding: chunked\r\nTrailer: X-Trail\r\n", stream, ask.manner))
+    Ok(Response::streamed("Transfer-Encoding: chunked\r\nTrailer: X-Trail\r\n", stream, ask.manner))
 }
 
 /// A body that is sent bit by bit, with httpbin's names and defaults, except that there is no delay by default.
-pub(super) fn drip(ask: &Ask) -> Answered {
+pub(super) fn drip(ask: &Ask) -> Made {
     let total = length(ask.value(&["bytes", "numbytes"]).unwrap_or("10"))?;
     let span = match ask.value(&["ms"]) {
         Some(text) => wait(text, MILLISECOND)?,
@@ -62,41 +62,41 @@ pub(super) fn drip(ask: &Ask) -> Answered {
     };
     let delay = wait(ask.value(&["delay"]).unwrap_or("0"), SECOND)?;
     let framing = format!("Content-Length: {total}\r\n");
-    Ok(Answer::streamed(&framing, Stream::Drip(Drip::new(total, span)), ask.manner).after(delay))
+    Ok(Response::streamed(&framing, Stream::Drip(Drip::new(total, span)), ask.manner).after(delay))
 }
 
 /// The greeting, with `Connection: close`.
-pub(super) fn close(ask: &Ask) -> Answered {
-    Ok(Answer::hello(ask.manner.closing()))
+pub(super) fn close(ask: &Ask) -> Made {
+    Ok(Response::hello(ask.manner.closing()))
 }
 
 /// The greeting; the connection closes without `Connection: close`.
-pub(super) fn close_unsaid(ask: &Ask) -> Answered {
-    Ok(Answer { end: End::Close, ..Answer::hello(ask.manner) })
+pub(super) fn close_unsaid(ask: &Ask) -> Made {
+    Ok(Response { end: End::Close, ..Response::hello(ask.manner) })
 }
 
 /// Bytes that are not HTTP, from the first one on.
-pub(super) fn garbage(_: &Ask) -> Answered {
-    Ok(Answer::raw(b"\x00\xffthis is not HTTP\r\n\r\n", End::Close))
+pub(super) fn garbage(_: &Ask) -> Made {
+    Ok(Response::raw(b"\x00\xffthis is not HTTP\r\n\r\n", End::Close))
 }
 
 /// The greeting, late for one request in `every` on each connection.
-pub(super) fn stall(ask: &Ask) -> Answered {
+pub(super) fn stall(ask: &Ask) -> Made {
     let pause = wait(ask.value(&["ms"]).unwrap_or("1000"), MILLISECOND)?;
     let stalls = ask.is_chosen(ask.numbers.request)?;
-    Ok(Answer::hello(ask.manner).after(if stalls { pause } else { Duration::ZERO }))
+    Ok(Response::hello(ask.manner).after(if stalls { pause } else { Duration::ZERO }))
 }
 
 /// The greeting, quick on one connection in `every` and slow on the others.
-pub(super) fn mixed(ask: &Ask) -> Answered {
+pub(super) fn mixed(ask: &Ask) -> Made {
     let quick = wait(ask.value(&["ms"]).unwrap_or("0.1"), MILLISECOND)?;
     let slow = wait(ask.value(&["rest"]).unwrap_or("1000"), MILLISECOND)?;
     let is_quick = ask.is_chosen(ask.numbers.connection)?;
-    Ok(Answer::hello(ask.manner).after(if is_quick { quick } else { slow }))
+    Ok(Response::hello(ask.manner).after(if is_quick { quick } else { slow }))
 }
 
 /// The greeting; at regular intervals the whole target stops responding for a while.
-pub(super) fn freeze(ask: &Ask) -> Answered {
+pub(super) fn freeze(ask: &Ask) -> Made {
     let text = ask.value(&["every"]).unwrap_or("5s");
     let (count, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
         (Some(count), _) => (count, MILLISECOND),
@@ -108,11 +108,11 @@ pub(super) fn freeze(ask: &Ask) -> Answered {
         return Err(format!("a freeze of {} ms every {text} would never end", length.as_millis()));
     }
     ask.freeze.request(Rhythm { every, length });
-    Ok(Answer::hello(ask.manner))
+    Ok(Response::hello(ask.manner))
 }
 
 /// The greeting, once the queue of the whole target has served the request.
-pub(super) fn capacity(ask: &Ask) -> Answered {
+pub(super) fn capacity(ask: &Ask) -> Made {
     let number = |name, most: f64| {
         let text = ask.value(&[name]).unwrap_or("0");
         let number = text.parse::<f64>().ok().filter(|number| (0.0..=most).contains(number));
@@ -122,80 +122,80 @@ pub(super) fn capacity(ask: &Ask) -> Answered {
     if per_s < RATE_MIN {
         return Err(format!("rps, the requests per second, is missing or below {RATE_MIN}; try /capacity?rps=500"));
     }
-    Ok(Answer::hello(ask.manner).after(ask.capacity.enter(Service { mean_s: 1.0 / per_s, spread })))
+    Ok(Response::hello(ask.manner).after(ask.capacity.enter(Service { mean_s: 1.0 / per_s, spread })))
 }
 
 /// A body that ends when the connection closes.
-pub(super) fn eof(ask: &Ask) -> Answered {
+pub(super) fn eof(ask: &Ask) -> Made {
     // The body has no length, so the head must say "close".
     let body = if ask.manner.head_only { &[][..] } else { HELLO };
-    Ok(Answer::raw([&head(200, "", ask.manner.closing()), body].concat(), End::Close))
+    Ok(Response::raw([&head(200, "", ask.manner.closing()), body].concat(), End::Close))
 }
 
 /// The greeting of an HTTP/1.0 server, which sends `Connection: keep-alive` when it keeps the connection.
-pub(super) fn http10(ask: &Ask) -> Answered {
+pub(super) fn http10(ask: &Ask) -> Made {
     let keeps_alive = ask.query == "keep-alive" && ask.manner.persistence != Persistence::Close;
     let persistence = if keeps_alive { Persistence::KeepAliveTold } else { Persistence::KeepAlive };
-    let mut answer = Answer::hello(Manner { persistence, ..ask.manner });
-    answer.bytes[..8].copy_from_slice(b"HTTP/1.0");
-    Ok(Answer { end: if keeps_alive { End::Next } else { End::Close }, ..answer })
+    let mut response = Response::hello(Manner { persistence, ..ask.manner });
+    response.bytes[..8].copy_from_slice(b"HTTP/1.0");
+    Ok(Response { end: if keeps_alive { End::Next } else { End::Close }, ..response })
 }
 
 /// An interim response with a field, then the greeting.
-pub(super) fn early_hints(ask: &Ask) -> Answered {
-    Ok(Answer::hello(ask.manner).behind(&interim(103, "Link: </style.css>; rel=preload; as=style\r\n")))
+pub(super) fn early_hints(ask: &Ask) -> Made {
+    Ok(Response::hello(ask.manner).preceded_by(&interim(103, "Link: </style.css>; rel=preload; as=style\r\n")))
 }
 
 /// An unsolicited 100, then the greeting.
-pub(super) fn unasked_continue(ask: &Ask) -> Answered {
-    Ok(Answer::hello(ask.manner).behind(&interim(100, "")))
+pub(super) fn unasked_continue(ask: &Ask) -> Made {
+    Ok(Response::hello(ask.manner).preceded_by(&interim(100, "")))
 }
 
 /// A 413 that is sent without waiting for the body.
-pub(super) fn early_413(ask: &Ask) -> Answer {
-    Answer::text(413, "too large\n", ask.manner)
+pub(super) fn early_413(ask: &Ask) -> Response {
+    Response::text(413, "too large\n", ask.manner)
 }
 
 /// The greeting, followed by stray bytes that belong to no request.
-pub(super) fn extra(ask: &Ask) -> Answered {
-    let mut answer = Answer::hello(ask.manner);
-    answer.bytes.extend_from_slice(b"stray");
-    Ok(answer)
+pub(super) fn extra(ask: &Ask) -> Made {
+    let mut response = Response::hello(ask.manner);
+    response.bytes.extend_from_slice(b"stray");
+    Ok(response)
 }
 
 /// A head that never ends.
-pub(super) fn endless_head(_: &Ask) -> Answered {
-    let answer = Answer::raw("HTTP/1.1 200 OK\r\n", End::Close);
-    Ok(Answer { stream: Some(Stream::EndlessHead), ..answer })
+pub(super) fn endless_head(_: &Ask) -> Made {
+    let response = Response::raw("HTTP/1.1 200 OK\r\n", End::Close);
+    Ok(Response { stream: Some(Stream::EndlessHead), ..response })
 }
 
 /// An invalid length.
-pub(super) fn bad_length(ask: &Ask) -> Answered {
+pub(super) fn bad_length(ask: &Ask) -> Made {
     Ok(malformed(ask, "Content-Length: -13\r\n", "Hello, World!"))
 }
 
 /// Two lengths that contradict each other.
-pub(super) fn two_lengths(ask: &Ask) -> Answered {
+pub(super) fn two_lengths(ask: &Ask) -> Made {
     Ok(malformed(ask, "Content-Length: 13\r\nContent-Length: 12\r\n", "Hello, World!"))
 }
 
 /// Both ways to frame a body, as in request smuggling.
-pub(super) fn length_and_chunked(ask: &Ask) -> Answered {
+pub(super) fn length_and_chunked(ask: &Ask) -> Made {
     let fields = "Content-Length: 13\r\nTransfer-Encoding: chunked\r\n";
     Ok(malformed(ask, fields, "d\r\nHello, World!\r\n0\r\n\r\n"))
 }
 
 /// A valid chunk, then one without a size.
-pub(super) fn bad_chunk(ask: &Ask) -> Answered {
+pub(super) fn bad_chunk(ask: &Ask) -> Made {
     Ok(malformed(ask, "Transfer-Encoding: chunked\r\n", "d\r\nHello, World!\r\nzz\r\n"))
 }
 
 /// A response that no client should accept. It does not announce that the connection closes, so a client that accepts
 /// it continues.
-fn malformed(ask: &Ask, fields: &str, body: &str) -> Answer {
+fn malformed(ask: &Ask, fields: &str, body: &str) -> Response {
     let mut bytes = head(200, fields, Manner { persistence: Persistence::KeepAlive, ..ask.manner });
     bytes.extend_from_slice(body.as_bytes());
-    Answer::raw(bytes, End::Close)
+    Response::raw(bytes, End::Close)
 }
 
 /// An interim response; `fields` are whole lines.

@@ -9,7 +9,7 @@ use super::stream::Stream;
 
 /// The response to a request.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct Response {
     /// The time before anything is sent.
     pub wait: Duration,
     /// The bytes that are sent first: usually a head and a short body.
@@ -49,7 +49,7 @@ pub(super) const HELLO: &[u8] = b"Hello, World!";
 pub(super) const PLAIN: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!";
 
-impl Answer {
+impl Response {
     /// These bytes, sent at once.
     pub(super) fn raw(bytes: impl Into<Vec<u8>>, end: End) -> Self {
         Self { wait: Duration::ZERO, bytes: bytes.into(), stream: None, end }
@@ -82,7 +82,7 @@ impl Answer {
     }
 
     /// The same response, preceded by other bytes.
-    pub(super) fn behind(mut self, first: &str) -> Self {
+    pub(super) fn preceded_by(mut self, first: &str) -> Self {
         self.bytes.splice(..0, first.bytes());
         self
     }
@@ -157,8 +157,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_prepared_answer_is_what_would_be_built() {
+    fn the_prepared_response_is_what_would_be_built() {
         let manner = Manner { head_only: false, persistence: Persistence::KeepAlive };
-        assert_eq!(Answer::hello(manner).bytes, PLAIN);
+        assert_eq!(Response::hello(manner).bytes, PLAIN);
     }
 }
