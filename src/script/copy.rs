@@ -10,7 +10,7 @@ const DEPTH_MAX: usize = 100;
 
 /// The direction of a copy, for messages.
 #[derive(Clone, Copy, Debug)]
-pub enum Way {
+pub enum Direction {
     /// `thread:set`.
     ToThread,
     /// `thread:get`.
@@ -23,14 +23,14 @@ pub enum Way {
 /// # Errors
 ///
 /// The kind of value that cannot be copied, and its path.
-pub fn copy(value: &Value, to: &Lua, way: Way) -> Result<Value, String> {
-    Copy { to, way, tables: HashMap::new(), path: Vec::new() }.value(value)
+pub fn copy(value: &Value, to: &Lua, direction: Direction) -> Result<Value, String> {
+    Copy { to, direction, tables: HashMap::new(), path: Vec::new() }.value(value)
 }
 
 /// A copy in progress.
 struct Copy<'a> {
     to: &'a Lua,
-    way: Way,
+    direction: Direction,
     /// The tables copied so far; `None` for those in progress.
     tables: HashMap<*const c_void, Option<Table>>,
     /// The keys that lead to the current value.
@@ -61,7 +61,10 @@ impl Copy<'_> {
             Some(Some(copied)) => return Ok(copied.clone()),
             Some(None) => return Err(self.refusal("table", ", which contains itself")),
             None if self.path.len() >= DEPTH_MAX => {
-                return Err(format!("cannot transfer 'table' {}: more than {DEPTH_MAX} tables deep", self.way.name()));
+                return Err(format!(
+                    "cannot transfer 'table' {}: more than {DEPTH_MAX} tables deep",
+                    self.direction.name()
+                ));
             }
             None => self.tables.insert(pointer, None),
         };
@@ -79,11 +82,11 @@ impl Copy<'_> {
 
     fn refusal(&self, kind: &str, more: &str) -> String {
         let place = if self.path.is_empty() { String::new() } else { format!(" at {}", self.path.join(".")) };
-        format!("cannot transfer '{kind}' {}{place}{more}", self.way.name())
+        format!("cannot transfer '{kind}' {}{place}{more}", self.direction.name())
     }
 }
 
-impl Way {
+impl Direction {
     fn name(self) -> &'static str {
         match self {
             Self::ToThread => "to thread",

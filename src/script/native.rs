@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use mlua::{Lua, LuaString, Table, Value};
 
-use super::copy::{self, Way};
+use super::copy::{self, Direction};
 use super::decisions::Decisions;
 use super::slot::{Slot, lock};
 use super::{Setting, address, stack};
@@ -72,14 +72,14 @@ fn add_thread_functions(lua: &Lua, native: &Table, reach: &Rc<Reach>) -> mlua::R
     let get = move |lua: &Lua, (number, name): (usize, LuaString)| {
         let copied = of.visit(lua, number, |thread, _| {
             let value = globals(thread)?.get::<Value>(same_name(thread, &name)?);
-            copy::copy(&value.map_err(|error| error.to_string())?, lua, Way::FromThread)
+            copy::copy(&value.map_err(|error| error.to_string())?, lua, Direction::FromThread)
         });
         Ok(copied.flatten().map_or_else(|problem| (Value::Nil, Some(problem)), |value| (value, None)))
     };
     let of = Rc::clone(reach);
     let set = move |lua: &Lua, (number, name, value): (usize, LuaString, Value)| {
         let set = of.visit(lua, number, |thread, _| {
-            let value = copy::copy(&value, thread, Way::ToThread)?;
+            let value = copy::copy(&value, thread, Direction::ToThread)?;
             globals(thread)?.set(same_name(thread, &name)?, value).map_err(|error| error.to_string())
         });
         Ok(set.flatten().err())
