@@ -5,7 +5,7 @@
 //! its state into the worker, which gives it back by dropping them; then [`Script::done`] runs in the main state, which
 //! may read from the others. Two threads never use a state at the same time.
 //!
-//! Reading order: `state` is a Lua state, `slot` keeps it while no worker has it, `fresh` prepares it for the script,
+//! Reading order: `state` is a Lua state, `holder` keeps it while no worker has it, `fresh` prepares it for the script,
 //! `wrk.lua` is what scripts see, `native` has the host functions for that file, with `copy`, `address` and
 //! `statistics` as parts, `decisions` are the results, and `stack` keeps recursion within the C stack. During the run,
 //! `thread` is the script of a worker, `written` its requests, `callbacks` the other functions that the engine calls,
@@ -19,10 +19,10 @@ mod copy;
 mod decisions;
 mod fields;
 mod fresh;
+mod holder;
 mod message;
 mod meter;
 mod native;
-mod slot;
 mod stack;
 mod state;
 mod statistics;
@@ -40,8 +40,8 @@ use onrush_proto::http1::{self, Outline};
 use thiserror::Error;
 
 use self::call::Arity;
+use self::holder::{StateHolder, lock};
 use self::native::Who;
-use self::slot::{Slot, lock};
 use self::state::State;
 use self::thread::ScriptThread;
 use crate::engine::{MakeCallbacks, Wants};
@@ -136,7 +136,7 @@ pub struct LedgerRow {
 /// A loaded script: all of its states, and its decisions before the run.
 pub struct Script {
     main: State,
-    threads: Arc<[Slot]>,
+    threads: Arc<[StateHolder]>,
     /// The requests of each thread, if they are always the same.
     prebuilt: Option<Vec<Vec<u8>>>,
     depth: usize,
@@ -153,7 +153,7 @@ impl Script {
     ///
     /// The first error, with file and line; [`Exit`] if the script ended the program.
     pub fn load(setting: &Setting<'_>) -> anyhow::Result<Self> {
-        let threads: Arc<[Slot]> = (0..setting.threads).map(|_| Slot::default()).collect();
+        let threads: Arc<[StateHolder]> = (0..setting.threads).map(|_| StateHolder::default()).collect();
         let main = fresh::state(setting, Who::Main(Arc::clone(&threads)))?;
         main.run(setting)?;
         main.call("start", ())?;
@@ -223,8 +223,8 @@ impl Script {
         *lock(&self.threads[index]) = Some(state);
         self.main.call("setup", number)?;
         let threads = Arc::clone(&self.threads);
-        let mut slot = lock(&threads[index]);
-        let state = slot.as_mut().expect("it was put there, and no worker runs yet");
+        let mut holder = lock(&threads[index]);
+        let state = holder.as_mut().expect("it was put there, and no worker runs yet");
         state.init(setting)?;
         let is_dynamic = if number == 1 { state.has_function("request") } else { self.wants.request };
         if is_dynamic && number > 1 {

@@ -12,13 +12,13 @@ use mlua::{Lua, LuaString, Table, Value};
 
 use super::copy::{self, Direction};
 use super::decisions::Decisions;
-use super::slot::{Slot, lock};
+use super::holder::{StateHolder, lock};
 use super::{Setting, address, stack};
 
 /// The owner of a state.
 pub enum Who {
     /// The main state of `setup` and `done`, which can reach the others.
-    Main(Arc<[Slot]>),
+    Main(Arc<[StateHolder]>),
     /// A thread, numbered from 1.
     Thread(u32),
 }
@@ -109,7 +109,7 @@ enum Reach {
     /// Its own thread.
     Own(Rc<Decisions>),
     /// All threads whose state is not with a worker.
-    Others(Arc<[Slot]>),
+    Others(Arc<[StateHolder]>),
 }
 
 impl Reach {
@@ -119,9 +119,7 @@ impl Reach {
             Self::Own(decisions) => Ok(look(lua, decisions)),
             Self::Others(threads) => match &*lock(&threads[number - 1]) {
                 Some(state) => Ok(look(state.lua(), state.decisions())),
-                None => Err(format!(
-                    "thread {number} is still inside the script, so it cannot be read or changed"
-                )),
+                None => Err(format!("thread {number} is still inside the script, so it cannot be read or changed")),
             },
         }
     }

@@ -27,7 +27,7 @@ pub struct State {
 // SAFETY: `Lua`, the table, and the `Rc`s here and in the closures of `native` refer only to this state. All of them
 // are moved together, and none is given out. LuaJIT keeps nothing per thread. So only the owner of the state uses any
 // of it: before the start the main thread, then a worker, and the main thread again after the worker has given it back.
-// `Slot`, which hands it over, is a mutex.
+// `StateHolder`, which hands it over, is a mutex.
 unsafe impl Send for State {}
 
 impl State {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::call::{self, Telling};
 use super::decisions::Decisions;
+use super::holder::{StateHolder, lock};
 use super::meter::Meter;
-use super::slot::{Slot, lock};
 use super::state::State;
 use super::{Script, fields};
 use crate::engine::{Response, ScriptFailure, Wants};
@@ -15,7 +15,7 @@ use crate::engine::{Response, ScriptFailure, Wants};
 /// The script of one worker, shared by the callbacks.
 pub struct ScriptThread {
     state: Option<State>,
-    threads: Arc<[Slot]>,
+    threads: Arc<[StateHolder]>,
     index: usize,
     /// The callbacks and arguments that the script needs.
     pub wants: Wants,

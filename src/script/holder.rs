@@ -1,0 +1,13 @@
+//! Holds the Lua state of a thread while no worker has it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::state::State;
+
+/// Holds the state of a thread; empty while a worker has it.
+pub type StateHolder = Mutex<Option<State>>;
+
+/// Locks a holder, even if a thread that held the lock panicked.
+pub fn lock(holder: &StateHolder) -> MutexGuard<'_, Option<State>> {
+    holder.lock().unwrap_or_else(PoisonError::into_inner)
+}
