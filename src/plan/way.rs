@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_ends_with_its_last_address_and_begins_behind_its_first() {
+    fn a_range_ends_with_its_last_address_and_begins_after_its_first() {
         let good = |text, first: &str, last: &str, count| {
             assert_eq!(range(text), Ok((first.to_owned(), last.to_owned(), count)), "{text}");
         };

@@ -45,7 +45,7 @@ fn without_own_lines(words: String) -> String {
 /// Removes repetitions of the same `file:line: ` prefix, which nested calls of `assert` and nested coroutines add.
 fn without_repeated_places(words: &str) -> String {
     let (mut kept, mut last, mut rest) = (String::with_capacity(words.len()), "", words);
-    while let Some((place, behind)) = rest.split_once(": ") {
+    while let Some((place, after)) = rest.split_once(": ") {
         let line = place.rsplit(':').next().unwrap_or_default();
         if line.is_empty() || !line.bytes().all(|byte| byte.is_ascii_digit()) || line.len() == place.len() {
             break;
@@ -54,7 +54,7 @@ fn without_repeated_places(words: &str) -> String {
             kept.push_str(place);
             kept.push_str(": ");
         }
-        (last, rest) = (place, behind);
+        (last, rest) = (place, after);
     }
     kept + rest
 }

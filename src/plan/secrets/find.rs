@@ -6,7 +6,7 @@ use super::decode::{DEPTH_MAX, View, views, words};
 use super::names::is_secret;
 
 /// What may follow a closing quote.
-const BEHIND_QUOTES: &[u8] = b",}]):;/>";
+const AFTER_QUOTES: &[u8] = b",}]):;/>";
 
 /// How far around a secret's name its value is searched for, where the name is itself a value, in bytes.
 const BESIDE_MAX: usize = 256;
@@ -204,8 +204,8 @@ impl<'a> Finder<'a> {
             return false;
         }
         let found = self.found.len();
-        let behind = end + usize::from(bytes.get(end).is_some_and(is_quote));
-        if bytes.get(behind).is_some_and(|byte| b";\r\n".contains(byte)) && self.hide_part(end) {
+        let after = end + usize::from(bytes.get(end).is_some_and(is_quote));
+        if bytes.get(after).is_some_and(|byte| b";\r\n".contains(byte)) && self.hide_part(end) {
             return true;
         }
         let inside = enclosing(bytes, at, end);
@@ -271,7 +271,7 @@ impl<'a> Finder<'a> {
     fn value_end(&self, start: usize, width: usize) -> usize {
         let is_end = |at: &usize| {
             let (byte, next) = (self.bytes[*at], self.bytes.get(at + 1));
-            let closes = next.is_none_or(|next| next.is_ascii_whitespace() || BEHIND_QUOTES.contains(next));
+            let closes = next.is_none_or(|next| next.is_ascii_whitespace() || AFTER_QUOTES.contains(next));
             let ends = b"&\r\n".contains(&byte) || (is_quote(&byte) && closes);
             let depth = self.view.width(*at);
             (ends && depth <= width) || (byte.is_ascii_whitespace() && (self.blanks_end || depth < width))
@@ -340,7 +340,7 @@ fn content_length(content: &[u8], name: &[u8]) -> usize {
         at = next + 1;
         let tag = &content[at..];
         let closed = tag.strip_prefix(b"/").unwrap_or(tag);
-        if closed.strip_prefix(name).is_none_or(|behind| behind.first().is_some_and(|byte| is_of_tag(*byte))) {
+        if closed.strip_prefix(name).is_none_or(|after| after.first().is_some_and(|byte| is_of_tag(*byte))) {
             continue;
         }
         depth = if closed.len() < tag.len() { depth - 1 } else { depth + 1 };
@@ -355,8 +355,8 @@ fn content_length(content: &[u8], name: &[u8]) -> usize {
 fn enclosing(bytes: &[u8], start: usize, end: usize) -> Range<usize> {
     let (first, last) = (start.saturating_sub(BESIDE_MAX), bytes.len().min(end + BESIDE_MAX));
     let before = borders(bytes[first..start].iter().rev(), b"}>", b"{<").map_or(first, |count| start - count);
-    let behind = borders(bytes[end..last].iter(), b"{<", b"}>").map_or(last, |count| end + count);
-    before..behind
+    let after = borders(bytes[end..last].iter(), b"{<", b"}>").map_or(last, |count| end + count);
+    before..after
 }
 
 /// The number of bytes before the border of the object or tag around them.

@@ -331,13 +331,13 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_goes_on_behind_a_secret() {
+    fn a_sentence_goes_on_after_a_secret() {
         assert_eq!(sentence("all were 302 to /?token=abc: you saw it"), "all were 302 to /?token=REDACTED you saw it");
         assert_eq!(sentence("302 to http://a:b@h/ again"), "302 to http://REDACTED@h/ again");
     }
 
     #[test]
-    fn the_word_behind_a_secret_option_is_hidden() {
+    fn the_word_after_a_secret_option_is_hidden() {
         let shown = words(["--user", "me", "--password", "hunter2", "-x", "key=1"]);
         assert_eq!(shown, ["--user", "me", "--password", "REDACTED", "-x", "key=REDACTED"]);
     }

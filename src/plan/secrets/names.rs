@@ -78,11 +78,11 @@ pub(super) fn is_secret(name: &[u8]) -> bool {
 /// Whether a word of a name ends here: before and after every character that is not a letter, in the middle of `aB`,
 /// and in `ABc` before `Bc`.
 fn is_border(name: &[u8], at: usize) -> bool {
-    let (before, behind, next) = (name[at - 1], name.get(at), name.get(at + 1));
-    let Some(behind) = behind else { return true };
-    let is_capital = behind.is_ascii_uppercase();
+    let (before, after, next) = (name[at - 1], name.get(at), name.get(at + 1));
+    let Some(after) = after else { return true };
+    let is_capital = after.is_ascii_uppercase();
     !before.is_ascii_alphabetic()
-        || !behind.is_ascii_alphabetic()
+        || !after.is_ascii_alphabetic()
         || (is_capital && (before.is_ascii_lowercase() || next.is_some_and(u8::is_ascii_lowercase)))
 }
 
