@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::encode::{closing, encode};
 use super::outline::Outline;
-use super::{ResponseKind, Request};
+use super::{Request, ResponseKind};
 use crate::Parts;
 
 /// One request within bytes that never change. Cloning it copies none of them.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::http1::{ResponseKind, Outline, outline};
+use crate::http1::{Outline, ResponseKind, outline};
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 const POST: &str = "POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: 16\r\n\r\nfoo=bar&baz=quux";
