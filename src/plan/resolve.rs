@@ -24,6 +24,9 @@ pub struct Unresolvable {
     pub reason: String,
 }
 
+/// The reason for a name without any address.
+pub const NO_ADDRESS: &str = "the name has no address";
+
 /// Resolves the target's name, which may take as long as the resolver's own timeouts allow. It fails if the name is
 /// unknown, has no address of the chosen family, or if there is neither a port nor a scheme with a default port. A Unix
 /// socket gets one placeholder address.
@@ -58,7 +61,7 @@ fn addresses(target: &Target, way: &Way, host: &str, port: Option<u16>) -> Resul
     found.retain(|address| family.is_none_or(|family| Family::of(address.ip()) == family));
     match (found.is_empty(), family) {
         (false, _) => Ok(Addresses(found)),
-        (true, None) => Err("the name has no address".to_owned()),
+        (true, None) => Err(NO_ADDRESS.to_owned()),
         (true, Some(family)) => Err(format!("the name has no {} address", family.name())),
     }
 }

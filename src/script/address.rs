@@ -4,6 +4,8 @@ use std::ffi::{CStr, CString};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, TcpStream};
 use std::time::Duration;
 
+use crate::plan::resolve::{NO_ADDRESS, Unresolvable};
+
 /// The timeout of a test connection. wrk waits for the kernel's timeout, which is minutes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -17,7 +19,7 @@ pub fn connects(place: &str) -> bool {
 pub fn lookup(host: &str, service: &str) -> Result<Vec<String>, String> {
     match resolve(host, service) {
         Ok(places) => Ok(places.iter().map(ToString::to_string).collect()),
-        Err(reason) => Err(format!("unable to resolve {host}:{service} {reason}")),
+        Err(reason) => Err(Unresolvable { host: host.to_owned(), service: service.to_owned(), reason }.to_string()),
     }
 }
 
@@ -47,7 +49,7 @@ fn resolve(host: &str, service: &str) -> Result<Vec<SocketAddr>, String> {
     }
     // SAFETY: the list came from `getaddrinfo`, and none of it is used after this.
     unsafe { libc::freeaddrinfo(list) };
-    if places.is_empty() { Err("the name has no address".to_owned()) } else { Ok(places) }
+    if places.is_empty() { Err(NO_ADDRESS.to_owned()) } else { Ok(places) }
 }
 
 /// The address in an entry, if it is IPv4 or IPv6.
