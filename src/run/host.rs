@@ -31,10 +31,8 @@ pub struct Shortage {
 
 /// What to do when there are too few descriptors; it follows the reason in a message.
 pub fn way_out(connections: u32, threads: u32) -> String {
-    format!(
-        "; the run needs {} open files: 'ulimit -n' raises the limit up to the hard one",
-        needed(connections, threads)
-    )
+    let needed = needed(connections, threads);
+    format!("; the run needs {needed} open files: 'sudo prlimit --pid $$ --nofile={needed}' raises the limit")
 }
 
 /// How many descriptors a run needs.
