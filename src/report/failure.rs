@@ -107,7 +107,7 @@ impl Failure {
             Cause::Unanswered => self.why_nobody_answers(),
             Cause::Late => "change the limit with --timeout",
             Cause::Protocol(Error::ClosedBeforeResponse | Error::ConnectionEnded) | Cause::Status(_) => return None,
-            Cause::Protocol(Error::ClosedInHead | Error::ClosedInBody) => "the server's log may say why",
+            Cause::Protocol(Error::ClosedInHead | Error::ClosedInBody) => tls::SERVER_LOG,
             Cause::Protocol(Error::SpeaksTls) => "write https://",
             Cause::Protocol(Error::NotHttp) => "is it an HTTP port?",
             Cause::Protocol(_) if self.once => return None,

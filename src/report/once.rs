@@ -51,7 +51,7 @@ fn timings(transcript: &Transcript) -> String {
         Some(first) => {
             let _ = write!(text, ", first byte {} after the request", time(transcript.first_sent, first));
         }
-        None => text.push_str(", no response"),
+        None => text.push_str(", but no response"),
     }
     if let Some(completed) = transcript.completed {
         let latency = time(transcript.first_sent, completed);
@@ -128,7 +128,7 @@ connect 50.00us, first byte 200.00us after the request, complete after 1.00ms, 1
     #[test]
     fn what_is_missing_is_said() {
         let unanswered = Transcript { sent: b"x".to_vec(), sent_bytes: 1, ..Transcript::default() };
-        assert!(transcript(&unanswered).ends_with("connect 0.00us, no response\n"));
+        assert!(transcript(&unanswered).ends_with("connect 0.00us, but no response\n"));
         let unsent = Transcript::default();
         assert_eq!(transcript(&unsent), "\nconnect: no connection was established, and nothing was sent\n");
     }

@@ -48,7 +48,7 @@ pub fn way_out(failure: TlsFailure) -> Option<&'static str> {
         TlsFailure::Alert(120) => "it does not accept HTTP/1.1",
         TlsFailure::PlainText => "write http://",
         TlsFailure::NotTls => "is it an HTTPS port?",
-        TlsFailure::Closed => "the server's log may say why",
+        TlsFailure::Closed => SERVER_LOG,
         TlsFailure::Alert(_) | TlsFailure::Misbehaved => return None,
     };
     Some(text)
@@ -62,6 +62,9 @@ pub fn sentence(failure: TlsFailure, example: &str) -> String {
     }
     way_out(failure).map_or(text.clone(), |way_out| format!("{text}; {way_out}"))
 }
+
+/// What to do about a connection that the server closed.
+pub const SERVER_LOG: &str = "the server's log may say why";
 
 /// What onrush offers, for a server that requires something else.
 const NOT_OFFERED: &str = "onrush offers TLS 1.2 and 1.3, but no suites with CBC, RSA key exchange or DHE: \

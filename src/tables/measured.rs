@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::plan::{Percent, Place};
-use crate::report::result::Document;
+use crate::report::result::{Document, NO_RESPONSE};
 use crate::stats::Errors;
 
 /// One run, read from a file. What the file does not say is `None`.
@@ -128,11 +128,9 @@ impl Measured {
     /// Why it is not compared, if so: its experiment marked it as failed, it ended early, or there was no response.
     pub fn failure(&self) -> Option<String> {
         let failed = self.place.as_ref().and_then(|place| place.failed.clone());
-        let document = self.document.as_deref();
-        let broken = document.and_then(|document| document.incomplete.clone());
-        let interrupted = document.filter(|document| document.interrupted).map(|_| "it was interrupted".to_owned());
+        let flaw = self.document.as_deref().and_then(Document::flaw);
         let is_empty = self.figures.requests == Some(0) || self.figures.rate_per_s == Some(0.0);
-        failed.or(broken).or(interrupted).or_else(|| is_empty.then(|| "no response".to_owned()))
+        failed.or(flaw).or_else(|| is_empty.then(|| NO_RESPONSE.to_owned()))
     }
 
     /// Adds what another record of the same run has and this one lacks.

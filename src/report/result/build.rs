@@ -20,11 +20,14 @@ use crate::stats::{self, Count, Counters, Handshakes, Latencies, Negotiated, Occ
 /// Nanoseconds in a second.
 const NS_PER_S: f64 = 1e9;
 
+/// The flaw of a run in which no request completed.
+pub const NO_RESPONSE: &str = "no response";
+
 impl Document {
     /// Why the run is not a complete one with responses, if so.
     pub fn flaw(&self) -> Option<String> {
         let nothing = self.requests.completed == 0;
-        let reason = self.incomplete.clone().or(nothing.then(|| "no response".to_owned()));
+        let reason = self.incomplete.clone().or(nothing.then(|| NO_RESPONSE.to_owned()));
         reason.or(self.interrupted.then(|| "it was interrupted".to_owned()))
     }
 

@@ -35,12 +35,14 @@ use crate::stats::Errors;
 use crate::verdict::Verdict;
 
 pub use super::rate::{counted, rate};
+pub use build::NO_RESPONSE;
 pub use distribution::{Distribution, distribution};
 pub use level::Level;
 pub use moment::Moment;
 pub use named::{Named, counted_twice, in_order};
 pub use open_loop::{Between, OpenLoop};
 pub use plan::{Different, Header, Plan, Script as PlannedScript};
+pub use read::damaged;
 pub use schedule::{Schedule, Stage};
 pub use shown::{Shown, ThreadRates};
 pub use sockets::{Buffer, Sockets};

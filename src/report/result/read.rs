@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::super::{input, printable};
 use super::{Document, SCHEMA};
+use crate::stats::Corrupt;
 
 /// The oldest version of the format that is read.
 const SCHEMA_OLDEST: u32 = 1;
@@ -58,6 +59,11 @@ impl Document {
         // The keys of older versions are aliases of today's.
         Ok(Self { schema: SCHEMA, ..document })
     }
+}
+
+/// The error on a document with figures that cannot be read.
+pub fn damaged(path: &Path, corrupt: &Corrupt) -> anyhow::Error {
+    anyhow!("{path:?} is damaged: {corrupt}")
 }
 
 /// Escapes an error about a file, because it quotes the file, which is untrusted.

@@ -21,7 +21,7 @@ use serde_json::Value;
 use super::column::factor_of_experiment;
 use super::measured::{Measured, Origin};
 use crate::report::input;
-use crate::report::result::Document;
+use crate::report::result::{Document, damaged};
 use files::Source;
 use name::Name;
 use report::Report;
@@ -107,7 +107,7 @@ fn json(origin: Origin, path: &Path, bytes: &[u8], problems: &mut Vec<String>) -
         None => Document::parse(path, bytes)
             .and_then(|document| {
                 // A damaged document cannot be added up later, so it is not shown either.
-                document.check().map_err(|corrupt| anyhow::anyhow!("{path:?} is damaged: {corrupt}"))?;
+                document.check().map_err(|corrupt| damaged(path, &corrupt))?;
                 Ok(ours::read(origin, document))
             })
             .map_err(|error| format!("{error:#}")),
