@@ -1,5 +1,5 @@
 //! One connection of a simulated HTTP/1.1 server: finds the requests in what arrives and responds to each as its
-//! [`Scenario`](super::Scenario) says. It checks nothing: what the client sends is for other tests.
+//! [`Scenario`] says. It checks nothing: what the client sends is for other tests.
 
 use std::cell::Cell;
 use std::rc::Rc;
