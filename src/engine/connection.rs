@@ -259,7 +259,7 @@ impl Live {
     }
 
     fn head(&mut self, stream: StreamId, status: u16, input: &[u8], at: Nanos, tally: &mut Tally) {
-        if let Some(request) = self.open.iter_mut().find(|request| request.stream == stream) {
+        if let Some(request) = find(&mut self.open, stream) {
             request.status = Some(status);
             if tally.wants_phases() {
                 request.first_at.get_or_insert(at);
@@ -289,7 +289,7 @@ impl Live {
 
     /// The request in flight on a stream.
     fn request(&mut self, stream: StreamId) -> Option<&mut OpenRequest> {
-        self.open.iter_mut().find(|request| request.stream == stream)
+        find(&mut self.open, stream)
     }
 
     fn failed(&mut self, stream: StreamId, error: Error, retryable: bool, input: &[u8], at: Nanos, tally: &mut Tally) {
@@ -303,7 +303,7 @@ impl Live {
     }
 
     fn end(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally) -> Option<OpenRequest> {
-        let index = self.open.iter().position(|request| request.stream == stream)?;
+        let index = position(&self.open, stream)?;
         let request = self.open.remove(index);
         if self.open.is_empty() {
             tally.was_busy(self.busy_since, at);
@@ -317,6 +317,19 @@ impl Live {
             transcript.head(self.protocol.head(input));
         }
     }
+}
+
+/// Where the request on a stream is: almost always first, because responses come in order or one at a time.
+fn position(open: &VecDeque<OpenRequest>, stream: StreamId) -> Option<usize> {
+    match open.front() {
+        Some(first) if first.stream == stream => Some(0),
+        _ => open.iter().position(|request| request.stream == stream),
+    }
+}
+
+/// The request on a stream.
+fn find(open: &mut VecDeque<OpenRequest>, stream: StreamId) -> Option<&mut OpenRequest> {
+    open.get_mut(position(open, stream)?)
 }
 
 /// What the server sent when it made a mistake; empty when it only closed the connection.

@@ -29,11 +29,11 @@ struct Picture {
 }
 
 const PICTURES: [Picture; 3] = [
-    Picture { name: "report", before: &[], shown: &["-t1", "-c50", "-d10s", "URL/freeze?every=4s&ms=400"] },
+    Picture { name: "report", before: &[], shown: &["-R", "2000", "-c20", "-d10s", "URL/freeze?every=4s&ms=400"] },
     Picture {
         name: "compare",
         before: &[
-            "vs", "-c8", "-d2s", "--rounds", "5", "-o", "servers", "old=URL/capacity?rps=4000", "new=URL/capacity?rps=4200",
+            "vs", "-c8", "-d1s", "--rounds", "5", "--out", "servers", "URL/capacity?rps=4000", "URL/capacity?rps=4400",
         ],
         shown: &["compare", "servers"],
     },
