@@ -252,11 +252,18 @@ impl Tally {
 
     /// Records when the first and the last byte of a response arrived, before its latency is recorded. Left out until a
     /// response arrives in more than one piece.
-    #[inline(never)]
     fn phases(&mut self, request: &OpenRequest, at: Nanos) {
         let first_at = request.first_at.unwrap_or(at);
+        let is_left_out = self.interval.phases.as_ref().is_some_and(|phases| phases.is_left_out);
+        if first_at != at || !is_left_out || self.rules.scale.omits_late {
+            self.record_phases(request, first_at, at);
+        }
+    }
+
+    #[inline(never)]
+    fn record_phases(&mut self, request: &OpenRequest, first_at: Nanos, at: Nanos) {
         let (phases, latency) = (self.interval.phases.get_or_insert_default(), &self.interval.latency);
-        if first_at == at && !self.rules.scale.omits_late && (phases.is_left_out || latency.count() == 0) {
+        if first_at == at && !self.rules.scale.omits_late && latency.count() == 0 {
             phases.is_left_out = true;
             return;
         }

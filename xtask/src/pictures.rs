@@ -33,7 +33,15 @@ const PICTURES: [Picture; 3] = [
     Picture {
         name: "compare",
         before: &[
-            "vs", "-c8", "-d1s", "--rounds", "5", "--out", "servers", "URL/capacity?rps=4000", "URL/capacity?rps=4400",
+            "vs",
+            "-c8",
+            "-d1s",
+            "--rounds",
+            "5",
+            "--out",
+            "servers",
+            "URL/capacity?rps=4000",
+            "URL/capacity?rps=4400",
         ],
         shown: &["compare", "servers"],
     },
@@ -115,7 +123,8 @@ fn folded(line: &str) -> Vec<(&'static str, String)> {
     };
     let mut pieces = vec![String::new()];
     for word in line.split_inclusive(' ') {
-        let is_full = pieces.last().is_some_and(|piece| piece.chars().count() + word.trim_end().chars().count() > COLUMNS);
+        let is_full =
+            pieces.last().is_some_and(|piece| piece.chars().count() + word.trim_end().chars().count() > COLUMNS);
         if is_full {
             pieces.push("    ".to_owned());
         }
@@ -139,7 +148,8 @@ mod tests {
             assert_eq!(*colour, "#e3b341");
             assert!(piece.trim_end().chars().count() <= COLUMNS, "{piece}");
         }
-        let words: Vec<String> = pieces.iter().flat_map(|(_, piece)| piece.split_whitespace().map(str::to_owned)).collect();
+        let words: Vec<String> =
+            pieces.iter().flat_map(|(_, piece)| piece.split_whitespace().map(str::to_owned)).collect();
         assert_eq!(words.join(" "), line.trim_end());
     }
 

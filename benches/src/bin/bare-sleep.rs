@@ -35,7 +35,11 @@ fn main() -> io::Result<()> {
     lateness.sort_unstable();
     let at = |share: f64| lateness[((lateness.len() - 1) as f64 * share) as usize] as f64 / 1e3;
     println!("late: 50% {:.1} us, 99% {:.1} us, at most {:.1} us", at(0.5), at(0.99), at(1.0));
-    println!("CPU: {:.2} us per sleep, {:.2} us per due time", cpu as f64 / 1e3 / sleeps as f64, cpu as f64 / 1e3 / lateness.len() as f64);
+    println!(
+        "CPU: {:.2} us per sleep, {:.2} us per due time",
+        cpu as f64 / 1e3 / sleeps as f64,
+        cpu as f64 / 1e3 / lateness.len() as f64
+    );
     Ok(())
 }
 

@@ -7,15 +7,27 @@
 use proc_macro2::{TokenStream, TokenTree};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Expr, ExprMethodCall, ImplItemConst, ImplItemFn, ItemConst, ItemFn, ItemImpl, ItemStatic, ItemTrait};
+use syn::{
+    Attribute, Expr, ExprMethodCall, ImplItemConst, ImplItemFn, ItemConst, ItemFn, ItemImpl, ItemStatic, ItemTrait,
+};
 use syn::{Lit, LitStr, Macro, Meta, Pat, Path, TraitItemFn, Type, Variant};
 
 use crate::tidy::Source;
 
 /// Macros whose strings only a developer reads.
 const UNREAD: [&str; 12] = [
-    "assert", "assert_eq", "assert_ne", "cfg", "debug_assert", "debug_assert_eq", "env", "include_bytes", "include_str",
-    "matches", "panic", "unreachable",
+    "assert",
+    "assert_eq",
+    "assert_ne",
+    "cfg",
+    "debug_assert",
+    "debug_assert_eq",
+    "env",
+    "include_bytes",
+    "include_str",
+    "matches",
+    "panic",
+    "unreachable",
 ];
 
 /// A sentence of the program.

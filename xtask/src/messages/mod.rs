@@ -148,7 +148,8 @@ impl Section<'_> {
 
     /// When, exit code and what to do.
     fn cells(&self, item: &str) -> [Option<&str>; 3] {
-        let of_file = |pick: fn(&FileRemarks) -> &Option<String>| self.remarks.and_then(|remarks| pick(remarks).as_deref());
+        let of_file =
+            |pick: fn(&FileRemarks) -> &Option<String>| self.remarks.and_then(|remarks| pick(remarks).as_deref());
         [
             self.find(item, |remark| &remark.when).or(of_file(|remarks| &remarks.when)),
             self.find(item, |remark| &remark.exit).or(of_file(|remarks| &remarks.exit)),
@@ -171,7 +172,9 @@ impl Section<'_> {
             }
         }
         let is_there = |name: &str| {
-            items.iter().any(|(item, _)| *item == name || item.strip_prefix(name).is_some_and(|rest| rest.starts_with('/')))
+            items
+                .iter()
+                .any(|(item, _)| *item == name || item.strip_prefix(name).is_some_and(|rest| rest.starts_with('/')))
         };
         let stale = remarks.items.keys().filter(|name| !is_there(name));
         flaws.extend(stale.map(|name| format!("{}: {name} has a remark and no sentence", self.path)));
@@ -189,7 +192,9 @@ fn twice(sections: &[Section<'_>]) -> Vec<String> {
         }
     }
     let twice = places.into_iter().filter(|(_, places)| places.len() > 1);
-    twice.map(|(text, places)| format!("{text:?} is in {}", places.into_iter().collect::<Vec<_>>().join(" and "))).collect()
+    twice
+        .map(|(text, places)| format!("{text:?} is in {}", places.into_iter().collect::<Vec<_>>().join(" and ")))
+        .collect()
 }
 
 /// The page itself.
@@ -199,7 +204,11 @@ fn page(sections: &[Section<'_>]) -> String {
         let items = section.items();
         let shown: Vec<_> = items.iter().filter(|(item, _)| !section.is_ignored(item)).collect();
         let Some(remarks) = section.remarks.filter(|_| !shown.is_empty()) else { continue };
-        let _ = write!(page, "\n## {}\n\n`{}`\n\n| message | when | exit code | what to do |\n| --- | --- | --- | --- |\n", remarks.title, section.path);
+        let _ = write!(
+            page,
+            "\n## {}\n\n`{}`\n\n| message | when | exit code | what to do |\n| --- | --- | --- | --- |\n",
+            remarks.title, section.path
+        );
         for (item, messages) in shown {
             let texts: Vec<String> = messages.iter().map(|message| code(&message.text)).collect();
             let [when, exit, remedy] = section.cells(item).map(Option::unwrap_or_default);
@@ -286,7 +295,8 @@ items.gone = { do = "less" }
         assert_eq!(section.cells("Note::fmt/Lost"), [Some("at the end"), Some("1"), Some("more")]);
         assert_eq!(section.cells("Note::fmt/Found"), [Some("at the end"), Some("1"), Some("nothing")]);
         assert_eq!(section.flaws(), ["src/a.rs: gone has a remark and no sentence"]);
-        let again = Section { path: "src/b.rs", messages: vec![message("line", "one lost")], remarks: remarks.get("src/a.rs") };
+        let again =
+            Section { path: "src/b.rs", messages: vec![message("line", "one lost")], remarks: remarks.get("src/a.rs") };
         assert_eq!(twice(&[section, again]), ["\"one lost\" is in src/a.rs Note::fmt and src/b.rs line"]);
     }
 
