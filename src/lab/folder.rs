@@ -94,7 +94,7 @@ impl Folder {
     fn open(path: &Path, is_private: bool) -> anyhow::Result<Self> {
         let journal = path.join(JOURNAL);
         let file = OpenOptions::new().create(true).append(true).open(&journal);
-        let file = file.map_err(|error| anyhow!("{} cannot be written: {}", journal.display(), reason(&error)))?;
+        let file = file.map_err(|error| unwritable(&journal, &error))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Self { path: path.to_owned(), journal: file, is_private }),
             Err(Errno::WOULDBLOCK) => bail!("another onrush is writing to {}; wait until it ends", path.display()),
@@ -120,9 +120,7 @@ impl Folder {
             let name = path.file_name().ok_or_else(|| anyhow!("attach: {} has no name", path.display()))?;
             fs::create_dir_all(self.path.join("attached"))
                 .context("the folder for attached files cannot be created")?;
-            let content = fs::read(path);
-            let content =
-                content.map_err(|error| anyhow!("attach: {} cannot be read: {}", path.display(), reason(&error)))?;
+            let content = fs::read(path).map_err(|error| unattachable(path, &error))?;
             let name = name.to_string_lossy();
             let names = (1_u32..).map(|number| match number {
                 1 => format!("attached/{name}"),
@@ -185,7 +183,7 @@ impl Folder {
             file.as_file().sync_all()?;
             file.persist(&path).map_err(|error| error.error).map(drop)
         };
-        written().map_err(|error| anyhow!("{} cannot be written: {}", path.display(), reason(&error)))
+        written().map_err(|error| unwritable(&path, &error))
     }
 
     /// Adds a line to the journal.
@@ -197,8 +195,18 @@ impl Folder {
         let at = OffsetDateTime::now_utc().format(&Rfc3339)?;
         let line = format!("{at} {}\n", printable(what));
         let written = (&self.journal).write_all(line.as_bytes());
-        written.map_err(|error| anyhow!("{} cannot be written: {}", self.path.join(JOURNAL).display(), reason(&error)))
+        written.map_err(|error| unwritable(&self.path.join(JOURNAL), &error))
     }
+}
+
+/// Why a file in a folder cannot be written.
+fn unwritable(path: &Path, error: &io::Error) -> anyhow::Error {
+    anyhow!("{} cannot be written: {}", path.display(), reason(error))
+}
+
+/// Why a file cannot be attached to an experiment.
+pub fn unattachable(path: &Path, error: &io::Error) -> anyhow::Error {
+    anyhow!("attach: {} cannot be read: {}", path.display(), reason(error))
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub fn plan(experiment: &Experiment, turns: &[Turn]) -> String {
         units::counted(points.len() as u64, "point"),
         units::counted(u64::from(*rounds), "round"),
         units::counted(experiment.runs(), "run"),
-        length(experiment).map_or_else(String::new, |length| format!(", at least {}", units::exact(length))),
+        length(experiment),
     );
     for (number, point) in points.iter().enumerate() {
         let words = experiment.words(point);
@@ -42,14 +42,19 @@ pub fn plan(experiment: &Experiment, turns: &[Turn]) -> String {
     text
 }
 
-/// How long the runs take, warm-ups included; `None`: unknown beforehand.
-pub fn length(experiment: &Experiment) -> Option<Duration> {
+/// The line before the first run, without the folder: how many runs there are, and how long they take.
+pub fn summary(experiment: &Experiment) -> String {
+    format!("{}: {}{}", experiment.name, units::counted(experiment.runs(), "run"), length(experiment))
+}
+
+/// How long the runs take, warm-ups included, as the end of a line; empty if that is unknown beforehand.
+fn length(experiment: &Experiment) -> String {
     let of = |point: &Point| {
         let Stop { duration, .. } = point.plan.stop;
         Some(duration? + point.plan.warmup)
     };
-    let round: Duration = experiment.points.iter().map(of).sum::<Option<_>>()?;
-    Some(round * experiment.rounds)
+    let round = experiment.points.iter().map(of).sum::<Option<Duration>>();
+    round.map_or_else(String::new, |round| format!(", at least {}", units::exact(round * experiment.rounds)))
 }
 
 /// The beginning of the line about a run: its number, point and round.

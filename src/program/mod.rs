@@ -25,7 +25,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 
 use crate::live::ProgressLine;
 use crate::plan::{Addresses, Format, Plan};
@@ -81,7 +81,7 @@ fn with_stack(has_script: bool, work: impl FnOnce() -> u8 + Send) -> u8 {
 /// Starts to handle signals, and tests that the files can be written.
 fn begin(plan: &Plan) -> anyhow::Result<(Files, Signals)> {
     // Signals first: one that comes while the files are tested leaves no files behind.
-    let signals = Signals::listen(&[]).context("cannot listen for signals")?;
+    let signals = Signals::listen(&[])?;
     let files = Files::open(&plan.show.files(), plan.show.keeps_secrets)?;
     let fates = files.fates().clone();
     signals.before_quitting(move || fates.quit(|account| say(&format!("onrush: {account}"))));

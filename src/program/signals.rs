@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use anyhow::anyhow;
 use libc::SIGXFSZ;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
+use crate::reason::reason;
 use crate::run::{self, Interrupt};
 
 /// The exit code of a run that was quit by a second signal.
@@ -37,7 +39,11 @@ impl Signals {
     /// # Errors
     ///
     /// When a handler or the thread cannot be installed.
-    pub fn listen(also: &[i32]) -> io::Result<Self> {
+    pub fn listen(also: &[i32]) -> anyhow::Result<Self> {
+        Self::start(also).map_err(|error| anyhow!("cannot listen for signals: {}", reason(&error)))
+    }
+
+    fn start(also: &[i32]) -> io::Result<Self> {
         // Under nohup(1), a terminal that goes away must not end the run.
         let ends = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal));
         let heard: Vec<_> = ends.chain(also.iter().copied()).collect();

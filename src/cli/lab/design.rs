@@ -10,7 +10,7 @@ use super::super::typed::Typed;
 use super::super::{Warned, command};
 use super::draft::{Draft, DraftFactor, DraftLevel, DraftServer};
 use super::names::{factor_file, files_collide, point_file, slug};
-use super::options::{COMMAND, KEEP_SECRETS, Options, SYSCTL, URL, near, redacted};
+use super::options::{COMMAND, KEEP_SECRETS, NO_SEARCHES, Options, SYSCTL, URL, near, redacted};
 use super::resolved;
 use crate::plan::experiment::{Destination, Experiment, Factor, Level, Point, Server};
 use crate::plan::{Dialect, Plan, secrets};
@@ -227,7 +227,7 @@ pub(super) fn plan(options: &Options) -> Result<Warned<Plan>, String> {
     let mut typed = Typed::new(Dialect::Native);
     typed.read(&mut Front::new(&words[1..], Dialect::Native, false)).map_err(refused)?;
     if SearchDraft::take(&mut typed).map_err(refused)?.is_some() {
-        return Err("an experiment consists of runs, not of searches".to_owned());
+        return Err(NO_SEARCHES.to_owned());
     }
     let (mut plan, warnings) = decide::decide(typed).map_err(refused)?;
     plan.show.command = command::shown(&words, &plan);

@@ -34,10 +34,13 @@ pub(super) const COMMAND: &str = "target.command";
 const SOCKETS: &str = "sockets";
 const SAMPLES: &str = "sockets.ndjson";
 
+/// Why a search is refused.
+pub(super) const NO_SEARCHES: &str = "an experiment consists of runs, not of searches";
+
 /// Options of a single run that an experiment replaces, and why each is refused.
 const OWN: [(Id, &str); 8] = [
-    (Id::FindMax, "an experiment consists of runs, not of searches"),
-    (Id::Over, "an experiment consists of runs, not of searches"),
+    (Id::FindMax, NO_SEARCHES),
+    (Id::Over, NO_SEARCHES),
     (Id::Once, "each target gets one request before the first round anyway"),
     (Id::Output, "each run has its own file in the experiment's folder"),
     (Id::SocketsOutput, "each run has its own file of samples in the experiment's folder"),

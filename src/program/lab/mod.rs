@@ -7,7 +7,7 @@ mod runner;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use signal_hook::consts::SIGQUIT;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -60,7 +60,7 @@ fn check(experiment: &mut Experiment) -> anyhow::Result<()> {
     ready.map_or(Ok(()), Plan::read_materials)?;
     for path in &experiment.attach {
         let there = std::fs::metadata(path);
-        let there = there.map_err(|error| anyhow!("attach: {} cannot be read: {}", path.display(), reason(&error)))?;
+        let there = there.map_err(|error| lab::unattachable(path, &error))?;
         if !there.is_file() {
             bail!("attach: {} is not a regular file", path.display());
         }
@@ -86,15 +86,14 @@ struct Sum {
 }
 
 fn steps(experiment: &mut Experiment, turns: &[lab::Turn]) -> anyhow::Result<u8> {
-    let signals =
-        Signals::listen(&[SIGQUIT]).map_err(|error| anyhow!("cannot listen for signals: {}", reason(&error)))?;
+    let signals = Signals::listen(&[SIGQUIT])?;
     check(experiment)?;
     // Before the folder is created, so that a refusal leaves none.
     let mut around = Around::new(experiment, &signals)?;
     around.try_settings()?;
     let (folder, made) = open(experiment)?;
     let path = folder.path().to_owned();
-    say(&format!("{}, into {}", summary(experiment), path.display()));
+    say(&format!("{}, into {}", words::summary(experiment), path.display()));
     let mut runner = Runner::new(experiment, folder, made.id, signals.interrupt.clone(), around);
     let done = guard(|| runner.all(turns));
     let unrestored = runner.leave();
@@ -116,12 +115,6 @@ fn steps(experiment: &mut Experiment, turns: &[lab::Turn]) -> anyhow::Result<u8>
     })
 }
 
-fn summary(experiment: &Experiment) -> String {
-    use crate::report::units::{counted, exact};
-    let length = words::length(experiment).map_or_else(String::new, |length| format!(", at least {}", exact(length)));
-    format!("{}: {}{length}", experiment.name, counted(experiment.runs(), "run"))
-}
-
 /// The last line: how many runs were measured, and how to continue.
 fn closing(experiment: &Experiment, sum: Sum, path: &Path) -> String {
     let runs = experiment.runs();
@@ -134,8 +127,12 @@ fn closing(experiment: &Experiment, sum: Sum, path: &Path) -> String {
     }
     if sum.measured < runs {
         let allowed = if experiment.may_change_host { " --allow-host-changes" } else { "" };
-        let what = if experiment.text == experiment.shown { "onrush lab" } else { "the same command line and" };
-        line.push_str(&format!("; continue with: {what} --resume {}{allowed}", path.display()));
+        line.push_str(if experiment.text == experiment.shown {
+            "; continue with: onrush lab --resume"
+        } else {
+            "; continue with the same command line and --resume"
+        });
+        line.push_str(&format!(" {}{allowed}", path.display()));
     }
     line
 }
