@@ -89,19 +89,11 @@ impl Checks {
             let ours = side.limited_by.iter().filter(|(by, _)| by.is_our_fault());
             words.extend(
                 ours.map(|(by, count)| {
-                    format!("{} was the limit in {count} of {} runs of {name}", who(*by), side.runs)
+                    format!("{} was the limit in {count} of {} runs of {name}", by.words(), side.runs)
                 }),
             );
         }
         (!words.is_empty()).then(|| words.join(", "))
-    }
-}
-
-fn who(by: LimitedBy) -> &'static str {
-    match by {
-        LimitedBy::GeneratorScript => "the script",
-        LimitedBy::Ports => "the number of local ports",
-        _ => "onrush itself",
     }
 }
 

@@ -53,10 +53,7 @@ impl Limit {
     /// Its words for the middle of a sentence.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Verdict(LimitedBy::Connections) => "the number of connections",
-            Self::Verdict(LimitedBy::Ports) => "the number of local ports",
-            Self::Verdict(LimitedBy::GeneratorScript) => "the script",
-            Self::Verdict(_) => "onrush itself",
+            Self::Verdict(limited_by) => limited_by.words(),
             Self::OpenFiles => "the number of open files (ulimit -n)",
             Self::Stalled => "onrush itself, which was stalled,",
         }

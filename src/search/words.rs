@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{Bracket, Ended, Fault, Limit, Point, interval};
 use crate::plan::search::{Over, Search};
+use crate::report::result::NO_RESPONSE;
 use crate::report::{Judged, units};
 
 /// The line before the first run.
@@ -37,7 +38,7 @@ pub fn run(search: &Search, point: &Point) -> String {
         }
         Some(Fault::Limited(limit)) => format!(", but {} was the limit", limit.words()),
         None | Some(Fault::Objective) => String::new(),
-        Some(Fault::Unanswered) => ", no response".to_owned(),
+        Some(Fault::Unanswered) => format!(", {NO_RESPONSE}"),
         Some(Fault::Unreached) => ", load not reached".to_owned(),
         Some(Fault::Rising) => {
             let slope = units::time_us(point.slope_ns_per_s.unwrap_or_default() / 1e3);

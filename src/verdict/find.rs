@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::decide::{has_died, is_full};
 use super::words::{number, percent, seconds};
-use super::{Evidence, Thirds};
+use super::{Evidence, LimitedBy, Thirds};
 
 /// A change of the rate is more than noise if it is at least this many standard errors …
 const ERRORS: f64 = 4.0;
@@ -122,7 +122,7 @@ impl Finding {
         };
         match self {
             Self::Throttled => throttled("onrush", generator.throttled_s),
-            Self::TargetThrottled => throttled("the target", target.as_ref()?.throttled_s),
+            Self::TargetThrottled => throttled(LimitedBy::Target.words(), target.as_ref()?.throttled_s),
             Self::Unsteady => Some(format!("the rate fell {}: the figures average over both", rates(load.thirds?))),
             Self::WarmingUp => Some(format!("the rate rose {}: add --warmup", rates(load.thirds?))),
             Self::ClockStep => {

@@ -87,6 +87,20 @@ impl LimitedBy {
         }
     }
 
+    /// Its words for the middle of a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Target => "the target",
+            Self::GeneratorCpu => "onrush itself",
+            Self::GeneratorScript => "the script",
+            Self::Schedule => "the rate asked for",
+            Self::Connections => "the number of connections",
+            Self::Network => "the network",
+            Self::Ports => "the number of local ports",
+            Self::Unclear => "unclear",
+        }
+    }
+
     /// Whether the figures describe the generator and not the target (`--strict`).
     pub fn is_our_fault(self) -> bool {
         matches!(self, Self::GeneratorCpu | Self::GeneratorScript | Self::Ports)
@@ -96,17 +110,8 @@ impl LimitedBy {
 impl fmt::Display for Verdict {
     /// The sentence: what, why, and what to change.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let limited = match self.limited_by {
-            LimitedBy::Target => "limited by the target",
-            LimitedBy::GeneratorCpu => "limited by onrush itself",
-            LimitedBy::GeneratorScript => "limited by the script",
-            LimitedBy::Schedule => "limited by the rate asked for",
-            LimitedBy::Connections => "limited by the number of connections",
-            LimitedBy::Network => "limited by the network",
-            LimitedBy::Ports => "limited by local ports",
-            LimitedBy::Unclear => "unclear",
-        };
-        write!(f, "{limited}: {}", self.reason)?;
+        let limited = if self.limited_by == LimitedBy::Unclear { "" } else { "limited by " };
+        write!(f, "{limited}{}: {}", self.limited_by.words(), self.reason)?;
         self.advice.as_ref().map_or(Ok(()), |advice| write!(f, "; {advice}"))
     }
 }
