@@ -271,7 +271,7 @@ fn a_mixture_of_statuses_is_said(context: &Context) {
     });
     let output = context.onrush().words("-c3 -n30").word(format!("http://{address}/")).run();
     assert_eq!((output.code, output.requests()), (0, 30), "{output:?}");
-    output.note("of 30 answers: 20 × 200, 10 × 503");
+    output.note("of 30 responses: 20 × 200, 10 × 503");
     assert_eq!(output.line("Non-2xx"), Some("Non-2xx or 3xx responses: 10"));
     assert_eq!(output.line("Socket errors"), None, "a status is a complete answer");
 }

@@ -105,7 +105,7 @@ fn answers_that_are_all_late_leave_wrks_latency_empty(context: &Context) {
 }
 
 fn times_without_answers_are_those_of_all_threads_together(context: &Context) {
-    let words = "no response";
+    let words = "note: no response from";
     let outage = simulate(context.onrush().words("-t2 -c4 -d4s"), "[[stall]]\nfrom_s = 1.3\nfor_s = 1.2");
     assert!(outage.note(words).ends_with("no response from 1.3 s to 2.5 s"), "{outage:?}");
     let to_the_end = simulate(context.onrush().words("-t2 -c4 -d4s"), "[[stall]]\nfrom_s = 3.5\nfor_s = 9.0");
