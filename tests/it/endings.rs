@@ -428,7 +428,7 @@ fn a_stuck_thread_is_not_hidden_by_an_exit(context: &Context) {
     let onrush = context.onrush().words("-t2 -c2 -d1s -o").word(&path).lua(script).word(url(&server, "/"));
     let output = onrush.run_plain();
     assert_eq!(output.code, 1, "{output:?}");
-    output.note("thread 1 is still in response()");
+    output.note("thread 1 is still in the script's response()");
 }
 
 /// As if memory had run out: there is room for everything but the stack of a thread.

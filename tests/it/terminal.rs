@@ -211,7 +211,7 @@ fn a_signal_before_the_first_connection_ends_the_run(context: &Context) {
     let output = finish(child);
     assert!(start.elapsed() < Duration::from_secs(5), "{output:?}");
     assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
-    output.note("no response at all");
+    output.note("no request could be sent");
 }
 
 fn a_signal_right_at_the_start_leaves_nothing_half_done(context: &Context) {
