@@ -43,10 +43,10 @@ test: tools ## install what the tests need (asking first), then check and test e
 tidy: tools ## name every place that breaks a house rule
 	@cargo xtask tidy
 
-messages: tools ## write docs/messages.md anew
+messages: tools ## rewrite docs/messages.md
 	@cargo xtask messages
 
-pictures: tools ## draw the pictures in docs/pictures anew, from real runs
+pictures: tools ## redraw the pictures in docs/pictures from real runs
 	@cargo xtask pictures
 
 simulate: tools ## carry out random runs and check what must be true of each: [SECONDS=60] [SEED=7]

@@ -40,12 +40,12 @@ static COUNTING: Counting = Counting;
 
 /// Records the messages of a script, and begins when it is told to.
 #[derive(Default)]
-struct Hears {
+struct Recorder {
     said: Arc<Mutex<Vec<u8>>>,
     begin: Option<Instant>,
 }
 
-impl Observer for Hears {
+impl Observer for Recorder {
     fn ready(&mut self) -> Instant {
         self.begin.unwrap_or_else(Instant::now)
     }
@@ -68,7 +68,7 @@ fn plan(words: &str) -> Plan {
 }
 
 fn run(words: &str) -> anyhow::Result<Ran> {
-    session::run(&plan(words), &Interrupt::default(), &mut Hears::default())
+    session::run(&plan(words), &Interrupt::default(), &mut Recorder::default())
 }
 
 /// What a process holds: threads, descriptors, and memory in bytes.
@@ -121,19 +121,19 @@ fn one_of_each(url: &str, scripts: &Path, io: &str) {
         asks.ask();
     });
     let plan_of_an_hour = plan(&format!("{load} -d 1h {url}"));
-    let interrupted = session::run(&plan_of_an_hour, &interrupt, &mut Hears::default()).expect("it runs").outcome;
+    let interrupted = session::run(&plan_of_an_hour, &interrupt, &mut Recorder::default()).expect("it runs").outcome;
     assert!(interrupted.ended == Ended::Signal && interrupted.elapsed < Duration::from_secs(60));
     ends.join().expect("it does nothing but ask");
 
-    let mut hears = Hears::default();
+    let mut recorder = Recorder::default();
     let says = plan(&format!("{load} -n 10 -s {} {url}", scripts.join("says.lua").display()));
-    let said = session::run(&says, &Interrupt::default(), &mut hears).expect("it runs");
+    let said = session::run(&says, &Interrupt::default(), &mut recorder).expect("it runs");
     assert_eq!(said.outcome.totals.counters.completed, 10);
     drop(said);
-    let said = hears.said.lock().expect("no thread panics while writing").clone();
+    let said = recorder.said.lock().expect("no thread panics while writing").clone();
     assert_eq!(said, b"says.lua, thread 1: here\nsays.lua, thread 2: here\n");
     let exits = run(&format!("{load} -n 10 -s {} {url}", scripts.join("exits.lua").display()));
-    assert!(exits.is_err_and(|error| error.is::<onrush::script::Exit>()), "and this process goes on");
+    assert!(exits.is_err_and(|error| error.is::<onrush::script::Exit>()), "and this process continues");
 }
 
 /// Two that begin at the same moment.
@@ -143,8 +143,8 @@ fn begin_together(url: &str) {
         for _ in 0..2 {
             let plan = &plan;
             scope.spawn(move || {
-                let mut hears = Hears { begin: Some(begin), ..Hears::default() };
-                let ran = session::run(plan, &Interrupt::default(), &mut hears).expect("it runs");
+                let mut recorder = Recorder { begin: Some(begin), ..Recorder::default() };
+                let ran = session::run(plan, &Interrupt::default(), &mut recorder).expect("it runs");
                 assert!(Instant::now() >= begin && ran.outcome.totals.counters.completed == 2);
             });
         }
@@ -159,7 +159,7 @@ fn a_session_goes_on_with_the_connections_of_the_one_before_however_many_threads
         let mut spares = Vec::new();
         for (load, connects, left) in [("-t2 -c4", 4, 4), ("-t3 -c6", 2, 6), ("-t1 -c3", 0, 6)] {
             let plan = plan(&format!("{load} -n 6000 --io {io} http://{}/", server.address()));
-            let ran = session::run_on(spares, &plan, &Interrupt::default(), &mut Hears::default()).expect("it runs");
+            let ran = session::run_on(spares, &plan, &Interrupt::default(), &mut Recorder::default()).expect("it runs");
             let counters = &ran.outcome.totals.counters;
             assert_eq!((counters.completed, counters.connects, counters.failed), (6_000, connects, 0), "{load}, {io}");
             assert_eq!(counters.slots_opened, u64::from(plan.load.connections), "{load}, {io}");

@@ -57,7 +57,7 @@ pub struct Arrivals {
     gathers: bool,
     /// Receives gathered without a trustworthy timestamp, since the last [`Self::take_untimestamped`].
     untimestamped: u64,
-    /// Whether so much arrived at once that a peer may have to wait until it is read.
+    /// Whether enough arrived at once that a peer may have to wait until it is read.
     piles_up: bool,
 }
 

@@ -36,7 +36,7 @@ impl Budget {
         self.left.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Whether so much is in use that connections must not keep any for later.
+    /// Whether more than half is in use, so that connections must not keep any for later.
     fn is_tight(&self) -> bool {
         self.left.load(Ordering::Relaxed) < self.max / 2
     }

@@ -1,7 +1,7 @@
 //! How a worker hands its intervals to the collector: two boxes and no lock.
 //!
 //! There are two intervals. The worker fills one; the other is in the mailbox, empty or full, or with the collector.
-//! When there is no empty one, the worker goes on filling its own, so that nothing is lost and nothing waits.
+//! When there is no empty one, the worker keeps filling its own, so that nothing is lost and nothing waits.
 
 use crossbeam_utils::atomic::AtomicCell;
 

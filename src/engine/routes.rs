@@ -205,7 +205,7 @@ mod tests {
         let mut routes = routes(&["127.0.0.1:80", "127.0.0.2:80"]);
         assert!(routes.refused(RouteId(0), Errno::CONNREFUSED));
         assert!(!routes.refused(RouteId(1), Errno::CONNREFUSED));
-        assert!(routes.dropped().is_empty(), "nobody worked, so nobody was dropped for another");
+        assert!(routes.dropped().is_empty(), "no address worked, so none was dropped for another");
         routes.start_over();
         assert_eq!(turns(&mut routes, 1), ["127.0.0.1:80"]);
     }

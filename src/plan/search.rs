@@ -35,7 +35,7 @@ pub enum Over {
 
 /// Above this rate, in requests per second, sends are gathered ...
 const GATHERED_ABOVE: f64 = 10_000.0;
-/// ... in slices of this length: sent one by one, they would use so much processor time that onrush would be the limit.
+/// ... in slices of this length: sent one by one, they would use enough processor time for onrush to be the limit.
 const SLICE: Duration = Duration::from_micros(200);
 
 impl Search {

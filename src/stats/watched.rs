@@ -9,7 +9,7 @@ pub struct Watched {
     pub samples: u64,
     /// Samples that the kernel refused to give.
     pub failed: u64,
-    /// Sockets. A socket that is missing in one sample and present in the next counts anew.
+    /// Sockets. A socket that is missing in one sample and present in the next counts again.
     pub sockets: u64,
     /// Readings: one for each socket in a sample.
     pub readings: u64,

@@ -26,9 +26,9 @@ usage: cargo xtask TASK
   simulate [SECONDS=60] [SEED=7]
         carry out random runs and check what must be true of every run
   messages
-        write docs/messages.md anew, from the source and the remarks in xtask/messages
+        rewrite docs/messages.md from the source and the remarks in xtask/messages
   pictures
-        run what the pictures in docs/pictures show, and draw them anew
+        run what the pictures in docs/pictures show, and redraw them
   demo  start the embedded target and put five seconds of load on it
   bench [ROWS=small,big] [PEERS=wrk] [ROUNDS=21] [SAVE=1]
         compare load generators

@@ -1,7 +1,7 @@
-//! `make pictures`: what a terminal shows of real runs, as the SVG files in `docs/pictures/`.
+//! `make pictures`: draws the terminal output of real runs as the SVG files in `docs/pictures/`.
 //!
-//! Each picture is the output of one command line against the embedded target, unchanged but for breaks in lines that are
-//! longer than the picture is wide.
+//! Each picture is the output of one command line against the embedded target, unchanged except that lines longer than
+//! the picture is wide are broken.
 
 use std::fs;
 use std::io;
@@ -16,12 +16,12 @@ const DIRECTORY: &str = "docs/pictures";
 const COLUMNS: usize = 100;
 /// The width of a character, in hundredths of a pixel, at a font size of 13.
 const CHARACTER: usize = 783;
-/// The height of a line, and what is left free around the text, in pixels.
+/// The height of a line, and the margin around the text, in pixels.
 const LINE: usize = 18;
 const MARGIN: usize = 14;
 
-/// A picture: its name, a command line that is run first and not shown (if any), and the one that is. `URL` is replaced
-/// by the target's, without the slash at its end.
+/// A picture: its name, a command line that is run first without being shown (if any), and the one that is shown. `URL`
+/// is replaced by the target's, without the slash at its end.
 struct Picture {
     name: &'static str,
     before: &'static [&'static str],
@@ -48,7 +48,7 @@ const PICTURES: [Picture; 3] = [
     Picture { name: "find-max", before: &[], shown: &["--find-max", "p99<20ms", "URL/capacity?rps=5000"] },
 ];
 
-/// Makes all pictures anew.
+/// Draws all pictures.
 ///
 /// # Errors
 /// A run or a file that fails.
@@ -76,7 +76,7 @@ pub fn run() -> io::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a terminal shows of a command line, the line itself included.
+/// The terminal output of a command line, including the line itself.
 fn perform(scratch: &Path, words: &[&str], url: &str) -> io::Result<String> {
     let words: Vec<String> = words.iter().map(|word| word.replace("URL", url)).collect();
     let program = crate::target()?.join("release/onrush");
@@ -91,7 +91,7 @@ fn perform(scratch: &Path, words: &[&str], url: &str) -> io::Result<String> {
     Ok(format!("$ onrush {}\n{}", shown.join(" "), String::from_utf8_lossy(&output.stdout).trim_end()))
 }
 
-/// A word as it is typed in a shell.
+/// A word as typed in a shell.
 fn quoted(word: &str) -> String {
     if word.contains(['&', '<', '>', '?']) { format!("'{word}'") } else { word.to_owned() }
 }
@@ -113,7 +113,7 @@ fn svg(text: &str) -> String {
     svg + "</svg>\n"
 }
 
-/// The pieces of a line that fit the width, broken at blanks, each with the colour of the whole.
+/// The pieces of a line that fit the width, broken at spaces, each with the colour of the whole line.
 fn folded(line: &str) -> Vec<(&'static str, String)> {
     let colour = match line.split_once([':', ' ']) {
         Some(("$", _)) => "#7ee787",

@@ -1,7 +1,7 @@
 //! In-memory peers and virtual time: a minute of stalls, resets and short writes takes milliseconds, and gives the same
 //! result every time.
 //!
-//! Time stands still while the engine works, and jumps to the next event when it waits. A [`Peer`] per connection
+//! Time does not advance while the engine works, and jumps to the next event when it waits. A [`Peer`] per connection
 //! decides what the other side does; [`scenario`] makes HTTP/1.1 peers from a file. No socket, no clock, no thread.
 
 mod http_network;

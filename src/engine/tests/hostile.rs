@@ -86,7 +86,7 @@ const ODD_ANSWERS: &[(&str, u64)] = &[
     ("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n|", 1),
     ("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nhi|", 1),
     ("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi|", REQUESTS),
-    ("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi|bytes nobody asked for", REQUESTS),
+    ("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi|bytes without a request", REQUESTS),
 ];
 
 /// A network of servers that react to every request with the same acts.
@@ -342,7 +342,7 @@ fn check_given_up(acts: Vec<(u64, Act)>, bytes: u64, interim: u64) {
 
 #[test]
 fn bytes_after_a_response_are_an_error_at_every_split() {
-    let extra = "bytes nobody asked for";
+    let extra = "bytes without a request";
     let bytes = format!("{OK}{extra}").into_bytes();
     for size in 1..=bytes.len() {
         let totals = run(pieces(&bytes, size));

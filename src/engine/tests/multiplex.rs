@@ -314,10 +314,10 @@ type Told = Rc<RefCell<Vec<(String, String)>>>;
 /// The same job, with a script that reads heads and bodies.
 fn heard(job: Job) -> (Job, Told) {
     let told = Told::default();
-    let hears = Rc::clone(&told);
+    let sink = Rc::clone(&told);
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     let call: Hear = Box::new(move |answer| {
-        hears.borrow_mut().push((text(answer.head), text(answer.body)));
+        sink.borrow_mut().push((text(answer.head), text(answer.body)));
         Ok(())
     });
     let response = Some(OnResponse { headers: true, body: true, call });

@@ -77,7 +77,7 @@ fn parts_of(document: &Document) -> Result<Vec<Part>, Corrupt> {
     document.timeline.iter().map(part).collect()
 }
 
-/// The rows of the sum, still empty: segments divided into rows of equal length, starting anew after each time without
+/// The rows of the sum, still empty: segments divided into rows of equal length, starting again after each time without
 /// a run.
 fn cells(segments: &[Segment], parts: &[Part]) -> Vec<(Segment, RowFigures)> {
     let longest_ns = parts.iter().map(|part| part.until_ns - part.from_ns).max().unwrap_or(0);

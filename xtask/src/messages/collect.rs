@@ -1,8 +1,8 @@
-//! The sentences of the program, found in its source.
+//! Finds the sentences of the program in its source.
 //!
-//! A string literal counts as a sentence if it has two words or more, wherever it is but in tests, in panics and in attributes
-//! other than `#[error]`. It belongs to the item it is in, and within that to the arms of `match` that name a variant, so that
-//! a sentence is found again after the lines around it have changed.
+//! A string literal counts as a sentence if it has at least two words, except in tests, in panics and in attributes
+//! other than `#[error]`. It is identified by its item, and within that by the arms of `match` that name a variant, so
+//! that it keeps its name when the lines around it change.
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::spanned::Spanned;
@@ -46,8 +46,8 @@ pub fn collect(source: &Source<'_>) -> Vec<Message> {
     collector.messages
 }
 
-/// Whether a text has two words, at least one of which is lower-case: what else there is in quotes are names, formats and
-/// bytes of a protocol.
+/// Whether a text has two words, at least one of which is lower-case: other strings are names, formats and bytes of a
+/// protocol.
 fn is_sentence(text: &str) -> bool {
     let mut words = 0;
     let mut has_lower = false;
@@ -61,7 +61,7 @@ fn is_sentence(text: &str) -> bool {
     words >= 2 && has_lower
 }
 
-/// A text without what is in braces.
+/// A text without its placeholders in braces.
 fn without_placeholders(text: &str) -> String {
     let mut depth = 0_u32;
     let mut kept = String::new();

@@ -1,8 +1,9 @@
-//! `docs/messages.md`: every sentence of the program, with when it is said, the exit code and what to do.
+//! `make messages`: writes `docs/messages.md`, with every sentence of the program, when it is printed, the exit code
+//! and what to do.
 //!
-//! The sentences come from the source, by [`collect`]. What is known of them beside that is written by hand, in `xtask/messages/`:
-//! a file per room, in it a table per source file, in it an entry per item. The test at the end fails where either lacks the
-//! other, and where two items have the same sentence.
+//! [`collect`] finds the sentences in the source. The other columns are written by hand in `xtask/messages/`: a file
+//! per area, with a table per source file and an entry per item. The test at the end fails if a sentence has no entry
+//! or an entry no sentence, and if two items have the same sentence.
 
 mod collect;
 
@@ -20,26 +21,26 @@ use collect::Message;
 
 /// The page, from the root of the repository.
 const PAGE: &str = "docs/messages.md";
-/// Where the remarks are, likewise.
+/// The directory of the remarks, from the root of the repository.
 const REMARKS: &str = "xtask/messages";
 /// What comes before the tables.
 const HEAD: &str = include_str!("head.md");
 /// The rooms whose sentences users read.
 const ROOMS: [&str; 2] = ["src/", "proto/src/"];
 
-/// What is known of the sentences of a source file.
+/// The remarks on the sentences of a source file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileRemarks {
     /// The heading.
     title: String,
-    /// Why no sentence of the file is a message, if that is so.
+    /// Why no sentence of the file is a message, if so.
     ignored: Option<String>,
-    /// When they are said, but for items that say otherwise.
+    /// When they are printed; items may differ.
     when: Option<String>,
-    /// The exit code, likewise.
+    /// The exit code; items may differ.
     exit: Option<String>,
-    /// What to do, likewise.
+    /// What to do; items may differ.
     #[serde(rename = "do")]
     remedy: Option<String>,
     /// The items that differ.
@@ -47,7 +48,7 @@ struct FileRemarks {
     items: BTreeMap<String, Remark>,
 }
 
-/// What is known of the sentences of an item.
+/// The remark on the sentences of an item.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Remark {
@@ -59,7 +60,7 @@ struct Remark {
     remedy: Option<String>,
 }
 
-/// The sentences of a file and what is known of them.
+/// The sentences of a file and the remarks on them.
 struct Section<'a> {
     path: &'a str,
     messages: Vec<Message>,
@@ -128,7 +129,7 @@ impl Section<'_> {
         items
     }
 
-    /// What is known of an item: from its own entry, from those of what is around it, from the file.
+    /// The remark on an item: from its own entry, from those of the enclosing items, or from the file.
     fn find<'a>(&'a self, item: &str, pick: impl Fn(&'a Remark) -> &'a Option<String>) -> Option<&'a str> {
         let remarks = self.remarks?;
         let mut name = item;
@@ -157,7 +158,7 @@ impl Section<'_> {
         ]
     }
 
-    /// What is missing, and what is superfluous.
+    /// What is missing, and what is stale.
     fn flaws(&self) -> Vec<String> {
         let Some(remarks) = self.remarks else {
             return vec![format!("{}: no remarks, and {} sentences", self.path, self.messages.len())];
@@ -218,7 +219,7 @@ fn page(sections: &[Section<'_>]) -> String {
     page
 }
 
-/// A sentence as code in a cell of a table, its placeholders by their names only.
+/// A sentence as code in a cell of a table, with its placeholders reduced to their names.
 fn code(text: &str) -> String {
     let mut shown = String::new();
     let mut rest = text;
@@ -250,7 +251,7 @@ mod tests {
         let (page, flaws) = make(&root).unwrap();
         assert!(flaws.is_empty(), "{} flaws; the remarks are in {REMARKS}:\n{}", flaws.len(), flaws.join("\n"));
         let written = fs::read_to_string(root.join(PAGE)).unwrap();
-        assert!(page == written, "{PAGE} is not of this source: `cargo xtask messages` writes it anew");
+        assert!(page == written, "{PAGE} is not up to date: `cargo xtask messages` rewrites it");
     }
 
     fn remarks(text: &str) -> BTreeMap<String, FileRemarks> {

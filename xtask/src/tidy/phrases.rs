@@ -1,13 +1,14 @@
 //! Finds phrases that read as if translated, in code and in documents, and says what to write instead.
 //!
-//! A phrase is looked for line by line, in upper or lower case, as whole words. None is a single word, so that no name of the
-//! code is meant.
+//! Lines are searched one by one for whole words in upper or lower case, so that `Nobody` is found and a name such as
+//! `nobody_waits` is not. A single word is only listed if it is no name in the code.
 
 use super::Finding;
 
 /// The phrases, in lower case, and what to say instead.
 const PHRASES: &[(&str, &str)] = &[
-    ("asks nobody", "looks nothing up"),
+    ("anew", "again"),
+    ("anybody", "any user, process or client"),
     ("as it stands", "as it is"),
     ("at least so long", "at least as long, or the lower bound"),
     ("behind an answer", "after an answer"),
@@ -18,26 +19,29 @@ const PHRASES: &[(&str, &str)] = &[
     ("cannot be so", "is impossible"),
     ("chance alone", "random variation alone"),
     ("collects chance", "seeds the random generator"),
-    ("ends nobody", "ends no process"),
+    ("comes of", "results from"),
+    ("everybody", "all users, or the noun that is meant"),
     ("has to stand", "has to be"),
-    ("if somebody", "if the user, another process or a client"),
+    ("hears", "handles, or receives"),
     ("in so far", "as far"),
+    ("in vain", "needlessly, or without a response"),
     ("kernel's word", "what the kernel reports"),
     ("last words", "the close_notify, or the last lines"),
     ("lasted so long", "lasted, and the name of the time"),
+    ("lest", "so that it does not"),
     ("lies behind", "follows"),
-    ("nobody asks", "is not asked for"),
+    ("nobody", "no user, no process, or the passive"),
     ("one behind the other", "one after the other"),
-    ("so many microseconds", "the name of the number"),
-    ("so many per cent", "this percentage"),
-    ("somebody names", "is given"),
-    ("somebody typed", "was typed"),
-    ("somebody types", "the user types"),
+    ("so many", "the number, by its name"),
+    ("so much", "the amount, by its name"),
+    ("somebody", "the user, another process or a client"),
     ("stand below", "be below"),
     ("stand beside", "be beside"),
     ("stand between", "be between"),
     ("stand in the", "be in the"),
+    ("stand still", "be stalled, or not advance"),
     ("stand-still", "a stall"),
+    ("standing still", "a stall"),
     ("stands above", "is above"),
     ("stands at", "is at"),
     ("stands behind", "follows"),
@@ -46,14 +50,19 @@ const PHRASES: &[(&str, &str)] = &[
     ("stands between", "is between"),
     ("stands in", "is in"),
     ("stands on", "is on"),
+    ("stands still", "is stalled, or does not advance"),
+    ("standstill", "a stall"),
+    ("stood still", "was stalled"),
+    ("the other way round", "the reverse"),
+    ("to be had", "available"),
     ("waits sleep", "the loop sleeps while it waits"),
     ("what stands", "what is"),
     ("whatever it does", "no matter what it does"),
     ("whatever reads", "every reader"),
     ("where it stands", "where it is"),
     ("wherever it stands", "wherever it is"),
-    ("whoever calls", "the caller"),
-    ("whoever knows", "the one who knows"),
+    ("whoever", "the user, process or caller that"),
+    ("whomever", "any user, process or peer"),
 ];
 
 /// Finds the phrases in a file.
