@@ -136,7 +136,10 @@ fn term(text: &str, at: usize) -> Result<Term, Flaw> {
     });
     let Some((name, comparison, sign, typed)) = found else {
         let at = at + sign.map_or(text.chars().count(), |place| text[..place].chars().count());
-        return Err(Flaw { at, reason: "expected <, <=, >, >=, = or != here; try p99>50ms".to_owned() });
+        return Err(Flaw {
+            at,
+            reason: "expected <, <=, >, >=, = or != here; in a shell write 'p99>50ms', with the quotes".to_owned(),
+        });
     };
     let metric = metric(name.trim_end()).map_err(|reason| Flaw { at, reason })?;
     if typed.starts_with('=') {

@@ -93,7 +93,8 @@ impl Checks {
                 }),
             );
         }
-        (!words.is_empty()).then(|| words.join(", "))
+        let remedy = "give onrush more threads (-t) or processors, or measure at a rate (-R) that it can send";
+        (!words.is_empty()).then(|| format!("{}; {remedy}", words.join(" and ")))
     }
 }
 
@@ -148,7 +149,11 @@ mod tests {
         let limited = |by| Checks { limited_by: vec![(LimitedBy::Target, 2), (by, 3)], runs: 5, ..Checks::default() };
         let words = |by| Checks::doubt(&[limited(LimitedBy::Unclear), limited(by)]);
         assert_eq!(words(LimitedBy::Connections), None);
-        assert_eq!(words(LimitedBy::GeneratorCpu).unwrap(), "onrush itself was the limit in 3 of 5 runs of B");
+        assert_eq!(
+            words(LimitedBy::GeneratorCpu).unwrap(),
+            "onrush itself was the limit in 3 of 5 runs of B; give onrush more threads (-t) or processors, or measure at a \
+             rate (-R) that it can send"
+        );
         assert!(words(LimitedBy::Ports).is_some() && words(LimitedBy::GeneratorScript).is_some());
     }
 

@@ -110,7 +110,7 @@ pub fn verdict(comparison: &Comparison) -> String {
     };
     let (low, high) = (low - 1.0, high - 1.0);
     if !interval.is_significant() && low.abs().max(high.abs()) > WIDE {
-        return format!("too few or too noisy rounds to tell: B was measured at {:.2} times A", estimate.ratio);
+        return format!("too few or too noisy rounds to tell: {difference} as measured");
     }
     if !interval.is_significant() {
         let bound = bound(low.abs().max(high.abs()));

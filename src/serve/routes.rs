@@ -45,7 +45,7 @@ pub(super) const ROUTES: &[Route] = &[
     route("/reset", "", "RST instead of a response", Action::Make(|_| Ok(Response::raw("", End::Reset)))),
     route("/garbage", "", "bytes that are not HTTP, then closes", Action::Make(responses::garbage)),
     route("/hang", "", "never responds", Action::Make(|_| Ok(Response::raw("", End::Hang)))),
-    route("/stall", "?every=K&ms=M", "every K-th request waits M ms", Action::Make(responses::stall)),
+    route("/stall", "?every=K&ms=M", "on a connection every K-th waits M ms", Action::Make(responses::stall)),
     route(
         "/mixed",
         "?every=K&ms=M&rest=N",

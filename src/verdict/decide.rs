@@ -172,7 +172,7 @@ fn schedule(Evidence { load, latency, .. }: &Evidence) -> Option<Ruling> {
     let missing = (asked_per_s - load.rate_per_s) * load.elapsed_s;
     let on_the_way = latency.as_ref().map_or(0.0, |latency| ON_THE_WAY * asked_per_s * latency.p50_us / 1e6);
     (load.rate_per_s >= ANSWERED * asked_per_s || missing <= on_the_way).then_some(())?;
-    let reason = format!("{} of {} requests/s were reached", number(load.rate_per_s), number(asked_per_s));
+    let reason = format!("the target kept up with {} requests/s", number(asked_per_s));
     ruling(LimitedBy::Schedule, reason, "")
 }
 

@@ -149,7 +149,7 @@ fn verdicts_name_figures_and_what_to_change() {
     );
     assert_eq!(
         said(|evidence| (evidence.load.asked_per_s, evidence.load.sent) = (Some(500.0), Some(1.0))),
-        "limited by the rate asked for: 500 of 500 requests/s were reached"
+        "limited by the rate asked for: the target kept up with 500 requests/s"
     );
 }
 

@@ -59,7 +59,9 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     notes.extend(flight);
     notes.extend(capped(plan, outcome));
     let silences = silences(plan, outcome);
-    notes.extend(open_loop::notes(plan, outcome, silences.iter().map(|(_, silent_ns)| silent_ns).sum()));
+    let silent_ns = silences.iter().map(|(_, silent_ns)| silent_ns).sum();
+    let limited_by = super::super::verdict(plan, outcome).map(|verdict| verdict.limited_by);
+    notes.extend(open_loop::notes(plan, outcome, silent_ns, limited_by));
     notes.extend(early_end(plan, outcome));
     notes.extend(outcome.until.clone().filter(|_| outcome.totals.counters.completed > 0).map(|until| Note::Until {
         until,

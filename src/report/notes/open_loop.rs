@@ -9,6 +9,7 @@ use crate::plan::schedule::{Arrivals, CatchUp};
 use crate::plan::{Dialect, Percent, Plan, Schedule};
 use crate::run::{Outcome, nanos};
 use crate::stats::{OpenLoop, rank};
+use crate::verdict::LimitedBy;
 
 /// Requests that were late or not sent are worth a note above this percentage.
 const MISSED_PERCENT: u64 = 1;
@@ -16,8 +17,10 @@ const MISSED_PERCENT: u64 = 1;
 const BUSY_SHARE: f64 = 0.95;
 /// A run shorter than this, in seconds, spent its time on its first connections.
 const BUSY_MIN_S: f64 = 0.2;
-/// Requests due while all connections were busy are worth a note from this share of the time.
+/// Requests due while all connections were busy are worth a note from this share of the time …
 const CROWDED_SHARE: f64 = 0.05;
+/// … or from this share of the requests that were late, if those have a note.
+const CROWDED_OF_LATE: f64 = 0.5;
 /// If responses take this many times as long when connections are busy, the target is the bottleneck.
 const SLOWED: f64 = 2.0;
 /// Requests in flight at the end are ordinary up to this multiple of the expected number and of the slowest latency:
@@ -82,6 +85,8 @@ pub enum Remedy {
         /// All the time.
         mean_ns: f64,
     },
+    /// Not more connections: the verdict is that the target was the limit.
+    Verdict,
     /// Not more connections: the target was silent.
     Silence,
     /// Perhaps more connections: there was never a time with few busy ones to compare with.
@@ -119,8 +124,9 @@ pub fn is_missed(&OpenLoop { late, dropped, unsent, due, .. }: &OpenLoop<u64>) -
     (late + dropped + unsent) * 100 > due * MISSED_PERCENT
 }
 
-/// The notes on a run with a schedule; `silent_ns`: the total length of its silences.
-pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64) -> Vec<Note> {
+/// The notes on a run with a schedule; `silent_ns`: the total length of its silences; `limited_by`: its verdict, if it has
+/// one.
+pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64, limited_by: Option<LimitedBy>) -> Vec<Note> {
     let Some(open_loop) = outcome.totals.open_loop.as_deref() else { return Vec::new() };
     let OpenLoop { lateness, late, dropped, due, carried, .. } = open_loop;
     let slice = plan.schedule.as_ref().and_then(|schedule| schedule.send_slice).filter(|slice| is_sliced(plan, *slice));
@@ -136,7 +142,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64) -> Vec<Note> {
     });
     let in_percentiles = plan.dialect != Dialect::Wrk2;
     let dropped = (*dropped > 0).then_some(Note::TooLate { dropped: *dropped, due: due + carried, in_percentiles });
-    let crowded = crowded(plan, outcome, open_loop, silent_ns);
+    let crowded = crowded(plan, outcome, open_loop, silent_ns, limited_by);
     let behind = behind(plan, outcome, open_loop, crowded);
     let crowded = crowded.filter(|_| behind.is_none() && burst.is_none()).map(Note::Crowded);
     let is_doubtful = !is_ordinary(plan, outcome, open_loop);
@@ -181,11 +187,20 @@ fn held_back(plan: &Plan, open_loop: &OpenLoop<u64>) -> Option<Bottleneck> {
 }
 
 /// Whether requests waited because all connections were busy, and what would help.
-fn crowded(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, silent_ns: u64) -> Option<Crowded> {
+fn crowded(
+    plan: &Plan,
+    outcome: &Outcome,
+    open_loop: &OpenLoop<u64>,
+    silent_ns: u64,
+    limited_by: Option<LimitedBy>,
+) -> Option<Crowded> {
     let threads_ns = nanos(outcome.elapsed) as f64 * f64::from(plan.load.threads);
     let share = open_loop.all_busy_ns as f64 / threads_ns;
     let (latency, schedule) = (&outcome.totals.latency, plan.schedule.as_ref()?);
-    if threads_ns == 0.0 || share < CROWDED_SHARE || latency.count() == 0 {
+    let late_share = open_loop.late as f64 / open_loop.lateness.count().max(1) as f64;
+    let noted = if late_share * 100.0 > MISSED_PERCENT as f64 { CROWDED_OF_LATE * late_share } else { 1.0 };
+    let least_share = CROWDED_SHARE.min(noted);
+    if threads_ns == 0.0 || share < least_share || latency.count() == 0 {
         return None;
     }
     let most = u64::from(plan.load.max_inflight);
@@ -207,9 +222,10 @@ fn crowded(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, silent_ns:
     let needed = on_average.max(waited).ceil() as u64;
     let heard_share = share - silent_ns as f64 * f64::from(plan.load.threads) / threads_ns;
     let remedy = match needed.max(connections.map_or(1, |connections| connections + 1)) {
-        _ if heard_share < CROWDED_SHARE => Remedy::Silence,
+        _ if heard_share < least_share => Remedy::Silence,
         _ if open_loop.calm == 0 => Remedy::Unknown,
         _ if mean_ns > SLOWED * calm_ns => Remedy::Target { calm_ns, mean_ns },
+        _ if limited_by == Some(LimitedBy::Target) => Remedy::Verdict,
         CONNECTIONS_MAX.. => Remedy::Unknown,
         // The stages do reach this number, but not at the right time.
         needed if needed <= most => Remedy::Unknown,

@@ -374,6 +374,7 @@ fn busy_words(Crowded { connections, pauses, remedy, .. }: &Crowded, when: &str)
                  help"
             )
         }
+        Remedy::Verdict => "more will not help: the target is at its limit".to_owned(),
         Remedy::Silence => "the target sent no response during that time".to_owned(),
         Remedy::Unknown if connections.is_none() => "more may help: raise --stages c=".to_owned(),
         Remedy::Unknown => "more may help: --max-inflight".to_owned(),
