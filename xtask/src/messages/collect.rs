@@ -159,7 +159,7 @@ impl<'ast> Visit<'ast> for Collector<'_> {
     fn visit_item_impl(&mut self, item: &'ast ItemImpl) {
         let owner = match &*item.self_ty {
             Type::Path(path) => last(&path.path),
-            other => format!("{}", quoted(other)),
+            other => quoted(other),
         };
         self.owned(owner, |inside| visit::visit_item_impl(inside, item));
     }
