@@ -10,6 +10,7 @@ use super::flags::{self, Id};
 use super::refusal::{Refusal, wrong};
 use super::request::{self, Header};
 use super::typed::Typed;
+use super::values::AT_LEAST_ONE;
 use super::{Warned, framing, hints, until};
 use crate::plan::limits::{GIVE_UP_MIN, GIVE_UP_TIMEOUTS, URL_MAX};
 use crate::plan::load::Limiter;
@@ -117,7 +118,7 @@ fn no_url(dialect: Dialect) -> Refusal {
 /// Refuses zeros, which wrk does before it reads the URL, and without a message; natively counts are never zero here.
 fn nothing_is_zero(typed: &Typed) -> Result<(), Refusal> {
     if typed.threads == Some(0) {
-        return Err(zero(Id::Threads, "at least 1"));
+        return Err(zero(Id::Threads, AT_LEAST_ONE));
     }
     if typed.duration == Some(Duration::ZERO) {
         return Err(zero(Id::Duration, "longer than 0; try 10s"));

@@ -38,7 +38,7 @@ fn unknown_letter(letter: char) -> String {
     } else if let Some(flag) = flags::by_letter(other_case) {
         format!("unknown option -{}; did you mean -{other_case} (--{})?", letter.escape_debug(), flag.long)
     } else {
-        format!("unknown option -{}; onrush --help lists them all", letter.escape_debug())
+        unlisted(&typed)
     }
 }
 
@@ -49,16 +49,22 @@ fn unknown_name(name: &str) -> String {
     }
     match nearest(name) {
         Some(flag) => format!("unknown option --{}; did you mean --{}?", name.escape_debug(), flag.long),
-        None => format!("unknown option --{}; onrush --help lists them all", name.escape_debug()),
+        None => unlisted(&typed),
     }
 }
 
 fn behind_one_dash(name: &str) -> String {
     match flags::by_name(name) {
         Some(flag) => format!("unknown option -{name}; did you mean --{}, with two dashes?", flag.long),
-        None => foreign(&format!("--{name}"), &format!("-{name}"))
-            .unwrap_or_else(|| format!("unknown option -{}; onrush --help lists them all", name.escape_debug())),
+        None => {
+            let typed = format!("-{name}");
+            foreign(&format!("--{name}"), &typed).unwrap_or_else(|| unlisted(&typed))
+        }
     }
+}
+
+fn unlisted(typed: &str) -> String {
+    format!("unknown option {}; onrush --help lists them all", typed.escape_debug())
 }
 
 /// One line about a first word that is not a host but a command in the wrong place, or one letter off.

@@ -15,10 +15,13 @@ use crate::plan::secrets;
 use crate::plan::{Breakout, Condition, Dialect, Format, Io, Percent, SocketOptions, Spin, StopTerm};
 use crate::tables::is_column;
 
+/// What a count must be.
+pub(super) const AT_LEAST_ONE: &str = "at least 1";
+
 /// A count up to `most`. In the compat dialects zero is checked later, in wrk's order and with its messages.
 pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> Result<u64, Refusal> {
     match units::metric(&value.to_string_lossy(), dialect) {
-        Ok(0) if !dialect.is_compat() => Err(wrong(flag, value, "at least 1")),
+        Ok(0) if !dialect.is_compat() => Err(wrong(flag, value, AT_LEAST_ONE)),
         Err(Unreadable::TooLarge) => Err(wrong(flag, value, format_args!("at most {most}"))),
         Ok(count) if count > most => Err(wrong(flag, value, format_args!("at most {most}"))),
         Ok(count) => Ok(count),
