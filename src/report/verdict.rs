@@ -110,6 +110,8 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         elapsed_s,
         connections: u64::from(plan.load.max_inflight),
         in_flight: mean(occupancy.in_flight_ns),
+        idle: (occupancy.open_ns > 0)
+            .then(|| figure((1.0 - occupancy.busy_ns as f64 / occupancy.open_ns as f64).max(0.0))),
         missing: mean(occupancy.absent_ns + occupancy.waiting_ns + occupancy.connecting_ns),
         completed: counters.completed,
         rate_per_s: figure(rate(counted(outcome), elapsed_s)),

@@ -33,7 +33,7 @@ pub struct Sockets {
 
 impl Sockets {
     /// Records a reading of a connection. `before` is its previous reading, if there is one, and how many microseconds
-    /// ago that was. Of a first reading only the round trips count: a SYN that met a full listen queue was
+    /// ago that was. Of a first reading only the round trips count: a SYN that met a full accept queue was
     /// retransmitted, too.
     pub fn read(&mut self, before: Option<(TcpInfo, u64)>, now: &TcpInfo) {
         let since = |of: fn(&TcpInfo) -> Option<u32>| {

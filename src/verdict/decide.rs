@@ -34,8 +34,11 @@ const ROUND_TRIP_MIN_US: f64 = 1_000.0;
 const QUEUED: f64 = 3.0;
 /// A connection counts as sending all the time if it had data in flight for this share of it.
 const BULK: f64 = 0.8;
-/// A generator that is less busy than this acknowledges at once.
+/// A generator that is less busy than this acknowledges at once, with its next request …
 const PROMPT: f64 = 0.5;
+/// … if open connections had no request in flight for at most this share of the time. Acknowledgements that wait for
+/// a request account for at most a third of what [`ROUND_TRIP`] asks for.
+const PAUSED: f64 = 0.1;
 /// Delayed acknowledgements are the limit if this share of the latencies is about 40 ms …
 const DELAYED: f64 = 0.25;
 /// … and only part of a response had arrived in this share of the readings.
@@ -108,7 +111,7 @@ fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
 fn stopped(Evidence { generator, load, .. }: &Evidence) -> Option<Ruling> {
     (generator.stalled_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0).then_some(())?;
     let reason = format!(
-        "onrush was stalled for {} of {}: it was stopped, or got no processor",
+        "onrush was stalled for {} of {}: the process was suspended or got no CPU",
         seconds(generator.stalled_s),
         seconds(load.elapsed_s)
     );
@@ -118,7 +121,7 @@ fn stopped(Evidence { generator, load, .. }: &Evidence) -> Option<Ruling> {
 fn script(evidence: &Evidence) -> Option<Ruling> {
     let in_script = |thread: &Thread| thread.busy >= BUSY && thread.script >= thread.busy / 2.0;
     let reason = busy_threads(evidence, in_script, |thread| {
-        format!("{} busy, {} of the time in the script", percent(thread.busy), percent(thread.script))
+        format!("{} busy, {} of the run in the script", percent(thread.busy), percent(thread.script))
     })?;
     ruling(LimitedBy::GeneratorScript, reason, "do less per request in the script, or use more threads (-t)")
 }
@@ -183,7 +186,7 @@ fn network(evidence: &Evidence) -> Option<Ruling> {
     let ends = || network.iter().chain(theirs);
     let lost = ends().map(|end| end.retransmitted.max(end.out_of_order.unwrap_or(0.0))).fold(0.0, f64::max);
     let waited_us = ends().map(|end| end.lost_per_request).fold(0.0, f64::max) * RETRANSMISSION_US;
-    // A full listen queue causes retransmissions, too.
+    // A full accept queue causes retransmissions, too.
     let is_lost = lost >= LOST || (lost >= LOST_MIN && waited_us >= WAITED * latency.mean_us);
     if is_lost && listen_queue(evidence).is_none() {
         let reason = format!("{} of the segments were lost or out of order", percent(lost));
@@ -196,7 +199,8 @@ fn network(evidence: &Evidence) -> Option<Ruling> {
     let shortest = ends().filter_map(|end| end.rtt_min_us).reduce(f64::min);
     if let Some(shortest_us) = shortest.filter(|us| *us >= ROUND_TRIP_MIN_US && *us >= ROUND_TRIP * latency.p50_us) {
         let median = time(latency.p50_us);
-        let reason = format!("the shortest round trip took {} of a median latency of {median}", time(shortest_us));
+        let reason =
+            format!("the shortest round trip took {} while the median latency was {median}", time(shortest_us));
         return ruling(LimitedBy::Network, reason, "use more connections (-c), or a generator closer to the target");
     }
     let is_explained = [delayed_ack, listen_queue].iter().any(|rule| rule(evidence).is_some());
@@ -205,17 +209,19 @@ fn network(evidence: &Evidence) -> Option<Ruling> {
 
 /// Detects response segments that queue on their way to the generator. Its own round trips cannot show them, because
 /// the target may delay its acknowledgements until it responds. The target's can: a generator that is not busy
-/// acknowledges at once, with its next request.
+/// acknowledges at once, with its next request. On a connection that pauses, or waits until a request is due, the
+/// acknowledgement may be delayed by up to 40 ms.
 fn queued_on_the_way(evidence: &Evidence, latency: &Latency, theirs: &Network) -> Option<Ruling> {
     let shortest_us = theirs.rtt_min_us?;
     let is_queued = theirs.rtt_us >= ROUND_TRIP_MIN_US && theirs.rtt_us >= QUEUED * shortest_us;
     // A large response takes several round trips, with data in flight all the time.
     let least = if theirs.busy.is_some_and(|busy| busy >= BULK) { ROUND_TRIP / 2.0 } else { ROUND_TRIP };
     let is_of_latency = (least..=1.0 / ROUND_TRIP).contains(&(theirs.rtt_us / latency.p50_us));
-    let is_prompt = evidence.generator.threads.iter().all(|thread| thread.busy < PROMPT);
+    let is_prompt = evidence.generator.threads.iter().all(|thread| thread.busy < PROMPT)
+        && evidence.load.idle.is_none_or(|idle| idle <= PAUSED);
     (is_queued && is_of_latency && is_prompt).then_some(())?;
     let reason = format!(
-        "round trips took {} on average and {} at best, of a median latency of {}: segments queued on the way",
+        "round trips took {} on average and {} at best, while the median latency was {}: segments queued on the way",
         time(theirs.rtt_us),
         time(shortest_us),
         time(latency.p50_us)
@@ -228,7 +234,7 @@ fn delayed_ack(Evidence { latency, network, .. }: &Evidence) -> Option<Ruling> {
     let half_answered = network.as_ref()?.half_answered.filter(|half_answered| *half_answered >= HALF_ANSWERED)?;
     let reason = format!(
         "{} of the latencies are about 40 ms, and in {} of the samples only part of the response had arrived: the target \
-         sends responses in pieces and waits for an acknowledgement in between",
+         probably sends responses in pieces and waits for an acknowledgement in between",
         percent(delayed),
         percent(half_answered)
     );
@@ -241,7 +247,7 @@ fn listen_queue(Evidence { load, target, .. }: &Evidence) -> Option<Ruling> {
     let overflows =
         overflows.map_or(String::new(), |overflows| format!(" and overflowed {}", count(overflows, "time")));
     let reason = format!(
-        "its listen queue of {} was full{overflows}, and {} of {} were missing on average",
+        "its accept queue of {} was full{overflows}, and {} of {} were missing on average",
         number(f64::from(listening.limit)),
         number(load.missing),
         count(load.connections, "connection")
@@ -249,23 +255,29 @@ fn listen_queue(Evidence { load, target, .. }: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::Target, reason, "raise its backlog and net.core.somaxconn, or have it accept faster")
 }
 
-/// Whether a listen queue was seen full. Overflows alone may be another server's: the kernel counts those of all.
+/// Whether an accept queue was seen full. Overflows alone may be another server's: the kernel counts those of all.
 pub(super) fn is_full(listening: &Listening) -> bool {
     listening.waiting_max > 0 && listening.waiting_max >= listening.limit
 }
 
 fn died(evidence: &Evidence) -> Option<Ruling> {
     has_died(evidence).then_some(())?;
-    let Load { connect_errors, read_errors, timeouts, silent_at_end_s, .. } = evidence.load;
-    let ended = if evidence.target.as_ref().is_some_and(|target| target.ended) { "its processes ended; " } else { "" };
-    let reason = format!(
-        "no responses in the last {}: {ended}{} and {} failed, {} timed out",
-        seconds(silent_at_end_s),
-        count(connect_errors, "connect"),
-        count(read_errors, "request"),
-        number(timeouts as f64)
-    );
+    let load = &evidence.load;
+    let ended = evidence.target.as_ref().filter(|target| target.ended).map(|_| "its processes ended".to_owned());
+    let why: Vec<String> = ended.into_iter().chain(failures(load)).collect();
+    let reason = format!("no responses in the last {}: {}", seconds(load.silent_at_end_s), why.join("; "));
     ruling(LimitedBy::Target, reason, "check the target's log")
+}
+
+/// What failed and how often; `None` if nothing did.
+fn failures(load: &Load) -> Option<String> {
+    let counted = |number: u64, noun| (number > 0).then(|| count(number, noun));
+    let failed = [counted(load.connect_errors, "connect"), counted(load.read_errors, "request")];
+    let failed: Vec<String> = failed.into_iter().flatten().collect();
+    let failed = (!failed.is_empty()).then(|| format!("{} failed", failed.join(" and ")));
+    let late = counted(load.timeouts, "request").map(|requests| format!("{requests} timed out"));
+    let all: Vec<String> = failed.into_iter().chain(late).collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 /// Whether the target responded at first and later stopped.
@@ -307,17 +319,20 @@ fn queueing(evidence: &Evidence) -> Option<Ruling> {
     let by_queue = |times: f64, least: f64| times >= least && times <= QUEUE_MAX * load.in_flight;
     let place =
         if target.is_some() { "at the target" } else { "at the target, or in the network (not visible from here)" };
+    let in_flight = number(load.in_flight);
     let figures = if let Some(calm_us) = calm_us.filter(|calm_us| mean_us >= QUEUEING * calm_us) {
-        format!("responses took {} on average, and {} while few requests were in flight", time(mean_us), time(calm_us))
+        let [mean, calm] = [mean_us, calm_us].map(time);
+        format!("responses took {mean} on average with {in_flight} in flight, against {calm} with few")
     } else if p1_us > 0.0 && by_queue(p50_us / p1_us, QUEUEING) {
-        format!("the median of {} was {} times the 1st percentile", time(p50_us), number(p50_us / p1_us))
+        let times = number(p50_us / p1_us);
+        format!("with {in_flight} in flight, the median of {} was {times} times the 1st percentile", time(p50_us))
     } else if min_us > 0.0 && by_queue(p50_us / min_us, QUEUEING.max(load.in_flight / 3.0)) {
-        format!("the median of {} was {} times the shortest latency", time(p50_us), number(p50_us / min_us))
+        let times = number(p50_us / min_us);
+        format!("with {in_flight} in flight, the median of {} was {times} times the shortest latency", time(p50_us))
     } else {
         return None;
     };
-    let reason =
-        format!("requests queued {place}: with {} in flight, {figures}{}", number(load.in_flight), meanwhile(evidence));
+    let reason = format!("requests queued {place}: {figures}{}", meanwhile(evidence));
     ruling(LimitedBy::Target, reason, "")
 }
 
@@ -331,7 +346,7 @@ fn connections(evidence: &Evidence) -> Option<Ruling> {
     let there =
         if misses(load) { format!("{} of {there}", number(load.connections as f64 - load.missing)) } else { there };
     let reason = format!(
-        "with {there}, the median of {} is close to the 1st percentile of {}, so no requests queued{}",
+        "with {there}, the median of {} is close to the 1st percentile of {}, so nothing queued at the target{}",
         time(p50_us),
         time(p1_us),
         meanwhile(evidence)
@@ -341,29 +356,29 @@ fn connections(evidence: &Evidence) -> Option<Ruling> {
 
 fn unclear(evidence: &Evidence) -> Ruling {
     let Evidence { load, latency, .. } = evidence;
+    let failures = failures(load).filter(|_| fails(load));
+    let advice = if failures.is_some() {
+        Some("find out why they failed first".to_owned())
+    } else if load.sent.is_some_and(|sent| sent >= SENT) {
+        // The connections sent the whole rate: more of them change nothing.
+        None
+    } else {
+        Some(format!("compare with a run on {} ({})", count(2 * load.connections, "connection"), option_of(load)))
+    };
     let reason = match latency {
-        _ if fails(load) => format!(
-            "{} and {} failed, {} timed out",
-            count(load.connect_errors, "connect"),
-            count(load.read_errors, "request"),
-            number(load.timeouts as f64)
-        ),
+        _ if failures.is_some() => failures.unwrap_or_default(),
         Some(latency) if latency.p1_us > 0.0 => format!(
-            "the median of {} is {} times the 1st percentile and {} times the shortest latency, with {} in flight{}",
+            "cannot tell whether requests queued: with {} in flight, the median of {} is {} times the 1st percentile and \
+             {} times the shortest latency{}",
+            number(load.in_flight),
             time(latency.p50_us),
             number(latency.p50_us / latency.p1_us),
             number(latency.p50_us / latency.min_us.max(f64::MIN_POSITIVE)),
-            number(load.in_flight),
             meanwhile(evidence)
         ),
         _ => "the latencies show no pattern".to_owned(),
     };
-    let advice = if fails(load) {
-        "find out why they failed first".to_owned()
-    } else {
-        format!("compare with a run on {} ({})", count(2 * load.connections, "connection"), option_of(load))
-    };
-    Ruling { limited_by: LimitedBy::Unclear, reason, advice: Some(advice) }
+    Ruling { limited_by: LimitedBy::Unclear, reason, advice }
 }
 
 /// Whether failures are frequent enough to disturb every figure.
@@ -380,7 +395,7 @@ fn option_of(load: &Load) -> &'static str {
 /// How busy the generator was meanwhile.
 fn meanwhile(Evidence { generator, .. }: &Evidence) -> String {
     let busiest = generator.threads.iter().map(|thread| thread.busy).reduce(f64::max);
-    busiest.map_or(String::new(), |busy| format!(", while onrush was {} busy", percent(busy)))
+    busiest.map_or(String::new(), |busy| format!("; onrush's busiest thread was {} busy", percent(busy)))
 }
 
 /// Whether connections that were asked for were missing.

@@ -62,6 +62,9 @@ pub struct Load {
     pub connections: u64,
     /// Requests in flight, on average.
     pub in_flight: f64,
+    /// The share of the time in which open connections had no request in flight: pausing, or waiting until one was due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<f64>,
     /// Missing connections, on average: never established, waiting to reconnect, or connecting.
     pub missing: f64,
     /// Responses.

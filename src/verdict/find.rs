@@ -29,7 +29,7 @@ const LIMITED: f64 = 0.5;
 pub enum Finding {
     /// Responses waited about 40 ms for an acknowledgement.
     DelayedAck,
-    /// The target's listen queue was full.
+    /// The target's accept queue was full.
     ListenQueue,
     /// The generator was stalled.
     Stalled,

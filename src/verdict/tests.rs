@@ -50,7 +50,7 @@ fn after(change: impl FnOnce(&mut Evidence)) -> Verdict {
     Verdict::of(evidence, Vec::new())
 }
 
-/// Situations of the network that a later one explains: segments dropped by a full listen queue (10), and
+/// Situations of the network that a later one explains: segments dropped by a full accept queue (10), and
 /// acknowledgements that were delayed (9) or late because of it.
 const EXPLAINED: [(usize, usize); 4] = [(5, 10), (6, 10), (8, 9), (8, 10)];
 
@@ -140,12 +140,35 @@ fn verdicts_name_figures_and_what_to_change() {
     );
     assert_eq!(
         said(|evidence| evidence.target = Some(Target { cpus_used: 1.9, ..target() })),
-        "limited by the target: nginx used 1.9 of its 2 processors, while onrush was 30 % busy"
+        "limited by the target: nginx used 1.9 of its 2 processors; onrush's busiest thread was 30 % busy"
     );
     assert_eq!(
         said(|evidence| evidence.latency.as_mut().unwrap().p1_us = 6.0 * MS),
         "limited by the target: requests queued at the target, or in the network (not visible from here): with 9.9 in \
-         flight, the median of 18.0 ms was 3 times the 1st percentile, while onrush was 30 % busy"
+         flight, the median of 18.0 ms was 3 times the 1st percentile; onrush's busiest thread was 30 % busy"
+    );
+    assert_eq!(
+        said(|evidence| evidence.latency.as_mut().unwrap().calm_us = Some(8.0 * MS)),
+        "limited by the target: requests queued at the target, or in the network (not visible from here): responses took \
+         18.0 ms on average with 9.9 in flight, against 8.00 ms with few; onrush's busiest thread was 30 % busy"
+    );
+    assert_eq!(
+        said(|evidence| {
+            (evidence.load.silent_at_end_s, evidence.load.read_errors) = (2.0, 3);
+            evidence.target = Some(Target { ended: true, ..target() });
+        }),
+        "limited by the target: no responses in the last 2.0 s: its processes ended; 3 requests failed; check the \
+         target's log"
+    );
+    assert_eq!(
+        said(|evidence| (evidence.load.connect_errors, evidence.load.timeouts) = (70, 1)),
+        "unclear: 70 connects failed, 1 request timed out; find out why they failed first"
+    );
+    assert_eq!(
+        said(|evidence| (evidence.load.asked_per_s, evidence.load.sent) = (Some(540.0), Some(1.0))),
+        "unclear: cannot tell whether requests queued: with 9.9 in flight, the median of 18.0 ms is 1.8 times the 1st \
+         percentile and 1.9 times the shortest latency; onrush's busiest thread was 30 % busy",
+        "all were sent, so more connections would not help"
     );
     assert_eq!(
         said(|evidence| (evidence.load.asked_per_s, evidence.load.sent) = (Some(500.0), Some(1.0))),
@@ -169,6 +192,12 @@ fn what_is_not_known_decides_nothing() {
         |evidence| {
             evidence.network =
                 Some(Network { readings: 9, rtt_us: 18.0 * MS, rtt_min_us: Some(30.0), ..Network::default() });
+        },
+        // Acknowledgements delayed because the next request, which would carry them, was not due yet.
+        |evidence| {
+            let theirs = Network { readings: 9, rtt_us: 9.0 * MS, rtt_min_us: Some(50.0), ..Network::default() };
+            evidence.target = Some(Target { network: Some(theirs), ..target() });
+            evidence.load.idle = Some(0.5);
         },
         // Ports that were missing for a moment.
         |evidence| evidence.load.without_port = 3,
