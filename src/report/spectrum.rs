@@ -104,7 +104,7 @@ impl Spectrum {
 
 /// The line with the number of requests without a complete response in the percentiles.
 pub fn censored_line(censored: u64) -> String {
-    format!("#[Censored= {censored:12}, in the percentiles with the time from due to the end]")
+    format!("#[Censored= {censored:12} without a response, counted as if answered at the end of the run]")
 }
 
 /// Microseconds as milliseconds; NaN as C prints it.
@@ -252,7 +252,7 @@ mod tests {
             "    5000.000     1.000000          100          inf",
             "#[Mean    =        1.000, StdDeviation   =        0.000]",
             "#[Max     =        1.000, Total count    =           99]",
-            "#[Censored=            1, in the percentiles with the time from due to the end]",
+            "#[Censored=            1 without a response, counted as if answered at the end of the run]",
             "#[Buckets =           27, SubBuckets     =         2048]",
         ];
         assert_eq!(lines[lines.len() - 6..lines.len() - 1], below);

@@ -433,7 +433,7 @@ fn where_the_text_has_lower_bounds_the_other_files_have_them_too() {
         "      30.000 1.000000000000        100",
         "#[Mean    =        1.050, StdDeviation   =        0.028]",
         "#[Max     =        1.098, Total count    =           98]",
-        "#[Censored=            2, in the percentiles with the time from due to the end]",
+        "#[Censored=            2 without a response, counted as if answered at the end of the run]",
     ];
     let lines: Vec<&str> = hgrm.lines().collect();
     assert_eq!(lines[lines.len() - 5..lines.len() - 1], below, "{hgrm}");
