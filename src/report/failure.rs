@@ -128,7 +128,7 @@ impl Failure {
                 "a closed connection keeps its port for a minute: keep connections alive or use more addresses"
             }
             Errno::TIMEDOUT if self.row.phase == Phase::Connect => self.why_nobody_answers(),
-            Errno::TIMEDOUT => "the network or the host went away",
+            Errno::TIMEDOUT => "the host, or the path to it, stopped responding",
             Errno::CONNRESET => "the server's log or its limits on connections may say why",
             Errno::PIPE => "the server's log or its limits on keep-alive may say why",
             _ => return None,
@@ -139,8 +139,8 @@ impl Failure {
     /// The likely reason why connection attempts get no response.
     fn why_nobody_answers(&self) -> &'static str {
         if self.others_connected {
-            "others were accepted, so the server's accept queue was full (see its listen backlog and \
-             net.core.somaxconn), or a firewall limits connections"
+            "others were accepted, so either the server's accept queue was full (see its listen backlog and \
+             net.core.somaxconn) or a firewall limits connections"
         } else {
             "a firewall drops the packets, or the address is wrong"
         }
@@ -166,7 +166,9 @@ pub fn too_few_files(&Shortage { needed, hard }: &Shortage) -> String {
 fn more_ports(Ports { usable, time_wait }: Ports, closed_first: u64) -> String {
     let ours = match closed_first {
         0 => String::new(),
-        count => format!(" (onrush closed {} first, because the server left them open)", counted(count, "connection")),
+        count => {
+            format!(" (onrush had to close {} itself, so the TIME_WAIT state is here)", counted(count, "connection"))
+        }
     };
     format!(
         "there are {} per pair of addresses, and {} on this machine are in TIME_WAIT{ours}: keep connections alive, \

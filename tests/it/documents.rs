@@ -307,7 +307,7 @@ impl Step {
         // on the machine; if the example shows it, it must be there.
         let of_the_machine = [
             "note: latency as measured",
-            "% latency is ",
+            "are uncertain (",
             "verdict: ",
             "note: the hypervisor took",
             "note: onrush itself was stalled",

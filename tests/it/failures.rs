@@ -97,7 +97,7 @@ fn requests_without_an_answer_are_timed_out_once_each(context: &Context) {
     let native = run(context.onrush()).words("--timeout 200ms").run();
     assert_eq!((native.code, native.requests(), native.socket_errors("timeout")), (5, 0, 3), "{native:?}");
     native.note("timeout: 3 × no complete response within 200ms");
-    native.note("no response at all: of 3 requests, 3 still in flight at the end");
+    native.note("none of the 3 requests got a complete response: all still in flight at the end");
     // wrk has no fractions: one second is not passed within one.
     let compat = run(context.called("wrk")).words("--timeout 1s -d2s").run();
     assert_eq!((compat.code, compat.requests(), compat.socket_errors("timeout")), (0, 0, 3), "{compat:?}");
@@ -138,7 +138,7 @@ fn a_request_is_given_up_and_its_connection_replaced(context: &Context) {
     // On every connection the first request is answered and the second is not.
     assert_eq!((output.code, output.requests()), (0, 2), "{output:?}");
     assert_eq!(output.socket_errors("timeout"), 2, "{output:?}");
-    output.note("50.00 % of 4 requests got no response: 2 abandoned");
+    output.note("50.00 % of 4 requests got no complete response: 2 abandoned");
     let counts = counts(server.address());
     assert_eq!((counts.connections, counts.requests), (2, 4));
 }
@@ -161,7 +161,7 @@ fn bad_answers_are_named_and_conserved(context: &Context) {
         assert_eq!((output.code, output.requests()), (5, 0), "{path}: {output:?}");
         assert_eq!(output.socket_errors("read"), 20, "{path}: {output:?}");
         output.note(&format!("read: 20 × {words}"));
-        output.note("no response at all: of 20 requests, 20 failed");
+        output.note("none of the 20 requests got a complete response: all failed");
     }
     let requests = counts(server.address()).requests;
     assert_eq!(requests, 20 * BAD_ANSWERS.len() as u64, "not one request more");
@@ -192,7 +192,7 @@ fn closing_without_a_word_is_named_and_conserved(context: &Context) {
     let failed = output.socket_errors("read") + output.socket_errors("write");
     assert!(failed > 0, "{output:?}");
     assert_eq!(output.requests() + failed, 40, "{output:?}");
-    output.note(&format!("of 40 requests got no response: {failed} failed"));
+    output.note(&format!("of 40 requests got no complete response: {failed} failed"));
     let named = ["closed by the server", "connection reset by the server", "connection already closed by the server"];
     assert!(named.iter().any(|words| output.stderr.contains(words)), "{output:?}");
 }

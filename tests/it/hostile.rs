@@ -75,7 +75,7 @@ fn a_server_that_hangs_up_at_once_is_counted_and_not_hammered(context: &Context)
     for hang_up in [|_| Ok(()), reset] {
         let output = context.onrush().words("-c5 -d400ms").word(url(server(hang_up))).run();
         assert_unanswered(&output);
-        let failed = number_in(output.note("no response at all: of "), " failed");
+        let failed = failed_requests(&output);
         let errors = output.socket_errors("read") + output.socket_errors("write");
         assert!(failed > 0 && errors >= failed, "{output:?}");
         // Five slots, each of which waits 1 ms, 2 ms and so on: nine attempts within 511 ms, give or take a quarter.
@@ -139,18 +139,18 @@ fn a_drip_without_end_does_not_outlast_the_run(context: &Context) {
     });
     let output = context.onrush().words("-c2 -d300ms --timeout 100ms").word(url(address)).run();
     assert_unanswered(&output);
-    output.note("no response at all: of 2 requests, 2 still in flight at the end");
+    output.note("none of the 2 requests got a complete response: all still in flight at the end");
     assert_eq!(output.socket_errors("timeout"), 2, "{output:?}");
 }
 
 fn a_large_request_that_nobody_reads_does_not_outlast_the_run(context: &Context) {
     let output = run_unread(context, "-c2 -d300ms");
-    output.note("no response at all: of 2 requests, 2 still in flight at the end");
+    output.note("none of the 2 requests got a complete response: all still in flight at the end");
 }
 
 fn a_large_request_that_nobody_reads_is_given_up(context: &Context) {
     let output = run_unread(context, "-c2 -n4 --timeout 50ms --give-up 150ms");
-    output.note("no response at all: of 4 requests, 4 abandoned");
+    output.note("none of the 4 requests got a complete response: all abandoned");
     assert_eq!(failures(&output, "no complete response within 50ms"), [4], "{output:?}");
 }
 
@@ -210,7 +210,7 @@ fn floods_end_with_the_run_and_cost_no_memory(context: &Context) {
         ("", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),
     ] {
         let output = run_flooded(context, flood);
-        output.note("no response at all: of 2 requests, 2 still in flight at the end");
+        output.note("none of the 2 requests got a complete response: all still in flight at the end");
         assert!(["MB read", "GB read"].iter().any(|read| output.stdout.contains(read)), "{flood:?}: {output:?}");
     }
 }
@@ -223,7 +223,7 @@ fn a_flood_without_an_answer_in_it_is_named(context: &Context) {
         (("", "\u{1b}]0;garbage\u{7}"), "not an HTTP response"),
     ] {
         let output = run_flooded(context, flood);
-        let failed = number_in(output.note("no response at all: of "), " failed");
+        let failed = failed_requests(&output);
         assert_eq!(failures(&output, why).iter().sum::<usize>() as u64, failed, "{flood:?}: {output:?}");
         assert!(!output.stderr.contains('\u{1b}'), "{flood:?}: {output:?}");
     }
@@ -305,6 +305,12 @@ fn assert_unanswered(output: &Output) {
 fn failures(output: &Output, why: &str) -> Vec<usize> {
     let notes = output.stderr.lines().filter(|line| line.contains(&format!(" × {why}")));
     notes.map(|note| number_in(note, " ×") as usize).collect()
+}
+
+/// The number of failed requests in the note on a run without a response.
+fn failed_requests(output: &Output) -> u64 {
+    let note = output.note("got a complete response: ");
+    number_in(note, if note.contains("all failed") { " requests" } else { " failed" })
 }
 
 /// The number before some words.

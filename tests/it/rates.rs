@@ -156,7 +156,7 @@ fn requests_of_a_slice_leave_together_at_its_end(context: &Context) {
     assert!(of("/open_loop/lateness/mean_us") >= 49_000.0, "{}", document["open_loop"]["lateness"]["mean_us"]);
     let waits = of("/threads/0/waits/count");
     assert!(waits < 900.0, "at its own moment each request would need two: {waits}");
-    assert!(output.stderr.contains("requests were sent at the ends of slices of 100ms (--send-slice)"), "{output:?}");
+    assert!(output.stderr.contains("sends were grouped into slices of 100ms (--send-slice)"), "{output:?}");
 }
 
 fn a_server_that_dies_loses_no_request_from_the_account(context: &Context) {

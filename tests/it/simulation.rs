@@ -141,7 +141,7 @@ fn what_was_in_flight_when_measuring_began_counts_with_its_whole_latency(context
     let fates = ["carried", "started", "completed", "open"].map(|fate| number(&document, &format!("/requests/{fate}")));
     assert_eq!(fates, [8.0, 16.0, 16.0, 8.0], "what was carried and started was completed or is open");
     assert_in_flight(&document, 8.0);
-    output.note("8 requests of the warm-up were still in flight when measuring began (16 responses in all): ");
+    output.note("8 requests of the warm-up were still in flight when measuring began (16 responses in all), ");
     let (longer, _) = simulated_document(context.onrush().words("-t1 -c8 --warmup 250ms -d50s"), scenario);
     assert_eq!((longer.requests(), longer.stderr.as_str()), (800, ""), "a hundredth is not worth a note");
 }
@@ -179,7 +179,7 @@ fn connections_that_were_not_busy_are_said_first_with_where_they_were(context: &
     assert_in_flight(&document, 6.0);
     // Every 3,000th request gets no response, until all connections wait for one of those.
     let (output, document) = run("connect_us = 0.0\n[[fault]]\nevery = 3000\nwhat = 'hang'");
-    let first = "note: 10 requests have had no response since ";
+    let first = "note: 10 requests have waited since ";
     assert!(
         output.stderr.starts_with(first) && output.note(first).ends_with(" of the 10.0 requests in flight"),
         "{output:?}"
@@ -262,7 +262,7 @@ fn resets_and_closes_are_named_wherever_they_happen(context: &Context) {
             assert_eq!((output.code, output.requests()), (0, 5), "{what} after {after}: {output:?}");
             assert_eq!(output.socket_errors("read"), 5, "{what} after {after}: {output:?}");
             output.note(&format!("read: 5 × {words}"));
-            output.note("50.00 % of 10 requests got no response: 5 failed");
+            output.note("50.00 % of 10 requests got no complete response: 5 failed");
         }
     }
 }

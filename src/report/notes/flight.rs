@@ -204,7 +204,7 @@ mod tests {
             slowest_ns: 836 * MS,
             ..BUSY
         };
-        let sentence = "93 requests have had no response since 0.1 s, and the slowest response took 836.00ms: the \
+        let sentence = "93 requests have waited since 0.1 s, but the slowest response took 836.00ms: the \
                         latencies account for only 7.0 of the 100.0 requests in flight";
         assert_eq!(said(flight), [sentence]);
         let few = Flight { mean: 100_000.0, ..flight };
@@ -218,7 +218,7 @@ mod tests {
             hanging: Hanging::of(&distribution(&[(4_000, 1), (5_000, 2)]), 0, &distribution(&[(1, 9), (4_900, 1)])),
             ..BUSY
         };
-        let sentence = "3 requests have had no response since 6.0 s or earlier, and only 1 response took that long: \
+        let sentence = "3 requests have waited since 6.0 s or earlier, but only 1 response ever took that long: \
                         the latencies account for only 9.9 of the 10.0 requests in flight";
         assert_eq!(said(flight), [sentence]);
     }

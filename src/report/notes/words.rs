@@ -63,13 +63,13 @@ impl fmt::Display for Note {
             Self::Failure(failure) => write!(f, "{failure}"),
             Self::Unanswered(lost) => {
                 let share = lost.total() as f64 / lost.started.max(1) as f64 * 100.0;
-                write!(f, "{share:.2} % of {} got no response: {lost}", counted(lost.started, "request"))
+                write!(f, "{share:.2} % of {} got no complete response: {lost}", counted(lost.started, "request"))
             }
             Self::NothingSent(why) => f.write_str(nothing_sent_line(*why)),
-            Self::NothingAnswered(lost) => {
-                write!(f, "no response at all: of {}, {lost}", counted(lost.started, "request"))
+            Self::NothingAnswered(lost) if lost.started > 1 => f.write_str(&nothing_answered_line(lost)),
+            Self::NothingAnswered(lost) | Self::NoAnswer(lost) => {
+                write!(f, "the request got no complete response: {}{}", lost.fates(false), lost.ages())
             }
-            Self::NoAnswer(lost) => write!(f, "the request got no response: {}{}", lost.fates(false), lost.ages()),
             Self::Silences { longest, count, elapsed_ns } => {
                 write!(f, "no response {}", times_line(longest, *count, *elapsed_ns))
             }
@@ -124,14 +124,34 @@ impl fmt::Display for Lost {
     }
 }
 
+fn nothing_answered_line(lost: &Lost) -> String {
+    let fates = match [lost.failed, lost.abandoned, lost.open].contains(&lost.started) {
+        true => format!("all {}", lost.fates(false)),
+        false => lost.fates(true),
+    };
+    format!("none of the {} got a complete response: {fates}{}", counted(lost.started, "request"), lost.ages())
+}
+
+/// `a, b and c`.
+fn listed(parts: &[String]) -> String {
+    match parts {
+        [several @ .., last] if !several.is_empty() => format!("{} and {last}", several.join(", ")),
+        _ => parts.concat(),
+    }
+}
+
 fn statuses_line(answers: u64, counts: &[(u16, u64)], location: Option<&str>) -> String {
-    let answers = thousands(answers);
+    let all = match answers {
+        1 => "the only response was".to_owned(),
+        2 => "both responses were".to_owned(),
+        _ => format!("all {} responses were", thousands(answers)),
+    };
     let location = location.map(|location| escape(location.as_bytes()));
     match (counts, location) {
         ([(status @ 300..400, _)], Some(location)) => {
-            format!("all {answers} responses were {status} to {location}: you measured the redirect")
+            format!("{all} {status} to {location}: you measured the redirect")
         }
-        ([(status, _)], _) => format!("all {answers} responses were {status}: --once shows one in full"),
+        ([(status, _)], _) => format!("{all} {status}: --once shows one in full"),
         (_, location) => {
             let (named, others) = counts.split_at(counts.len().min(STATUSES_NAMED));
             let mut parts: Vec<String> =
@@ -139,7 +159,7 @@ fn statuses_line(answers: u64, counts: &[(u16, u64)], location: Option<&str>) ->
             let others: u64 = others.iter().map(|&(_, count)| count).sum();
             parts.extend((others > 0).then(|| format!("{} × others", thousands(others))));
             let redirect = location.map_or(String::new(), |location| format!("; a redirect leads to {location}"));
-            format!("of {answers} responses: {}{redirect}", parts.join(", "))
+            format!("of {} responses: {}{redirect}", thousands(answers), parts.join(", "))
         }
     }
 }
@@ -193,7 +213,7 @@ fn times_line(longest: &[Gap], count: usize, elapsed_ns: u64) -> String {
         0 => String::new(),
         _ => format!(" (the longest of {count} such times)"),
     };
-    format!("{}{others}", times.join(", "))
+    format!("{}{others}", listed(&times))
 }
 
 fn stalled_line(longest: &[Gap], count: usize, elapsed_ns: u64, share: f64, touched: f64) -> String {
@@ -202,10 +222,15 @@ fn stalled_line(longest: &[Gap], count: usize, elapsed_ns: u64, share: f64, touc
     } else {
         times_line(longest, count, elapsed_ns)
     };
+    let percent = 100.0 * touched;
+    let inflated = match percent {
+        0.95.. => format!("about {percent:.0} %"),
+        0.05.. => format!("about {percent:.1} %"),
+        _ => "less than 0.1 %".to_owned(),
+    };
     format!(
-        "onrush itself was stalled {times}: it was stopped, or other programs had the processors; about {:.2} % of the \
-         latencies include that time, which is not the server's fault",
-        100.0 * touched
+        "onrush itself was stalled {times}: the process was suspended or got no CPU; {inflated} of the latencies are \
+         inflated by it, which is not the server's fault"
     )
 }
 
@@ -226,7 +251,7 @@ fn interrupted_line(elapsed: Duration, planned: Option<Duration>) -> String {
 fn until_line(until: &Until, elapsed: Duration, is_counted: bool) -> String {
     let [after, elapsed] = [until.at, elapsed].map(|time| time_us(time.as_secs_f64() * 1e6));
     let sure = |known: &Known| match known.estimate {
-        Ok(estimate) => format!("{} to ±{:.2} %", known.term.name(), estimate.half_width * 100.0),
+        Ok(estimate) => format!("{} is known to ±{:.2} %", known.term.name(), estimate.half_width * 100.0),
         Err(_) => String::new(),
     };
     let unsure = |known: &Known| match (known.term.name(), known.estimate) {
@@ -247,7 +272,7 @@ fn until_line(until: &Until, elapsed: Duration, is_counted: bool) -> String {
     };
     if until.reached {
         let sure: Vec<String> = until.terms.iter().map(sure).collect();
-        let sure = sure.join(", ");
+        let sure = listed(&sure);
         return format!("the run ended after {after}, when its figures were precise enough (95 % confidence): {sure}");
     }
     let unsure: Vec<String> = until.terms.iter().filter(|known| !known.is_enough()).map(unsure).collect();
@@ -258,8 +283,8 @@ fn until_line(until: &Until, elapsed: Duration, is_counted: bool) -> String {
 fn too_few_requests_line(elapsed: Duration, completed: u64, asked: u64, staged: bool) -> String {
     let (elapsed, completed) = (time_us(elapsed.as_nanos() as f64 / NS_PER_US), thousands(completed));
     let asked = counted(asked, "request");
-    let remedy = if staged { "longer stages send" } else { "a longer -d sends" };
-    format!("the run ended after {elapsed} with only {completed} of {asked} completed: {remedy} them all")
+    let remedy = if staged { "longer stages" } else { "a longer -d" };
+    format!("the run ended after {elapsed} with only {completed} of {asked} completed: use {remedy}")
 }
 
 fn first_of_batch_line(count: usize) -> String {
@@ -274,10 +299,10 @@ fn fewer_connections_line(
     failures: bool,
     staged: bool,
 ) -> String {
-    let asked = thousands(asked);
+    let asked = counted(asked, "connection");
     let count = match opened {
-        0 => format!("none of {asked}"),
-        _ => format!("only {} of {asked}", thousands(opened)),
+        0 => format!("none of the {asked} was"),
+        _ => format!("only {} of {asked} were", thousands(opened)),
     };
     let why = match shortage {
         Some(shortage) => format!(": {}", too_few_files(shortage)),
@@ -285,7 +310,7 @@ fn fewer_connections_line(
         None if staged => ": their stage ended before the others were open".to_owned(),
         None => ": the run ended before the others were open".to_owned(),
     };
-    format!("{count} connections were established{why}")
+    format!("{count} established{why}")
 }
 
 fn idle_line(connections: u64, places: &Places) -> String {
@@ -313,11 +338,11 @@ fn hanging_line(flight: &Flight, hanging: &Hanging) -> String {
     let before = if first == last { "" } else { " or earlier" };
     let answers = match hanging.as_slow {
         0 => format!("the slowest response took {}", time_us(flight.slowest_ns as f64 / NS_PER_US)),
-        count => format!("only {} took that long", counted(count, "response")),
+        count => format!("only {} ever took that long", counted(count, "response")),
     };
     let (requests, have) = (counted(hanging.count, "request"), if hanging.count == 1 { "has" } else { "have" });
     format!(
-        "{requests} {have} had no response since {last}{before}, and {answers}: the latencies account for only {:.1} \
+        "{requests} {have} waited since {last}{before}, but {answers}: the latencies account for only {:.1} \
          of the {:.1} requests in flight",
         flight.answered, flight.mean
     )
@@ -364,20 +389,22 @@ fn busy_words(Crowded { connections, pauses, remedy, .. }: &Crowded, when: &str)
     };
     let remedy = match *remedy {
         Remedy::About(needed) if connections.is_none() => {
-            format!("about {} needed: raise --stages c=", thousands(needed))
+            format!("about {} would be needed; raise --stages c=", thousands(needed))
         }
-        Remedy::About(needed) => format!("about {} needed: --max-inflight {needed}", thousands(needed)),
+        Remedy::About(needed) => {
+            format!("about {} would be needed; use --max-inflight {needed}", thousands(needed))
+        }
         Remedy::Target { calm_ns, mean_ns } => {
             let [calm, mean] = [calm_ns, mean_ns].map(|ns| time_us(ns / NS_PER_US));
             format!(
-                "responses took {calm} while few were, and {mean} on average: the target slows down, and more will not \
-                 help"
+                "responses took {calm} while few connections were busy, and {mean} on average: the target slows down, \
+                 and more will not help"
             )
         }
         Remedy::Verdict => "more will not help: the target is at its limit".to_owned(),
         Remedy::Silence => "the target sent no response during that time".to_owned(),
-        Remedy::Unknown if connections.is_none() => "more may help: raise --stages c=".to_owned(),
-        Remedy::Unknown => "more may help: --max-inflight".to_owned(),
+        Remedy::Unknown if connections.is_none() => "more may help; raise --stages c=".to_owned(),
+        Remedy::Unknown => "more may help; raise --max-inflight".to_owned(),
     };
     let paused = if *pauses { " or pausing for the script" } else { "" };
     format!("{who} busy{paused}{when}; {remedy}")
@@ -400,13 +427,13 @@ fn burst_words(&Burst { requests, connections, needed, is_staged }: &Burst) -> S
         _ if is_staged => format!("raise --stages c= to {}", thousands(needed)),
         _ => format!("use -c {needed} or --max-inflight {needed}"),
     };
-    format!("a burst of {requests} requests had only {connections}: {remedy}")
+    format!("bursts of {requests} requests met only {connections}: {remedy}")
 }
 
 fn too_late_line(dropped: u64, due: u64, in_percentiles: bool) -> String {
     let (dropped, due) = (thousands(dropped), counted(due, "request"));
     let latency = match in_percentiles {
-        true => "mean and maximum leave them out, percentiles count them from when they were due to the end",
+        true => "mean and maximum leave them out, percentiles count each as its due time to the end of the run",
         false => "no latency includes them",
     };
     format!("{dropped} of {due} were dropped because they would have been sent too late (--max-late); {latency}")
@@ -415,8 +442,8 @@ fn too_late_line(dropped: u64, due: u64, in_percentiles: bool) -> String {
 fn sliced_line(slice: Duration, mean_ns: f64) -> String {
     let (slice, mean) = (exact(slice), time_us(mean_ns / NS_PER_US));
     format!(
-        "requests were sent at the ends of slices of {slice} (--send-slice), which adds at most {slice} to the \
-         lateness ({mean} on average): the latency includes it"
+        "sends were grouped into slices of {slice} (--send-slice), which delays each by at most {slice}; the mean \
+         lateness, other causes included, is {mean}"
     )
 }
 
@@ -424,19 +451,35 @@ fn uncertain_line(uncertain: &Uncertain) -> String {
     let Uncertain { percent, lower_ns, upper_ns, incomplete } = *uncertain;
     let text = |ns: u64| time_us(ns as f64 / NS_PER_US);
     let (lower, have) = (text(lower_ns), if incomplete == 1 { "has" } else { "have" });
+    let nth = ordinal(&percent.to_string());
     let bounds = match upper_ns {
         Some(upper_ns) => format!("between {lower} and {}", text(upper_ns)),
         None => format!("at least {lower}, with no upper bound"),
     };
-    format!("the {percent} % latency is {bounds}: {} {have} no complete response", counted(incomplete, "request"))
+    format!(
+        "percentiles from the {nth} up are uncertain ({nth}: {bounds}), because {} {have} no complete response",
+        counted(incomplete, "request")
+    )
+}
+
+/// A number with its ending: `1st`, `50th`, `99.9th`.
+fn ordinal(number: &str) -> String {
+    let ending = match number.as_bytes() {
+        [.., b'1', b'1' | b'2' | b'3'] if !number.contains('.') => "th",
+        [.., b'1'] if !number.contains('.') => "st",
+        [.., b'2'] if !number.contains('.') => "nd",
+        [.., b'3'] if !number.contains('.') => "rd",
+        _ => "th",
+    };
+    format!("{number}{ending}")
 }
 
 fn carried_line(carried: u64, answers: u64) -> String {
     let were = if carried == 1 { "was" } else { "were" };
     let (carried, answers) = (counted(carried, "request"), counted(answers, "response"));
     format!(
-        "{carried} of the warm-up {were} still in flight when measuring began ({answers} in all): their whole latency \
-         counts; in a longer run they matter less"
+        "{carried} of the warm-up {were} still in flight when measuring began ({answers} in all), counted with their \
+         full latency; use a longer run to make them matter less"
     )
 }
 

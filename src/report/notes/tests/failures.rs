@@ -26,7 +26,7 @@ fn too_few_ports_are_explained_by_who_closed_first() {
     };
     assert_eq!(said(&outcome), [expected("")]);
     outcome.totals.counters.closed_first = 27_000;
-    let ours = " (onrush closed 27,000 connections first, because the server left them open)";
+    let ours = " (onrush had to close 27,000 connections itself, so the TIME_WAIT state is here)";
     assert_eq!(said(&outcome), [expected(ours)]);
 }
 
@@ -111,8 +111,8 @@ fn failures_to_connect_are_said_with_a_way_out() {
 fn nobody_suspects_an_address_at_which_others_were_accepted() {
     let mut outcome = failing(2, Phase::Connect, Cause::Unanswered, "10.0.0.1:80");
     outcome.totals.counters.connects = 10;
-    let expected = "connect: 2 × no response to a connection attempt: others were accepted, so the server's accept \
-                    queue was full (see its listen backlog and net.core.somaxconn), or a firewall limits connections \
+    let expected = "connect: 2 × no response to a connection attempt: others were accepted, so either the server's accept \
+                    queue was full (see its listen backlog and net.core.somaxconn) or a firewall limits connections \
                     (for instance 10.0.0.1:80)";
     assert_eq!(said(&outcome), [expected]);
 }
@@ -141,7 +141,7 @@ fn failures_to_send_and_to_read_are_said_with_a_way_out() {
         (
             Phase::Body,
             Cause::Errno(110),
-            "read: 1,029 × no response from the host (ETIMEDOUT): the network or the host went away",
+            "read: 1,029 × no response from the host (ETIMEDOUT): the host, or the path to it, stopped responding",
         ),
         (
             Phase::Timeout,

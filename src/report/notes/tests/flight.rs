@@ -9,7 +9,10 @@ fn abandoned_requests_are_said_with_how_long_they_lasted() {
     outcome.totals.counters.abandoned = 2;
     let censored = outcome.totals.censored.get_or_insert_default();
     [30_000_000_000, 31_200_000_000].into_iter().for_each(|age| censored.record(age));
-    assert_eq!(said(&outcome), ["0.00 % of 100,002 requests got no response: 2 abandoned (after 30.00s to 31.20s)"]);
+    assert_eq!(
+        said(&outcome),
+        ["0.00 % of 100,002 requests got no complete response: 2 abandoned (after 30.00s to 31.20s)"]
+    );
 }
 
 #[test]
@@ -22,7 +25,7 @@ fn requests_without_an_answer_are_said_with_their_share() {
     censored.record_many(31_200_000_000, 12);
     censored.record_many(2_100_000_000, 2);
     censored.record_many(4_000_000, 8);
-    let sentence = "0.98 % of 101,000 requests got no response: 978 failed, 12 abandoned, 2 still in flight at the end \
+    let sentence = "0.98 % of 101,000 requests got no complete response: 978 failed, 12 abandoned, 2 still in flight at the end \
                     (after up to 31.20s)";
     assert_eq!(said(&outcome), [sentence]);
 }
@@ -66,10 +69,11 @@ fn requests_that_wait_far_longer_than_any_answer_took_are_said() {
     };
     censored(&mut outcome, 900_000, 3);
     censored(&mut outcome, 1_900_000_000, 2);
-    let sentence = "0.00 % of 100,010 requests got no response: 2 still in flight at the end (after up to 1.90s)";
+    let sentence =
+        "0.00 % of 100,010 requests got no complete response: 2 still in flight at the end (after up to 1.90s)";
     assert_eq!(said(&outcome), [sentence]);
     censored(&mut outcome, 1_900_000_000, 5);
-    let sentence = "7 requests have had no response since 8.1 s, and the slowest response took 1.00ms: the latencies \
+    let sentence = "7 requests have waited since 8.1 s, but the slowest response took 1.00ms: the latencies \
                     account for only 10.0 of the 11.3 requests in flight";
     assert_eq!(said(&outcome), [sentence]);
 }
@@ -80,7 +84,12 @@ fn a_run_without_any_answer_says_what_became_of_the_requests() {
     let mut silent = outcome(10_000_000, counters);
     let censored = silent.totals.censored.get_or_insert_default();
     [9_970_000_000, 9_980_000_000].into_iter().for_each(|age| censored.record(age));
-    let sentence = "no response at all: of 12 requests, 2 failed, 10 still in flight at the end (after 9.97s to 9.98s)";
+    let sentence = "none of the 12 requests got a complete response: 2 failed, 10 still in flight at the end (after 9.97s to \
+                    9.98s)";
+    assert_eq!(said(&silent), [sentence]);
+    (silent.totals.counters.started, silent.totals.counters.failed) = (10, 0);
+    let sentence =
+        "none of the 10 requests got a complete response: all still in flight at the end (after 9.97s to 9.98s)";
     assert_eq!(said(&silent), [sentence]);
     let unsent = outcome(10_000_000, Counters { slots_opened: 10, ..Counters::default() });
     assert_eq!(said(&unsent), ["no request could be sent"]);

@@ -97,8 +97,7 @@ fn time_that_was_up_before_all_requests_were_sent_is_said() {
     let (mut outcome, mut plan) = (good(), plan(Dialect::Native, "http://h/", 10, 2, 10));
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
     plan.stop.requests = Some(1_000_000);
-    let words = "the run ended after 10.00s with only 100,000 of 1,000,000 requests completed: a longer -d sends them \
-                 all";
+    let words = "the run ended after 10.00s with only 100,000 of 1,000,000 requests completed: use a longer -d";
     assert_eq!(said_of(&plan, &outcome), [words]);
     outcome.breakdown = Some(Breakdown::Exit(0));
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new(), "it did not come to that");
@@ -191,7 +190,7 @@ fn connections_that_never_lived_are_counted_with_the_reason() {
     assert_eq!(said(&outcome)[0], "only 7 of 10 connections were established");
     assert!(said(&outcome)[1].ends_with("raise the limit with 'ulimit -n 46'"), "{:?}", said(&outcome));
     outcome.totals.counters.slots_opened = 0;
-    assert_eq!(said(&outcome)[0], "none of 10 connections were established");
+    assert_eq!(said(&outcome)[0], "none of the 10 connections was established");
 }
 
 #[test]
@@ -319,7 +318,7 @@ fn what_is_said_about_one_request_fits_one_request() {
     assert_eq!(said_once(&failed), [sentence]);
     let mut silent = outcome(30_000_000, Counters { abandoned: 1, ..counters });
     silent.totals.censored.get_or_insert_default().record(30_000_000_000);
-    assert_eq!(said_once(&silent), ["the request got no response: abandoned (after 30.00s)"]);
+    assert_eq!(said_once(&silent), ["the request got no complete response: abandoned (after 30.00s)"]);
     let unsent = outcome(1_000, Counters::default());
     assert_eq!(said_once(&unsent), ["no request could be sent"]);
 }

@@ -153,19 +153,17 @@ fn connections_that_were_all_busy_are_said_with_how_many_it_takes() {
     let behind = "only 1,000 of 1,600 requests/s were sent: ";
     let waiting = "; 6,000 were still unsent at the end";
     // 16 are in flight, and twice their square root is 8.
-    let words = "all 10 connections were busy; about 24 needed: --max-inflight 24";
+    let words = "all 10 connections were busy; about 24 would be needed; use --max-inflight 24";
     assert_eq!(crowded(1_600, 9, 6_000, &[10, 9]), [format!("{behind}{words}{waiting}")]);
-    let words = "all 10 connections were busy; responses took 4.00ms while few were, and 10.00ms on average: the \
+    let words = "all 10 connections were busy; responses took 4.00ms while few connections were busy, and 10.00ms on average: the \
                  target slows down, and more will not help";
     assert_eq!(crowded(1_600, 9, 6_000, &[3, 5]), [format!("{behind}{words}{waiting}")]);
-    let words = "all 10 connections were busy; more may help: --max-inflight";
+    let words = "all 10 connections were busy; more may help; raise --max-inflight";
     assert_eq!(crowded(1_600, 9, 6_000, &[]), [format!("{behind}{words}{waiting}")]);
     // All were sent, but not on time: 20 waited at one time, or 2 where ten would suffice on average.
-    let words =
-        "all 10 connections were busy for 20 % of the time while requests were due; about 30 needed: --max-inflight 30";
+    let words = "all 10 connections were busy for 20 % of the time while requests were due; about 30 would be needed; use --max-inflight 30";
     assert_eq!(crowded(1_000, 2, 0, &[10]), [words]);
-    let words =
-        "all 10 connections were busy for 20 % of the time while requests were due; about 12 needed: --max-inflight 12";
+    let words = "all 10 connections were busy for 20 % of the time while requests were due; about 12 would be needed; use --max-inflight 12";
     assert_eq!(crowded(100, 2, 0, &[10]), [words]);
     assert_eq!(crowded(1_000, 0, 0, &[10]), Vec::<String>::new());
 }
@@ -207,8 +205,7 @@ fn while_the_target_answered_nothing_no_number_of_connections_would_have_helped(
                  during that time; 1,500 were still unsent at the end";
     assert_eq!(of(1_500, 1_500, 1_500), [words]);
     // The number needed is that without the silence, no matter how long requests waited during it.
-    let words =
-        "all 10 connections were busy for 60 % of the time while requests were due; about 11 needed: --max-inflight 11";
+    let words = "all 10 connections were busy for 60 % of the time while requests were due; about 11 would be needed; use --max-inflight 11";
     assert_eq!(of(0, 6_000, 1_500), [words]);
 }
 
@@ -221,7 +218,8 @@ fn connections_that_pause_for_the_script_are_needed_too() {
     });
     outcome.pauses = true;
     let said = said_of(&with_rate(1_000), &outcome);
-    let words = "all 10 connections were busy or pausing for the script; about 122 needed: --max-inflight 122";
+    let words =
+        "all 10 connections were busy or pausing for the script; about 122 would be needed; use --max-inflight 122";
     assert!(said.iter().any(|line| line.contains(words)), "{said:?}");
 }
 
@@ -229,18 +227,16 @@ fn connections_that_pause_for_the_script_are_needed_too() {
 fn where_there_may_be_more_connections_or_stages_say_how_many_the_words_do_too() {
     let mut plan = with_rate(1_600);
     plan.load.max_inflight = 15;
-    let words =
-        "all 15 connections were busy for 20 % of the time while requests were due; about 47 needed: --max-inflight 47";
+    let words = "all 15 connections were busy for 20 % of the time while requests were due; about 47 would be needed; use --max-inflight 47";
     assert_eq!(crowded_of(&plan, 2, 0, &[10]), [words]);
     let mut plan = with_rate(1_600);
     let stage = levels::Level { length: Duration::from_secs(10), from: 1, to: 10 };
     plan.levels = Some(Levels { stages: vec![stage], part: Part::WHOLE });
-    let words =
-        "all connections were busy for 20 % of the time while requests were due; about 24 needed: raise --stages c=";
+    let words = "all connections were busy for 20 % of the time while requests were due; about 24 would be needed; raise --stages c=";
     assert_eq!(crowded_of(&plan, 2, 0, &[10]), [words]);
     // A number that another stage had is not useful advice.
     plan.schedule = Some(schedule(100));
-    let words = "all connections were busy for 20 % of the time while requests were due; more may help: raise --stages \
+    let words = "all connections were busy for 20 % of the time while requests were due; more may help; raise --stages \
                  c=";
     assert_eq!(crowded_of(&plan, 2, 0, &[10]), [words]);
 }
@@ -284,12 +280,12 @@ fn where_stages_say_how_long_the_run_lasts_no_longer_duration_is_advised() {
     let advised = |plan: &Plan| {
         said_of(plan, &kept()).into_iter().find_map(|line| Some(line.split_once("completed: ")?.1.to_owned()))
     };
-    assert_eq!(advised(&plan).as_deref(), Some("a longer -d sends them all"));
+    assert_eq!(advised(&plan).as_deref(), Some("use a longer -d"));
     plan.schedule.as_mut().unwrap().stages[0].length = Some(Duration::from_secs(10));
-    assert_eq!(advised(&plan).as_deref(), Some("longer stages send them all"));
+    assert_eq!(advised(&plan).as_deref(), Some("use longer stages"));
     plan.schedule = None;
     plan.levels = Some(Levels { stages: Vec::new(), part: Part::WHOLE });
-    assert_eq!(advised(&plan).as_deref(), Some("longer stages send them all"));
+    assert_eq!(advised(&plan).as_deref(), Some("use longer stages"));
 }
 
 #[test]
@@ -311,7 +307,7 @@ fn requests_that_were_late_or_dropped_are_said() {
     assert_eq!(said_of(&plan, &late)[0], words);
     let dropped = changed(|open_loop| (open_loop.due, open_loop.dropped) = (10_037, 37));
     let words = "37 of 10,037 requests were dropped because they would have been sent too late (--max-late); mean and \
-                 maximum leave them out, percentiles count them from when they were due to the end";
+                 maximum leave them out, percentiles count each as its due time to the end of the run";
     assert_eq!(said(&dropped), [words]);
     let carried = changed(|open_loop| (open_loop.due, open_loop.carried, open_loop.dropped) = (1, 36, 37));
     assert!(said(&carried).iter().any(|words| words.starts_with("37 of 37 requests were dropped")), "of a warm-up too");
@@ -335,13 +331,13 @@ fn late_requests_of_a_burst_that_finds_too_few_connections_are_said_to_be_that()
     };
     assert_eq!(of(&with_burst(10), 1), "");
     let mut plan = with_burst(50);
-    assert_eq!(of(&plan, 1), "; a burst of 50 requests had only 10 connections: use -c 50 or --max-inflight 50");
+    assert_eq!(of(&plan, 1), "; bursts of 50 requests met only 10 connections: use -c 50 or --max-inflight 50");
     let crowded = crowded_of(&plan, 2, 0, &[10]);
     assert_eq!(crowded, Vec::<String>::new(), "with another number");
-    assert_eq!(of(&plan, 4), "; a burst of 50 requests had only 10 connections: use -c 13 or --max-inflight 13");
+    assert_eq!(of(&plan, 4), "; bursts of 50 requests met only 10 connections: use -c 13 or --max-inflight 13");
     assert_eq!(of(&plan, 5), "", "each connection takes a batch");
     plan.levels = Some(Levels { stages: Vec::new(), part: Part::WHOLE });
-    assert_eq!(of(&plan, 1), "; a burst of 50 requests had only 10 connections: raise --stages c= to 50");
+    assert_eq!(of(&plan, 1), "; bursts of 50 requests met only 10 connections: raise --stages c= to 50");
 }
 
 #[test]
@@ -350,8 +346,8 @@ fn how_long_requests_waited_for_the_ends_of_slices_is_said() {
     plan.schedule = Some(Schedule { send_slice: Some(Duration::from_micros(200)), ..schedule(1_000) });
     let sliced = |mean: &str| {
         format!(
-            "requests were sent at the ends of slices of 200us (--send-slice), which adds at most 200us to the \
-             lateness ({mean} on average): the latency includes it"
+            "sends were grouped into slices of 200us (--send-slice), which delays each by at most 200us; the mean \
+             lateness, other causes included, is {mean}"
         )
     };
     assert_eq!(said_of(&plan, &kept()), [sliced("20.00us")]);
@@ -369,7 +365,7 @@ fn how_long_requests_waited_for_the_ends_of_slices_is_said() {
         (plan.warmup, plan.stop.duration) =
             (Duration::from_millis(warmup_ms), Some(Duration::from_millis(duration_ms)));
         plan.schedule.as_mut().unwrap().send_slice = Some(Duration::from_millis(slice_ms));
-        assert_eq!(said_of(&plan, &kept()).concat().contains("ends of slices"), is_said, "{slice_ms} {warmup_ms}");
+        assert_eq!(said_of(&plan, &kept()).concat().contains("--send-slice"), is_said, "{slice_ms} {warmup_ms}");
     }
 }
 
@@ -380,15 +376,18 @@ fn the_first_percentile_that_is_not_known_is_named() {
     };
     // All others are known: the 99.999th percentile of so few values is the largest one.
     assert_eq!(said(&with(&[(MS, 1)])), Vec::<String>::new());
-    let words = "the 99.9 % latency is at least 1.00ms, with no upper bound: 11 requests have no complete response";
+    let words = "percentiles from the 99.9th up are uncertain (99.9th: at least 1.00ms, with no upper bound), because 11 requests have no \
+                 complete response";
     assert_eq!(said(&with(&[(MS, 11)])), [words]);
-    let words = "the 50 % latency is at least 5.00ms, with no upper bound: 20,000 requests have no complete response";
+    let words = "percentiles from the 50th up are uncertain (50th: at least 5.00ms, with no upper bound), because 20,000 requests have no \
+                 complete response";
     assert_eq!(said(&with(&[(5 * MS, 20_000)])), [words]);
     let between = changed(|open_loop| {
         open_loop.scheduled.record_many(3 * MS, 100);
         open_loop.censored.record_many(2 * MS, 60);
     });
-    let words = "the 99 % latency is between 2.00ms and 3.00ms: 60 requests have no complete response";
+    let words = "percentiles from the 99th up are uncertain (99th: between 2.00ms and 3.00ms), because 60 requests have no \
+                 complete response";
     assert_eq!(said(&between), [words]);
     let wrk2 = plan(Dialect::Wrk2, "http://h/", 10, 2, 10);
     assert_eq!(said_of(&wrk2, &with(&[(5 * MS, 20_000)])), Vec::<String>::new(), "wrk2 does not know of them");
@@ -404,7 +403,7 @@ fn requests_that_are_under_way_at_any_time_make_no_percentile_doubtful() {
             change(open_loop);
         });
         let said = said_of(&with_rate(1_000), &outcome);
-        said.into_iter().find_map(|words| Some(words.split_once("no upper bound: ")?.1.to_owned()))
+        said.into_iter().find_map(|words| Some(words.split_once("no upper bound), because ")?.1.to_owned()))
     };
     let words = |count: &str| Some(format!("{count} requests have no complete response"));
     let ordinary = [(20 * MS, 50), (100 * MS, 50)];

@@ -8,7 +8,7 @@ use crate::plan::levels::{Level, Levels};
 fn times_without_answers_are_said_and_the_longest_named() {
     assert_eq!(said(&silent(&[(1_312, 2_489)])), ["no response from 1.3 s to 2.5 s"]);
     let many = [(100, 400), (1_312, 2_489), (3_000, 3_300), (4_000, 4_600), (9_500, 10_000)];
-    let sentence = "no response from 1.3 s to 2.5 s, from 4.0 s to 4.6 s, from 9.5 s to the end (the longest of 5 such \
+    let sentence = "no response from 1.3 s to 2.5 s, from 4.0 s to 4.6 s and from 9.5 s to the end (the longest of 5 such \
                     times)";
     assert_eq!(said(&silent(&many)), [sentence]);
 }
@@ -19,8 +19,8 @@ fn a_stall_is_named_and_the_target_is_not_blamed_for_the_silence() {
     let still = |from_ms: u64, until_ms: u64| Gap { from_ns: from_ms * 1_000_000, until_ns: until_ms * 1_000_000 };
     outcome.stalls = crate::stats::silences::joined(&[still(1_010, 1_500)], &[still(1_400, 2_590)]);
     let expected = [
-        "onrush itself was stalled from 1.0 s to 2.6 s: it was stopped, or other programs had the processors; about \
-         0.01 % of the latencies include that time, which is not the server's fault",
+        "onrush itself was stalled from 1.0 s to 2.6 s: the process was suspended or got no CPU; less \
+         than 0.1 % of the latencies are inflated by it, which is not the server's fault",
         "no response from 4.0 s to 4.9 s",
     ];
     assert_eq!(said(&outcome), expected);
@@ -72,6 +72,6 @@ fn short_stalls_are_said_once_they_are_a_large_part() {
     outcome.stalls = vec![gap(0)];
     assert_eq!(said(&outcome).iter().filter(|line| line.contains("itself was stalled")).count(), 0);
     outcome.stalls = vec![gap(0), gap(1)];
-    let words = "onrush itself was stalled for 30 % of the time, in short stalls: it was stopped";
+    let words = "onrush itself was stalled for 30 % of the time, in short stalls: the process was suspended";
     assert_eq!(said(&outcome).iter().filter(|line| line.starts_with(words)).count(), 1);
 }
