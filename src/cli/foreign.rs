@@ -32,7 +32,7 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (&["--iterations", "--amount", "--num-requests"], Advice::Spelled("-n, for instance -n 10k")),
     (&["-w", "--workers", "--cpus"], Advice::Spelled("-t, for instance -t 4")),
     (&["-m", "--request"], Advice::Spelled("-X, for instance -X PUT")),
-    (&["-p", "--body-file", "--body-path"], Advice::Spelled("--body @FILE")),
+    (&["-p", "--body-file", "--body-path"], Advice::Spelled("--body, for instance --body @data.json")),
     (
         &["--data", "--data-ascii", "--data-raw", "--data-binary", "--data-urlencode"],
         Advice::Spelled("--body, for instance --body 'a=1'"),
@@ -45,10 +45,14 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (&["--content-type"], Advice::Spelled("-H, for instance -H 'Content-Type: application/json'")),
     (&["--compressed"], Advice::Spelled("-H, for instance -H 'Accept-Encoding: gzip'")),
     (&["-I", "--head"], Advice::Spelled("-X, for instance -X HEAD")),
-    (&["-i", "--include"], Advice::Spelled("--once, which shows one request in full")),
+    (&["--include"], Advice::Spelled("--once, which shows one request in full")),
+    // curl, ab and k6.
+    (&["-i"], Advice::Spelled("--once, which shows one request in full; ab's HEAD is -X HEAD, k6's iterations are -n")),
     (&["--max-time", "--connect-timeout"], Advice::Spelled("--give-up, for instance --give-up 5s")),
     (&["--host"], Advice::Spelled("-H, for instance -H 'Host: www.example.com'")),
-    (&["-a", "-u", "--user"], Advice::Spelled("--basic-auth, for instance --basic-auth user:password")),
+    (&["-a", "--user"], Advice::Spelled("--basic-auth, for instance --basic-auth user:password")),
+    // curl, k6 and ab.
+    (&["-u"], Advice::Spelled("--basic-auth user:password; k6's VUs are -c, ab's file to PUT is -X PUT --body @FILE")),
     (&["-A"], Advice::Spelled("-H, for instance -H 'Accept: text/html'")),
     (&["--no-keepalive"], Advice::Spelled("--disable-keepalive")),
     (&["-l", "--latencies"], Advice::Spelled("--latency")),

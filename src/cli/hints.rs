@@ -64,11 +64,17 @@ fn behind_one_dash(name: &str) -> String {
 }
 
 fn unlisted(typed: &str) -> String {
-    format!("unknown option {}; onrush --help lists them all", typed.escape_debug())
+    format!("unknown option {}; onrush --help lists all options", typed.escape_debug())
 }
 
-/// One line about a first word that is not a host but a command in the wrong place, or one letter off.
-pub(super) fn command(word: &OsStr) -> Option<String> {
+/// One line about a first word that is not a host but a command: k6's, in the wrong place, or one letter off.
+pub(super) fn command(words: &[OsString], has_script: bool) -> Option<String> {
+    let (word, rest) = words.split_first()?;
+    if word == "run" && !rest.is_empty() && !has_script {
+        let line = "\"run\" is not a host: a run has no command, and its script follows -s, as in onrush -s FILE URL; \
+                    http://run/ is a host of that name";
+        return Some(line.to_owned());
+    }
     let is_bare = |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     let word = word.to_str().filter(is_bare)?;
     // Short words are all near one another.
@@ -124,14 +130,21 @@ pub(super) fn stray(words: &[OsString], has_script: bool) -> Option<String> {
     Some(format!("{} is a number, not a host: write {port}http://{host}{path} for a host of that name", shown(first)))
 }
 
-/// The option whose name begins with `name`, else the most similar one, if it is similar enough.
+/// The option whose name begins with `name`, else the most similar one, if it is similar enough, else the first that
+/// begins as `name` does.
 fn nearest(name: &str) -> Option<&'static Flag> {
     if let Some(flag) = FLAGS.iter().find(|flag| flag.long.starts_with(name)) {
         return Some(flag);
     }
     let (distance, flag) =
         FLAGS.iter().map(|flag| (damerau_levenshtein(name, flag.long), flag)).min_by_key(|(far, _)| *far)?;
-    (distance <= name.chars().count() / 3).then_some(flag)
+    if distance <= name.chars().count() / 3 {
+        return Some(flag);
+    }
+    // Such as --conns.
+    let shared = |flag: &Flag| name.bytes().zip(flag.long.bytes()).take_while(|(one, other)| one == other).count();
+    let longest = FLAGS.iter().map(shared).max().filter(|shared| *shared >= 4 && name.len() - shared <= 3)?;
+    FLAGS.iter().find(|flag| shared(flag) == longest)
 }
 
 #[cfg(test)]
@@ -144,16 +157,17 @@ mod tests {
             (Misuse::Name("durtion=5".to_owned()), "unknown option --durtion; did you mean --duration?"),
             (Misuse::Name("req".to_owned()), "unknown option --req; did you mean --requests?"),
             (Misuse::Name("treads".to_owned()), "unknown option --treads; did you mean --threads?"),
-            (Misuse::Name("xyzzy".to_owned()), "unknown option --xyzzy; onrush --help lists them all"),
-            (Misuse::Name("locatoin".to_owned()), "unknown option --locatoin; onrush --help lists them all"),
+            (Misuse::Name("conns".to_owned()), "unknown option --conns; did you mean --connections?"),
+            (Misuse::Name("xyzzy".to_owned()), "unknown option --xyzzy; onrush --help lists all options"),
+            (Misuse::Name("locatoin".to_owned()), "unknown option --locatoin; onrush --help lists all options"),
             (
                 Misuse::OneDash("duration=5s".to_owned()),
                 "unknown option -duration; did you mean --duration, with two dashes?",
             ),
             (Misuse::OneDash("h2".to_owned()), "-h2: onrush does not support HTTP/2 or HTTP/3 yet"),
-            (Misuse::OneDash("hx".to_owned()), "unknown option -hx; onrush --help lists them all"),
+            (Misuse::OneDash("hx".to_owned()), "unknown option -hx; onrush --help lists all options"),
             (Misuse::Letter('C'), "unknown option -C; did you mean -c (--connections)?"),
-            (Misuse::Letter('j'), "unknown option -j; onrush --help lists them all"),
+            (Misuse::Letter('j'), "unknown option -j; onrush --help lists all options"),
         ];
         for (misuse, expected) in table {
             assert_eq!(hint(&misuse), expected);
@@ -162,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_word_that_is_nearly_a_command_is_not_taken_for_a_host() {
-        let said = |word: &str| command(OsStr::new(word));
+        let said = |word: &str| command(&[word.into()], false);
         for (word, expected) in [
             ("help", "\"help\" is not a host: onrush --help prints the help, http://help/ is a host of that name"),
             ("serve", "\"serve\" must be the first word: onrush serve; http://serve/ is a host of that name"),
@@ -191,6 +205,15 @@ mod tests {
         ] {
             assert_eq!(said(word), None, "{word}");
         }
+        let run = ["run", "script.js"].map(OsString::from);
+        assert_eq!((command(&run[..1], false), command(&run, true)), (None, None));
+        assert_eq!(
+            command(&run, false).as_deref(),
+            Some(
+                "\"run\" is not a host: a run has no command, and its script follows -s, as in onrush -s FILE URL; \
+                 http://run/ is a host of that name"
+            )
+        );
     }
 
     #[test]

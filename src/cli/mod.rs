@@ -133,7 +133,7 @@ fn parse_ordered(args: &[OsString], words_end_options: bool) -> Invocation {
     let name = if dialect.is_compat() { program.map(|name| name.to_string_lossy()) } else { None };
     let name = name.as_deref().unwrap_or("onrush");
     // A mistyped command is reported first: its options may be unknown here.
-    let command = typed.words.first().filter(|_| !dialect.is_compat()).and_then(|word| hints::command(word));
+    let command = if dialect.is_compat() { None } else { hints::command(&typed.words, typed.script.is_some()) };
     let read = command.map_or(read, |line| Err(Refusal::Misused(line)));
     let drafted = read.and_then(|()| Draft::take(&mut typed));
     match drafted.and_then(|draft| Ok((draft, decide::decide(typed)?))) {

@@ -55,7 +55,11 @@ impl TypedTls {
         warnings: &mut Vec<String>,
     ) -> Result<Option<Tls>, Refusal> {
         if target.scheme != Scheme::Https {
-            let unused = |name| format!("--{name} does nothing: the URL is not https://");
+            // ab's -k is keep-alive.
+            let unused = |name| {
+                let kept = if name == "insecure" { "; connections are kept alive anyway" } else { "" };
+                format!("--{name} does nothing: the URL is not https://{kept}")
+            };
             warnings.extend(self.names.into_iter().map(unused));
             return Ok(None);
         }

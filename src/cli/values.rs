@@ -10,7 +10,7 @@ use super::flags::{Flag, Id};
 use super::refusal::{Refusal, wrong};
 use super::request;
 use super::units::{self, Unreadable};
-use crate::plan::limits::{BUFFER_MAX, TIME_MAX};
+use crate::plan::limits::{BUFFER_MAX, THREADS_MAX, TIME_MAX};
 use crate::plan::secrets;
 use crate::plan::{Breakout, Condition, Dialect, Format, Io, Percent, SocketOptions, Spin, StopTerm};
 use crate::tables::is_column;
@@ -25,7 +25,10 @@ pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> 
         Err(Unreadable::TooLarge) => Err(wrong(flag, value, format_args!("at most {most}"))),
         Ok(count) if count > most => Err(wrong(flag, value, format_args!("at most {most}"))),
         Ok(count) => Ok(count),
-        Err(reason) => Err(wrong(flag, value, format_args!("{reason}; try 100 or 10k"))),
+        Err(reason) => {
+            let example = if most == THREADS_MAX { "2 or 8" } else { "100 or 10k" };
+            Err(wrong(flag, value, format_args!("{reason}; try {example}")))
+        }
     }
 }
 

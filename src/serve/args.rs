@@ -5,6 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 
 use lexopt::prelude::*;
+use strsim::damerau_levenshtein;
 
 use super::Config;
 
@@ -29,6 +30,10 @@ pub fn parse(mut args: lexopt::Parser) -> Result<Command, String> {
             Long("threads") => config.threads = threads(&value("--threads", &mut args)?)?,
             Long("help") | Short('h') => return Ok(Command::Help),
             Value(word) => return Err(format!("unexpected argument '{}': {KNOWN}", word.display())),
+            Long(name) if nearest(name).is_some() => {
+                let near = nearest(name).unwrap_or_default();
+                return Err(format!("unknown option --{}; did you mean --{near}?", name.escape_debug()));
+            }
             Long(_) | Short(_) => return Err(format!("{}: {KNOWN}", arg.unexpected())),
         }
     }
@@ -39,6 +44,12 @@ pub fn parse(mut args: lexopt::Parser) -> Result<Command, String> {
 const THREADS_MAX: usize = 1024;
 
 const KNOWN: &str = "onrush serve takes --addr A, --threads N and --help";
+
+/// The option that begins with this name, or differs from it by one letter.
+fn nearest(name: &str) -> Option<&'static str> {
+    let is_near = |option: &&str| option.starts_with(name) || damerau_levenshtein(name, option) <= 1;
+    ["addr", "threads", "help"].into_iter().find(is_near)
+}
 
 fn value(option: &str, args: &mut lexopt::Parser) -> Result<String, String> {
     let value = args.value().map_err(|_| format!("{option} needs a value"))?;
@@ -148,6 +159,8 @@ mod tests {
     fn what_it_does_not_know_is_named_with_what_it_knows() {
         let known = "onrush serve takes --addr A, --threads N and --help";
         assert_eq!(parsed(&["--port", "1"]), Err(format!("invalid option '--port': {known}")));
+        assert_eq!(parsed(&["--adr", "1"]), Err("unknown option --adr; did you mean --addr?".into()));
+        assert_eq!(parsed(&["--thread=1"]), Err("unknown option --thread; did you mean --threads?".into()));
         assert_eq!(parsed(&["-x"]), Err(format!("invalid option '-x': {known}")));
         assert_eq!(parsed(&["8080"]), Err(format!("unexpected argument '8080': {known}")));
         assert_eq!(parsed(&["--addr"]), Err("--addr needs a value".into()));

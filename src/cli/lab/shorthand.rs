@@ -92,7 +92,7 @@ pub(crate) fn versus(args: &[OsString]) -> Result<Option<Lab>, String> {
     let Some(mut typed) = read(args, false)? else { return Ok(None) };
     let urls = std::mem::take(&mut typed.words);
     if urls.len() < 2 {
-        return Err("vs needs two URLs or more; try onrush vs http://a/ http://b/".to_owned());
+        return Err("needs at least two URLs; try onrush vs http://a/ http://b/".to_owned());
     }
     // A repeated URL gets a number.
     let label = |index: usize| {

@@ -199,7 +199,7 @@ fn targets_are_compared_in_short_runs_unless_others_are_asked_for() {
     let noise = versus_of("http://a/ http://a/").unwrap();
     let files: Vec<&str> = noise.points.iter().map(|point| point.file.as_str()).collect();
     assert_eq!(files, ["url1", "url-http___a___2_"]);
-    assert!(versus_of("http://a/").unwrap_err().contains("two URLs or more"));
+    assert!(versus_of("http://a/").unwrap_err().contains("needs at least two URLs"));
     assert!(versus_of("http://a/ http://b/ -c 1,8").unwrap_err().contains("--connections \"1,8\""));
 }
 
