@@ -36,9 +36,9 @@ struct Reference {
 
 /// A file that a run needs cannot be read. Its message names the file and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("cannot read {role} '{name}': {reason}")]
+#[error("{role} {name:?}: {reason}")]
 pub struct Unreadable {
-    /// The purpose of the file.
+    /// The option that names the file.
     pub role: &'static str,
     /// The file's name.
     pub name: String,
@@ -58,7 +58,7 @@ impl Material {
         Self { contents: Some(contents.into()), ..Self::named(name) }
     }
 
-    /// Reads the file, unless it has been read already; `role` is its purpose, for messages.
+    /// Reads the file, unless it has been read already; `role` is the option that names it, for messages.
     ///
     /// # Errors
     ///
@@ -177,10 +177,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_or_has_no_end_is_refused_by_name() {
-        let refused =
-            |path: &str, most_mib| Material::named(path).read("the key (--key)", most_mib).unwrap_err().to_string();
-        assert_eq!(refused("/nonexistent", 9), "cannot read the key (--key) '/nonexistent': No such file or directory");
-        assert_eq!(refused("/", 9), "cannot read the key (--key) '/': Is a directory");
-        assert!(refused("/dev/zero", 1).ends_with("'/dev/zero': it is longer than 1 MiB"));
+        let refused = |path: &str, most_mib| Material::named(path).read("--key", most_mib).unwrap_err().to_string();
+        assert_eq!(refused("/nonexistent", 9), "--key \"/nonexistent\": No such file or directory");
+        assert_eq!(refused("/", 9), "--key \"/\": Is a directory");
+        assert!(refused("/dev/zero", 1).ends_with("\"/dev/zero\": it is longer than 1 MiB"));
     }
 }

@@ -117,7 +117,7 @@ impl Plan {
     ///
     /// When one of them cannot be read.
     pub fn read_materials(&mut self) -> Result<(), Unreadable> {
-        self.script.iter_mut().try_for_each(|script| script.file.read("the script (-s)", SCRIPT_MAX_MIB))?;
+        self.script.iter_mut().try_for_each(|script| script.file.read("--script", SCRIPT_MAX_MIB))?;
         self.tls.iter_mut().try_for_each(Tls::read_materials)
     }
 

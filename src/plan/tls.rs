@@ -101,10 +101,10 @@ impl Tls {
     ///
     /// When one of them cannot be read.
     pub fn read_materials(&mut self) -> Result<(), Unreadable> {
-        self.roots.iter_mut().try_for_each(|file| file.read("the certificates to trust (--cacert)", PEM_MAX_MIB))?;
+        self.roots.iter_mut().try_for_each(|file| file.read("--cacert", PEM_MAX_MIB))?;
         self.identity.iter_mut().try_for_each(|identity| {
-            identity.certificates.read("the certificate (--cert)", PEM_MAX_MIB)?;
-            identity.key.iter_mut().try_for_each(|file| file.read("the key (--key)", PEM_MAX_MIB))
+            identity.certificates.read("--cert", PEM_MAX_MIB)?;
+            identity.key.iter_mut().try_for_each(|file| file.read("--key", PEM_MAX_MIB))
         })
     }
 }

@@ -456,10 +456,7 @@ fn files_and_lists_that_cannot_be_used_are_named(context: &Context) {
     scratch.file("broken.pem", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n");
     scratch.file("secret.pem", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIB\n-----END ENCRYPTED PRIVATE KEY-----\n");
     let table = [
-        (
-            "--cacert missing.pem",
-            "cannot read the certificates to trust (--cacert) 'missing.pem': No such file or directory",
-        ),
+        ("--cacert missing.pem", "--cacert \"missing.pem\": No such file or directory"),
         ("--cacert nothing.pem", "nothing.pem: no certificate found"),
         ("--cacert key.pem", "key.pem: no certificate found"),
         ("-k --cert cert.pem", "cert.pem: no private key found"),
