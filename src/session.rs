@@ -84,7 +84,9 @@ fn resolve(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Option<Addresse
     run::beside("resolver", ask).context("cannot create a thread for the resolver")?;
     loop {
         match answer.recv_timeout(WATCH) {
-            Ok(addresses) => return Ok(Some(addresses?)),
+            Ok(Ok(addresses)) => return Ok(Some(addresses)),
+            Ok(Err(error)) if plan.dialect.is_compat() => return Err(error.into()),
+            Ok(Err(error)) => anyhow::bail!(error.native()),
             Err(RecvTimeoutError::Timeout) if interrupt.is_asked() => return Ok(None),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => anyhow::bail!("the resolver ended without a result"),

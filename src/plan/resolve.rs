@@ -12,7 +12,7 @@ use super::{Target, Way};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Addresses(pub Vec<SocketAddr>);
 
-/// The target's name or service cannot be resolved. The message is wrk's in every dialect.
+/// The target's name or service cannot be resolved. Displayed in wrk's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unable to resolve {host}:{service} {reason}")]
 pub struct Unresolvable {
@@ -22,6 +22,13 @@ pub struct Unresolvable {
     pub service: String,
     /// The reason the resolver gave.
     pub reason: String,
+}
+
+impl Unresolvable {
+    /// The message that is onrush's own.
+    pub fn native(&self) -> String {
+        format!("unable to resolve {}: {}", self.host, self.reason)
+    }
 }
 
 /// The reason for a name without any address.
@@ -125,5 +132,8 @@ mod tests {
     fn a_scheme_without_a_usual_port_is_said_in_wrks_words() {
         let message = resolved("xyz://127.0.0.1/").unwrap_err();
         assert_eq!(message, "unable to resolve 127.0.0.1:xyz the scheme has no default port and the URL has none");
+        let unresolvable =
+            Unresolvable { host: "h".to_owned(), service: "http".to_owned(), reason: NO_ADDRESS.to_owned() };
+        assert_eq!(unresolvable.native(), "unable to resolve h: the name has no address");
     }
 }
