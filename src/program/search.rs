@@ -238,6 +238,9 @@ impl<'a> Runs<'a> {
                 self.run(&ask::once(&self.search.plan), FIRST_LOOK)?;
             }
             let Some(point) = self.point(load, length)? else { return Ok(Ended::Signal) };
+            if self.points.is_empty() {
+                say(&words::headings(self.search));
+            }
             say(&words::run(self.search, &point));
             self.points.push(point);
             if self.has_died() {

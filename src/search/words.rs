@@ -22,6 +22,11 @@ pub fn first(connections: u32, per_s: f64) -> String {
 /// The note on high rates.
 pub const GATHERED: &str = "note: above 10,000/s sends are batched every 200us, which adds up to 200us of latency";
 
+/// The headings of the columns of [`run`].
+pub fn headings(search: &Search) -> String {
+    format!("{:>12}  {:<7}  reached, measured", search.over.name(), "result")
+}
+
 /// The line of a run.
 pub fn run(search: &Search, point: &Point) -> String {
     let load = load(search.over, point.load);
@@ -92,7 +97,16 @@ pub fn result(search: &Search, points: &[Point], ended: Ended) -> String {
         (Some(holds), Some(fails), None) => {
             let between = match interval(points, bracket) {
                 Some((low, high)) => format!("95 %: {} … {}", plain(*over, low), plain(*over, high)),
-                None => format!("{} … {}", plain(*over, holds as f64), plain(*over, fails as f64)),
+                None => {
+                    let [low, high] = [holds, fails].map(|number| plain(*over, number as f64));
+                    // A search for a whole number ends at two neighbours, however much time is left.
+                    let why = match (over, ended) {
+                        (Over::Connections | Over::Threads, Ended::Done) => "",
+                        (_, Ended::Signal) => "; too few runs for an interval",
+                        _ => "; too few runs for an interval: give the search more time (-d)",
+                    };
+                    format!("between {low} and {high}{why}")
+                }
             };
             format!("Highest {name}: {} holds {objective} ({between})", show(holds))
         }
@@ -163,7 +177,12 @@ mod tests {
         let died = || Ended::Died;
         let limited = || Ended::Limited(Limit::Verdict(LimitedBy::Connections));
         for (runs, ended, line) in [
-            (&narrow[..], Ended::Time, "Highest rate: 2950.0/s holds p99<50ms (2950 … 3010)"),
+            (
+                &narrow[..],
+                Ended::Time,
+                "Highest rate: 2950.0/s holds p99<50ms (between 2950 and 3010; too few runs for an interval: give the \
+                 search more time (-d))",
+            ),
             (&sure, Ended::Done, "Highest rate: 2950.0/s holds p99<50ms (95 %: 2950 … 2983)"),
             (&none, Ended::Done, "No rate holds p99<50ms, down to 10.0/s"),
             (&none, Ended::Time, "No rate holds p99<50ms, down to 10.0/s; give the search more time (-d)"),
@@ -188,7 +207,10 @@ mod tests {
         assert_eq!(result(&rate, &silent, died()), "Highest rate: unknown: the target did not respond at 10.0/s");
         let (connections, threads) = (search(Over::Connections), search(Over::Threads));
         let runs = points(&[(64, true), (65, false), (65, false)]);
-        assert_eq!(result(&connections, &runs, Ended::Done), "Highest connections: 64 holds p99<50ms (64 … 65)");
+        assert_eq!(
+            result(&connections, &runs, Ended::Done),
+            "Highest connections: 64 holds p99<50ms (between 64 and 65)"
+        );
         assert_eq!(result(&threads, &runs[..1], Ended::Done), "Every number of threads tried holds p99<50ms, up to 64");
     }
 
@@ -197,6 +219,7 @@ mod tests {
         let judged =
             |was: Option<&str>| Judged { term: "p99<50ms".to_owned(), was: was.map(str::to_owned), holds: false };
         let point = Point { per_s: 493.21, slope_ns_per_s: Some(1.5e6), ..points(&[(30_000, true)]).remove(0) };
+        assert_eq!(headings(&search(Over::Rate)), "        rate  result   reached, measured");
         for (fault, was, line) in [
             (None, Some("1.21ms"), "     500.0/s  holds    493.2/s, p99<50ms: 1.21ms"),
             (Some(Fault::Objective), Some("60.00ms"), "     500.0/s  fails    493.2/s, p99<50ms: 60.00ms"),
