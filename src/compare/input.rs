@@ -41,7 +41,11 @@ pub fn side(typed: &Path, said: &mut Vec<String>) -> Result<Side, String> {
 
 /// The runs in a file or folder, without sums.
 fn runs(path: &Path, said: &mut Vec<String>) -> Result<Vec<Measured>, String> {
-    let Read { mut runs, problems } = tables::read(&[path.to_path_buf()]);
+    let Read { mut runs, mut problems } = tables::read(&[path.to_path_buf()]);
+    if let Some(problem) = problems.pop_if(|_| runs.is_empty()) {
+        said.extend(problems);
+        return Err(problem);
+    }
     said.extend(problems);
     runs.retain(|run| {
         let sum = run.document.as_deref().and_then(|document| document.sources.as_ref());

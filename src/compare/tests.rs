@@ -247,6 +247,8 @@ fn what_cannot_be_compared_is_named() {
         let Printed { text, said, exit } = of(&[path("a.json"), other.clone()]);
         assert_eq!((text.as_str(), exit), ("", 1), "{other:?}: {said:?}");
         assert!(said.iter().any(|line| line.contains(words)), "{other:?}: {said:?}");
+        let is_sum = other.ends_with("sum.json");
+        assert_eq!(said.iter().any(|line| line.contains("has no runs")), is_sum, "{other:?}: {said:?}");
     }
     let Printed { said, exit, .. } = of(&[path("b.json")]);
     assert!(exit == 1 && said[0].contains("no run is part of an experiment"), "{said:?}");

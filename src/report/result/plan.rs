@@ -189,7 +189,21 @@ impl Plan {
         let value = |plan: &Self| serde_json::to_value(plan.compared()).unwrap_or_default();
         let mut found = Vec::new();
         find_differences("", &value(self), &value(other), &mut found);
+        let rates = self.constant_rate().zip(other.constant_rate());
+        let is_rate = |it: &Different| it.name.starts_with("schedule.stages[0].");
+        if let (Some((was, is)), Some(at)) = (rates, found.iter().position(is_rate)) {
+            found.retain(|it| !is_rate(it));
+            found.insert(at, Different { name: RATE.to_owned(), is: plain(is), was: plain(was) });
+        }
         found
+    }
+
+    /// The rate, if it is the same from the beginning to the end of the run.
+    fn constant_rate(&self) -> Option<f64> {
+        match &self.schedule.as_ref()?.stages[..] {
+            [only] if only.length_s.is_none() && only.from_per_s == only.to_per_s => Some(only.from_per_s),
+            _ => None,
+        }
     }
 
     /// The plan without what makes no difference.
@@ -232,6 +246,14 @@ pub struct Different {
     was: Value,
 }
 
+/// The name of a difference between two constant rates.
+const RATE: &str = "-R";
+
+/// A number, without a fraction if it is whole.
+fn plain(number: f64) -> Value {
+    if number.fract() == 0.0 { Value::from(number as u64) } else { Value::from(number) }
+}
+
 /// The beginning of a value, with terminal control characters escaped.
 fn shown(value: &Value) -> String {
     match value {
@@ -244,7 +266,7 @@ fn shown(value: &Value) -> String {
 impl Different {
     /// The key of the plan in which it is.
     pub fn key(&self) -> &str {
-        self.name.split(['.', '[']).next().unwrap_or_default()
+        if self.name == RATE { "schedule" } else { self.name.split(['.', '[']).next().unwrap_or_default() }
     }
 }
 

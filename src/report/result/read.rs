@@ -47,7 +47,8 @@ impl Document {
             );
         }
         if let Some(kind) = kind {
-            bail!("{path:?} is the document of a {}, not of a run", printable(&kind));
+            let kind = printable(&kind);
+            bail!("{path:?} is the document of a {kind}, not of a run: read it as JSON, for instance with jq");
         }
         let value: Value =
             serde_json::from_slice(text).map_err(shown).with_context(|| format!("{path:?} is damaged"))?;

@@ -190,6 +190,9 @@ fn plans_differ_in_what_is_measured_and_not_in_how_it_is_shown() {
     assert_eq!(of(|plan| plan.load.connections = 11), "connections is 11 instead of 10");
     assert_eq!(of(|plan| plan.stop.requests = Some(7)), "requests is 7 instead of nothing");
     assert_eq!(of(|plan| plan.timeout = None), "timeout_s is nothing instead of 2.0");
+    let rate =
+        |per_s| move |plan: &mut crate::plan::Plan| plan.schedule = Some(crate::report::fixtures::schedule(per_s));
+    assert_eq!(difference(rate(1_000), rate(3_500)), "-R is 3500 instead of 1000");
     let secret = |kept: bool| {
         difference(
             |plan| (plan.request.headers, plan.target.typed) = (header("a"), "http://h/?token=1".to_owned()),
