@@ -459,7 +459,7 @@ pub(super) const FLAGS: &[Flag] = &[
         short: Some('L'),
         long: "latency",
         value: None,
-        help: &["print the percentiles of the latency"],
+        help: &["print the percentiles of the latency", "(--percentiles selects which)"],
         group: Group::Output,
         origin: Origin::Wrk,
     },
