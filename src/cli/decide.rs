@@ -121,7 +121,7 @@ fn nothing_is_zero(typed: &Typed) -> Result<(), Refusal> {
         return Err(zero(Id::Threads, AT_LEAST_ONE));
     }
     if typed.duration == Some(Duration::ZERO) {
-        return Err(zero(Id::Duration, "longer than 0; try 10s"));
+        return Err(zero(Id::Duration, "must be longer than 0; try 10s"));
     }
     Ok(())
 }

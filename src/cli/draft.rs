@@ -92,7 +92,7 @@ fn refuse_others(typed: &Typed, over: Over) -> Result<(), Refusal> {
         (typed.once, "--once", "a search sends many requests"),
         (typed.pace.has_stages(), "--stages", "each run of a search has one load"),
         (!typed.until.is_empty(), "--until", "a search decides how long a run lasts"),
-        (!typed.gates.is_empty(), "--fail-if", "what must hold is the objective; add a term to it"),
+        (!typed.gates.is_empty(), "--fail-if", "add the term to --find-max instead"),
         (over != Over::Rate && typed.pace.has_rate(), "-R", "only --over rate has a rate"),
         (typed.outputs.iter().any(|output| is_other(output.kind)), "-o", "a search writes .json only"),
         (watch.is_some(), watch.unwrap_or_default(), "a search has many runs; sample one at the rate that it finds"),

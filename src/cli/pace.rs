@@ -322,7 +322,7 @@ fn catch_up(flag: &Flag, value: &OsStr) -> Result<CatchUp, Refusal> {
 
 fn positive(flag: &Flag, value: &OsStr, example: &str) -> Result<Duration, Refusal> {
     match time(flag, value, Dialect::Native)? {
-        Duration::ZERO => Err(wrong(flag, value, format_args!("longer than 0; try {example}"))),
+        Duration::ZERO => Err(wrong(flag, value, format_args!("must be longer than 0; try {example}"))),
         time => Ok(time),
     }
 }
