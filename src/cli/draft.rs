@@ -50,6 +50,14 @@ impl Draft {
             );
             return Err(Refusal::Misused(line));
         }
+        let is_exact = |term: &&Term| {
+            matches!(term.metric, Metric::Latency(..))
+                && matches!(term.comparison, Comparison::Equal | Comparison::Unequal)
+        };
+        if let Some(term) = objective.terms.iter().find(is_exact) {
+            let line = format!("--find-max {}: a latency is never exactly that; use < instead", term.text);
+            return Err(Refusal::Misused(line));
+        }
         if let Some(term) = objective.needs_rate().filter(|_| over != Over::Rate) {
             let line = format!("--find-max {}: this needs a rate; use --over rate or another term", term.text);
             return Err(Refusal::Misused(line));

@@ -233,6 +233,7 @@ fn what_makes_no_search_is_refused(context: &Context) {
             "--find-max p99>50ms",
             "--find-max p99>50ms: this holds above a load, not below it; write what must hold, as in p99<50ms",
         ),
+        ("--find-max p99=50ms", "--find-max p99=50ms: a latency is never exactly that; use < instead"),
         (
             "--find-max p99<5ms --find-max errors<1%",
             "--find-max is given twice; write one list: --find-max 'p99<5ms,…'",

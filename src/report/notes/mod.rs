@@ -132,6 +132,8 @@ pub enum Note {
         max_ns: u64,
         /// A burst in the plan that explains it.
         burst: Option<Burst>,
+        /// How long onrush was stalled, if that may be the reason and no other note says so.
+        stalled: Option<Duration>,
     },
     /// Requests were not sent because they would have been too late.
     TooLate {

@@ -8,6 +8,7 @@ use crate::plan::limits::CONNECTIONS_MAX;
 use crate::plan::schedule::{Arrivals, CatchUp};
 use crate::plan::{Dialect, Percent, Plan, Schedule};
 use crate::run::{Outcome, nanos};
+use crate::stats::silences::GAP_MIN_NS;
 use crate::stats::{OpenLoop, rank};
 use crate::verdict::LimitedBy;
 
@@ -132,6 +133,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64, limited_by: Option<
     let slice = plan.schedule.as_ref().and_then(|schedule| schedule.send_slice).filter(|slice| is_sliced(plan, *slice));
     let sent = lateness.count();
     let burst = burst(plan, outcome);
+    let crowded = crowded(plan, outcome, open_loop, silent_ns, limited_by);
     let late = (late * 100 > sent * MISSED_PERCENT).then(|| Note::Late {
         late: *late,
         sent,
@@ -139,16 +141,24 @@ pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64, limited_by: Option<
         p99_ns: lateness.percentile(99.0),
         max_ns: lateness.max().unwrap_or(0),
         burst,
+        stalled: crowded.is_none().then(|| short_stalls(outcome)).flatten(),
     });
     let in_percentiles = plan.dialect != Dialect::Wrk2;
     let dropped = (*dropped > 0).then_some(Note::TooLate { dropped: *dropped, due: due + carried, in_percentiles });
-    let crowded = crowded(plan, outcome, open_loop, silent_ns, limited_by);
     let behind = behind(plan, outcome, open_loop, crowded);
     let crowded = crowded.filter(|_| behind.is_none() && burst.is_none()).map(Note::Crowded);
     let is_doubtful = !is_ordinary(plan, outcome, open_loop);
     let uncertain = uncertain(plan, open_loop).filter(|_| is_doubtful).map(Note::Uncertain);
     let sliced = slice.zip(lateness.mean()).map(|(slice, mean_ns)| Note::Sliced { slice, mean_ns });
     [behind.map(Note::Behind), crowded, late, dropped, uncertain, sliced].into_iter().flatten().collect()
+}
+
+/// The sum of the stalls, if all were too short for a note of their own and it may explain why requests were late.
+fn short_stalls(outcome: &Outcome) -> Option<Duration> {
+    let lengths = || outcome.stalls.iter().map(|gap| gap.length_ns());
+    let sum = Duration::from_nanos(lengths().sum());
+    let matters = sum.as_nanos() * 100 > outcome.elapsed.as_nanos() * u128::from(MISSED_PERCENT);
+    (matters && lengths().all(|length_ns| length_ns < GAP_MIN_NS)).then_some(sum)
 }
 
 /// Whether a slice ends while the run is measured; requests due after the last end are sent when they are due.
@@ -216,9 +226,10 @@ fn crowded(
     let on_average = taken + 2.0 * taken.sqrt();
     // If there were too few only for a while: one for each request that waited then.
     let is_passing = open_loop.unsent * 100 <= open_loop.due * MISSED_PERCENT && silent_ns == 0;
+    let due = open_loop.due as f64 / batch;
     let waited = connections
         .filter(|_| is_passing)
-        .map_or(0.0, |connections| connections as f64 + batches_per_ns * open_loop.all_busy_max_ns as f64);
+        .map_or(0.0, |connections| connections as f64 + (batches_per_ns * open_loop.all_busy_max_ns as f64).min(due));
     let needed = on_average.max(waited).ceil() as u64;
     let heard_share = share - silent_ns as f64 * f64::from(plan.load.threads) / threads_ns;
     let remedy = match needed.max(connections.map_or(1, |connections| connections + 1)) {

@@ -51,8 +51,10 @@ impl fmt::Display for Note {
             Self::Until { until, elapsed, counted } => f.write_str(&until_line(until, *elapsed, *counted)),
             Self::Behind(behind) => f.write_str(&behind_line(behind)),
             Self::Crowded(crowded) => f.write_str(&crowded_line(crowded)),
-            Self::Late { late, sent, limit, p99_ns, max_ns, burst } => {
+            Self::Late { late, sent, limit, p99_ns, max_ns, burst, stalled } => {
                 f.write_str(&late_line(*late, *sent, *limit, *p99_ns, *max_ns))?;
+                stalled
+                    .map_or(Ok(()), |stalled| write!(f, "; onrush itself was stalled for {} in all", exact(stalled)))?;
                 burst.map_or(Ok(()), |burst| write!(f, "; {}", burst_words(&burst)))
             }
             Self::TooLate { dropped, due, in_percentiles } => {

@@ -290,16 +290,27 @@ fn where_stages_say_how_long_the_run_lasts_no_longer_duration_is_advised() {
 
 #[test]
 fn requests_that_were_late_or_dropped_are_said() {
-    let late = changed(|open_loop| {
-        open_loop.late = 200;
-        open_loop.lateness.clear();
-        open_loop.lateness.record_many(20_000, 9_800);
-        open_loop.lateness.record_many(5 * MS, 199);
-        open_loop.lateness.record(40 * MS);
-    });
+    let late_too = |change: fn(&mut OpenLoop<u64>)| {
+        changed(|open_loop| {
+            open_loop.late = 200;
+            open_loop.lateness.clear();
+            open_loop.lateness.record_many(20_000, 9_800);
+            open_loop.lateness.record_many(5 * MS, 199);
+            open_loop.lateness.record(40 * MS);
+            change(open_loop);
+        })
+    };
+    let late = late_too(|_| ());
     let words = "200 of 10,000 requests (2.00 %) were sent more than 1 ms after they were due (p99 5.00ms, max \
                  40.00ms): the latency includes that";
     assert_eq!(said_of(&with_rate(1_000), &late), [words]);
+    let mut stalled = late_too(|_| ());
+    stalled.stalls = vec![Gap { from_ns: 1_000 * MS, until_ns: 1_150 * MS }];
+    let reason = format!("{words}; onrush itself was stalled for 150ms in all");
+    assert_eq!(said_of(&with_rate(1_000), &stalled), [reason]);
+    // All connections were busy for long enough to make as many requests late.
+    let crowded = said_of(&with_rate(1_000), &late_too(|open_loop| open_loop.all_busy_ns = 300 * 2 * MS));
+    assert!(crowded[0].starts_with("all 10 connections were busy for 3 % of the time"), "{crowded:?}");
     let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
     plan.schedule = Some(Schedule { send_slice: Some(Duration::from_micros(500)), ..schedule(1_000) });
     let words = "200 of 10,000 requests (2.00 %) were sent more than 1.5 ms after they were due (p99 5.00ms, max \
