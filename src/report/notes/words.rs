@@ -52,10 +52,8 @@ impl fmt::Display for Note {
             Self::Behind(behind) => f.write_str(&behind_line(behind)),
             Self::Crowded(crowded) => f.write_str(&crowded_line(crowded)),
             Self::Late { late, sent, limit, p99_ns, max_ns, burst, stalled } => {
-                f.write_str(&late_line(*late, *sent, *limit, *p99_ns, *max_ns))?;
-                stalled
-                    .map_or(Ok(()), |stalled| write!(f, "; onrush itself was stalled for {} in all", exact(stalled)))?;
-                burst.map_or(Ok(()), |burst| write!(f, "; {}", burst_words(&burst)))
+                let line = late_line(*late, *sent, *limit, *p99_ns, *max_ns);
+                write!(f, "{line}{}", late_reason(*stalled, burst.as_ref()))
             }
             Self::TooLate { dropped, due, in_percentiles } => {
                 f.write_str(&too_late_line(*dropped, *due, *in_percentiles))
@@ -420,6 +418,12 @@ fn late_line(late: u64, sent: u64, limit: Duration, p99_ns: u64, max_ns: u64) ->
         "{late} of {sent} ({share:.2} %) were sent more than {limit} after they were due (p99 {p99}, max {max}): the \
          latency includes that"
     )
+}
+
+fn late_reason(stalled: Option<Duration>, burst: Option<&Burst>) -> String {
+    let stalled = stalled.map(|stalled| format!("; onrush itself was stalled for {} in all", exact(stalled)));
+    let burst = burst.map(|burst| format!("; {}", burst_words(burst)));
+    [stalled, burst].into_iter().flatten().collect()
 }
 
 fn burst_words(&Burst { requests, connections, needed, is_staged }: &Burst) -> String {
