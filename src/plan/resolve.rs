@@ -27,7 +27,7 @@ pub struct Unresolvable {
 impl Unresolvable {
     /// The message that is onrush's own.
     pub fn native(&self) -> String {
-        format!("unable to resolve {}: {}", self.host, self.reason)
+        format!("cannot resolve {}: {}", self.host, self.reason)
     }
 }
 
@@ -134,6 +134,6 @@ mod tests {
         assert_eq!(message, "unable to resolve 127.0.0.1:xyz the scheme has no default port and the URL has none");
         let unresolvable =
             Unresolvable { host: "h".to_owned(), service: "http".to_owned(), reason: NO_ADDRESS.to_owned() };
-        assert_eq!(unresolvable.native(), "unable to resolve h: the name has no address");
+        assert_eq!(unresolvable.native(), "cannot resolve h: the name has no address");
     }
 }

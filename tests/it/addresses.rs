@@ -93,7 +93,7 @@ fn sources_that_cannot_be_used_are_named(context: &Context) {
         ("127.0.0.1/33", "onrush: --bind-ip \"127.0.0.1/33\": the number after the slash is the length"),
         ("127.0.0.1/0", "onrush: --bind-ip \"127.0.0.1/0\": more than 65536 addresses"),
         ("127.0.0.1/15", "onrush: --bind-ip \"127.0.0.1/15\": more than 65536 addresses"),
-        ("::1", "unable to resolve 127.0.0.1:"),
+        ("::1", "cannot resolve 127.0.0.1:"),
     ];
     for (sources, expected) in table {
         let output = context.onrush().words("-d1s -b").word(sources).word(&url).run_plain();

@@ -140,7 +140,7 @@ fn a_body_of_megabytes_comes_through_a_pipe(context: &Context) {
 fn an_unknown_host_is_one_line(context: &Context) {
     let output = context.onrush().words("-d1s http://nosuch.invalid/").run_plain();
     assert_is_one_line(&output, 1);
-    assert!(output.stderr.starts_with("onrush: unable to resolve nosuch.invalid: "), "{output:?}");
+    assert!(output.stderr.starts_with("onrush: cannot resolve nosuch.invalid: "), "{output:?}");
     let output = context.called("wrk").words("-d1s http://nosuch.invalid:8080/").run_plain();
     assert_is_one_line(&output, 1);
     assert!(output.stderr.contains("unable to resolve nosuch.invalid:8080 "), "{output:?}");

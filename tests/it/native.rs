@@ -126,9 +126,9 @@ fn a_scheme_can_be_left_out(context: &Context) {
         assert!(output.stdout.starts_with(&format!("Running 1 requests test @ {bare}\n")), "{output:?}");
     }
     let stderr = refused(context.onrush().word("foo.invalid"));
-    assert!(stderr.starts_with("onrush: unable to resolve foo.invalid: "), "{stderr}");
+    assert!(stderr.starts_with("onrush: cannot resolve foo.invalid: "), "{stderr}");
     let stderr = refused(context.onrush().word("http://h_x.invalid/"));
-    assert!(stderr.starts_with("onrush: unable to resolve h_x.invalid: "), "{stderr}");
+    assert!(stderr.starts_with("onrush: cannot resolve h_x.invalid: "), "{stderr}");
 }
 
 fn a_bad_url_gets_one_line_that_names_it(context: &Context) {
@@ -207,7 +207,7 @@ fn nobody_there_is_exit_code_2_and_no_such_host_is_1(context: &Context) {
     assert!(!output.stdout.contains("Requests/sec"), "{output:?}");
 
     let stderr = refused(context.onrush().words("-t1 -c1 -d1 http://nosuch.invalid/"));
-    assert!(stderr.starts_with("onrush: unable to resolve nosuch.invalid: "), "{stderr}");
+    assert!(stderr.starts_with("onrush: cannot resolve nosuch.invalid: "), "{stderr}");
 }
 
 fn statuses_from_400_are_counted_and_302_is_not(context: &Context) {

@@ -482,7 +482,7 @@ fn a_proxy_that_is_not_there_is_named(context: &Context) {
     }
     let output = context.onrush().words("--http-proxy http://nosuch.invalid:3128 -d1s http://127.0.0.1/").run_plain();
     assert_eq!(output.code, 1, "{output:?}");
-    output.note("unable to resolve nosuch.invalid: ");
+    output.note("cannot resolve nosuch.invalid: ");
 }
 
 fn ways_that_contradict_a_proxy_are_refused(context: &Context) {

@@ -22,8 +22,8 @@ fn arrivals_and_what_becomes_of_late_requests_are_chosen() {
         ("--catch-up \"-2\"", "not a factor; try 2 or 1.5"),
         ("--catch-up \"1.2345\"", "not a factor; try 2 or 1.5"),
         ("--catch-up \"1000000\"", "less than 1000000"),
-        ("--max-late \"0\"", "longer than 0; try 100ms"),
-        ("--send-slice \"0\"", "longer than 0; try 200us"),
+        ("--max-late \"0\"", "must be longer than 0; try 100ms"),
+        ("--send-slice \"0\"", "must be longer than 0; try 200us"),
         ("--send-slice \"1001ms\"", "at most 1 s, because requests are late by up to a slice; try 200us"),
         ("--send-slice \"-1us\"", "negative; try 500ms, 1.5s or 2m"),
     ] {
