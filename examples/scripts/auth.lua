@@ -1,6 +1,5 @@
--- Logs in first, then sends the token from the response.
+-- Logs in first, then sends the token from the response. If a login fails, the thread stops.
 -- Until the token arrives, every request is a login; from then on the thread repeats one request that was built once.
--- If a login fails, the thread stops.
 --
 --   onrush -s auth.lua http://127.0.0.1:8080/private
 --

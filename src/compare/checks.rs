@@ -99,7 +99,7 @@ impl Checks {
 }
 
 /// Whether two shares, each a part and its whole, differ by more than chance: the test of two proportions. Failures
-/// come in swarms, so that it finds too many differences rather than too few.
+/// come in bursts, so that it finds too many differences rather than too few.
 fn differ((part_a, all_a): (f64, f64), (part_b, all_b): (f64, f64)) -> bool {
     let (share_a, share_b) = (part_a / all_a, part_b / all_b);
     let both = (part_a + part_b) / (all_a + all_b);

@@ -205,7 +205,7 @@ fn a_search_is_no_result_that_can_be_added_up(context: &Context) {
     let words = "-t1 -c1 --find-max errors<1% --over threads -d 5s -o";
     assert_eq!(context.onrush().words(words).word(&file).word(url(&server, "/")).run().code, 0);
     let output = context.onrush().word("merge").word(&file).run_plain();
-    let reason = "is the document of a search, not of a run\n";
+    let reason = "is the document of a search, not of a run: read it as JSON, for instance with jq\n";
     assert!(output.code == 1 && output.stderr.ends_with(reason), "{output:?}");
 }
 

@@ -31,8 +31,8 @@ fn a_steady_rate_is_known_after_twenty_seconds(context: &Context) {
     assert!((at_s..at_s + 10.0).contains(&duration_s), "{duration_s} s, and known after {at_s} s");
     assert_eq!((number(&document, "/plan/duration_s"), &document["plan"]["until"]), (300.0, &"rate±10%".into()));
     let note = format!(
-        "note: the run ended after {at_s:.2}s, when its figures were precise enough (95 % confidence): rate to \
-                 ±"
+        "note: the run ended after {at_s:.2}s, when its figures were precise enough (95 % confidence): rate is \
+         known to ±"
     );
     assert!(output.stderr.contains(&note), "{output:?}");
 }

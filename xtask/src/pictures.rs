@@ -87,6 +87,9 @@ fn perform(scratch: &Path, words: &[&str], url: &str) -> io::Result<String> {
         .args(&words)
         .current_dir(scratch)
         .output()?;
+    if !output.status.success() {
+        return Err(io::Error::other(format!("{}: {}", words.join(" "), String::from_utf8_lossy(&output.stdout))));
+    }
     let shown: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     Ok(format!("$ onrush {}\n{}", shown.join(" "), String::from_utf8_lossy(&output.stdout).trim_end()))
 }

@@ -1,7 +1,7 @@
 //! The limit of a schedule that is slept for: a thread that wakes up at every due time and does nothing else.
 //!
-//! Usage: `bare-sleep RATE SECONDS`. Prints how late it woke up, and the processor time of a wake-up. A thread that woke up
-//! too late for the next due time, too, does not sleep before it, as a generator would not.
+//! Usage: `bare-sleep RATE SECONDS`. Prints how late it woke up, and the processor time of a wake-up. If it wakes
+//! up after the next due time, it skips that sleep, as a generator would.
 
 use std::env;
 use std::io;
@@ -14,8 +14,8 @@ use rustix::time::{Timespec, clock_gettime};
 const SECOND: u64 = 1_000_000_000;
 
 fn main() -> io::Result<()> {
-    let numbers: Vec<u64> = env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
-    let [rate, seconds] = numbers[..] else {
+    let numbers: Option<Vec<u64>> = env::args().skip(1).map(|word| word.parse().ok().filter(|&n| n > 0)).collect();
+    let Some(&[rate, seconds]) = numbers.as_deref() else {
         return Err(io::Error::other("usage: bare-sleep RATE SECONDS"));
     };
     // Without this timers fire up to 50 µs late, so that several can share a wake-up.

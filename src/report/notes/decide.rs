@@ -14,6 +14,7 @@ use crate::run::{Breakdown, Ended, Outcome, host, nanos};
 use crate::stats::buffers::Sizes;
 use crate::stats::silences::GAP_MIN_NS;
 use crate::stats::{Cause, Counters, Gap, Handshakes, Occupancy, Phase, Row, Totals};
+use crate::verdict::{Finding, LimitedBy, Verdict};
 
 /// A class of statuses other than 2xx is worth a note above this percentage of the responses.
 const STATUS_PERCENT: u64 = 1;
@@ -60,8 +61,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     notes.extend(capped(plan, outcome));
     let silences = silences(plan, outcome);
     let silent_ns = silences.iter().map(|(_, silent_ns)| silent_ns).sum();
-    let limited_by = super::super::verdict(plan, outcome).map(|verdict| verdict.limited_by);
-    notes.extend(open_loop::notes(plan, outcome, silent_ns, limited_by));
+    notes.extend(open_loop::notes(plan, outcome, silent_ns, is_target_the_limit(plan, outcome)));
     notes.extend(early_end(plan, outcome));
     notes.extend(outcome.until.clone().filter(|_| outcome.totals.counters.completed > 0).map(|until| Note::Until {
         until,
@@ -295,6 +295,14 @@ fn statuses(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     }
     counts.sort_by_key(|&(status, count)| (Reverse(count), status));
     Some(Note::Statuses { answers, counts, location })
+}
+
+/// Whether the verdict is that the target was the limit, for a reason that more connections do not change.
+fn is_target_the_limit(plan: &Plan, outcome: &Outcome) -> bool {
+    super::super::verdict(plan, outcome).is_some_and(|Verdict { limited_by, findings, .. }| {
+        let more_help = findings.iter().any(|finding| matches!(finding, Finding::DelayedAck | Finding::ListenQueue));
+        limited_by == LimitedBy::Target && !more_help
+    })
 }
 
 /// Findings of the verdict that no other note covers.

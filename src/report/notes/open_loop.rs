@@ -10,7 +10,6 @@ use crate::plan::{Dialect, Percent, Plan, Schedule};
 use crate::run::{Outcome, nanos};
 use crate::stats::silences::GAP_MIN_NS;
 use crate::stats::{OpenLoop, rank};
-use crate::verdict::LimitedBy;
 
 /// Requests that were late or not sent are worth a note above this percentage.
 const MISSED_PERCENT: u64 = 1;
@@ -125,15 +124,15 @@ pub fn is_missed(&OpenLoop { late, dropped, unsent, due, .. }: &OpenLoop<u64>) -
     (late + dropped + unsent) * 100 > due * MISSED_PERCENT
 }
 
-/// The notes on a run with a schedule; `silent_ns`: the total length of its silences; `limited_by`: its verdict, if it has
-/// one.
-pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64, limited_by: Option<LimitedBy>) -> Vec<Note> {
+/// The notes on a run with a schedule; `silent_ns`: the total length of its silences;
+/// `is_target_the_limit`: its verdict, for a reason that more connections do not change.
+pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64, is_target_the_limit: bool) -> Vec<Note> {
     let Some(open_loop) = outcome.totals.open_loop.as_deref() else { return Vec::new() };
     let OpenLoop { lateness, late, dropped, due, carried, .. } = open_loop;
     let slice = plan.schedule.as_ref().and_then(|schedule| schedule.send_slice).filter(|slice| is_sliced(plan, *slice));
     let sent = lateness.count();
     let burst = burst(plan, outcome);
-    let crowded = crowded(plan, outcome, open_loop, silent_ns, limited_by);
+    let crowded = crowded(plan, outcome, open_loop, silent_ns, is_target_the_limit);
     let late = (late * 100 > sent * MISSED_PERCENT).then(|| Note::Late {
         late: *late,
         sent,
@@ -202,7 +201,7 @@ fn crowded(
     outcome: &Outcome,
     open_loop: &OpenLoop<u64>,
     silent_ns: u64,
-    limited_by: Option<LimitedBy>,
+    is_target_the_limit: bool,
 ) -> Option<Crowded> {
     let threads_ns = nanos(outcome.elapsed) as f64 * f64::from(plan.load.threads);
     let share = open_loop.all_busy_ns as f64 / threads_ns;
@@ -236,7 +235,7 @@ fn crowded(
         _ if heard_share < least_share => Remedy::Silence,
         _ if open_loop.calm == 0 => Remedy::Unknown,
         _ if mean_ns > SLOWED * calm_ns => Remedy::Target { calm_ns, mean_ns },
-        _ if limited_by == Some(LimitedBy::Target) => Remedy::Verdict,
+        _ if is_target_the_limit => Remedy::Verdict,
         CONNECTIONS_MAX.. => Remedy::Unknown,
         // The stages do reach this number, but not at the right time.
         needed if needed <= most => Remedy::Unknown,

@@ -401,7 +401,7 @@ fn busy_words(Crowded { connections, pauses, remedy, .. }: &Crowded, when: &str)
                  and more will not help"
             )
         }
-        Remedy::Verdict => "more will not help: the target is at its limit".to_owned(),
+        Remedy::Verdict => "more may not help: the target was probably the limit".to_owned(),
         Remedy::Silence => "the target sent no response during that time".to_owned(),
         Remedy::Unknown if connections.is_none() => "more may help; raise --stages c=".to_owned(),
         Remedy::Unknown => "more may help; raise --max-inflight".to_owned(),

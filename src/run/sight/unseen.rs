@@ -61,7 +61,7 @@ impl fmt::Display for Unseen {
                 f.write_str("some of the target's processes: there was no time to look for all of them")
             }
             Self::Stolen => f.write_str("time taken by the hypervisor: '/proc/stat' cannot be read"),
-            Self::Overflows => f.write_str("overflows of listening queues: '/proc/net/netstat' cannot be read"),
+            Self::Overflows => f.write_str("overflows of accept queues: '/proc/net/netstat' cannot be read"),
             Self::TargetGroup => f.write_str("limits of the target's control group: it is not visible here"),
             Self::OwnGroup => f.write_str("throttling of the generator: its control group is not visible here"),
         }

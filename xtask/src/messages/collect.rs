@@ -7,10 +7,8 @@
 use proc_macro2::{TokenStream, TokenTree};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{
-    Attribute, Expr, ExprMethodCall, ImplItemConst, ImplItemFn, ItemConst, ItemFn, ItemImpl, ItemStatic, ItemTrait,
-};
-use syn::{Lit, LitStr, Macro, Meta, Pat, Path, TraitItemFn, Type, Variant};
+use syn::{Attribute, ExprMethodCall, ImplItemConst, ImplItemFn, ItemConst, ItemFn, ItemImpl, ItemStatic, ItemTrait};
+use syn::{Lit, LitCStr, LitStr, Macro, Meta, Pat, Path, TraitItemFn, Type, Variant};
 
 use crate::tidy::Source;
 
@@ -44,6 +42,18 @@ pub fn collect(source: &Source<'_>) -> Vec<Message> {
     let mut collector = Collector { source, place: Vec::new(), owner: None, messages: Vec::new() };
     collector.visit_file(&source.tree);
     collector.messages
+}
+
+/// The sentences of a Lua script: its strings in double quotes, outside comments.
+pub fn collect_lua(text: &str) -> Vec<Message> {
+    let mut messages = Vec::new();
+    for line in text.lines() {
+        let code = line.split('"').enumerate().take_while(|(index, part)| index % 2 == 1 || !part.contains("--"));
+        let strings = code.filter(|(index, _)| index % 2 == 1).map(|(_, part)| part);
+        let sentences = strings.filter(|text| is_sentence(text));
+        messages.extend(sentences.map(|text| Message { item: "script".to_owned(), text: text.to_owned() }));
+    }
+    messages
 }
 
 /// Whether a text has two words, at least one of which is lower-case: other strings are names, formats and bytes of a
@@ -86,9 +96,8 @@ struct Collector<'a> {
 }
 
 impl Collector<'_> {
-    fn take(&mut self, literal: &LitStr) {
-        let text = literal.value();
-        if !self.place.is_empty() && is_sentence(&text) && !self.source.is_test(literal.span().start().line) {
+    fn take(&mut self, text: String, line: usize) {
+        if !self.place.is_empty() && is_sentence(&text) && !self.source.is_test(line) {
             self.messages.push(Message { item: self.place.join("/"), text });
         }
     }
@@ -100,7 +109,7 @@ impl Collector<'_> {
                 TokenTree::Group(group) => self.take_all(group.stream()),
                 TokenTree::Literal(literal) => {
                     if let Lit::Str(literal) = Lit::new(literal) {
-                        self.take(&literal);
+                        self.visit_lit_str(&literal);
                     }
                 }
                 _ => {}
@@ -210,11 +219,11 @@ impl<'ast> Visit<'ast> for Collector<'_> {
     }
 
     fn visit_lit_str(&mut self, literal: &'ast LitStr) {
-        self.take(literal);
+        self.take(literal.value(), literal.span().start().line);
     }
 
-    fn visit_expr(&mut self, expression: &'ast Expr) {
-        visit::visit_expr(self, expression);
+    fn visit_lit_cstr(&mut self, literal: &'ast LitCStr) {
+        self.take(literal.value().to_string_lossy().into_owned(), literal.span().start().line);
     }
 }
 
@@ -286,6 +295,14 @@ impl fmt::Display for Note {
             ("Note::fmt", "in alonger line"),
         ];
         assert_eq!(messages(text), expected.map(|(item, text)| (item.to_owned(), text.to_owned())));
+    }
+
+    #[test]
+    fn sentences_are_found_in_c_strings_and_in_lua() {
+        let text = "fn raise() { error(c\"%s is a %s value\".as_ptr()) }";
+        assert_eq!(messages(text), [("raise".to_owned(), "%s is a %s value".to_owned())]);
+        let found = collect_lua("error(\"no such --thing\") -- \"not this one\"\nlocal id = \"x\"\n");
+        assert_eq!(found, [Message { item: "script".to_owned(), text: "no such --thing".to_owned() }]);
     }
 
     #[test]

@@ -25,8 +25,10 @@ const PAGE: &str = "docs/messages.md";
 const REMARKS: &str = "xtask/messages";
 /// What comes before the tables.
 const HEAD: &str = include_str!("head.md");
-/// The rooms whose sentences users read.
-const ROOMS: [&str; 2] = ["src/", "proto/src/"];
+/// The directories whose sentences users read.
+const SOURCES: [&str; 2] = ["src/", "proto/src/"];
+/// What scripts find in their state, in Lua.
+const SCRIPT: &str = "src/script/wrk.lua";
 
 /// The remarks on the sentences of a source file.
 #[derive(Debug, Deserialize)]
@@ -88,7 +90,7 @@ fn make(root: &Path) -> io::Result<(String, Vec<String>)> {
     let files = tidy::read(root)?;
     let mut sections = Vec::new();
     for (path, text) in &files {
-        if path.ends_with(".rs") && ROOMS.iter().any(|room| path.starts_with(room)) {
+        if path.ends_with(".rs") && SOURCES.iter().any(|source| path.starts_with(source)) {
             let source = Source::parse(path, text).map_err(|flaw| io::Error::other(flaw.to_string()))?;
             let messages = collect::collect(&source);
             if !messages.is_empty() {
@@ -96,6 +98,8 @@ fn make(root: &Path) -> io::Result<(String, Vec<String>)> {
             }
         }
     }
+    let messages = collect::collect_lua(&fs::read_to_string(root.join(SCRIPT))?);
+    sections.push(Section { path: SCRIPT, messages, remarks: remarks.get(SCRIPT) });
     let mut flaws: Vec<String> = sections.iter().flat_map(Section::flaws).collect();
     let known: BTreeSet<&str> = sections.iter().map(|section| section.path).collect();
     let stale = remarks.keys().filter(|path| !known.contains(&path[..]));
@@ -109,9 +113,13 @@ fn read_remarks(root: &Path) -> io::Result<BTreeMap<String, FileRemarks>> {
     let mut all = BTreeMap::new();
     for entry in fs::read_dir(root.join(REMARKS))? {
         let path = entry?.path();
-        let room: BTreeMap<String, FileRemarks> = toml::from_str(&fs::read_to_string(&path)?)
+        let area: BTreeMap<String, FileRemarks> = toml::from_str(&fs::read_to_string(&path)?)
             .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
-        all.extend(room);
+        for (source, remarks) in area {
+            if all.insert(source.clone(), remarks).is_some() {
+                return Err(io::Error::other(format!("{}: {source} has remarks in two files", path.display())));
+            }
+        }
     }
     Ok(all)
 }
@@ -187,7 +195,9 @@ impl Section<'_> {
 fn twice(sections: &[Section<'_>]) -> Vec<String> {
     let mut places: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for section in sections {
-        for message in section.messages.iter().filter(|message| !section.is_ignored(&message.item)) {
+        // A script may raise what the program recognizes by its words.
+        let is_twice = |message: &&Message| section.path != SCRIPT && !section.is_ignored(&message.item);
+        for message in section.messages.iter().filter(is_twice) {
             let item = message.item.split('/').next().unwrap_or_default();
             places.entry(&message.text).or_default().insert(format!("{} {item}", section.path));
         }
@@ -211,7 +221,12 @@ fn page(sections: &[Section<'_>]) -> String {
             remarks.title, section.path
         );
         for (item, messages) in shown {
-            let texts: Vec<String> = messages.iter().map(|message| code(&message.text)).collect();
+            let mut texts: Vec<String> = Vec::new();
+            for text in messages.iter().map(|message| code(&message.text)) {
+                if !texts.contains(&text) {
+                    texts.push(text);
+                }
+            }
             let [when, exit, remedy] = section.cells(item).map(Option::unwrap_or_default);
             let _ = writeln!(page, "| {} | {when} | {exit} | {remedy} |", texts.join("<br>"));
         }
@@ -269,10 +284,8 @@ mod tests {
 title = "A"
 when = "always"
 exit = "1"
-[“src/a.rs”.items]
-"#
-            .replace(['“', '”'], "\"")
-            .as_str(),
+["src/a.rs".items]
+"#,
         );
         let section = |messages| Section { path: "src/a.rs", messages, remarks: remarks.get("src/a.rs") };
         let flaws = section(vec![message("line", "it is late")]).flaws();

@@ -169,6 +169,21 @@ fn connections_that_were_all_busy_are_said_with_how_many_it_takes() {
 }
 
 #[test]
+fn no_number_of_connections_is_advised_where_the_verdict_is_the_target() {
+    let outcome = changed(|open_loop| {
+        (open_loop.due, open_loop.unsent) = (16_000, 6_000);
+        open_loop.all_busy_ns = 18_000 * MS;
+        (open_loop.calm, open_loop.calm_ns) = (2, 2 * MS);
+    });
+    let advised = |is_target_the_limit| {
+        let notes = super::super::open_loop::notes(&with_rate(1_600), &outcome, 0, is_target_the_limit);
+        notes.into_iter().map(|note| note.to_string()).find(|words| words.contains("busy")).unwrap()
+    };
+    assert!(advised(false).contains("would be needed"), "{}", advised(false));
+    assert!(advised(true).contains("more may not help: the target was probably the limit"), "{}", advised(true));
+}
+
+#[test]
 fn requests_that_wait_because_late_ones_are_made_up_for_slowly_are_no_matter_of_connections() {
     let mut plan = with_rate(1_600);
     plan.schedule.as_mut().unwrap().catch_up = CatchUp::from_thousandths(1_250);
