@@ -109,7 +109,9 @@ fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
 }
 
 fn stopped(Evidence { generator, load, .. }: &Evidence) -> Option<Ruling> {
-    (generator.stalled_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0).then_some(())?;
+    // A stall delays responses. It does not make a target refuse or reset every connection.
+    let is_refused = load.completed == 0 && load.connect_errors + load.read_errors > 0;
+    (generator.stalled_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0 && !is_refused).then_some(())?;
     let reason = format!(
         "onrush was stalled for {} of {}: the process was suspended or got no CPU",
         seconds(generator.stalled_s),
@@ -170,7 +172,7 @@ fn busy_threads(
 
 fn schedule(Evidence { load, latency, .. }: &Evidence) -> Option<Ruling> {
     let asked_per_s = load.asked_per_s?;
-    load.sent.filter(|sent| *sent >= SENT)?;
+    is_sent(load).then_some(())?;
     // Missing responses may be in flight at the end, but not more of them than at any other time.
     let missing = (asked_per_s - load.rate_per_s) * load.elapsed_s;
     let on_the_way = latency.as_ref().map_or(0.0, |latency| ON_THE_WAY * asked_per_s * latency.p50_us / 1e6);
@@ -341,7 +343,7 @@ fn connections(evidence: &Evidence) -> Option<Ruling> {
     let &Latency { p1_us, p50_us, min_us, .. } = latency.as_ref()?;
     // If the first ones took less time, all the others may have queued.
     let is_alike = p50_us < UNQUEUED * p1_us && (load.in_flight < SEVERAL || p50_us < QUEUEING * min_us);
-    ((is_alike || p50_us == 0.0) && !fails(load)).then_some(())?;
+    ((is_alike || p50_us == 0.0) && !fails(load) && !is_sent(load)).then_some(())?;
     let there = count(load.connections, "connection");
     let there =
         if misses(load) { format!("{} of {there}", number(load.connections as f64 - load.missing)) } else { there };
@@ -359,8 +361,8 @@ fn unclear(evidence: &Evidence) -> Ruling {
     let failures = failures(load).filter(|_| fails(load));
     let advice = if failures.is_some() {
         Some("find out why they failed first".to_owned())
-    } else if load.sent.is_some_and(|sent| sent >= SENT) {
-        // The connections sent the whole rate: more of them change nothing.
+    } else if is_sent(load) {
+        // More connections would send no more requests.
         None
     } else {
         Some(format!("compare with a run on {} ({})", count(2 * load.connections, "connection"), option_of(load)))
@@ -385,6 +387,11 @@ fn unclear(evidence: &Evidence) -> Ruling {
 fn fails(load: &Load) -> bool {
     (load.connect_errors + load.read_errors + load.timeouts) as f64 >= FAILED * load.completed as f64
         && load.connect_errors + load.read_errors + load.timeouts > 0
+}
+
+/// Whether the whole rate was sent.
+fn is_sent(load: &Load) -> bool {
+    load.sent.is_some_and(|sent| sent >= SENT)
 }
 
 /// The option that allows more connections.

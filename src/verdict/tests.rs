@@ -220,12 +220,22 @@ fn what_is_not_known_decides_nothing() {
         },
         // The queue still grows when the run ends.
         |evidence| (evidence.load.asked_per_s, evidence.load.sent) = (Some(540.0), Some(1.0)),
+        // A whole rate whose last responses are missing: more connections would not have sent more.
+        |evidence| {
+            (evidence.load.asked_per_s, evidence.load.sent) = (Some(540.0), Some(1.0));
+            evidence.latency.as_mut().unwrap().p1_us = 17.0 * MS;
+        },
         // A rate that was not reached.
         |evidence| (evidence.load.asked_per_s, evidence.load.sent) = (Some(900.0), Some(0.6)),
     ] {
         let verdict = after(change);
         assert_eq!(verdict.limited_by, LimitedBy::Unclear, "{}", verdict.reason);
     }
+    let refused = after(|evidence| {
+        (evidence.generator.stalled_s, evidence.load.completed, evidence.load.read_errors) = (0.5, 0, 900);
+    });
+    let words = "unclear: there were no responses";
+    assert_eq!(refused.to_string(), words, "a stall is no reason for resets");
     let few = after(|evidence| evidence.load.completed = 19);
     assert_eq!((few.limited_by, few.reason.as_str()), (LimitedBy::Unclear, "there were only 19 responses"));
 }
