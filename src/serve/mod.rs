@@ -134,6 +134,8 @@ pub fn run(config: &Config) -> anyhow::Result<()> {
         let signal = signal.try_clone().context("cannot copy the socket for signals")?;
         signal_hook::low_level::pipe::register(number, signal).context("cannot handle signals")?;
     }
+    // Beside a generator of the same name, reports and lists of processes show which is which.
+    let _ = rustix::thread::set_name(c"onrush serve");
     raise_descriptor_limit();
     let server = Server::start(config)?;
     announce(&server).context("cannot write to standard output")?;

@@ -18,6 +18,25 @@ pub(super) struct Route {
     action: Action,
 }
 
+/// Names that `/drip` shares with httpbin's.
+const ALIASES: [&str; 2] = ["numbytes", "duration"];
+
+impl Route {
+    /// The keys of its query.
+    fn keys(&self) -> impl Iterator<Item = &'static str> {
+        self.usage.split(['?', '&', '[']).filter_map(|part| part.split_once('=')).map(|(key, _)| key)
+    }
+
+    /// The first key of a query that it does not know. A path without keys ignores any query, because clients add some
+    /// to make each URL another one.
+    fn unknown<'a>(&self, query: &'a str) -> Option<&'a str> {
+        self.keys().next()?;
+        let mut asked =
+            query.split('&').filter(|pair| !pair.is_empty()).map(|pair| pair.split('=').next().unwrap_or(pair));
+        asked.find(|key| !self.keys().any(|known| known == *key) && !ALIASES.contains(key))
+    }
+}
+
 /// How the response is made, and what is received before it.
 enum Action {
     /// The body is discarded, then this makes the response; an `Err` says what is wrong with the argument or query.
@@ -117,6 +136,11 @@ pub(super) fn reply(head: &Head, raw: &[u8], numbers: Numbers, resources: &Resou
     let Some((route, argument)) = find(path) else {
         return later(Response::text(404, "no such path; onrush serve --help lists them\n", manner));
     };
+    if let Some(key) = route.unknown(query) {
+        let keys: Vec<&str> = route.keys().collect();
+        let why = format!("{path} does not know '{key}'; it takes {}\n", keys.join(", "));
+        return later(Response::text(400, why, manner));
+    }
     let ask = Ask { argument, query, manner, numbers, freeze: &resources.freeze, capacity: &resources.capacity };
     match route.action {
         Action::Make(make) => later(make(&ask).unwrap_or_else(|why| Response::text(400, why + "\n", manner))),
@@ -155,6 +179,17 @@ mod tests {
         for line in help.lines() {
             assert!(line.len() <= 80, "{} columns: {line}", line.len());
         }
+    }
+
+    #[test]
+    fn a_mistyped_key_is_found() {
+        let unknown = |path: &str, query| find(path).and_then(|(route, _)| route.unknown(query).map(str::to_owned));
+        assert_eq!(unknown("/capacity", "rps=5&sd=0.3"), None);
+        assert_eq!(unknown("/capacity", "rsp=5"), Some("rsp".to_owned()));
+        assert_eq!(unknown("/stall", "every=5&&ms"), None);
+        assert_eq!(unknown("/drip", "numbytes=4&duration=0&delay=0"), None);
+        assert_eq!(unknown("/", "id=7"), None, "a path without keys");
+        assert_eq!(unknown("/http10", "keep-alive"), None);
     }
 
     #[test]
