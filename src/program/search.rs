@@ -114,6 +114,9 @@ impl Found {
         };
         let document = Document::of(search, &self.points, self.ended, [first, last], self.elapsed.as_secs_f64());
         let line = words::result(search, &self.points, self.ended);
+        if let Some(note) = words::contradicted(search.over, &self.points).filter(|_| search.plan.show.notes) {
+            say(&format!("note: {note}"));
+        }
         files.write_texts(|_| Ok(document.to_json()));
         screen.print(&match search.plan.show.format {
             Format::Text => format!("{line}\n"),

@@ -46,6 +46,10 @@ pub struct Document {
     /// If the limit of the target is unknown: the highest load that held, if any did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
+    /// How many runs contradict the result: they failed more than 2 % below `highest`, or held more than 2 % above
+    /// what fails; left out if none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contradicting: Option<usize>,
     /// The runs, in order.
     pub points: Vec<Run>,
 }
@@ -161,6 +165,7 @@ impl Document {
             limited_by: if let Ended::Limited(limit) = ended { Some(limit.name().to_owned()) } else { None },
             at_least: bracket.holds.filter(|_| highest.is_none()).map(number),
             highest,
+            contradicting: Some(bracket.contradicted(points).len()).filter(|runs| *runs > 0),
             points: points.iter().map(|point| Run::of(point, number(point.load))).collect(),
         }
     }

@@ -117,15 +117,42 @@ pub fn result(search: &Search, points: &[Point], ended: Ended) -> String {
             }
             None => format!("Every {noun} tried holds {objective}, up to {}{early}", show(holds)),
         },
-        (None, None, None) => {
-            format!("Highest {name}: unknown: the search ended before any failure could be confirmed{early}")
-        }
+        (None, None, None) => match doubted(points, 0) {
+            Some(load) => format!("Highest {name}: unknown: {} failed and was not repeated{early}", show(load)),
+            None => format!("Highest {name}: unknown: no run was conclusive{early}"),
+        },
         (None, Some(_), None) => {
             let lowest = points.iter().map(|point| point.load).min().unwrap_or_default();
             format!("No {noun} holds {objective}, down to {}{early}", show(lowest))
         }
     }
 }
+
+/// The note on runs that contradict the result; `None`: there are none.
+pub fn contradicted(over: Over, points: &[Point]) -> Option<String> {
+    let against = Bracket::of(points).contradicted(points);
+    let verb = match against.len() {
+        0 => return None,
+        1 => "contradicts",
+        _ => "contradict",
+    };
+    let shown = against.iter().take(SHOWN_MAX).map(|point| {
+        let ended = if point.holds() { "held" } else { "failed" };
+        format!("{} {ended}", load(over, point.load))
+    });
+    let more = (against.len() > SHOWN_MAX).then(|| "…".to_owned());
+    let runs: Vec<String> = shown.chain(more).collect();
+    Some(format!(
+        "{} of {} runs {verb} the result ({}): something else probably slowed the target down; repeat the search on a \
+         quiet machine",
+        against.len(),
+        points.len(),
+        runs.join(", ")
+    ))
+}
+
+/// How many contradicting runs a note names.
+const SHOWN_MAX: usize = 3;
 
 /// The lowest load above this one that failed, though not often enough to be believed.
 fn doubted(points: &[Point], holds: u64) -> Option<u64> {
@@ -192,6 +219,12 @@ mod tests {
                 "Highest rate: unknown, at least 2950.0/s: 3010.0/s failed and was not repeated; the search was \
                  interrupted",
             ),
+            (
+                &once[1..],
+                Ended::Time,
+                "Highest rate: unknown: 3010.0/s failed and was not repeated; give the search more time (-d)",
+            ),
+            (&[], Ended::Time, "Highest rate: unknown: no run was conclusive; give the search more time (-d)"),
             (&all, Ended::Done, "Every rate tried holds p99<50ms, up to 20.0/s"),
             (&narrow, died(), "Highest rate: unknown, at least 2950.0/s: the target stopped responding at 3010.0/s"),
             (
@@ -212,6 +245,19 @@ mod tests {
             "Highest connections: 64 holds p99<50ms (between 64 and 65)"
         );
         assert_eq!(result(&threads, &runs[..1], Ended::Done), "Every number of threads tried holds p99<50ms, up to 64");
+    }
+
+    #[test]
+    fn runs_that_contradict_the_result_are_named() {
+        let note = |runs: &[(u64, bool)]| contradicted(Over::Connections, &points(runs));
+        let runs = [(90, true), (100, true), (101, false), (101, false), (80, false), (110, true)];
+        assert_eq!(note(&runs[..4]), None);
+        let why = "something else probably slowed the target down; repeat the search on a quiet machine";
+        assert_eq!(note(&runs[..5]), Some(format!("1 of 5 runs contradicts the result (80 failed): {why}")));
+        assert_eq!(note(&runs), Some(format!("2 of 6 runs contradict the result (80 failed, 110 held): {why}")));
+        let many: Vec<(u64, bool)> = runs.into_iter().chain([(81, false), (82, false)]).collect();
+        let named = "4 of 8 runs contradict the result (80 failed, 110 held, 81 failed, …): ";
+        assert!(note(&many).is_some_and(|note| note.starts_with(named)));
     }
 
     #[test]
