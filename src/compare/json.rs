@@ -1,4 +1,7 @@
 //! Comparisons as JSON, with every figure: a list of comparisons in one object.
+//!
+//! These structs define the format; `docs/comparison.schema.json` is generated from them. A key that does not apply is
+//! left out. Shares are between 0 and 1.
 
 use serde::Serialize;
 
@@ -10,82 +13,129 @@ use crate::report::result::SCHEMA;
 
 /// All comparisons.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Written<'a> {
     /// The version of the format; additions do not raise it.
     schema: u32,
     /// Always `comparison`: the document of a run has no kind.
     kind: &'static str,
+    /// One for each two sides that were compared.
     comparisons: Vec<One<'a>>,
+    /// The notes that are printed after the text.
     notes: &'a [String],
 }
 
-/// One comparison.
+/// One comparison: B against A.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct One<'a> {
+    /// What B is compared with.
     a: Side<'a>,
+    /// What is compared.
     b: Side<'a>,
+    /// The levels of the factors that both sides have in common.
     at: Vec<At<'a>>,
+    /// The experiment whose rounds pair the runs; left out if the runs are from several.
     #[serde(skip_serializing_if = "Option::is_none")]
     experiment: Option<&'a str>,
+    /// Whether runs of the same round are compared with each other.
     paired: bool,
+    /// How many rounds were left out because a run of them failed; without rounds, how many runs failed.
     dropped: usize,
+    /// Why they were left out.
     failures: &'a [String],
+    /// How many comparisons are made together: each interval is as wide as this number requires.
     comparisons_together: usize,
+    /// The conclusion, in words.
     verdict: String,
+    /// Why the conclusion may be wrong, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     doubt: Option<&'a str>,
+    /// The metric that decides; the others are exploratory. Left out if it is unknown for some run.
     #[serde(skip_serializing_if = "Option::is_none")]
     headline: Option<String>,
+    /// The probability of ranks at least this different if A and B are equal, for the headline metric.
     #[serde(skip_serializing_if = "Option::is_none")]
     rank_p: Option<f64>,
+    /// How far each metric differs.
     metrics: Vec<Figures>,
+    /// Percentiles that some run lacks, or beyond which too few values are.
     omitted: Vec<String>,
 }
 
+/// A factor of the experiment and its level.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct At<'a> {
+    /// The factor, such as `connections`.
     factor: &'a str,
+    /// Its level.
     level: &'a str,
 }
 
+/// One side of a comparison. What its runs did not record is left out.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Side<'a> {
+    /// Its name.
     name: &'a str,
+    /// How many runs it has.
     runs: usize,
+    /// Complete responses in all runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     completed: Option<u64>,
+    /// The share of the requests that failed without a status.
     #[serde(skip_serializing_if = "Option::is_none")]
     error_share: Option<f64>,
+    /// The share of the responses with a status of 400 or more.
     #[serde(skip_serializing_if = "Option::is_none")]
     status_share: Option<f64>,
+    /// Received bytes per response, heads included.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_response: Option<f64>,
+    /// What the runs' verdicts name as the limit.
     limited_by: Vec<Limited>,
 }
 
+/// A limit, and how many runs it had.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Limited {
+    /// The limit, as in the results of runs.
     by: &'static str,
+    /// How many runs.
     runs: usize,
 }
 
 /// How far a metric differs. Rates are responses per second, latencies microseconds.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Figures {
+    /// The metric: `rate`, `mean`, `p50` and so on.
     metric: String,
+    /// Whether it does not decide.
     exploratory: bool,
+    /// The geometric mean over the runs of A.
     a: f64,
+    /// The geometric mean over the runs of B.
     b: f64,
+    /// B divided by A: the geometric mean over the rounds; without rounds, the ratio of the means.
     ratio: f64,
+    /// The 95 % interval of the ratio; left out with too few runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     interval_95: Option<Range>,
+    /// The probability of a difference at least this large if A and B are equal; left out with too few runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     p: Option<f64>,
 }
 
+/// An interval.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Range {
+    /// The lower end.
     low: f64,
+    /// The upper end.
     high: f64,
 }
 
@@ -150,6 +200,12 @@ mod tests {
 
     use super::super::fixtures::compared;
     use super::*;
+    use crate::report::result::schema;
+
+    #[test]
+    fn the_schema_of_comparisons_is_that_of_these_structs() {
+        schema::check::<Written>("docs/comparison.schema.json", "Comparisons of onrush");
+    }
 
     #[test]
     fn every_figure_is_there() {

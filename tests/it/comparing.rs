@@ -62,6 +62,9 @@ fn the_rounds_of_an_experiment_are_compared(context: &Context) {
     assert_eq!(at("/comparisons/0/metrics/0/metric"), "rate");
     let ratio = at("/comparisons/0/metrics/0/ratio").as_f64().unwrap();
     assert!(ratio > 2.0, "{ratio}");
+    let schema: Value = serde_json::from_str(include_str!("../../docs/comparison.schema.json")).unwrap();
+    let validator = jsonschema::validator_for(&schema).expect("it is a schema");
+    assert!(validator.is_valid(&document), "{document:#}");
 }
 
 fn a_slower_target_fails_where_it_may_not_be_slower(context: &Context) {
