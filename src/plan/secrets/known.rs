@@ -8,6 +8,7 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 use super::decode::{View, all_views, views, words};
 use super::find::{joined, secrets};
+use super::lua::secrets_of_script;
 use super::without;
 use crate::plan::Plan;
 
@@ -53,11 +54,13 @@ impl Known {
         texts.extend(plan.request.headers.iter().map(|(name, value)| format!("{name}: {value}").into_bytes()));
         let args = plan.script.iter().flat_map(|script| &script.args);
         texts.extend(args.map(|arg| arg.clone().into_bytes()));
-        let files = script.into_iter().chain([body]);
-        texts.extend(files.map(|bytes| bytes[..bytes.len().min(LOOKED_THROUGH)].to_vec()));
+        let start = |bytes: &[u8]| bytes[..bytes.len().min(LOOKED_THROUGH)].to_vec();
+        texts.push(start(body));
+        let script = start(script.unwrap_or_default());
         let logins = plan.target.userinfo.iter().chain(proxy.and_then(|proxy| proxy.login.as_ref()));
         let given = logins.cloned().chain(hidden_args(plan)).map(String::into_bytes);
-        let found = texts.iter().flat_map(|text| values(text));
+        let in_script = secrets_of_script(&script).into_iter().map(|place| script[place].to_vec());
+        let found = texts.iter().flat_map(|text| values(text)).chain(in_script);
         let mut parts_of_all = BTreeSet::new();
         for secret in given.chain(found) {
             if parts_of_all.len() >= MOST {

@@ -3,11 +3,12 @@
 //! It works on plain text with no grammar except `name=value`, `Name: value`, `"name": "value"` and
 //! `<name>value</name>`, so that it finds secrets in URLs, headers, forms, documents, script arguments and sentences
 //! alike. Each text is searched both as it is and decoded (`decode`). `find` searches any text for the values of secret
-//! names (`names`), `known` for values that the run was given.
+//! names (`names`), `lua` does so in scripts, and `known` searches for values that the run was given.
 
 mod decode;
 mod find;
 mod known;
+mod lua;
 mod names;
 
 use std::ops::Range;

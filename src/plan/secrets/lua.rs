@@ -1,0 +1,105 @@
+//! Finds secrets in a Lua script: only those in string literals, because what follows `password =` may also be the name
+//! of a variable, and comments are never sent.
+
+use std::ops::Range;
+
+use super::find::secrets;
+
+/// The secrets in a script, in order.
+pub(super) fn secrets_of_script(text: &[u8]) -> Vec<Range<usize>> {
+    let literals = literals(text);
+    let within = |place: Range<usize>| {
+        let after = literals.partition_point(|literal| literal.start <= place.start);
+        let literal = literals.get(after.checked_sub(1)?).filter(|literal| place.start < literal.end)?;
+        // A long literal's value begins with its brackets.
+        let start = place.start.max(literal.inner.start);
+        let end = place.end.min(literal.inner.end);
+        (start < end).then_some(start..end)
+    };
+    secrets(text, false).into_iter().filter_map(within).collect()
+}
+
+/// A string literal, delimiters included.
+struct Literal {
+    start: usize,
+    end: usize,
+    /// The text between the delimiters, escaped as it is written.
+    inner: Range<usize>,
+}
+
+/// The string literals of a script.
+fn literals(text: &[u8]) -> Vec<Literal> {
+    let (mut literals, mut at) = (Vec::new(), 0);
+    while at < text.len() {
+        let is_comment = text[at..].starts_with(b"--");
+        if let Some(long) = long_bracket(text, if is_comment { at + 2 } else { at }) {
+            at = long.end;
+            literals.extend((!is_comment).then_some(long));
+        } else if is_comment {
+            at = end_of_line(text, at);
+        } else if b"\"'".contains(&text[at]) {
+            let end = closing_quote(text, at);
+            literals.push(Literal { start: at, end: end + 1, inner: at + 1..end });
+            at = end + 1;
+        } else {
+            at += 1;
+        }
+    }
+    literals
+}
+
+/// The text in long brackets that begins here: `[[ … ]]`, or with equals signs between each two.
+fn long_bracket(text: &[u8], start: usize) -> Option<Literal> {
+    let level = text.get(start..)?.strip_prefix(b"[")?.iter().take_while(|byte| **byte == b'=').count();
+    let inside = start + level + 2;
+    (text.get(inside - 1) == Some(&b'[')).then_some(())?;
+    let closing = [b"]", &vec![b'='; level][..], b"]"].concat();
+    let end = memchr::memmem::find(&text[inside..], &closing).map_or(text.len(), |length| inside + length);
+    Some(Literal { start, end: (end + closing.len()).min(text.len()), inner: inside..end })
+}
+
+/// Where the text in quotes that begins here ends: at the next quote of its kind that is not escaped, or with the line.
+fn closing_quote(text: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'\\' => at += 1,
+            b'\n' => return at,
+            byte if *byte == text[start] => return at,
+            _ => {}
+        }
+        at += 1;
+    }
+    text.len()
+}
+
+fn end_of_line(text: &[u8], start: usize) -> usize {
+    memchr::memchr(b'\n', &text[start..]).map_or(text.len(), |length| start + length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_literals_of_a_script_hold_secrets() {
+        for (script, expected) in [
+            ("wrk.headers['X-Api-Key'] = 'in-a-script'", vec!["in-a-script"]),
+            ("wrk.headers[\"X-Auth\"] = token\nlocal password = user", vec![]),
+            ("-- password = \"in a comment\"\nlocal password = [==[long ]] one]==]", vec!["long ]] one"]),
+            ("--[[ password = 'x' ]] token = 'a\\'b' .. token", vec!["a\\'b"]),
+            ("wrk.body = \"user=ada&password=hunter2\"", vec!["hunter2"]),
+            ("local token = os.getenv(\"API_TOKEN\")", vec![]),
+            ("local t = a[b[1]] - c -- it's\nlocal password = 'after'", vec!["after"]),
+            ("password = 'no end\nlocal a = 1", vec!["no end"]),
+            ("password = [[no end", vec!["no end"]),
+            ("password = '", vec![]),
+            ("password = 'x\\", vec!["x\\"]),
+        ] {
+            let text = script.as_bytes();
+            let found: Vec<String> =
+                secrets_of_script(text).into_iter().map(|place| String::from_utf8_lossy(&text[place]).into()).collect();
+            assert_eq!(found, expected, "{script}");
+        }
+    }
+}
