@@ -17,6 +17,9 @@ use crate::verdict::{Evidence, Generator, Latency, Load, Machine, Network, Targe
 const DELAYED_NS: std::ops::Range<u64> = 38_000_000..46_000_000;
 /// Minimum number of rows in a third of a run.
 const ROWS_PER_THIRD: usize = 3;
+/// A response is slow if it took this many times the median.
+const SLOW: u64 = 10;
+
 /// The spread of requests over connections is meaningful from this many per connection on.
 const REQUESTS_PER_CONNECTION: u64 = 20;
 
@@ -150,14 +153,20 @@ fn latency(outcome: &Outcome) -> Option<Latency> {
     let open_loop = outcome.totals.open_loop.as_deref().filter(|open_loop| open_loop.calm > 0);
     let us = |percent: f64| figure(latency.percentile(percent) as f64 / 1e3);
     let delayed: u64 = latency.values().filter(|(ns, _)| DELAYED_NS.contains(ns)).map(|(_, count)| count).sum();
+    let slow_ns = latency.percentile(50.0).saturating_mul(SLOW);
+    let slow = || latency.values().filter(|(ns, _)| slow_ns > 0 && *ns >= slow_ns);
+    let share = |part: f64, of: f64| if of > 0.0 { figure(part / of) } else { 0.0 };
+    let mean_ns = latency.mean()?;
     Some(Latency {
-        mean_us: figure(latency.mean()? / 1e3),
+        mean_us: figure(mean_ns / 1e3),
         min_us: figure(least_ns as f64 / 1e3),
         calm_us: open_loop.map(|open_loop| figure(open_loop.calm_ns as f64 / open_loop.calm as f64 / 1e3)),
         p1_us: us(1.0),
         p50_us: us(50.0),
         p99_us: us(99.0),
         delayed: figure(delayed as f64 / latency.count() as f64),
+        slow: share(slow().map(|(_, count)| count).sum::<u64>() as f64, latency.count() as f64),
+        slow_time: share(slow().map(|(ns, count)| ns as f64 * count as f64).sum(), mean_ns * latency.count() as f64),
     })
 }
 

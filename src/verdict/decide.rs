@@ -47,6 +47,10 @@ const HALF_ANSWERED: f64 = 0.3;
 const SILENT: f64 = 0.1;
 /// … and for at least this long, in seconds.
 const SILENT_MIN_S: f64 = 0.2;
+/// Slow responses are few up to this share of all …
+const FEW: f64 = 0.05;
+/// … and hold the connections if they account for this share of the time in flight.
+const HELD: f64 = 0.5;
 /// Requests queue at the target if the median is this many times the latency without a queue: the 1st percentile, or
 /// the median under a lower load.
 pub const QUEUEING: f64 = 2.0;
@@ -72,7 +76,7 @@ pub(super) struct Ruling {
 }
 
 /// The rules, in order.
-const RULES: [fn(&Evidence) -> Option<Ruling>; 13] = [
+const RULES: [fn(&Evidence) -> Option<Ruling>; 14] = [
     ports,
     stopped,
     script,
@@ -84,6 +88,7 @@ const RULES: [fn(&Evidence) -> Option<Ruling>; 13] = [
     died,
     too_few,
     target_cpu,
+    slow_few,
     queueing,
     connections,
 ];
@@ -311,12 +316,37 @@ fn target_cpu(evidence: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::Target, reason + &meanwhile(evidence), "")
 }
 
+/// Detects a few slow responses that hold the connections most of the time, while the others are fast.
+fn slow_few(evidence: &Evidence) -> Option<Ruling> {
+    let Evidence { load, latency, .. } = evidence;
+    let &Latency { mean_us, p50_us, slow, slow_time, .. } = latency.as_ref()?;
+    let is_held = slow > 0.0 && slow <= FEW && slow_time >= HELD;
+    // A queue would make each response at most that much longer.
+    let is_queue = slow_time * mean_us <= slow * QUEUE_MAX * load.in_flight * p50_us;
+    // A target that stops now and then as a whole would hold more connections, too.
+    let is_stopped = load.silent_s >= load.elapsed_s * slow_time / 2.0;
+    (is_held && !is_queue && !is_stopped && queues_elsewhere(evidence) && !is_sent(load)).then_some(())?;
+    let reason = format!(
+        "{} of the responses took ten times the median of {} or longer, which is {} of the time that requests were in \
+         flight{}",
+        percent(slow),
+        time(p50_us),
+        percent(slow_time),
+        meanwhile(evidence)
+    );
+    let advice = format!("find out why these are slow, or use more connections ({})", option_of(load));
+    ruling(LimitedBy::Connections, reason, &advice)
+}
+
+/// Whether requests that wait do so elsewhere: if onrush itself is busy, they may have queued in it.
+fn queues_elsewhere(Evidence { generator, load, .. }: &Evidence) -> bool {
+    load.in_flight >= SEVERAL && generator.threads.iter().all(|thread| thread.busy < IDLE)
+}
+
 fn queueing(evidence: &Evidence) -> Option<Ruling> {
-    let Evidence { generator, load, latency, target, .. } = evidence;
+    let Evidence { load, latency, target, .. } = evidence;
     let &Latency { p1_us, p50_us, min_us, calm_us, mean_us, .. } = latency.as_ref()?;
-    // If onrush itself is busy, requests may have queued in it.
-    let is_idle = generator.threads.iter().all(|thread| thread.busy < IDLE);
-    (load.in_flight >= SEVERAL && is_idle).then_some(())?;
+    queues_elsewhere(evidence).then_some(())?;
     // A queue multiplies latency by at most the requests in flight; slower ones are another kind of request.
     let by_queue = |times: f64, least: f64| times >= least && times <= QUEUE_MAX * load.in_flight;
     let place =

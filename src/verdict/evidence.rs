@@ -133,6 +133,12 @@ pub struct Latency {
     pub p99_us: f64,
     /// The share of the latencies between 38 and 46 ms, where Linux's delayed acknowledgements (40 ms) put them.
     pub delayed: f64,
+    /// The share of the responses that took at least ten times the median.
+    #[serde(default)]
+    pub slow: f64,
+    /// The share of the sum of all latencies that these account for.
+    #[serde(default)]
+    pub slow_time: f64,
 }
 
 /// One end of some connections, as `TCP_INFO` reports it. Round trips include delayed acknowledgements.

@@ -55,7 +55,7 @@ fn after(change: impl FnOnce(&mut Evidence)) -> Verdict {
 const EXPLAINED: [(usize, usize); 4] = [(5, 10), (6, 10), (8, 9), (8, 10)];
 
 /// Changes for the rules, in their order: each alone leads to its verdict.
-const SITUATIONS: [(LimitedBy, Change); 17] = [
+const SITUATIONS: [(LimitedBy, Change); 18] = [
     (LimitedBy::Ports, |evidence| (evidence.load.without_port, evidence.load.missing) = (36, 3.6)),
     (LimitedBy::GeneratorCpu, |evidence| evidence.generator.stalled_s = 0.5),
     (LimitedBy::GeneratorScript, |evidence| {
@@ -88,6 +88,11 @@ const SITUATIONS: [(LimitedBy, Change); 17] = [
     }),
     (LimitedBy::Target, |evidence| (evidence.load.silent_at_end_s, evidence.load.connect_errors) = (2.0, 7)),
     (LimitedBy::Target, |evidence| evidence.target = Some(Target { busiest_thread: 0.93, ..target() })),
+    // One of a hundred takes sixty times as long as the median.
+    (LimitedBy::Connections, |evidence| {
+        let latency = evidence.latency.as_mut().unwrap();
+        (latency.slow, latency.slow_time) = (0.01, 0.6);
+    }),
     (LimitedBy::Target, |evidence| evidence.latency.as_mut().unwrap().p1_us = 9.0 * MS),
     (LimitedBy::Target, |evidence| evidence.latency.as_mut().unwrap().calm_us = Some(8.0 * MS)),
     // All are alike, but the shortest took a tenth: the others all queued.
@@ -146,6 +151,15 @@ fn verdicts_name_figures_and_what_to_change() {
         said(|evidence| evidence.latency.as_mut().unwrap().p1_us = 6.0 * MS),
         "limited by the target: requests queued at the target, or in the network (not visible from here): with 9.9 in \
          flight, the median of 18.0 ms was 3 times the 1st percentile; onrush's busiest thread was 30 % busy"
+    );
+    assert_eq!(
+        said(|evidence| {
+            let latency = evidence.latency.as_mut().unwrap();
+            (latency.slow, latency.slow_time) = (0.01, 0.6);
+        }),
+        "limited by the number of connections: 1.0 % of the responses took ten times the median of 18.0 ms or longer, \
+         which is 60 % of the time that requests were in flight; onrush's busiest thread was 30 % busy; find out why \
+         these are slow, or use more connections (-c)"
     );
     assert_eq!(
         said(|evidence| evidence.latency.as_mut().unwrap().calm_us = Some(8.0 * MS)),
@@ -231,13 +245,35 @@ fn what_is_not_known_decides_nothing() {
         let verdict = after(change);
         assert_eq!(verdict.limited_by, LimitedBy::Unclear, "{}", verdict.reason);
     }
+}
+
+#[test]
+fn a_few_slow_responses_decide_only_if_nothing_else_explains_them() {
+    let unclear = |change: Change| {
+        let verdict = after(change);
+        assert_eq!(verdict.limited_by, LimitedBy::Unclear, "{}", verdict.reason);
+    };
+    // A queue of ten does.
+    unclear(|evidence| {
+        let latency = evidence.latency.as_mut().unwrap();
+        (latency.slow, latency.slow_time) = (0.05, 0.5);
+    });
+    // The target stops as a whole for half of the time.
+    unclear(|evidence| {
+        let latency = evidence.latency.as_mut().unwrap();
+        (latency.slow, latency.slow_time) = (0.01, 0.6);
+        evidence.load.silent_s = 5.0;
+    });
+}
+
+#[test]
+fn too_few_responses_decide_nothing() {
+    let few = after(|evidence| evidence.load.completed = 19);
+    assert_eq!((few.limited_by, few.reason.as_str()), (LimitedBy::Unclear, "there were only 19 responses"));
     let refused = after(|evidence| {
         (evidence.generator.stalled_s, evidence.load.completed, evidence.load.read_errors) = (0.5, 0, 900);
     });
-    let words = "unclear: there were no responses";
-    assert_eq!(refused.to_string(), words, "a stall is no reason for resets");
-    let few = after(|evidence| evidence.load.completed = 19);
-    assert_eq!((few.limited_by, few.reason.as_str()), (LimitedBy::Unclear, "there were only 19 responses"));
+    assert_eq!(refused.to_string(), "unclear: there were no responses", "a stall is no reason for resets");
 }
 
 #[test]
