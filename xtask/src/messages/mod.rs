@@ -1,14 +1,14 @@
 //! `make messages`: writes `docs/messages.md`, with every sentence of the program, when it is printed, the exit code
 //! and what to do.
 //!
-//! [`collect`] finds the sentences in the source. The other columns are written by hand in `xtask/messages/`: a file
+//! [`collect`] finds the sentences in the source, and [`page`] lays them out. The other columns are written by hand in `xtask/messages/`: a file
 //! per area, with a table per source file and an entry per item. The test at the end fails if a sentence has no entry
 //! or an entry no sentence, and if two items have the same sentence.
 
 mod collect;
+mod page;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -23,8 +23,6 @@ use collect::Message;
 const PAGE: &str = "docs/messages.md";
 /// The directory of the remarks, from the root of the repository.
 const REMARKS: &str = "xtask/messages";
-/// What comes before the tables.
-const HEAD: &str = include_str!("head.md");
 /// The directories whose sentences users read.
 const SOURCES: [&str; 2] = ["src/", "proto/src/"];
 /// What scripts find in their state, in Lua.
@@ -105,7 +103,8 @@ fn make(root: &Path) -> io::Result<(String, Vec<String>)> {
     let stale = remarks.keys().filter(|path| !known.contains(&path[..]));
     flaws.extend(stale.map(|path| format!("{path}: has remarks and no sentence")));
     flaws.extend(twice(&sections));
-    Ok((page(&sections), flaws))
+    flaws.extend(titles(&sections));
+    Ok((page::page(&sections), flaws))
 }
 
 /// The remarks of all files, by their path.
@@ -191,69 +190,37 @@ impl Section<'_> {
     }
 }
 
+/// Sections in no chapter, and titles that are given twice, so that a link leads to the wrong place.
+fn titles(sections: &[Section<'_>]) -> Vec<String> {
+    let mut flaws = Vec::new();
+    let mut known: BTreeSet<&str> = page::chapters().collect();
+    for section in sections {
+        let Some(remarks) = section.remarks.filter(|remarks| remarks.ignored.is_none()) else { continue };
+        if page::chapter(section.path).is_none() {
+            flaws.push(format!("{}: is in no chapter of the page", section.path));
+        }
+        if !known.insert(&remarks.title) {
+            flaws.push(format!("{}: the title {:?} is given twice", section.path, remarks.title));
+        }
+    }
+    flaws
+}
+
 /// Sentences that are in two items.
 fn twice(sections: &[Section<'_>]) -> Vec<String> {
-    let mut places: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    let mut places: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for section in sections {
         // A script may raise what the program recognizes by its words.
         let is_twice = |message: &&Message| section.path != SCRIPT && !section.is_ignored(&message.item);
         for message in section.messages.iter().filter(is_twice) {
             let item = message.item.split('/').next().unwrap_or_default();
-            places.entry(&message.text).or_default().insert(format!("{} {item}", section.path));
+            places.entry(page::code(&message.text)).or_default().insert(format!("{} {item}", section.path));
         }
     }
     let twice = places.into_iter().filter(|(_, places)| places.len() > 1);
     twice
-        .map(|(text, places)| format!("{text:?} is in {}", places.into_iter().collect::<Vec<_>>().join(" and ")))
+        .map(|(text, places)| format!("{text} is in {}", places.into_iter().collect::<Vec<_>>().join(" and ")))
         .collect()
-}
-
-/// The page itself.
-fn page(sections: &[Section<'_>]) -> String {
-    let mut page = HEAD.to_owned();
-    for section in sections {
-        let items = section.items();
-        let shown: Vec<_> = items.iter().filter(|(item, _)| !section.is_ignored(item)).collect();
-        let Some(remarks) = section.remarks.filter(|_| !shown.is_empty()) else { continue };
-        let _ = write!(
-            page,
-            "\n## {}\n\n`{}`\n\n| message | when | exit code | what to do |\n| --- | --- | --- | --- |\n",
-            remarks.title, section.path
-        );
-        for (item, messages) in shown {
-            let mut texts: Vec<String> = Vec::new();
-            for text in messages.iter().map(|message| code(&message.text)) {
-                if !texts.contains(&text) {
-                    texts.push(text);
-                }
-            }
-            let [when, exit, remedy] = section.cells(item).map(Option::unwrap_or_default);
-            let _ = writeln!(page, "| {} | {when} | {exit} | {remedy} |", texts.join("<br>"));
-        }
-    }
-    page
-}
-
-/// A sentence as code in a cell of a table, with its placeholders reduced to their names.
-fn code(text: &str) -> String {
-    let mut shown = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('{') {
-        shown.push_str(before);
-        if let Some(after) = after.strip_prefix('{') {
-            shown.push('{');
-            rest = after;
-            continue;
-        }
-        let (inside, after) = after.split_once('}').unwrap_or((after, ""));
-        let name = inside.split([':', '.', '?']).next().unwrap_or_default();
-        let is_named = name.starts_with(|c: char| c.is_alphabetic());
-        shown.push_str(&if is_named { format!("{{{name}}}") } else { "…".to_owned() });
-        rest = after;
-    }
-    shown.push_str(rest);
-    let line = shown.replace("}}", "}").split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
-    if line.contains('`') { format!("`` {line} ``") } else { format!("`{line}`") }
 }
 
 #[cfg(test)]
@@ -269,11 +236,11 @@ mod tests {
         assert!(page == written, "{PAGE} is not up to date: `cargo xtask messages` rewrites it");
     }
 
-    fn remarks(text: &str) -> BTreeMap<String, FileRemarks> {
+    pub(super) fn remarks(text: &str) -> BTreeMap<String, FileRemarks> {
         toml::from_str(text).unwrap()
     }
 
-    fn message(item: &str, text: &str) -> Message {
+    pub(super) fn message(item: &str, text: &str) -> Message {
         Message { item: item.to_owned(), text: text.to_owned() }
     }
 
@@ -311,12 +278,6 @@ items.gone = { do = "less" }
         assert_eq!(section.flaws(), ["src/a.rs: gone has a remark and no sentence"]);
         let again =
             Section { path: "src/b.rs", messages: vec![message("line", "one lost")], remarks: remarks.get("src/a.rs") };
-        assert_eq!(twice(&[section, again]), ["\"one lost\" is in src/a.rs Note::fmt and src/b.rs line"]);
-    }
-
-    #[test]
-    fn placeholders_are_shown_by_their_names() {
-        assert_eq!(code("{count:>3} of {} are {{x}} {name:?} a|b"), "`{count} of … are {x} {name} a\\|b`");
-        assert_eq!(code("say `it`"), "`` say `it` ``");
+        assert_eq!(twice(&[section, again]), ["`one lost` is in src/a.rs Note::fmt and src/b.rs line"]);
     }
 }
