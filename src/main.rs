@@ -8,7 +8,7 @@ use onrush::report::show::Printed;
 use onrush::{compare, report, serve, tables};
 
 fn main() -> ExitCode {
-    std::panic::set_hook(Box::new(|panic| say(&format!("onrush: this is a bug in onrush: {panic}"))));
+    std::panic::set_hook(Box::new(|panic| say(&format!("onrush: internal error, please report it: {panic}"))));
     ExitCode::from(match cli::parse(std::env::args_os()) {
         Invocation::Print { stdout, stderr, exit } => {
             if !stderr.is_empty() {
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         }
         Invocation::Lab(lab) => program::lab(lab),
         Invocation::Restore => program::restore(),
-        Invocation::Serve(config) => print("onrush", serve::run(&config).map(|()| String::new()), 0),
+        Invocation::Serve(config) => print("onrush serve", serve::run(&config).map(|()| String::new()), 0),
         Invocation::Search { mut search, warnings } => {
             warnings.iter().for_each(|line| say(line));
             program::search(&mut search)

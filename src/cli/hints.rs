@@ -21,8 +21,13 @@ pub(super) fn hint(misuse: &Misuse) -> String {
         Misuse::NoValue(flag, _) => {
             format!("--{} needs a value: --{0} {}", flag.long, flag.value.unwrap_or_default())
         }
-        Misuse::Value(flag) => format!("--{} takes no value; leave out what follows the =", flag.long),
+        Misuse::Value(flag) => takes_no_value(flag.long),
     }
+}
+
+/// One line about a value that was given to an option that takes none.
+pub(super) fn takes_no_value(name: &str) -> String {
+    format!("--{name} takes no value; leave out the = and what follows it")
 }
 
 fn listed(flags: &[&Flag]) -> String {
@@ -71,9 +76,8 @@ fn unlisted(typed: &str) -> String {
 pub(super) fn command(words: &[OsString], has_script: bool) -> Option<String> {
     let (word, rest) = words.split_first()?;
     if word == "run" && !rest.is_empty() && !has_script {
-        let line = "\"run\" is not a host: a run has no command, and its script follows -s, as in onrush -s FILE URL; \
-                    http://run/ is a host of that name";
-        return Some(line.to_owned());
+        let line = "\"run\" is not a host: a run has no command, and its script follows -s, as in onrush -s FILE URL";
+        return Some(format!("{line}; {}", as_host("run/")));
     }
     let is_bare = |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     let word = word.to_str().filter(is_bare)?;
@@ -81,11 +85,16 @@ pub(super) fn command(words: &[OsString], has_script: bool) -> Option<String> {
     let is_near = |name: &str| word == name || (name.len() > 3 && damerau_levenshtein(word, name) <= 1);
     let (near, command) = COMMANDS.iter().find(|(name, _)| is_near(name))?;
     let reason = match (word == *near, *near) {
-        (true, "help") => "is not a host: onrush --help prints the help,".to_owned(),
-        (true, _) => format!("must be the first word: {command};"),
-        (false, _) => format!("is not a host: did you mean {command}?"),
+        (true, "help") => "is not a host: onrush --help prints the help".to_owned(),
+        (true, _) => format!("must be the first word: {command}"),
+        (false, _) => format!("is not a host: perhaps you mean {command}"),
     };
-    Some(format!("{word:?} {reason} http://{word}/ is a host of that name"))
+    Some(format!("{word:?} {reason}; {}", as_host(&format!("{word}/"))))
+}
+
+/// What to write if a word is a host after all; `rest` is what follows the scheme.
+fn as_host(rest: &str) -> String {
+    format!("for a host of that name write http://{rest}")
 }
 
 /// The commands, and how each is written.
@@ -123,11 +132,11 @@ pub(super) fn stray(words: &[OsString], has_script: bool) -> Option<String> {
     let path = secrets::text(if path.is_empty() { "/" } else { path });
     let is_port = host.parse::<u16>().is_ok_and(|port| port > 0);
     let port = if is_port {
-        format!("http://127.0.0.1:{host}{path} for that port on this machine, or ")
+        format!("for that port on this machine write http://127.0.0.1:{host}{path}; ")
     } else {
         String::new()
     };
-    Some(format!("{} is a number, not a host: write {port}http://{host}{path} for a host of that name", shown(first)))
+    Some(format!("{} is a number, not a host: {port}{}", shown(first), as_host(&format!("{host}{path}"))))
 }
 
 /// The option whose name begins with `name`, else the most similar one, if it is similar enough, else the first that
@@ -177,18 +186,19 @@ mod tests {
     #[test]
     fn a_word_that_is_nearly_a_command_is_not_taken_for_a_host() {
         let said = |word: &str| command(&[word.into()], false);
-        for (word, expected) in [
-            ("help", "\"help\" is not a host: onrush --help prints the help, http://help/ is a host of that name"),
-            ("serve", "\"serve\" must be the first word: onrush serve; http://serve/ is a host of that name"),
-            ("merge", "\"merge\" must be the first word: onrush merge; http://merge/ is a host of that name"),
-            ("server", "\"server\" is not a host: did you mean onrush serve? http://server/ is a host of that name"),
-            ("restor", "\"restor\" is not a host: did you mean onrush restore? http://restor/ is a host of that name"),
-            ("mrege", "\"mrege\" is not a host: did you mean onrush merge? http://mrege/ is a host of that name"),
-            ("shwo", "\"shwo\" is not a host: did you mean onrush show? http://shwo/ is a host of that name"),
-            ("vs", "\"vs\" must be the first word: onrush vs; http://vs/ is a host of that name"),
-            ("halp", "\"halp\" is not a host: did you mean onrush --help? http://halp/ is a host of that name"),
+        for (word, reason) in [
+            ("help", "is not a host: onrush --help prints the help"),
+            ("serve", "must be the first word: onrush serve"),
+            ("merge", "must be the first word: onrush merge"),
+            ("server", "is not a host: perhaps you mean onrush serve"),
+            ("restor", "is not a host: perhaps you mean onrush restore"),
+            ("mrege", "is not a host: perhaps you mean onrush merge"),
+            ("shwo", "is not a host: perhaps you mean onrush show"),
+            ("vs", "must be the first word: onrush vs"),
+            ("halp", "is not a host: perhaps you mean onrush --help"),
         ] {
-            assert_eq!(said(word).as_deref(), Some(expected));
+            let expected = format!("{word:?} {reason}; for a host of that name write http://{word}/");
+            assert_eq!(said(word), Some(expected));
         }
         for word in [
             "h",
@@ -210,8 +220,8 @@ mod tests {
         assert_eq!(
             command(&run, false).as_deref(),
             Some(
-                "\"run\" is not a host: a run has no command, and its script follows -s, as in onrush -s FILE URL; \
-                 http://run/ is a host of that name"
+                "\"run\" is not a host: a run has no command, and its script follows -s, as in onrush -s FILE URL; for \
+                 a host of that name write http://run/"
             )
         );
     }
@@ -224,14 +234,15 @@ mod tests {
         };
         let number = |word: &str, url: &str, host: &str| {
             Some(format!(
-                "{word:?} is a number, not a host: write {url} for that port on this machine, or {host} for a host of that name"
+                "{word:?} is a number, not a host: for that port on this machine write {url}; for a host of that name \
+                 write {host}"
             ))
         };
         assert_eq!(said("8080", false), number("8080", "http://127.0.0.1:8080/", "http://8080/"));
         assert_eq!(said("8080/a?b", true), number("8080/a?b", "http://127.0.0.1:8080/a?b", "http://8080/a?b"));
         assert_eq!(
             said("70000", false).as_deref(),
-            Some("\"70000\" is a number, not a host: write http://70000/ for a host of that name")
+            Some("\"70000\" is a number, not a host: for a host of that name write http://70000/")
         );
         assert_eq!(
             said("10 http://h/?token=x", false).as_deref(),

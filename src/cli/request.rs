@@ -29,7 +29,7 @@ pub(super) fn header(text: &str, dialect: Dialect) -> Result<Header, &'static st
             return Err("a header name consists of letters, digits and -; write 'Name: value'");
         }
         if value.contains(|character: char| character.is_ascii_control() && character != '\t') {
-            return Err("a control character in the value");
+            return Err("a control character in the value; leave it out");
         }
     }
     Ok((name.to_owned(), value.trim_start_matches([' ', '\t']).to_owned()))
@@ -129,7 +129,7 @@ mod tests {
             ("A", Err("no colon; write 'Name: value'")),
             (": b", Err("no name before the colon; write 'Name: value'")),
             ("A b: c", Err("a header name consists of letters, digits and -; write 'Name: value'")),
-            ("A: b\r\nC: d", Err("a control character in the value")),
+            ("A: b\r\nC: d", Err("a control character in the value; leave it out")),
         ];
         for (text, expected) in table {
             let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));

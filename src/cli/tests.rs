@@ -557,7 +557,7 @@ fn serve_is_a_subcommand_natively_and_as_the_first_word_only() {
     assert_eq!(refused_by_wrk("onrush --compat wrk serve"), "invalid URL: serve\n");
     assert!(refused("onrush -c10 serve").contains("must be the first word"));
     assert_eq!(run("onrush -c10 http://serve/").target.host, "serve");
-    assert!(refused("onrush serv --addr 8080").contains("did you mean onrush serve?"));
+    assert!(refused("onrush serv --addr 8080").contains("perhaps you mean onrush serve;"));
     assert!(refused("onrush help").contains("onrush --help prints the help"));
 }
 

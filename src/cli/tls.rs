@@ -80,7 +80,7 @@ impl TypedTls {
             return Err(misused("--tls-min 1.3 and --tls-max 1.2 leave no version; leave one of the two out"));
         }
         if !self.suites.is_empty() && !self.suites.iter().any(is_offered) {
-            return Err(misused("--tls-ciphers names no suite of the versions that --tls-min and --tls-max allow"));
+            return Err(misused("--tls-ciphers names no suite that --tls-min and --tls-max allow; name another"));
         }
         let host = target.host.split('%').next().unwrap_or_default();
         Ok(Some(Tls {
@@ -139,7 +139,10 @@ fn list(
         Named::find(table, name).map(|named| named.number).ok_or_else(unknown)
     };
     let numbers: Vec<u16> = names.map(number).collect::<Result<_, _>>()?;
-    if numbers.is_empty() { Err(wrong(flag, value, "an empty list")) } else { Ok(numbers) }
+    if numbers.is_empty() {
+        return Err(wrong(flag, value, "an empty list; for the usual ones leave the option out"));
+    }
+    Ok(numbers)
 }
 
 /// Why a suite that OpenSSL knows is not offered.

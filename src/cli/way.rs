@@ -107,8 +107,10 @@ impl TypedWay {
         if let (Some(sources), Some(family)) = (self.way.sources, self.way.family)
             && sources.family() != family
         {
+            let (letter, typed, allowed) =
+                (if family == Family::V4 { '4' } else { '6' }, sources.family().name(), family.name());
             let line =
-                format!("--bind-ip has {} addresses, but only {} may be used", sources.family().name(), family.name());
+                format!("--bind-ip has {typed} addresses, but -{letter} means {allowed}; leave one of the two out");
             return Err(Refusal::Misused(line));
         }
         self.decide_host(target, warnings);
@@ -180,7 +182,7 @@ fn instead(flag: &Flag, value: &OsStr) -> Result<Instead, Refusal> {
         return Err(wrong(
             flag,
             value,
-            "an IPv6 address or four parts? write the address in brackets, or fewer colons",
+            "ambiguous; write an IPv6 address in brackets, as in [::1]:80, or HOST:PORT:HOST:PORT with no part empty",
         ));
     }
     let (of, to) = match *parts {

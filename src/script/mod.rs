@@ -261,7 +261,7 @@ pub fn flush() {
 
 /// The script has called `os.exit`, which ends the run and sets the exit code of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the script ended the program (os.exit)")]
+#[error("the script called os.exit({0})")]
 pub struct Exit(pub i32);
 
 /// Finds the requests in what a script returned.

@@ -26,7 +26,7 @@ _G.wrk = wrk
 -- The host ends the run as soon as the call it made returns, even if the script catches the error.
 local function exit(code)
   native.exit(code)
-  error("os.exit was called", 0)
+  error(format("the script called os.exit(%d)", code), 0)
 end
 
 function os.exit(code)
@@ -211,7 +211,7 @@ local function thread_of(number)
       error(format("cannot set '%s' on thread", type(value)), 2)
     end
     if given.is_proxied then
-      error("cannot set 'addr' on thread: with --http-proxy all connections go to the proxy; remove one of the two", 2)
+      error("cannot set 'addr' on thread: with --http-proxy all connections go to the proxy; leave one of the two out", 2)
     end
     local problem = native.move(number, place_of(value, "bad value for 'addr' (wrk.addr expected, got %s)"))
     if problem then

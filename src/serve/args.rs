@@ -29,12 +29,13 @@ pub fn parse(mut args: lexopt::Parser) -> Result<Command, String> {
             Long("addr") => config.address = address(&value("--addr", &mut args)?)?,
             Long("threads") => config.threads = threads(&value("--threads", &mut args)?)?,
             Long("help") | Short('h') => return Ok(Command::Help),
-            Value(word) => return Err(format!("unexpected argument '{}': {KNOWN}", word.display())),
+            Value(word) => return Err(format!("unexpected argument {word:?}: {KNOWN}")),
             Long(name) if nearest(name).is_some() => {
                 let near = nearest(name).unwrap_or_default();
                 return Err(format!("unknown option --{}; did you mean --{near}?", name.escape_debug()));
             }
-            Long(_) | Short(_) => return Err(format!("{}: {KNOWN}", arg.unexpected())),
+            Long(name) => return Err(format!("unknown option --{}: {KNOWN}", name.escape_debug())),
+            Short(letter) => return Err(format!("unknown option -{}: {KNOWN}", letter.escape_debug())),
         }
     }
     Ok(Command::Run(config))
@@ -53,13 +54,13 @@ fn nearest(name: &str) -> Option<&'static str> {
 
 fn value(option: &str, args: &mut lexopt::Parser) -> Result<String, String> {
     let value = args.value().map_err(|_| format!("{option} needs a value"))?;
-    value.into_string().map_err(|value| format!("{option} '{}' is not valid UTF-8", value.display()))
+    value.into_string().map_err(|value| format!("{option} {value:?} is not valid UTF-8"))
 }
 
 fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(count @ 1..=THREADS_MAX) => Ok(count),
-        _ => Err(format!("--threads '{text}' is not a whole number from 1 to {THREADS_MAX}")),
+        _ => Err(format!("--threads {text:?} is not a whole number from 1 to {THREADS_MAX}")),
     }
 }
 
@@ -88,7 +89,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 fn unusable(text: &str, why: &str) -> String {
     let any = Ipv4Addr::UNSPECIFIED;
-    format!("--addr '{text}': {why}; give PORT, HOST:PORT or [IPv6]:PORT, such as 8080, {any}:80 or [::1]:8080")
+    format!("--addr {text:?}: {why}; give PORT, HOST:PORT or [IPv6]:PORT, such as 8080, {any}:80 or [::1]:8080")
 }
 
 #[cfg(test)]
@@ -142,7 +143,7 @@ mod tests {
             ("example", "there is no port"),
             ("no.such.invalid:80", "the host cannot be resolved"),
         ] {
-            assert_eq!(parsed(&["--addr", text]), Err(format!("--addr '{text}': {why}; {right}")));
+            assert_eq!(parsed(&["--addr", text]), Err(format!("--addr {text:?}: {why}; {right}")));
         }
     }
 
@@ -150,7 +151,7 @@ mod tests {
     fn threads_are_counted_from_one_to_1024() {
         assert_eq!(parsed(&["--threads", "4"]), at("127.0.0.1:8080", 4));
         for text in ["0", "1025", "-1", "two", ""] {
-            let message = format!("--threads '{text}' is not a whole number from 1 to 1024");
+            let message = format!("--threads {text:?} is not a whole number from 1 to 1024");
             assert_eq!(parsed(&[&format!("--threads={text}")]), Err(message));
         }
     }
@@ -158,11 +159,11 @@ mod tests {
     #[test]
     fn what_it_does_not_know_is_named_with_what_it_knows() {
         let known = "onrush serve takes --addr A, --threads N and --help";
-        assert_eq!(parsed(&["--port", "1"]), Err(format!("invalid option '--port': {known}")));
+        assert_eq!(parsed(&["--port", "1"]), Err(format!("unknown option --port: {known}")));
         assert_eq!(parsed(&["--adr", "1"]), Err("unknown option --adr; did you mean --addr?".into()));
         assert_eq!(parsed(&["--thread=1"]), Err("unknown option --thread; did you mean --threads?".into()));
-        assert_eq!(parsed(&["-x"]), Err(format!("invalid option '-x': {known}")));
-        assert_eq!(parsed(&["8080"]), Err(format!("unexpected argument '8080': {known}")));
+        assert_eq!(parsed(&["-x"]), Err(format!("unknown option -x: {known}")));
+        assert_eq!(parsed(&["8080"]), Err(format!("unexpected argument \"8080\": {known}")));
         assert_eq!(parsed(&["--addr"]), Err("--addr needs a value".into()));
     }
 

@@ -41,7 +41,7 @@ impl Ask<'_> {
     /// Whether `number` is a multiple of `every` in the query, which is 10 by default.
     pub(super) fn is_chosen(&self, number: u64) -> Result<bool, String> {
         let every = self.value(&["every"]).unwrap_or("10");
-        let every: NonZeroU64 = every.parse().map_err(|_| format!("'{every}' is not a whole number from 1"))?;
+        let every: NonZeroU64 = every.parse().map_err(|_| format!("{every:?} is not a whole number from 1"))?;
         Ok(number.is_multiple_of(every.get()))
     }
 }

@@ -351,7 +351,7 @@ impl Stage {
     }
 }
 
-const TOO_LONG_TO_ECHO: Rejection = Rejection { status: 413, why: "/echo keeps at most 1048576 bytes" };
+const TOO_LONG_TO_ECHO: Rejection = Rejection { status: 413, why: "/echo keeps at most 1 MiB" };
 
 /// Whether the prepared response fits.
 fn is_plain(head: &Head) -> bool {

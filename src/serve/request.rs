@@ -71,7 +71,7 @@ pub(super) fn scan(input: &[u8]) -> Result<Option<Head<'_>>, Rejection> {
     Ok(Some(Head { method, target, persistence, body, expects_continue: fields.expects_continue, size: lines.at }))
 }
 
-const TOO_LONG: Rejection = Rejection { status: 431, why: "the head is longer than 16384 bytes" };
+const TOO_LONG: Rejection = Rejection { status: 431, why: "the head is longer than 16 KiB" };
 const NO_REQUEST_LINE: Rejection = Rejection { status: 400, why: "the first line is not METHOD TARGET HTTP/1.1" };
 const OTHER_VERSION: Rejection = Rejection { status: 505, why: "the version is neither HTTP/1.1 nor HTTP/1.0" };
 const BAD_LENGTH: Rejection = Rejection { status: 400, why: "Content-Length is not a whole number" };

@@ -33,7 +33,7 @@ pub(super) fn delay(ask: &Ask) -> Made {
 pub(super) fn status(ask: &Ask) -> Made {
     let status = match ask.argument.parse() {
         Ok(status @ 100..=999) => status,
-        _ => return Err(format!("'{}' is not a status from 100 to 999", ask.argument)),
+        _ => return Err(format!("{:?} is not a status from 100 to 999", ask.argument)),
     };
     let manner = ask.manner;
     Ok(match status {
@@ -101,7 +101,7 @@ pub(super) fn freeze(ask: &Ask) -> Made {
     let (count, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
         (Some(count), _) => (count, MILLISECOND),
         (None, Some(count)) => (count, SECOND),
-        (None, None) => return Err(format!("'{text}' is not a time with its unit, as in 5s or 500ms")),
+        (None, None) => return Err(format!("{text:?} is not a time with its unit, as in 5s or 500ms")),
     };
     let (every, length) = (wait(count, unit)?, wait(ask.value(&["ms"]).unwrap_or("1000"), MILLISECOND)?);
     if length >= every {
@@ -116,7 +116,7 @@ pub(super) fn capacity(ask: &Ask) -> Made {
     let number = |name, most: f64| {
         let text = ask.value(&[name]).unwrap_or("0");
         let number = text.parse::<f64>().ok().filter(|number| (0.0..=most).contains(number));
-        number.ok_or_else(|| format!("{name}: '{text}' is not a number up to {most}"))
+        number.ok_or_else(|| format!("{name}: {text:?} is not a number up to {most}"))
     };
     let (per_s, spread) = (number("rps", RATE_MAX)?, number("sd", SPREAD_MAX)?);
     if per_s < RATE_MIN {
@@ -217,7 +217,7 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 fn length(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(bytes @ 0..=BODY_BYTES_MAX) => Ok(bytes),
-        _ => Err(format!("'{text}' is not a number of bytes from 0 to {BODY_BYTES_MAX}")),
+        _ => Err(format!("{text:?} is not a number of bytes from 0 to {BODY_BYTES_MAX}")),
     }
 }
 
@@ -226,6 +226,6 @@ fn wait(text: &str, unit: Duration) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().map(|count| count * unit.as_secs_f64());
     match seconds.map(Duration::try_from_secs_f64) {
         Some(Ok(wait)) if wait <= WAIT_MAX => Ok(wait),
-        _ => Err(format!("'{text}' is not a time of at most an hour, in {}", if unit == SECOND { "s" } else { "ms" })),
+        _ => Err(format!("{text:?} is not a time of at most an hour, in {}", if unit == SECOND { "s" } else { "ms" })),
     }
 }

@@ -138,7 +138,7 @@ pub(super) fn reply(head: &Head, raw: &[u8], numbers: Numbers, resources: &Resou
     };
     if let Some(key) = route.unknown(query) {
         let keys: Vec<&str> = route.keys().collect();
-        let why = format!("{path} does not know '{key}'; it takes {}\n", keys.join(", "));
+        let why = format!("{path} does not know {key:?}; it takes {}\n", keys.join(", "));
         return later(Response::text(400, why, manner));
     }
     let ask = Ask { argument, query, manner, numbers, freeze: &resources.freeze, capacity: &resources.capacity };

@@ -495,7 +495,7 @@ fn a_head_without_end_is_refused_and_the_refusal_arrives() {
     let mut client = connect(&server);
     // More than the limit, so that part of it is still unread when the response is sent.
     send(&mut client, &format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(200_000)));
-    let why = "the head is longer than 16384 bytes\n";
+    let why = "the head is longer than 16 KiB\n";
     let fields = format!("Content-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n", why.len());
     expect(&mut client, &format!("HTTP/1.1 431 Request Header Fields Too Large\r\n{fields}\r\n{why}"));
     client.shutdown(Shutdown::Write).unwrap();
@@ -508,7 +508,7 @@ fn echo_refuses_what_it_would_have_to_keep() {
     let mut client = connect(&server);
     send(&mut client, "POST /echo HTTP/1.1\r\nContent-Length: 2000000\r\n\r\n");
     client.write_all(&vec![b'u'; 2_000_000]).unwrap();
-    let why = "/echo keeps at most 1048576 bytes\n";
+    let why = "/echo keeps at most 1 MiB\n";
     let fields = format!("Content-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n", why.len());
     expect(&mut client, &format!("HTTP/1.1 413 Content Too Large\r\n{fields}\r\n{why}"));
 }
@@ -520,22 +520,22 @@ fn bad_paths_and_arguments_are_answered_with_what_is_wrong() {
     };
     answers_and_lives("/nowhere", &response("404 Not Found", "no such path; onrush serve --help lists them\n"));
     for (path, body) in [
-        ("/bytes/-1", "'-1' is not a number of bytes from 0 to 10737418240\n"),
-        ("/bytes/10737418241", "'10737418241' is not a number of bytes from 0 to 10737418240\n"),
-        ("/delay/soon", "'soon' is not a time of at most an hour, in ms\n"),
-        ("/delay/-1", "'-1' is not a time of at most an hour, in ms\n"),
-        ("/delay/NaN", "'NaN' is not a time of at most an hour, in ms\n"),
-        ("/drip?duration=3601", "'3601' is not a time of at most an hour, in s\n"),
-        ("/status/1000", "'1000' is not a status from 100 to 999\n"),
-        ("/stall?every=0", "'0' is not a whole number from 1\n"),
-        ("/mixed?every=x", "'x' is not a whole number from 1\n"),
-        ("/freeze?every=5", "'5' is not a time with its unit, as in 5s or 500ms\n"),
-        ("/freeze?every=xs", "'x' is not a time of at most an hour, in s\n"),
+        ("/bytes/-1", "\"-1\" is not a number of bytes from 0 to 10737418240\n"),
+        ("/bytes/10737418241", "\"10737418241\" is not a number of bytes from 0 to 10737418240\n"),
+        ("/delay/soon", "\"soon\" is not a time of at most an hour, in ms\n"),
+        ("/delay/-1", "\"-1\" is not a time of at most an hour, in ms\n"),
+        ("/delay/NaN", "\"NaN\" is not a time of at most an hour, in ms\n"),
+        ("/drip?duration=3601", "\"3601\" is not a time of at most an hour, in s\n"),
+        ("/status/1000", "\"1000\" is not a status from 100 to 999\n"),
+        ("/stall?every=0", "\"0\" is not a whole number from 1\n"),
+        ("/mixed?every=x", "\"x\" is not a whole number from 1\n"),
+        ("/freeze?every=5", "\"5\" is not a time with its unit, as in 5s or 500ms\n"),
+        ("/freeze?every=xs", "\"x\" is not a time of at most an hour, in s\n"),
         ("/freeze?every=1s&ms=1000", "a freeze of 1000 ms every 1s would never end\n"),
         ("/capacity", "rps, the requests per second, is missing or below 0.01; try /capacity?rps=500\n"),
-        ("/capacity?rps=x", "rps: 'x' is not a number up to 1000000000\n"),
-        ("/capacity?rps=5&sd=-1", "sd: '-1' is not a number up to 10\n"),
-        ("/mixed?rest=-1", "'-1' is not a time of at most an hour, in ms\n"),
+        ("/capacity?rps=x", "rps: \"x\" is not a number up to 1000000000\n"),
+        ("/capacity?rps=5&sd=-1", "sd: \"-1\" is not a number up to 10\n"),
+        ("/mixed?rest=-1", "\"-1\" is not a time of at most an hour, in ms\n"),
     ] {
         answers_and_lives(path, &response("400 Bad Request", body));
     }

@@ -83,7 +83,7 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Lab>, String> {
 /// Where results go.
 fn folder(out: Option<PathBuf>, resume: Option<PathBuf>, is_forced: bool) -> Result<Destination, String> {
     match (out, resume) {
-        (Some(_), Some(_)) => Err("--out and --resume both name a folder; remove one of them".to_owned()),
+        (Some(_), Some(_)) => Err("--out and --resume both name a folder; leave one of the two out".to_owned()),
         (out, None) if is_forced => {
             let path = out.unwrap_or_else(|| PathBuf::from("DIR"));
             Err(format!("--force needs --resume: --resume {} --force", path.display()))

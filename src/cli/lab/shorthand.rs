@@ -172,7 +172,7 @@ impl Typed {
                 continue;
             };
             let value = match (takes_value, value) {
-                (false, Some(_)) => return Err(format!("--{name} takes no value; remove the = and what follows")),
+                (false, Some(_)) => return Err(hints::takes_no_value(name)),
                 (false, None) => String::new(),
                 (true, Some(value)) => value.to_owned(),
                 (true, None) => text(args.next().ok_or_else(|| format!("--{name} needs a value"))?.clone())?,

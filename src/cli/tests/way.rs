@@ -29,7 +29,7 @@ fn connections_go_where_curls_four_parts_say() {
     }
     assert_eq!(instead("[::1]:80:b:81", "http://[::1]/"), to("b", Some(81)));
     assert_eq!(instead("::there:81", "https://h/"), to("there", Some(81)));
-    assert!(refused("onrush --connect-to ::b:81 h").contains("an IPv6 address or four parts?"));
+    assert!(refused("onrush --connect-to ::b:81 h").contains("ambiguous; write an IPv6 address in brackets"));
     assert_eq!(instead("h:443::1", "https://h/"), to("h", Some(1)));
     for typed in ["", ":80", "h:", "h:0", "h:x", "[::1", "a:b:c", "a:80:b:81:c", "a:x:b:1", "[]:80:b:1", "h:80:b:0"] {
         let line = refused(&format!("onrush --connect-to '{typed}' http://h/"));
