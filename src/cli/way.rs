@@ -107,10 +107,10 @@ impl TypedWay {
         if let (Some(sources), Some(family)) = (self.way.sources, self.way.family)
             && sources.family() != family
         {
-            let (letter, typed, allowed) =
-                (if family == Family::V4 { '4' } else { '6' }, sources.family().name(), family.name());
+            let option = if family == Family::V4 { "-4" } else { "-6" };
+            let (typed, allowed) = (sources.family().name(), family.name());
             let line =
-                format!("--bind-ip has {typed} addresses, but -{letter} means {allowed}; leave one of the two out");
+                format!("--bind-ip has {typed} addresses, but {option} means {allowed}; leave one of the two out");
             return Err(Refusal::Misused(line));
         }
         self.decide_host(target, warnings);

@@ -45,6 +45,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use crate::reason::reason;
 pub use routes::help;
 
 use capacity::Capacity;
@@ -96,8 +97,8 @@ impl Server {
             let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
             let resources = Resources::new(Arc::clone(&counters), index, Arc::clone(&freeze), Arc::clone(&capacity));
             let mut worker = Worker::new(listener, Arc::clone(&stop), resources)?;
-            let handle = std::thread::Builder::new().name(format!("serve-{index}")).spawn(move || worker.run())?;
-            server.threads.push(Thread { stop, handle });
+            let handle = std::thread::Builder::new().name(format!("serve-{index}")).spawn(move || worker.run());
+            server.threads.push(Thread { stop, handle: handle.map_err(|error| no_thread(&error))? });
         }
         Ok(server)
     }
@@ -109,6 +110,11 @@ impl Server {
 
     /// Closes every connection and waits for the threads to end, as dropping the server does.
     pub fn stop(self) {}
+}
+
+/// The error of a thread that cannot be created.
+fn no_thread(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot create a thread for connections: {}", reason(error)))
 }
 
 impl Drop for Server {
