@@ -47,9 +47,7 @@ const HALF_ANSWERED: f64 = 0.3;
 const SILENT: f64 = 0.1;
 /// … and for at least this long, in seconds.
 const SILENT_MIN_S: f64 = 0.2;
-/// Slow responses are few up to this share of all …
-const FEW: f64 = 0.05;
-/// … and hold the connections if they account for this share of the time in flight.
+/// Slow responses hold the connections if they account for this share of the time in flight.
 const HELD: f64 = 0.5;
 /// Requests queue at the target if the median is this many times the latency without a queue: the 1st percentile, or
 /// the median under a lower load.
@@ -88,7 +86,7 @@ const RULES: [fn(&Evidence) -> Option<Ruling>; 14] = [
     died,
     too_few,
     target_cpu,
-    slow_few,
+    slow_responses,
     queueing,
     connections,
 ];
@@ -316,11 +314,11 @@ fn target_cpu(evidence: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::Target, reason + &meanwhile(evidence), "")
 }
 
-/// Detects a few slow responses that hold the connections most of the time, while the others are fast.
-fn slow_few(evidence: &Evidence) -> Option<Ruling> {
+/// Detects slow responses that hold the connections most of the time, while the others are fast.
+fn slow_responses(evidence: &Evidence) -> Option<Ruling> {
     let Evidence { load, latency, .. } = evidence;
     let &Latency { mean_us, p50_us, slow, slow_time, .. } = latency.as_ref()?;
-    let is_held = slow > 0.0 && slow <= FEW && slow_time >= HELD;
+    let is_held = slow_time >= HELD;
     // A queue would make each response at most that much longer.
     let is_queue = slow_time * mean_us <= slow * QUEUE_MAX * load.in_flight * p50_us;
     // A target that stops now and then as a whole would hold more connections, too.

@@ -248,7 +248,7 @@ fn what_is_not_known_decides_nothing() {
 }
 
 #[test]
-fn a_few_slow_responses_decide_only_if_nothing_else_explains_them() {
+fn slow_responses_decide_only_if_nothing_else_explains_them() {
     let unclear = |change: Change| {
         let verdict = after(change);
         assert_eq!(verdict.limited_by, LimitedBy::Unclear, "{}", verdict.reason);
