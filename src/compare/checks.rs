@@ -78,7 +78,8 @@ impl Checks {
     pub fn doubt(both: &[Self; 2]) -> Option<String> {
         let [a, b] = both;
         let share = |(part, all): (f64, f64)| percent(part / all);
-        for (name, one, other) in [("errors", a.failed(), b.failed()), ("statuses of 400 or more", a.bad(), b.bad())] {
+        let bad = "responses with a status of 400 or more";
+        for (name, one, other) in [("errors", a.failed(), b.failed()), (bad, a.bad(), b.bad())] {
             let (Some(one), Some(other)) = (one, other) else { continue };
             if differ(one, other) {
                 return Some(format!("the shares of {name} differ (A {}, B {})", share(one), share(other)));
@@ -141,7 +142,7 @@ mod tests {
         assert_eq!(Checks::doubt(&[read(50), read(55)]), None, "may be chance");
         assert_eq!(Checks::doubt(&[none(), read(50)]).unwrap(), "the shares of errors differ (A 0 %, B 0.50 %)");
         let words = Checks::doubt(&[none(), status(10_000)]).unwrap();
-        assert_eq!(words, "the shares of statuses of 400 or more differ (A 0 %, B 100 %)");
+        assert_eq!(words, "the shares of responses with a status of 400 or more differ (A 0 %, B 100 %)");
     }
 
     #[test]

@@ -11,6 +11,9 @@ use crate::plan::Order;
 use crate::report::printable;
 use crate::tables::Measured;
 
+/// Why a percentile is not compared.
+pub const TOO_FEW: &str = "a run lacks it, or has fewer than 20 values beyond it";
+
 /// Two sides, compared.
 #[derive(Clone, Debug)]
 pub struct Comparison {
@@ -96,9 +99,7 @@ impl Comparison {
         let headline = wanted.filter(|wanted| metrics.contains(wanted));
         let checks = [a, b].map(|side| Checks::of(side));
         let doubt = match (headline, wanted) {
-            (None, Some(wanted)) => Some(format!(
-                "{wanted} is unknown for a run, or fewer than 20 of its requests took longer: measure longer"
-            )),
+            (None, Some(wanted)) => Some(format!("{wanted} cannot be compared: {TOO_FEW}; measure longer")),
             _ if is_scheduled(a) != is_scheduled(b) => {
                 Some("one side has a rate (-R) and the other has none: their figures are not comparable".to_owned())
             }

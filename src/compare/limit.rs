@@ -1,8 +1,8 @@
 //! Limits how much worse than the baseline a metric may be (`--fail-if-worse`).
 
-use super::comparison::Comparison;
+use super::comparison::{Comparison, TOO_FEW};
 use super::metric::Metric;
-use super::words::{loss, name, percent};
+use super::words::{SINGLE_RUNS, loss, name, percent};
 
 /// A limit on how much worse a metric may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,7 +29,7 @@ impl Limit {
     pub fn judge(self, comparison: &Comparison) -> Judged {
         let open = |why: &str| {
             let metric = self.metric.map_or("the metric that decides".to_owned(), name);
-            Judged::Open(format!("whether {metric} is worse by more than {} is open: {why}", percent(self.share)))
+            Judged::Open(format!("cannot tell whether {metric} is worse by more than {}: {why}", percent(self.share)))
         };
         let unknown = "it is unknown for a run";
         let Some(metric) = self.metric.or(comparison.headline) else {
@@ -38,7 +38,7 @@ impl Limit {
         let Some(estimate) = comparison.estimate(metric) else {
             return open(&missing(metric, comparison).unwrap_or_else(|| unknown.to_owned()));
         };
-        let Some((low, high)) = estimate.range() else { return open("one run per side gives no measure of noise") };
+        let Some((low, high)) = estimate.range() else { return open(SINGLE_RUNS) };
         let losses = [low, high].map(|ratio| loss(metric, ratio));
         let (least, most) = (losses[0].min(losses[1]), losses[0].max(losses[1]));
         if let Some(doubt) = &comparison.doubt {
@@ -63,8 +63,7 @@ fn missing(metric: Metric, comparison: &Comparison) -> Option<String> {
     let is_percentile = |metric: &Metric| matches!(metric, Metric::Percentile(_));
     is_percentile(&metric).then_some(())?;
     if comparison.omitted.contains(&metric) {
-        let too_few = "a run lacks it, or has fewer than 20 values beyond it: measure longer";
-        return Some(comparison.doubt.clone().unwrap_or_else(|| too_few.to_owned()));
+        return Some(comparison.doubt.clone().unwrap_or_else(|| format!("{TOO_FEW}; measure longer")));
     }
     let all = comparison.estimates.iter().map(|it| it.metric).chain(comparison.omitted.iter().copied());
     let mut recorded: Vec<Metric> = all.filter(is_percentile).collect();
@@ -103,7 +102,7 @@ mod tests {
             let Judged::Open(words) = (Limit { metric: name.parse().ok(), share: 0.05 }).judge(comparison) else {
                 panic!("{name} is decided")
             };
-            words.split_once(" is open: ").unwrap().1.to_owned()
+            words.split_once(" %: ").unwrap().1.to_owned()
         };
         let mut some = runs(&[100.0, 101.0, 99.0], &[100.0, 101.0, 99.0]);
         for run in &mut some {
@@ -111,7 +110,7 @@ mod tests {
         }
         let with_percentiles = Comparison::of(&of_experiment(&some).unwrap()[0], 1).unwrap();
         assert_eq!(why(&with_percentiles, "p42"), "the files do not have it, only p50, p99");
-        let too_few = "a run lacks it, or has fewer than 20 values beyond it: measure longer";
+        let too_few = "a run lacks it, or has fewer than 20 values beyond it; measure longer";
         assert_eq!(why(&with_percentiles, "p99"), too_few);
         let without = compared(&[100.0, 101.0], &[100.0, 101.0]);
         assert_eq!(why(&without, "p42"), "the files have no percentiles");

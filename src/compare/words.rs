@@ -1,11 +1,14 @@
 //! Comparisons as text for people.
 
 use super::checks::{self, Checks};
-use super::comparison::{Comparison, Estimate, Pairing};
+use super::comparison::{Comparison, Estimate, Pairing, TOO_FEW};
 use super::contest::shown;
 use super::metric::Metric;
 use crate::report::printable;
 use crate::report::units::{counted, thousands, time_us};
+
+/// Why nothing can be said of two single runs.
+pub const SINGLE_RUNS: &str = "one run per side gives no measure of noise";
 
 /// One comparison with all its figures, or several with what matters of each.
 pub fn text(comparisons: &[Comparison]) -> String {
@@ -14,7 +17,7 @@ pub fn text(comparisons: &[Comparison]) -> String {
         several => {
             let blocks: Vec<String> = several.iter().map(brief).collect();
             format!(
-                "{}\n{} with a baseline; ratios are B/A; intervals and p hold for all of them together (Bonferroni).\n",
+                "{}\n{} with a baseline; ratios are B/A; intervals and p hold for all of them together (Bonferroni)\n",
                 blocks.join("\n"),
                 counted(several.len() as u64, "comparison")
             )
@@ -46,7 +49,7 @@ fn whole(comparison: &Comparison) -> String {
     if !comparison.omitted.is_empty() {
         let omitted: Vec<String> = comparison.omitted.iter().map(Metric::to_string).collect();
         let omitted = omitted.join(", ");
-        text += &format!("left out (unknown for a run, or fewer than 20 values beyond): {omitted}\n");
+        text += &format!("left out ({TOO_FEW}): {omitted}\n");
     }
     text
 }
@@ -106,7 +109,7 @@ pub fn verdict(comparison: &Comparison) -> String {
     };
     let difference = difference(estimate);
     let (Some(interval), Some((low, high))) = (estimate.interval, estimate.range()) else {
-        return format!("no verdict: {difference}, but one run per side gives no measure of noise");
+        return format!("no verdict: {difference}, but {SINGLE_RUNS}");
     };
     let (low, high) = (low - 1.0, high - 1.0);
     if !interval.is_significant() && low.abs().max(high.abs()) > WIDE {
@@ -195,7 +198,7 @@ fn check_rows([a, b]: &[Checks; 2]) -> Vec<[String; 6]> {
     let bytes = |side: &Checks| side.bytes_per_response.map_or(String::new(), |bytes| format!("{bytes:.0}"));
     let rows = [
         ("errors", share(a.error_share()), share(b.error_share())),
-        ("status 400 or more", share(a.status_share()), share(b.status_share())),
+        ("status of 400 or more", share(a.status_share()), share(b.status_share())),
         ("bytes per response", bytes(a), bytes(b)),
     ];
     let known = rows.into_iter().filter(|(_, a, b)| !a.is_empty() || !b.is_empty());
@@ -271,11 +274,11 @@ mod tests {
         assert_eq!(
             text,
             "A = A, B = B: 6 rounds of \"test\", interleaved\n\n\
-             \x20                        A       B    B/A           95 %        p\n\
-             errors                 0 %     0 %\n\
-             status 400 or more     0 %     0 %\n\n\
+             \x20                           A       B    B/A           95 %        p\n\
+             errors                    0 %     0 %\n\
+             status of 400 or more     0 %     0 %\n\n\
              B is 10 % faster (95 %: 10 … 10 %)\n\n\
-             requests/s          100.00  110.00  1.100  1.100 … 1.100  < 0.001\n\
+             requests/s             100.00  110.00  1.100  1.100 … 1.100  < 0.001\n\
              rank test: p 0.031\n"
         );
     }

@@ -32,7 +32,7 @@ pub fn plan(experiment: &Experiment, turns: &[Turn]) -> String {
         text.extend(command.map(|command| format!("       target: {command}\n")));
     }
     if points.iter().any(|point| !point.settings.is_empty()) && !experiment.may_change_host {
-        text.push_str("This changes settings of this host, which needs --allow-host-changes.\n");
+        text.push_str("this changes settings of this host, which needs --allow-host-changes\n");
     }
     let numbers: Vec<String> = turns.iter().map(|turn| (turn.point + 1).to_string()).collect();
     text.push_str("Order of the points:\n");
@@ -83,7 +83,7 @@ pub fn measured(document: &Document) -> String {
         words.push_str(&format!(", {}", units::counted(failed, "error")));
     }
     if refused > 0 {
-        words.push_str(&format!(", {} with a status of 400 or above", units::counted(refused, "response")));
+        words.push_str(&format!(", {} with a status of 400 or more", units::counted(refused, "response")));
     }
     let limit = document.verdict.as_ref().map(|verdict| verdict.limited_by).filter(|limit| limit.is_our_fault());
     limit.iter().for_each(|limit| words.push_str(&format!(", limited by onrush itself ({})", limit.name())));

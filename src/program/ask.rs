@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use crate::plan::load::Load;
 use crate::plan::{Plan, Stop};
 use crate::report;
-use crate::run::{Breakdown, Ended, Interrupt, Observer, Outcome};
+use crate::run::{Ended, Interrupt, Observer, Outcome};
 use crate::session;
 
 struct Silent;
@@ -50,16 +50,8 @@ pub(super) fn ask(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Outcome>
 
 /// Why a run does not count; `None`: it does.
 pub(super) fn fault(plan: &Plan, outcome: &Outcome) -> Option<anyhow::Error> {
-    if let Some(sentence) = report::stuck(outcome).into_iter().next() {
-        return Some(anyhow!(sentence));
-    }
     if let Ended::Refused { address, cause } = outcome.ended {
         return Some(anyhow!(report::refusal(plan, outcome, address, cause)));
     }
-    match &outcome.breakdown {
-        Some(Breakdown::Exit(code)) => Some(anyhow!("the script ended the run with code {code}")),
-        Some(Breakdown::Script(words)) => Some(anyhow!(words.clone())),
-        Some(Breakdown::Bug(thread)) => Some(anyhow!(report::fallen(*thread))),
-        None => None,
-    }
+    report::incomplete(outcome).map(|why| anyhow!(why))
 }

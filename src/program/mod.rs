@@ -341,10 +341,8 @@ impl Ending<'_> {
         if self.code == 0 && self.our_fault.is_some() {
             self.code = EXIT_OUR_FAULT;
         }
-        said.extend(self.our_fault.iter().map(|verdict| format!("onrush: --strict: the run was {verdict}")));
-        said.extend(
-            self.broken.iter().map(|gate| format!("onrush: --fail-if {}: it was {}", gate.condition(), gate.was())),
-        );
+        said.extend(self.our_fault.iter().map(strict));
+        said.extend(self.broken.iter().map(broken));
         if ![0, EXIT_BROKEN, EXIT_OUR_FAULT].contains(&self.code) {
             said.extend(self.fates.account().map(|account| format!("onrush: {account}")));
         }
@@ -357,9 +355,19 @@ impl Ending<'_> {
     }
 }
 
+/// The line on the verdict that `--strict` makes a failure.
+fn strict(verdict: &Verdict) -> String {
+    format!("onrush: --strict: the run was {verdict}")
+}
+
+/// The line on a broken gate.
+fn broken(gate: &Gate) -> String {
+    format!("onrush: --fail-if {}: {}", gate.condition(), gate.was())
+}
+
 /// Does work whose panic must not end the rest. The panic hook has printed what it was.
 fn guard<T>(work: impl FnOnce() -> T) -> anyhow::Result<T> {
-    let words = "something is missing because of the bug in onrush named above; please report it with the command line";
+    let words = "part of the output is missing because of the bug named above; please report it with the command line";
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| anyhow!(words))
 }
 
@@ -415,6 +423,6 @@ mod tests {
     fn a_bug_is_named_once() {
         // The panic hook has printed what it was.
         let error = guard(|| panic!("on purpose")).err().unwrap().to_string();
-        assert!(error.contains("the bug in onrush named above") && !error.contains("on purpose"), "{error}");
+        assert!(error.contains("the bug named above") && !error.contains("on purpose"), "{error}");
     }
 }

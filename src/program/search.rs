@@ -42,6 +42,9 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// A closed-loop run with fewer than this share of the responses needed is repeated with a longer duration.
 const ENOUGH: f64 = 0.9;
 
+/// The line if nothing was found, because a signal came at once.
+const INTERRUPTED: &str = "onrush: a signal ended the search before its first run";
+
 /// Carries out a search, from the first run to the exit code.
 pub fn search(search: &mut Search) -> u8 {
     with_stack(search.plan.script.is_some(), || steps(search))
@@ -108,7 +111,7 @@ impl Found {
         let fates = files.fates().clone();
         let Some([first, last]) = &self.runs else {
             drop(files);
-            say("onrush: a signal ended the search before its first run");
+            say(INTERRUPTED);
             account(&fates);
             return EXIT_NOTHING_COMPLETED;
         };
@@ -220,7 +223,7 @@ impl<'a> Runs<'a> {
         }
         if completed == 0 {
             print_notes(&plan, &outcome);
-            let line = "no response in the first second; give the first rate with -R".to_owned();
+            let line = words::silent(over);
             return Err(Fruitless { line, code: EXIT_NOTHING_COMPLETED }.into());
         }
         self.say_statuses(&plan, &outcome);

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The figure of a term that has none.
+const UNKNOWN: &str = "unknown, no response";
+
 /// A gate (`--fail-if`) and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -31,11 +34,11 @@ impl Gate {
         self.terms.iter().map(|term| term.term.as_str()).collect::<Vec<_>>().join(",")
     }
 
-    /// What the figures of its terms were: `63.20ms`, or `rate>1k was 2000.00, p99>50ms was 63.20ms`.
+    /// What the figures of its terms were: `it was 63.20ms`, or `rate>1k was 2000.00, p99>50ms was 63.20ms`.
     pub fn was(&self) -> String {
-        let was = |term: &Judged| term.was.clone().unwrap_or_else(|| "unknown, no response".to_owned());
+        let was = |term: &Judged| term.was.clone().unwrap_or_else(|| UNKNOWN.to_owned());
         match &self.terms[..] {
-            [term] => was(term),
+            [term] => format!("it was {}", was(term)),
             terms => terms.iter().map(|term| format!("{} was {}", term.term, was(term))).collect::<Vec<_>>().join(", "),
         }
     }

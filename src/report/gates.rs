@@ -254,7 +254,7 @@ mod tests {
         plan.show.gates = vec![of(&[&rate]), of(&[&dead]), of(&[&rate, &dead]), of(&[&rate, &rate])];
         let gates = gates(&plan, &outcome);
         assert_eq!(gates.iter().map(|gate| gate.broken).collect::<Vec<_>>(), [true, false, false, true]);
-        assert_eq!((gates[0].condition(), gates[0].was()), ("rate>10".to_owned(), "1000.00".to_owned()));
+        assert_eq!((gates[0].condition(), gates[0].was()), ("rate>10".to_owned(), "it was 1000.00".to_owned()));
         assert_eq!(gates[3].was(), "rate>10 was 1000.00, rate>10 was 1000.00");
     }
 

@@ -19,6 +19,12 @@ pub fn first(connections: u32, per_s: f64) -> String {
     format!("a closed loop on {connections} connection{plural} reached {per_s:.1}/s")
 }
 
+/// The line if that closed loop had no response.
+pub fn silent(over: Over) -> String {
+    let first_rate = if over == Over::Rate { ", or set the first rate with -R" } else { "" };
+    format!("the target did not respond within the first second; check it with onrush --once{first_rate}")
+}
+
 /// The note on high rates.
 pub const GATHERED: &str = "note: above 10,000/s sends are batched every 200us, which adds up to 200us of latency";
 
@@ -95,19 +101,10 @@ pub fn result(search: &Search, points: &[Point], ended: Ended) -> String {
         (Some(holds), _, Some(spoilt)) => format!("Highest {name}: unknown, at least {}: {spoilt}", show(holds)),
         (None, _, Some(spoilt)) => format!("Highest {name}: unknown: {spoilt}"),
         (Some(holds), Some(fails), None) => {
-            let between = match interval(points, bracket) {
-                Some((low, high)) => format!("95 %: {} … {}", plain(*over, low), plain(*over, high)),
-                None => {
-                    let [low, high] = [holds, fails].map(|number| plain(*over, number as f64));
-                    // A search for a whole number ends at two neighbours, however much time is left.
-                    let why = match (over, ended) {
-                        (Over::Connections | Over::Threads, Ended::Done) => "",
-                        (_, Ended::Signal) => "; too few runs for an interval",
-                        _ => "; too few runs for an interval: give the search more time (-d)",
-                    };
-                    format!("between {low} and {high}{why}")
-                }
-            };
+            let between = interval(points, bracket).map_or_else(
+                || neighbours(*over, [holds, fails], ended),
+                |(low, high)| format!("95 %: {} … {}", plain(*over, low), plain(*over, high)),
+            );
             format!("Highest {name}: {} holds {objective} ({between})", show(holds))
         }
         (Some(holds), None, None) => match doubted(points, holds) {
@@ -126,6 +123,18 @@ pub fn result(search: &Search, points: &[Point], ended: Ended) -> String {
             format!("No {noun} holds {objective}, down to {}{early}", show(lowest))
         }
     }
+}
+
+/// The loads around the limit, if there is no interval, and why there is none.
+fn neighbours(over: Over, around: [u64; 2], ended: Ended) -> String {
+    let [low, high] = around.map(|number| plain(over, number as f64));
+    // A search for a whole number ends at two neighbours, however much time is left.
+    let why = match (over, ended) {
+        (Over::Connections | Over::Threads, Ended::Done) => "",
+        (_, Ended::Signal) => "; too few runs for an interval",
+        _ => "; too few runs for an interval: give the search more time (-d)",
+    };
+    format!("between {low} and {high}{why}")
 }
 
 /// The note on runs that contradict the result; `None`: there are none.

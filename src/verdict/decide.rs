@@ -108,7 +108,7 @@ fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
         number(load.missing),
         count(load.connections, "connection")
     );
-    ruling(LimitedBy::Ports, reason, "widen net.ipv4.ip_local_port_range, or use more source addresses (-b)")
+    ruling(LimitedBy::Ports, reason, "use more source addresses (-b), or widen net.ipv4.ip_local_port_range")
 }
 
 fn stopped(Evidence { generator, load, .. }: &Evidence) -> Option<Ruling> {
@@ -116,7 +116,7 @@ fn stopped(Evidence { generator, load, .. }: &Evidence) -> Option<Ruling> {
     let is_refused = load.completed == 0 && load.connect_errors + load.read_errors > 0;
     (generator.stalled_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0 && !is_refused).then_some(())?;
     let reason = format!(
-        "onrush was stalled for {} of {}: the process was suspended or got no CPU",
+        "onrush was stalled for {} of {}: the process was suspended or got no processor",
         seconds(generator.stalled_s),
         seconds(load.elapsed_s)
     );

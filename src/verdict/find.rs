@@ -101,6 +101,11 @@ fn change(Thirds { first_per_s, last_per_s, error_per_s }: Thirds) -> Option<Fin
     (!is_noise).then_some(finding)
 }
 
+/// The rates before and after a change.
+fn rates(Thirds { first_per_s, last_per_s, .. }: Thirds) -> String {
+    format!("from {} to {} requests/s between the first and the last third", number(first_per_s), number(last_per_s))
+}
+
 impl Finding {
     /// Its sentence, with figures and advice; `None` if another message says it already.
     pub fn sentence(self, evidence: &Evidence) -> Option<String> {
@@ -113,13 +118,6 @@ impl Finding {
             ))
         };
         let share = |share: Option<f64>| share.map(percent).unwrap_or_default();
-        let rates = |thirds: Thirds| {
-            format!(
-                "from {} to {} requests/s between the first and the last third",
-                number(thirds.first_per_s),
-                number(thirds.last_per_s)
-            )
-        };
         match self {
             Self::Throttled => throttled("onrush", generator.throttled_s),
             Self::TargetThrottled => throttled(LimitedBy::Target.words(), target.as_ref()?.throttled_s),

@@ -56,7 +56,7 @@ fn gates_are_cases_of_a_test_suite(context: &Context) {
     assert!(text.contains("tests=\"3\" failures=\"1\"") && text.contains("?a=&lt;&amp;b"), "{text}");
     assert_eq!(text.matches("<testcase ").count(), 3, "{text}");
     assert!(text.contains("name=\"p100&lt;5s,rate&gt;0.1\""), "{text}");
-    assert_eq!(text.matches("<failure message=\"it was p100&lt;5s was ").count(), 1, "{text}");
+    assert_eq!(text.matches("<failure message=\"p100&lt;5s was ").count(), 1, "{text}");
 }
 
 fn other_failures_come_first(context: &Context) {

@@ -9,7 +9,7 @@ use super::super::result::Document;
 pub fn render(document: &Document) -> String {
     let mut cases = vec![("completed".to_owned(), document.flaw())];
     let gates = document.gates.iter();
-    cases.extend(gates.map(|gate| (gate.condition(), gate.broken.then(|| format!("it was {}", gate.was())))));
+    cases.extend(gates.map(|gate| (gate.condition(), gate.broken.then(|| gate.was()))));
     let (tests, failures) = (cases.len(), cases.iter().filter(|(_, flaw)| flaw.is_some()).count());
     let time = format!("{:.3}", document.duration_s);
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);

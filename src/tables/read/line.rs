@@ -17,7 +17,7 @@ pub enum Line<'a> {
         /// Connections.
         connections: u64,
     },
-    /// `1000 requests/s, latency since they were due`, from onrush with a rate.
+    /// `1000 requests/s, latency …`, from onrush with a rate.
     Due {
         /// The rate that was asked for.
         rate: &'a str,
@@ -89,7 +89,8 @@ impl<'a> Line<'a> {
             [threads, "threads", "and", connections, "connections"] => {
                 Self::Load { threads: threads.parse().ok()?, connections: connections.parse().ok()? }
             }
-            [rate, "requests/s,", "latency", "since", "they", "were", "due"] => Self::Due { rate },
+            // The words after these differ between versions.
+            [rate, "requests/s,", "latency", ..] => Self::Due { rate },
             ["Thread", "calibration:", ..] => Self::Calibration,
             ["Thread", "Stats", ..] => Self::Heading,
             ["Latency", "Distribution", ..] => Self::Distribution { kind: text.split_once('(').map(|(_, kind)| kind) },

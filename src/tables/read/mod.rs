@@ -129,17 +129,20 @@ fn json(origin: Origin, path: &Path, bytes: &[u8], problems: &mut Vec<String>) -
 fn log_file(origin: &Origin, path: &Path, text: &str, problems: &mut Vec<String>) -> Vec<Measured> {
     let log = log::read(text);
     let mut found: Vec<(usize, String)> = log.problems;
-    let mixed = log.reports.windows(2).find(|pair| pair[0].tool() != pair[1].tool());
-    found.extend(mixed.map(|pair| {
-        let words = format!("a run of {} follows one of {}: they measure differently", pair[1].tool(), pair[0].tool());
-        (pair[1].line, words)
-    }));
+    found.extend(mixed(&log.reports));
     found.sort();
     problems.extend(found.into_iter().map(|(line, words)| format!("{path:?} line {line}: {words}")));
     if log.reports.is_empty() {
         problems.push(format!("{path:?} has no run of onrush, wrk, wrk-cmm or wrk2"));
     }
     log.reports.into_iter().map(|report| of_report(origin.clone(), report)).collect()
+}
+
+/// The line about the first run that another program measured than the run above it; `None`: there is none.
+fn mixed(reports: &[Report]) -> Option<(usize, String)> {
+    let pair = reports.windows(2).find(|pair| pair[0].tool() != pair[1].tool())?;
+    let (above, below) = (pair[0].tool(), pair[1].tool());
+    Some((pair[1].line, format!("a run of {below} follows one of {above}: they measure differently")))
 }
 
 fn of_report(origin: Origin, report: Report) -> Measured {
