@@ -44,6 +44,10 @@ const EXIT_NOTHING: u8 = 1;
 /// The exit code if something is worse than `--fail-if-worse` allows.
 const EXIT_WORSE: u8 = 3;
 
+/// The line about runs that are no pairs.
+const APART: &str = "these runs are not interleaved rounds of one experiment, so drift is not cancelled; onrush vs and \
+                     onrush sweep make such rounds";
+
 /// What is to be compared, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compare {
@@ -151,9 +155,7 @@ fn of_contests(contests: &[Contest<'_>], force: bool, said: &mut Vec<String>) ->
     }
     let is_apart = |it: &Comparison| it.pairing == Pairing::Apart && it.runs.iter().all(|runs| *runs > 1);
     if comparisons.iter().any(is_apart) {
-        let words = "these runs are not interleaved rounds of one experiment, so drift is not cancelled; onrush vs and \
-                     onrush sweep make such rounds";
-        said.push(words.to_owned());
+        said.push(APART.to_owned());
     }
     for comparison in &comparisons {
         let of = of_one(comparison);
