@@ -16,12 +16,15 @@ ROUNDS =
 SAVE =
 SEED =
 BIN = $(DESTDIR)$(PREFIX)/bin
+DOC = $(DESTDIR)$(PREFIX)/share/doc/onrush
+# What messages refer to ("see docs/measuring.md"), and what that refers to.
+PAGES = $(wildcard *.md LICENSE-* docs/*.* docs/pictures/* examples/*/*)
 
 SECONDS = 60
 TARGETS = $(notdir $(wildcard fuzz/corpus/*))
 
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
-export GET_RUST := curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh
+export GET_RUST := curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y
 
 # Under sudo, cargo and its output still belong to the calling user.
 CALLER := $(if $(filter 0,$(shell id -u)),$(filter-out root,$(SUDO_USER)))
@@ -67,8 +70,8 @@ fuzz: tools ## search for bytes that break a property: [SECONDS=60 for each] [TA
 bench: tools ## compare with other load generators: [ROWS=small,big] [PEERS=wrk,shb] [AGAINST=FILE] [ROUNDS=21] [SAVE=1]
 	@cargo xtask bench ROWS=$(ROWS) PEERS=$(PEERS) AGAINST=$(AGAINST) ROUNDS=$(ROUNDS) SAVE=$(SAVE)
 
-install: tools ## install onrush: [PREFIX=/usr/local] [DESTDIR=], and as wrk too: [AS_WRK=1]
-	@$(need_bin)
+install: tools ## install onrush and its pages: [PREFIX=/usr/local] [DESTDIR=], and as wrk too: [AS_WRK=1]
+	@$(need_places)
 	if [ "$(AS_WRK)" = 1 ] && $(wrk_is_there) && ! $(wrk_is_ours); then
 	    echo "$(BIN)/wrk is there already and is not a link to onrush. To keep it under another name:" >&2
 	    echo "    mv $(BIN)/wrk $(BIN)/wrk.original" >&2
@@ -79,6 +82,9 @@ install: tools ## install onrush: [PREFIX=/usr/local] [DESTDIR=], and as wrk too
 	[ -n "$$binary" ]
 	install -D "$$binary" "$(BIN)/onrush"
 	echo "installed $(BIN)/onrush"
+	rm -rf "$(DOC)"
+	for page in $(PAGES); do install -D -m 644 "$$page" "$(DOC)/$$page"; done
+	echo "installed $(DOC)"
 	if [ "$(AS_WRK)" = 1 ]; then
 	    ln -sf onrush "$(BIN)/wrk"
 	    echo "installed $(BIN)/wrk, a link to it"
@@ -86,9 +92,10 @@ install: tools ## install onrush: [PREFIX=/usr/local] [DESTDIR=], and as wrk too
 
 # The only target that needs no tools: uninstalling must not require any.
 uninstall: ## remove what install installed: [PREFIX=/usr/local] [DESTDIR=]
-	@$(need_bin)
+	@$(need_places)
 	if $(wrk_is_ours); then rm -v "$(BIN)/wrk"; fi
 	if [ -e "$(BIN)/onrush" ]; then rm -v "$(BIN)/onrush"; else echo "there is no $(BIN)/onrush"; fi
+	if [ -e "$(DOC)" ]; then rm -r "$(DOC)" && echo "removed '$(DOC)'"; fi
 
 clean: tools ## delete everything that was built
 	@cargo clean
@@ -130,14 +137,15 @@ endef
 wrk_is_there = { [ -e "$(BIN)/wrk" ] || [ -L "$(BIN)/wrk" ]; }
 wrk_is_ours = [ "$$(readlink "$(BIN)/wrk")" = onrush ]
 
-# Fails, and says what to type, if the directory of the binary (or its nearest existing parent) cannot be written.
-define need_bin
-place="$(BIN)"
-while [ ! -e "$$place" ]; do place=$$(dirname "$$place"); done
-if [ ! -w "$$place" ]; then
-    echo "$$place cannot be written. Use sudo, or a directory of your own:" >&2
-    echo "    sudo make $@ $(MAKEOVERRIDES)" >&2
-    echo "    make $@ $(filter-out PREFIX=%,$(MAKEOVERRIDES)) PREFIX=$$HOME/.local" >&2
-    exit 1
-fi
+# Fails, and says what to type, if a directory (or its nearest existing parent) cannot be written.
+define need_places
+for place in "$(BIN)" "$(DOC)"; do
+    while [ ! -e "$$place" ]; do place=$$(dirname "$$place"); done
+    if [ ! -w "$$place" ]; then
+        echo "$$place cannot be written. Use sudo, or a directory of your own:" >&2
+        echo "    $(strip sudo make $@ $(MAKEOVERRIDES))" >&2
+        echo "    $(strip make $@ $(filter-out PREFIX=%,$(MAKEOVERRIDES)) PREFIX=$$HOME/.local)" >&2
+        exit 1
+    fi
+done
 endef
