@@ -1,11 +1,19 @@
--- Logs in first, then sends the token from the response. If a login fails, the thread stops.
+-- Logs in first, then sends the token from the response: from a JSON body here, see below for a header.
 -- Until the token arrives, every request is a login; from then on the thread repeats one request that was built once.
 --
---   onrush -s auth.lua http://127.0.0.1:8080/private
+--   onrush -s auth.lua --warmup 1s http://127.0.0.1:8080/private
+--
+-- A login counts like any other request; --warmup leaves it out of the figures. If it fails, the run ends with exit
+-- code 1.
 --
 -- A login by a form instead of JSON:
 --
 --   login = wrk.format("POST", "/login", { ["Content-Type"] = "application/x-www-form-urlencoded" }, "user=ada&pin=1")
+--
+-- A token from a response header, and one that is sent in a header of its own:
+--
+--   local found = headers["X-Token"]
+--   wrk.headers["X-Api-Key"] = found
 
 local login, private
 
@@ -18,16 +26,14 @@ function request()
 end
 
 -- A response does not tell which request it belongs to. Without a token it can only be one to a login.
-function response(status, headers)
+function response(status, headers, body)
   if private then
     return
   end
-  local token = headers["X-Token"]
-  if status == 200 and token then
-    wrk.headers.Authorization = "Bearer " .. token
-    private = wrk.format("GET")
-  else
-    wrk.log("login failed: status " .. status .. (token and "" or ", no X-Token"))
-    wrk.thread:stop()
+  local found = status == 200 and body:match('"token"%s*:%s*"([^"]+)"')
+  if not found then
+    error("the login failed with status " .. status .. (status == 200 and ", no token in the body" or ""), 0)
   end
+  wrk.headers.Authorization = "Bearer " .. found
+  private = wrk.format("GET")
 end

@@ -16,6 +16,7 @@ cases! {
     the_post_example_sends_its_form;
     the_counter_example_makes_every_request_another_one;
     the_auth_example_sends_the_token_it_was_given;
+    the_auth_example_ends_the_run_if_a_login_fails;
     one_of_a_batch_is_shown_as_such;
     the_pipeline_example_sends_three_requests_at_once;
     the_delay_example_pauses_without_counting_it;
@@ -97,7 +98,7 @@ fn the_auth_example_sends_the_token_it_was_given(context: &Context) {
                     std::io::Read::read_exact(&mut stream, &mut [0; r#"{"user":"ada"}"#.len()])?;
                 }
                 let answer = if head.starts_with("POST /login ") {
-                    "HTTP/1.1 200 OK\r\nX-Token: t0ken\r\nContent-Length: 0\r\n\r\n"
+                    "HTTP/1.1 200 OK\r\nContent-Length: 18\r\n\r\n{\"token\": \"t0ken\"}"
                 } else if head.starts_with("GET /private ") && head.contains("\r\nAuthorization: Bearer t0ken\r\n") {
                     "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
                 } else {
@@ -110,6 +111,15 @@ fn the_auth_example_sends_the_token_it_was_given(context: &Context) {
         assert_ran(&output);
         assert!(output.requests() > 10, "{output:?}");
         assert_eq!(output.line("Non-2xx"), None, "{output:?}");
+    }
+}
+
+fn the_auth_example_ends_the_run_if_a_login_fails(context: &Context) {
+    let server = target();
+    for onrush in context.both() {
+        let output = onrush.words("-t1 -c3 -d5s").word(url(&server, "/")).script(example("auth")).run();
+        assert_eq!(output.code, 1, "{output:?}");
+        assert!(output.stderr.contains("the login failed with status 404\n"), "{output:?}");
     }
 }
 
