@@ -29,6 +29,7 @@ cases! {
     the_scripts_in_the_manual_run;
     the_examples_of_the_result_files_come_out_as_shown needs "jq";
     the_examples_about_sockets_come_out_as_shown needs "jq";
+    the_examples_about_other_tools_come_out_as_shown;
     the_examples_about_tables_come_out_as_shown;
     the_examples_about_tls_come_out_as_shown needs "jq";
     a_shape_is_a_line_without_its_numbers;
@@ -93,6 +94,10 @@ fn the_examples_of_the_result_files_come_out_as_shown(context: &Context) {
 
 fn the_examples_about_sockets_come_out_as_shown(context: &Context) {
     check_examples(context, "docs/sockets.md", 2);
+}
+
+fn the_examples_about_other_tools_come_out_as_shown(context: &Context) {
+    check_examples(context, "docs/other-tools.md", 5);
 }
 
 fn the_examples_about_tables_come_out_as_shown(context: &Context) {
