@@ -43,20 +43,38 @@ pub fn run(search: &Search, point: &Point) -> String {
         Some(Fault::Limited(_)) => "limited",
         Some(_) => "fails",
     };
-    let why = match point.fault {
-        Some(Fault::Limited(Limit::Stalled)) => {
-            format!(", but onrush was stalled for {}", units::time_us(point.stalled.as_secs_f64() * 1e6))
-        }
-        Some(Fault::Limited(limit)) => format!(", but {} was the limit", limit.words()),
-        None | Some(Fault::Objective) => String::new(),
-        Some(Fault::Unanswered) => format!(", {NO_RESPONSE}"),
-        Some(Fault::Unreached) => ", load not reached".to_owned(),
-        Some(Fault::Rising) => {
-            let slope = units::time_us(point.slope_ns_per_s.unwrap_or_default() / 1e3);
-            format!(", but the mean rises by {slope} per second")
-        }
-    };
+    let why = why(point).map_or_else(String::new, |why| format!(", but {why}"));
     format!("{load:>12}  {holds:<7}  {:.1}/s, {}{why}", point.per_s, terms.join(", "))
+}
+
+/// Why a load does not hold, if the terms of the objective do not show it.
+fn why(point: &Point) -> Option<String> {
+    Some(match point.fault? {
+        Fault::Objective => return None,
+        Fault::Limited(Limit::Stalled) => {
+            format!("onrush was stalled for {}", units::time_us(point.stalled.as_secs_f64() * 1e6))
+        }
+        Fault::Limited(limit) => format!("{} was the limit", limit.words()),
+        Fault::Unanswered => format!("there was {NO_RESPONSE}"),
+        Fault::Unreached => "the load was not reached".to_owned(),
+        Fault::Rising => {
+            let slope = units::time_us(point.slope_ns_per_s.unwrap_or_default() / 1e3);
+            format!("the mean rises by {slope} per second")
+        }
+    })
+}
+
+/// What went wrong at the lowest load that fails, for the end of the result.
+fn beyond(over: Over, points: &[Point], fails: u64) -> String {
+    let is_it = |point: &&Point| point.load == fails && point.is_clean() && !point.holds();
+    let Some(point) = points.iter().rev().find(is_it) else { return String::new() };
+    let was = |term: &Judged| {
+        let metric = term.term.split(['<', '>', '=', '!']).next().unwrap_or_default();
+        term.was.as_ref().map(|was| format!("{metric} was {was}"))
+    };
+    let broken = point.terms.iter().filter(|term| !term.holds).filter_map(was);
+    let why = why(point).unwrap_or_else(|| broken.collect::<Vec<_>>().join(" and "));
+    if why.is_empty() { String::new() } else { format!("; at {} {why}", load(over, fails)) }
 }
 
 /// Why a search cannot begin.
@@ -97,26 +115,27 @@ pub fn result(search: &Search, points: &[Point], ended: Ended) -> String {
         Ended::Signal => "; the search was interrupted",
         Ended::Done | Ended::Died | Ended::Limited(_) => "",
     };
+    let highest = format!("Highest {name} with {objective}");
     match (bracket.holds, bracket.fails, spoilt) {
-        (Some(holds), _, Some(spoilt)) => format!("Highest {name}: unknown, at least {}: {spoilt}", show(holds)),
-        (None, _, Some(spoilt)) => format!("Highest {name}: unknown: {spoilt}"),
+        (Some(holds), _, Some(spoilt)) => format!("{highest}: unknown, at least {}: {spoilt}", show(holds)),
+        (None, _, Some(spoilt)) => format!("{highest}: unknown: {spoilt}"),
         (Some(holds), Some(fails), None) => {
             let between = interval(points, bracket).map_or_else(
                 || neighbours(*over, [holds, fails], ended),
-                |(low, high)| format!("95 %: {} … {}", plain(*over, low), plain(*over, high)),
+                |(low, high)| format!("{} and {}, with 95 % confidence", plain(*over, low), plain(*over, high)),
             );
-            format!("Highest {name}: {} holds {objective} ({between})", show(holds))
+            format!("{highest}: {} (the limit is between {between}){}", show(holds), beyond(*over, points, fails))
         }
         (Some(holds), None, None) => match doubted(points, holds) {
             Some(load) => {
                 let (least, doubted) = (show(holds), show(load));
-                format!("Highest {name}: unknown, at least {least}: {doubted} failed and was not repeated{early}")
+                format!("{highest}: unknown, at least {least}: {doubted} failed and was not repeated{early}")
             }
             None => format!("Every {noun} tried holds {objective}, up to {}{early}", show(holds)),
         },
         (None, None, None) => match doubted(points, 0) {
-            Some(load) => format!("Highest {name}: unknown: {} failed and was not repeated{early}", show(load)),
-            None => format!("Highest {name}: unknown: no run was conclusive{early}"),
+            Some(load) => format!("{highest}: unknown: {} failed and was not repeated{early}", show(load)),
+            None => format!("{highest}: unknown: no run was conclusive{early}"),
         },
         (None, Some(_), None) => {
             let lowest = points.iter().map(|point| point.load).min().unwrap_or_default();
@@ -134,7 +153,7 @@ fn neighbours(over: Over, around: [u64; 2], ended: Ended) -> String {
         (_, Ended::Signal) => "; too few runs for an interval",
         _ => "; too few runs for an interval: give the search more time (-d)",
     };
-    format!("between {low} and {high}{why}")
+    format!("{low} and {high}{why}")
 }
 
 /// The note on runs that contradict the result; `None`: there are none.
@@ -216,44 +235,75 @@ mod tests {
             (
                 &narrow[..],
                 Ended::Time,
-                "Highest rate: 2950.0/s holds p99<50ms (between 2950 and 3010; too few runs for an interval: give the \
-                 search more time (-d))",
+                "Highest rate with p99<50ms: 2950.0/s (the limit is between 2950 and 3010; too few runs for an interval: \
+                 give the search more time (-d))",
             ),
-            (&sure, Ended::Done, "Highest rate: 2950.0/s holds p99<50ms (95 %: 2950 … 2983)"),
+            (
+                &sure,
+                Ended::Done,
+                "Highest rate with p99<50ms: 2950.0/s (the limit is between 2950 and 2983, with 95 % confidence)",
+            ),
             (&none, Ended::Done, "No rate holds p99<50ms, down to 10.0/s"),
             (&none, Ended::Time, "No rate holds p99<50ms, down to 10.0/s; give the search more time (-d)"),
             (
                 &once,
                 Ended::Signal,
-                "Highest rate: unknown, at least 2950.0/s: 3010.0/s failed and was not repeated; the search was \
+                "Highest rate with p99<50ms: unknown, at least 2950.0/s: 3010.0/s failed and was not repeated; the search was \
                  interrupted",
             ),
             (
                 &once[1..],
                 Ended::Time,
-                "Highest rate: unknown: 3010.0/s failed and was not repeated; give the search more time (-d)",
+                "Highest rate with p99<50ms: unknown: 3010.0/s failed and was not repeated; give the search more time (-d)",
             ),
-            (&[], Ended::Time, "Highest rate: unknown: no run was conclusive; give the search more time (-d)"),
+            (
+                &[],
+                Ended::Time,
+                "Highest rate with p99<50ms: unknown: no run was conclusive; give the search more time (-d)",
+            ),
             (&all, Ended::Done, "Every rate tried holds p99<50ms, up to 20.0/s"),
-            (&narrow, died(), "Highest rate: unknown, at least 2950.0/s: the target stopped responding at 3010.0/s"),
+            (
+                &narrow,
+                died(),
+                "Highest rate with p99<50ms: unknown, at least 2950.0/s: the target stopped responding at 3010.0/s",
+            ),
             (
                 &none,
                 limited(),
-                "Highest rate: unknown: the number of connections was the limit at 10.0/s, not the target",
+                "Highest rate with p99<50ms: unknown: the number of connections was the limit at 10.0/s, not the target",
             ),
         ] {
             assert_eq!(result(&rate, &per_s(runs), ended), line);
         }
         let silent = points(&[(600, false)]).remove(0);
         let silent = [Point { completed: 0, ..silent }];
-        assert_eq!(result(&rate, &silent, died()), "Highest rate: unknown: the target did not respond at 10.0/s");
+        assert_eq!(
+            result(&rate, &silent, died()),
+            "Highest rate with p99<50ms: unknown: the target did not respond at 10.0/s"
+        );
         let (connections, threads) = (search(Over::Connections), search(Over::Threads));
         let runs = points(&[(64, true), (65, false), (65, false)]);
         assert_eq!(
             result(&connections, &runs, Ended::Done),
-            "Highest connections: 64 holds p99<50ms (between 64 and 65)"
+            "Highest connections with p99<50ms: 64 (the limit is between 64 and 65)"
         );
         assert_eq!(result(&threads, &runs[..1], Ended::Done), "Every number of threads tried holds p99<50ms, up to 64");
+    }
+
+    #[test]
+    fn the_result_says_what_went_wrong_at_the_lowest_load_that_fails() {
+        let mut runs = points(&[(64, true), (65, false), (65, false)]);
+        let end = |runs: &[Point]| beyond(Over::Connections, runs, 65);
+        let judged =
+            |term: &str, was: Option<&str>, holds| Judged { term: term.to_owned(), was: was.map(str::to_owned), holds };
+        assert_eq!(end(&runs), "", "nothing is known");
+        runs[2].terms = vec![judged("p99<50ms", Some("58.11ms"), false), judged("errors=0", Some("0"), true)];
+        assert_eq!(end(&runs), "; at 65 p99 was 58.11ms");
+        runs[2].terms = vec![judged("p99<50ms", None, false)];
+        runs[2].fault = Some(Fault::Unanswered);
+        assert_eq!(end(&runs), "; at 65 there was no response");
+        (runs[2].fault, runs[2].slope_ns_per_s) = (Some(Fault::Rising), Some(9.3e6));
+        assert_eq!(end(&runs), "; at 65 the mean rises by 9.30ms per second");
     }
 
     #[test]
@@ -281,7 +331,7 @@ mod tests {
             (
                 Some(Fault::Unreached),
                 Some("1.21ms"),
-                "     500.0/s  fails    493.2/s, p99<50ms: 1.21ms, load not reached",
+                "     500.0/s  fails    493.2/s, p99<50ms: 1.21ms, but the load was not reached",
             ),
             (
                 Some(Fault::Limited(Limit::Verdict(LimitedBy::Ports))),
@@ -293,7 +343,11 @@ mod tests {
                 Some("9.00ms"),
                 "     500.0/s  fails    493.2/s, p99<50ms: 9.00ms, but the mean rises by 1.50ms per second",
             ),
-            (Some(Fault::Unanswered), None, "     500.0/s  fails    493.2/s, p99<50ms: unknown, no response"),
+            (
+                Some(Fault::Unanswered),
+                None,
+                "     500.0/s  fails    493.2/s, p99<50ms: unknown, but there was no response",
+            ),
         ] {
             let point = Point { fault, terms: vec![judged(was)], ..point.clone() };
             assert_eq!(run(&search(Over::Rate), &point), line);
