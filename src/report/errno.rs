@@ -2,25 +2,37 @@
 
 use rustix::io::Errno;
 
-/// Number, name and text of the errors that a load generator encounters.
-const KNOWN: [(Errno, &str, &str); 16] = [
-    (Errno::CONNREFUSED, "ECONNREFUSED", "connection refused"),
+/// Number, name and text of an error.
+type Known = (Errno, &'static str, &'static str);
+
+/// The errors that a load generator encounters, by what to do about them.
+const KNOWN: [&[Known]; 8] = [REFUSED, CLOSED, ROUTES, PORTS, FILES, MEMORY, FORBIDDEN, FAMILY];
+const REFUSED: &[Known] = &[(Errno::CONNREFUSED, "ECONNREFUSED", "connection refused")];
+const CLOSED: &[Known] = &[
     (Errno::CONNRESET, "ECONNRESET", "connection reset by the server"),
     (Errno::CONNABORTED, "ECONNABORTED", "connection aborted"),
     (Errno::PIPE, "EPIPE", "connection already closed by the server"),
+];
+const ROUTES: &[Known] = &[
     (Errno::TIMEDOUT, "ETIMEDOUT", "no response from the host"),
     (Errno::NETUNREACH, "ENETUNREACH", "no route to the network"),
     (Errno::HOSTUNREACH, "EHOSTUNREACH", "no route to the host"),
+];
+const PORTS: &[Known] = &[
     (Errno::ADDRNOTAVAIL, "EADDRNOTAVAIL", "no local port left"),
     (Errno::ADDRINUSE, "EADDRINUSE", "local address in use"),
+];
+const FILES: &[Known] = &[
     (Errno::MFILE, "EMFILE", "too many open files"),
     (Errno::NFILE, "ENFILE", "too many open files system-wide"),
-    (Errno::NOBUFS, "ENOBUFS", "no buffer space available"),
-    (Errno::NOMEM, "ENOMEM", "out of memory"),
+];
+const MEMORY: &[Known] =
+    &[(Errno::NOBUFS, "ENOBUFS", "no buffer space available"), (Errno::NOMEM, "ENOMEM", "out of memory")];
+const FORBIDDEN: &[Known] = &[
     (Errno::ACCESS, "EACCES", "permission denied"),
     (Errno::PERM, "EPERM", "operation not permitted, perhaps by a firewall"),
-    (Errno::AFNOSUPPORT, "EAFNOSUPPORT", "address family not supported"),
 ];
+const FAMILY: &[Known] = &[(Errno::AFNOSUPPORT, "EAFNOSUPPORT", "address family not supported")];
 
 /// The error with this number, if it is in the table.
 pub fn known(number: i32) -> Option<Errno> {
@@ -41,8 +53,8 @@ pub fn short(number: i32) -> String {
     find(number).map_or_else(|| words(number), |(_, _, words)| (*words).to_owned())
 }
 
-fn find(number: i32) -> Option<&'static (Errno, &'static str, &'static str)> {
-    KNOWN.iter().find(|(errno, ..)| errno.raw_os_error() == number)
+fn find(number: i32) -> Option<&'static Known> {
+    KNOWN.into_iter().flatten().find(|(errno, ..)| errno.raw_os_error() == number)
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use rustix::io::Errno;
 
 use super::units::{counted, exact, thousands};
 use super::{errno, escape, proxy, tls};
-use crate::run::{Ports, Shortage};
+use crate::plan::Plan;
+use crate::run::{Outcome, Ports, Shortage, host};
 use crate::stats::{Cause, Phase, Row, TlsFailure};
 
 /// One row of the ledger, with all that its sentence needs.
@@ -49,11 +50,31 @@ impl fmt::Display for Failure {
             true => write!(f, "{}: {why}", class(phase))?,
             false => write!(f, "{}: {} × {why}{seconds}", class(phase), thousands(count))?,
         }
-        self.way_out().map_or(Ok(()), |way_out| write!(f, ": {way_out}"))
+        self.way_out().map_or(Ok(()), |way_out| write!(f, "; {way_out}"))
     }
 }
 
 impl Failure {
+    /// The failure of a row.
+    pub fn of(plan: &Plan, outcome: &Outcome, row: &Row) -> Self {
+        let files_needed = host::needed(plan.load.max_inflight, plan.load.threads);
+        let mut row = row.clone();
+        if let Some(path) = plan.way.unix.as_ref().filter(|_| row.phase == Phase::Connect) {
+            row.example = path.display().to_string().into_bytes();
+        }
+        Self {
+            throughout: row.first_tenth == 0 && row.last_s() + 0.1 >= outcome.elapsed.as_secs_f64(),
+            row,
+            timeout: plan.timeout,
+            once: plan.once,
+            others_connected: outcome.totals.counters.connects > 0,
+            ports: outcome.ports,
+            closed_first: outcome.totals.counters.closed_first,
+            files_needed: outcome.descriptors.is_none().then_some(files_needed),
+            shortage: None,
+        }
+    }
+
     /// An example, unless the sentence names it already or the place does not matter.
     pub fn example(&self) -> Option<String> {
         let example = escape(&self.row.example);
@@ -94,7 +115,7 @@ impl Failure {
     }
 
     /// What to do about it, where known.
-    fn way_out(&self) -> Option<String> {
+    pub(super) fn way_out(&self) -> Option<String> {
         let text = match self.row.cause {
             Cause::Errno(number) => return self.way_out_of(errno::known(number)?),
             Cause::Kernel(number) => match errno::known(number) {
@@ -103,7 +124,7 @@ impl Failure {
             },
             Cause::Tls(failure) => return tls::way_out(failure).map(str::to_owned),
             Cause::Proxy(failure) => proxy::way_out(failure),
-            Cause::Unanswered if self.row.phase == Phase::Tls => "does that port speak TLS?",
+            Cause::Unanswered if self.row.phase == Phase::Tls => tls::IS_IT_TLS,
             Cause::Unanswered => self.why_nobody_answers(),
             Cause::Late => "change the limit with --timeout",
             Cause::Protocol(Error::ClosedBeforeResponse | Error::ConnectionEnded) | Cause::Status(_) => return None,
@@ -119,18 +140,16 @@ impl Failure {
     fn way_out_of(&self, errno: Errno) -> Option<String> {
         let text = match errno {
             Errno::MFILE if self.shortage.is_some() => return self.shortage.as_ref().map(too_few_files),
-            Errno::MFILE => return Some(format!("raise the limit with 'ulimit -n {}'", self.files_needed?)),
+            Errno::MFILE => return Some(ulimit(self.files_needed?)),
             Errno::NETUNREACH | Errno::HOSTUNREACH => return Some(self.way_there()),
             Errno::ADDRNOTAVAIL if self.ports.is_some() => {
                 return self.ports.map(|ports| more_ports(ports, self.closed_first));
             }
-            Errno::ADDRNOTAVAIL => {
-                "a closed connection keeps its port for a minute: keep connections alive or use more addresses"
-            }
+            Errno::ADDRNOTAVAIL => PORTS_IN_USE,
             Errno::TIMEDOUT if self.row.phase == Phase::Connect => self.why_nobody_answers(),
-            Errno::TIMEDOUT => "the host, or the path to it, stopped responding",
-            Errno::CONNRESET => "the server's log or its limits on connections may say why",
-            Errno::PIPE => "the server's log or its limits on keep-alive may say why",
+            Errno::TIMEDOUT => HOST_GONE,
+            Errno::CONNRESET => LIMIT_ON_CONNECTIONS,
+            Errno::PIPE => LIMIT_ON_KEEP_ALIVE,
             _ => return None,
         };
         Some(text.to_owned())
@@ -154,12 +173,28 @@ impl Failure {
     }
 }
 
+/// What to do when the local ports ran out, and their number is unknown.
+const PORTS_IN_USE: &str =
+    "a closed connection keeps its port for a minute: keep connections alive or use more addresses";
+/// What happened to an established connection whose packets are no longer acknowledged.
+const HOST_GONE: &str = "the host, or the path to it, stopped responding";
+/// Where to look after a reset.
+const LIMIT_ON_CONNECTIONS: &str = "the server's log or its limits on connections may say why";
+/// Where to look after a write to a connection that the server had closed.
+const LIMIT_ON_KEEP_ALIVE: &str = "the server's log or its limits on keep-alive may say why";
+/// How to have more local ports.
+pub(super) const MORE_PORTS: &str =
+    "use more source addresses (-b) or more addresses of the target, or widen net.ipv4.ip_local_port_range";
+
+/// What to do when the limit on open files is too low, and may be raised without help.
+fn ulimit(needed: u64) -> String {
+    format!("raise the limit with 'ulimit -n {needed}'")
+}
+
 /// What to do when the limit on open files is too low.
 pub fn too_few_files(&Shortage { needed, hard }: &Shortage) -> String {
     let (allowed, wanted) = (thousands(hard), thousands(needed));
-    format!(
-        "the limit is {allowed} open files, and {wanted} are needed; 'sudo prlimit --pid $$ --nofile={needed}' raises it"
-    )
+    format!("the limit is {allowed} open files, and {wanted} are needed; {}", host::raise_files(needed))
 }
 
 /// What to do when local ports run out.
@@ -172,7 +207,7 @@ fn more_ports(Ports { usable, time_wait }: Ports, closed_first: u64) -> String {
     };
     format!(
         "there are {} per pair of addresses, and {} on this machine are in TIME_WAIT{ours}: keep connections alive, \
-         use more source addresses (-b) or more addresses of the target, or widen net.ipv4.ip_local_port_range",
+         {MORE_PORTS}",
         thousands(usable),
         counted(time_wait, "connection")
     )

@@ -27,7 +27,7 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     if bytes.starts_with(&GZIP) {
         bytes = limited(MultiGzDecoder::new(&bytes[..])).map_err(failed)?;
     }
-    ensure!(bytes.len() as u64 <= LENGTH_MAX, "{path:?} is not a result of onrush: none is longer than 256 MiB");
+    ensure!(bytes.len() as u64 <= LENGTH_MAX, "{path:?} is not a result of onrush: it is longer than 256 MiB");
     Ok(bytes)
 }
 

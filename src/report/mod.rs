@@ -56,7 +56,7 @@ use text::Text;
 
 use crate::plan::{Breakout, Dialect, Plan, Stop, secrets};
 use crate::run::{Breakdown, Outcome, Waiting};
-use crate::stats::{Cause, Distribution, OpenLoop, Phase, Totals};
+use crate::stats::{Cause, Distribution, OpenLoop, Phase, Row, Totals};
 
 /// Nanoseconds in a microsecond, the unit of wrk's latencies.
 const NS_PER_US: f64 = 1000.0;
@@ -159,25 +159,30 @@ fn phases<'a>(plan: &Plan, outcome: &'a Outcome) -> Vec<(&'static str, Option<&'
 pub fn refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
     let rows = outcome.totals.ledger.rows();
     let is_about_tls = rows.iter().any(|row| (row.phase, row.cause) == (Phase::Tls, cause));
-    let address = whom(plan, address, is_about_tls);
+    let whom = whom(plan, address, is_about_tls);
     match cause {
         Cause::Errno(number) if errno::known(number) == Some(Errno::CONNREFUSED) => {
-            format!("unable to connect to {address}: {}: nothing listens there", errno::words(number))
+            format!("unable to connect to {whom}: {}: nothing listens there", errno::words(number))
         }
-        Cause::Proxy(failure) => format!("no tunnel through {address}: {}", proxy::sentence(failure)),
-        Cause::Errno(number) | Cause::Kernel(number) => {
-            format!("unable to connect to {address}: {}", errno::words(number))
-        }
+        Cause::Proxy(failure) => format!("no tunnel through {whom}: {}", proxy::sentence(failure)),
         Cause::Tls(failure) => {
             let row = rows.iter().find(|row| row.cause == cause);
             let example = row.map_or_else(String::new, |row| escape(&row.example));
-            format!("no TLS with {address}: {}", tls::sentence(failure, &example))
+            format!("TLS handshake with {whom} failed: {}", tls::sentence(failure, &example))
         }
-        _ if is_about_tls => {
-            format!("no TLS with {address}: no response to the handshake; does that port speak TLS?")
-        }
-        _ => format!("unable to connect to {address}: {}", errno::words(Errno::TIMEDOUT.raw_os_error())),
+        _ if is_about_tls => tls::unanswered(&whom),
+        _ => unable(plan, outcome, address, cause),
     }
+}
+
+/// The sentence on a connection that could not be established, and what to do about it.
+fn unable(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
+    let example = address.to_string().into_bytes();
+    let row = Row { phase: Phase::Connect, cause, count: 1, first_tenth: 0, last_tenth: 0, example };
+    let failure = Failure { shortage: outcome.descriptors, ..Failure::of(plan, outcome, &row) };
+    let way_out = failure.way_out().map_or(String::new(), |way_out| format!("; {way_out}"));
+    let (whom, why) = (whom(plan, address, false), failure::why(cause, plan.timeout));
+    format!("unable to connect to {whom}: {why}{way_out}")
 }
 
 /// The name of the peer of a connection to `address`.
@@ -243,10 +248,10 @@ pub fn fallen(thread: usize) -> String {
 /// The warning before a run that has more connections than local ports.
 pub fn too_few_ports(plan: &Plan, ports: u64) -> String {
     format!(
-        "onrush: {} need as many local ports, but there are only {}: use more source addresses (-b) or more addresses \
-         of the target, or widen net.ipv4.ip_local_port_range",
+        "onrush: {} need as many local ports, but there are only {}: {}",
         units::counted(u64::from(plan.load.connections), "connection"),
-        units::thousands(ports)
+        units::thousands(ports),
+        failure::MORE_PORTS
     )
 }
 

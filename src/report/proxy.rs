@@ -38,5 +38,5 @@ pub fn way_out(failure: ProxyFailure) -> &'static str {
 
 /// What happened, and what to do about it.
 pub fn sentence(failure: ProxyFailure) -> String {
-    format!("{}: {}", words(failure), way_out(failure))
+    format!("{}; {}", words(failure), way_out(failure))
 }

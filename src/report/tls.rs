@@ -63,6 +63,14 @@ pub fn sentence(failure: TlsFailure, example: &str) -> String {
     way_out(failure).map_or(text.clone(), |way_out| format!("{text}; {way_out}"))
 }
 
+/// The sentence on a first handshake that got no response from `whom`.
+pub fn unanswered(whom: &str) -> String {
+    format!("TLS handshake with {whom} failed: no response; {IS_IT_TLS}")
+}
+
+/// What to check if there is no response to a handshake.
+pub const IS_IT_TLS: &str = "does that port speak TLS?";
+
 /// What to do about a connection that the server closed.
 pub const SERVER_LOG: &str = "the server's log may say why";
 

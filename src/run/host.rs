@@ -32,7 +32,12 @@ pub struct Shortage {
 /// What to do when there are too few descriptors; it follows the reason in a message.
 pub fn way_out(connections: u32, threads: u32) -> String {
     let needed = needed(connections, threads);
-    format!("; the run needs {needed} open files: 'sudo prlimit --pid $$ --nofile={needed}' raises the limit")
+    format!("; the run needs {needed} open files: {}", raise_files(needed))
+}
+
+/// How to raise the limit on open files.
+pub fn raise_files(needed: u64) -> String {
+    format!("'sudo prlimit --pid $$ --nofile={needed}' raises the limit")
 }
 
 /// How many descriptors a run needs.

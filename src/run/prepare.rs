@@ -40,7 +40,7 @@ pub enum NotStarted {
         reason: io::Error,
     },
     /// The backend of a thread could not be created.
-    #[error("unable to set up a thread: {reason}{way_out}")]
+    #[error("cannot set up a thread: {reason}{way_out}")]
     Backend {
         /// Why.
         reason: io::Error,

@@ -32,8 +32,10 @@ fn judge(asked: Spin, threads: usize, allowed: usize, online: usize, is_local: b
         Spin::On => because(true, "asked for with --spin"),
         Spin::Off => because(false, "turned off with --spin"),
         Spin::Auto if threads > allowed => because(false, "there are more threads than processors"),
-        Spin::Auto if is_local && threads >= online => because(false, "the local target needs the CPU"),
-        Spin::Auto => because(true, "there are CPUs to spare"),
+        Spin::Auto if is_local && threads >= online => {
+            because(false, "the target on this machine needs the processors")
+        }
+        Spin::Auto => because(true, "there are processors to spare"),
     }
 }
 

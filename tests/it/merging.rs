@@ -136,7 +136,7 @@ fn what_cannot_be_merged_is_refused_with_its_reason(context: &Context) {
         ("a.json linked.json", "\"linked.json\" and \"a.json\" are the same file"),
         ("a.json copy.json", "\"a.json\" and \"copy.json\" hold the same run; a result counts once"),
         ("sum.json b.json", "hold the same run; a result counts once"),
-        ("/dev/zero", "\"/dev/zero\" is not a result of onrush: none is longer"),
+        ("/dev/zero", "\"/dev/zero\" is not a result of onrush: it is longer"),
         ("a.json -o nowhere/sum.json", "there is no directory"),
     ] {
         let output = merge(&scratch, words);

@@ -148,7 +148,7 @@ fn a_real_proxy_refuses_tunnels_it_does_not_like(context: &Context) {
     let proxy = Tinyproxy::start("ConnectPort 443\n");
     let output = through(context.onrush(), proxy.address).words("-k -d10s https://127.0.0.1:8443/").run();
     assert_eq!(output.code, 2, "{output:?}");
-    output.note("the proxy does not allow a tunnel to the target (status 403): its settings say for which ports");
+    output.note("the proxy does not allow a tunnel to the target (status 403); its settings say for which ports");
     let refusing = Refusing::new();
     let proxy = Tinyproxy::start("");
     let output = through(context.onrush(), proxy.address).words("-k -d10s").word(https(refusing.address)).run();
@@ -321,7 +321,7 @@ fn the_name_behind_a_tunnel_is_checked(context: &Context) {
     assert_eq!(secure.heard(|heard| heard.name.clone()).as_deref(), Some("localhost"));
     let onrush = through(context.onrush(), proxy).words("-c2 -n10 --cacert").word(&ca);
     let refused = onrush.words("https://other.invalid/").run();
-    refused.note("onrush: no TLS with other.invalid: the server's certificate is for another name");
+    refused.note("onrush: TLS handshake with other.invalid failed: the server's certificate is for another name");
 }
 
 /// A proxy that responds to every request for a tunnel with this, ends its side, and keeps reading: a close could
@@ -338,15 +338,15 @@ fn answering(answer: &'static [u8]) -> SocketAddr {
 
 fn answers_that_open_no_tunnel_are_named(context: &Context) {
     let table: [(&'static [u8], &str); 12] = [
-        (b"HTTP/1.1 407 Login\r\n\r\n", "the proxy requires a user and a password (status 407): put them in its URL"),
+        (b"HTTP/1.1 407 Login\r\n\r\n", "the proxy requires a user and a password (status 407); put them in its URL"),
         (b"HTTP/1.0 403 No\r\nContent-Length: 999\r\n\r\nbody", "does not allow a tunnel to the target (status 403)"),
-        (b"HTTP/1.1 502 Bad\r\n\r\n", "the proxy could not reach the target (status 502): it must be able to resolve"),
+        (b"HTTP/1.1 502 Bad\r\n\r\n", "the proxy could not reach the target (status 502); it must be able to resolve"),
         (b"HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n", "responded to CONNECT with status 302"),
         (b"HTTP/1.1 101 Switching\r\n\r\n", "cannot be read: the server switched to another protocol"),
-        (b"", "the proxy closed the connection after CONNECT: its log may say why"),
+        (b"", "the proxy closed the connection after CONNECT; its log may say why"),
         (b"HTTP/1.1 200 OK\r\nA: b", "the proxy closed the connection after CONNECT"),
-        (b"SSH-2.0-OpenSSH\r\n", "cannot be read: not an HTTP response: is it the port of an HTTP proxy"),
-        (b"\x15\x03\x01\x00\x02\x02\x46", "cannot be read: the server speaks TLS: use its plain-text port"),
+        (b"SSH-2.0-OpenSSH\r\n", "cannot be read: not an HTTP response; is it the port of an HTTP proxy"),
+        (b"\x15\x03\x01\x00\x02\x02\x46", "cannot be read: the server speaks TLS; use its plain-text port"),
         (b"HTTP/1.1 \x1b]0;x\x07\r\n\r\n", "cannot be read: malformed status line"),
         (b"HTTP/1.1 200 OK\r\n\x1b]0;x\x07\r\n\r\n", "cannot be read: malformed header field"),
         (b"HTTP/1.1 099 OK\r\n\r\n", "cannot be read: malformed status line"),
@@ -383,7 +383,7 @@ fn bytes_behind_the_answer_are_the_targets(context: &Context) {
         let proxy = answering(answer);
         let output = through(context.onrush(), proxy).words("-k -c2 -d1s https://h.invalid/").run();
         assert_eq!(output.code, 2, "{output:?}");
-        assert!(output.note("onrush: no TLS with h.invalid: ").contains(expected), "{expected}: {output:?}");
+        assert!(output.note("onrush: TLS handshake with h.invalid failed: ").contains(expected), "{expected}: {output:?}");
     }
 }
 
@@ -413,7 +413,7 @@ fn a_silent_proxy_is_given_up(context: &Context) {
     let onrush = through(context.onrush(), proxy).words("-k -c2 -d5s --timeout 50ms --give-up 200ms");
     let output = onrush.words("https://h.invalid/").run();
     assert_eq!(output.code, 2, "{output:?}");
-    output.note("the proxy did not respond to CONNECT: its log may say why");
+    output.note("the proxy did not respond to CONNECT; its log may say why");
     assert!(output.took < Duration::from_secs(3), "{output:?}");
     // If nothing is ever given up, the run still ends.
     let output = through(context.called("wrk"), proxy).words("-c2 -t2 -d1500ms --notes https://h.invalid/").run_plain();

@@ -361,7 +361,7 @@ fn broken_handshakes_are_named(context: &Context) {
         let address = server(move |stream| after_hello(stream, answer));
         let output = context.onrush().words("-k -c2 -d1s").word(format!("https://{address}/")).run();
         assert_eq!(output.code, 2, "{output:?}");
-        assert!(output.stderr.contains(&format!("onrush: no TLS with {address}: {expected}")), "{output:?}");
+        assert!(output.stderr.contains(&format!("onrush: TLS handshake with {address} failed: {expected}")), "{output:?}");
         let compat = context.called("wrk").words("--notes -c2 -t1 -d1s").word(format!("https://{address}/")).run();
         compat.assert_standard();
         assert!(compat.requests() == 0 && compat.socket_errors("connect") > 10, "{compat:?}");
@@ -387,7 +387,7 @@ fn a_silent_server_is_given_up(context: &Context) {
     let onrush = context.onrush().words("-k -c1 -d2s --give-up 500ms").word(format!("https://{address}/"));
     let output = onrush.run();
     assert_eq!(output.code, 2, "{output:?}");
-    assert!(output.stderr.contains(": no response to the handshake; does that port speak TLS?"), "{output:?}");
+    assert!(output.stderr.contains(" failed: no response; does that port speak TLS?"), "{output:?}");
     let onrush = context.called("wrk").words("--notes -t1 -c1 -d1s --timeout 1").word(format!("https://{address}/"));
     let output = onrush.run();
     assert_eq!(output.requests(), 0, "{output:?}");
@@ -430,8 +430,8 @@ fn plain_text_and_tls_are_told_apart(context: &Context) {
     let output = context.onrush().words("-k -c2 -d1s").word(format!("https://{address}/")).run();
     assert_eq!(output.code, 2, "{output:?}");
     let expected = format!(
-        "onrush: no TLS with {address}: the server does not speak TLS but responds in plain text: HTTP/1.1 \
-                 400"
+        "onrush: TLS handshake with {address} failed: the server does not speak TLS but responds in plain text: \
+         HTTP/1.1 400"
     );
     assert!(output.stderr.starts_with(&expected) && output.stderr.ends_with("; write http://\n"), "{output:?}");
     let compat = context.called("wrk").words("-t1 -c2 -d1").word(url(&plain, "/").replace("http", "https")).run();
@@ -444,7 +444,7 @@ fn plain_text_and_tls_are_told_apart(context: &Context) {
     });
     let output = context.onrush().words("-c2 -n4").word(format!("http://{tls}/")).run();
     assert_eq!(output.code, 5, "{output:?}");
-    assert!(output.note("the server speaks TLS").ends_with(": write https://"), "{output:?}");
+    assert!(output.note("the server speaks TLS").ends_with("; write https://"), "{output:?}");
 }
 
 fn files_and_lists_that_cannot_be_used_are_named(context: &Context) {
@@ -513,7 +513,7 @@ fn too_old_or_other_tls_is_said(context: &Context) {
 fn assert_refused(output: &Output, expected: &str) {
     assert_eq!(output.code, 2, "{output:?}");
     assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
-    assert!(output.stderr.starts_with("onrush: no TLS with 127.0.0.1:"), "{output:?}");
+    assert!(output.stderr.starts_with("onrush: TLS handshake with 127.0.0.1:"), "{output:?}");
     assert!(output.stderr.ends_with(&format!(": {expected}\n")), "{output:?}");
 }
 

@@ -164,9 +164,9 @@ impl Scenario {
     ///
     /// If the file cannot be read or is not a valid scenario.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read scenario {path:?}"))?;
+        let text = std::fs::read_to_string(path).with_context(|| format!("{path:?} cannot be read"))?;
         let scenario = toml::from_str(&text).map_err(|error| anyhow::anyhow!(error.message().to_owned()));
-        scenario.with_context(|| format!("cannot understand scenario {path:?}"))
+        scenario.with_context(|| format!("{path:?} is not a valid scenario"))
     }
 
     /// The outcome of a connect at the start of the run, for the probe that compatible runs make.

@@ -34,7 +34,7 @@ impl LinkFailure {
         let (cause, example) = match error {
             Error::InvalidCertificate(error) => certificate(error),
             Error::AlertReceived(alert) => (TlsFailure::Alert((*alert).into()), String::new()),
-            Error::PeerIncompatible(reason) => (TlsFailure::Incompatible, incompatible(reason)),
+            Error::PeerIncompatible(reason) => (TlsFailure::Incompatible, incompatible(reason).to_owned()),
             Error::InvalidMessage(InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion) => {
                 (TlsFailure::NotTls, String::new())
             }
@@ -89,18 +89,23 @@ fn wrong_name(expected: &ServerName<'_>, presented: &[String]) -> String {
     };
     let names: Vec<String> = presented.iter().take(NAMES_MAX).map(plain).collect();
     let more = if presented.len() > NAMES_MAX { ", …" } else { "" };
-    let names = if names.is_empty() { "no name".to_owned() } else { names.join(", ") + more };
-    format!("it is for {names}, not for {}", expected.to_str())
+    let (names, expected) = (names.join(", "), expected.to_str());
+    if names.is_empty() {
+        return format!("it names no host, so it is not valid for {expected}");
+    }
+    format!("it is for {names}{more}, not for {expected}")
 }
 
-fn incompatible(reason: &PeerIncompatible) -> String {
+/// Why there is no TLS with this server; empty if the reason is of no use to a user.
+fn incompatible(reason: &PeerIncompatible) -> &'static str {
     match reason {
         PeerIncompatible::ServerDoesNotSupportTls12Or13
         | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig
-        | PeerIncompatible::Tls12NotOfferedOrEnabled => {
-            "the server chose a TLS version that was not offered".to_owned()
+        | PeerIncompatible::Tls12NotOfferedOrEnabled => "the server chose a TLS version that was not offered",
+        PeerIncompatible::NoCertificateRequestSignatureSchemesInCommon => {
+            "the server asks for a client certificate, but allows no signature that onrush can make"
         }
-        reason => format!("{reason:?}"),
+        _ => "",
     }
 }
 
@@ -144,6 +149,6 @@ mod tests {
         let expected = ServerName::try_from("www.example").unwrap();
         let presented = ["DnsName(\"a.example\")", "DnsName(\"b.example\")"].map(str::to_owned);
         assert_eq!(wrong_name(&expected, &presented), "it is for a.example, b.example, not for www.example");
-        assert_eq!(wrong_name(&expected, &[]), "it is for no name, not for www.example");
+        assert_eq!(wrong_name(&expected, &[]), "it names no host, so it is not valid for www.example");
     }
 }

@@ -206,7 +206,7 @@ fn compressed(text: &str) -> Vec<u8> {
 }
 
 fn in_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
-    run::beside(name, work).map_err(|error| format!("the thread that writes it cannot be started: {}", reason(&error)))
+    run::beside(name, work).map_err(|error| format!("cannot create a thread for it: {}", reason(&error)))
 }
 
 /// Writes lines until the channel closes. `file`: the regular file opened earlier; anything else is opened now, which

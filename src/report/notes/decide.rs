@@ -10,7 +10,7 @@ use super::super::{NS_PER_US, rewritten};
 use super::fold::in_order;
 use super::{Capped, Flight, Hanging, Lost, Note, NothingSent, Places, open_loop};
 use crate::plan::Plan;
-use crate::run::{Breakdown, Ended, Outcome, host, nanos};
+use crate::run::{Breakdown, Ended, Outcome, nanos};
 use crate::stats::buffers::Sizes;
 use crate::stats::silences::GAP_MIN_NS;
 use crate::stats::{Cause, Counters, Gap, Handshakes, Occupancy, Phase, Row, Totals};
@@ -75,7 +75,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     }));
     let is_said = notes.iter().any(|note| matches!(note, Note::FewerConnections { .. }));
     let shortage = outcome.descriptors.filter(|_| !is_said);
-    notes.extend(rows.into_iter().map(|row| Note::Failure(Failure { shortage, ..failure(plan, outcome, row) })));
+    notes.extend(rows.into_iter().map(|row| Note::Failure(Failure { shortage, ..Failure::of(plan, outcome, row) })));
     notes.extend(statuses(plan, outcome));
     notes.extend(found(plan, outcome));
     notes.extend(hints(plan, outcome));
@@ -181,25 +181,6 @@ fn fewer_connections(plan: &Plan, outcome: &Outcome) -> Option<Note> {
 fn ran_out_of_files(outcome: &Outcome) -> bool {
     let codes = [Errno::MFILE, Errno::NFILE].map(|errno| Cause::Errno(errno.raw_os_error()));
     outcome.totals.ledger.rows().iter().any(|row| codes.contains(&row.cause))
-}
-
-fn failure(plan: &Plan, outcome: &Outcome, row: &Row) -> Failure {
-    let files_needed = host::needed(plan.load.max_inflight, plan.load.threads);
-    let mut row = row.clone();
-    if let Some(path) = plan.way.unix.as_ref().filter(|_| row.phase == Phase::Connect) {
-        row.example = path.display().to_string().into_bytes();
-    }
-    Failure {
-        throughout: row.first_tenth == 0 && row.last_s() + 0.1 >= outcome.elapsed.as_secs_f64(),
-        row,
-        timeout: plan.timeout,
-        once: plan.once,
-        others_connected: outcome.totals.counters.connects > 0,
-        ports: outcome.ports,
-        closed_first: outcome.totals.counters.closed_first,
-        files_needed: outcome.descriptors.is_none().then_some(files_needed),
-        shortage: None,
-    }
 }
 
 fn unanswered(plan: &Plan, outcome: &Outcome, has_hanging: bool) -> Option<Note> {

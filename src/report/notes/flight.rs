@@ -204,8 +204,8 @@ mod tests {
             slowest_ns: 836 * MS,
             ..BUSY
         };
-        let sentence = "93 requests have waited since 0.1 s, but the slowest response took 836.00ms: the \
-                        latencies account for only 7.0 of the 100.0 requests in flight";
+        let sentence = "93 requests have been without a response since 0.1 s, longer than any response took \
+                        (836.00ms): the latencies cover only 7.0 of the 100.0 requests in flight";
         assert_eq!(said(flight), [sentence]);
         let few = Flight { mean: 100_000.0, ..flight };
         assert_eq!(said(few), Vec::<String>::new(), "a small part of the requests in flight");
@@ -218,8 +218,8 @@ mod tests {
             hanging: Hanging::of(&distribution(&[(4_000, 1), (5_000, 2)]), 0, &distribution(&[(1, 9), (4_900, 1)])),
             ..BUSY
         };
-        let sentence = "3 requests have waited since 6.0 s or earlier, but only 1 response ever took that long: \
-                        the latencies account for only 9.9 of the 10.0 requests in flight";
+        let sentence = "3 requests have been without a response since 6.0 s or earlier, and only 1 response ever \
+                        took that long: the latencies cover only 9.9 of the 10.0 requests in flight";
         assert_eq!(said(flight), [sentence]);
     }
 

@@ -140,6 +140,11 @@ fn listed(parts: &[String]) -> String {
     }
 }
 
+/// The verb for so many.
+fn were(count: u64) -> &'static str {
+    if count == 1 { "was" } else { "were" }
+}
+
 fn statuses_line(answers: u64, counts: &[(u16, u64)], location: Option<&str>) -> String {
     let all = match answers {
         1 => "the only response was".to_owned(),
@@ -155,11 +160,11 @@ fn statuses_line(answers: u64, counts: &[(u16, u64)], location: Option<&str>) ->
         (_, location) => {
             let (named, others) = counts.split_at(counts.len().min(STATUSES_NAMED));
             let mut parts: Vec<String> =
-                named.iter().map(|&(status, count)| format!("{} × {status}", thousands(count))).collect();
+                named.iter().map(|&(status, count)| format!("{} {} {status}", thousands(count), were(count))).collect();
             let others: u64 = others.iter().map(|&(_, count)| count).sum();
-            parts.extend((others > 0).then(|| format!("{} × others", thousands(others))));
+            parts.extend((others > 0).then(|| format!("{} {} others", thousands(others), were(others))));
             let redirect = location.map_or(String::new(), |location| format!("; a redirect leads to {location}"));
-            format!("of {} responses: {}{redirect}", thousands(answers), parts.join(", "))
+            format!("of {} responses, {}{redirect}", thousands(answers), listed(&parts))
         }
     }
 }
@@ -229,8 +234,8 @@ fn stalled_line(longest: &[Gap], count: usize, elapsed_ns: u64, share: f64, touc
         _ => "less than 0.1 %".to_owned(),
     };
     format!(
-        "onrush itself was stalled {times}: the process was suspended or got no CPU; {inflated} of the latencies are \
-         inflated by it, which is not the server's fault"
+        "onrush itself was stalled {times}: the process was suspended or got no processor; {inflated} of the latencies \
+         are inflated by it, which is not the server's fault"
     )
 }
 
@@ -265,8 +270,8 @@ fn until_line(until: &Until, elapsed: Duration, is_counted: bool) -> String {
         ),
         (name, Err(Unknown::Dependent)) => {
             format!(
-                "the precision of {name} is unknown, because it changes too slowly for {BATCHES_MIN} independent \
-                 batches"
+                "the precision of {name} is unknown, because neighbouring batches are too alike: fewer than \
+                 {BATCHES_MIN} are independent"
             )
         }
     };
@@ -307,8 +312,8 @@ fn fewer_connections_line(
     let why = match shortage {
         Some(shortage) => format!(": {}", too_few_files(shortage)),
         None if failures => String::new(),
-        None if staged => ": their stage ended before the others were open".to_owned(),
-        None => ": the run ended before the others were open".to_owned(),
+        None if staged => " before their stage ended".to_owned(),
+        None => " before the run ended".to_owned(),
     };
     format!("{count} established{why}")
 }
@@ -337,12 +342,12 @@ fn hanging_line(flight: &Flight, hanging: &Hanging) -> String {
     let (first, last) = (since(hanging.oldest_ns), since(hanging.youngest_ns));
     let before = if first == last { "" } else { " or earlier" };
     let answers = match hanging.as_slow {
-        0 => format!("the slowest response took {}", time_us(flight.slowest_ns as f64 / NS_PER_US)),
-        count => format!("only {} ever took that long", counted(count, "response")),
+        0 => format!("longer than any response took ({})", time_us(flight.slowest_ns as f64 / NS_PER_US)),
+        count => format!("and only {} ever took that long", counted(count, "response")),
     };
     let (requests, have) = (counted(hanging.count, "request"), if hanging.count == 1 { "has" } else { "have" });
     format!(
-        "{requests} {have} waited since {last}{before}, but {answers}: the latencies account for only {:.1} \
+        "{requests} {have} been without a response since {last}{before}, {answers}: the latencies cover only {:.1} \
          of the {:.1} requests in flight",
         flight.answered, flight.mean
     )
@@ -353,7 +358,7 @@ fn behind_line(behind: &Behind) -> String {
     let why = behind.bottleneck.map(|bottleneck| match bottleneck {
         Bottleneck::Connections(crowded) => busy_words(&crowded, ""),
         Bottleneck::Threads { threads } => {
-            format!("the {} worked all the time; add threads (-t) or machines", counted(threads, "thread"))
+            format!("the {} {} always busy; add threads (-t) or machines", counted(threads, "thread"), were(threads))
         }
         Bottleneck::CatchUp(factor) => {
             format!(
@@ -439,7 +444,10 @@ fn burst_words(&Burst { requests, connections, needed, is_staged }: &Burst) -> S
 fn too_late_line(dropped: u64, due: u64, in_percentiles: bool) -> String {
     let (dropped, due) = (thousands(dropped), counted(due, "request"));
     let latency = match in_percentiles {
-        true => "mean and maximum leave them out, percentiles count each as its due time to the end of the run",
+        true => {
+            "the mean and the maximum leave them out, and percentiles count each as waiting from its due time to the \
+             end of the run"
+        }
         false => "no latency includes them",
     };
     format!("{dropped} of {due} were dropped because they would have been sent too late (--max-late); {latency}")
@@ -481,11 +489,11 @@ fn ordinal(number: &str) -> String {
 }
 
 fn carried_line(carried: u64, answers: u64) -> String {
-    let were = if carried == 1 { "was" } else { "were" };
+    let were = were(carried);
     let (carried, answers) = (counted(carried, "request"), counted(answers, "response"));
     format!(
-        "{carried} of the warm-up {were} still in flight when measuring began ({answers} in all), counted with their \
-         full latency; use a longer run to make them matter less"
+        "{carried} sent during the warm-up {were} still in flight when measuring began ({answers} in all), counted \
+         with their full latency; use a longer run to make them matter less"
     )
 }
 

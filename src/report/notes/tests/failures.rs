@@ -19,7 +19,7 @@ fn too_few_ports_are_explained_by_who_closed_first() {
     outcome.ports = Some(Ports { usable: 28_232, time_wait: 28_000 });
     let expected = |ours: &str| {
         format!(
-            "connect: 2 × no local port left (EADDRNOTAVAIL): there are 28,232 per pair of addresses, and 28,000 \
+            "connect: 2 × no local port left (EADDRNOTAVAIL); there are 28,232 per pair of addresses, and 28,000 \
              connections on this machine are in TIME_WAIT{ours}: keep connections alive, use more source addresses \
              (-b) or more addresses of the target, or widen net.ipv4.ip_local_port_range"
         )
@@ -36,17 +36,17 @@ fn what_a_proxy_did_is_said_with_the_way_out() {
         (
             ProxyFailure::Status(407),
             "",
-            "the proxy requires a user and a password (status 407): put them in its URL: --http-proxy \
+            "the proxy requires a user and a password (status 407); put them in its URL: --http-proxy \
              http://user:password@host:port",
         ),
         (
             ProxyFailure::Answer(Error::NotHttp),
             "SSH\u{1b}",
-            "the proxy's response to CONNECT cannot be read: not an HTTP response: is it the port of an HTTP proxy? \
+            "the proxy's response to CONNECT cannot be read: not an HTTP response; is it the port of an HTTP proxy? \
              (for instance \"SSH\\x1b\")",
         ),
-        (ProxyFailure::Early, "", "the proxy responded before it received CONNECT: is it the port of an HTTP proxy?"),
-        (ProxyFailure::Status(418), "", "the proxy responded to CONNECT with status 418: its log may say why"),
+        (ProxyFailure::Early, "", "the proxy responded before it received CONNECT; is it the port of an HTTP proxy?"),
+        (ProxyFailure::Status(418), "", "the proxy responded to CONNECT with status 418; its log may say why"),
     ];
     for (failure, example, expected) in table {
         let outcome = failing(2, Phase::Connect, Cause::Proxy(failure), example);
@@ -59,8 +59,9 @@ fn too_few_open_files_for_more_connections_than_at_first_are_said() {
     let mut outcome = failing(2, Phase::Connect, Cause::Errno(24), "10.0.0.1:80");
     outcome.totals.counters.slots_opened = 10;
     outcome.descriptors = Some(Shortage { needed: 1_036, hard: 64 });
-    let words = "the limit is 64 open files, and 1,036 are needed; 'sudo prlimit --pid $$ --nofile=1036' raises it";
-    assert_eq!(said(&outcome), [format!("connect: 2 × too many open files (EMFILE): {words}")]);
+    let words =
+        "the limit is 64 open files, and 1,036 are needed; 'sudo prlimit --pid $$ --nofile=1036' raises the limit";
+    assert_eq!(said(&outcome), [format!("connect: 2 × too many open files (EMFILE); {words}")]);
 }
 
 #[test]
@@ -69,36 +70,36 @@ fn failures_to_connect_are_said_with_a_way_out() {
     let table = [
         (Cause::Errno(111), "127.0.0.1:9", "2 connections refused by 127.0.0.1:9: nothing listens there"),
         (Cause::Errno(111), "", "2 connections refused: nothing listens there"),
-        (Cause::Errno(24), there, "connect: 2 × too many open files (EMFILE): raise the limit with 'ulimit -n 46'"),
+        (Cause::Errno(24), there, "connect: 2 × too many open files (EMFILE); raise the limit with 'ulimit -n 46'"),
         (
             Cause::Errno(99),
             there,
-            "connect: 2 × no local port left (EADDRNOTAVAIL): a closed connection keeps its port for a minute: keep \
+            "connect: 2 × no local port left (EADDRNOTAVAIL); a closed connection keeps its port for a minute: keep \
              connections alive or use more addresses",
         ),
         (
             Cause::Errno(110),
             there,
-            "connect: 2 × no response from the host (ETIMEDOUT): a firewall drops the packets, or the address is wrong \
+            "connect: 2 × no response from the host (ETIMEDOUT); a firewall drops the packets, or the address is wrong \
              (for instance 10.0.0.1:80)",
         ),
         (
             Cause::Unanswered,
             there,
-            "connect: 2 × no response to a connection attempt: a firewall drops the packets, or the address is wrong \
+            "connect: 2 × no response to a connection attempt; a firewall drops the packets, or the address is wrong \
              (for instance 10.0.0.1:80)",
         ),
         (
             Cause::Errno(101),
             "[2001:db8::1]:80",
-            "connect: 2 × no route to the network (ENETUNREACH): 'ip route get 2001:db8::1' shows the route (for \
+            "connect: 2 × no route to the network (ENETUNREACH); 'ip route get 2001:db8::1' shows the route (for \
              instance [2001:db8::1]:80)",
         ),
-        (Cause::Errno(113), "", "connect: 2 × no route to the host (EHOSTUNREACH): 'ip route' shows the routes"),
+        (Cause::Errno(113), "", "connect: 2 × no route to the host (EHOSTUNREACH); 'ip route' shows the routes"),
         (
             Cause::Kernel(12),
             "",
-            "connect: 2 × refused by this machine's kernel: out of memory (ENOMEM): this machine or its control group \
+            "connect: 2 × refused by this machine's kernel: out of memory (ENOMEM); this machine or its control group \
              is short of memory",
         ),
     ];
@@ -111,7 +112,7 @@ fn failures_to_connect_are_said_with_a_way_out() {
 fn nobody_suspects_an_address_at_which_others_were_accepted() {
     let mut outcome = failing(2, Phase::Connect, Cause::Unanswered, "10.0.0.1:80");
     outcome.totals.counters.connects = 10;
-    let expected = "connect: 2 × no response to a connection attempt: others were accepted, so either the server's accept \
+    let expected = "connect: 2 × no response to a connection attempt; others were accepted, so either the server's accept \
                     queue was full (see its listen backlog and net.core.somaxconn) or a firewall limits connections \
                     (for instance 10.0.0.1:80)";
     assert_eq!(said(&outcome), [expected]);
@@ -123,30 +124,30 @@ fn failures_to_send_and_to_read_are_said_with_a_way_out() {
         (
             Phase::Send,
             Cause::Errno(32),
-            "write: 1,029 × connection already closed by the server (EPIPE): \
+            "write: 1,029 × connection already closed by the server (EPIPE); \
              the server's log or its limits on keep-alive may say why",
         ),
         (
             Phase::Send,
             Cause::Kernel(105),
-            "write: 1,029 × refused by this machine's kernel: no buffer space available (ENOBUFS): this machine or its \
+            "write: 1,029 × refused by this machine's kernel: no buffer space available (ENOBUFS); this machine or its \
              control group is short of memory",
         ),
         (
             Phase::Head,
             Cause::Errno(104),
-            "read: 1,029 × connection reset by the server (ECONNRESET): \
+            "read: 1,029 × connection reset by the server (ECONNRESET); \
              the server's log or its limits on connections may say why",
         ),
         (
             Phase::Body,
             Cause::Errno(110),
-            "read: 1,029 × no response from the host (ETIMEDOUT): the host, or the path to it, stopped responding",
+            "read: 1,029 × no response from the host (ETIMEDOUT); the host, or the path to it, stopped responding",
         ),
         (
             Phase::Timeout,
             Cause::Late,
-            "timeout: 1,029 × no complete response within 2s: change the limit with --timeout",
+            "timeout: 1,029 × no complete response within 2s; change the limit with --timeout",
         ),
     ];
     for (phase, cause, sentence) in table {
@@ -186,19 +187,19 @@ fn broken_answers_are_said_with_an_example() {
         (
             Error::ClosedInBody,
             "",
-            "read: 28 × closed by the server inside a response body: the server's log may say why",
+            "read: 28 × closed by the server inside a response body; the server's log may say why",
         ),
         (
             Error::NotHttp,
             "\x16\x03\u{ff}",
-            "read: 28 × not an HTTP response: is it an HTTP port? (for instance \"\\x16\\x03\\xff\")",
+            "read: 28 × not an HTTP response; is it an HTTP port? (for instance \"\\x16\\x03\\xff\")",
         ),
         (
             Error::NotHttp,
             "\u{0}\u{ff}",
-            "read: 28 × not an HTTP response: is it an HTTP port? (for instance \"\\x00\\xff\")",
+            "read: 28 × not an HTTP response; is it an HTTP port? (for instance \"\\x00\\xff\")",
         ),
-        (Error::Length, "-5", "read: 28 × bad Content-Length: --once shows a response in full (for instance \"-5\")"),
+        (Error::Length, "-5", "read: 28 × bad Content-Length; --once shows a response in full (for instance \"-5\")"),
     ];
     for (error, example, sentence) in table {
         assert_eq!(said(&failing(28, Phase::Head, Cause::Protocol(error), example)), [sentence]);

@@ -73,8 +73,8 @@ fn requests_that_wait_far_longer_than_any_answer_took_are_said() {
         "0.00 % of 100,010 requests got no complete response: 2 still in flight at the end (after up to 1.90s)";
     assert_eq!(said(&outcome), [sentence]);
     censored(&mut outcome, 1_900_000_000, 5);
-    let sentence = "7 requests have waited since 8.1 s, but the slowest response took 1.00ms: the latencies \
-                    account for only 10.0 of the 11.3 requests in flight";
+    let sentence = "7 requests have been without a response since 8.1 s, longer than any response took (1.00ms): the \
+                    latencies cover only 10.0 of the 11.3 requests in flight";
     assert_eq!(said(&outcome), [sentence]);
 }
 
@@ -97,7 +97,7 @@ fn a_run_without_any_answer_says_what_became_of_the_requests() {
 
 #[test]
 fn what_a_warm_up_left_in_flight_is_said_where_it_weighs() {
-    let about = |outcome: &Outcome| said(outcome).into_iter().filter(|line| line.contains("of the warm-up")).count();
+    let about = |outcome: &Outcome| said(outcome).into_iter().filter(|line| line.contains("during the warm-up")).count();
     let mut outcome = good();
     outcome.totals.counters.carried = 10;
     assert_eq!(about(&outcome), 0, "as long as all others");

@@ -172,18 +172,13 @@ fn of_threads_that_never_came_back_it_is_not_said_that_they_did_nothing() {
 fn connections_that_never_lived_are_counted_with_the_reason() {
     let mut outcome = flawless(100_000, 10);
     outcome.totals.counters.slots_opened = 7;
-    assert_eq!(
-        said(&outcome),
-        ["only 7 of 10 connections were established: the run ended before the others were open"]
-    );
+    assert_eq!(said(&outcome), ["only 7 of 10 connections were established before the run ended"]);
     // The limit would have been reached, but was not.
     outcome.descriptors = Some(Shortage { needed: 2_060, hard: 1_024 });
-    assert_eq!(
-        said(&outcome),
-        ["only 7 of 10 connections were established: the run ended before the others were open"]
-    );
+    assert_eq!(said(&outcome), ["only 7 of 10 connections were established before the run ended"]);
     fail(&mut outcome, 3, Phase::Connect, Cause::Errno(24));
-    let files = "the limit is 1,024 open files, and 2,060 are needed; 'sudo prlimit --pid $$ --nofile=2060' raises it";
+    let files =
+        "the limit is 1,024 open files, and 2,060 are needed; 'sudo prlimit --pid $$ --nofile=2060' raises the limit";
     assert_eq!(said(&outcome)[0], format!("only 7 of 10 connections were established: {files}"));
     assert!(said(&outcome)[1].ends_with("too many open files (EMFILE) at 0.0 s"), "{:?}", said(&outcome));
     outcome.descriptors = None;
@@ -215,13 +210,13 @@ fn answering(statuses: &[(u16, u64)], location: Option<&str>) -> Outcome {
 #[test]
 fn statuses_are_counted_when_a_class_beside_2xx_exceeds_a_hundredth() {
     assert_eq!(said(&answering(&[(200, 99_000), (503, 1_000)], None)), Vec::<String>::new());
-    let sentence = "of 100,000 responses: 98,999 × 200, 1,001 × 503";
+    let sentence = "of 100,000 responses, 98,999 were 200 and 1,001 were 503";
     assert_eq!(said(&answering(&[(200, 98_999), (503, 1_001)], None)), [sentence]);
-    let sentence = "of 100,000 responses: 90,000 × 404, 9,000 × 200, 600 × 500, 400 × 502";
+    let sentence = "of 100,000 responses, 90,000 were 404, 9,000 were 200, 600 were 500 and 400 were 502";
     assert_eq!(said(&answering(&[(404, 90_000), (200, 9_000), (500, 600), (502, 400)], None)), [sentence]);
     let many: Vec<(u16, u64)> = (400..410).map(|status| (status, 10_000)).collect();
-    let sentence = "of 100,000 responses: 10,000 × 400, 10,000 × 401, 10,000 × 402, 10,000 × 403, 10,000 × 404, 10,000 \
-                    × 405, 40,000 × others";
+    let sentence = "of 100,000 responses, 10,000 were 400, 10,000 were 401, 10,000 were 402, 10,000 were 403, 10,000 were \
+                    404, 10,000 were 405 and 40,000 were others";
     assert_eq!(said(&answering(&many, None)), [sentence]);
 }
 
@@ -230,7 +225,7 @@ fn a_measured_redirect_is_said_with_its_destination() {
     let all = answering(&[(301, 100_000)], Some("https://h/\x1b[2J"));
     assert_eq!(said(&all), ["all 100,000 responses were 301 to https://h/\\x1b[2J: you measured the redirect"]);
     let some = answering(&[(200, 60_000), (302, 40_000)], Some("/login"));
-    assert_eq!(said(&some), ["of 100,000 responses: 60,000 × 200, 40,000 × 302; a redirect leads to /login"]);
+    assert_eq!(said(&some), ["of 100,000 responses, 60,000 were 200 and 40,000 were 302; a redirect leads to /login"]);
     let none = answering(&[(304, 100_000)], None);
     assert_eq!(said(&none), ["all 100,000 responses were 304: --once shows one in full"]);
     let broken = answering(&[(500, 100_000)], None);
@@ -314,7 +309,7 @@ fn what_is_said_about_one_request_fits_one_request() {
     let counters = Counters { started: 1, slots_opened: 1, ..Counters::default() };
     let mut failed = outcome(1_000, Counters { failed: 1, ..counters });
     fail(&mut failed, 1, Phase::Head, Cause::Protocol(Error::ClosedInHead));
-    let sentence = "read: closed by the server inside a response head: the server's log may say why";
+    let sentence = "read: closed by the server inside a response head; the server's log may say why";
     assert_eq!(said_once(&failed), [sentence]);
     let mut silent = outcome(30_000_000, Counters { abandoned: 1, ..counters });
     silent.totals.censored.get_or_insert_default().record(30_000_000_000);

@@ -72,7 +72,7 @@ fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
     let mut working = behind();
     working.totals.evidence = Evidence { wall_ns: 20_000 * MS, user_ns: 19_500 * MS, ..Evidence::default() };
     let words =
-        "only 1,000 of 1,600 requests/s were sent: the 2 threads worked all the time; add threads (-t) or machines";
+        "only 1,000 of 1,600 requests/s were sent: the 2 threads were always busy; add threads (-t) or machines";
     assert_eq!(said_of(&with_rate(1_600), &working), [format!("{words}; 6,000 were still unsent at the end")]);
     working.totals.evidence.spun_ns = 10_000 * MS;
     assert!(!said_of(&with_rate(1_600), &working)[0].contains("threads"), "time spent busy-polling is not work");
@@ -269,7 +269,7 @@ fn of_stages_only_the_connections_are_missed_that_the_run_came_to() {
     };
     let missed = |opened: u64, asked: u64| {
         vec![format!(
-            "only {opened} of {asked} connections were established: their stage ended before the others were open"
+            "only {opened} of {asked} connections were established before their stage ended"
         )]
     };
     assert_eq!(of(2, 5), Vec::<String>::new());
@@ -332,8 +332,9 @@ fn requests_that_were_late_or_dropped_are_said() {
                  40.00ms): the latency includes that";
     assert_eq!(said_of(&plan, &late)[0], words);
     let dropped = changed(|open_loop| (open_loop.due, open_loop.dropped) = (10_037, 37));
-    let words = "37 of 10,037 requests were dropped because they would have been sent too late (--max-late); mean and \
-                 maximum leave them out, percentiles count each as its due time to the end of the run";
+    let words = "37 of 10,037 requests were dropped because they would have been sent too late (--max-late); the mean \
+                 and the maximum leave them out, and percentiles count each as waiting from its due time to the end of \
+                 the run";
     assert_eq!(said(&dropped), [words]);
     let carried = changed(|open_loop| (open_loop.due, open_loop.carried, open_loop.dropped) = (1, 36, 37));
     assert!(said(&carried).iter().any(|words| words.starts_with("37 of 37 requests were dropped")), "of a warm-up too");

@@ -19,7 +19,7 @@ fn a_stall_is_named_and_the_target_is_not_blamed_for_the_silence() {
     let still = |from_ms: u64, until_ms: u64| Gap { from_ns: from_ms * 1_000_000, until_ns: until_ms * 1_000_000 };
     outcome.stalls = crate::stats::silences::joined(&[still(1_010, 1_500)], &[still(1_400, 2_590)]);
     let expected = [
-        "onrush itself was stalled from 1.0 s to 2.6 s: the process was suspended or got no CPU; less \
+        "onrush itself was stalled from 1.0 s to 2.6 s: the process was suspended or got no processor; less \
          than 0.1 % of the latencies are inflated by it, which is not the server's fault",
         "no response from 4.0 s to 4.9 s",
     ];

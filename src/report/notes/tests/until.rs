@@ -32,8 +32,8 @@ fn how_well_figures_are_known_is_said_and_what_is_missing() {
                 batches with 1,000 responses each; measure longer (-d)";
     assert_eq!(said(&until(false, 10, vec![rare])), [line]);
     let slow = known("p99+-2%", Err(Unknown::Dependent));
-    let line = "--until was not reached in 10.00s: the precision of p99 is unknown, because it changes too slowly for \
-                20 independent batches; measure longer (-d)";
+    let line = "--until was not reached in 10.00s: the precision of p99 is unknown, because neighbouring batches are \
+                too alike: fewer than 20 are independent; measure longer (-d)";
     let mut outcome = until(false, 10, vec![slow]);
     assert_eq!(said(&outcome), [line]);
     let line = line.replace("measure longer (-d)", "send more requests (-n)").replace("10.00s", "800.00ms");
