@@ -22,10 +22,8 @@ const PORTS: &[Known] = &[
     (Errno::ADDRNOTAVAIL, "EADDRNOTAVAIL", "no local port left"),
     (Errno::ADDRINUSE, "EADDRINUSE", "local address in use"),
 ];
-const FILES: &[Known] = &[
-    (Errno::MFILE, "EMFILE", "too many open files"),
-    (Errno::NFILE, "ENFILE", "too many open files system-wide"),
-];
+const FILES: &[Known] =
+    &[(Errno::MFILE, "EMFILE", "too many open files"), (Errno::NFILE, "ENFILE", "too many open files system-wide")];
 const MEMORY: &[Known] =
     &[(Errno::NOBUFS, "ENOBUFS", "no buffer space available"), (Errno::NOMEM, "ENOMEM", "out of memory")];
 const FORBIDDEN: &[Known] = &[

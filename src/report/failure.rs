@@ -129,8 +129,8 @@ impl Failure {
             Cause::Late => "change the limit with --timeout",
             Cause::Protocol(Error::ClosedBeforeResponse | Error::ConnectionEnded) | Cause::Status(_) => return None,
             Cause::Protocol(Error::ClosedInHead | Error::ClosedInBody) => tls::SERVER_LOG,
-            Cause::Protocol(Error::SpeaksTls) => "write https://",
-            Cause::Protocol(Error::NotHttp) => "is it an HTTP port?",
+            Cause::Protocol(Error::SpeaksTls) => SPEAKS_TLS,
+            Cause::Protocol(Error::NotHttp) => NOT_HTTP,
             Cause::Protocol(_) if self.once => return None,
             Cause::Protocol(_) => "--once shows a response in full",
         };
@@ -173,6 +173,10 @@ impl Failure {
     }
 }
 
+/// What to do about a server that responds in TLS.
+const SPEAKS_TLS: &str = "write https://";
+/// What to check if a server's response is not HTTP.
+const NOT_HTTP: &str = "is it an HTTP port?";
 /// What to do when the local ports ran out, and their number is unknown.
 const PORTS_IN_USE: &str =
     "a closed connection keeps its port for a minute: keep connections alive or use more addresses";

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail, ensure};
 
 use super::files::{self, Files};
-use super::result::{self, Document, Named};
+use super::result::{self, Different, Document, Named};
 use super::show::{self, Form, Printed};
 use crate::plan::Output;
 
@@ -55,7 +55,7 @@ pub fn run(merge: &Merge) -> anyhow::Result<Printed> {
             let (name, first) = (&other.name, &named[0].name);
             bail!("{name:?} has a different plan from {first:?}: {different}; --force adds them anyway");
         }
-        sum.notes.push(format!("a result of a different plan was added: {different}"));
+        sum.notes.push(mixed(&different));
     }
     let printed = match (merge.is_piped, merge.outputs.is_empty()) {
         (false, false) => Printed::default(),
@@ -70,6 +70,11 @@ pub fn run(merge: &Merge) -> anyhow::Result<Printed> {
     fates.wait(files::PATIENCE);
     fates.give_up();
     files::unwritable(&fates).into_iter().next().map_or(Ok(printed), |error| Err(error.into()))
+}
+
+/// The note of a sum on a result that `--force` added.
+fn mixed(different: &Different) -> String {
+    format!("a result of a different plan was added: {different}")
 }
 
 /// Whether two paths lead to one file.

@@ -72,7 +72,10 @@ pub fn opening(plan: &Plan) -> String {
 
 /// The line that marks a report with a rate, whose latency is defined differently.
 fn due(schedule: Option<&result::Schedule>) -> String {
-    schedule.map_or(String::new(), |it| format!("  {} requests/s, latency since they were due\n", it.asked()))
+    let line = |it: &result::Schedule| {
+        format!("  {} requests/s, latency counted from when each request was due\n", it.asked())
+    };
+    schedule.map_or(String::new(), line)
 }
 
 /// The first two lines of a report.
@@ -239,7 +242,7 @@ pub fn incomplete(outcome: &Outcome) -> Option<String> {
 /// The sentence on a thread, numbered from 1, that panicked because of a bug in onrush.
 pub fn fallen(thread: usize) -> String {
     format!(
-        "thread {thread} died during the run because of the onrush bug named above: the report covers what was \
+        "thread {thread} died during the run because of the bug named above: the report covers what was \
          measured until then, except that thread's last tenth of a second; please report the bug with the command \
          line"
     )

@@ -61,7 +61,7 @@ fn unseen(plan: &Plan, outcome: &Outcome) -> Vec<String> {
         None => vec!["the target and the machine: there was no thread to watch them".to_owned()],
     };
     if outcome.totals.sockets.readings == 0 {
-        let why = if plan.way.unix.is_some() { "it is no network" } else { "no TCP_INFO could be read" };
+        let why = if plan.way.unix.is_some() { "the run used a Unix socket" } else { "no TCP_INFO could be read" };
         unseen.push(format!("the network: {why}"));
     }
     if outcome.workers.iter().any(|worker| worker.evidence.is_none_or(|evidence| evidence.queued_ns.is_none())) {

@@ -383,7 +383,10 @@ fn bytes_behind_the_answer_are_the_targets(context: &Context) {
         let proxy = answering(answer);
         let output = through(context.onrush(), proxy).words("-k -c2 -d1s https://h.invalid/").run();
         assert_eq!(output.code, 2, "{output:?}");
-        assert!(output.note("onrush: TLS handshake with h.invalid failed: ").contains(expected), "{expected}: {output:?}");
+        assert!(
+            output.note("onrush: TLS handshake with h.invalid failed: ").contains(expected),
+            "{expected}: {output:?}"
+        );
     }
 }
 

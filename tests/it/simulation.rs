@@ -223,7 +223,7 @@ fn a_bug_in_a_thread_is_named_and_loses_nothing(context: &Context) {
     assert!(output.requests() > 0, "{output:?}");
     assert_eq!(number(&document, "/requests/completed") as u64, output.requests());
     let why = document["incomplete"].as_str().expect("it is marked");
-    assert!(why.contains(" died during the run because of the onrush bug named above: "), "{why}");
+    assert!(why.contains(" died during the run because of the bug named above: "), "{why}");
     output.note(why);
     output.note("a bug, on purpose");
 }

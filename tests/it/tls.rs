@@ -361,7 +361,10 @@ fn broken_handshakes_are_named(context: &Context) {
         let address = server(move |stream| after_hello(stream, answer));
         let output = context.onrush().words("-k -c2 -d1s").word(format!("https://{address}/")).run();
         assert_eq!(output.code, 2, "{output:?}");
-        assert!(output.stderr.contains(&format!("onrush: TLS handshake with {address} failed: {expected}")), "{output:?}");
+        assert!(
+            output.stderr.contains(&format!("onrush: TLS handshake with {address} failed: {expected}")),
+            "{output:?}"
+        );
         let compat = context.called("wrk").words("--notes -c2 -t1 -d1s").word(format!("https://{address}/")).run();
         compat.assert_standard();
         assert!(compat.requests() == 0 && compat.socket_errors("connect") > 10, "{compat:?}");

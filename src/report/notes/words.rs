@@ -162,7 +162,7 @@ fn statuses_line(answers: u64, counts: &[(u16, u64)], location: Option<&str>) ->
             let mut parts: Vec<String> =
                 named.iter().map(|&(status, count)| format!("{} {} {status}", thousands(count), were(count))).collect();
             let others: u64 = others.iter().map(|&(_, count)| count).sum();
-            parts.extend((others > 0).then(|| format!("{} {} others", thousands(others), were(others))));
+            parts.extend((others > 0).then(|| format!("{} had other statuses", thousands(others))));
             let redirect = location.map_or(String::new(), |location| format!("; a redirect leads to {location}"));
             format!("of {} responses, {}{redirect}", thousands(answers), listed(&parts))
         }

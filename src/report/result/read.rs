@@ -41,14 +41,10 @@ impl Document {
             .map_err(shown)
             .with_context(|| format!("{path:?} is not a result of onrush"))?;
         if !(u64::from(SCHEMA_OLDEST)..=u64::from(SCHEMA)).contains(&schema) {
-            bail!(
-                "{path:?} has schema {schema}, and this onrush reads schemas {SCHEMA_OLDEST} to {SCHEMA}: use the version \
-                 that wrote it"
-            );
+            return Err(of_other_version(path, schema));
         }
         if let Some(kind) = kind {
-            let kind = printable(&kind);
-            bail!("{path:?} is the document of a {kind}, not of a run: read it as JSON, for instance with jq");
+            return Err(of_no_run(path, &kind));
         }
         let value: Value =
             serde_json::from_slice(text).map_err(shown).with_context(|| format!("{path:?} is damaged"))?;
@@ -60,6 +56,20 @@ impl Document {
         // The keys of older versions are aliases of today's.
         Ok(Self { schema: SCHEMA, ..document })
     }
+}
+
+/// The error on a document in a version of the format that is not read.
+fn of_other_version(path: &Path, schema: u64) -> anyhow::Error {
+    anyhow!(
+        "{path:?} has schema {schema}, and this onrush reads schemas {SCHEMA_OLDEST} to {SCHEMA}: use the version that \
+         wrote it"
+    )
+}
+
+/// The error on a document of something else than a run.
+fn of_no_run(path: &Path, kind: &str) -> anyhow::Error {
+    let kind = printable(kind);
+    anyhow!("{path:?} is the document of a {kind}, not of a run: read it as JSON, for instance with jq")
 }
 
 /// The error on a document with figures that cannot be read.

@@ -20,6 +20,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use anyhow::anyhow;
 use rustix::io::Errno;
 use thiserror::Error;
 
@@ -90,7 +91,8 @@ impl SocketWatcher {
             let Ok(start) = started.recv() else { return };
             sampler.run(start, start + warmup, &is_over, &sender);
         };
-        let thread = thread::Builder::new().name("sockets".to_owned()).spawn(work)?;
+        let spawned = thread::Builder::new().name("sockets".to_owned()).spawn(work);
+        let thread = spawned.map_err(|error| anyhow!("--sockets: cannot create a thread for it: {}", reason(&error)))?;
         let (start, thread) = (Some(start), Some(thread));
         Ok(Some(Self { start, samples, has_ended, thread, summary: Summary::default() }))
     }

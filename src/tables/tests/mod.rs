@@ -438,7 +438,7 @@ fn a_text_of_ours_says_that_it_has_a_rate() {
     let (plan, outcome) = with_a_rate();
     let folder = TempDir::new().unwrap();
     let text = report::opening(&plan) + &report::closing(&plan, &outcome);
-    assert!(text.contains("\n  1000 requests/s, latency since they were due\n"), "{text}");
+    assert!(text.contains("\n  1000 requests/s, latency counted from when each request was due\n"), "{text}");
     fs::write(folder.path().join("a.log"), text).unwrap();
     let columns = names(&["tool", "rate", "p50_us"]);
     let Printed { text, said } = run(&Table { columns, ..table(vec![folder.path().to_path_buf()]) });

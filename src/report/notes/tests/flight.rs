@@ -97,7 +97,8 @@ fn a_run_without_any_answer_says_what_became_of_the_requests() {
 
 #[test]
 fn what_a_warm_up_left_in_flight_is_said_where_it_weighs() {
-    let about = |outcome: &Outcome| said(outcome).into_iter().filter(|line| line.contains("during the warm-up")).count();
+    let about =
+        |outcome: &Outcome| said(outcome).into_iter().filter(|line| line.contains("during the warm-up")).count();
     let mut outcome = good();
     outcome.totals.counters.carried = 10;
     assert_eq!(about(&outcome), 0, "as long as all others");

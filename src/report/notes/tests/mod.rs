@@ -216,7 +216,7 @@ fn statuses_are_counted_when_a_class_beside_2xx_exceeds_a_hundredth() {
     assert_eq!(said(&answering(&[(404, 90_000), (200, 9_000), (500, 600), (502, 400)], None)), [sentence]);
     let many: Vec<(u16, u64)> = (400..410).map(|status| (status, 10_000)).collect();
     let sentence = "of 100,000 responses, 10,000 were 400, 10,000 were 401, 10,000 were 402, 10,000 were 403, 10,000 were \
-                    404, 10,000 were 405 and 40,000 were others";
+                    404, 10,000 were 405 and 40,000 had other statuses";
     assert_eq!(said(&answering(&many, None)), [sentence]);
 }
 

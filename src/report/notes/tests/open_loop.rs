@@ -268,9 +268,7 @@ fn of_stages_only_the_connections_are_missed_that_the_run_came_to() {
         said_of(&plan, &outcome)
     };
     let missed = |opened: u64, asked: u64| {
-        vec![format!(
-            "only {opened} of {asked} connections were established before their stage ended"
-        )]
+        vec![format!("only {opened} of {asked} connections were established before their stage ended")]
     };
     assert_eq!(of(2, 5), Vec::<String>::new());
     assert_eq!(of(1, 5), missed(1, 2));
