@@ -173,18 +173,22 @@ pub fn refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause
             let example = row.map_or_else(String::new, |row| escape(&row.example));
             format!("TLS handshake with {whom} failed: {}", tls::sentence(failure, &example))
         }
-        _ if is_about_tls => tls::unanswered(&whom),
-        _ => unable(plan, outcome, address, cause),
+        Cause::Unanswered if is_about_tls => tls::unanswered(&whom),
+        _ => unable(plan, outcome, address, is_about_tls, cause),
     }
 }
 
 /// The sentence on a connection that could not be established, and what to do about it.
-fn unable(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
+fn unable(plan: &Plan, outcome: &Outcome, address: SocketAddr, is_about_tls: bool, cause: Cause) -> String {
+    let phase = if is_about_tls { Phase::Tls } else { Phase::Connect };
     let example = address.to_string().into_bytes();
-    let row = Row { phase: Phase::Connect, cause, count: 1, first_tenth: 0, last_tenth: 0, example };
+    let row = Row { phase, cause, count: 1, first_tenth: 0, last_tenth: 0, example };
     let failure = Failure { shortage: outcome.descriptors, ..Failure::of(plan, outcome, &row) };
     let way_out = failure.way_out().map_or(String::new(), |way_out| format!("; {way_out}"));
-    let (whom, why) = (whom(plan, address, false), failure::why(cause, plan.timeout));
+    let (whom, why) = (whom(plan, address, is_about_tls), failure::why(cause, plan.timeout));
+    if is_about_tls {
+        return format!("TLS handshake with {whom} failed: {why}{way_out}");
+    }
     format!("unable to connect to {whom}: {why}{way_out}")
 }
 

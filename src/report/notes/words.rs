@@ -140,7 +140,7 @@ fn listed(parts: &[String]) -> String {
     }
 }
 
-/// The verb for so many.
+/// The verb for this number of things.
 fn were(count: u64) -> &'static str {
     if count == 1 { "was" } else { "were" }
 }
