@@ -56,6 +56,7 @@ use text::Text;
 
 use crate::plan::{Breakout, Dialect, Plan, Stop, secrets};
 use crate::run::{Breakdown, Outcome, Waiting};
+use crate::script::Exit;
 use crate::stats::{Cause, Distribution, OpenLoop, Phase, Row, Totals};
 
 /// Nanoseconds in a microsecond, the unit of wrk's latencies.
@@ -236,7 +237,7 @@ pub fn stuck(outcome: &Outcome) -> Vec<String> {
 pub fn incomplete(outcome: &Outcome) -> Option<String> {
     let breakdown = outcome.breakdown.as_ref().map(|breakdown| match breakdown {
         Breakdown::Script(words) => words.clone(),
-        Breakdown::Exit(code) => format!("the script called os.exit({code})"),
+        Breakdown::Exit(code) => Exit(*code).to_string(),
         Breakdown::Bug(thread) => fallen(*thread),
     });
     let reasons: Vec<String> = breakdown.into_iter().chain(stuck(outcome)).collect();

@@ -275,10 +275,15 @@ mod tests {
         ] {
             assert_eq!(result(&rate, &per_s(runs), ended), line);
         }
+    }
+
+    #[test]
+    fn a_silent_target_and_whole_numbers_have_their_own_results() {
+        let rate = search(Over::Rate);
         let silent = points(&[(600, false)]).remove(0);
         let silent = [Point { completed: 0, ..silent }];
         assert_eq!(
-            result(&rate, &silent, died()),
+            result(&rate, &silent, Ended::Died),
             "Highest rate with p99<50ms: unknown: the target did not respond at 10.0/s"
         );
         let (connections, threads) = (search(Over::Connections), search(Over::Threads));
