@@ -8,7 +8,7 @@ use super::escape;
 use super::rate::{counted, rate};
 use super::silences::silences;
 use crate::plan::{Io, Plan};
-use crate::run::{Ended, Outcome};
+use crate::run::{Ended, Outcome, nanos};
 use crate::stats::{Cause, OpenLoop, Timeline};
 use crate::verdict::{Evidence, Generator, Latency, Load, Machine, Network, Target, Thirds, Thread, Verdict};
 
@@ -76,11 +76,13 @@ fn is_simulated(plan: &Plan) -> bool {
 }
 
 fn threads(outcome: &Outcome) -> Vec<Thread> {
+    let elapsed_ns = nanos(outcome.elapsed);
     let evidence = outcome.workers.iter().filter_map(|worker| worker.evidence);
     let evidence = evidence.filter(|evidence| evidence.wall_ns > 0);
     evidence
         .map(|evidence| {
-            let share = |ns: u64| figure((ns as f64 / evidence.wall_ns as f64).min(1.0));
+            // A thread that had nothing more to do ended before the others.
+            let share = |ns: u64| figure((ns as f64 / evidence.wall_ns.max(elapsed_ns) as f64).min(1.0));
             let worked_ns = evidence.cpu_ns().saturating_sub(evidence.spun_ns);
             // A thread queued only to busy-poll is not delayed.
             let to_work = worked_ns as f64 / evidence.cpu_ns().max(1) as f64;

@@ -304,8 +304,10 @@ fn fewer_connections_line(
     failures: bool,
     staged: bool,
 ) -> String {
+    let is_one = asked == 1;
     let asked = counted(asked, "connection");
     let count = match opened {
+        _ if is_one => "the connection was not".to_owned(),
         0 => format!("none of the {asked} was"),
         _ => format!("only {} of {asked} were", thousands(opened)),
     };

@@ -382,6 +382,15 @@ fn where_the_time_of_a_thread_went_is_said_as_far_as_it_is_known() {
     assert_eq!(keys, ["completed", "connections", "opened", "started"]);
 }
 
+#[test]
+fn a_thread_that_ended_early_is_busy_for_a_share_of_the_run() {
+    let mut outcome = outcome([5]);
+    let ended = Evidence { wall_ns: 1_000_000, user_ns: 900_000, queued_ns: Some(0), ..Evidence::default() };
+    outcome.workers[0].evidence = Some(ended);
+    let verdict = Document::of(&plan(Dialect::Native), &outcome).verdict.unwrap();
+    assert_eq!(verdict.evidence.generator.threads[0].busy, 9e-4);
+}
+
 /// Threads had five keys at first.
 #[test]
 fn documents_from_before_a_key_was_added_are_read_and_merged() {

@@ -186,6 +186,8 @@ fn connections_that_never_lived_are_counted_with_the_reason() {
     assert!(said(&outcome)[1].ends_with("raise the limit with 'ulimit -n 46'"), "{:?}", said(&outcome));
     outcome.totals.counters.slots_opened = 0;
     assert_eq!(said(&outcome)[0], "none of the 10 connections was established");
+    let one = Note::FewerConnections { opened: 0, asked: 1, shortage: None, failures: true, staged: false };
+    assert_eq!(one.to_string(), "the connection was not established");
 }
 
 #[test]
