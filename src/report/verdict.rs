@@ -9,7 +9,7 @@ use super::rate::{counted, rate};
 use super::silences::silences;
 use crate::plan::{Io, Plan};
 use crate::run::{Ended, Outcome, nanos};
-use crate::stats::{Cause, OpenLoop, Timeline};
+use crate::stats::{Cause, Distribution, OpenLoop, Timeline};
 use crate::verdict::{Evidence, Generator, Latency, Load, Machine, Network, Target, Thirds, Thread, Verdict};
 
 /// The range of latencies, in nanoseconds, that delayed acknowledgements cause: Linux holds them back for 40 ms
@@ -75,7 +75,8 @@ fn is_simulated(plan: &Plan) -> bool {
     matches!(plan.io, Io::Sim(_))
 }
 
-fn threads(outcome: &Outcome) -> Vec<Thread> {
+/// The work of each thread.
+pub(super) fn threads(outcome: &Outcome) -> Vec<Thread> {
     let elapsed_ns = nanos(outcome.elapsed);
     let evidence = outcome.workers.iter().filter_map(|worker| worker.evidence);
     let evidence = evidence.filter(|evidence| evidence.wall_ns > 0);
@@ -105,7 +106,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
     let no_port = Cause::Errno(Errno::ADDRNOTAVAIL.raw_os_error());
     let without_port =
         outcome.totals.ledger.rows().iter().filter(|row| row.cause == no_port).map(|row| row.count).sum();
-    let run_ns = crate::run::nanos(outcome.elapsed);
+    let run_ns = nanos(outcome.elapsed);
     let at_end = outcome.silences.last().filter(|gap| gap.until_ns >= run_ns);
     let silent_ns: u64 = silences(plan, outcome).iter().map(|(_, heard_ns)| heard_ns).sum();
     // A connection that was opened later had less time.
@@ -155,21 +156,35 @@ fn latency(outcome: &Outcome) -> Option<Latency> {
     let open_loop = outcome.totals.open_loop.as_deref().filter(|open_loop| open_loop.calm > 0);
     let us = |percent: f64| figure(latency.percentile(percent) as f64 / 1e3);
     let delayed: u64 = latency.values().filter(|(ns, _)| DELAYED_NS.contains(ns)).map(|(_, count)| count).sum();
-    let slow_ns = latency.percentile(50.0).saturating_mul(SLOW);
-    let slow = || latency.values().filter(|(ns, _)| slow_ns > 0 && *ns >= slow_ns);
-    let share = |part: f64, of: f64| if of > 0.0 { figure(part / of) } else { 0.0 };
-    let mean_ns = latency.mean()?;
+    let slow = slow(latency);
     Some(Latency {
-        mean_us: figure(mean_ns / 1e3),
+        mean_us: figure(latency.mean()? / 1e3),
         min_us: figure(least_ns as f64 / 1e3),
         calm_us: open_loop.map(|open_loop| figure(open_loop.calm_ns as f64 / open_loop.calm as f64 / 1e3)),
         p1_us: us(1.0),
         p50_us: us(50.0),
         p99_us: us(99.0),
         delayed: figure(delayed as f64 / latency.count() as f64),
-        slow: share(slow().map(|(_, count)| count).sum::<u64>() as f64, latency.count() as f64),
-        slow_time: share(slow().map(|(ns, count)| ns as f64 * count as f64).sum(), mean_ns * latency.count() as f64),
+        slow: figure(slow.share),
+        slow_time: figure(slow.time),
     })
+}
+
+/// The responses that took at least ten times the median.
+pub(super) struct Slow {
+    /// Their share (0 to 1) of all responses.
+    share: f64,
+    /// Their share (0 to 1) of the sum of all latencies.
+    pub time: f64,
+}
+
+pub(super) fn slow(latency: &Distribution<u64>) -> Slow {
+    let slow_ns = latency.percentile(50.0).saturating_mul(SLOW);
+    let slow = latency.values().filter(|(ns, _)| slow_ns > 0 && *ns >= slow_ns);
+    let (count, sum_ns) =
+        slow.fold((0, 0), |(count, sum_ns), (ns, more)| (count + more, sum_ns + u128::from(ns) * u128::from(more)));
+    let share = |part: f64, of: f64| if of > 0.0 { (part / of).min(1.0) } else { 0.0 };
+    Slow { share: share(count as f64, latency.count() as f64), time: share(sum_ns as f64, latency.sum() as f64) }
 }
 
 /// The generator's end of some connections.

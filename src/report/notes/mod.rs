@@ -14,7 +14,7 @@ mod words;
 pub use decide::notes;
 pub use flight::{Flight, Hanging, Places};
 pub use fold::print_notes;
-pub use open_loop::{Behind, Bottleneck, Burst, Crowded, Remedy, Uncertain};
+pub use open_loop::{Behind, Bottleneck, Burst, Crowded, LateReason, Remedy, Uncertain};
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -132,8 +132,8 @@ pub enum Note {
         max_ns: u64,
         /// A burst in the plan that explains it.
         burst: Option<Burst>,
-        /// How long onrush was stalled, if that may be the reason and no other note says so.
-        stalled: Option<Duration>,
+        /// What made them late, if no other note says so.
+        reason: Option<LateReason>,
     },
     /// Requests were not sent because they would have been too late.
     TooLate {

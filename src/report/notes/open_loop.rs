@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::super::bounds::Bounds;
+use super::super::verdict::{slow, threads};
 use super::Note;
 use crate::plan::limits::CONNECTIONS_MAX;
 use crate::plan::schedule::{Arrivals, CatchUp};
@@ -15,6 +16,8 @@ use crate::stats::{OpenLoop, rank};
 const MISSED_PERCENT: u64 = 1;
 /// Threads count as busy from this share of their time.
 const BUSY_SHARE: f64 = 0.95;
+/// A rate is constant if its mean is at least this share of its highest value.
+const CONSTANT: f64 = 0.99;
 /// A run shorter than this, in seconds, spent its time on its first connections.
 const BUSY_MIN_S: f64 = 0.2;
 /// Requests due while all connections were busy are worth a note from this share of the time …
@@ -23,6 +26,10 @@ const CROWDED_SHARE: f64 = 0.05;
 const CROWDED_OF_LATE: f64 = 0.5;
 /// If responses take this many times as long when connections are busy, the target is the bottleneck.
 const SLOWED: f64 = 2.0;
+/// Responses that take long by themselves, without a queue, account for this share of all latencies together.
+const HELD: f64 = 0.5;
+/// Waiting for a processor is worth a mention from this share of a thread's time.
+const WAITED: f64 = 0.05;
 /// Requests in flight at the end are ordinary up to this multiple of the expected number and of the slowest latency:
 /// when a target cannot keep up, they reach twice the number that its mean latency implies.
 const ORDINARY: f64 = 1.5;
@@ -42,6 +49,8 @@ pub struct Behind {
     pub sent_per_s: f64,
     /// Requests that were due and had not been sent at the end.
     pub unsent: u64,
+    /// Whether more and more requests waited all the time: the rate was constant, and none was dropped.
+    pub grows: bool,
     /// The bottleneck, where known.
     pub bottleneck: Option<Bottleneck>,
 }
@@ -106,6 +115,15 @@ pub struct Burst {
     pub is_staged: bool,
 }
 
+/// What made requests late although connections were free.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LateReason {
+    /// onrush was stalled for this long in all, in stalls that no other note mentions.
+    Stalled(Duration),
+    /// A thread waited for a processor for this share (0 to 1) of the time.
+    Waited(f64),
+}
+
 /// A percentile that is not known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Uncertain {
@@ -140,7 +158,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64, is_target_the_limit
         p99_ns: lateness.percentile(99.0),
         max_ns: lateness.max().unwrap_or(0),
         burst,
-        stalled: crowded.is_none().then(|| short_stalls(outcome)).flatten(),
+        reason: if crowded.is_none() { late_reason(outcome) } else { None },
     });
     let in_percentiles = plan.dialect != Dialect::Wrk2;
     let dropped = (*dropped > 0).then_some(Note::TooLate { dropped: *dropped, due: due + carried, in_percentiles });
@@ -150,6 +168,13 @@ pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64, is_target_the_limit
     let uncertain = uncertain(plan, open_loop).filter(|_| is_doubtful).map(Note::Uncertain);
     let sliced = slice.zip(lateness.mean()).map(|(slice, mean_ns)| Note::Sliced { slice, mean_ns });
     [behind.map(Note::Behind), crowded, late, dropped, uncertain, sliced].into_iter().flatten().collect()
+}
+
+/// Why requests were late although connections were free.
+fn late_reason(outcome: &Outcome) -> Option<LateReason> {
+    let waited = threads(outcome).iter().filter_map(|thread| thread.queued).fold(0.0, f64::max);
+    let waited = (waited >= WAITED).then_some(LateReason::Waited(waited));
+    short_stalls(outcome).map(LateReason::Stalled).or(waited)
 }
 
 /// The sum of the stalls, if all were too short for a note of their own and it may explain why requests were late.
@@ -186,7 +211,11 @@ fn behind(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, crowded: Op
     let by_schedule_per_s = plan.schedule.as_ref()?.per_second_between(Duration::ZERO, outcome.elapsed);
     let [sent_per_s, carried_per_s] = [lateness.count(), *carried].map(|requests| requests as f64 / elapsed_s);
     let asked_per_s = by_schedule_per_s + carried_per_s;
-    Some(Behind { asked_per_s, carried: *carried, sent_per_s, unsent: *unsent, bottleneck })
+    let is_constant = by_schedule_per_s >= CONSTANT * plan.schedule.as_ref()?.most_per_second();
+    // A backlog of one silence does not grow afterwards.
+    let is_silence = crowded.is_some_and(|crowded| crowded.remedy == Remedy::Silence);
+    let grows = is_constant && *dropped == 0 && !is_silence;
+    Some(Behind { asked_per_s, carried: *carried, sent_per_s, unsent: *unsent, grows, bottleneck })
 }
 
 /// Whether `--catch-up` alone held back most of the requests that were not sent.
@@ -234,7 +263,7 @@ fn crowded(
     let remedy = match needed.max(connections.map_or(1, |connections| connections + 1)) {
         _ if heard_share < least_share => Remedy::Silence,
         _ if open_loop.calm == 0 => Remedy::Unknown,
-        _ if mean_ns > SLOWED * calm_ns => Remedy::Target { calm_ns, mean_ns },
+        _ if mean_ns > SLOWED * calm_ns && slow(latency).time < HELD => Remedy::Target { calm_ns, mean_ns },
         _ if is_target_the_limit => Remedy::Verdict,
         CONNECTIONS_MAX.. => Remedy::Unknown,
         // The stages do reach this number, but not at the right time.

@@ -8,7 +8,8 @@ use super::super::failure::too_few_files;
 use super::super::units::{counted, exact, spaced, thousands, time_us};
 use super::super::{NS_PER_US, errno, escape};
 use super::{
-    Behind, Bottleneck, Burst, Capped, Crowded, Flight, Hanging, Lost, Note, NothingSent, Places, Remedy, Uncertain,
+    Behind, Bottleneck, Burst, Capped, Crowded, Flight, Hanging, LateReason, Lost, Note, NothingSent, Places, Remedy,
+    Uncertain,
 };
 use crate::plan::limits::CONNECTIONS_MAX;
 use crate::run::{Known, Shortage, Until};
@@ -51,9 +52,9 @@ impl fmt::Display for Note {
             Self::Until { until, elapsed, counted } => f.write_str(&until_line(until, *elapsed, *counted)),
             Self::Behind(behind) => f.write_str(&behind_line(behind)),
             Self::Crowded(crowded) => f.write_str(&crowded_line(crowded)),
-            Self::Late { late, sent, limit, p99_ns, max_ns, burst, stalled } => {
+            Self::Late { late, sent, limit, p99_ns, max_ns, burst, reason } => {
                 let line = late_line(*late, *sent, *limit, *p99_ns, *max_ns);
-                write!(f, "{line}{}", late_reason(*stalled, burst.as_ref()))
+                write!(f, "{line}{}", late_reason(*reason, burst.as_ref()))
             }
             Self::TooLate { dropped, due, in_percentiles } => {
                 f.write_str(&too_late_line(*dropped, *due, *in_percentiles))
@@ -368,10 +369,11 @@ fn behind_line(behind: &Behind) -> String {
             )
         }
     });
+    let grows = if behind.grows { ", so latencies grow with the length of the run" } else { "" };
     let waiting = match behind.unsent {
         0 => None,
         1 => Some("1 was still unsent at the end".to_owned()),
-        unsent => Some(format!("{} were still unsent at the end", thousands(unsent))),
+        unsent => Some(format!("{} were still unsent at the end{grows}", thousands(unsent))),
     };
     let left_over = match behind.carried {
         0 => String::new(),
@@ -404,8 +406,8 @@ fn busy_words(Crowded { connections, pauses, remedy, .. }: &Crowded, when: &str)
         Remedy::Target { calm_ns, mean_ns } => {
             let [calm, mean] = [calm_ns, mean_ns].map(|ns| time_us(ns / NS_PER_US));
             format!(
-                "responses took {calm} while few connections were busy, and {mean} on average: the target slows down, \
-                 and more will not help"
+                "responses took {calm} while few connections were busy, and {mean} on average: requests queue at \
+                 the target, so more connections will not help"
             )
         }
         Remedy::Verdict => "more may not help: the target was probably the limit".to_owned(),
@@ -427,10 +429,15 @@ fn late_line(late: u64, sent: u64, limit: Duration, p99_ns: u64, max_ns: u64) ->
     )
 }
 
-fn late_reason(stalled: Option<Duration>, burst: Option<&Burst>) -> String {
-    let stalled = stalled.map(|stalled| format!("; onrush itself was stalled for {} in all", exact(stalled)));
+fn late_reason(reason: Option<LateReason>, burst: Option<&Burst>) -> String {
+    let reason = reason.map(|reason| match reason {
+        LateReason::Stalled(stalled) => format!("; onrush itself was stalled for {} in all", exact(stalled)),
+        LateReason::Waited(share) => {
+            format!("; a thread of onrush waited for a processor for {:.0} % of the time", share * 100.0)
+        }
+    });
     let burst = burst.map(|burst| format!("; {}", burst_words(burst)));
-    [stalled, burst].into_iter().flatten().collect()
+    [reason, burst].into_iter().flatten().collect()
 }
 
 fn burst_words(&Burst { requests, connections, needed, is_staged }: &Burst) -> String {

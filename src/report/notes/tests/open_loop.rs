@@ -7,6 +7,7 @@ use crate::plan::levels::{self, Levels};
 use crate::plan::schedule::{Arrivals, CatchUp};
 use crate::plan::{Part, Schedule};
 use crate::report::fixtures::schedule;
+use crate::run::WorkerShare;
 use crate::stats::{Evidence, OpenLoop};
 
 const MS: u64 = 1_000_000;
@@ -67,13 +68,20 @@ fn a_stall_is_a_time_without_answers_even_if_it_makes_many_answers_slow() {
 #[test]
 fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
     let behind = || changed(|open_loop| (open_loop.due, open_loop.unsent) = (16_000, 6_000));
-    let words = "only 1,000 of 1,600 requests/s were sent: 6,000 were still unsent at the end";
+    let words = "only 1,000 of 1,600 requests/s were sent: 6,000 were still unsent at the end, so latencies grow \
+                 with the length of the run";
     assert_eq!(said_of(&with_rate(1_600), &behind()), [words]);
     let mut working = behind();
     working.totals.evidence = Evidence { wall_ns: 20_000 * MS, user_ns: 19_500 * MS, ..Evidence::default() };
     let words =
         "only 1,000 of 1,600 requests/s were sent: the 2 threads were always busy; add threads (-t) or machines";
-    assert_eq!(said_of(&with_rate(1_600), &working), [format!("{words}; 6,000 were still unsent at the end")]);
+    assert_eq!(
+        said_of(&with_rate(1_600), &working),
+        [format!(
+            "{words}; 6,000 were still unsent at the end, so latencies grow \
+                 with the length of the run"
+        )]
+    );
     working.totals.evidence.spun_ns = 10_000 * MS;
     assert!(!said_of(&with_rate(1_600), &working)[0].contains("threads"), "time spent busy-polling is not work");
     working.totals.evidence.spun_ns = 0;
@@ -92,7 +100,7 @@ fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
 fn what_a_warm_up_left_over_was_asked_for_too() {
     let outcome = changed(|open_loop| (open_loop.due, open_loop.carried, open_loop.unsent) = (8_000, 6_000, 4_000));
     let words = "only 1,000 of 1,400 requests/s were sent, including 6,000 requests left over from the warm-up: 4,000 \
-                 were still unsent at the end";
+                 were still unsent at the end, so latencies grow with the length of the run";
     assert_eq!(said_of(&with_rate(800), &outcome)[0], words);
 }
 
@@ -151,12 +159,13 @@ fn crowded_of(plan: &Plan, busy_s: u64, unsent: u64, calm_ms: &[u64]) -> Vec<Str
 #[test]
 fn connections_that_were_all_busy_are_said_with_how_many_it_takes() {
     let behind = "only 1,000 of 1,600 requests/s were sent: ";
-    let waiting = "; 6,000 were still unsent at the end";
+    let waiting = "; 6,000 were still unsent at the end, so latencies grow \
+                 with the length of the run";
     // 16 are in flight, and twice their square root is 8.
     let words = "all 10 connections were busy; about 24 would be needed; use --max-inflight 24";
     assert_eq!(crowded(1_600, 9, 6_000, &[10, 9]), [format!("{behind}{words}{waiting}")]);
-    let words = "all 10 connections were busy; responses took 4.00ms while few connections were busy, and 10.00ms on average: the \
-                 target slows down, and more will not help";
+    let words = "all 10 connections were busy; responses took 4.00ms while few connections were busy, and 10.00ms on average: \
+                 requests queue at the target, so more connections will not help";
     assert_eq!(crowded(1_600, 9, 6_000, &[3, 5]), [format!("{behind}{words}{waiting}")]);
     let words = "all 10 connections were busy; more may help; raise --max-inflight";
     assert_eq!(crowded(1_600, 9, 6_000, &[]), [format!("{behind}{words}{waiting}")]);
@@ -194,7 +203,8 @@ fn requests_that_wait_because_late_ones_are_made_up_for_slowly_are_no_matter_of_
         said_of(&plan, &outcome)
     };
     let words = "only 1,000 of 1,600 requests/s were sent: --catch-up 1.25 held them back; without it late requests \
-                 are sent as soon as a connection is free; 6,000 were still unsent at the end";
+                 are sent as soon as a connection is free; 6,000 were still unsent at the end, so latencies grow \
+                 with the length of the run";
     assert_eq!(of(3_001), [words]);
     assert!(of(3_000)[0].contains("busy"), "{:?}", of(3_000));
 }
@@ -321,6 +331,12 @@ fn requests_that_were_late_or_dropped_are_said() {
     stalled.stalls = vec![Gap { from_ns: 1_000 * MS, until_ns: 1_150 * MS }];
     let reason = format!("{words}; onrush itself was stalled for 150ms in all");
     assert_eq!(said_of(&with_rate(1_000), &stalled), [reason]);
+    let mut waited = late_too(|_| ());
+    let evidence = Evidence { wall_ns: 10_000 * MS, user_ns: MS, queued_ns: Some(1_200 * MS), ..Evidence::default() };
+    let counters = waited.totals.counters;
+    waited.workers = vec![WorkerShare { connections: 10, counters, evidence: Some(evidence) }];
+    let reason = format!("{words}; a thread of onrush waited for a processor for 12 % of the time");
+    assert_eq!(said_of(&with_rate(1_000), &waited), [reason]);
     // All connections were busy for long enough to make as many requests late.
     let crowded = said_of(&with_rate(1_000), &late_too(|open_loop| open_loop.all_busy_ns = 300 * 2 * MS));
     assert!(crowded[0].starts_with("all 10 connections were busy for 3 % of the time"), "{crowded:?}");
