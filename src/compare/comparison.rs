@@ -191,9 +191,9 @@ impl<'a> Runs<'a> {
         let mut notes = Vec::new();
         if !far.is_empty() {
             notes.push(format!(
-                "{} {} (more than 3.5 scaled MAD from the median), but included",
-                far.join(", "),
-                if far.len() == 1 { "is an outlier" } else { "are outliers" }
+                "{} far more than the others (by over 3.5 scaled MAD from the median); {} still counted",
+                far.join(", ") + if far.len() == 1 { " differs" } else { " differ" },
+                if far.len() == 1 { "it is" } else { "they are" }
             ));
         }
         let first: Vec<&str> = [(a, &names[0]), (b, &names[1])]

@@ -154,10 +154,10 @@ fn decimals(percent: f64) -> usize {
     }
 }
 
-/// A bound in per cent, rounded up: `4 %`, `0.7 %`.
+/// A bound in per cent, rounded up, with at least the digits that the interval has in the table: `12.1 %`, `0.71 %`.
 fn bound(share: f64) -> String {
     let percent = share * 100.0;
-    let scale = 10.0_f64.powi(decimals(percent) as i32);
+    let scale = 10.0_f64.powi(decimals(percent).max(1) as i32);
     // Rounding errors may carry a figure just above a round one.
     format!("{} %", (percent * scale - 1e-9).max(0.0).ceil() / scale)
 }
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_bound_is_rounded_up_and_never_down() {
-        assert_eq!([0.04, 0.0401, 0.0071, 0.234, 0.0].map(bound), ["4 %", "4.1 %", "0.71 %", "24 %", "0 %"]);
+        assert_eq!([0.04, 0.0401, 0.0071, 0.234, 0.0].map(bound), ["4 %", "4.1 %", "0.71 %", "23.4 %", "0 %"]);
     }
 
     #[test]

@@ -149,7 +149,7 @@ fn show(experiment: &Experiment, folder: &Folder) -> bool {
     let are_written = [("table.md", &markdown.text), ("table.csv", &table(Form::Csv).text)]
         .map(|(name, text)| write(name, text).is_ok());
     let mut screen = Screen::open(false);
-    screen.print(&format!("{}: {}\n\n", experiment.name, path.display()));
+    screen.print(&format!("{}: results in {}, latencies in microseconds\n\n", experiment.name, path.display()));
     screen.print(&table(Form::Text).text);
     sockets(experiment, path, &mut screen);
     if experiment.points.len() > 1 {

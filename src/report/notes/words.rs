@@ -335,9 +335,14 @@ fn idle_line(connections: u64, places: &Places) -> String {
     ];
     // What is printed as 0.0 is left out.
     let reasons = reasons.into_iter().filter(|&(mean, _)| mean >= 0.05);
-    let reasons: Vec<String> = reasons.map(|(mean, why)| format!("{mean:.1} {why}")).collect();
-    let connections = thousands(connections);
-    format!("only {busy:.1} of {connections} connections had a request in flight on average: {}", reasons.join(", "))
+    let reasons: Vec<String> = reasons.map(|(mean, why)| format!("{} {why}", number(mean))).collect();
+    let (busy, connections) = (number(busy), thousands(connections));
+    format!("only {busy} of {connections} connections had a request in flight on average: {}", reasons.join(", "))
+}
+
+/// A mean number: `7.4`, `5,565`.
+fn number(mean: f64) -> String {
+    if mean < 99.95 { format!("{mean:.1}") } else { thousands(mean.round() as u64) }
 }
 
 fn hanging_line(flight: &Flight, hanging: &Hanging) -> String {

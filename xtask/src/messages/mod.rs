@@ -28,6 +28,9 @@ const SOURCES: [&str; 2] = ["src/", "proto/src/"];
 /// What scripts find in their state, in Lua.
 const SCRIPT: &str = "src/script/wrk.lua";
 
+/// How remarks begin that leave their reader where the message did.
+const EMPTY: [&str; 4] = ["As it says", "Follow the advice", "Nothing.", "See above"];
+
 /// The remarks on the sentences of a source file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -176,6 +179,12 @@ impl Section<'_> {
             for (name, cell) in ["when", "exit", "do"].iter().zip(self.cells(item)) {
                 if cell.is_none_or(|cell| cell.trim().is_empty()) {
                     flaws.push(format!("{}: {item} has no `{name}`: {:?}", self.path, messages[0].text));
+                } else if cell.is_some_and(|cell| EMPTY.iter().any(|words| cell.starts_with(words))) {
+                    flaws.push(format!(
+                        "{}: `{name}` of {item} says nothing: {:?}",
+                        self.path,
+                        cell.unwrap_or_default()
+                    ));
                 }
             }
         }
@@ -257,6 +266,21 @@ exit = "1"
         let section = |messages| Section { path: "src/a.rs", messages, remarks: remarks.get("src/a.rs") };
         let flaws = section(vec![message("line", "it is late")]).flaws();
         assert_eq!(flaws, ["src/a.rs: line has no `do`: \"it is late\""]);
+        let empty = BTreeMap::from([(
+            "line".to_owned(),
+            Remark { remedy: Some("As it says.".to_owned()), ..Remark::default() },
+        )]);
+        let empty = FileRemarks {
+            title: "A".to_owned(),
+            ignored: None,
+            when: Some("always".to_owned()),
+            exit: Some("1".to_owned()),
+            remedy: None,
+            items: empty,
+        };
+        let section =
+            Section { path: "src/a.rs", messages: vec![message("line", "it is late")], remarks: Some(&empty) };
+        assert_eq!(section.flaws(), ["src/a.rs: `do` of line says nothing: \"As it says.\""]);
         let nothing = Section { path: "src/b.rs", messages: vec![message("line", "it is late")], remarks: None };
         assert_eq!(nothing.flaws(), ["src/b.rs: no remarks, and 1 sentences"]);
     }
