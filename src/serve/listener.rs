@@ -52,8 +52,10 @@ fn open(address: SocketAddr, shared: bool) -> Result<OwnedFd, Errno> {
 
 fn explain(errno: Errno, address: SocketAddr) -> io::Error {
     let text = match errno {
-        Errno::ADDRINUSE => format!("{address} is already in use; choose another with --addr"),
-        Errno::ADDRNOTAVAIL => format!("{address} is not an address of this machine; choose another with --addr"),
+        Errno::ADDRINUSE => format!("{address} is already in use; choose another address or port with --addr"),
+        Errno::ADDRNOTAVAIL => {
+            format!("{address} is not an address of this machine; choose another address with --addr")
+        }
         Errno::ACCESS => format!("{address} needs more privileges; choose a port from 1024 with --addr"),
         other => format!("cannot listen on {address}: {}", io::Error::from(other)),
     };
@@ -75,7 +77,8 @@ mod tests {
             for second_threads in [1, 2] {
                 let error = bind(&Config { address, threads: second_threads }).unwrap_err();
                 assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
-                assert_eq!(error.to_string(), format!("{address} is already in use; choose another with --addr"));
+                let text = format!("{address} is already in use; choose another address or port with --addr");
+                assert_eq!(error.to_string(), text);
             }
         }
     }
@@ -83,7 +86,7 @@ mod tests {
     #[test]
     fn an_address_of_another_machine_is_refused_by_name() {
         let error = bind(&config("192.0.2.1:8080", 1)).unwrap_err();
-        let text = "192.0.2.1:8080 is not an address of this machine; choose another with --addr";
+        let text = "192.0.2.1:8080 is not an address of this machine; choose another address with --addr";
         assert_eq!(error.to_string(), text);
     }
 
