@@ -592,7 +592,7 @@ pub(super) const FLAGS: &[Flag] = &[
         short: None,
         long: "notes",
         value: None,
-        help: &["with --compat: print notes to stderr after the report,", "as always without it"],
+        help: &["with --compat: print notes to stderr after the report", "(without --compat they are always printed)"],
         group: Group::Output,
         origin: Origin::Ours,
     },

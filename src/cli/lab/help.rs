@@ -7,7 +7,7 @@ cancels out a drift of the machine, and writes everything to a folder.
 Usage: onrush lab [options] FILE.toml
 
       --plan             show points, order and time; run nothing
-      --out DIR          the folder (onrush-NAME-TIME)
+      --out DIR          write all results to DIR (onrush-NAME-TIME)
       --resume DIR       continue an unfinished experiment
       --force            with --resume: even if something has changed since
       --retry N          retry a failed run at once, up to N times (0)
@@ -65,7 +65,7 @@ Usage: onrush sweep [options] URL
       --order NAME       random, sequential or interleaved (interleaved)
       --retry N          retry a failed run at once, up to N times (0)
       --name NAME        the NAME in the folder's name (sweep)
-      --out DIR          the folder (onrush-NAME-TIME)
+      --out DIR          write all results to DIR (onrush-NAME-TIME)
       --resume DIR       with the same command line: continue in this folder
       --plan             show points, order and time; run nothing
       --allow-host-changes
@@ -89,7 +89,7 @@ Usage: onrush vs [options] URL_A URL_B [URL_C...]
       --order NAME       random, sequential or interleaved (interleaved)
       --retry N          retry a failed run at once, up to N times (0)
       --name NAME        the NAME in the folder's name (vs)
-      --out DIR          the folder (onrush-NAME-TIME)
+      --out DIR          write all results to DIR (onrush-NAME-TIME)
       --resume DIR       with the same command line: continue in this folder
       --plan             show points, order and time; run nothing
   -h, --help             print this text
